@@ -42,7 +42,7 @@ export function loadTextOrFail(file: string, text: string, command: Command): Lo
  * of the file, which belong to the gateway, need not be in the operator's environment.
  */
 export function loadForLedger(file: string, command: Command): LoadedConfig {
-  return exitOnConfigError(() => loadConfig(file, process.env, 'ledger'), file, command)
+  return exitOnConfigError(() => loadConfig(file, process.env, ['ledger', 'cluster']), file, command)
 }
 
 function exitOnConfigError(load: () => LoadedConfig, file: string, command: Command): LoadedConfig {

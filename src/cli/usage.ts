@@ -5,6 +5,8 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { formatUsd } from '../base/decimal.ts'
 import { formatNumber, table } from '../base/text-table.ts'
 import { parseDuration } from '../config/units.ts'
+import type { Config } from '../config/types.ts'
+import { clusterFailure, openClusterReader } from '../ledger/cluster-reader.ts'
 import { LedgerError } from '../ledger/failure.ts'
 import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../ledger/fields.ts'
 import type { Field } from '../ledger/fields.ts'
@@ -12,6 +14,7 @@ import { openReader } from '../ledger/query.ts'
 import type { GroupBy, LedgerReader, UsageSum } from '../ledger/query.ts'
 import { requestReport } from '../ledger/request-report.ts'
 import type { LedgerRow } from '../ledger/row.ts'
+import { BlockingDatabase } from '../postgres/blocking-database.ts'
 import { explainCost } from '../pricing/cost.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
@@ -48,7 +51,7 @@ const TABLE_ROWS = 50
 export function usageCommand(environment: UsageEnvironment = processEnvironment()): Command {
   const moment = (text: string) => parseMoment(text, environment.now())
   return new Command('usage')
-    .description('Show usage and cost from the ledger.')
+    .description('Show usage and cost from the ledger; with cluster.postgres, of all gateways.')
     .addOption(configOption('the configuration, which names the ledger'))
     .option('--since <when>', 'requests that started at this time or later', moment)
     .option('--until <when>', 'requests that started before this time', moment)
@@ -64,11 +67,13 @@ export function usageCommand(environment: UsageEnvironment = processEnvironment(
       .conflicts(['since', 'until', 'key', 'model', 'upstream', 'by', 'csv', 'limit']))
     .addHelpText('after', HELP)
     .action(async (options: Options, command: Command) => {
-      const file = ledgerFile(options.config, command)
+      const { file, cluster } = ledgerOf(options.config, command)
       try {
-        using reader = openReader(file)
+        using reader = (cluster && openCluster(cluster, file, command)) ?? openReader(file)
         await print(queryOutput(reader, options, command), environment.stdout)
       } catch (error) {
+        const why = clusterFailure(error)
+        if (why !== null) command.error(`error: cannot read the ledger in PostgreSQL: ${why}`, { exitCode: EXIT.failed })
         if (!(error instanceof LedgerError) && !isSqliteError(error)) throw error
         command.error(`error: cannot read the ledger ${file}: ${error.message}`, { exitCode: EXIT.failed })
       }
@@ -95,10 +100,38 @@ function processEnvironment(): UsageEnvironment {
   return { stdout: process.stdout, now: () => Date.now() }
 }
 
-function ledgerFile(config: string, command: Command): string {
-  const { ledger } = loadForLedger(config, command).config
-  if (ledger !== null) return ledger.file
+function ledgerOf(config: string, command: Command): { file: string, cluster: Config['cluster'] } {
+  const { ledger, cluster } = loadForLedger(config, command).config
+  if (ledger !== null) return { file: ledger.file, cluster }
   return command.error(`error: ${config} configures no ledger: { file: ... }`, { exitCode: EXIT.usage })
+}
+
+/** @returns null where there is none, or PostgreSQL does not answer: then the user is told that it is this gateway's file */
+function openCluster({ postgres }: NonNullable<Config['cluster']>, file: string, command: Command): LedgerReader | null {
+  if (postgres === null) return null
+  const database = new BlockingDatabase({ url: postgres, name: 'gateway usage' })
+  const local = openIfThere(file)
+  try {
+    return openClusterReader(database, local)
+  } catch (error) {
+    database.close()
+    local?.[Symbol.dispose]()
+    const why = clusterFailure(error)
+    if (why === null) throw error
+    command.configureOutput().writeErr?.(`warning: the ledger in PostgreSQL cannot be read (${why}): ` +
+      `these are the requests of this gateway only, from ${file}\n`)
+    return null
+  }
+}
+
+/** A machine of the operator's need not have a gateway. */
+function openIfThere(file: string): LedgerReader | null {
+  try {
+    return openReader(file)
+  } catch (error) {
+    if (error instanceof LedgerError) return null
+    throw error
+  }
 }
 
 function queryOutput(reader: LedgerReader, options: Options, command: Command): Iterable<string> {

@@ -42,7 +42,7 @@ export interface LoadedConfig {
  * (certificates) are read too, and what stands where the ledger is to be is
  * looked at; nothing else of the world is.
  * @param file as the operator named it; problems show it so
- * @param neededKey the top-level key that all is wanted of, for who reads a
+ * @param neededKeys the top-level keys that all is wanted of, for who reads a
  *   configuration without serving by it: a variable that is not set elsewhere
  *   leaves its value out, and a key whose value is not known has an empty digest,
  *   as has one that took a default: the gateway may have the variable
@@ -50,9 +50,9 @@ export interface LoadedConfig {
  * @throws ConfigError with every problem at once
  */
 export function loadConfig(
-  file: string, env: Environment, neededKey: keyof RawConfig | null = null, extraCheck: ConfigCheck = () => {},
+  file: string, env: Environment, neededKeys: readonly (keyof RawConfig)[] | null = null, extraCheck: ConfigCheck = () => {},
 ): LoadedConfig {
-  return loadSource(file, read(file), env, neededKey, extraCheck)
+  return loadSource(file, read(file), env, neededKeys, extraCheck)
 }
 
 /**
@@ -72,7 +72,7 @@ export function loadConfigText(file: string, text: string, env: Environment): Lo
 }
 
 function loadSource(
-  file: string, source: SourceText, env: Environment, neededKey: keyof RawConfig | null = null,
+  file: string, source: SourceText, env: Environment, neededKeys: readonly (keyof RawConfig)[] | null = null,
   extraCheck: ConfigCheck = () => {},
 ): LoadedConfig {
   const parsed = parseYaml(source, env)
@@ -80,17 +80,17 @@ function loadSource(
   const secrets = (): Range[] =>
     (parsed.isInvalid ? unknownWords(source, schema) : secretRanges(source, parsed.root, schema))
   const findings = new Findings(file, source, parsed.root, secrets)
-  const needed = neededKey === null ? null : locate(parsed.root, [neededKey])?.at
+  const needed = neededKeys?.map(key => locate(parsed.root, [key])?.at) ?? null
   for (const { offset, message, isUnset } of parsed.faults) {
-    const isSpared = isUnset && needed !== null && !isWithin(offset, needed)
+    const isSpared = isUnset && needed !== null && !needed.some(range => isWithin(offset, range))
     if (!isSpared) findings.errorAt(offset, message)
   }
   rejectEmptyFile(file, parsed)
   if (parsed.isInvalid) throw new ConfigError(findings.problems())
 
   const raw = applySchema(schema, parsed.root, findings)
-  const config = { ...buildConfig(raw, resolve(file), env, findings, neededKey === null), text: source.text }
-  if (!findings.failed && neededKey === null) {
+  const config = { ...buildConfig(raw, resolve(file), env, findings, neededKeys === null), text: source.text }
+  if (!findings.failed && neededKeys === null) {
     addConfigWarnings(config, findings)
     extraCheck(config, findings)
   }

@@ -103,6 +103,13 @@ function circuitMessage(candidate: WorkerCandidate): string {
   return `${state}: ${what}${why}`
 }
 
+/** The ledger of all gateways cannot be read: each page shows less than it should. */
+export function clusterAlerts({ clusterFailure }: Reports): Alert[] {
+  if (clusterFailure === null) return []
+  const message = `PostgreSQL cannot be read: ${clusterFailure}. All pages show the requests of this gateway only`
+  return [createAlert('cluster', 'error', message)]
+}
+
 /**
  * Models that were used without a price in the last 24 hours. A price that was added since does not change
  * the cost of those requests; the message says so.

@@ -3,7 +3,7 @@ import compress from '@fastify/compress'
 import cookie from '@fastify/cookie'
 import limit from '@fastify/rate-limit'
 import Fastify from 'fastify'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { destroyNow } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import { API } from './api/table.ts'
@@ -82,7 +82,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
       if (!isSafeMethod(request.method)) enforceBodyTimeout(request.raw, reply.raw, bodyTimeout)
       request.standing = await authenticate(context, request)
     })
-    for (const name of Object.keys(API) as OperationName[]) addOperation(api, name, operations)
+    for (const name of Object.keys(API) as OperationName[]) addOperation(api, name, context, operations)
     const description = cached(() => consoleOpenApi(context.host.current().version), Infinity, () => 0)
     api.get('/openapi.json', { onRequest: guard({ roles: [] }) }, description)
     api.all('/*', () => {
@@ -107,7 +107,14 @@ function enforceBodyTimeout(req: http.IncomingMessage, res: http.ServerResponse,
   req.once('end', whole).once('close', whole)
 }
 
-function addOperation<N extends OperationName>(api: FastifyInstance, name: N, operations: Operations): void {
+/** Says that figures are not those of all gateways, which they should be. */
+function nameScope({ reports }: Context, reply: FastifyReply): void {
+  if (reports.clusterFailure !== null) void reply.header('x-gateway-scope', 'this-gateway')
+}
+
+function addOperation<N extends OperationName>(
+  api: FastifyInstance, name: N, context: Context, operations: Operations,
+): void {
   const { roles, status, response }: Operation = API[name]
   const route = routeOf(name)
   api.route({
@@ -123,8 +130,9 @@ function addOperation<N extends OperationName>(api: FastifyInstance, name: N, op
         setToken: (token: string | null) => setToken(reply, caller, token),
       } as unknown as OperationRequest<N>
       const told = operations[name](asked)
-      if (response === null) return sendCsv(reply, route.url, told as AsyncIterable<string>)
+      if (response === null) return sendCsv(reply, route.url, told as AsyncIterable<string>, () => nameScope(context, reply))
       const answer = await (told as Promise<unknown>)
+      nameScope(context, reply)
       return reply.code(status ?? 200).send(status === 204 ? undefined : answer)
     },
   })

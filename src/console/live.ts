@@ -1,4 +1,4 @@
-import { sortAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts } from './alerts.ts'
+import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts } from './alerts.ts'
 import type { Live, UpstreamState } from './api/panel.ts'
 import { cached } from './cached.ts'
 import { addressOf, candidateStates, healthOf } from './candidates.ts'
@@ -39,7 +39,7 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
       // The ledger in trouble is a concern of its own: the others are told all the same.
       const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
       const concerns = own === null
-        ? [...gatewayAlerts(gateway, all, now), ...budgets, ...unpriced]
+        ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets, ...unpriced]
         : budgets.filter(({ subject }) => subject === own)
       const { draining, handingOver } = gateway.sharedState
       return {

@@ -7,6 +7,7 @@ import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { App } from './app.ts'
 import type { Context } from './context.ts'
 import { hasToken } from './cookies.ts'
+import type { ClusterSource } from './reports/cluster-view.ts'
 import { ConsoleStoreClient } from './store/console-store-client.ts'
 import { Workers } from './workers.ts'
 
@@ -43,15 +44,17 @@ class Console implements Mount {
   readonly #store: ConsoleStoreClient
   readonly #workers: Workers
   readonly #ledgerFile: string | null
+  readonly #cluster: ClusterSource | null
   readonly #openResponses = new Set<ClientResponse>()
   #app: Promise<App> | null = null
   #drainTimer: NodeJS.Timeout | null = null
 
   constructor(host: MountHost, options: Required<ConsoleOptions>) {
-    const { config: { ledger }, sharedState: { worker } } = host.current()
+    const { config: { ledger, cluster }, sharedState: { worker } } = host.current()
     const file = ledger && consoleFileOf(ledger.file)
     this.#host = host
     this.#ledgerFile = ledger?.file ?? null
+    this.#cluster = cluster === null || cluster.postgres === null ? null : { url: cluster.postgres, instance: cluster.instance }
     this.#options = options
     this.#store = new ConsoleStoreClient({ consoleFile: file, keyFile: ledger && keyFileOf(ledger.file) })
     this.#workers = new Workers({
@@ -98,7 +101,8 @@ class Console implements Mount {
     const { loadApp } = await import('./load.ts')
     const { clock, bodyTimeout: bodyTime } = this.#options
     return loadApp({
-      host: this.#host, clock, store: this.#store, workers: this.#workers, ledgerFile: this.#ledgerFile, bodyTimeout: bodyTime,
+      host: this.#host, clock, store: this.#store, workers: this.#workers, ledgerFile: this.#ledgerFile,
+      cluster: this.#cluster, bodyTimeout: bodyTime,
     })
   }
 

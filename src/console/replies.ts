@@ -8,12 +8,16 @@ import { ConsoleStoreError } from './store/console-store-client.ts'
 /** Seconds. */
 const RETRY_AFTER_SECONDS = 5
 
-/** What is wrong with the question is found out before the first byte is sent. */
+/**
+ * What is wrong with the question is found out before the first byte is sent.
+ * @param onFirst called with it
+ */
 export async function sendCsv(
-  reply: FastifyReply, url: string, pieces: AsyncIterable<string>,
+  reply: FastifyReply, url: string, pieces: AsyncIterable<string>, onFirst: () => void,
 ): Promise<FastifyReply> {
   const iterator = pieces[Symbol.asyncIterator]()
   const first = await iterator.next()
+  onFirst()
   async function* all() {
     if (first.done !== true) yield first.value
     yield* { [Symbol.asyncIterator]: () => iterator }

@@ -26,6 +26,7 @@ export class Outbox {
   readonly #rows: StatementSync
   readonly #counts: StatementSync
   readonly #mark: StatementSync
+  readonly #markRefused: StatementSync
 
   private constructor(file: string, db: DatabaseSync) {
     this.#file = file
@@ -37,6 +38,7 @@ export class Outbox {
     this.#counts = db.prepare(
       'SELECT coalesce(max(id), 0) AS last, (SELECT shipped_to FROM journal) AS shipped FROM requests')
     this.#mark = db.prepare('UPDATE journal SET shipped_to = ?')
+    this.#markRefused = db.prepare('INSERT OR IGNORE INTO refused VALUES (?)')
   }
 
   /**
@@ -83,6 +85,11 @@ export class Outbox {
   /** Everything up to this row is in PostgreSQL. */
   markShipped(id: number): void {
     this.#mark.run(id)
+  }
+
+  /** This row is not in PostgreSQL, and never will be. To be called before it is marked as shipped. */
+  markRefused(id: number): void {
+    this.#markRefused.run(id)
   }
 
   close(): void {

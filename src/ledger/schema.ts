@@ -82,6 +82,8 @@ export const MIGRATIONS: readonly string[] = [
   // The name of this file among the journals of a cluster, and the last row that is in PostgreSQL.
   `CREATE TABLE journal (id TEXT NOT NULL, shipped_to INTEGER NOT NULL) STRICT;
   INSERT INTO journal VALUES (lower(hex(randomblob(16))), 0);`,
+  // Rows that PostgreSQL never takes: this file is the only place that has them.
+  'CREATE TABLE refused (id INTEGER PRIMARY KEY) STRICT;',
 ]
 
 /** @param scripts of all versions; an older or a later gateway has others */

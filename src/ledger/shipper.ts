@@ -112,6 +112,7 @@ export class Shipper {
       return POLL_MS
     }
     const refused = await this.#ledger.insert(this.#journal, batch.map(({ row }) => row))
+    for (const { id, row } of batch) if (refused.includes(row)) outbox.markRefused(id)
     outbox.markShipped(last.id)
     this.#shipped += batch.length - refused.length
     this.#markHealthy()

@@ -54,6 +54,7 @@ export class LedgerStore {
   readonly #insertInterrupted: StatementSync
   readonly #deleteInstanceDrafts: StatementSync
   readonly #deleteExpired: StatementSync
+  readonly #deleteShipped: StatementSync
 
   /**
    * @param file path of the ledger
@@ -87,6 +88,9 @@ export class LedgerStore {
       this.#deleteExpired = db.prepare(`DELETE FROM requests WHERE id IN
         (SELECT id FROM requests WHERE started_at < ? ORDER BY started_at LIMIT ${RETENTION_BATCH})
         AND id <= (SELECT up_to FROM summed) AND id <> ${LAST_SHIPPED} ${isShipped ? SHIPPED_ONLY : ''}`)
+      this.#deleteShipped = db.prepare(`DELETE FROM requests WHERE id IN
+        (SELECT id FROM requests WHERE started_at < ? AND id NOT IN (SELECT id FROM refused) ORDER BY started_at LIMIT ${RETENTION_BATCH})
+        AND id <= (SELECT up_to FROM summed) AND id < ${LAST_SHIPPED}`)
       this.#releaseInstanceLock = lockInstance(file, instance)
     } catch (error) {
       db.close()
@@ -177,6 +181,19 @@ export class LedgerStore {
       const rows = before === null ? 0 : this.#deleteExpired.run(before).changes
       if (rows > 0) this.#rollups.rowsDeleted()
       return this.#rollups.expire(now) || rows === RETENTION_BATCH
+    })
+  }
+
+  /**
+   * Deletes some of the rows that are in PostgreSQL and in the sums.
+   * @param before ms since 1970
+   * @returns whether there may be more
+   */
+  trim(before: number): boolean {
+    return this.#transaction(() => {
+      const rows = this.#deleteShipped.run(before).changes
+      if (rows > 0) this.#rollups.rowsDeleted()
+      return rows === RETENTION_BATCH
     })
   }
 

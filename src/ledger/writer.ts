@@ -7,6 +7,8 @@ import type { Batch } from './store.ts'
 
 const MIN_RETRY_DELAY_MS = 50
 const MAX_RETRY_DELAY_MS = 5000
+/** ms that rows stay in the file when they are in PostgreSQL too, for reports while PostgreSQL is away. */
+const SHIPPED_KEEP_MS = 2 * 86_400_000
 
 /**
  * Writes batches in the order in which they come, and keeps trying when it
@@ -46,13 +48,14 @@ export class Writer {
     this.#runInSteps('sum', store => store.sum())
   }
 
-  /** Deletes what is older than it is kept. */
+  /** Deletes what is older than it is kept, and what PostgreSQL has had for a while. */
   expire(): void {
-    const { keep } = this.#options
+    const { keep, isShipped } = this.#options
     // Only what is in the sums may go.
     this.#runInSteps('expire', store => {
       const now = Date.now()
       return store.sum() || store.expire(keep === null ? null : now - keep, now)
+        || (isShipped && store.trim(now - SHIPPED_KEEP_MS))
     })
   }
 

@@ -8,8 +8,13 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { usageCommand } from '../../src/cli/usage.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
-import { draft, MIDNIGHT, row } from '../ledger/rows.ts'
+import { ClusterLedger } from '../../src/ledger/cluster-ledger.ts'
+import { Database } from '../../src/postgres/database.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { MIGRATIONS } from '../../src/postgres/migrations.ts'
+import { draft, MIDNIGHT, row, stored } from '../ledger/rows.ts'
 import { watch } from '../ledger/watched.ts'
+import { PASSWORD, startPostgres, withoutPostgres } from '../support/postgres.ts'
 
 const HOUR = 3_600_000
 /** 2026-11-22T00:00Z */
@@ -236,4 +241,36 @@ t.test('a reader that has seen enough ends it quietly', async t => {
   child.stdout.destroy()
   const [code] = await once(child, 'exit') as [number | null]
   t.equal(code, 0)
+})
+
+t.test('with cluster.postgres, usage is of all gateways', { skip: withoutPostgres }, async t => {
+  const server = await startPostgres(t)
+  const config = await configured(t, [ROWS[0]!])
+  const withCluster = (url: string) => {
+    const file = join(config, '..', 'cluster.yaml')
+    writeFileSync(file, `${CONFIG}ledger: { file: data/gateway.db }\ncluster: { postgres: "${url}" }\n`)
+    return file
+  }
+  const first = await usage('--config', withCluster(server.url()), '--json')
+  t.equal(first.code, 0)
+  t.match(first.err, /^warning: the ledger in PostgreSQL cannot be read \(no gateway has made the schema yet\)/)
+  t.equal(first.out.trim().split('\n').length, 1, 'the file in its place')
+
+  const database = new Database({ url: server.url(), name: 'test' })
+  t.teardown(() => database.close())
+  await migrate(database, MIGRATIONS)
+  const ledger = new ClusterLedger(database)
+  await ledger.insert(await ledger.register('other', 'gw2'), ROWS.slice(1).map(stored))
+  const second = await usage('--config', withCluster(server.url()), '--json')
+  t.equal(second.err, '')
+  t.strictSame(second.out.trim().split('\n').map(line => JSON.parse(line).request_id), ['r2', 'r3', 'r4'])
+  t.match((await usage('--config', withCluster(server.url()), '--by', 'key')).out, /3 requests, 1 of them without a price/)
+  t.match((await usage('--config', withCluster(server.url()), '--request', 'r3')).out, /r3/)
+  t.match((await usage('--config', withCluster(server.url()), '--request', 'r1')).out, /r1/, 'not sent yet')
+
+  await server.stop()
+  const third = await usage('--config', withCluster(server.url()))
+  t.match(third.err, /warning: the ledger in PostgreSQL cannot be read .*of this gateway only/)
+  t.notMatch(third.err, PASSWORD)
+  t.match(third.out, /1 request/)
 })

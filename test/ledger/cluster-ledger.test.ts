@@ -1,21 +1,13 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { ClusterLedger } from '../../src/ledger/cluster-ledger.ts'
-import { COLUMNS, encode } from '../../src/ledger/columns.ts'
-import type { StoredRow } from '../../src/ledger/columns.ts'
-import type { LedgerRow } from '../../src/ledger/row.ts'
 import { Database } from '../../src/postgres/database.ts'
 import { migrate } from '../../src/postgres/migrate.ts'
 import { MIGRATIONS } from '../../src/postgres/migrations.ts'
 import { startPostgres, withoutPostgres } from '../support/postgres.ts'
-import { MIDNIGHT, row } from './rows.ts'
+import { MIDNIGHT, row, stored } from './rows.ts'
 
 const DAY = 86_400_000
-
-function stored(entry: LedgerRow): StoredRow {
-  const values = encode(entry).map(value => (typeof value === 'bigint' ? String(value) : value))
-  return Object.fromEntries(COLUMNS.map((name, at) => [name, values[at] ?? null]))
-}
 
 t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)

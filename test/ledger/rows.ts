@@ -1,3 +1,5 @@
+import { COLUMNS, encode } from '../../src/ledger/columns.ts'
+import type { StoredRow } from '../../src/ledger/columns.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
 import type { Usage } from '../../src/protocols/shared/usage.ts'
 
@@ -73,4 +75,10 @@ export function draft(id: string, changes: Partial<LedgerRow> = {}): LedgerRow {
     bytesOut: 0,
     ...changes,
   })
+}
+
+/** A row as it is read from the file to be sent to PostgreSQL. */
+export function stored(entry: LedgerRow): StoredRow {
+  const values = encode(entry).map(value => (typeof value === 'bigint' ? String(value) : value))
+  return Object.fromEntries(COLUMNS.map((name, at) => [name, values[at] ?? null]))
 }

@@ -62,6 +62,31 @@ t.test('a batch is written whole or not at all', async t => {
   store.close()
 })
 
+t.test('rows that PostgreSQL has leave the file, except those that it refused; the sums stay', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  const store = new LedgerStore(file, 'one', true)
+  t.teardown(() => store.close())
+  const rows = ['a', 'refused', 'c', 'last', 'unsent'].map(name => row(name, { costPico: 1n }))
+  store.write({ seq: 1, drafts: [], closed: rows.map(encode) })
+  const later = MIDNIGHT + 1
+  const left = () => {
+    using reader = openReader(file)
+    return [...reader.rows({})].map(({ requestId }) => requestId)
+  }
+  using db = new DatabaseSync(file)
+  db.exec(`UPDATE journal SET shipped_to = 4; INSERT INTO refused SELECT id FROM requests WHERE request_id = 'refused'`)
+  t.equal(store.trim(later), false)
+  t.equal(left().length, 5, 'none before it is in the sums')
+  while (store.sum());
+  store.trim(MIDNIGHT)
+  t.equal(left().length, 5, 'none before its time')
+  store.trim(later)
+  t.strictSame(left(), ['refused', 'last', 'unsent'])
+  t.match(spentSince(file, MIDNIGHT), [{ pico: 5n }])
+  store.expire(later, later)
+  t.strictSame(left(), ['last', 'unsent'], 'with ledger.keep, refused rows go too')
+})
+
 t.test('a row that is refused leaves its draft', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')

@@ -54,7 +54,7 @@ export const Alert = StrictObject({
   kind: StringEnum([
     'unpriced_model', 'upstream_key_rejected', 'circuit_open',
     'reload_failed', 'restart_needed', 'ledger', 'budget',
-    'no_keys', 'key_store', 'certificate',
+    'no_keys', 'key_store', 'certificate', 'cluster',
   ]),
   severity: StringEnum(['error', 'warning']),
   message: Type.String({ description: 'The problem, and what to do' }),

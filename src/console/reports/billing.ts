@@ -72,7 +72,7 @@ function costsByDay(
   const { sql, values } = source(view, period, dimensions, [by])
   const found = view.all({
     sql: `SELECT at / ${DAY} AS day, ${by} AS name, sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
-      FROM (${sql}) GROUP BY 1, 2`,
+      FROM (${sql}) AS counted GROUP BY 1, 2`,
     values,
   })
   const days = new Map<number, Map<string | null, bigint>>()

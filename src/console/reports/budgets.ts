@@ -80,9 +80,9 @@ function spendOfKeys(
   const columns = ['key', ...names] as const
   const { sql, values } = source(view, { from: since, to: ceil(view.now, DAY) }, only, columns)
   const found = view.all({
-    sql: `SELECT ${columns.join(', ')}, max(at / ${DAY}, ?) AS day,
+    sql: `SELECT ${columns.join(', ')}, ${view.dialect.greater(`at / ${DAY}`, '?')} AS day,
         sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
-      FROM (${sql}) WHERE key IN (SELECT value FROM json_each(?))
+      FROM (${sql}) AS counted WHERE key IN (${view.dialect.listed})
       GROUP BY ${columns.join(', ')}, day ORDER BY day`,
     values: [dayBeforeHistory(view.now), ...values, JSON.stringify([...spent.keys()])],
   })

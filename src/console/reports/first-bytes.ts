@@ -2,6 +2,7 @@ import { FIRST_BYTE_SCOPE } from '../../ledger/contributions.ts'
 import { addHistogramJson, bucketOf, addToBucket, quantiles } from '../../ledger/first-byte.ts'
 import type { Histogram } from '../../ledger/first-byte.ts'
 import type { FirstByte } from '../api/shapes.ts'
+import type { Dialect } from './dialect.ts'
 import { DAY, HOUR, segmentsOf, segmentCondition } from './period.ts'
 import type { Period, PeriodSegment } from './period.ts'
 import type { Sql, View } from './view.ts'
@@ -29,7 +30,7 @@ export function firstBytes(
       }
       continue
     }
-    for (const query of histogramQueries(piece, scope, only)) {
+    for (const query of histogramQueries(view.dialect, piece, scope, only)) {
       for (const { name, counts } of view.all(query)) addHistogramJson(histogram(name), String(counts))
     }
   }
@@ -53,12 +54,14 @@ function requestsQuery(piece: PeriodSegment, scope: Scope, only: string | null):
 }
 
 /** Days are told by their hours as long as these are kept. */
-function histogramQueries({ table, from, to }: PeriodSegment, scope: Scope, only: string | null): Sql[] {
-  const query = (stored: string, slot: string, unit: number): Sql => ({
-    sql: `SELECT name, counts FROM ${stored} WHERE scope = ? AND ${slot} >= ? AND ${slot} < ?
+function histogramQueries(
+  dialect: Dialect, { table, from, to }: PeriodSegment, scope: Scope, only: string | null,
+): Sql[] {
+  const query = (slot: 'hour' | 'day', unit: number): Sql => ({
+    sql: `SELECT name, counts FROM ${dialect.firstBytes(slot)} WHERE scope = ? AND ${slot} >= ? AND ${slot} < ?
       ${only === null ? '' : 'AND name = ?'}`,
     values: [FIRST_BYTE_SCOPE[scope], from / unit, to / unit, ...only === null ? [] : [only]],
   })
-  const hours = query('first_byte_hours', 'hour', HOUR)
-  return table === 'days' ? [query('first_byte_days', 'day', DAY), hours] : [hours]
+  const hours = query('hour', HOUR)
+  return table === 'days' ? [query('day', DAY), hours] : [hours]
 }

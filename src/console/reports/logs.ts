@@ -20,9 +20,9 @@ const MAX_ROWS_PER_POLL = 100_000
 /** A page of requests, the newest first; with `after`, what was entered since. */
 export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null): Logs {
   const { before, after, limit = DEFAULT_PAGE_SIZE } = query
-  if (after !== undefined) return rowsSince(view, requestFilterOf(query, own, view.now), parseRowId(after), limit, own)
+  if (after !== undefined) return rowsSince(view, requestFilterOf(query, own, view.now), after, limit, own)
   const { rows, next } = logPage(view, query, own, before ?? null, limit)
-  return { rows: rows.map(row => toRow(row, own)), next, last: String(lastId(view)) }
+  return { rows: rows.map(row => toRow(row, own)), next, last: `${view.positions}${lastId(view)}` }
 }
 
 /** A page of rows as the ledger has them, for a table that is written out page by page. */
@@ -84,28 +84,27 @@ function requestFilterOf(query: LogConditions, own: string | null, now: number):
 }
 
 /** By their ids, so that a request which began early and ended late is not missed. */
-function rowsSince(view: View, wanted: RequestFilter, after: number, limit: number, own: string | null): Logs {
+function rowsSince(view: View, wanted: RequestFilter, after: string, limit: number, own: string | null): Logs {
   const last = lastId(view)
-  // Ids start over in a new ledger, and in one whose rows have all expired.
-  const from = after > last ? 0 : after
+  const from = startAfter(view, after, last)
   const upTo = Math.min(last, from + MAX_ROWS_PER_POLL)
-  const { sql, values } = conditionsIn(wanted.period, wanted)
+  const { sql, values } = conditionsIn(view.dialect, wanted.period, wanted)
   const ids = view.all({
-    sql: `SELECT id FROM requests NOT INDEXED WHERE id > ? AND id <= ? AND ${sql} ORDER BY id LIMIT ?`,
+    sql: `SELECT id FROM requests ${view.dialect.byPosition} WHERE id > ? AND id <= ? AND ${sql} ORDER BY id LIMIT ?`,
     values: [from, upTo, ...values, limit],
   }).map(({ id }) => Number(id))
   return {
     rows: rowsOf(view, ids).map(row => toRow(row, own)),
     next: null,
-    last: String(ids.length < limit ? upTo : ids.at(-1)),
+    last: `${view.positions}${ids.length < limit ? upTo : ids.at(-1)}`,
   }
 }
 
 function rowsOf(view: View, ids: readonly number[]): LedgerRow[] {
   return view.rows({
-    sql: `SELECT ${READ_LIST} FROM requests WHERE id IN (SELECT value FROM json_each(?))
+    sql: `SELECT ${READ_LIST} FROM requests WHERE id IN (${ids.length === 0 ? 'NULL' : ids.join(', ')})
       ORDER BY started_at DESC, id DESC`,
-    values: [JSON.stringify(ids)],
+    values: [],
   }).map(decode)
 }
 
@@ -121,7 +120,12 @@ function parsePosition(text: string): RowPosition {
   return { at: Number(at), id: Number(id) }
 }
 
-function parseRowId(text: string): number {
-  if (!/^\d{1,16}$/.test(text)) throw new ReportError('bad_request', 'Unknown position.', 'after')
-  return Number(text)
+/** @returns the position behind which to look */
+function startAfter(view: View, text: string, last: number): number {
+  const [, positions, digits] = /^(c?)(\d{1,16})$/.exec(text) ?? []
+  if (digits === undefined) throw new ReportError('bad_request', 'Unknown position.', 'after')
+  // The ledger of the cluster became readable, or unreadable, since the page was made: it goes on from now.
+  if (positions !== view.positions) return last
+  // Ids start over in a new ledger, and in one whose rows have all expired.
+  return Number(digits) > last ? 0 : Number(digits)
 }

@@ -32,8 +32,8 @@ function names(view: View, by: 'key' | 'model' | 'upstream', dimensions: Dimensi
   const today = floor(view.now, DAY)
   const { sql, values } = source(view, { from: today - RECENT_MS, to: today + DAY }, dimensions, [by])
   const found = view.all({
-    sql: `SELECT ${by} AS name, sum(requests) AS requests FROM (${sql})
-      WHERE typeof(${by}) = 'text' GROUP BY 1 HAVING sum(requests) > 0
+    sql: `SELECT ${by} AS name, sum(requests) AS requests FROM (${sql}) AS counted
+      WHERE ${view.dialect.isNamed(by)} GROUP BY 1 HAVING sum(requests) > 0
       ORDER BY requests DESC LIMIT ${MAX_NAMES}`,
     values,
   })
@@ -47,8 +47,9 @@ export function keyUse(view: View): Map<string, KeyUse> {
   const last = view.all({
     sql: `SELECT key, max(at) AS last_at FROM (
         SELECT name AS key, last_at AS at FROM dimension_days
-          WHERE dimension = ${DIMENSION.key} AND typeof(name) = 'text' AND requests > 0
-        UNION ALL SELECT key, started_at FROM requests NOT INDEXED WHERE id > ? AND key IS NOT NULL)
+          WHERE dimension = ${DIMENSION.key} AND ${view.dialect.isNamed('name')} AND requests > 0
+        UNION ALL SELECT key, started_at FROM requests ${view.dialect.byPosition}
+          WHERE id > ? AND key IS NOT NULL) AS used
       GROUP BY key`,
     values: [view.summedTo],
   })

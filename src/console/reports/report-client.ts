@@ -1,7 +1,7 @@
 import { ThreadClient, ThreadError } from '../../base/thread-client.ts'
 import { threadUrl } from '../../base/thread-url.ts'
 import { ReportError } from './report-error.ts'
-import type { ReportRequest, ReportTable } from './report-thread.ts'
+import type { ReportRequest, ReportResult, ReportSource, ReportTable } from './report-thread.ts'
 
 type ReportName = keyof ReportTable
 
@@ -12,9 +12,7 @@ type ReportArgs<N extends ReportName> =
 const MAX_PENDING = 100
 const CLOSING = 'The gateway is shutting down.'
 
-export interface ReportClientOptions {
-  /** Path of the ledger. */
-  readonly file: string
+export interface ReportClientOptions extends ReportSource {
   /** ms that a report may take, waiting included. */
   readonly deadline: number
   /** ms since 1970. */
@@ -25,11 +23,18 @@ export interface ReportClientOptions {
 export class ReportClient {
   readonly #options: ReportClientOptions
   readonly #thread: ThreadClient
+  #clusterFailure: string | null = null
 
   constructor(options: ReportClientOptions) {
     this.#options = options
+    const { file, cluster } = options
     const script = threadUrl('report-thread', import.meta.url)
-    this.#thread = new ThreadClient({ name: 'reports', script, workerData: options.file, serial: true })
+    this.#thread = new ThreadClient({ name: 'reports', script, workerData: { file, cluster } satisfies ReportSource, serial: true })
+  }
+
+  /** Why the last report is about this gateway only; null where it is about all that share a ledger. */
+  get clusterFailure(): string | null {
+    return this.#clusterFailure
   }
 
   /**
@@ -43,7 +48,10 @@ export class ReportClient {
     }
     const { now, deadline } = this.#options
     try {
-      return await this.#thread.request({ name, now: now(), args } satisfies ReportRequest, { timeoutMs: deadline })
+      const request = { name, now: now(), args } satisfies ReportRequest
+      const { value, clusterFailure } = await this.#thread.request<ReportResult>(request, { timeoutMs: deadline })
+      this.#clusterFailure = clusterFailure
+      return value as ReturnType<ReportTable[N]>
     } catch (error) {
       throw error instanceof ThreadError ? reportError(error, deadline) : error
     }

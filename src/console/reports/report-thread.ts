@@ -3,6 +3,8 @@ import { serveThread } from '../../base/thread-server.ts'
 import { LedgerError, toLedgerFailure } from '../../ledger/failure.ts'
 import { billing, unpricedModels } from './billing.ts'
 import { budgets, nearBudgets } from './budgets.ts'
+import { ClusterView } from './cluster-view.ts'
+import type { ClusterSource } from './cluster-view.ts'
 import { logPage, logs } from './logs.ts'
 import { filters, keyUse } from './names.ts'
 import { panel, upstreamFigures } from './panel.ts'
@@ -27,22 +29,44 @@ export interface ReportRequest {
   readonly args: readonly unknown[]
 }
 
+/** What the thread is started with. */
+export interface ReportSource {
+  /** Path of the ledger. */
+  readonly file: string
+  /** Where the ledger of all gateways is; null = this one's is the only one. */
+  readonly cluster: ClusterSource | null
+}
+
+/** What the thread replies. */
+export interface ReportResult {
+  readonly value: unknown
+  /** Why the report is about this gateway only, and not about all; null where it is as it should be. */
+  readonly clusterFailure: string | null
+}
+
 /** https://www.sqlite.org/rescode.html#error */
 const SQLITE_ERROR = 1
 
+const { file, cluster: source } = workerData as ReportSource
+const cluster = source && new ClusterView(source)
 let openLedger: OpenView | null = null
 
 serveThread<ReportRequest>(
-  ({ name, now, args }) => {
+  ({ name, now, args }): ReportResult => {
     const report = REPORTS[name] as (view: View, ...args: readonly unknown[]) => unknown
+    const make = (view: View) => report(view, ...args)
     try {
-      return currentView().read(now, view => report(view, ...args))
+      const ofCluster = cluster && readCluster(cluster, now, make)
+      return { value: ofCluster ? ofCluster.value : currentView().read(now, make), clusterFailure: cluster?.failure ?? null }
     } catch (error) {
       throw isLedgerError(error)
         ? new ReportError('unavailable', `the ledger cannot be read: ${toLedgerFailure(error).message}`) : error
     }
   },
-  () => openLedger?.close(),
+  () => {
+    openLedger?.close()
+    cluster?.close()
+  },
 )
 
 /** Opens the ledger again where its path leads to another file: it was moved, or set aside as broken. */
@@ -50,7 +74,19 @@ function currentView(): OpenView {
   if (openLedger?.isCurrent() === true) return openLedger
   openLedger?.close()
   openLedger = null
-  return openLedger = openView(workerData as string)
+  return openLedger = openView(file)
+}
+
+/** This gateway's file is for what others cannot know; a report of all gateways does not need it. */
+function readCluster<T>(view: ClusterView, now: number, make: (view: View) => T): { readonly value: T } | null {
+  let local: OpenView
+  try {
+    local = currentView()
+  } catch (error) {
+    if (!isLedgerError(error)) throw error
+    return view.read(now, null, make)
+  }
+  return local.read(now, ofFile => view.read(now, ofFile, make))
 }
 
 /** What SQLite says of the file. A generic error of SQLite is about the SQL: a fault of the report. */

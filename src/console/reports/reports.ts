@@ -6,6 +6,7 @@ import type { Panel } from '../api/panel.ts'
 import type { QueryOf, ResponseOf } from '../api/table.ts'
 import type { UnpricedModel } from './billing.ts'
 import type { ConfiguredBudget, NearBudget } from './budgets.ts'
+import type { ClusterSource } from './cluster-view.ts'
 import { billingFields, csv, rowFields } from './csv.ts'
 import { Cursors } from './cursors.ts'
 import type { LogPage } from './logs.ts'
@@ -28,6 +29,8 @@ export type { ConfiguredBudget, KeyUse, NearBudget, UpstreamFigures }
  * query that makes no sense; `forbidden` where `own` must not know; else it is a fault.
  */
 export interface Reports {
+  /** Why the last report is about this gateway only; null where it is about all that share a ledger. */
+  readonly clusterFailure: string | null
   panel(query: QueryOf<'GET /panel'>, own: string | null): Promise<Panel>
   /** Every upstream that the ledger knows of in that time, the busiest first. */
   upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]>
@@ -60,6 +63,8 @@ export interface Reports {
 export interface ReportsOptions {
   /** Path of the ledger; null = the configuration names none, and every report is unavailable. */
   readonly file: string | null
+  /** Where the ledger of all gateways is; absent = this one's is the only one. */
+  readonly cluster?: ClusterSource | null
   /** ms since 1970; the wall clock unless told. */
   readonly now?: () => number
   /** ms that a report may take, 10,000 unless told. */
@@ -75,9 +80,9 @@ const CSV_PAGE_SIZE = 1000
 
 /** Starts its thread when something is asked. */
 export function openReports(options: ReportsOptions): Reports {
-  const { file, now = () => Date.now(), deadline = DEFAULT_DEADLINE, secret = randomBytes(32) } = options
+  const { file, cluster = null, now = () => Date.now(), deadline = DEFAULT_DEADLINE, secret = randomBytes(32) } = options
   if (file === null) return new UnavailableReports()
-  return new ThreadedReports(new ReportClient({ file, now, deadline }), now, new Cursors(secret))
+  return new ThreadedReports(new ReportClient({ file, cluster, now, deadline }), now, new Cursors(secret))
 }
 
 class ThreadedReports implements Reports {
@@ -89,6 +94,10 @@ class ThreadedReports implements Reports {
     this.#client = link
     this.#now = now
     this.#cursors = cursors
+  }
+
+  get clusterFailure(): string | null {
+    return this.#client.clusterFailure
   }
 
   panel(query: QueryOf<'GET /panel'>, own: string | null): Promise<Panel> {
@@ -169,6 +178,7 @@ class ThreadedReports implements Reports {
 
 /** The configuration names no ledger. */
 class UnavailableReports implements Reports {
+  readonly clusterFailure = null
   panel = rejectUnavailable
   upstreamFigures = rejectUnavailable
   billing = rejectUnavailable

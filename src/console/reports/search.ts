@@ -1,6 +1,6 @@
 import { firstHourKept } from '../../ledger/rollups.ts'
-import { UNUSUAL } from '../../ledger/schema.ts'
 import type { QueryOf } from '../api/table.ts'
+import type { Dialect } from './dialect.ts'
 import { DAY, floor, HOUR, isFarBehind } from './period.ts'
 import type { Period } from './period.ts'
 import { conditionsOf } from './sums.ts'
@@ -45,8 +45,10 @@ export function search(view: View, wanted: RequestFilter, before: RowPosition | 
 }
 
 /** All conditions in SQL, for rows of `requests`. */
-export function conditionsIn(period: Period, { dimensions, status, end }: Omit<RequestFilter, 'period'>): Sql {
-  const names = conditionsOf(dimensions)
+export function conditionsIn(
+  dialect: Dialect, period: Period, { dimensions, status, end }: Omit<RequestFilter, 'period'>,
+): Sql {
+  const names = conditionsOf(dialect, dimensions)
   // A bound of the index even where there is none: a moment that no row can have.
   const to = Math.min(period.to, Number.MAX_SAFE_INTEGER)
   return {
@@ -58,11 +60,12 @@ export function conditionsIn(period: Period, { dimensions, status, end }: Omit<R
 function positionsIn(
   view: View, stretch: Period, wanted: RequestFilter, before: RowPosition | null, isUnusual: boolean, limit: number,
 ): RowPosition[] {
-  const conditions = conditionsIn(stretch, wanted)
+  const { dialect } = view
+  const conditions = conditionsIn(dialect, stretch, wanted)
   const found = view.all({
     sql: `SELECT id, started_at
-      FROM requests INDEXED BY ${isUnusual ? 'requests_unusual' : 'requests_by_time'}
-      WHERE ${isUnusual ? UNUSUAL : 'TRUE'} AND ${conditions.sql}
+      FROM requests ${dialect.byIndex(isUnusual ? 'requests_unusual' : 'requests_by_time')}
+      WHERE ${isUnusual ? dialect.unusual : 'TRUE'} AND ${conditions.sql}
       ${before === null ? '' : 'AND (started_at < ? OR id < ?)'}
       ORDER BY started_at DESC, id DESC LIMIT ?`,
     values: [...conditions.values, ...before === null ? [] : [before.at, before.id], limit],
@@ -80,15 +83,16 @@ function excludesSuccesses({ status, end }: RequestFilter): boolean {
 function* periodsWithRequests(
   view: View, period: Period, dimensions: Dimensions,
 ): Generator<Period, void, undefined> {
-  const names = conditionsOf(dimensions)
+  const names = conditionsOf(view.dialect, dimensions)
   if (Object.keys(dimensions).length === 0 || isFarBehind(view)) return yield period
+  const unitOf = { day: DAY, hour: HOUR }
   const slots = (table: 'day' | 'hour', from: number, to: number): number[] => view.all({
     sql: `SELECT ${table} AS slot FROM ${table}s
         WHERE ${table} >= ? AND ${table} < ? AND ${names.sql} AND requests > 0
-      UNION SELECT started_at / ${table === 'day' ? DAY : HOUR} AS slot FROM requests NOT INDEXED
-        WHERE id > ? AND slot >= ? AND slot < ? AND ${names.sql}
+      UNION SELECT started_at / ${unitOf[table]} AS slot FROM requests ${view.dialect.byPosition}
+        WHERE id > ? AND started_at >= ? AND started_at < ? AND ${names.sql}
       ORDER BY slot DESC`,
-    values: [from, to, ...names.values, view.summedTo, from, to, ...names.values],
+    values: [from, to, ...names.values, view.summedTo, from * unitOf[table], to * unitOf[table], ...names.values],
   }).map(({ slot }) => Number(slot))
   const firstHour = firstHourKept(view.now)
   const lastDay = Math.min(period.to, Number.MAX_SAFE_INTEGER) / DAY

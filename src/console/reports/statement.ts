@@ -23,7 +23,7 @@ export function statement(view: View, query: QueryOf<'GET /statement'>, own: str
     month: query.month,
     from: new Date(month.from).toISOString(),
     to: new Date(month.to).toISOString(),
-    final: month.to <= view.now && !hasRequestsInFlight(view, key, month),
+    final: month.to <= view.now && !view.mayChange(key, month.from, month.to),
     made_at: new Date(view.now).toISOString(),
     lines: lines.map(([model, sums]) => ({ model, figures: figures(sums) })),
     days: days.map(([day, sums]) => ({
@@ -40,12 +40,4 @@ function monthOf(text: string): Period {
     throw new ReportError('bad_request', 'Not a valid month.', 'month')
   }
   return { from, to: Date.UTC(year, month) }
-}
-
-/** Is something of it still under way, or not yet settled after a crash? */
-function hasRequestsInFlight(view: View, key: string, { from, to }: Period): boolean {
-  return view.all({
-    sql: 'SELECT 1 FROM in_flight WHERE key = ? AND started_at >= ? AND started_at < ? LIMIT 1',
-    values: [key, from, to],
-  }).length > 0
 }

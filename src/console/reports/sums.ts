@@ -2,6 +2,7 @@ import { formatUsd } from '../../base/decimal.ts'
 import { DIMENSION, SUM_COLUMNS, PART_SIZE } from '../../ledger/contributions.ts'
 import type { Dimension } from '../../ledger/contributions.ts'
 import type { Figures } from '../api/shapes.ts'
+import type { Dialect } from './dialect.ts'
 import { DAY, HOUR, segmentsOf, segmentCondition } from './period.ts'
 import type { Period, PeriodSegment } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
@@ -46,16 +47,16 @@ const IS_ESTIMATED = `source IN ('estimated', 'mixed')`
 /** One row of `requests` as its own sum. */
 const ROW_FIGURES: Readonly<Record<(typeof SUM_COLUMNS)[number], string>> = {
   requests: '1',
-  errors: `"end" NOT IN ('complete', 'client_gone')`,
-  unpriced: 'cost_pico_usd IS NULL',
-  estimated: IS_ESTIMATED,
+  errors: `CASE WHEN "end" IN ('complete', 'client_gone') THEN 0 ELSE 1 END`,
+  unpriced: 'CASE WHEN cost_pico_usd IS NULL THEN 1 ELSE 0 END',
+  estimated: `CASE WHEN ${IS_ESTIMATED} THEN 1 ELSE 0 END`,
   ...highLowColumns('input', TOKENS.input),
   ...highLowColumns('cached', TOKENS.cached),
   ...highLowColumns('cache_write', TOKENS.cache_write),
   ...highLowColumns('output', TOKENS.output),
   ...highLowColumns('reasoning', TOKENS.reasoning),
   ...highLowColumns('cost', 'cost_pico_usd'),
-  ...highLowColumns('estimated_cost', `iif(${IS_ESTIMATED}, cost_pico_usd, 0)`),
+  ...highLowColumns('estimated_cost', `CASE WHEN ${IS_ESTIMATED} THEN cost_pico_usd ELSE 0 END`),
 }
 
 function highLowColumns<N extends string>(name: N, column: string) {
@@ -76,7 +77,7 @@ export function sumsBy(
 ): Map<string | number | null, Totals> {
   const group = by === null ? '0' : typeof by === 'string' ? by : `at / ${by.slice}`
   const { sql, values } = source(view, period, dimensions, typeof by === 'string' ? [by] : [])
-  const found = view.all({ sql: `SELECT ${group} AS "group", ${SUM_EXPRESSIONS} FROM (${sql}) GROUP BY 1`, values })
+  const found = view.all({ sql: `SELECT ${group} AS "group", ${SUM_EXPRESSIONS} FROM (${sql}) AS counted GROUP BY 1`, values })
   const isName = typeof by === 'string'
   const sums = found.map(stored => {
     const { group: found } = stored
@@ -103,38 +104,40 @@ export function sumTotals(sums: Iterable<Totals>): Totals {
 
 /**
  * Rows and sums of a time, whose columns are `at` (ms since 1970, somewhere in the
- * hour or day), the names that are asked for (0 = none) and FIGURES.
+ * hour or day), the names that are asked for (0 or null = none) and FIGURES.
  */
 export function source(
   view: View, period: Period, dimensions: Dimensions, names: readonly Dimension[],
 ): Sql {
-  const pieces = segmentsOf(view, period).map(piece => segmentSource(piece, dimensions, names))
+  const pieces = segmentsOf(view, period).map(piece => segmentSource(view.dialect, piece, dimensions, names))
   return {
     sql: pieces.map(({ sql }) => sql).join(' UNION ALL '),
     values: pieces.flatMap(({ values }) => values),
   }
 }
 
-function segmentSource(piece: PeriodSegment, dimensions: Dimensions, names: readonly Dimension[]): Sql {
+function segmentSource(
+  dialect: Dialect, piece: PeriodSegment, dimensions: Dimensions, names: readonly Dimension[],
+): Sql {
   const { table, from, to } = piece
-  const { sql, values } = conditionsOf(dimensions)
+  const { sql, values } = conditionsOf(dialect, dimensions)
   const involved = new Set([...Object.keys(dimensions) as Dimension[], ...names])
   const [dimension = 'upstream'] = involved
   if (table === 'days' && involved.size <= 1) {
-    return dimensionSource(piece, dimension, dimensions[dimension], names)
+    return dimensionSource(dialect, piece, dimension, dimensions[dimension], names)
   }
   if (table === 'requests') {
     const figures = SUM_COLUMNS.map(name => `${ROW_FIGURES[name]} AS ${name}`).join(', ')
     const rows = segmentCondition(piece)
     return {
-      sql: `SELECT started_at AS at, ${names.map(name => `coalesce(${name}, 0) AS ${name}, `).join('')}${figures}
+      sql: `SELECT started_at AS at, ${names.map(name => `${dialect.rowName(name)} AS ${name}, `).join('')}${figures}
         FROM requests WHERE ${rows.sql} AND ${sql}`,
       values: [...rows.values, ...values],
     }
   }
   const [slot, unit] = table === 'days' ? ['day', DAY] as const : ['hour', HOUR] as const
   return {
-    sql: `SELECT ${slot} * ${unit} AS at, ${[...names, ...SUM_COLUMNS].join(', ')}
+    sql: `SELECT CAST(${slot} AS bigint) * ${unit} AS at, ${[...names, ...SUM_COLUMNS].join(', ')}
       FROM ${table} WHERE ${slot} >= ? AND ${slot} < ? AND ${sql}`,
     values: [from / unit, to / unit, ...values],
   }
@@ -142,32 +145,31 @@ function segmentSource(piece: PeriodSegment, dimensions: Dimensions, names: read
 
 /** Days as far as one dimension alone matters. */
 function dimensionSource(
-  { from, to }: Period, dimension: Dimension, only: string | null | undefined, names: readonly Dimension[],
+  dialect: Dialect, { from, to }: Period, dimension: Dimension, only: string | null | undefined, names: readonly Dimension[],
 ): Sql {
+  const isAsked = only === null ? dialect.isUnnamed('name') : 'name = ?'
   return {
-    sql: `SELECT day * ${DAY} AS at, ${names.map(name => `name AS ${name}, `).join('')}${SUM_COLUMNS.join(', ')}
+    sql: `SELECT CAST(day AS bigint) * ${DAY} AS at, ${names.map(name => `name AS ${name}, `).join('')}${SUM_COLUMNS.join(', ')}
       FROM dimension_days WHERE dimension = ${DIMENSION[dimension]} AND day >= ? AND day < ?
-      ${only === undefined ? '' : 'AND name = ?'}`,
-    // 0 stands for none.
-    values: [from / DAY, to / DAY, ...only === undefined ? [] : [only ?? 0]],
+      ${only === undefined ? '' : `AND ${isAsked}`}`,
+    values: [from / DAY, to / DAY, ...typeof only === 'string' ? [only] : []],
   }
 }
 
 /** For rows and sums alike. */
-export function conditionsOf(dimensions: Dimensions): Sql {
+export function conditionsOf(dialect: Dialect, dimensions: Dimensions): Sql {
   const sql = ['TRUE']
   const values: string[] = []
   for (const name of ['key', 'model', 'upstream'] as const) {
     const wanted = dimensions[name]
     if (wanted === undefined) continue
-    // None is NULL in rows, and 0 in sums.
-    sql.push(wanted === null ? `typeof(${name}) <> 'text'` : `${name} = ?`)
+    sql.push(wanted === null ? dialect.isUnnamed(name) : `${name} = ?`)
     if (wanted !== null) values.push(wanted)
   }
   return { sql: sql.join(' AND '), values }
 }
 
-/** @param stored a name as the tables of sums have it: 0 = none */
+/** @param stored a name as the tables of sums have it: 0 or null = none */
 export function nameOf(stored: unknown): string | null {
   return typeof stored === 'string' ? stored : null
 }

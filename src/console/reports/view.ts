@@ -3,6 +3,8 @@ import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { fileIdentity } from '../../base/file-exists.ts'
 import { openReader } from '../../ledger/query.ts'
 import type { LedgerReader } from '../../ledger/query.ts'
+import { SQLITE } from './dialect.ts'
+import type { Dialect } from './dialect.ts'
 
 export type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
@@ -21,13 +23,18 @@ export interface View {
   /** How many rows, at most, are not. */
   readonly unsummed: number
   readonly reader: LedgerReader
+  readonly dialect: Dialect
+  /** Begins the cursors of a ledger: positions in one mean nothing in another. */
+  readonly positions: 'c' | ''
   /** Whole numbers come as bigint. */
   all(query: Sql): StoredRow[]
   /** Whole numbers come as number, for columns that hold none too large. */
   rows(query: Sql): StoredRow[]
+  /** Whether a request of that key and time may be still under way, or not yet settled after a crash. */
+  mayChange(key: string, from: number, to: number): boolean
 }
 
-/** A ledger that is open for reports. */
+/** The ledger of one gateway, or of all, that is open for reports. */
 export interface OpenView {
   /** What is read inside is of one moment. */
   read<T>(now: number, work: (view: View) => T): T
@@ -63,8 +70,13 @@ export function openView(file: string): OpenView {
           summedTo,
           unsummed: Number(state?.['last']) - summedTo,
           reader,
+          dialect: SQLITE,
+          positions: '',
           all: query => all(db, query, true),
           rows: query => all(db, query, false),
+          mayChange: (key, from, to) => all(db, {
+            sql: 'SELECT 1 FROM in_flight WHERE key = ? AND started_at >= ? AND started_at < ? LIMIT 1', values: [key, from, to],
+          }, false).length > 0,
         })
       } finally {
         db.exec('COMMIT')

@@ -25,6 +25,7 @@ const LINKS: Readonly<Record<Alert['kind'], readonly { path: string; text: strin
   restart_needed: [{ path: '/configuration', text: 'Configuration' }],
   ledger: [{ path: '/configuration', text: 'Configuration' }],
   budget: [{ path: '/own', text: 'My key' }, { path: '/billing', text: 'Budgets' }],
+  cluster: [],
   no_keys: [{ path: '/keys', text: 'Keys' }],
   key_store: [{ path: '/keys', text: 'Keys' }],
   certificate: [{ path: '/configuration', text: 'Configuration' }],

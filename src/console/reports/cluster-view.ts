@@ -1,0 +1,114 @@
+import { clusterFailure, openClusterReader } from '../../ledger/cluster-reader.ts'
+import type { LedgerReader } from '../../ledger/query.ts'
+import { BlockingDatabase } from '../../postgres/blocking-database.ts'
+import { DatabaseError } from '../../postgres/database-error.ts'
+import { POSTGRES } from './dialect.ts'
+import { DAY } from './period.ts'
+import type { Sql, StoredRow, View } from './view.ts'
+
+/** Where the ledger of all gateways is. */
+export interface ClusterSource {
+  /** postgres://user:password@host/database */
+  readonly url: string
+  /** The name of this gateway. */
+  readonly instance: string
+}
+
+/** ms for a query of a report. */
+const TIMEOUT_MS = 5_000
+/** ms after a failure in which reports are made from this gateway's file at once. */
+const RETRY_MS = 5_000
+
+/** The ledger of all gateways, for reports. */
+export class ClusterView {
+  readonly #database: BlockingDatabase
+  #retryAt = 0
+  #failure: string | null = null
+
+  constructor({ url, instance }: ClusterSource) {
+    this.#database = new BlockingDatabase({ url, name: `gateway reports ${instance}` })
+  }
+
+  /** Why the last report is about this gateway only; null where it is about all. */
+  get failure(): string | null {
+    return this.#failure
+  }
+
+  /**
+   * @param now ms since 1970
+   * @param local this gateway's file; null where it cannot be read
+   * @param work makes a report; what it reads is of one moment
+   * @returns its result; null where PostgreSQL cannot be read
+   */
+  read<T>(now: number, local: View | null, work: (view: View) => T): { readonly value: T } | null {
+    if (performance.now() < this.#retryAt) return null
+    try {
+      const value = this.#read(now, local, work)
+      this.#failure = null
+      return { value }
+    } catch (error) {
+      this.#failure = clusterFailure(error)
+      if (this.#failure === null) throw error
+      this.#database.close()
+      this.#retryAt = performance.now() + RETRY_MS
+      return null
+    }
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  #read<T>(now: number, local: View | null, work: (view: View) => T): T {
+    this.#query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = gateway, pg_catalog')
+    let value: T
+    try {
+      value = work(this.#viewAt(now, local))
+    } catch (error) {
+      // Without its connection there is no transaction.
+      if (!(error instanceof DatabaseError)) this.#query('COMMIT')
+      throw error
+    }
+    this.#query('COMMIT')
+    return value
+  }
+
+  #viewAt(now: number, local: View | null): View {
+    const [state] = this.#all({ sql: 'SELECT coalesce(max(id), 0) AS last FROM requests', values: [] })
+    const database = this.#database
+    let reader: LedgerReader | null = null
+    return {
+      now,
+      summedTo: Number(state?.['last']),
+      // Triggers keep the sums in the transaction that adds the rows.
+      unsummed: 0,
+      get reader() {
+        return reader ??= openClusterReader(database, local?.reader ?? null)
+      },
+      dialect: POSTGRES,
+      positions: 'c',
+      all: query => this.#all(query),
+      rows: query => this.#all(query).map(stored => Object.fromEntries(Object.entries(stored).map(([name, value]) =>
+        [name, typeof value === 'bigint' ? Number(value) : value]))),
+      // Other gateways may still send what they wrote.
+      mayChange: (key, from, to) => to > now - DAY || local?.mayChange(key, from, to) === true,
+    }
+  }
+
+  #all({ sql, values }: Sql): StoredRow[] {
+    const texts: unknown[] = []
+    let at = 0
+    // Numbers stand in the SQL: PostgreSQL would take the type of a value from the column beside it, and refuse fractions.
+    const text = sql.replaceAll('?', () => {
+      const value = values[at++]
+      if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+      texts.push(value)
+      return `$${texts.length}`
+    })
+    return this.#query(text, texts)
+  }
+
+  #query(sql: string, values: readonly unknown[] = []): StoredRow[] {
+    return this.#database.query(sql, values, TIMEOUT_MS) as StoredRow[]
+  }
+}

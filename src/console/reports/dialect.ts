@@ -1,0 +1,46 @@
+import { UNUSUAL } from '../../ledger/schema.ts'
+
+/** What SQLite and PostgreSQL write differently. A name is a key, a model or an upstream. */
+export interface Dialect {
+  /** Whether a column of rows or sums has no name. */
+  isUnnamed(column: string): string
+  isNamed(column: string): string
+  /** The name in a column of rows, as the tables of sums have it. */
+  rowName(column: string): string
+  greater(a: string, b: string): string
+  /** The texts of a JSON list, as a query. */
+  readonly listed: string
+  /** Reads a table by its position, not by the index on time. */
+  readonly byPosition: string
+  byIndex(name: 'requests_by_time' | 'requests_unusual'): string
+  /** What the index on unusual requests holds. */
+  readonly unusual: string
+  /** The table of times to the first byte, with its `counts` as JSON. */
+  firstBytes(slot: 'hour' | 'day'): string
+}
+
+/** A name that is none is the number 0 in the tables of sums. */
+export const SQLITE: Dialect = {
+  isUnnamed: column => `typeof(${column}) <> 'text'`,
+  isNamed: column => `typeof(${column}) = 'text'`,
+  rowName: column => `coalesce(${column}, 0)`,
+  greater: (a, b) => `max(${a}, ${b})`,
+  listed: 'SELECT value FROM json_each(?)',
+  byPosition: 'NOT INDEXED',
+  byIndex: name => `INDEXED BY ${name}`,
+  unusual: UNUSUAL,
+  firstBytes: slot => `first_byte_${slot}s`,
+}
+
+export const POSTGRES: Dialect = {
+  isUnnamed: column => `${column} IS NULL`,
+  isNamed: column => `${column} IS NOT NULL`,
+  rowName: column => column,
+  greater: (a, b) => `greatest(${a}, ${b})`,
+  listed: 'SELECT json_array_elements_text(?)',
+  byPosition: '',
+  byIndex: () => '',
+  unusual: `(status IS DISTINCT FROM 200 OR "end" <> 'complete')`,
+  firstBytes: slot => `(SELECT scope, name, ${slot}, json_object_agg(bucket, times)::text AS counts
+    FROM first_byte_${slot}_buckets GROUP BY scope, name, ${slot}) AS first_bytes`,
+}

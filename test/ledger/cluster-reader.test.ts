@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { ClusterLedger } from '../../src/ledger/cluster-ledger.ts'
+import { clusterFailure, openClusterReader } from '../../src/ledger/cluster-reader.ts'
+import { encode } from '../../src/ledger/columns.ts'
+import { openReader } from '../../src/ledger/query.ts'
+import type { Filter } from '../../src/ledger/query.ts'
+import type { LedgerRow } from '../../src/ledger/row.ts'
+import { LedgerStore } from '../../src/ledger/store.ts'
+import { BlockingDatabase } from '../../src/postgres/blocking-database.ts'
+import { Database } from '../../src/postgres/database.ts'
+import { migrate } from '../../src/postgres/migrate.ts'
+import { MIGRATIONS } from '../../src/postgres/migrations.ts'
+import { startPostgres, withoutPostgres } from '../support/postgres.ts'
+import { freePort } from '../support/free-port.ts'
+import { draft, MIDNIGHT, row, stored } from './rows.ts'
+
+const HOUR = 3_600_000
+
+const ROWS: readonly LedgerRow[] = Array.from({ length: 1100 }, (_, n) => row(`r${n}`, {
+  startedAt: MIDNIGHT - n * HOUR,
+  key: [null, 'team-a', 'team-b', 'te%m_b', 'odd\\name'][n % 5] ?? null,
+  model: `model-${n % 4}`,
+  costPico: n % 3 === 0 ? null : BigInt(n) * 9_000_000_000_001n,
+}))
+
+const FILTERS: readonly Filter[] = [
+  {}, { since: MIDNIGHT - 50 * HOUR }, { until: MIDNIGHT - 49 * HOUR }, { since: MIDNIGHT - 5 * HOUR, until: MIDNIGHT - 2 * HOUR },
+  { since: MIDNIGHT - 100 * HOUR, until: MIDNIGHT - 2 * HOUR, key: 'team-*' }, { key: 'te%m_b' }, { key: 'te%*' }, { key: 'odd\\n*' },
+  { model: 'model-1', upstream: 'open*' }, { upstream: 'none' },
+]
+
+t.test('the ledger of all gateways', { skip: withoutPostgres }, async t => {
+  const server = await startPostgres(t)
+  const migrated = async (): Promise<ClusterLedger> => {
+    await server.createDatabase()
+    const database = new Database({ url: server.url(), name: 'test' })
+    t.teardown(() => database.close())
+    await migrate(database, MIGRATIONS)
+    return new ClusterLedger(database)
+  }
+
+  t.test('is read as a file with the same rows is', async t => {
+    const ledger = await migrated()
+    for (const [n, name] of ['gw1', 'gw2'].entries()) {
+      await ledger.insert(await ledger.register(name, name), ROWS.filter((_, at) => at % 2 === n).map(stored))
+    }
+    const file = join(t.testdir({}), 'gateway.db')
+    const store = new LedgerStore(file, 'one')
+    store.write({ seq: 1, drafts: [encode(draft('running'))], closed: ROWS.map(encode) })
+    t.teardown(() => store.close())
+    using local = openReader(file)
+    using cluster = openClusterReader(new BlockingDatabase({ url: server.url(), name: 'test' }), openReader(file))
+    for (const filter of FILTERS) {
+      const name = JSON.stringify(filter)
+      t.strictSame([...cluster.rows(filter)], [...local.rows(filter)], name)
+      t.strictSame(cluster.latest(filter, 3), local.latest(filter, 3), name)
+      for (const by of ['key', 'model', 'upstream', 'day', null] as const) {
+        t.strictSame(cluster.sums(filter, by), local.sums(filter, by), `${name} by ${by}`)
+      }
+    }
+    for (const id of ['r7', 'running', 'none']) t.strictSame(cluster.find(id), local.find(id))
+  })
+
+  t.test('says why it cannot be read', async t => {
+    await server.createDatabase()
+    const refused = `postgres://gateway@127.0.0.1:${await freePort()}/gateway`
+    for (const [url, message] of [[server.url(), /no gateway has made the schema/], [refused, /ECONNREFUSED/]] as const) {
+      const database = new BlockingDatabase({ url, name: 'test' })
+      try {
+        openClusterReader(database, null)
+        t.fail('it is open')
+      } catch (error) {
+        t.match(clusterFailure(error), message)
+      }
+      database.close()
+    }
+    t.equal(clusterFailure(new Error('another one')), null)
+  })
+})
