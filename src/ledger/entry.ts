@@ -6,8 +6,8 @@ export class LedgerEntry {
   draft: (() => LedgerRow) | null
   /** How it is billed; null while it runs. */
   row: LedgerRow | null = null
-  /** It waits to be written. */
-  isQueued = false
+  /** Where it waits to be written; null = it does not. */
+  place: number | null = null
   /** Its draft is in the file, or on its way there. */
   isDrafted = false
 

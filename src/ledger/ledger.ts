@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Alarm } from './alarm.ts'
 import { decode, encode } from './columns.ts'
 import type { RowValues } from './columns.ts'
+import { EntryQueue } from './entry-queue.ts'
 import { LedgerEntry } from './entry.ts'
 import { toLedgerFailure } from './failure.ts'
 import type { LedgerFailure, LedgerFailureCode } from './failure.ts'
@@ -32,8 +33,9 @@ export interface LedgerStats {
  * The ledger as the request path sees it. No call blocks, waits or throws;
  * whatever goes wrong is told to the callbacks and counted in stats.
  *
- * A row that was closed is safe from kill -9 within some 30 ms while the disk
- * answers.
+ * Rows are written in the order in which they were closed, so that kill -9 costs
+ * the last ones alone: usually those of some 30 ms, and more where the machine has
+ * no time for the thread that writes, or the disk does not answer.
  */
 export interface Ledger {
   /**
@@ -117,8 +119,7 @@ class ThreadedLedger implements Ledger {
   readonly #options: LedgerOptions
   readonly #maxWaiting: number
   readonly #link: WriterLink
-  /** In the order of their first arrival. */
-  #waiting: LedgerEntry[] = []
+  readonly #waiting = new EntryQueue()
   readonly #flushes: { readonly seq: number; readonly resolve: () => void }[] = []
   readonly #alarm: Alarm
   /** A batch is many requests' affair, and in the course of none of them. */
@@ -178,7 +179,7 @@ class ThreadedLedger implements Ledger {
   stats(): LedgerStats {
     return {
       written: this.#written,
-      waiting: this.#waiting.length + this.#sentRows,
+      waiting: this.#waiting.size + this.#sentRows,
       lost: this.#lost,
       interrupted: this.#interrupted,
       failures: this.#failures,
@@ -189,7 +190,7 @@ class ThreadedLedger implements Ledger {
 
   unwritten(): RowValues[] {
     const sent = this.#link.unwritten.flatMap(({ drafts, closed }) => [...drafts, ...closed])
-    const waiting = this.#waiting.flatMap(({ row, draft }) => {
+    const waiting = [...this.#waiting].flatMap(({ row, draft }) => {
       try {
         const known = row ?? draft?.()
         return known ? [encode(known)] : []
@@ -206,8 +207,8 @@ class ThreadedLedger implements Ledger {
   }
 
   flush(): Promise<void> {
-    const seq = this.#seq + Math.ceil(this.#waiting.length / MAX_BATCH_ROWS)
-    if (this.#waiting.length === 0 && this.#link.unwritten.length === 0) return Promise.resolve()
+    const seq = this.#seq + Math.ceil(this.#waiting.size / MAX_BATCH_ROWS)
+    if (this.#waiting.size === 0 && this.#link.unwritten.length === 0) return Promise.resolve()
     this.#send()
     return this.#keepAliveUntil(new Promise(resolve => this.#flushes.push({ seq, resolve })))
   }
@@ -217,17 +218,17 @@ class ThreadedLedger implements Ledger {
   }
 
   #add(entry: LedgerEntry): void {
-    if (entry.isQueued) return
     const isClosed = entry.row !== null
+    const isWaiting = entry.place !== null
+    if (isWaiting && (!isClosed || this.#shutdownPromise !== null)) return
     if (this.#shutdownPromise !== null) {
       if (isClosed) this.#recordLost(1, 'shutdown', 'a request ended after the ledger was closed')
       return
     }
-    if (this.#waiting.length + this.#sentRows >= this.#maxWaiting) {
+    if (!isWaiting && this.#waiting.size + this.#sentRows >= this.#maxWaiting) {
       if (isClosed) this.#recordLost(1, 'overflow', `${this.#maxWaiting} rows wait: more are not kept`)
       return
     }
-    entry.isQueued = true
     this.#waiting.push(entry)
     this.#schedule()
   }
@@ -245,7 +246,7 @@ class ThreadedLedger implements Ledger {
   }
 
   #send(): void {
-    while (this.#waiting.length > 0 && this.#link.unwritten.length < MAX_BATCHES_IN_FLIGHT) {
+    while (this.#waiting.size > 0 && this.#link.unwritten.length < MAX_BATCHES_IN_FLIGHT) {
       const batch = this.#takeBatch()
       this.#sentRows += batch.drafts.length + batch.closed.length
       this.#sentAt = performance.now()
@@ -257,8 +258,7 @@ class ThreadedLedger implements Ledger {
     const drafts: RowValues[] = []
     const closed: RowValues[] = []
     const hadDraft: boolean[] = []
-    for (const entry of this.#waiting.splice(0, MAX_BATCH_ROWS)) {
-      entry.isQueued = false
+    for (const entry of this.#waiting.take(MAX_BATCH_ROWS)) {
       const { row, draft } = entry
       try {
         if (row !== null) {
@@ -286,7 +286,7 @@ class ThreadedLedger implements Ledger {
     }
     // Somebody waits: now rather than at the next turn.
     if (this.#flushes.length > 0) this.#send()
-    else if (this.#waiting.length > 0) this.#schedule()
+    else if (this.#waiting.size > 0) this.#schedule()
   }
 
   #recover(): void {
@@ -324,7 +324,7 @@ class ThreadedLedger implements Ledger {
     let rows = 0
     for (const { row } of this.#waiting) rows += row === null ? 0 : 1
     for (const batch of this.#link.unwritten) rows += batch.closed.length
-    this.#waiting = []
+    this.#waiting.take(Infinity)
     this.#sentRows = 0
     if (rows > 0) this.#recordLost(rows, 'shutdown', `${rows} rows could not be written before the end`)
     for (const { resolve } of this.#flushes.splice(0)) resolve()

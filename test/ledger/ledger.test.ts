@@ -53,6 +53,21 @@ t.test('a running request is no row, but can be found with its latest draft', as
   t.strictSame(reader.find('a'), [{ row: row('a'), running: false }])
 })
 
+t.test('rows go to the file in the order in which their requests ended', async t => {
+  await using watched = watch(join(t.testdir(), 'gateway.db'))
+  const { ledger } = watched
+  const [a, b, c] = ['a', 'b', 'c'].map(id => ledger.open(() => draft(id)))
+  ledger.close(row('c'), c)
+  ledger.close(row('x'))
+  ledger.close(row('a'), a)
+  t.match(ledger.stats(), { waiting: 4 })
+  const ids = ledger.unwritten().map(values => values[0])
+  t.strictSame(ids, ['b', 'c', 'x', 'a'])
+  ledger.close(row('b'), b)
+  await ledger.flush()
+  t.match(ledger.stats(), { written: 4, waiting: 0 })
+})
+
 t.test('a draft that comes after the row changes nothing', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)

@@ -21,7 +21,7 @@ const ledger = openLedger({
 let reports = ''
 
 function report(what: Report['what'], n: number): void {
-  reports += `${JSON.stringify({ what, n, at: Date.now() } satisfies Report)}\n`
+  reports += `${JSON.stringify({ what, n } satisfies Report)}\n`
 }
 
 /** Requests in flight, with the turn in which each goes on. */

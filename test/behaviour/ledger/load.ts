@@ -22,6 +22,4 @@ export interface Report {
   /** A draft was given to the ledger, or the row. */
   readonly what: 'draft 0' | 'draft 1' | 'row'
   readonly n: number
-  /** ms since 1970, just before it was given. */
-  readonly at: number
 }
