@@ -1,17 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
+/** Names that no DNS server can point elsewhere (RFC 6761 section 6.3), and addresses of the machine itself. */
 const LOOPBACK = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /**
  * Was it sent by a page of another site, in the browser of somebody who can reach the gateway? Browsers tell
- * the page's origin with all but plain reads (Fetch standard, "Origin header"). Pages of this machine and
+ * the page's origin with all but plain reads (Fetch standard, "Origin header"), and of a plain read that it comes
+ * from another site. Pages of this machine and
  * programs with pages of their own (`app://`, `vscode-webview://`) are no other site.
  */
 export function isCrossSiteRequest(
   { origin, host, ':authority': authority, 'sec-fetch-site': site }: IncomingHttpHeaders,
 ): boolean {
   // Behind a proxy that names another host, the browser knows better what is one site.
-  if (origin === undefined || site === 'same-origin') return false
+  if (origin === undefined) return site === 'cross-site'
+  if (site === 'same-origin') return false
   // `null`: a page that was made to hide where it comes from.
   if (!URL.canParse(origin)) return true
   const page = new URL(origin)
@@ -19,4 +22,28 @@ export function isCrossSiteRequest(
   // Proxies write the port that goes without saying, too.
   const own = URL.parse(`${page.protocol}//${authority ?? host}`)
   return page.host !== own?.host && !LOOPBACK.test(page.hostname)
+}
+
+/** How a request names the gateway, and where it arrives. */
+interface NamedRequest {
+  readonly headers: IncomingHttpHeaders
+  /** The gateway's end of the connection; empty = it is disconnected, or no IP connection. */
+  readonly localAddress: string
+}
+
+/**
+ * Does the request name another host than the gateway? A page can have its own name point to the gateway's address
+ * (DNS rebinding): to the browser both are one site then, but the Host header still has the page's name.
+ *
+ * @param hosts `server.hosts`; without any only connections to a loopback address are checked
+ */
+export function namesForeignHost({ headers, localAddress }: NamedRequest, hosts: readonly string[]): boolean {
+  const named = headers[':authority'] ?? headers.host
+  if (named === undefined || (hosts.length === 0 && !isLoopbackAddress(localAddress))) return false
+  const name = URL.parse(`http://${String(named)}`)?.hostname.replace(/\.$/, '') ?? ''
+  return !LOOPBACK.test(name) && !hosts.includes(name)
+}
+
+function isLoopbackAddress(address: string): boolean {
+  return address === '::1' || /^(?:::ffff:)?127\./.test(address)
 }

@@ -64,6 +64,7 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
     bodyMemory,
     maxInFlight: raw.max_in_flight ?? DEFAULT_IN_FLIGHT,
     maxConnections: raw.max_connections ?? DEFAULT_CONNECTIONS,
+    hosts: (raw.hosts ?? []).flatMap(host => host?.toLowerCase() ?? []),
     revealUpstream: raw.reveal_upstream ?? false,
     trustedProxies: proxiesOf(raw.trusted_proxies ?? [], findings),
     drain: timerDurationOf(raw.drain, ['server', 'drain'], DEFAULT_DRAIN, findings, 0),

@@ -15,6 +15,7 @@ export interface RawConfig {
     max_connections?: number
     tls?: { cert?: string, key?: string }
     body_limit?: string | number
+    hosts?: (string | undefined)[]
     trusted_proxies?: (string | undefined)[]
     drain?: string
   }

@@ -107,6 +107,8 @@ export interface ServerConfig {
   readonly maxConnections: number
   /** Addresses or CIDR blocks that may set x-forwarded-* and the request id. */
   readonly trustedProxies: readonly string[]
+  /** Host names, in lower case, by which an open gateway and the console are served, beside those of loopback. */
+  readonly hosts: readonly string[]
   /** Clients are told which upstream responded, and after how many attempts. */
   readonly revealUpstream: boolean
   /** Milliseconds that running exchanges may take after SIGTERM. */

@@ -1,8 +1,9 @@
 import { dirname, join } from 'node:path'
+import { namesForeignHost } from '../auth/cross-site.ts'
 import { keyFileOf } from '../auth/key-file.ts'
 import { systemClock } from '../base/clock.ts'
 import type { MountHost, Mount, OpenMount } from '../context/mount.ts'
-import { writeHead } from '../proxy/client.ts'
+import { localAddressOf, writeHead } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { App } from './app.ts'
 import type { Context } from './context.ts'
@@ -71,6 +72,11 @@ class Console implements Mount {
   }
 
   handle(req: ClientRequest, res: ClientResponse): void {
+    const { hosts } = this.#host.current().config.server
+    if (namesForeignHost({ headers: req.headers, localAddress: localAddressOf(req) }, hosts)) {
+      sendText(res, 403, 'The console is not served by this host name. Add the name to server.hosts.\n')
+      return
+    }
     if (!req.url?.startsWith('/console/') && !req.url?.startsWith(STATUS_PATH)) {
       writeHead(res, 302, ['location', '/console/', 'content-length', '0'])
       res.end()
@@ -109,9 +115,13 @@ class Console implements Mount {
   #sendLoadError(res: ClientResponse, error: unknown): void {
     this.#host.current().log.error({ err: error }, 'the console cannot be loaded')
     this.#app = null
-    writeHead(res, 503, ['content-type', 'text/plain; charset=utf-8', 'retry-after', '1'])
-    res.end('The console cannot be loaded. See the gateway log.\n')
+    sendText(res, 503, 'The console cannot be loaded. See the gateway log.\n', ['retry-after', '1'])
   }
+}
+
+function sendText(res: ClientResponse, status: number, text: string, headers: readonly string[] = []): void {
+  writeHead(res, status, ['content-type', 'text/plain; charset=utf-8', ...headers])
+  res.end(text)
 }
 
 function consoleFileOf(ledgerFile: string): string {

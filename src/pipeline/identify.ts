@@ -1,5 +1,5 @@
 import { presentedKeys } from '../auth/credentials.ts'
-import { isCrossSiteRequest } from '../auth/cross-site.ts'
+import { isCrossSiteRequest, namesForeignHost } from '../auth/cross-site.ts'
 import { ANONYMOUS } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
@@ -7,6 +7,7 @@ import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { isApiPath } from '../protocols/endpoint.ts'
 import { KEY_HEADERS } from '../protocols/shared/vendor-headers.ts'
+import { localAddressOf } from '../proxy/client.ts'
 import { unknownPath } from './route.ts'
 
 /** Retrying cannot help; tell the SDKs. */
@@ -29,6 +30,11 @@ export function identify(gateway: Gateway, exchange: Exchange): Identity {
   if (gateway.config.auth === 'open') {
     if (isCrossSiteRequest(exchange.req.headers)) {
       const why = 'the gateway is open, but not to pages of other sites: they have to send a key'
+      throw new GatewayError('missing_key', why, NOT_RETRYABLE)
+    }
+    const { req } = exchange
+    if (namesForeignHost({ headers: req.headers, localAddress: localAddressOf(req) }, gateway.config.server.hosts)) {
+      const why = 'the gateway is open, but not by this host name: send a key, or add the name to server.hosts'
       throw new GatewayError('missing_key', why, NOT_RETRYABLE)
     }
     return ANONYMOUS

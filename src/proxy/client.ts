@@ -10,6 +10,14 @@ import { groupHeaders, isNamed } from './headers.ts'
 export type ClientRequest = IncomingMessage | Http2ServerRequest
 export type ClientResponse = ServerResponse | Http2ServerResponse
 
+/** The gateway's end of a request's connection; empty = it is disconnected, or no IP connection. */
+export function localAddressOf(req: ClientRequest): string {
+  if (!('stream' in req)) return req.socket.localAddress ?? ''
+  // Node throws when the session is already destroyed.
+  const { session } = req.stream
+  return session && !session.destroyed ? session.socket.localAddress ?? '' : ''
+}
+
 /** Milliseconds that the last bytes of a broken answer may take to leave. */
 const ABORT_FLUSH = 5_000
 

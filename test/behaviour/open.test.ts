@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import t from 'tap'
-import { startTestGateway } from '../support/gateway.ts'
+import { KEY, startTestGateway } from '../support/gateway.ts'
+import { openSession } from '../support/http2.ts'
 import { rawRequest, startUpstream } from '../support/upstream.ts'
 
 /*
@@ -13,6 +15,7 @@ const upstream = await startUpstream(t, (_req, res) => {
   res.setHeader('content-type', 'application/json').end('{}')
 })
 const gateway = await startTestGateway(t, `
+server: { listen: 127.0.0.1:0, hosts: [llm.example.com] }
 auth: open
 upstreams: { up: { url: "${upstream.url}", websocket: true } }
 routes: [{ to: up }]
@@ -33,6 +36,7 @@ for (const headers of [
   ['Origin: http://192.168.0.7', 'Sec-Fetch-Site: same-site'],
   ['Origin: http://localhost.evil.example'],
   ['Origin: null'],
+  ['Sec-Fetch-Site: cross-site'],
 ]) {
   t.test(`what a page of another site sends is refused: ${headers}`, async t => {
     seen = 0
@@ -52,6 +56,8 @@ for (const headers of [
   ['Origin: http://[::1]:3000'],
   ['Origin: app://obsidian.md'],
   ['Origin: file://'],
+  ['Sec-Fetch-Site: none'],
+  ['Origin: http://localhost:3000', 'Sec-Fetch-Site: cross-site'],
 ]) {
   t.test(`what none sends is served: ${headers}`, async t => {
     t.match(await asked(headers), /^HTTP\/1\.1 200 /)
@@ -62,6 +68,49 @@ t.test('the gateway of a page is known by its name, with the usual port or witho
   t.match(await asked(['Origin: http://llm.example.com'], 'LLM.example.com:80'), /^HTTP\/1\.1 200 /)
   t.match(await asked(['Origin: https://llm.example.com'], 'llm.example.com:443'), /^HTTP\/1\.1 200 /)
   t.match(await asked(['Origin: http://llm.example.com'], 'llm.example.com:8080'), /^HTTP\/1\.1 401 /)
+})
+
+t.test('a name that leads here but is not the gateway\'s is refused: a page can have its name point anywhere', async t => {
+  seen = 0
+  for (const name of ['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1.evil.example', '192.0.2.1']) {
+    for (const headers of [[`Origin: http://${name}`, 'Sec-Fetch-Site: same-origin'], []]) {
+      const answer = await asked(headers, name)
+      t.match(answer, /^HTTP\/1\.1 401 /, name)
+      t.match(answer, /server\.hosts/)
+    }
+  }
+  t.equal(seen, 0)
+  for (const name of ['localhost', 'LOCALHOST:8080', 'gateway.localhost', 'localhost.', '127.8.9.1:1', '[::1]:8080', 'llm.example.com.']) {
+    t.match(await asked([], name), /^HTTP\/1\.1 200 /, name)
+  }
+})
+
+t.test('a caller with a key is served by any name', async t => {
+  const guarded = await startTestGateway(t, `
+auth: open
+keys: [{ name: test, key: ${KEY} }]
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+`)
+  const ask = (headers: readonly string[]) => rawRequest(guarded.url, [
+    'POST /v1/chat/completions HTTP/1.1', 'Host: llm.example.com', 'Connection: close',
+    `Content-Length: ${BODY.length}`, ...headers, '', BODY,
+  ].join('\r\n'))
+  t.match(await ask([]), /^HTTP\/1\.1 401 /)
+  t.match(await ask([`x-api-key: ${KEY}`]), /^HTTP\/1\.1 200 /)
+})
+
+t.test('the check holds over HTTP/2', async t => {
+  const session = await openSession(t, gateway.url)
+  const ask = async (authority: string) => {
+    const stream = session.request({ ':method': 'POST', ':path': '/v1/chat/completions', ':authority': authority })
+    stream.end(BODY)
+    const [head] = await once(stream, 'response') as [{ ':status': number }]
+    stream.close()
+    return head[':status']
+  }
+  t.equal(await ask('evil.example'), 401)
+  t.equal(await ask('localhost'), 200)
 })
 
 t.test('a WebSocket of another site\'s page is refused', async t => {
