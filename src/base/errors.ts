@@ -71,6 +71,9 @@ export const ERRORS = {
   credential_unavailable: row(
     502, 'upstream', true, "The gateway could not get the operator's credential for the upstream. The log has the reason.",
   ),
+  upstream_rate_limited: row(
+    429, 'upstream', true, 'Every credential of the upstream is at its rate limit. Wait for the time in retry-after.',
+  ),
   upstream_cut: row(502, 'upstream', true, 'The response ended before it was complete.'),
   answer_too_large: row(
     502, 'gateway', false, 'The response is larger than resume: hold can hold back (32 MB).',
@@ -136,6 +139,13 @@ export function credentialRejected(status: number): GatewayError {
 /** @param reason for the operator; never a secret, and nothing that a source said which may hold one */
 export function credentialUnavailable(reason: string): GatewayError {
   return new GatewayError('credential_unavailable', 'the gateway has no valid credential for the upstream', { cause: new Error(reason) })
+}
+
+/** @param retryAfterMs milliseconds until the upstream can be used again */
+export function upstreamRateLimited(retryAfterMs: number): GatewayError {
+  return new GatewayError('upstream_rate_limited', 'the upstream is at its rate limit for now', {
+    headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) },
+  })
 }
 
 /** No WebSocket is to be had: the client can go on with plain HTTP. */

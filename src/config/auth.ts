@@ -4,15 +4,15 @@ import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import { checkHeaderValue, headerName } from './header.ts'
 import type { RawAuth, RawSecret } from './raw.ts'
-import type { Auth } from './types.ts'
+import type { Auth, MemberAuth } from './types.ts'
 import { checkQuotes, timerDurationOf } from './values.ts'
 
 /** Milliseconds between two runs of a command, where the file does not say. */
 const DEFAULT_COMMAND_INTERVAL = 15 * 60_000
 
 /** Keys of `auth` that make a form of it, and the forms. */
-const FORM_KEYS = ['bearer', 'header', 'value']
-const FORMS = new Set(['bearer', 'header and value'])
+const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'pool']
+const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'pool'])
 
 /**
  * The credential of an upstream.
@@ -22,8 +22,20 @@ const FORMS = new Set(['bearer', 'header and value'])
 export function buildAuth(raw: RawAuth | undefined, directory: string, path: Path, findings: Findings): Auth | null {
   if (raw === undefined) return null
   const given = FORM_KEYS.filter(name => findings.has([...path, name])).join(' and ')
-  if (!FORMS.has(given)) findings.error(path, 'auth takes either bearer, or header and value', 'key')
-  const { bearer, header, value } = raw
+  if (!FORMS.has(given)) findings.error(path, 'auth takes one of bearer, header with value, oauth2 and pool', 'key')
+  if (raw.pool === undefined) return buildMember(raw, directory, path, findings)
+  const pool = raw.pool.map((member, index) => {
+    const place = [...path, 'pool', index]
+    if (member !== undefined && findings.has([...place, 'pool'])) findings.error([...place, 'pool'], 'a pool has no pools in it', 'key')
+    return member === undefined ? null : buildMember(member, directory, place, findings)
+  }).filter(member => member !== null)
+  return { kind: 'pool', headers: [...new Set(pool.flatMap(({ headers }) => headers))], pool }
+}
+
+function buildMember(
+  { bearer, header, value, oauth2 }: RawAuth, directory: string, path: Path, findings: Findings,
+): MemberAuth | null {
+  if (oauth2 !== undefined) return buildOAuth2(oauth2, [...path, 'oauth2'], findings)
   if (bearer !== undefined) {
     return headerAuth('authorization', 'Bearer ', bearer, directory, [...path, 'bearer'], findings)
   }
@@ -33,9 +45,30 @@ export function buildAuth(raw: RawAuth | undefined, directory: string, path: Pat
   )
 }
 
+function buildOAuth2(
+  { token_url: tokenUrl, client_id: clientId, client_secret: clientSecret, scope }: NonNullable<RawAuth['oauth2']>,
+  path: Path, findings: Findings,
+): MemberAuth | null {
+  if (tokenUrl === undefined || clientId === undefined || clientSecret === undefined) return null
+  checkSecureUrl(tokenUrl, [...path, 'token_url'], findings)
+  checkQuotes(clientSecret, [...path, 'client_secret'], findings)
+  return { kind: 'oauth2', headers: ['authorization'], tokenUrl, clientId, clientSecret, scope: scope ?? null }
+}
+
+/** Secrets go there: https, or a loopback address. */
+function checkSecureUrl(text: string, path: Path, findings: Findings): void {
+  const url = URL.parse(text)
+  const isLoopback = url?.protocol === 'http:' && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
+  if (url === null || (url.protocol !== 'https:' && !isLoopback)) {
+    findings.error(path, 'this is not an https URL; plain http is for loopback addresses')
+  } else if (url.username !== '' || url.password !== '') {
+    findings.error(path, 'a URL must not hold credentials')
+  }
+}
+
 function headerAuth(
   header: string, prefix: string, secret: RawSecret, directory: string, path: Path, findings: Findings,
-): Auth | null {
+): MemberAuth | null {
   const headers = [header] as const
   if (typeof secret === 'string') {
     checkSecret(secret, prefix, path, findings)

@@ -77,6 +77,8 @@ export interface RawAuth {
   bearer?: RawSecret
   header?: string
   value?: RawSecret
+  oauth2?: { token_url?: string, client_id?: string, client_secret?: string, scope?: string }
+  pool?: (Omit<RawAuth, 'pool'> | undefined)[]
 }
 
 export type RawSecret = string | { file?: string, command?: (string | undefined)[], every?: string }

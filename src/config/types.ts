@@ -163,7 +163,10 @@ export interface Upstream {
 }
 
 /** Where the credential of an upstream comes from, and how it is sent. */
-export type Auth = StaticAuth | FileAuth | CommandAuth
+export type Auth = MemberAuth | PoolAuth
+
+/** What can be in a pool. */
+export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth
 
 /** A credential in one header. */
 interface HeaderAuth {
@@ -193,6 +196,24 @@ export interface CommandAuth extends HeaderAuth {
   readonly command: readonly string[]
   /** Milliseconds between two runs. */
   readonly every: number
+}
+
+/** Access tokens by the client credentials grant, sent as bearer. */
+export interface OAuth2Auth extends HeaderAuth {
+  readonly kind: 'oauth2'
+  readonly tokenUrl: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** null = the server's default. */
+  readonly scope: string | null
+}
+
+/** Several credentials, which requests take in turn. */
+export interface PoolAuth {
+  readonly kind: 'pool'
+  /** Those of all members. */
+  readonly headers: readonly string[]
+  readonly pool: readonly MemberAuth[]
 }
 
 export interface Route {

@@ -1,4 +1,5 @@
-import type { Authorization } from '../credentials/credential.ts'
+import type { Authorization, Refusal } from '../credentials/credential.ts'
+import type { RawHeaders } from '../proxy/headers.ts'
 import type { OutgoingRequest } from '../proxy/transport.ts'
 import type { LiveUpstream } from './upstreams.ts'
 
@@ -29,15 +30,26 @@ export class AttemptAuthorization {
     return null
   }
 
+  /** With that status the upstream may have refused the credential, and another one may succeed. */
+  isRefusal(status: number): boolean {
+    return this.#authorization !== null && (this.#upstream.credential?.credential.refusalStatuses.has(status) ?? false)
+  }
+
   /**
-   * The upstream refused the credential with that status.
+   * The upstream refused the credential.
    *
    * @returns what was refused so far, for an attempt with another credential; null = there is no other
    */
-  alternatives(status: number): readonly Authorization[] | null {
-    if (this.#authorization === null || this.#upstream.credential === null) return null
+  alternatives(refusal: Refusal): readonly Authorization[] | null {
+    const credential = this.#upstream.credential?.credential
+    if (credential === undefined || this.#authorization === null || !this.isRefusal(refusal.status)) return null
     const refused = [...this.#refused, this.#authorization]
-    return this.#upstream.credential.credential.canRetry(refused, status) ? refused : null
+    return credential.recordRefusal(refused, refusal) ? refused : null
+  }
+
+  /** The upstream responded. */
+  responded(status: number, headers: RawHeaders): void {
+    if (this.#authorization !== null) this.#upstream.credential?.credential.responded?.(this.#authorization, status, headers)
   }
 
   #add(request: OutgoingRequest, authorization: Authorization): void {

@@ -28,10 +28,29 @@ export interface Credential {
    * @throws GatewayError credential_unavailable
    */
   authorize(refused: readonly Authorization[]): Authorization | Promise<Authorization>
-  /** Whether another authorization may succeed. @param status with which the upstream refused the last of `refused` */
-  canRetry(refused: readonly Authorization[], status: number): boolean
+  /** HTTP statuses with which an upstream refuses this credential, where another one may succeed. */
+  readonly refusalStatuses: ReadonlySet<number>
+  /**
+   * The upstream refused the last of these.
+   *
+   * @returns whether another authorization may succeed
+   */
+  recordRefusal(refused: readonly Authorization[], refusal: Refusal): boolean
+  /** The upstream responded to a request with that authorization; absent = that is of no interest. */
+  responded?(authorization: Authorization, status: number, headers: HeaderList): void
   close(): void
 }
+
+/** How an upstream refused a request for its credential. */
+export interface Refusal {
+  readonly status: number
+  /** How long the upstream asks to wait, ms; null = it does not say. */
+  readonly retryAfterMs: number | null
+}
+
+/** The upstream does not accept the credential. */
+export const UNAUTHORIZED: ReadonlySet<number> = new Set([401, 403])
+const NONE: ReadonlySet<number> = new Set()
 
 /** RFC 9110 section 5.5, without white space. */
 const HEADER_VALUE = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/
@@ -53,5 +72,5 @@ export function headerAuthorization(header: string, prefix: string, secret: stri
 export function staticCredential(header: string, value: string): Credential {
   const headers = [header, value]
   const authorization: Authorization = { headersFor: () => headers }
-  return { authorize: () => authorization, canRetry: () => false, close: () => {} }
+  return { authorize: () => authorization, refusalStatuses: NONE, recordRefusal: () => false, close: () => {} }
 }

@@ -3,7 +3,7 @@ import { credentialUnavailable } from '../base/errors.ts'
 import type { GatewayError } from '../base/errors.ts'
 import { FileWatch } from '../base/file-watch.ts'
 import type { FileAuth } from '../config/types.ts'
-import { headerAuthorization } from './credential.ts'
+import { UNAUTHORIZED, headerAuthorization } from './credential.ts'
 import type { Authorization, Credential } from './credential.ts'
 import type { FaultReporter } from './fault-reporter.ts'
 
@@ -12,6 +12,7 @@ const MAX_FILE_BYTES = 64 * 1024
 
 /** A credential in a file, which is read again when it changes. While a new version cannot be read, the old one is used. */
 export class FileCredential implements Credential {
+  readonly refusalStatuses = UNAUTHORIZED
   readonly #auth: FileAuth
   readonly #reporter: FaultReporter
   readonly #watch: FileWatch
@@ -32,8 +33,8 @@ export class FileCredential implements Credential {
     return this.#authorization
   }
 
-  canRetry(refused: readonly Authorization[], status: number): boolean {
-    if (status === 429 || refused.length > 1) return false
+  recordRefusal(refused: readonly Authorization[]): boolean {
+    if (refused.length > 1) return false
     this.#read()
     return this.#authorization !== refused[0]
   }

@@ -6,6 +6,8 @@ import { headerAuthorization, staticCredential } from './credential.ts'
 import type { Credential } from './credential.ts'
 import { FaultReporter } from './fault-reporter.ts'
 import { FileCredential } from './file-credential.ts'
+import { fetchOAuth2Token } from './oauth2.ts'
+import { PoolCredential } from './pool-credential.ts'
 import { RefreshingCredential } from './refreshing-credential.ts'
 
 export interface CredentialOptions {
@@ -16,13 +18,20 @@ export interface CredentialOptions {
 }
 
 /** Opens the credential that a configuration describes. Nothing is fetched before the first request. */
-export function openCredential(auth: Auth, { clock, log, upstream }: CredentialOptions): Credential {
+export function openCredential(auth: Auth, options: CredentialOptions): Credential {
+  const { clock, log, upstream } = options
   const reporter = new FaultReporter(log, upstream)
   switch (auth.kind) {
     case 'static':
       return staticCredential(auth.headers[0], auth.value)
     case 'file':
       return new FileCredential(auth, reporter)
+    case 'oauth2':
+      return new RefreshingCredential({
+        clock, reporter, expires: true, fetch: signal => fetchOAuth2Token(auth, signal),
+      })
+    case 'pool':
+      return new PoolCredential(auth.pool.map(member => openCredential(member, options)), options)
     case 'command': {
       const { headers: [header], prefix, command, every } = auth
       return new RefreshingCredential({

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import { credentialUnavailable } from '../base/errors.ts'
 import type { GatewayError } from '../base/errors.ts'
+import { UNAUTHORIZED } from './credential.ts'
 import type { Authorization, Credential } from './credential.ts'
 import type { FaultReporter } from './fault-reporter.ts'
 
@@ -44,6 +45,7 @@ const FORCED_FETCH_INTERVAL = 10_000
  * has its credential fetched by the next one.
  */
 export class RefreshingCredential implements Credential {
+  readonly refusalStatuses = UNAUTHORIZED
   readonly #options: RefreshOptions
   #authorization: Authorization | null = null
   /** On the monotonic clock: until then the authorization is used. */
@@ -78,8 +80,8 @@ export class RefreshingCredential implements Credential {
     return this.#fetch()
   }
 
-  canRetry(refused: readonly Authorization[], status: number): boolean {
-    if (status === 429 || refused.length > 1) return false
+  recordRefusal(refused: readonly Authorization[]): boolean {
+    if (refused.length > 1) return false
     const isReplaced = this.#authorization !== refused[0] || this.#fetching !== null
     return isReplaced || this.#options.clock.monotonic() - this.#forcedAt >= FORCED_FETCH_INTERVAL
   }

@@ -125,7 +125,7 @@ function destination(
 
 /** The headers of the credential, flat, without the secret. */
 function credentialHeaders(auth: Auth): string[] {
-  const [header] = auth.headers
+  const header = auth.headers[0] ?? ''
   switch (auth.kind) {
     case 'static':
       return [header, mask(auth.value)]
@@ -133,6 +133,10 @@ function credentialHeaders(auth: Auth): string[] {
       return [header, `${auth.prefix}<from ${auth.file}>`]
     case 'command':
       return [header, `${auth.prefix}<printed by ${auth.command[0]}>`]
+    case 'oauth2':
+      return [header, `Bearer <from ${auth.tokenUrl}>`]
+    case 'pool':
+      return auth.headers.flatMap(name => [name, `<one of ${auth.pool.length} credentials>`])
   }
 }
 

@@ -61,8 +61,8 @@ export interface AttemptOptions {
   readonly readTurns: ReadTurns
   /** An answer that comes compressed all the same is unpacked on its way. */
   readonly decompresses: boolean
-  /** Chooses where an answer with that status goes, until it is handed over to another. */
-  sinkFor(status: number): ResponseSink
+  /** Chooses where an answer with that head goes, until it is handed over to another. */
+  sinkFor(status: number, headers: RawHeaders): ResponseSink
 }
 
 /**
@@ -269,7 +269,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #head({ status, headers: built }: Response): GatewayError | null {
     const { headers, httpVersion } = this.#received as ResponseHeaders
     try {
-      this.#sink = this.#options.sinkFor(status)
+      this.#sink = this.#options.sinkFor(status, headers)
       return this.#sink.head(status, this.#decompressedHeaders(status, headerLines(built, headers)), httpVersion)
     } catch (thrown) {
       return asGatewayError(thrown)

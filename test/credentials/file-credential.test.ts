@@ -61,9 +61,9 @@ t.test('a refused secret is read again at once, and sent again only if it is ano
   const file = join(t.testdir({ key: 'sk-1' }), 'key')
   const { credential, secret } = open(t, file)
   const first = credential.authorize()
-  t.equal(credential.canRetry([first], 401), false)
+  t.equal(credential.recordRefusal([first]), false)
   writeFileSync(file, 'sk-2')
-  t.equal(credential.canRetry([first], 401), true)
+  t.equal(credential.recordRefusal([first]), true)
   t.equal(secret(), 'sk-2')
 })
 

@@ -81,17 +81,16 @@ t.test('a source that does not respond fails at the deadline', async t => {
 t.test('a refused credential is fetched once more, and no more often than every 10 s', async t => {
   const { credential, fetches, clock } = open(t)
   const first = await credential.authorize([])
-  t.equal(credential.canRetry([first], 401), true)
+  t.equal(credential.recordRefusal([first]), true)
   const second = await credential.authorize([first])
   t.equal(secretOf(second), 'token-2')
-  t.equal(credential.canRetry([first, second], 401), false, 'one retry')
-  t.equal(credential.canRetry([second], 401), false, 'the upstream refuses new ones too')
-  t.equal(credential.canRetry([first], 401), true, 'another request was sent with the old one')
+  t.equal(credential.recordRefusal([first, second]), false, 'one retry')
+  t.equal(credential.recordRefusal([second]), false, 'the upstream refuses new ones too')
+  t.equal(credential.recordRefusal([first]), true, 'another request was sent with the old one')
   t.equal(credential.authorize([first]), second)
   t.equal(fetches.length, 2)
   clock.advance(10_000)
-  t.equal(credential.canRetry([second], 401), true)
-  t.equal(credential.canRetry([second], 429), false)
+  t.equal(credential.recordRefusal([second]), true)
 })
 
 t.test('what a source throws is not reported', async t => {

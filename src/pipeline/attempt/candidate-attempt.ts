@@ -114,7 +114,7 @@ export class CandidateAttempt {
       deadlines,
       readTurns: gateway.sharedState.readTurns,
       decompresses: sent.translated !== null || (options.resume !== 'off' && wantsEventStream(exchange)),
-      sinkFor: status => this.#sinkFor(status),
+      sinkFor: (status, headers) => this.#sinkFor(status, headers),
     })
   }
 
@@ -207,9 +207,10 @@ export class CandidateAttempt {
    * @returns the credentials that were refused so far, for another attempt at the target with another credential;
    *   null = the failure is not the credential's, or there is no other
    */
-  otherCredential({ status, reason }: AttemptFailure): readonly Authorization[] | null {
-    const isRefused = reason === null && status !== null && isCredentialRefused(status)
-    return isRefused ? this.#authorization.alternatives(status) : null
+  otherCredential({ status, headers, said, reason }: AttemptFailure): readonly Authorization[] | null {
+    if (reason !== null || status === null) return null
+    const retryAfterMs = requestedRetryDelay(headers, said, this.#gateway.clock.wall())
+    return this.#authorization.alternatives({ status, retryAfterMs })
   }
 
   /**
@@ -224,8 +225,8 @@ export class CandidateAttempt {
     this.#recordOutcome(error?.code ?? (isRejected ? 'upstream_rejected_key' : 'error_answer'), status)
     this.#recordErrorIdentifier(said)
     if (error?.code === 'credential_unavailable') this.state.record.said = credentialReason(error)
-    // A request that is refused for its content is no fault of the upstream, nor is an old credential.
-    const isFault = isRetried ? false : error
+    // A request that is refused for its content is no fault of the upstream, nor is an old credential, or a limit.
+    const isFault = isRetried || error?.code === 'upstream_rate_limited' ? false : error
       ? error.source === 'upstream'
       : reason === null && status !== null && isFailure(status)
     if (isFault) this.#health.failed(requestedRetryDelay(headers, said, this.#gateway.clock.wall()))
@@ -283,11 +284,12 @@ export class CandidateAttempt {
     this.#translatedBytes = 0
   }
 
-  #sinkFor(status: number): ResponseSink {
+  #sinkFor(status: number, headers: RawHeaders): ResponseSink {
+    this.#authorization.responded(status, headers)
     const { relay, requirements } = this.#options
     // A 401 or 403 may refuse the request for its content, also where no other attempt can follow. A response that
     // is translated has to be one that can be.
-    const isRead = isCredentialRefused(status) || this.state.translated !== null
+    const isRead = isCredentialRefused(status) || this.#authorization.isRefusal(status) || this.state.translated !== null
     const required = requirements ?? (isRead ? ERROR_REQUIREMENTS : null)
     if (required === null) return relay
     this.#gate = new ResponseGate(this.#gateway, this.#exchange, {
@@ -315,5 +317,5 @@ export class CandidateAttempt {
 }
 
 export function failureWithoutResponse(error: GatewayError): AttemptFailure {
-  return { error, status: null, headers: [], response: null, said: null, reason: null }
+  return { error, status: null, headers: Object.entries(error.headers).flat(), response: null, said: null, reason: null }
 }

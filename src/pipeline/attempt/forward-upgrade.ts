@@ -21,7 +21,7 @@ import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 import { Tunnel } from '../../proxy/websocket.ts'
 import type { HandshakeRefusal } from '../../proxy/websocket.ts'
-import { isCredentialRefused, isOperatorError } from '../../routing/failure.ts'
+import { isOperatorError } from '../../routing/failure.ts'
 import { MeteredSession } from '../respond/session.ts'
 import { beginAttempt } from './begin-attempt.ts'
 import { credentialReason, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
@@ -117,9 +117,13 @@ async function openTunnel(
     const failure = asGatewayError(thrown)
     record.ms = clock.monotonic() - startedAt
     record.outcome = failure.code
-    record.said = credentialReason(failure)
-    reportCredentialUnavailable(gateway, target, failure)
-    health.failed(null)
+    if (failure.code === 'credential_unavailable') {
+      record.said = credentialReason(failure)
+      reportCredentialUnavailable(gateway, target, failure)
+      health.failed(null)
+    } else {
+      health.abandoned()
+    }
     return { failure, denied: null, refused: null }
   }
   const delivery = new TunnelDelivery()
@@ -159,8 +163,10 @@ async function openTunnel(
   const failure = endError ?? refused?.error ?? await state.session?.connectionClosed(tunnel.endedBy) ?? null
   record.ms = clock.monotonic() - startedAt
   record.outcome = refused?.isRequestRefused ? 'error_answer' : failure?.code ?? 'ok'
-  const isCredential = refusal !== null && !refused?.isRequestRefused && isCredentialRefused(refusal.status)
-  const other = isCredential ? authorization.alternatives(refusal.status) : null
+  const isCredential = refusal !== null && !refused?.isRequestRefused
+  const other = isCredential
+    ? authorization.alternatives({ status: refusal.status, retryAfterMs: refused?.retryAfterMs ?? null })
+    : null
   if (refusal) {
     const { status } = refusal
     record.status = status

@@ -37,6 +37,8 @@ function kind(error: GatewayError): { type: string; code: string } {
       return { type: 'invalid_request_error', code: 'invalid_api_key' }
     case 'rate_limited':
       return { type: 'rate_limit_error', code: 'rate_limit_exceeded' }
+    case 'upstream_rate_limited':
+      return { type: 'rate_limit_error', code: error.code }
     case 'budget_spent':
       return { type: 'insufficient_quota', code: 'insufficient_quota' }
     case 'model_not_allowed':

@@ -103,6 +103,9 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   credential_unavailable: operator(
     'The gateway log says why the credential of the upstream is not available. Correct its source under auth of the upstream.',
   ),
+  upstream_rate_limited: operator(
+    'Every credential of the upstream is at its rate limit. Add credentials to the pool, or a target at another upstream.',
+  ),
   upstream_cut: operator(
     `${SEND_AGAIN} With resume: continue on the route, the gateway continues such a response itself.`,
   ),

@@ -1,0 +1,69 @@
+import { GatewayError, credentialUnavailable } from '../base/errors.ts'
+import type { OAuth2Auth } from '../config/types.ts'
+import { headerAuthorization } from './credential.ts'
+import type { FetchedCredential } from './refreshing-credential.ts'
+
+/** Bytes of a token response. */
+const MAX_RESPONSE_BYTES = 64 * 1024
+/** Milliseconds that a token is used whose server does not say how long it holds. */
+const DEFAULT_LIFETIME = 10 * 60_000
+/** RFC 6749 section 5.2. What a server calls an error may hold anything; only these forms are reported. */
+const ERROR_CODE = /^[a-z_]{1,40}$/
+
+/**
+ * An access token by the client credentials grant, RFC 6749 section 4.4.
+ *
+ * @throws GatewayError credential_unavailable
+ */
+export async function fetchOAuth2Token(
+  { tokenUrl, clientId, clientSecret, scope }: OAuth2Auth, signal: AbortSignal,
+): Promise<FetchedCredential> {
+  const oauth = await import('oauth4webapi')
+  const server = { issuer: new URL(tokenUrl).origin, token_endpoint: tokenUrl }
+  const client = { client_id: clientId }
+  let status: number | null = null
+  try {
+    const response = await oauth.clientCredentialsGrantRequest(
+      server, client, oauth.ClientSecretBasic(clientSecret), scope === null ? {} : { scope },
+      {
+        signal,
+        // The configuration allows it for loopback addresses alone.
+        [oauth.allowInsecureRequests]: true,
+        [oauth.customFetch]: boundedFetch,
+      },
+    )
+    status = response.status
+    const { access_token: token, expires_in: seconds } = await oauth.processClientCredentialsResponse(server, client, response)
+    return {
+      authorization: headerAuthorization('authorization', 'Bearer ', token),
+      lifetimeMs: seconds === undefined ? DEFAULT_LIFETIME : seconds * 1_000,
+    }
+  } catch (error) {
+    if (error instanceof GatewayError) throw error
+    if (error instanceof oauth.ResponseBodyError) {
+      const code = ERROR_CODE.test(error.error) ? ` (${error.error})` : ''
+      throw credentialUnavailable(`the token server responded ${error.status}${code}`)
+    }
+    throw status === null ? unreachable(error) : credentialUnavailable(
+      status === 200 ? 'the token server sent no valid token' : `the token server responded ${status}`,
+    )
+  }
+}
+
+/** Fetches at most `MAX_RESPONSE_BYTES`. Of the runtime, not of the bundle: the library checks its class. */
+async function boundedFetch(url: string, init: object): Promise<Response> {
+  const response = await globalThis.fetch(url, init)
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > MAX_RESPONSE_BYTES) throw credentialUnavailable('the response of the token server is too long')
+    chunks.push(chunk)
+  }
+  return new globalThis.Response(Buffer.concat(chunks), { status: response.status, headers: response.headers })
+}
+
+function unreachable(error: unknown): Error {
+  const { cause } = error as { readonly cause?: { readonly code?: string } }
+  return credentialUnavailable(`the token server cannot be reached: ${cause?.code ?? 'no response'}`)
+}

@@ -1,0 +1,173 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
+import { GatewayError, credentialUnavailable, upstreamRateLimited } from '../base/errors.ts'
+import type { Authorization, Credential, HeaderList, Refusal, UnauthorizedRequest } from './credential.ts'
+import { RateLimitWindow } from './rate-limit-window.ts'
+
+/** Milliseconds that a credential rests which reached its rate limit, where the upstream does not say. */
+const DEFAULT_REST = 5_000
+/** What an upstream can ask for at most. */
+const MAX_REST = 10 * 60_000
+/** Milliseconds that a refused credential rests; doubled each time. */
+const FIRST_REFUSED_REST = 30_000
+const MAX_REFUSED_REST = 10 * 60_000
+/** Milliseconds that a credential rests whose source fails. */
+const UNAVAILABLE_REST = 5_000
+
+export interface PoolOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** The upstream's name, for the log. */
+  readonly upstream: string
+}
+
+/**
+ * Several credentials of one upstream. Requests take them in turn. One that is refused or at its rate limit rests alone,
+ * and the request goes on with the next; one that is nearly at its rate limit is used when there is no other.
+ */
+export class PoolCredential implements Credential {
+  readonly refusalStatuses = new Set([401, 402, 403, 429])
+  readonly #members: readonly Member[]
+  readonly #options: PoolOptions
+  /** The member whose turn it is. */
+  #next = 0
+
+  constructor(members: readonly Credential[], options: PoolOptions) {
+    this.#members = members.map((credential, index) => new Member(credential, index))
+    this.#options = options
+  }
+
+  authorize(refused: readonly Authorization[]): Authorization | Promise<Authorization> {
+    const renewable = refused.at(-1)
+    if (renewable instanceof PoolAuthorization && renewable.isRenewed) {
+      return this.#authorizeWith(renewable.member, refused)
+    }
+    const member = this.#choose(refused)
+    if (member === null) throw this.#noneLeft()
+    return this.#authorizeWith(member, refused)
+  }
+
+  recordRefusal(refused: readonly Authorization[], refusal: Refusal): boolean {
+    const last = refused.at(-1)
+    if (!(last instanceof PoolAuthorization)) return false
+    const { member } = last
+    const ofMember = innerOf(refused, member)
+    if (member.credential.refusalStatuses.has(refusal.status) && member.credential.recordRefusal(ofMember, refusal)) {
+      last.isRenewed = true
+      return true
+    }
+    this.#rest(member, refusal)
+    return this.#choose(refused, false) !== null
+  }
+
+  responded(authorization: Authorization, status: number, headers: HeaderList): void {
+    if (!(authorization instanceof PoolAuthorization)) return
+    const { clock } = this.#options
+    authorization.member.window.update(headers, clock.monotonic(), clock.wall())
+    if (status < 400) authorization.member.refusals = 0
+  }
+
+  close(): void {
+    for (const { credential } of this.#members) credential.close()
+  }
+
+  #authorizeWith(member: Member, refused: readonly Authorization[]): Authorization | Promise<Authorization> {
+    try {
+      const inner = member.credential.authorize(innerOf(refused, member))
+      if (!(inner instanceof Promise)) return new PoolAuthorization(member, inner)
+      return inner.then(
+        fetched => new PoolAuthorization(member, fetched),
+        (error: unknown) => this.#withoutMember(member, refused, error),
+      )
+    } catch (error) {
+      return this.#withoutMember(member, refused, error)
+    }
+  }
+
+  /** The source of the member fails. */
+  #withoutMember(member: Member, refused: readonly Authorization[], error: unknown): Authorization | Promise<Authorization> {
+    member.restsUntil = this.#options.clock.monotonic() + UNAVAILABLE_REST
+    member.isUnavailable = true
+    const other = this.#choose(refused)
+    if (other === null) throw error
+    return this.#authorizeWith(other, refused)
+  }
+
+  /**
+   * The member whose turn it is, of those that neither rest nor were refused for this request.
+   *
+   * @param isTaken the next one has its turn after it
+   */
+  #choose(refused: readonly Authorization[], isTaken = true): Member | null {
+    const now = this.#options.clock.monotonic()
+    const inTurn = [...this.#members.slice(this.#next), ...this.#members.slice(0, this.#next)]
+    const awake = inTurn.filter(member => member.restsUntil <= now && !refused.some(each => isOf(each, member)))
+    const chosen = awake.find(({ window }) => !window.isLow(now)) ?? awake[0] ?? null
+    if (chosen !== null && isTaken) this.#next = (chosen.index + 1) % this.#members.length
+    return chosen
+  }
+
+  #rest(member: Member, { status, retryAfterMs }: Refusal): void {
+    const { clock, log, upstream } = this.#options
+    member.isUnavailable = status !== 429
+    const ms = status === 429
+      ? Math.min(retryAfterMs ?? DEFAULT_REST, MAX_REST)
+      : Math.min(FIRST_REFUSED_REST * 2 ** member.refusals, MAX_REFUSED_REST)
+    if (member.isUnavailable) member.refusals++
+    const now = clock.monotonic()
+    const wasAwake = member.restsUntil <= now
+    member.restsUntil = Math.max(member.restsUntil, now + ms)
+    if (!wasAwake) return
+    const line = { upstream, credential: member.index + 1, of: this.#members.length, status, rest_ms: Math.round(ms) }
+    log.warn(line, 'credentials: one of the pool rests')
+  }
+
+  #noneLeft(): GatewayError {
+    const limited = this.#members.filter(({ isUnavailable }) => !isUnavailable)
+    if (limited.length === 0) return credentialUnavailable('all credentials of the pool rest: they were refused, or their sources fail')
+    const first = Math.min(...limited.map(({ restsUntil }) => restsUntil))
+    return upstreamRateLimited(Math.max(0, first - this.#options.clock.monotonic()))
+  }
+}
+
+class Member {
+  readonly credential: Credential
+  readonly index: number
+  readonly window = new RateLimitWindow()
+  /** On the monotonic clock, ms. */
+  restsUntil = 0
+  /** It rests because it was refused or its source fails; false = it is at its rate limit. */
+  isUnavailable = false
+  /** Refusals since the last success. */
+  refusals = 0
+
+  constructor(credential: Credential, index: number) {
+    this.credential = credential
+    this.index = index
+  }
+}
+
+class PoolAuthorization implements Authorization {
+  readonly member: Member
+  readonly inner: Authorization
+  /** It was refused, and its member has a newer one. */
+  isRenewed = false
+
+  constructor(member: Member, inner: Authorization) {
+    this.member = member
+    this.inner = inner
+  }
+
+  headersFor(request: UnauthorizedRequest, upstream: URL): HeaderList {
+    return this.inner.headersFor(request, upstream)
+  }
+}
+
+function isOf(authorization: Authorization, member: Member): boolean {
+  return authorization instanceof PoolAuthorization && authorization.member === member
+}
+
+/** What the member itself gave. */
+function innerOf(authorizations: readonly Authorization[], member: Member): Authorization[] {
+  return authorizations.flatMap(each => (each instanceof PoolAuthorization && each.member === member ? [each.inner] : []))
+}
