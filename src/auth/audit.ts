@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 
 export const AUDIT_ACTIONS = [
-  'key.created', 'key.changed', 'key.revoked', 'key.blocked',
+  'key.created', 'key.changed', 'key.rotated', 'key.revoked', 'key.blocked',
   'key.unblocked', 'login', 'login.refused', 'logout',
   'bodies.read',
 ] as const

@@ -7,7 +7,7 @@ import { transaction } from '../base/sqlite-schema.ts'
 import type { Key } from '../config/types.ts'
 import { readAuditEvents, recordAuditEvent } from './audit.ts'
 import type { Actor, AuditEvent, StoredAuditEvent } from './audit.ts'
-import { limitsToJson } from './key-record.ts'
+import { limitsToJson, oldSecretsToJson, readRecord } from './key-record.ts'
 import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'
 
 /** What is known of a key without reading what it may do. */
@@ -21,6 +21,8 @@ export interface KeySummary {
 
 /** How long a statement waits for another process, in ms. */
 const BUSY_TIMEOUT_MS = 5_000
+/** Replaced secrets that are kept of a key; the oldest go first. */
+const MAX_OLD_SECRETS = 16
 /** Between two tries to get at the checkpoint lock, which SQLite does not wait for; ms. */
 const RETRY_INTERVAL_MS = 10
 /** SQLITE_CONSTRAINT_UNIQUE: https://www.sqlite.org/rescode.html */
@@ -31,10 +33,23 @@ export function keyFileOf(ledgerFile: string): string {
   return join(dirname(ledgerFile), 'keys.db')
 }
 
-/** What is to be other of a key. */
+/** What is to be other of a key; null takes it away. */
 export interface KeyEdit {
   readonly models?: Key['models'] | undefined
   readonly limits?: Key['limits'] | undefined
+  readonly owner?: string | null | undefined
+  readonly note?: string | null | undefined
+  /** ms since 1970 */
+  readonly expiresAt?: number | null | undefined
+}
+
+/** A secret that takes the place of another. */
+export interface NewSecret {
+  readonly digest: Buffer
+  /** Its first characters. */
+  readonly prefix: string
+  /** Until then the secret before it is valid too, ms since 1970. */
+  readonly oldValidUntil: number
 }
 
 /** The writing side of a store, for short transactions: it blocks while it works. */
@@ -74,12 +89,14 @@ export class KeyFile {
    * @param now ms since 1970
    * @throws {KeyStoreError} `taken` where a live key has the name
    */
-  create({ name, digest, models, limits }: Key, now: number, by: Actor): void {
-    this.#withAuditEvent({ at: now, ...by, action: 'key.created', subject: name, detail: null }, () => {
+  create(key: Key, now: number, by: Actor): void {
+    const { name, digest, models, limits, owner = null, note = null, expiresAt = null, prefix = null } = key
+    const detail = descriptionText({ owner, note, expiresAt })
+    this.#withAuditEvent({ at: now, ...by, action: 'key.created', subject: name, detail }, () => {
       try {
-        this.#db
-          .prepare('INSERT INTO keys (name, digest, models, limits, created_at) VALUES (?, ?, ?, ?, ?)')
-          .run(name, digest, ...columnsOf(models, limits), now)
+        this.#db.prepare(`INSERT INTO keys (name, digest, models, limits, created_at, owner, note, expires_at, prefix)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+          .run(name, digest, ...columnsOf(models, limits), now, owner, note, expiresAt, prefix)
       } catch (error) {
         if ((error as { errcode?: unknown }).errcode !== NOT_UNIQUE) throw error
         throw new KeyStoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
@@ -88,7 +105,7 @@ export class KeyFile {
   }
 
   /**
-   * Puts other limits and models in the place of a live key's. What has been used stays counted.
+   * Puts other limits, models or descriptions in the place of a live key's. What has been used stays counted.
    *
    * @param to what is absent stays as it is, whoever changes that meanwhile
    * @param detail what is other now, for the audit list
@@ -96,17 +113,42 @@ export class KeyFile {
    */
   change({ id, name }: KeySummary, to: KeyEdit, detail: string, now: number, by: Actor): void {
     const [models, limits] = columnsOf(to.models ?? null, to.limits ?? null)
-    const set = (column: string, value: string | null) =>
+    const set = (column: string, value: string | number | null) =>
       this.#db.prepare(`UPDATE keys SET ${column} = ? WHERE id = ? AND revoked_at IS NULL`).run(value, id)
     this.#withAuditEvent({ at: now, ...by, action: 'key.changed', subject: name, detail }, () => {
       if (to.models !== undefined) set('models', models)
       if (to.limits !== undefined) set('limits', limits)
+      if (to.owner !== undefined) set('owner', to.owner)
+      if (to.note !== undefined) set('note', to.note)
+      if (to.expiresAt !== undefined) set('expires_at', to.expiresAt)
     })
   }
 
-  /** The live key of a name, a digest or an id, or else the one that was revoked last. */
+  /**
+   * Gives a live key another secret. Name, limits, models and what is counted stay.
+   *
+   * @param now ms since 1970
+   */
+  rotate({ id, name }: KeySummary, to: NewSecret, now: number, by: Actor): void {
+    const { digest, prefix, oldValidUntil } = to
+    const detail = oldValidUntil > now ? `old secret valid until ${new Date(oldValidUntil).toISOString()}` : 'old secret refused'
+    this.#withAuditEvent({ at: now, ...by, action: 'key.rotated', subject: name, detail }, () => {
+      // Read inside the transaction: another rotation may have come between.
+      const row = this.#db.prepare('SELECT * FROM keys WHERE id = ?').get(id)
+      if (row === undefined || row['revoked_at'] !== null) throw new KeyStoreError('missing', `the key ${JSON.stringify(name)} was revoked`)
+      const { key } = readRecord(row)
+      const old = [...key.oldSecrets ?? [], { digest: key.digest, validUntil: oldValidUntil }]
+        .filter(({ validUntil }) => validUntil > now).slice(-MAX_OLD_SECRETS)
+      this.#db.prepare('UPDATE keys SET digest = ?, prefix = ?, old_secrets = ? WHERE id = ?')
+        .run(digest, prefix, old.length === 0 ? null : JSON.stringify(oldSecretsToJson(old)), id)
+    })
+  }
+
+  /** The live key of a name, the digest of one of its secrets or an id, or else the one that was revoked last. */
   find(by: 'name' | 'digest' | 'id', value: string | Buffer | number): KeySummary | null {
-    const row = this.#db.prepare(`SELECT id, name, digest, revoked_at FROM keys WHERE ${by} = ?
+    const isOld = by === 'digest'
+      ? "OR EXISTS (SELECT 1 FROM json_each(old_secrets) WHERE json_each.value ->> 0 = lower(hex(?1)))" : ''
+    const row = this.#db.prepare(`SELECT id, name, digest, revoked_at FROM keys WHERE ${by} = ?1 ${isOld}
       ORDER BY revoked_at IS NOT NULL, revoked_at DESC LIMIT 1`).get(value)
     if (row === undefined) return null
     const { id, name, digest, revoked_at: revokedAt } = row
@@ -216,6 +258,16 @@ export class KeyFile {
       if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
     }
   }
+}
+
+/** `owner: research; note: batch jobs; expires: 2027-01-01T00:00:00.000Z`; null where nothing is said. */
+function descriptionText({ owner, note, expiresAt }: { owner: string | null, note: string | null, expiresAt: number | null }): string | null {
+  const parts = [
+    ...owner === null ? [] : [`owner: ${owner}`],
+    ...note === null ? [] : [`note: ${note}`],
+    ...expiresAt === null ? [] : [`expires: ${new Date(expiresAt).toISOString()}`],
+  ]
+  return parts.length === 0 ? null : parts.join('; ')
 }
 
 function columnsOf(

@@ -1,6 +1,6 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import { messageOf } from '../base/message-of.ts'
-import type { Budget, Key, Limits } from '../config/types.ts'
+import type { Budget, Key, Limits, OldSecret } from '../config/types.ts'
 import { KeyStoreError } from './key-schema.ts'
 
 /** A key as the store has it. Times are ms since 1970. */
@@ -37,6 +37,7 @@ const MAX_DIGITS = 64
 /** @throws {KeyStoreError} `row` for what no gateway has written */
 export function readRecord(row: KeyRow): KeyRecord {
   const { id, name, digest, models, limits, created_at: createdAt, revoked_at: revokedAt } = row
+  const { owner, note, expires_at: expiresAt, prefix, old_secrets: oldSecrets } = row
   if (typeof name !== 'string' || !(digest instanceof Uint8Array) || typeof createdAt !== 'number') {
     throw new KeyStoreError('row', 'a row of the store is not that of a key')
   }
@@ -46,6 +47,11 @@ export function readRecord(row: KeyRow): KeyRecord {
       digest: Buffer.from(digest),
       models: typeof models === 'string' ? Object.freeze(readModels(JSON.parse(models))) : null,
       limits: typeof limits === 'string' ? Object.freeze(readLimits(JSON.parse(limits))) : null,
+      ...typeof owner === 'string' && { owner },
+      ...typeof note === 'string' && { note },
+      ...typeof expiresAt === 'number' && { expiresAt },
+      ...typeof prefix === 'string' && { prefix },
+      ...typeof oldSecrets === 'string' && { oldSecrets: readOldSecrets(JSON.parse(oldSecrets)) },
     }
     return {
       id: Number(id),
@@ -72,6 +78,20 @@ function scopeLimitsToJson({ requestsPerMinute, tokensPerMinute, concurrent, bud
     ...concurrent !== null && { concurrent },
     ...budget !== null && { budget },
   }
+}
+
+/** The plain form of replaced secrets, ready for JSON. */
+export function oldSecretsToJson(secrets: readonly OldSecret[]): [digest: string, validUntil: number][] {
+  return secrets.map(({ digest, validUntil }) => [Buffer.from(digest).toString('hex'), validUntil])
+}
+
+function readOldSecrets(value: unknown): OldSecret[] {
+  const isSecret = (each: unknown): each is [string, number] => Array.isArray(each)
+    && typeof each[0] === 'string' && /^[0-9a-f]{64}$/.test(each[0]) && typeof each[1] === 'number'
+  if (Array.isArray(value) && value.every(isSecret)) {
+    return value.map(([digest, validUntil]) => ({ digest: Buffer.from(digest, 'hex'), validUntil }))
+  }
+  throw new TypeError('its replaced secrets cannot be told')
 }
 
 function readModels(value: unknown): string[] {

@@ -87,6 +87,18 @@ export const MIGRATIONS: readonly string[] = [
     UPDATE blocks SET change = (SELECT max(last) + 1 FROM changes) WHERE digest = NEW.digest;
   END;
   ${AUDIT_SCHEMA}`,
+  // old_secrets: [[digest in hexadecimal, ms since 1970 until when it is valid], ...]
+  `ALTER TABLE keys ADD COLUMN owner TEXT;
+  ALTER TABLE keys ADD COLUMN note TEXT;
+  ALTER TABLE keys ADD COLUMN expires_at INTEGER;
+  ALTER TABLE keys ADD COLUMN prefix TEXT;
+  ALTER TABLE keys ADD COLUMN old_secrets TEXT CHECK (json_valid(old_secrets));
+  DROP TRIGGER keys_changed;
+  CREATE TRIGGER keys_changed
+  AFTER UPDATE OF id, name, digest, models, limits, created_at, revoked_at, owner, note, expires_at, prefix, old_secrets
+  ON keys BEGIN
+    UPDATE keys SET change = (SELECT max(last) + 1 FROM changes) WHERE id = NEW.id;
+  END;`,
 ]
 
 export const KEY_SCHEMA = new Schema({

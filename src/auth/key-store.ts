@@ -256,6 +256,6 @@ function digestHex({ digest }: BlockRecord): string {
   return digest.toString('hex')
 }
 
-function rowText({ name, digest, models, limits }: KeyRow): string {
-  return JSON.stringify([name, Buffer.from(digest as Uint8Array).toString('hex'), models, limits])
+function rowText({ digest, change: _change, id: _id, created_at: _created, ...told }: KeyRow): string {
+  return JSON.stringify([Buffer.from(digest as Uint8Array).toString('hex'), told])
 }

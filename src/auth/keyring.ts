@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '../base/clock.ts'
 import type { Key } from '../config/types.ts'
 
 /** A key as requests see it: its models compiled to one test. */
@@ -11,6 +12,8 @@ export interface Identity {
   allowsEach(names: string): boolean
   /** Limited to some models: then a request that names none is refused too. */
   readonly restricted: boolean
+  /** From then on it is refused, ms since 1970: the key, or the secret that was presented, has an end. Absent = never. */
+  readonly expiresAt?: number
   /** Nothing limits it, not even what holds for every key; absent = no. */
   readonly unlimited?: boolean
 }
@@ -20,7 +23,8 @@ type CompileGlobs = (globs: readonly string[]) => (model: string) => boolean
 
 /** A key with its models compiled. */
 export function identityOf(key: Key, compile: CompileGlobs): Identity {
-  if (key.models === null) return { ...UNRESTRICTED, key }
+  const expiry = key.expiresAt === undefined ? {} : { expiresAt: key.expiresAt }
+  if (key.models === null) return { ...UNRESTRICTED, ...expiry, key }
   const { models } = key
   const allows = compile(models)
   // A star may not take in what stands behind a comma, unless its glob says that it belongs to the name.
@@ -29,7 +33,17 @@ export function identityOf(key: Key, compile: CompileGlobs): Identity {
   const each = (names: string) => names.split(',').every(name => allows(name.trim()))
   const allowsEach = (names: string) =>
     allows(names) && (!names.includes(',') || whole(names) || each(names))
-  return { key, allows, allowsEach, restricted: true }
+  return { key, ...expiry, allows, allowsEach, restricted: true }
+}
+
+/** Is the key, or the secret that was presented, refused because its time is over? */
+export function hasExpired({ expiresAt }: Identity, clock: Pick<Clock, 'wall'>): boolean {
+  return expiresAt !== undefined && clock.wall() >= expiresAt
+}
+
+/** The digests of all secrets of a key, those that a rotation has replaced included. */
+export function digestsOf({ digest, oldSecrets = [] }: Key): Buffer[] {
+  return [digest, ...oldSecrets.map(old => old.digest)]
 }
 
 /** Of a key that is not limited to some models. */
@@ -79,8 +93,8 @@ export class Keyring {
 
   constructor(configured: readonly Key[], compile: CompileGlobs, stored: StoredKeys = { keys: [], blocked: [] }) {
     this.#compile = compile
-    this.#configured = new Map(configured.map(key => this.#entry(key)))
-    this.#stored = new Map(stored.keys.map(key => this.#entry(key)))
+    this.#configured = new Map(configured.flatMap(key => this.#entries(key)))
+    this.#stored = new Map(stored.keys.flatMap(key => this.#entries(key)))
     for (const digest of stored.blocked) this.#block(digest)
   }
 
@@ -104,9 +118,9 @@ export class Keyring {
   /** Changes the stored keys, all at once: no look-up comes between. */
   update({ added, removed, blocked = [], unblocked = [] }: Change): void {
     // Ready first, so that a list that cannot be compiled changes nothing.
-    const entries = Array.from(added, key => this.#entry(key))
+    const entries = Array.from(added, key => this.#entries(key)).flat()
     for (const digest of unblocked) this.#unblock(digest)
-    for (const { digest } of removed) this.#setStored(digest.toString(DIGEST_ENCODING), null)
+    for (const key of removed) for (const digest of digestsOf(key)) this.#setStored(digest.toString(DIGEST_ENCODING), null)
     for (const [at, entry] of entries) this.#setStored(at, entry)
     for (const digest of blocked) this.#block(digest)
   }
@@ -134,7 +148,15 @@ export class Keyring {
     if (shut?.stored) this.#stored.set(at, shut.stored)
   }
 
-  #entry(key: Key): [string, Entry] {
-    return [key.digest.toString(DIGEST_ENCODING), { digest: key.digest, identity: identityOf(key, this.#compile) }]
+  /** One for each secret. */
+  #entries(key: Key): [string, Entry][] {
+    const identity = identityOf(key, this.#compile)
+    const { digest, oldSecrets = [] } = key
+    const entry = (digest: Buffer, identity: Identity): [string, Entry] => [digest.toString(DIGEST_ENCODING), { digest, identity }]
+    return [
+      entry(digest, identity),
+      ...oldSecrets.map(({ digest, validUntil }) =>
+        entry(digest, { ...identity, expiresAt: Math.min(validUntil, identity.expiresAt ?? Infinity) })),
+    ]
   }
 }

@@ -1,7 +1,9 @@
 import { InvalidArgumentError } from 'commander'
+import { parseInstant } from '../config/instant.ts'
 import { keyNameError } from '../config/key-name.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Budget, Limits } from '../config/types.ts'
+import { parseDuration } from '../config/units.ts'
 
 type LimitValues = { -readonly [figure in keyof Omit<Limits, 'models'>]: Limits[figure] }
 
@@ -21,6 +23,11 @@ const PERIODS = ['day', 'month', 'total'] as const
 const MAX_COUNT = 1_000_000_000_000
 const MAX_USD = 1_000_000_000
 const MAX_GLOB_LENGTH = 1_024
+const MAX_OWNER_LENGTH = 128
+/** ms */
+const MAX_GRACE = 365 * 86_400_000
+/** The last moment that has a date, ms since 1970. */
+const MAX_TIME = 8_640_000_000_000_000
 
 /**
  * The name of a key.
@@ -30,6 +37,66 @@ export function parseName(text: string): string {
   const fault = keyNameError(text)
   if (fault !== null) throw new InvalidArgumentError(`It ${fault}.`)
   return text
+}
+
+const MAX_NOTE_LENGTH = 512
+
+/**
+ * The owner of a key.
+ * @throws InvalidArgumentError
+ */
+export function parseOwner(text: string): string {
+  return parseLine(text, MAX_OWNER_LENGTH)
+}
+
+/**
+ * What a key is for.
+ * @throws InvalidArgumentError
+ */
+export function parseNote(text: string): string {
+  return parseLine(text, MAX_NOTE_LENGTH)
+}
+
+function parseLine(text: string, maxLength: number): string {
+  // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
+  if (text.trim() !== '' && text.length <= maxLength && !/[\x00-\x1f\x7f]/.test(text)) return text
+  throw new InvalidArgumentError(`It needs 1 to ${maxLength} characters, and no control characters.`)
+}
+
+/**
+ * When a key expires: a duration from now on, or a moment.
+ * @param now ms since 1970
+ * @returns ms since 1970
+ * @throws InvalidArgumentError
+ */
+export function parseExpiry(text: string, now: number): number {
+  const at = parseOr(() => now + parseDuration(text)) ?? parseOr(() => parseInstant(text))
+  if (at === null) {
+    throw new InvalidArgumentError('An expiry is a duration such as 30d, a date such as 2027-01-01, or a time such as 2027-01-01T12:00:00Z.')
+  }
+  if (at <= now) throw new InvalidArgumentError('It is in the past.')
+  if (at > MAX_TIME) throw new InvalidArgumentError('It is too far away.')
+  return at
+}
+
+/**
+ * How long a replaced secret is valid.
+ * @returns ms
+ * @throws InvalidArgumentError
+ */
+export function parseGrace(text: string): number {
+  const ms = parseOr(() => parseDuration(text))
+  if (ms === null || ms > MAX_GRACE) throw new InvalidArgumentError('A grace is a duration of at most 365d, such as 24h or 7d.')
+  return ms
+}
+
+function parseOr(parse: () => number): number | null {
+  try {
+    return parse()
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return null
+  }
 }
 
 /**

@@ -1,16 +1,16 @@
 import { hash, randomBytes } from 'node:crypto'
-import { fstatSync, statSync, writeSync } from 'node:fs'
-import { devNull } from 'node:os'
 import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
 import { generateKey } from '../base/key-format.ts'
 import { compileOverlaps } from '../config/glob.ts'
+import { PREFIX_LENGTH } from '../config/keys.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config, Limits } from '../config/types.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { parseLimit, parseModels, parseName } from './key-options.ts'
+import { parseExpiry, parseLimit, parseModels, parseName, parseNote, parseOwner } from './key-options.ts'
 import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
+import { printSecret, requireReader } from './secret-output.ts'
 
 const HELP = `
 Prints the key on standard output, once; it cannot be shown again. Messages go to standard error.
@@ -26,6 +26,7 @@ Limits, each at most once:
 Examples:
   gateway keys create --name team-a
   gateway keys create --name ci --models demo --limit concurrent=2 --limit budget=0.50/day
+  gateway keys create --name trial --owner research --note "trial of batch jobs" --expires 30d
   KEY=$(gateway keys create --config /etc/gateway.yaml --name batch --models "gpt-*,fast")
 ${EXIT_CODES}`
 
@@ -34,6 +35,10 @@ interface Options {
   readonly name: string
   readonly models?: readonly string[]
   readonly limit?: Limits
+  readonly owner?: string
+  readonly note?: string
+  /** ms since 1970 */
+  readonly expires?: number
 }
 
 /** `gateway keys create`: makes a key, keeps its digest, and prints it. */
@@ -45,17 +50,18 @@ export function keysCreateCommand(): Command {
       '-m, --models <globs>', 'the models that it can use, separated by commas (default: all)', parseModels,
     )
     .option('-l, --limit <limit>', 'a limit, as NAME=VALUE; can be repeated', parseLimit)
+    .option('-o, --owner <owner>', 'who is responsible for the key: a team or a person', parseOwner)
+    .option('--note <text>', 'what the key is for', parseNote)
+    .option(
+      '-e, --expires <when>', 'when the key stops working: a duration such as 30d, or a date', text => parseExpiry(text, Date.now()),
+    )
     .addHelpText('after', HELP)
     .action(create)
 }
 
 function create(options: Options, command: Command): void {
-  const { name, models = null, limit: limits = null } = options
-  if (isDiscarded(process.stdout.fd)) {
-    command.error('error: standard output is closed, or /dev/null: nobody would ever learn the key', {
-      exitCode: EXIT.usage,
-    })
-  }
+  const { name, models = null, limit: limits = null, owner, note, expires: expiresAt } = options
+  requireReader(command)
   const { config, file } = keyStoreOf(options.config, command)
   if (config.keys.some(key => key.name === name)) {
     command.error(
@@ -67,32 +73,24 @@ function create(options: Options, command: Command): void {
     using store = new KeyFile(file)
     const key = generateKey(randomBytes)
     const digest = hash('sha256', key, 'buffer')
-    store.create({ name, digest, models, limits }, Date.now(), operator())
+    store.create({
+      name, digest, models, limits, prefix: key.slice(0, PREFIX_LENGTH),
+      ...owner !== undefined && { owner }, ...note !== undefined && { note }, ...expiresAt !== undefined && { expiresAt },
+    }, Date.now(), operator())
+    const expiry = expiresAt === undefined ? '' : `; expires: ${new Date(expiresAt).toISOString()}`
     process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ` +
-      `${limitsText(limits)}).\n` +
+      `${limitsText(limits)}${expiry}).\n` +
       'It is shown this once:\n')
-    try {
-      // At once, before anything else can fail: nobody could ever learn it afterwards.
-      writeSync(process.stdout.fd, `${key}\n`)
-    } catch (error) {
+    printSecret(key, why => {
       const found = store.find('digest', digest)
       if (found !== null) store.revoke(found, Date.now(), operator())
-      const { message } = error as Error
-      command.error(`error: nobody has read the key, which is revoked again: ${message}`, {
-        exitCode: EXIT.failed,
-      })
-    }
+      command.error(`error: nobody has read the key, which is revoked again: ${why}`, { exitCode: EXIT.failed })
+    })
     if (store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     process.stderr.write(
       'warning: a running gateway has not taken it over yet, and may refuse it for a while\n',
     )
   })
-}
-
-/** In the place of a closed one, node opens the null device. */
-function isDiscarded(fd: number): boolean {
-  const { rdev } = fstatSync(fd)
-  return rdev !== 0 && rdev === statSync(devNull).rdev
 }
 
 function unservedModelWarnings({ routes }: Config, models: readonly string[]): string[] {

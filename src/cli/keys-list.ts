@@ -2,14 +2,19 @@ import type { Command } from 'commander'
 import { readBlocks, readKeys } from '../auth/key-reader.ts'
 import { limitsToJson } from '../auth/key-record.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
+import { fileExists } from '../base/file-exists.ts'
+import { messageOf } from '../base/message-of.ts'
 import { table } from '../base/text-table.ts'
-import type { Key } from '../config/types.ts'
+import type { Config, Key } from '../config/types.ts'
+import { lastUse } from '../ledger/last-use.ts'
 import { EXIT_CODES } from './exit.ts'
 import { exitOnStoreError, storeCommand, keyStoreOf } from './key-store.ts'
 
 const HELP = `
-Lists the keys of gateway.yaml, then the created ones, with revoked and blocked keys. Of a key, only
-the first 8 hexadecimal digits of its SHA-256 are shown: printf %s "$KEY" | sha256sum
+Lists the keys of gateway.yaml, then the created ones, with revoked and blocked keys. KEY has the
+first 8 characters of the secret, where they are known. SHA256 has the first 8 hexadecimal digits of
+its SHA-256: printf %s "$KEY" | sha256sum. LAST USED is from the ledger of this gateway. --json has the notes, and
+the secrets that a rotation has replaced.
 
 Examples:
   gateway keys list
@@ -26,6 +31,8 @@ interface ListedKey {
   readonly revokedAt: number | null
   /** Shut out, wherever it comes from, until it is let in again. */
   readonly blockedAt: number | null
+  /** When its last request began, however long ago. */
+  readonly lastUsedAt: number | null
 }
 
 /** `gateway keys list`: who may use the gateway, and for what. */
@@ -43,26 +50,47 @@ function list({ config: from, json }: { config: string; json?: true }, command: 
     stored: readKeys(file), blocks: readBlocks(file),
   }))
   const blockedAt = ({ digest }: Key) => blocks.find(block => block.digest.equals(digest))?.blockedAt ?? null
+  const used = lastUses(config)
+  const facts = (key: Key) => ({ key, blockedAt: blockedAt(key), lastUsedAt: used.get(key.name) ?? null })
   const keys = [
     ...config.keys.map((key): ListedKey =>
-      ({ id: null, key, source: 'yaml', createdAt: null, revokedAt: null, blockedAt: blockedAt(key) })),
+      ({ id: null, source: 'yaml', createdAt: null, revokedAt: null, ...facts(key) })),
     ...stored.map(({ id, key, createdAt, revokedAt }): ListedKey =>
-      ({ id, key, source: 'store', createdAt, revokedAt, blockedAt: blockedAt(key) })),
+      ({ id, source: 'store', createdAt, revokedAt, ...facts(key) })),
   ]
   process.stdout.write(json === true ? keys.map(jsonLine).join('') : keyTable(keys))
 }
 
-function jsonLine({ id, key, source, createdAt, revokedAt, blockedAt }: ListedKey): string {
+/** By the name of the key, ms since 1970. Keys are listed also where the ledger cannot be read. */
+function lastUses({ ledger }: Config): Map<string, number> {
+  if (ledger === null || !fileExists(ledger.file)) return new Map()
+  try {
+    return lastUse(ledger.file)
+  } catch (error) {
+    process.stderr.write(`warning: ${ledger.file} cannot be read, so that the last use is unknown: ${messageOf(error)}\n`)
+    return new Map()
+  }
+}
+
+function jsonLine({ id, key, source, createdAt, revokedAt, blockedAt, lastUsedAt }: ListedKey): string {
+  const { owner = null, note = null, expiresAt = null, prefix = null, oldSecrets = [] } = key
   return `${JSON.stringify({
     id,
     name: key.name,
     source,
     models: key.models,
     limits: key.limits && limitsToJson(key.limits),
-    created_at: createdAt === null ? null : isoTime(createdAt),
-    revoked_at: revokedAt === null ? null : isoTime(revokedAt),
-    blocked_at: blockedAt === null ? null : isoTime(blockedAt),
-    sha256_prefix: prefixOf(key),
+    owner,
+    note,
+    created_at: isoTimeOrNull(createdAt),
+    expires_at: isoTimeOrNull(expiresAt),
+    last_used_at: isoTimeOrNull(lastUsedAt),
+    revoked_at: isoTimeOrNull(revokedAt),
+    blocked_at: isoTimeOrNull(blockedAt),
+    prefix,
+    sha256_prefix: digestPrefix(key),
+    old_secrets: oldSecrets.map(({ digest, validUntil }) =>
+      ({ sha256_prefix: digestPrefix({ digest }), valid_until: isoTime(validUntil) })),
   })}\n`
 }
 
@@ -70,9 +98,13 @@ function keyTable(keys: readonly ListedKey[]): string {
   return table<ListedKey>([
     { title: 'ID', text: ({ id }) => (id === null ? '-' : String(id)), right: true },
     { title: 'NAME', text: ({ key }) => key.name },
-    { title: 'SHA256', text: ({ key }) => prefixOf(key) ?? '-' },
+    { title: 'KEY', text: ({ key }) => key.prefix ?? '-' },
+    { title: 'SHA256', text: ({ key }) => digestPrefix(key) ?? '-' },
+    { title: 'OWNER', text: ({ key }) => key.owner ?? '-' },
     { title: 'SOURCE', text: ({ source }) => source },
     { title: 'CREATED', text: ({ createdAt }) => minuteText(createdAt) },
+    { title: 'EXPIRES', text: ({ key }) => minuteText(key.expiresAt ?? null) },
+    { title: 'LAST USED', text: ({ lastUsedAt }) => minuteText(lastUsedAt) },
     { title: 'REVOKED', text: ({ revokedAt }) => minuteText(revokedAt) },
     { title: 'BLOCKED', text: ({ blockedAt }) => minuteText(blockedAt) },
     { title: 'MODELS', text: ({ key }) => modelsText(key.models) },
@@ -81,12 +113,16 @@ function keyTable(keys: readonly ListedKey[]): string {
 }
 
 /** Enough to tell two keys apart; null where the variable that holds the key is not set here. */
-function prefixOf({ digest }: Key): string | null {
+function digestPrefix({ digest }: Pick<Key, 'digest'>): string | null {
   return digest.length === 0 ? null : digest.toString('hex', 0, 4)
 }
 
 function isoTime(ms: number): string {
   return new Date(ms).toISOString()
+}
+
+function isoTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : isoTime(ms)
 }
 
 /** 2026-11-21T09:30Z */

@@ -4,6 +4,7 @@ import { keysBlockCommand, keysUnblockCommand } from './keys-block.ts'
 import { keysCreateCommand } from './keys-create.ts'
 import { keysListCommand } from './keys-list.ts'
 import { keysRevokeCommand } from './keys-revoke.ts'
+import { keysRotateCommand } from './keys-rotate.ts'
 
 const HELP = `
 These keys are stored in keys.db next to the ledger, in addition to the keys of gateway.yaml. Only
@@ -12,6 +13,7 @@ their SHA-256 is stored. When a command returns, every running gateway has appli
 Examples:
   gateway keys create --name team-a --models "gpt-*,fast" --limit budget=50/month
   gateway keys list
+  gateway keys rotate team-a --grace 24h
   gateway keys revoke team-a
   gateway keys block --name of-gateway-yaml
 ${EXIT_CODES}`
@@ -19,10 +21,11 @@ ${EXIT_CODES}`
 /** `gateway keys`: keys that are made and revoked while the gateway runs. */
 export function keysCommand(): Command {
   return new Command('keys')
-    .description('Create, list and revoke keys while the gateway runs.')
+    .description('Create, list, rotate and revoke keys while the gateway runs.')
     .addHelpText('after', HELP)
     .addCommand(keysCreateCommand())
     .addCommand(keysListCommand())
+    .addCommand(keysRotateCommand())
     .addCommand(keysRevokeCommand())
     .addCommand(keysBlockCommand())
     .addCommand(keysUnblockCommand())

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Path } from './document.ts'
 import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
+import { parseInstant } from './instant.ts'
 import { buildLimits } from './limits.ts'
 import type { RawConfig, RawKey } from './raw.ts'
 import { modelGlobs } from './routes.ts'
@@ -10,6 +11,8 @@ import { checkQuotes } from './values.ts'
 
 /** Shorter keys can be guessed. */
 const MIN_SAFE_LENGTH = 16
+/** Characters of a secret that are shown. */
+export const PREFIX_LENGTH = 8
 /** Of a key whose value cannot be told, which has been reported where it matters. */
 const UNKNOWN_DIGEST = Buffer.alloc(0)
 
@@ -46,9 +49,16 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
     }
     const models = modelGlobs(key.models, [...path, 'models'], findings)
     const limits = buildLimits(key.limits, [...path, 'limits'], findings)
-    return name === undefined || digest === null
-      ? []
-      : [{ name, digest, models, limits, line: findings.line(path) }]
+    const expiresAt = expiryOf(key, path, findings)
+    if (name === undefined || digest === null) return []
+    const { owner, note } = key
+    return [{
+      name, digest, models, limits, line: findings.line(path),
+      ...owner !== undefined && { owner },
+      ...note !== undefined && { note },
+      ...expiresAt !== null && { expiresAt },
+      ...key.key !== undefined && key.key.length >= MIN_SAFE_LENGTH && { prefix: key.key.slice(0, PREFIX_LENGTH) },
+    }]
   })
 }
 
@@ -74,6 +84,15 @@ function digestOf(raw: RawKey, path: Path, findings: Findings, isGatewayEnvironm
   if (raw.key === undefined || (isDefault && !isGatewayEnvironment)) return UNKNOWN_DIGEST
   checkPlainKey(raw.key, [...path, 'key'], findings)
   return hash('sha256', raw.key, 'buffer')
+}
+
+/** ms since 1970; null = never. */
+function expiryOf({ expires }: RawKey, path: Path, findings: Findings): number | null {
+  if (expires === undefined) return null
+  const at = [...path, 'expires']
+  const ms = findings.parsed(at, () => parseInstant(expires))
+  if (ms !== null && ms <= Date.now()) findings.warn(at, 'the key has expired; it is refused')
+  return ms
 }
 
 function checkPlainKey(key: string, path: Path, findings: Findings): void {

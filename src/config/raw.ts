@@ -143,6 +143,9 @@ export interface RawKey {
   name?: string
   key?: string
   sha256?: string
+  owner?: string
+  note?: string
+  expires?: string
   models?: string | (string | undefined)[]
   limits?: RawLimits
 }

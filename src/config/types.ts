@@ -304,8 +304,25 @@ export interface Key {
   /** Globs; null = all models. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
+  /** Who is responsible for it; absent = nobody is named. */
+  readonly owner?: string
+  /** What it is for; absent = nothing is noted. */
+  readonly note?: string
+  /** From then on it is refused, ms since 1970; absent = never. */
+  readonly expiresAt?: number
+  /** The first characters of the secret, for people to know it by; absent where they are not known. */
+  readonly prefix?: string
+  /** Secrets that a rotation has replaced, and that are valid for a while; absent = none. */
+  readonly oldSecrets?: readonly OldSecret[]
   /** Where the file has it, from 1; absent for a key that comes from elsewhere. */
   readonly line?: number
+}
+
+export interface OldSecret {
+  /** SHA-256 of the secret, 32 bytes. */
+  readonly digest: Buffer
+  /** From then on it is refused, ms since 1970. */
+  readonly validUntil: number
 }
 
 export interface Limits {

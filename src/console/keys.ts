@@ -2,13 +2,14 @@ import { hash, randomBytes } from 'node:crypto'
 import type { Actor } from '../auth/audit.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
 import { generateKey } from '../base/key-format.ts'
+import { PREFIX_LENGTH } from '../config/keys.ts'
 import type { Key, Limits } from '../config/types.ts'
 import { ANONYMOUS_KEY } from '../context/accounts.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import type { KeyState, Limits as PlainLimits } from './api/keys.ts'
 import { requireSession } from './context.ts'
 import type { OperationRequest, Context, Operations } from './context.ts'
-import { checkModels, checkName, limitsOf, toPlainLimits } from './limits.ts'
+import { checkDescription, checkModels, checkName, expiryOf, limitsOf, toPlainLimits } from './limits.ts'
 import { NO_FIGURES } from './no-figures.ts'
 import { ConsoleProblem } from './problem.ts'
 import type { KeyUse } from './reports/reports.ts'
@@ -19,11 +20,12 @@ import { isoTime, isoTimeOrNull } from './texts.ts'
 type KeyOperations = Pick<
   Operations,
   'GET /own' | 'GET /keys' | 'POST /keys' | 'PATCH /keys/:name' | 'DELETE /keys/:name'
-  | 'POST /keys/:name/unblock' | 'POST /keys/find' | 'GET /audit'
+  | 'POST /keys/:name/rotate' | 'POST /keys/:name/unblock' | 'POST /keys/find' | 'GET /audit'
 >
 
 const NO_LEDGER = 'No ledger is configured, and keys are stored beside it'
 const AUDIT_PAGE = 100
+const DEFAULT_GRACE_SECONDS = 86_400
 
 /** Keys: those of gateway.yaml, which can be shut out here, and those that are made here. */
 export function keyOperations({ host, clock, store: desk, reports }: Context): KeyOperations {
@@ -74,6 +76,14 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
           state: revokedAt !== null ? 'revoked' : isBlocked ? 'blocked' : 'live',
           models: key.models && [...key.models],
           limits: toPlainLimits(key.limits),
+          owner: key.owner ?? null,
+          note: key.note ?? null,
+          expires_at: isoTimeOrNull(key.expiresAt ?? null),
+          prefix: key.prefix ?? null,
+          old_secrets: (key.oldSecrets ?? []).filter(({ validUntil }) => validUntil > clock.wall()).map(
+            ({ digest, validUntil }) =>
+              ({ sha256_prefix: Buffer.from(digest).toString('hex', 0, 4), valid_until: isoTime(validUntil) }),
+          ),
           created_at: isoTimeOrNull(createdAt),
           revoked_at: isoTimeOrNull(revokedAt),
           last_used_at: used?.last_used_at ?? null,
@@ -92,7 +102,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
 
     'POST /keys': async asked => {
       writable()
-      const { name, models, limits } = asked.body
+      const { name, models, limits, expires_at: expires, ...described } = asked.body
       checkName(name)
       if (configured(name)) {
         throw new ConsoleProblem('conflict', 'gateway.yaml already has a key with this name.', { field: 'name' })
@@ -103,6 +113,9 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
         digest: hash('sha256', made, 'buffer'),
         models: models === undefined ? null : checkModels(models),
         limits: limits === undefined ? null : limitsOf(limits),
+        prefix: made.slice(0, PREFIX_LENGTH),
+        ...checkDescription(described),
+        ...expires !== undefined && { expiresAt: expiryOf(expires, clock.wall()) },
       }
       try {
         await desk.call('createKey', key, clock.wall(), actorOf(asked))
@@ -116,7 +129,8 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
     'POST /keys/find': async ({ body: { key } }) => {
       const digest = hash('sha256', key, 'buffer')
       const { keys, blocks } = await desk.call('storedKeys')
-      const isIt = (other: { readonly digest: Uint8Array }) => digest.equals(other.digest)
+      const isIt = (other: { readonly digest: Uint8Array, readonly oldSecrets?: readonly { readonly digest: Uint8Array }[] }) =>
+        digest.equals(other.digest) || (other.oldSecrets ?? []).some(old => digest.equals(old.digest))
       const written = host.current().config.keys.find(isIt)
       if (written) {
         return {
@@ -137,14 +151,33 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
       const to = {
         models: body.models && checkModels(body.models),
         limits: body.limits && limitsOf(body.limits),
+        ...checkDescription({ owner: body.owner, note: body.note }),
+        expiresAt: typeof body.expires_at === 'string' ? expiryOf(body.expires_at, clock.wall()) : body.expires_at,
       }
       const detail = [
         ...to.models === undefined ? [] : [`models: ${modelsText(to.models)}`],
         ...to.limits === undefined ? [] : [`limits: ${limitsText(to.limits)}`],
+        ...to.owner === undefined ? [] : [`owner: ${to.owner ?? 'none'}`],
+        ...to.note === undefined ? [] : [`note: ${to.note ?? 'none'}`],
+        ...to.expiresAt === undefined ? [] : [`expires: ${isoTimeOrNull(to.expiresAt) ?? 'never'}`],
       ].join('; ')
       if (detail === '') return null
       checkChangeResult(await desk.call('changeKey', name, to, detail, clock.wall(), actorOf(asked)), name)
       return null
+    },
+
+    'POST /keys/:name/rotate': async asked => {
+      writable()
+      const { params: { name }, body: { grace_seconds: grace = DEFAULT_GRACE_SECONDS } } = asked
+      const made = generateKey(randomBytes)
+      const now = clock.wall()
+      const rotated = await desk.call('rotateKey', name, {
+        digest: hash('sha256', made, 'buffer'), prefix: made.slice(0, PREFIX_LENGTH), oldValidUntil: now + grace * 1_000,
+      }, now, actorOf(asked))
+      if (rotated === 'unknown' && configured(name)) throw configuredKeyError(name)
+      // Whoever asked has to learn the secret, also where a gateway has not confirmed it yet.
+      if (rotated === 'unknown') throw unknownKeyError(name)
+      return { name, key: made }
     },
 
     'DELETE /keys/:name': async asked => {

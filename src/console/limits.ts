@@ -19,6 +19,26 @@ export function checkName(name: string): string {
   return name
 }
 
+/** @throws ConsoleProblem bad_request for an owner or a note that is no line of text */
+export function checkDescription<T extends { readonly owner?: string | null | undefined, readonly note?: string | null | undefined }>(described: T): T {
+  for (const name of ['owner', 'note'] as const) {
+    // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
+    if (/[\x00-\x1f\x7f]|^\s*$/.test(described[name] ?? '-')) throw invalidField(name, 'must be a line of text')
+  }
+  return described
+}
+
+/**
+ * @param now ms since 1970
+ * @returns ms since 1970
+ * @throws ConsoleProblem bad_request for a moment that is over
+ */
+export function expiryOf(timestamp: string, now: number): number {
+  const at = Date.parse(timestamp)
+  if (at > now) return at
+  throw invalidField('expires_at', 'must be in the future')
+}
+
 /** @throws ConsoleProblem bad_request */
 export function checkModels(globs: readonly string[]): string[] {
   for (const glob of globs) checkGlob(glob, 'models')

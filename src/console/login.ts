@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { hasExpired } from '../auth/keyring.ts'
 import { DEFAULT_COST, verifyPassword, parsePasswordHash } from '../base/password.ts'
 import type { PasswordHash } from '../base/password.ts'
 import type { Gateway } from '../context/gateway.ts'
@@ -69,9 +70,9 @@ export class LoginVerifier {
 
 const DUMMY_PASSWORD_HASH: PasswordHash = { cost: DEFAULT_COST, salt: Buffer.alloc(16), hash: Buffer.alloc(32) }
 
-function verifyKey({ keyring }: Gateway, key: string): VerifiedLogin | null {
+function verifyKey({ keyring, clock }: Gateway, key: string): VerifiedLogin | null {
   const identity = keyring.find(key)
-  return identity && { key: identity, digest: hash('sha256', key, 'buffer') }
+  return identity && !hasExpired(identity, clock) ? { key: identity, digest: hash('sha256', key, 'buffer') } : null
 }
 
 function tooManyAttempts(seconds: number): ConsoleProblem {

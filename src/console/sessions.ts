@@ -1,4 +1,5 @@
 import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hasExpired } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
 import type { ConsoleUser } from '../config/types.ts'
 import type { Gateway } from '../context/gateway.ts'
@@ -63,7 +64,7 @@ export function sessionOf(gateway: Gateway, token: string, record: SessionRecord
     return { ...common, name, role: user.role, identity: null }
   }
   const identity = gateway.keyring.findByDigest(Buffer.from(credential, 'hex'))
-  if (identity === null || identity.key?.name !== name) return null
+  if (identity === null || identity.key?.name !== name || hasExpired(identity, gateway.clock)) return null
   return { ...common, name, role: 'key', identity }
 }
 

@@ -1,6 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net'
 import type { KeyChange } from '../auth/key-store.ts'
-import { Keyring } from '../auth/keyring.ts'
+import { Keyring, digestsOf } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
 import { MemoryBudget } from '../base/memory-budget.ts'
 import { ClientRequestIds, requestIds } from '../base/request-id.ts'
@@ -107,7 +107,7 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
 /** Stops the exchanges under way of keys that were revoked, unless another entry still admits the key. */
 function stopRevokedExchanges(exchanges: ActiveExchanges, keyring: Keyring, { removed, blocked }: KeyChange): void {
   const revoked = new Set(
-    [...removed.map(({ digest }) => digest), ...blocked]
+    [...removed.flatMap(digestsOf), ...blocked]
       .filter(digest => keyring.findByDigest(digest) === null)
       .map(digest => digest.toString('latin1')),
   )

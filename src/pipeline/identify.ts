@@ -1,6 +1,6 @@
 import { presentedKeys } from '../auth/credentials.ts'
 import { isCrossSiteRequest, namesForeignHost } from '../auth/cross-site.ts'
-import { ANONYMOUS } from '../auth/keyring.ts'
+import { ANONYMOUS, hasExpired } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Exchange } from '../context/exchange.ts'
@@ -16,17 +16,21 @@ const NOT_RETRYABLE = { headers: { 'x-should-retry': 'false', 'www-authenticate'
 /**
  * Who is calling?
  *
- * @throws GatewayError missing_key, invalid_key; unknown_path where nothing is served
+ * @throws GatewayError missing_key, invalid_key, key_expired; unknown_path where nothing is served
  */
 export function identify(gateway: Gateway, exchange: Exchange): Identity {
   const { path, queryKey } = exchange.target
   if (exchange.preAuthenticated !== null) return exchange.preAuthenticated
   if (!isApiPath(path) && !gateway.routes.namesPath(path)) throw unknownPath(path)
   const presented = presentedKeys(exchange.req.headers, queryKey)
+  let isExpired = false
   for (const key of presented) {
     const identity = gateway.keyring.find(key)
-    if (identity) return identity
+    if (identity === null) continue
+    if (!hasExpired(identity, gateway.clock)) return identity
+    isExpired = true
   }
+  if (isExpired) throw new GatewayError('key_expired', 'the API key has expired', NOT_RETRYABLE)
   if (gateway.config.auth === 'open') {
     if (isCrossSiteRequest(exchange.req.headers)) {
       const why = 'the gateway is open, but not to pages of other sites: they have to send a key'

@@ -421,3 +421,48 @@ t.test('a store of the first version is brought up to date, with all that is in 
   t.equal(store.blocked().length, 1)
   t.same(readKeys(file).map(({ revokedAt }) => revokedAt), [5, 3])
 })
+
+t.test('a rotation keeps the key and what is said of it; replaced secrets go when their time is over', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  using writer = new KeyFile(file)
+  const described = { owner: 'research', note: 'batch jobs', expiresAt: 9_000, prefix: 'mgw_aaaa' }
+  writer.create(key('a', { ...described, limits: LIMITS }), 1, BY)
+  const { store, look, changes } = open(t, file)
+  t.match(store.keys()[0], described)
+  const secret = (name: string, oldValidUntil: number) => ({ digest: key(name).digest, prefix: `mgw_${name}`, oldValidUntil })
+  const rotate = (to: ReturnType<typeof secret>, now: number) => {
+    writer.rotate(writer.find('name', 'a')!, to, now, BY)
+    look()
+    return store.keys()[0]!
+  }
+  const second = rotate(secret('second', 500), 100)
+  t.match(second, { name: 'a', ...described, prefix: 'mgw_second', limits: LIMITS, digest: key('second').digest })
+  t.strictSame(second.oldSecrets, [{ digest: key('a').digest, validUntil: 500 }])
+  t.match(changes, [{ added: [{ name: 'a' }], removed: [{ name: 'a' }] }])
+  t.strictSame(rotate(secret('third', 700), 200).oldSecrets, [
+    { digest: key('a').digest, validUntil: 500 }, { digest: key('second').digest, validUntil: 700 },
+  ], 'a rotation within the grace of another cuts nobody off')
+  for (const name of ['a', 'second', 'third']) t.match(writer.find('digest', key(name).digest), { name: 'a' }, name)
+  t.equal(rotate(secret('fourth', 900), 900).oldSecrets, undefined, 'nothing of what is over is kept')
+  t.equal(writer.find('digest', key('third').digest), null)
+  t.match(writer.audit(null, 9).map(({ action, detail }) => [action, detail]), [
+    ['key.rotated', 'old secret refused'],
+    ['key.rotated', 'old secret valid until 1970-01-01T00:00:00.700Z'],
+    ['key.rotated', 'old secret valid until 1970-01-01T00:00:00.500Z'],
+    ['key.created', 'owner: research; note: batch jobs; expires: 1970-01-01T00:00:09.000Z'],
+  ])
+  revoke(writer, 1, 950)
+  t.throws(() => writer.rotate({ ...writer.find('id', 1)!, revokedAt: null }, secret('fifth', 999), 960, BY), { code: 'missing' })
+})
+
+t.test('owner, note and expiry of a stored key can be changed and taken away', async t => {
+  const file = join(t.testdir({}), 'keys.db')
+  using writer = new KeyFile(file)
+  writer.create(key('a', { owner: 'one' }), 1, BY)
+  const found = writer.find('name', 'a')!
+  writer.change(found, { note: 'two', expiresAt: 5 }, 'x', 2, BY)
+  t.match(readKeys(file), [{ key: { owner: 'one', note: 'two', expiresAt: 5 } }])
+  writer.change(found, { owner: null, note: null, expiresAt: null }, 'x', 3, BY)
+  const [changed] = readKeys(file)
+  t.strictSame([changed?.key.owner, changed?.key.note, changed?.key.expiresAt], [undefined, undefined, undefined])
+})

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import t from 'tap'
-import { ANONYMOUS, Keyring } from '../../src/auth/keyring.ts'
+import { ANONYMOUS, Keyring, hasExpired } from '../../src/auth/keyring.ts'
 import { compileGlobs } from '../../src/config/glob.ts'
 import type { Key } from '../../src/config/types.ts'
 
@@ -80,4 +80,29 @@ t.test('a digest finds what its key finds', async t => {
   t.equal(ring.findByDigest(hash('sha256', 'sk-a', 'buffer')), ring.find('sk-a'))
   t.equal(ring.findByDigest(hash('sha256', 'sk-b', 'buffer')), null)
   t.equal(ring.findByDigest(Buffer.alloc(0)), null)
+})
+
+t.test('a replaced secret finds the key until its time is over, and the new one for ever', async t => {
+  const clock = { now: 0, wall: () => clock.now }
+  const old = hash('sha256', 'sk-old', 'buffer')
+  const rotated = { ...key('a', 'sk-new'), oldSecrets: [{ digest: old, validUntil: 100 }] }
+  const ring = new Keyring([], compileGlobs, { keys: [rotated], blocked: [] })
+  const [before, after] = [ring.find('sk-old'), ring.find('sk-new')]
+  t.equal(before?.key, rotated, 'one key, and so one set of limits')
+  t.equal(after?.key, rotated)
+  for (const [at, isOver] of [[99, false], [100, true]] as const) {
+    clock.now = at
+    t.equal(hasExpired(before!, clock), isOver)
+    t.notOk(hasExpired(after!, clock))
+  }
+  ring.update({ added: [], removed: [rotated] })
+  t.strictSame([ring.find('sk-old'), ring.find('sk-new')], [null, null], 'both go with the key')
+})
+
+t.test('the end of a key is the end of all its secrets', async t => {
+  const ring = new Keyring([{
+    ...key('a', 'sk-new', ['gpt-*']), expiresAt: 50,
+    oldSecrets: [{ digest: hash('sha256', 'sk-old', 'buffer'), validUntil: 100 }],
+  }], compileGlobs)
+  t.strictSame(['sk-new', 'sk-old'].map(secret => ring.find(secret)?.expiresAt), [50, 50])
 })

@@ -67,13 +67,14 @@ t.test('a key is shown once, alone on standard output, and kept hashed', async t
   const prefix = hash('sha256', stdout.trim()).slice(0, 8)
   t.strictSame(listed.stdout.trimEnd().split('\n').map(line => JSON.parse(line) as unknown).slice(0, 1), [
     { id: null,
-      name: 'team', source: 'yaml', models: ['demo'], limits: null, created_at: null, revoked_at: null,
-      blocked_at: null, sha256_prefix: null },
+      name: 'team', source: 'yaml', models: ['demo'], limits: null, owner: null, note: null, created_at: null,
+      expires_at: null, last_used_at: null, revoked_at: null, blocked_at: null, prefix: null, sha256_prefix: null,
+      old_secrets: [] },
   ])
   t.match(JSON.parse(listed.stdout.split('\n')[1] ?? ''), {
     id: 1, name: 'a', source: 'store', models: ['demo', 'gpt-*'],
     limits: { budget: { usd: '50', per: 'month' } },
-    created_at: /^\d{4}-.*Z$/, revoked_at: null, sha256_prefix: prefix,
+    created_at: /^\d{4}-.*Z$/, revoked_at: null, prefix: stdout.slice(0, 8), sha256_prefix: prefix,
   })
   for (const name of readdirSync(join(cwd, 'data'))) {
     t.notMatch(readFileSync(join(cwd, 'data', name), 'latin1'), stdout.trim().slice(4), name)
@@ -94,6 +95,47 @@ t.test('beside running gateways: let in at once, and refused as soon as revoke h
     t.strictSame(await Promise.all([ask(one.base, key), ask(two.base, key)]), [401, 401])
   }
   t.equal(await ask(one.base, ENV.TEAM_KEY), 200, 'the keys of the file stay')
+})
+
+t.test('a secret is rotated without an outage; --grace 0s refuses the old one at once', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
+  const { base } = await listening(t, ['serve'], { cwd, env: ENV })
+  const first = (await run('create', '--name', 'a', '--owner', 'research', '--note', 'batch jobs', '--expires', '30d')).stdout.trim()
+  const rotated = await run('rotate', 'a')
+  t.match(rotated, { code: 0, stdout: /^mgw_\w{38}\n$/, stderr: /^Rotated the key "a"\. The old secret works until \d{4}-/ })
+  const second = rotated.stdout.trim()
+  t.strictSame(await Promise.all([ask(base, first), ask(base, second)]), [200, 200])
+  const third = (await run('rotate', 'a', '--grace', '0s')).stdout.trim()
+  t.strictSame(await Promise.all([ask(base, first), ask(base, second), ask(base, third)]), [200, 401, 200],
+    'the first has its grace, the second has none')
+  const { stdout } = await run('list', '--json')
+  t.match(JSON.parse(stdout.split('\n')[1] ?? ''), {
+    name: 'a', owner: 'research', note: 'batch jobs', prefix: third.slice(0, 8), last_used_at: String,
+    old_secrets: [{ sha256_prefix: hash('sha256', first).slice(0, 8), valid_until: String }],
+  })
+  const table = (await run('list')).stdout
+  t.match(table, third.slice(0, 8))
+  t.match(table, 'research')
+  t.match(await run('rotate', 'team'), { code: 1, stdout: '', stderr: /"team" is a key of gateway\.yaml/ })
+  t.match(await run('rotate', 'b'), { code: 1, stdout: '', stderr: 'error: no active key is named "b"' })
+  t.match(await run('rotate', 'a', '--grace', 'soon'), { code: 2, stdout: '', stderr: 'A grace is a duration' })
+  t.match(await run('revoke', first), { code: 0 }, 'a replaced secret leads to its key too')
+  t.strictSame(await Promise.all([ask(base, first), ask(base, third)]), [401, 401])
+})
+
+t.test('a key that has expired is refused with a code of its own', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
+  for (const when of ['2020-01-01', '0s', 'tomorrow', '2027-02-31']) {
+    t.match(await run('create', '--name', 'a', '--expires', when), { code: 2, stdout: '' }, when)
+  }
+  const key = (await run('create', '--name', 'a', '--expires', '1ms')).stdout.trim()
+  const { base } = await listening(t, ['serve'], { cwd, env: ENV })
+  const refused = await fetch(`${base}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+  t.equal(refused.status, 401)
+  t.equal(refused.headers.get('x-should-retry'), 'false')
+  t.match(await refused.json(), { error: { code: 'key_expired' } })
 })
 
 t.test('a budget holds over a restart, and goes on with the name', async t => {
@@ -159,7 +201,7 @@ t.test('a key can be revoked by its name, its id or itself', async t => {
   const unknown = await run('revoke', `${key.slice(0, 4)}${'0'.repeat(32)}3VDO1M`)
   t.match(unknown, { code: 1, stderr: 'no key has this value' })
   t.notMatch(unknown.stderr, '3VDO1M')
-  t.match((await run('list')).stdout, /\n *3 +c +[0-9a-f]{8} +store +\S+Z +- +- +all +none\n/)
+  t.match((await run('list')).stdout, /\n *3 +c +mgw_\w{4} +[0-9a-f]{8} +- +store +\S+Z +- +- +- +- +all +none\n/)
 })
 
 t.test('no key gets a name that the console could not show or reach', async t => {

@@ -290,3 +290,16 @@ t.test('a file that is no configuration is not read to its end', async t => {
     t.match(problemsOf(() => loadConfig(name, {})), [{ line: null, message: /larger than 64 MB/ }], name)
   }
 })
+
+t.test('who owns a key, what it is for, and when it ends', async t => {
+  const of = (rest: string) => `${LEAST}keys:\n  - { name: a, key: sk-0123456789abcdef, ${rest} }\n`
+  const { config, warnings } = load(t, of('owner: research, note: batch jobs, expires: 2127-01-01'))
+  t.match(config.keys, [{ owner: 'research', note: 'batch jobs', expiresAt: Date.UTC(2127, 0, 1), prefix: 'sk-01234' }])
+  t.strictSame(warnings, [])
+  t.match(load(t, of('expires: "2127-01-01T12:30:00+02:00"')).config.keys, [{ expiresAt: Date.UTC(2127, 0, 1, 10, 30) }])
+  t.match(problems(t, of('expires: 2020-01-01')), [{ line: 4, severity: 'warning', message: /expired/ }])
+  for (const wrong of ['30d', 'tomorrow', '2127-02-31', '2127-13-01']) {
+    t.match(problems(t, of(`expires: ${wrong}`)), [{ line: 4, column: Number, severity: 'error' }], wrong)
+  }
+  t.match(problems(t, of('expiry: 2127-01-01')), [{ message: /expires/ }])
+})

@@ -51,6 +51,40 @@ t.test('a key is made, shown once, and let in at once', async t => {
   })
 })
 
+t.test('a key is described, rotated with a grace, and ends when its time is over', async t => {
+  const gateway = await startConsole(t)
+  const admin = await gateway.login(OPS)
+  const expires = new Date(gateway.clock.wall() + 86_400_000).toISOString()
+  const described = { owner: 'research', note: 'batch jobs', expires_at: expires }
+  const made = await admin.ask('/keys', { method: 'POST', body: { name: 'made', ...described } })
+  t.equal(made.status, 201)
+  const { key: first } = made.json as { key: string }
+  t.match((await keysOf(admin)).get('made'), { ...described, prefix: first.slice(0, 8), old_secrets: [] })
+  const rotated = await admin.ask('/keys/made/rotate', { method: 'POST', body: { grace_seconds: 3_600 } })
+  t.equal(rotated.status, 201)
+  const { key: second } = rotated.json as { key: string }
+  t.strictSame([(await chat(gateway, first)).status, (await chat(gateway, second)).status], [200, 200])
+  t.match((await keysOf(admin)).get('made'), {
+    ...described, prefix: second.slice(0, 8),
+    old_secrets: [{ sha256_prefix: hash('sha256', first).slice(0, 8), valid_until: String }],
+  })
+  t.match(await admin.ask('/keys/find', { method: 'POST', body: { key: first } }), { json: { owner: { name: 'made' } } })
+  t.equal((await admin.ask('/keys/made', { method: 'PATCH', body: { owner: null, note: 'x' } })).status, 204)
+  t.match((await keysOf(admin)).get('made'), { owner: null, note: 'x', expires_at: expires })
+  t.match((await actions(admin)).slice(0, 3), [
+    'key.changed | made | owner: none; note: x | console: ops',
+    /^key\.rotated \| made \| old secret valid until .* \| console: ops$/,
+    `key.created | made | owner: research; note: batch jobs; expires: ${expires} | console: ops`,
+  ])
+  t.match(await admin.ask('/keys/nobody/rotate', { method: 'POST', body: {} }), { status: 404 })
+  t.match(await admin.ask('/keys/test/rotate', { method: 'POST', body: {} }), { status: 409 })
+  for (const wrong of [{ expires_at: '2020-01-01T00:00:00Z' }, { owner: ' ' }, { note: 'a\nb' }]) {
+    t.equal((await admin.ask('/keys', { method: 'POST', body: { name: 'wrong', ...wrong } })).status, 400, JSON.stringify(wrong))
+  }
+  const viewer = await gateway.login({ name: 'eye', password: PASSWORD })
+  t.equal((await viewer.ask('/keys/made/rotate', { method: 'POST', body: {} })).status, 403)
+})
+
 t.test('no key is made under a name that nobody sees, or by which no browser could revoke it', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)

@@ -16,6 +16,9 @@ export const Limits = StrictObject({
 })
 export type Limits = Static<typeof Limits>
 
+const Owner = Type.String({ minLength: 1, maxLength: 128, description: 'Who is responsible for the key' })
+const Note = Type.String({ minLength: 1, maxLength: 512, description: 'What the key is for' })
+
 const Origin = StringEnum(['config', 'store'])
 const State = StringEnum(
   ['live', 'blocked', 'revoked'], 'blocked: a key of gateway.yaml that is shut out from here',
@@ -30,6 +33,12 @@ export const KeyState = StrictObject({
   state: State,
   models: Nullable(Type.Array(Name)),
   limits: Nullable(Limits),
+  owner: Nullable(Owner),
+  note: Nullable(Note),
+  expires_at: Nullable(Timestamp),
+  prefix: Nullable(Type.String({ description: 'The first characters of the secret' })),
+  /** Secrets that a rotation has replaced, and that still work. */
+  old_secrets: Type.Array(StrictObject({ sha256_prefix: Type.String(), valid_until: Timestamp })),
   created_at: Nullable(Timestamp),
   revoked_at: Nullable(Timestamp),
   last_used_at: Nullable(Timestamp),
@@ -50,6 +59,9 @@ export const NewKey = StrictObject({
   name: Name,
   models: Type.Optional(Type.Array(Name, { maxItems: 1000 })),
   limits: Type.Optional(Limits),
+  owner: Type.Optional(Owner),
+  note: Type.Optional(Note),
+  expires_at: Type.Optional(Timestamp),
 })
 export type NewKey = Static<typeof NewKey>
 
@@ -57,8 +69,17 @@ export type NewKey = Static<typeof NewKey>
 export const KeyChange = StrictObject({
   models: Type.Optional(Nullable(Type.Array(Name, { maxItems: 1000 }))),
   limits: Type.Optional(Nullable(Limits)),
+  owner: Type.Optional(Nullable(Owner)),
+  note: Type.Optional(Nullable(Note)),
+  expires_at: Type.Optional(Nullable(Timestamp)),
 })
 export type KeyChange = Static<typeof KeyChange>
+
+/** How long the old secret works. */
+export const Rotation = StrictObject({
+  grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 31_536_000, default: 86_400 })),
+})
+export type Rotation = Static<typeof Rotation>
 
 /** A key that turned up somewhere. */
 export const KeyLookup = StrictObject({ key: Type.String({ minLength: 1, maxLength: 4096 }) })
@@ -80,7 +101,7 @@ export const Audit = StrictObject({
     actor: Type.String(),
     address: Nullable(Type.String()),
     action: StringEnum([
-      'key.created', 'key.changed', 'key.revoked', 'key.blocked',
+      'key.created', 'key.changed', 'key.rotated', 'key.revoked', 'key.blocked',
       'key.unblocked', 'login', 'login.refused', 'logout',
       'bodies.read',
     ]),

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Static, TSchema } from 'typebox'
 import { Billing, BudgetQuery, Budgets, GROUPS, Statement } from './billing.ts'
 import { Bodies } from './bodies.ts'
-import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, OwnKey } from './keys.ts'
+import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, OwnKey, Rotation } from './keys.ts'
 import { LogConditions, LogQuery, Logs, RequestDetailsList } from './logs.ts'
 import { Live, Panel, Upstreams } from './panel.ts'
 import { Configuration, Explanation, Models, ExplainRequest, Routes } from './routes.ts'
@@ -107,8 +107,12 @@ export const API = {
     tag: 'keys', roles: ADMINS, body: KeyLookup, response: KeyOwner,
   },
   'PATCH /keys/:name': {
-    summary: 'Change the models and limits of a created key', tag: 'keys', roles: ADMINS,
+    summary: 'Change the models, limits, owner, note or expiry of a created key', tag: 'keys', roles: ADMINS,
     params: KeyParams, body: KeyChange, status: 204, response: Type.Null(),
+  },
+  'POST /keys/:name/rotate': {
+    summary: 'Replace the secret of a created key; the old one works until the grace is over', tag: 'keys', roles: ADMINS,
+    params: KeyParams, body: Rotation, status: 201, response: CreatedKey,
   },
   'DELETE /keys/:name': {
     summary: 'Revoke a created key, or block a key of gateway.yaml', tag: 'keys', roles: ADMINS,

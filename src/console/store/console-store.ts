@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { readAuditEvents, recordAuditEvent } from '../../auth/audit.ts'
 import type { Actor, AuditEvent, StoredAuditEvent } from '../../auth/audit.ts'
 import { KeyFile } from '../../auth/key-file.ts'
-import type { KeyEdit } from '../../auth/key-file.ts'
+import type { KeyEdit, NewSecret } from '../../auth/key-file.ts'
 import { readBlocks, readKeys } from '../../auth/key-reader.ts'
 import type { BlockRecord } from '../../auth/key-reader.ts'
 import type { KeyRecord } from '../../auth/key-record.ts'
@@ -114,6 +114,14 @@ export class ConsoleStore {
     const found = file.find('name', name)
     if (found === null || found.revokedAt !== null) return 'unknown'
     file.change(found, to, detail, now, by)
+    return waitUntilPublished(file)
+  }
+
+  async rotateKey(name: string, to: NewSecret, now: number, by: Actor): Promise<ChangeResult> {
+    const file = this.#keyFile()
+    const found = file.find('name', name)
+    if (found === null || found.revokedAt !== null) return 'unknown'
+    file.rotate(found, { ...to, digest: Buffer.from(to.digest) }, now, by)
     return waitUntilPublished(file)
   }
 

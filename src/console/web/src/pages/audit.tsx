@@ -50,6 +50,7 @@ export default function AuditPage() {
 const ACTIONS: Readonly<Record<Entry['action'], { tone: Tone; label: string }>> = {
   'key.created': { tone: 'accent', label: 'Key created' },
   'key.changed': { tone: 'accent', label: 'Key changed' },
+  'key.rotated': { tone: 'accent', label: 'Key rotated' },
   'key.revoked': { tone: 'warn', label: 'Key revoked' },
   'key.blocked': { tone: 'warn', label: 'Key blocked' },
   'key.unblocked': { tone: 'accent', label: 'Key unblocked' },

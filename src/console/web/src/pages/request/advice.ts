@@ -65,6 +65,7 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
     'Send the API key in one of these headers: Authorization: Bearer, x-api-key, x-goog-api-key, api-key.',
   ),
   invalid_key: client('Check the API key: it is mistyped, revoked, or belongs to another gateway.'),
+  key_expired: client('Use the new secret of the key, or ask the operator for one: this one has expired.'),
   key_revoked: client(
     'Use another API key: this one was revoked or blocked, and its running requests were stopped.',
   ),

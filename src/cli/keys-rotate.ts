@@ -1,0 +1,76 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { Command } from 'commander'
+import { KeyFile } from '../auth/key-file.ts'
+import { readKeys } from '../auth/key-reader.ts'
+import { fileExists } from '../base/file-exists.ts'
+import { generateKey } from '../base/key-format.ts'
+import { escapeControlCharacters } from '../base/text-table.ts'
+import { PREFIX_LENGTH } from '../config/keys.ts'
+import { didYouMean } from '../config/nearest.ts'
+import type { Config } from '../config/types.ts'
+import { EXIT, EXIT_CODES } from './exit.ts'
+import { parseGrace } from './key-options.ts'
+import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
+import { printSecret, requireReader } from './secret-output.ts'
+
+const DEFAULT_GRACE = '24h'
+
+const HELP = `
+Prints the new secret on standard output, once. It works when the command returns. The old secret
+works until the grace is over, so that clients can be changed one after the other. Name, models,
+limits, budget and expiry of the key stay. --grace 0s refuses the old secret at once and cuts its
+running requests.
+
+Examples:
+  gateway keys rotate team-a
+  KEY=$(gateway keys rotate team-a --grace 7d)
+${EXIT_CODES.replace('failed while running', 'there is no such key, or a running gateway did not confirm')}`
+
+interface Options {
+  readonly config: string
+  /** ms */
+  readonly grace: number
+}
+
+/** `gateway keys rotate`: gives a created key another secret, and lets the old one in for a while. */
+export function keysRotateCommand(): Command {
+  return storeCommand('rotate')
+    .description('Replace the secret of a created key, and print the new one once.')
+    .argument('<name>', 'the name of the key')
+    .option('-g, --grace <duration>', 'how long the old secret works, such as 24h or 7d', parseGrace, parseGrace(DEFAULT_GRACE))
+    .addHelpText('after', HELP)
+    .action(rotate)
+}
+
+function rotate(name: string, { config: from, grace }: Options, command: Command): void {
+  requireReader(command)
+  const { config, file } = keyStoreOf(from, command)
+  exitOnStoreError(file, command, () => {
+    using store = fileExists(file) ? new KeyFile(file) : null
+    const found = store?.find('name', name) ?? null
+    if (store === null || found === null || found.revokedAt !== null) return fail(unknownKeyMessage(name, config, from, file), command)
+    const secret = generateKey(randomBytes)
+    const now = Date.now()
+    const oldValidUntil = now + grace
+    store.rotate(found, {
+      digest: hash('sha256', secret, 'buffer'), prefix: secret.slice(0, PREFIX_LENGTH), oldValidUntil,
+    }, now, operator())
+    const old = grace === 0 ? 'is refused' : `works until ${new Date(oldValidUntil).toISOString()}`
+    process.stderr.write(`Rotated the key "${name}". The old secret ${old}.\nThe new one is shown this once:\n`)
+    printSecret(secret, why => fail(`nobody has read the new secret (${why}); rotate the key again`, command))
+    if (store.waitUntilPublished(PUBLISH_TIMEOUT)) return
+    process.stderr.write('warning: a running gateway has not taken it over yet, and may refuse it for a while\n')
+  })
+}
+
+function unknownKeyMessage(name: string, config: Config, from: string, file: string): string {
+  if (config.keys.some(key => key.name === name)) {
+    return `"${name}" is a key of ${from}: add a second key there, change the clients, then remove the first`
+  }
+  const names = readKeys(file).filter(({ revokedAt }) => revokedAt === null).map(({ key }) => key.name)
+  return `no active key is named "${escapeControlCharacters(name)}"${didYouMean(name, names)}`
+}
+
+function fail(message: string, command: Command): never {
+  return command.error(`error: ${message}`, { exitCode: EXIT.failed })
+}

@@ -1,0 +1,29 @@
+import { fstatSync, statSync, writeSync } from 'node:fs'
+import { devNull } from 'node:os'
+import type { Command } from 'commander'
+import { EXIT } from './exit.ts'
+
+/** Ends the command, with exit code 2, where nobody would ever learn what it prints. */
+export function requireReader(command: Command): void {
+  if (!isDiscarded(process.stdout.fd)) return
+  command.error('error: standard output is closed, or /dev/null: nobody would ever learn the key', { exitCode: EXIT.usage })
+}
+
+/**
+ * Prints a key's secret, at once: nobody could ever learn it afterwards.
+ *
+ * @param onUnread undoes what was done for a secret that cannot be printed, and ends the command
+ */
+export function printSecret(secret: string, onUnread: (why: string) => void): void {
+  try {
+    writeSync(process.stdout.fd, `${secret}\n`)
+  } catch (error) {
+    onUnread((error as Error).message)
+  }
+}
+
+/** In the place of a closed one, node opens the null device. */
+function isDiscarded(fd: number): boolean {
+  const { rdev } = fstatSync(fd)
+  return rdev !== 0 && rdev === statSync(devNull).rdev
+}

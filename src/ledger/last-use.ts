@@ -1,0 +1,20 @@
+import { DIMENSION } from './contributions.ts'
+import { openReadOnly } from './read-only.ts'
+
+/**
+ * When each key was used last, however long ago.
+ *
+ * @param file a ledger of this version
+ * @returns ms since 1970, by the name of the key; without keys that were never used
+ * @throws node:sqlite's error
+ */
+export function lastUse(file: string): Map<string, number> {
+  using db = openReadOnly(file)
+  const rows = db.prepare(`SELECT key, max(at) AS last_at FROM (
+      SELECT name AS key, last_at AS at FROM dimension_days
+        WHERE dimension = ${DIMENSION.key} AND typeof(name) = 'text' AND requests > 0
+      UNION ALL SELECT key, started_at FROM requests NOT INDEXED
+        WHERE id > (SELECT up_to FROM summed) AND key IS NOT NULL)
+    GROUP BY key`).all()
+  return new Map(rows.map(({ key, last_at: at }) => [String(key), Number(at)]))
+}
