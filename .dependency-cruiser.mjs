@@ -4,11 +4,13 @@ const FLOORS = [
   ['base', 'console/api'],
   ['protocols/neutral'],
   ['config', 'protocols/shared', 'postgres'],
+  ['providers/shared'],
   [
     'auth', 'credentials', 'ledger', 'limits', 'proxy', 'routing', 'transcripts',
     'protocols/chat', 'protocols/responses', 'protocols/messages', 'protocols/generate', 'protocols/media',
+    'providers/azure',
   ],
-  ['protocols', 'pricing', 'console/store', 'telemetry'],
+  ['protocols', 'providers', 'pricing', 'console/store', 'telemetry'],
   ['context', 'console/reports'],
   ['pipeline/respond', 'pipeline/settle'],
   ['pipeline/attempt'],
@@ -76,7 +78,7 @@ export default {
       name: 'config-is-read-as-types',
       comment: 'A part gets what it needs of the configuration; only those that compose the parts read it.',
       severity: 'error',
-      from: { path: '^src/(auth|credentials|routing|limits|proxy|pricing|ledger|transcripts|protocols)/' },
+      from: { path: '^src/(auth|credentials|routing|limits|proxy|pricing|ledger|transcripts|protocols|providers)/' },
       to: { path: '^src/config/', pathNot: '^src/config/types\\.ts$' },
     },
     {

@@ -5,7 +5,7 @@ import { knownEndpoints } from '../src/protocols/endpoint.ts'
 import { PROTOCOLS } from '../src/protocols/index.ts'
 
 /** What operators write and read, what stands in for upstreams, and the console's own contract with its pages. */
-const EXEMPT = /^src\/(protocols|config|cli|import|simulator|console\/(web|api))\//
+const EXEMPT = /^src\/(protocols|providers|config|cli|import|simulator|console\/(web|api))\//
 
 const names = new Set([
   ...PROTOCOLS.map(protocol => protocol.name),

@@ -33,6 +33,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Getting started', link: '/getting-started' },
       { text: 'Add an upstream', link: '/add-an-upstream' },
       { text: 'Credentials of upstreams', link: '/credentials' },
+      { text: 'Azure OpenAI', link: '/providers/azure' },
       { text: 'Migrate from LiteLLM', link: '/migrate-from-litellm' },
     ],
   },

@@ -11,8 +11,8 @@ import { checkQuotes, timerDurationOf } from './values.ts'
 const DEFAULT_COMMAND_INTERVAL = 15 * 60_000
 
 /** Keys of `auth` that make a form of it, and the forms. */
-const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'pool']
-const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'pool'])
+const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'azure', 'pool']
+const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'pool'])
 
 /**
  * The credential of an upstream.
@@ -22,7 +22,7 @@ const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'pool'])
 export function buildAuth(raw: RawAuth | undefined, directory: string, path: Path, findings: Findings): Auth | null {
   if (raw === undefined) return null
   const given = FORM_KEYS.filter(name => findings.has([...path, name])).join(' and ')
-  if (!FORMS.has(given)) findings.error(path, 'auth takes one of bearer, header with value, oauth2 and pool', 'key')
+  if (!FORMS.has(given)) findings.error(path, 'auth takes one of bearer, header with value, oauth2, azure and pool', 'key')
   if (raw.pool === undefined) return buildMember(raw, directory, path, findings)
   const pool = raw.pool.map((member, index) => {
     const place = [...path, 'pool', index]
@@ -33,9 +33,10 @@ export function buildAuth(raw: RawAuth | undefined, directory: string, path: Pat
 }
 
 function buildMember(
-  { bearer, header, value, oauth2 }: RawAuth, directory: string, path: Path, findings: Findings,
+  { bearer, header, value, oauth2, azure }: RawAuth, directory: string, path: Path, findings: Findings,
 ): MemberAuth | null {
   if (oauth2 !== undefined) return buildOAuth2(oauth2, [...path, 'oauth2'], findings)
+  if (azure !== undefined) return buildAzure(azure, [...path, 'azure'], findings)
   if (bearer !== undefined) {
     return headerAuth('authorization', 'Bearer ', bearer, directory, [...path, 'bearer'], findings)
   }
@@ -55,8 +56,20 @@ function buildOAuth2(
   return { kind: 'oauth2', headers: ['authorization'], tokenUrl, clientId, clientSecret, scope: scope ?? null }
 }
 
+function buildAzure(raw: NonNullable<RawAuth['azure']>, path: Path, findings: Findings): MemberAuth {
+  const { tenant = null, client_id: clientId = null, client_secret: clientSecret = null, authority = null } = raw
+  if (authority !== null) checkSecureUrl(authority, [...path, 'authority'], findings)
+  if (clientSecret !== null) checkQuotes(clientSecret, [...path, 'client_secret'], findings)
+  if (clientSecret !== null && (tenant === null || clientId === null)) {
+    findings.error([...path, 'client_secret'], 'a client secret needs tenant and client_id', 'key')
+  }
+  return {
+    kind: 'azure', headers: ['authorization'], tenant, clientId, clientSecret, authority: authority?.replace(/\/+$/, '') ?? null,
+  }
+}
+
 /** Secrets go there: https, or a loopback address. */
-function checkSecureUrl(text: string, path: Path, findings: Findings): void {
+export function checkSecureUrl(text: string, path: Path, findings: Findings): void {
   const url = URL.parse(text)
   const isLoopback = url?.protocol === 'http:' && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   if (url === null || (url.protocol !== 'https:' && !isLoopback)) {

@@ -78,6 +78,7 @@ export interface RawAuth {
   header?: string
   value?: RawSecret
   oauth2?: { token_url?: string, client_id?: string, client_secret?: string, scope?: string }
+  azure?: { tenant?: string, client_id?: string, client_secret?: string, authority?: string }
   pool?: (Omit<RawAuth, 'pool'> | undefined)[]
 }
 
@@ -85,6 +86,7 @@ export type RawSecret = string | { file?: string, command?: (string | undefined)
 
 export interface RawUpstream {
   url?: string
+  azure?: { endpoint?: string, api_version?: string }
   v1?: string
   simulator?: boolean
   auth?: RawAuth

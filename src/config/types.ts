@@ -144,6 +144,8 @@ export interface Upstream {
   /** What stands there in the place of `/v1`, without a slash at its end; null = `/v1`. */
   readonly v1: string | null
   readonly simulator: boolean
+  /** The cloud whose paths and framing the upstream has; null = it serves the vendor's own API. */
+  readonly provider: ProviderConfig | null
   /** The operator's credential; null = the upstream needs none. */
   readonly auth: Auth | null
   /** Lower-case names; set when the client sent none. */
@@ -162,11 +164,19 @@ export interface Upstream {
   readonly health: { readonly path: string; readonly every: number } | null
 }
 
+export type ProviderConfig = AzureConfig
+
+export interface AzureConfig {
+  readonly kind: 'azure'
+  /** `v1`, or a date such as `2025-04-01-preview`. */
+  readonly apiVersion: string
+}
+
 /** Where the credential of an upstream comes from, and how it is sent. */
 export type Auth = MemberAuth | PoolAuth
 
 /** What can be in a pool. */
-export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth
+export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth | AzureAuth
 
 /** A credential in one header. */
 interface HeaderAuth {
@@ -206,6 +216,19 @@ export interface OAuth2Auth extends HeaderAuth {
   readonly clientSecret: string
   /** null = the server's default. */
   readonly scope: string | null
+}
+
+/** Tokens of Microsoft Entra ID. */
+export interface AzureAuth extends HeaderAuth {
+  readonly kind: 'azure'
+  /** The id of the tenant; null = as the environment says. */
+  readonly tenant: string | null
+  /** The application, or the managed identity; null = as the environment says. */
+  readonly clientId: string | null
+  /** null = a managed identity, a workload identity, or what else the environment has. */
+  readonly clientSecret: string | null
+  /** The URL of the token server, without a slash at its end; null = as the environment says. */
+  readonly authority: string | null
 }
 
 /** Several credentials, which requests take in turn. */

@@ -4,6 +4,7 @@ import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import { checkHeaderValue, headerName } from './header.ts'
 import { checkCertificates } from './pem.ts'
+import { PROVIDER_KEYS, buildCloudUpstream } from './provider.ts'
 import type { RawConfig, RawUpstream } from './raw.ts'
 import type { Upstream } from './types.ts'
 import { timerDurationOf } from './values.ts'
@@ -39,30 +40,35 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
   const auth = buildAuth(raw.auth, directory, [...path, 'auth'], findings)
   const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
   if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
-  checkUrlOrSimulator(raw, path, findings)
-  const url = buildUrl(raw, [...path, 'url'], findings)
+  checkPlace(raw, path, findings)
+  const cloud = buildCloudUpstream(raw, path, findings)
+  const url = cloud === null ? buildUrl(raw, [...path, 'url'], findings) : cloud.url
   return {
     name,
     url,
     v1: buildV1(raw, [...path, 'v1'], findings),
     simulator: raw.simulator ?? false,
+    provider: cloud?.provider ?? null,
     auth,
     headers: buildHeaders(raw.headers ?? {}, auth?.headers ?? [], [...path, 'headers'], findings),
     websocket: raw.websocket ?? false,
     versionHeader: headerName(versionHeader, [...path, 'version_header'], findings),
     usage: raw.usage ?? (url && REPORTS_USAGE_BY_DEFAULT.test(url.hostname) ? 'as_is' : 'ask'),
-    speaks: raw.speaks === undefined ? null : raw.speaks.filter(name => name !== undefined),
+    speaks: raw.speaks === undefined ? cloud?.speaks ?? null : raw.speaks.filter(name => name !== undefined),
     ca,
     health: buildHealth(raw, [...path, 'health'], findings),
   }
 }
 
-function checkUrlOrSimulator(raw: RawUpstream, path: Path, findings: Findings): void {
-  const hasUrl = findings.has([...path, 'url'])
+/** An upstream is at exactly one place: a url, the simulator, or a cloud provider. */
+function checkPlace(raw: RawUpstream, path: Path, findings: Findings): void {
+  const places = ['url', ...PROVIDER_KEYS].filter(key => findings.has([...path, key]))
   const isSimulator = raw.simulator ?? findings.has([...path, 'simulator'])
-  if (hasUrl && raw.simulator === true) {
+  if (places.length === 1 && places[0] === 'url' && raw.simulator === true) {
     findings.error([...path, 'simulator'], 'an upstream is either at a url or a simulator; remove one', 'key')
-  } else if (!hasUrl && !isSimulator) {
+  } else if (places.length + Number(raw.simulator === true) > 1) {
+    findings.error(path, `an upstream is at one place; ${places.join(' and ')} are several`, 'key')
+  } else if (places.length === 0 && !isSimulator) {
     findings.error(path, 'an upstream needs a url, or simulator: true', 'key')
   }
 }

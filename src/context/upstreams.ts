@@ -6,6 +6,8 @@ import { everyTarget } from '../config/routes.ts'
 import type { Auth, Config, Upstream } from '../config/types.ts'
 import type { Credential } from '../credentials/credential.ts'
 import { openCredential } from '../credentials/open-credential.ts'
+import { providerOf } from '../providers/index.ts'
+import type { Provider } from '../providers/shared/provider.ts'
 import { prefixOf } from '../proxy/address.ts'
 import { createTransport } from '../proxy/transport.ts'
 import type { Transport, TransportOptions } from '../proxy/transport.ts'
@@ -21,6 +23,8 @@ export interface LiveUpstream {
   readonly socketPath: string | null
   readonly transport: Transport
   readonly connections: Connections
+  /** null = it serves the vendor's own API. */
+  readonly provider: Provider | null
   /** null = it needs none. */
   readonly credential: SharedCredential | null
 }
@@ -102,8 +106,9 @@ export function liveUpstreams(
       ? old
       : new Connections(createTransport(options), connectionKey, connectTimeout)
     const { transport } = connections
+    const provider = upstream.provider && providerOf(upstream.provider)
     const credential = credentialOf(upstream, parts, known.get(name)?.credential ?? null)
-    return [name, { config: upstream, url, prefix: prefixOf(url), socketPath, transport, connections, credential }]
+    return [name, { config: upstream, url, prefix: prefixOf(url), socketPath, transport, connections, provider, credential }]
   }))
 }
 

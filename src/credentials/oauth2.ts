@@ -16,7 +16,7 @@ const ERROR_CODE = /^[a-z_]{1,40}$/
  * @throws GatewayError credential_unavailable
  */
 export async function fetchOAuth2Token(
-  { tokenUrl, clientId, clientSecret, scope }: OAuth2Auth, signal: AbortSignal,
+  { tokenUrl, clientId, clientSecret, scope }: Omit<OAuth2Auth, 'kind' | 'headers'>, signal: AbortSignal,
 ): Promise<FetchedCredential> {
   const oauth = await import('oauth4webapi')
   const server = { issuer: new URL(tokenUrl).origin, token_endpoint: tokenUrl }

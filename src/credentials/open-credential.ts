@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import type { Auth } from '../config/types.ts'
+import { azureTokens } from './azure.ts'
 import { runCommand } from './command.ts'
 import { headerAuthorization, staticCredential } from './credential.ts'
 import type { Credential } from './credential.ts'
@@ -30,6 +31,8 @@ export function openCredential(auth: Auth, options: CredentialOptions): Credenti
       return new RefreshingCredential({
         clock, reporter, expires: true, fetch: signal => fetchOAuth2Token(auth, signal),
       })
+    case 'azure':
+      return new RefreshingCredential({ clock, reporter, expires: true, fetch: azureTokens(auth) })
     case 'pool':
       return new PoolCredential(auth.pool.map(member => openCredential(member, options)), options)
     case 'command': {

@@ -2,13 +2,15 @@ import { ANONYMOUS, identityOf } from '../auth/keyring.ts'
 import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import { compileGlobs } from '../config/glob.ts'
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
-import type { Auth, Config, Key, Route, Target } from '../config/types.ts'
+import type { Auth, Config, Key, Route, Target, Upstream } from '../config/types.ts'
 import type { LocatedRequest } from '../context/exchange.ts'
 import { API_PREFIXES, isApiPath } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
 import type { Classified } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel, renameQuery } from '../protocols/shared/query.ts'
 import { renamePath } from '../protocols/shared/rename.ts'
+import { providerOf } from '../providers/index.ts'
+import type { NativeRequest } from '../providers/shared/provider.ts'
 import { upstreamPath } from '../proxy/address.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import { RouteTable } from '../routing/table.ts'
@@ -108,8 +110,13 @@ function destination(
     [name, CREDENTIAL_NAME.test(name) ? mask(value) : value] as const))
   return {
     target,
-    url: base + upstreamPath(upstream, renamed === null ? path : renamePath(classified, path, renamed))
-      + (renamed !== null && model !== null ? renameQuery(query, renamed) : query),
+    url: base + addressAt(upstream, {
+      endpoint: classified.endpoint,
+      path: upstreamPath(upstream, renamed === null ? path : renamePath(classified, path, renamed)),
+      query: renamed !== null && model !== null ? renameQuery(query, renamed) : query,
+      model: renamed ?? model,
+      stream: false,
+    }),
     model: renamed ?? model,
     headers: [...upstreamHeaders([], {
       upstream: { ...upstream, headers: added },
@@ -121,6 +128,12 @@ function destination(
       contentLength: null,
     }), ...upstream.auth ? credentialHeaders(upstream.auth) : []],
   }
+}
+
+/** Path and query of the request at the upstream. */
+function addressAt({ provider }: Upstream, native: NativeRequest): string {
+  const { path, query } = provider === null ? native : providerOf(provider).addressOf(native)
+  return path + query
 }
 
 /** The headers of the credential, flat, without the secret. */
@@ -135,6 +148,8 @@ function credentialHeaders(auth: Auth): string[] {
       return [header, `${auth.prefix}<printed by ${auth.command[0]}>`]
     case 'oauth2':
       return [header, `Bearer <from ${auth.tokenUrl}>`]
+    case 'azure':
+      return [header, 'Bearer <token of Microsoft Entra ID>']
     case 'pool':
       return auth.headers.flatMap(name => [name, `<one of ${auth.pool.length} credentials>`])
   }

@@ -5,7 +5,7 @@ import { appendVia, groupHeaders, headerValue, clientHeaders, upstreamHeaders } 
 import type { UpstreamHeaderOptions } from '../../src/proxy/headers.ts'
 
 const UPSTREAM: Upstream = {
-  name: 'up', url: null, simulator: false, auth: { kind: 'static', headers: ['x-up-key'], value: 'secret' },
+  name: 'up', url: null, provider: null, simulator: false, auth: { kind: 'static', headers: ['x-up-key'], value: 'secret' },
   headers: { 'x-default': 'd' },
   websocket: false, versionHeader: 'anthropic-version', usage: 'ask', speaks: null, ca: null, health: null, v1: null,
 }

@@ -29,6 +29,7 @@ import { releaseHeldMemory, reserveHeldMemory } from '../respond/response-memory
 import { beginAttempt } from './begin-attempt.ts'
 import { credentialReason } from './forward-log.ts'
 import { outgoingRequest } from './outgoing-request.ts'
+import { providerRequest } from './provider-request.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
 import { requestedRetryDelay, decompressedBody } from './upstream-errors.ts'
 
@@ -96,9 +97,14 @@ export class CandidateAttempt {
     this.#startedAt = gateway.clock.monotonic()
     const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
     const trace = exchange.trace?.startAttempt() ?? []
-    const { request, sent } = outgoingRequest(
+    const { request: native, sent } = outgoingRequest(
       exchange, upstream, target, options.translate, continuationEdits, trace,
     )
+    const request = providerRequest(upstream, native, {
+      endpoint: sent.translated?.endpoint ?? exchange.classified.endpoint,
+      model: target.model ?? exchange.request.model,
+      stream: exchange.request.stream,
+    })
     if (sent.translated !== null) this.#reserveMemory((request.body as Buffer).length)
     this.#path = upstream.prefix + request.path
     const { state, health } = beginAttempt(gateway, exchange, target, sent, this.#startedAt)

@@ -1,0 +1,11 @@
+import type { ProviderConfig } from '../config/types.ts'
+import { azure } from './azure/azure.ts'
+import type { Provider } from './shared/provider.ts'
+
+/** The provider of an upstream. */
+export function providerOf(config: ProviderConfig): Provider {
+  switch (config.kind) {
+    case 'azure':
+      return azure(config)
+  }
+}
