@@ -1,17 +1,26 @@
+import { credentialRejected } from '../base/errors.ts'
 import type { Authorization, Refusal } from '../credentials/credential.ts'
 import type { RawHeaders } from '../proxy/headers.ts'
 import type { OutgoingRequest } from '../proxy/transport.ts'
-import type { LiveUpstream } from './upstreams.ts'
+import type { LiveUpstream, SharedCredential } from './upstreams.ts'
+
+/** The status that is about the credential alone; 402 and 403 may be about what was asked for. */
+export const REMEMBERED_STATUS = 401
 
 /** What one attempt sends to its upstream as the operator's credential. */
 export class AttemptAuthorization {
   readonly #upstream: LiveUpstream
+  readonly #subject: string
   readonly #refused: readonly Authorization[]
   #authorization: Authorization | null = null
 
-  /** @param refused those of earlier attempts of the request at this upstream, which it refused */
-  constructor(upstream: LiveUpstream, refused: readonly Authorization[] = []) {
+  /**
+   * @param subject what the credential is used for: it is not sent while the upstream's refusal for that is remembered
+   * @param refused those of earlier attempts of the request at this upstream, which it refused
+   */
+  constructor(upstream: LiveUpstream, subject: string, refused: readonly Authorization[] = []) {
     this.#upstream = upstream
+    this.#subject = subject
     this.#refused = refused
   }
 
@@ -19,20 +28,27 @@ export class AttemptAuthorization {
    * Adds the credential to a request.
    *
    * @returns null = done: only a credential that has to be fetched is awaited
-   * @throws GatewayError credential_unavailable
+   * @throws GatewayError credential_unavailable; upstream_rejected_key
    */
   readonly authorize = (request: OutgoingRequest): Promise<void> | null => {
     const shared = this.#upstream.credential
     if (shared === null) return null
     const authorization = shared.credential.authorize(this.#refused)
-    if (authorization instanceof Promise) return authorization.then(fetched => this.#add(request, fetched))
-    this.#add(request, authorization)
+    if (authorization instanceof Promise) return authorization.then(fetched => this.#add(request, shared, fetched))
+    this.#add(request, shared, authorization)
     return null
   }
 
   /** With that status the upstream may have refused the credential, and another one may succeed. */
   isRefusal(status: number): boolean {
     return this.#authorization !== null && (this.#upstream.credential?.credential.refusalStatuses.has(status) ?? false)
+  }
+
+  /** The upstream refused the credential: after a 401 it is not sent again for a while. @returns false = this was known */
+  rememberRefusal(status: number): boolean {
+    const { credential } = this.#upstream
+    if (status !== REMEMBERED_STATUS || credential === null || this.#authorization === null) return true
+    return credential.refusals.add(this.#authorization, this.#subject)
   }
 
   /**
@@ -52,8 +68,9 @@ export class AttemptAuthorization {
     if (this.#authorization !== null) this.#upstream.credential?.credential.responded?.(this.#authorization, status, headers)
   }
 
-  #add(request: OutgoingRequest, authorization: Authorization): void {
+  #add(request: OutgoingRequest, { refusals }: SharedCredential, authorization: Authorization): void {
     this.#authorization = authorization
+    if (refusals.has(authorization, this.#subject)) throw credentialRejected(REMEMBERED_STATUS)
     request.headers.push(...authorization.headersFor(request, this.#upstream.url))
   }
 }

@@ -126,7 +126,7 @@ class HealthCheck {
         }),
         body: null,
       },
-      authorize: new AttemptAuthorization(this.#upstream).authorize,
+      authorize: new AttemptAuthorization(this.#upstream, 'health check').authorize,
       clientResponse: null,
       deadlines,
       readTurns,

@@ -6,6 +6,7 @@ import { everyTarget } from '../config/routes.ts'
 import type { Auth, Config, Upstream } from '../config/types.ts'
 import type { Credential } from '../credentials/credential.ts'
 import { openCredential } from '../credentials/open-credential.ts'
+import { Refusals } from '../credentials/refusals.ts'
 import { providerOf } from '../providers/index.ts'
 import type { Provider } from '../providers/shared/provider.ts'
 import { prefixOf } from '../proxy/address.ts'
@@ -61,11 +62,13 @@ export class Connections {
 export class SharedCredential {
   readonly credential: Credential
   readonly auth: Auth
+  readonly refusals: Refusals
   #holders = 0
 
-  constructor(credential: Credential, auth: Auth) {
+  constructor(credential: Credential, auth: Auth, clock: Clock) {
     this.credential = credential
     this.auth = auth
+    this.refusals = new Refusals(clock)
   }
 
   retain(): void {
@@ -116,7 +119,7 @@ export function liveUpstreams(
 function credentialOf({ name, auth }: Upstream, parts: UpstreamParts, before: SharedCredential | null): SharedCredential | null {
   if (auth === null) return null
   if (before !== null && isDeepStrictEqual(before.auth, auth)) return before
-  return new SharedCredential(openCredential(auth, { ...parts, upstream: name }), auth)
+  return new SharedCredential(openCredential(auth, { ...parts, upstream: name }), auth, parts.clock)
 }
 
 /** Milliseconds. The exchange's own deadline comes first; this one ends connections that no exchange awaits any more. */

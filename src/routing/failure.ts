@@ -50,6 +50,8 @@ export function retryability(
   if (error === null || isPermanent) {
     return { retryable: status !== null && isFailure(status), again: !isPermanent }
   }
+  // The refusal of an earlier request is remembered.
+  if (error.code === 'upstream_rejected_key') return { retryable: true, again: false }
   // Another target may speak the client's protocol.
   if (isUntranslatable(error.code)) return { retryable: true, again: false }
   return { retryable: error.source === 'upstream' && error.retryable, again: !TIMEOUT_CODES.has(error.code) }

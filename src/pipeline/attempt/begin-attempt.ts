@@ -7,6 +7,11 @@ import type { AttemptRequest } from '../../context/upstream-attempt.ts'
 import { candidateId } from '../../routing/candidate.ts'
 import type { HealthReporter } from '../../routing/health.ts'
 
+/** What an attempt needs a credential for: an upstream may refuse it for one model, or for one endpoint. */
+export function credentialSubject({ classified, request: { model } }: Exchange, target: Target): string {
+  return `${classified.endpoint.name}\n${target.model ?? model ?? ''}`
+}
+
 /**
  * Starts an attempt of an exchange, over HTTP or a WebSocket.
  *

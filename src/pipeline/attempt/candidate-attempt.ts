@@ -1,6 +1,6 @@
 import { GatewayError, overloaded } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
-import { AttemptAuthorization } from '../../context/authorize.ts'
+import { AttemptAuthorization, REMEMBERED_STATUS } from '../../context/authorize.ts'
 import { clientReceivedError } from '../../context/error-response.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Plan } from '../../context/exchange.ts'
@@ -26,8 +26,8 @@ import type { ResponseRequirements } from '../respond/response-classifier.ts'
 import { ResponseGate } from '../respond/response-gate.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
 import { releaseHeldMemory, reserveHeldMemory } from '../respond/response-memory.ts'
-import { beginAttempt } from './begin-attempt.ts'
-import { credentialReason } from './forward-log.ts'
+import { beginAttempt, credentialSubject } from './begin-attempt.ts'
+import { NOT_SENT, credentialReason } from './forward-log.ts'
 import { outgoingRequest } from './outgoing-request.ts'
 import { providerRequest } from './provider-request.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
@@ -110,7 +110,7 @@ export class CandidateAttempt {
     const { state, health } = beginAttempt(gateway, exchange, target, sent, this.#startedAt)
     this.state = state
     this.#health = health
-    this.#authorization = new AttemptAuthorization(upstream, options.refused)
+    this.#authorization = new AttemptAuthorization(upstream, credentialSubject(exchange, target), options.refused)
     this.#attempt = new Attempt({
       transport: upstream.transport,
       upstreamUrl: upstream.url,
@@ -213,10 +213,16 @@ export class CandidateAttempt {
    * @returns the credentials that were refused so far, for another attempt at the target with another credential;
    *   null = the failure is not the credential's, or there is no other
    */
-  otherCredential({ status, headers, said, reason }: AttemptFailure): readonly Authorization[] | null {
-    if (reason !== null || status === null) return null
+  otherCredential({ error, status, headers, said, reason }: AttemptFailure): readonly Authorization[] | null {
+    const refusedWith = status ?? (error?.code === 'upstream_rejected_key' ? REMEMBERED_STATUS : null)
+    if (reason !== null || refusedWith === null) return null
     const retryAfterMs = requestedRetryDelay(headers, said, this.#gateway.clock.wall())
-    return this.#authorization.alternatives({ status, retryAfterMs })
+    return this.#authorization.alternatives({ status: refusedWith, retryAfterMs })
+  }
+
+  /** The upstream refused the credential: after a 401 it is not sent again for a while. @returns false = this was known */
+  rememberRefusal(status: number): boolean {
+    return this.#authorization.rememberRefusal(status)
   }
 
   /**
@@ -231,6 +237,7 @@ export class CandidateAttempt {
     this.#recordOutcome(error?.code ?? (isRejected ? 'upstream_rejected_key' : 'error_answer'), status)
     this.#recordErrorIdentifier(said)
     if (error?.code === 'credential_unavailable') this.state.record.said = credentialReason(error)
+    if (error?.code === 'upstream_rejected_key') this.state.record.said = NOT_SENT
     // A request that is refused for its content is no fault of the upstream, nor is an old credential, or a limit.
     const isFault = isRetried || error?.code === 'upstream_rate_limited' ? false : error
       ? error.source === 'upstream'

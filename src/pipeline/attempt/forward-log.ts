@@ -28,6 +28,9 @@ export function credentialReason(error: GatewayError): string {
   return `credentials: ${causeOf(error) ?? error.message}`
 }
 
+/** Why a credential was not sent, as the ledger has it. */
+export const NOT_SENT = 'not sent: the upstream refused the credential a moment ago'
+
 /** Logs that no other target can continue a stream that broke. @param why the reason */
 export function logNotContinued(gateway: Gateway, exchange: Exchange, why: string): void {
   gateway.log.info({ ...logIds(exchange), why }, 'the stream cannot be continued')

@@ -5,7 +5,7 @@ import { withoutSubprotocolKey } from '../../auth/credentials.ts'
 import { asGatewayError } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
-import { AttemptAuthorization } from '../../context/authorize.ts'
+import { AttemptAuthorization, REMEMBERED_STATUS } from '../../context/authorize.ts'
 import type { ClientDelivery, Exchange, Plan } from '../../context/exchange.ts'
 import { gatewayHeadersFor } from '../../context/gateway-headers.ts'
 import type { Gateway, LiveUpstream } from '../../context/gateway.ts'
@@ -23,8 +23,8 @@ import { Tunnel } from '../../proxy/websocket.ts'
 import type { HandshakeRefusal } from '../../proxy/websocket.ts'
 import { isOperatorError } from '../../routing/failure.ts'
 import { MeteredSession } from '../respond/session.ts'
-import { beginAttempt } from './begin-attempt.ts'
-import { credentialReason, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
+import { beginAttempt, credentialSubject } from './begin-attempt.ts'
+import { NOT_SENT, credentialReason, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
 import { classifyHandshakeRefusal } from './refused-handshake.ts'
 
 const NOTHING = Buffer.alloc(0)
@@ -109,7 +109,7 @@ async function openTunnel(
     gateway, exchange, target, { sentBody: null, estimatedInput, hidesUsage: false, translated: null }, startedAt,
   )
   const { record } = state
-  const authorization = new AttemptAuthorization(upstream, earlier)
+  const authorization = new AttemptAuthorization(upstream, credentialSubject(exchange, target), earlier)
   try {
     const authorizing = authorization.authorize(request)
     if (authorizing !== null) await authorizing
@@ -117,14 +117,16 @@ async function openTunnel(
     const failure = asGatewayError(thrown)
     record.ms = clock.monotonic() - startedAt
     record.outcome = failure.code
+    const isRemembered = failure.code === 'upstream_rejected_key'
+    if (isRemembered) record.said = NOT_SENT
     if (failure.code === 'credential_unavailable') {
       record.said = credentialReason(failure)
       reportCredentialUnavailable(gateway, target, failure)
-      health.failed(null)
-    } else {
-      health.abandoned()
     }
-    return { failure, denied: null, refused: null }
+    if (failure.code === 'upstream_rate_limited') health.abandoned()
+    else health.failed(null)
+    const refused = isRemembered ? authorization.alternatives({ status: REMEMBERED_STATUS, retryAfterMs: null }) : null
+    return { failure, denied: null, refused }
   }
   const delivery = new TunnelDelivery()
   const tunnel = new Tunnel({
@@ -172,7 +174,8 @@ async function openTunnel(
     record.status = status
     const identifier = refused?.body && errorIdentifier(refused.body)
     if (identifier) record.said = identifier
-    if (isOperatorError(status) && !refused?.isRequestRefused && other === null) reportCredentialRejected(gateway, exchange, target, status)
+    const isOurs = isOperatorError(status) && !refused?.isRequestRefused
+    if (isOurs && authorization.rememberRefusal(status) && other === null) reportCredentialRejected(gateway, exchange, target, status)
   }
   if (failure?.code === 'upstream_cut' && state.session?.isClientFault) health.abandoned()
   else if (failure?.code === 'upstream_cut') health.failed(null)

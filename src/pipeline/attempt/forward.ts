@@ -198,7 +198,9 @@ class Forwarding implements ResponseSource, Stoppable {
     if (failure.error?.code === 'client_gone') this.#recordHeldUsage(current, failure)
     // A request that is refused for its content says nothing about the credential, whatever the status.
     const isOurs = reason === null && status !== null
-    if (isOurs && !isRetried && isOperatorError(status)) reportCredentialRejected(this.#gateway, exchange, state.target, status)
+    if (isOurs && isOperatorError(status) && current.rememberRefusal(status) && !isRetried) {
+      reportCredentialRejected(this.#gateway, exchange, state.target, status)
+    }
     if (failure.error?.code === 'credential_unavailable') reportCredentialUnavailable(this.#gateway, state.target, failure.error)
     const isSecret = isOurs && isCredentialRefused(status)
     if (response && !isSecret && this.#streamError === null) this.#lastErrorResponse = { response, attempt: state }
