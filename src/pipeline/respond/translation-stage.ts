@@ -52,7 +52,7 @@ export class TranslationStage implements Stage, Outlet {
   take(): Buffer {
     const { clock, format } = this.#options
     if (this.#pending === '') {
-      if (this.#translator.isOver || clock.monotonic() - this.#lastEventAt < PING_AFTER) return NOTHING
+      if (this.#translator.isOver || !this.#options.translation.context.isEventStream || clock.monotonic() - this.#lastEventAt < PING_AFTER) return NOTHING
       this.#pending = format.keepAlive
     }
     this.#lastEventAt = clock.monotonic()

@@ -45,7 +45,7 @@ function errorObject(error: GatewayError) {
   return {
     code: error.status,
     message: error.message,
-    status: kind(error.status),
+    status: statusName(error.status),
     details: [
       {
         '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
@@ -56,7 +56,8 @@ function errorObject(error: GatewayError) {
   }
 }
 
-function kind(status: number): string {
+/** Google's name for an HTTP status. */
+export function statusName(status: number): string {
   switch (status) {
     case 401:
       return 'UNAUTHENTICATED'

@@ -1,6 +1,7 @@
 import type { Protocol } from '../shared/protocol.ts'
 import { GENERATE_FORMAT } from './errors.ts'
 import { GENERATE_PATHS, classifyGenerate } from './paths.ts'
+import { GENERATE_TRANSLATION } from './translation.ts'
 
 export const GENERATE: Protocol = {
   name: 'generate',
@@ -9,4 +10,5 @@ export const GENERATE: Protocol = {
   classify: classifyGenerate,
   isCaller: (headers, hasGoogleKey) => hasGoogleKey || headers['x-goog-api-key'] !== undefined,
   textPath: model => `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
+  translation: GENERATE_TRANSLATION,
 }

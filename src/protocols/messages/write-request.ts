@@ -1,4 +1,4 @@
-import { alternatingTurns, splitInstructions } from '../neutral/conversation.ts'
+import { alternatingTurns, conversationOf } from '../neutral/conversation.ts'
 import { asObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
@@ -82,13 +82,6 @@ export function writeMessagesRequest(request: NeutralRequest, context: WriteCont
     stream: request.stream ? true : null,
   })
   return { path: '/v1/messages', body: limitCacheMarks(body, report), headers: { 'anthropic-version': '2023-06-01' } }
-}
-
-/** A conversation needs a message: where there are instructions alone, the last is what the user says. */
-function conversationOf(all: readonly Message[]): ReturnType<typeof splitInstructions> {
-  const split = splitInstructions(all)
-  if (split.messages.length > 0) return split
-  return { instructions: all.slice(0, -1).flatMap(({ parts }) => parts), messages: all.slice(-1).map(message => ({ ...message, role: 'user' })) }
 }
 
 class ContentWriter {

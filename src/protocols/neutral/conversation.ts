@@ -6,11 +6,21 @@ export interface Conversation {
   readonly messages: readonly Message[]
 }
 
-/** Separates the system and developer messages with which a conversation begins, for protocols that have a field for them. */
-export function splitInstructions(messages: readonly Message[]): Conversation {
+/** Separates the system and developer messages with which a conversation begins. */
+function splitInstructions(messages: readonly Message[]): Conversation {
   const rest = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer')
   const end = rest === -1 ? messages.length : rest
   return { instructions: messages.slice(0, end).flatMap(({ parts }) => parts), messages: messages.slice(end) }
+}
+
+/**
+ * The instructions of a conversation, for protocols that have a field for them. They also want a message: where there are
+ * instructions alone, the last is what the user says.
+ */
+export function conversationOf(all: readonly Message[]): Conversation {
+  const split = splitInstructions(all)
+  if (split.messages.length > 0) return split
+  return { instructions: all.slice(0, -1).flatMap(({ parts }) => parts), messages: all.slice(-1).map(message => ({ ...message, role: 'user' })) }
 }
 
 /**

@@ -13,14 +13,15 @@ export interface TranslatedRequest extends WrittenRequest {
 /**
  * Translates a request from one protocol to another.
  *
- * @param body the client's
+ * @param given the client's body
  * @param options stream: the path asks for a stream, where the protocol does not say it in the body
  * @throws GatewayError not_translatable
  */
 export function translateRequest(
-  client: Pick<ClientSide, 'fields' | 'readRequest'>, upstream: Pick<UpstreamSide, 'support' | 'takesFreeformTools' | 'writeRequest'>,
-  body: JsonObject, { stream, ...target }: Omit<WriteContext, 'report'> & { readonly stream: boolean },
+  client: Pick<ClientSide, 'fields' | 'normalize' | 'readRequest'>, upstream: Pick<UpstreamSide, 'support' | 'takesFreeformTools' | 'writeRequest'>,
+  given: JsonObject, { stream, ...target }: Omit<WriteContext, 'report'> & { readonly stream: boolean },
 ): TranslatedRequest {
+  const body = client.normalize?.(given) ?? given
   const report = startReport(client.fields)
   reportFields(body, client.fields, upstream.support, report)
   const request = client.readRequest(body, { report, stream })

@@ -35,6 +35,7 @@ export class StreamTranslator {
 
   /** The stream has ended, and nothing is missing. */
   end(): string {
+    this.#reader.end?.(this.#events)
     this.#events.push({ type: 'end' })
     return this.#write()
   }

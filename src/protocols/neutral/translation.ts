@@ -17,6 +17,8 @@ export interface Translation {
 export interface ClientSide {
   /** Every field of a request that the protocol's official SDK knows. */
   readonly fields: FieldTable
+  /** Gives the body the names of `fields`, where the protocol has others for them; absent = it has none. */
+  normalize?(body: JsonObject): JsonObject
   /** Only what has a rule in `fields`; nested content that has no counterpart anywhere is reported. */
   readRequest(body: JsonObject, context: ReadContext): NeutralRequest
   /** Writes the events of one streamed response. */
@@ -99,6 +101,8 @@ export interface ResponseReader {
    * @param value its data as parsed JSON; undefined = it is none, as of `[DONE]`
    */
   event(name: string, value: unknown, out: ResponseEvent[]): void
+  /** The stream has ended, and nothing is missing; absent = its protocol has an event for that. */
+  end?(out: ResponseEvent[]): void
   /** A whole response. */
   body(value: JsonObject, out: ResponseEvent[]): void
 }

@@ -1,0 +1,21 @@
+import { asObject } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+
+/** Members whose content is the client's own: its names are no fields. */
+const OPEN = new Set([
+  'args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'labels', 'partMetadata',
+])
+
+/** Google's APIs take `system_instruction` for `systemInstruction`: the body with the latter (protobuf's JSON format). */
+export function camelCase(body: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(body).map(([given, value]) => {
+    const name = given.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    return [name, OPEN.has(name) ? value : inner(value)]
+  }))
+}
+
+function inner(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inner)
+  const object = asObject(value)
+  return object === null ? value : camelCase(object)
+}

@@ -1,0 +1,126 @@
+import { unseal } from '../neutral/capsule.ts'
+import type { Capsule } from '../neutral/capsule.ts'
+import { asList, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { OpaqueValue } from '../neutral/opaque.ts'
+import type { TranslationReport } from '../neutral/report.ts'
+import type { AudioPart, DocumentPart, ImagePart, MediaSource, Message, Part, ToolResultPart } from '../neutral/request.ts'
+
+const PATH = 'contents[].parts[]'
+const BASE = { path: PATH, cache: null }
+
+interface OpenCall {
+  readonly id: string
+  readonly name: string
+}
+
+/** Reads the contents of a conversation in their order: results that have no id are paired by name and order. */
+export class ContentReader {
+  readonly #report: TranslationReport
+  /** Calls without a result. */
+  readonly #open: OpenCall[] = []
+  #calls = 0
+
+  constructor(report: TranslationReport) {
+    this.#report = report
+  }
+
+  instruction(value: unknown): Part[] {
+    if (typeof value === 'string') return [{ ...BASE, path: 'systemInstruction', type: 'text', text: value, opaque: null }]
+    return asList(asObject(value)?.['parts']).flatMap(part => this.#part(asObject(part) ?? {}))
+  }
+
+  message({ role, parts }: JsonObject): Message {
+    return {
+      role: role === 'model' ? 'assistant' : 'user', name: null, parts: asList(parts).flatMap(part => this.#part(asObject(part) ?? {})),
+    }
+  }
+
+  #part(part: JsonObject): Part[] {
+    const signature = asText(part['thoughtSignature'] ?? null)
+    const capsule = signature === null ? null : unseal(signature)
+    const opaque: OpaqueValue | null = capsule !== null ? capsule.opaque : signature === null ? null : { provider: null, value: signature }
+    const before = thinkingOf(capsule)
+    const call = asObject(part['functionCall'])
+    if (call !== null) return [...before, this.#call(call, opaque)]
+    const result = asObject(part['functionResponse'])
+    if (result !== null) return [this.#result(result)]
+    const text = asText(part['text'])
+    if (text !== null) {
+      // Thoughts are shown to the client; its provider reads the signature alone.
+      if (part['thought'] === true) return opaque === null ? before : [...before, { ...BASE, type: 'thinking', text, opaque }]
+      const content: Part[] = text === '' ? [] : [{ ...BASE, type: 'text', text, opaque: null }]
+      return [...before, ...content, ...opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque } as const]]
+    }
+    const media = mediaPart(part)
+    if (media !== null) return [media]
+    this.#report.drop(`${PATH}.${Object.keys(part)[0] ?? 'text'}`)
+    return []
+  }
+
+  #call(call: JsonObject, opaque: OpaqueValue | null): Part {
+    const name = asText(call['name']) ?? ''
+    const id = asText(call['id']) || `call_${name}_${this.#calls}`
+    this.#calls++
+    this.#open.push({ id, name })
+    return { ...BASE, type: 'tool_call', id, name, arguments: JSON.stringify(call['args'] ?? {}), isFreeform: false, opaque }
+  }
+
+  #result(result: JsonObject): ToolResultPart {
+    const name = asText(result['name']) ?? ''
+    const response = asObject(result['response']) ?? {}
+    const media = asList(result['parts']).flatMap(part => mediaPart(asObject(part) ?? {}) ?? [])
+    return {
+      ...BASE, type: 'tool_result', callId: this.#callIdOf(asText(result['id']), name), name, isFreeform: false,
+      parts: [{ ...BASE, type: 'text', text: resultText(response), opaque: null }, ...media],
+      isError: 'error' in response && !('output' in response),
+    }
+  }
+
+  #callIdOf(id: string | null, name: string): string {
+    const byId = id === null ? -1 : this.#open.findIndex(call => call.id === id)
+    const byName = byId === -1 ? this.#open.findIndex(call => call.name === name) : byId
+    const [call] = this.#open.splice(Math.max(0, byName), 1)
+    return call?.id ?? id ?? name
+  }
+}
+
+/** The thinking before a part, which its signature carries. */
+function thinkingOf(capsule: Capsule | null): Part[] {
+  return (capsule?.thinking ?? []).flatMap(({ text, opaque }): Part[] => {
+    if (text !== null) return [{ ...BASE, type: 'thinking', text, opaque }]
+    return opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque }]
+  })
+}
+
+/** The text of a result that is text alone, or its JSON. */
+function resultText(response: JsonObject): string {
+  const members = Object.keys(response)
+  const [only] = members
+  const value = only === 'output' || only === 'error' || only === 'result' ? response[only] : undefined
+  return members.length === 1 && typeof value === 'string' ? value : JSON.stringify(members.length === 1 && value !== undefined ? value : response)
+}
+
+/** Files that were uploaded to Google, or are in its storage. */
+const GOOGLES_FILE = /^gs:|^https:\/\/generativelanguage\.googleapis\.com\/|^files\//
+
+/** null = the part has no bytes. */
+function mediaPart(part: JsonObject): ImagePart | AudioPart | DocumentPart | null {
+  const inline = asObject(part['inlineData'])
+  const file = asObject(part['fileData'])
+  const given = inline ?? file
+  if (given === null) return null
+  const mediaType = asText(given['mimeType'])
+  const url = asText(file?.['fileUri']) ?? ''
+  const source: MediaSource = inline !== null
+    ? { kind: 'base64', mediaType: mediaType ?? 'application/octet-stream', data: standardBase64(asText(inline['data']) ?? '') }
+    : GOOGLES_FILE.test(url) ? { kind: 'file', id: url, mediaType } : { kind: 'url', url, mediaType }
+  if (mediaType?.startsWith('image/')) return { ...BASE, type: 'image', source, detail: null }
+  if (mediaType?.startsWith('audio/')) return { ...BASE, type: 'audio', source }
+  return { ...BASE, type: 'document', source, name: asText(given['displayName']) }
+}
+
+/** Google takes both alphabets of base64. */
+function standardBase64(data: string): string {
+  return /[-_]/.test(data) ? data.replaceAll('-', '+').replaceAll('_', '/') : data
+}

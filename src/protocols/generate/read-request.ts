@@ -1,0 +1,149 @@
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { TranslationReport } from '../neutral/report.ts'
+import { EMPTY_REQUEST } from '../neutral/request.ts'
+import type { NeutralRequest, OutputFormat, Reasoning, ServiceTier, Tool, ToolChoice } from '../neutral/request.ts'
+import type { FieldTable, ReadContext } from '../neutral/translation.ts'
+import { ContentReader } from './read-content.ts'
+import { readSchema } from './schema.ts'
+
+/** The fields of a request (https://ai.google.dev/api/generate-content). */
+export const GENERATE_FIELDS = {
+  model: 'model',
+  contents: 'messages',
+  systemInstruction: 'messages',
+  tools: 'tools',
+  'toolConfig.functionCallingConfig': 'toolChoice',
+  'toolConfig.retrievalConfig': 'dropped',
+  'toolConfig.includeServerSideToolInvocations': 'dropped',
+  'generationConfig.maxOutputTokens': 'maxOutputTokens',
+  'generationConfig.stopSequences': 'stopSequences',
+  'generationConfig.temperature': 'temperature',
+  'generationConfig.topP': 'topP',
+  'generationConfig.topK': 'topK',
+  'generationConfig.presencePenalty': 'presencePenalty',
+  'generationConfig.frequencyPenalty': 'frequencyPenalty',
+  'generationConfig.seed': 'seed',
+  'generationConfig.thinkingConfig': 'reasoning',
+  'generationConfig.responseMimeType': 'outputFormat',
+  'generationConfig.responseSchema': 'outputFormat',
+  'generationConfig.responseJsonSchema': 'outputFormat',
+  'generationConfig.responseFormat': { to: 'refused', why: 'it is replaced by responseJsonSchema' },
+  'generationConfig.candidateCount': { to: 'refused', unless: [1], why: 'only one response can be translated' },
+  'generationConfig.responseModalities': { to: 'refused', unless: [['TEXT'], ['Text'], ['text'], []], why: 'the target generates text alone' },
+  'generationConfig.responseLogprobs': { to: 'dropped', unless: [false] },
+  'generationConfig.logprobs': 'dropped',
+  'generationConfig.routingConfig': 'dropped',
+  'generationConfig.modelSelectionConfig': 'dropped',
+  'generationConfig.mediaResolution': 'dropped',
+  'generationConfig.speechConfig': { to: 'refused', why: 'the target generates no audio' },
+  'generationConfig.audioTimestamp': 'dropped',
+  'generationConfig.imageConfig': { to: 'refused', why: 'the target generates no images' },
+  'generationConfig.enableEnhancedCivicAnswers': 'dropped',
+  'generationConfig.audioTranscriptionConfig': 'dropped',
+  'generationConfig.continuationToken': { to: 'refused', why: 'its provider alone has what it continues' },
+  'generationConfig.automaticContinuation': { to: 'dropped', unless: [false] },
+  'generationConfig.generationOutputConfig': 'dropped',
+  serviceTier: 'serviceTier',
+  labels: 'metadata',
+  safetySettings: 'dropped',
+  modelArmorConfig: 'dropped',
+  store: { to: 'dropped', unless: [false] },
+  cachedContent: { to: 'refused', why: 'what is cached is at one provider' },
+} as const satisfies FieldTable
+
+/** Reads the body of a request, in camel case. */
+export function readGenerateRequest(body: JsonObject, { report, stream }: ReadContext): NeutralRequest {
+  const reader = new ContentReader(report)
+  const config = asObject(body['generationConfig']) ?? {}
+  const system = reader.instruction(body['systemInstruction'])
+  return {
+    ...EMPTY_REQUEST,
+    stream,
+    messages: [
+      ...system.length === 0 ? [] : [{ role: 'system', parts: system, name: null } as const],
+      ...asList(body['contents']).map(content => reader.message(asObject(content) ?? {})),
+    ],
+    tools: asList(body['tools']).flatMap(tool => readTools(asObject(tool) ?? {}, report)),
+    toolChoice: readToolChoice(asObject(asObject(body['toolConfig'])?.['functionCallingConfig'])),
+    outputFormat: readOutputFormat(config, report),
+    maxOutputTokens: asNumber(config['maxOutputTokens']),
+    stopSequences: asList(config['stopSequences']).filter(item => typeof item === 'string'),
+    temperature: asNumber(config['temperature']),
+    topP: asNumber(config['topP']),
+    topK: asNumber(config['topK']),
+    presencePenalty: asNumber(config['presencePenalty']),
+    frequencyPenalty: asNumber(config['frequencyPenalty']),
+    seed: asNumber(config['seed']),
+    reasoning: readReasoning(asObject(config['thinkingConfig'])),
+    serviceTier: readServiceTier(asText(body['serviceTier'])),
+    metadata: readLabels(asObject(body['labels'])),
+  }
+}
+
+function readTools(tool: JsonObject, report: TranslationReport): Tool[] {
+  for (const name of Object.keys(tool)) if (name !== 'functionDeclarations') report.drop(`tools[].${name}`)
+  return asList(tool['functionDeclarations']).map(value => {
+    const declaration = asObject(value) ?? {}
+    const own = asObject(declaration['parameters'])
+    return {
+      name: asText(declaration['name']) ?? '',
+      description: asText(declaration['description']),
+      parameters: asObject(declaration['parametersJsonSchema']) ?? (own && readSchema(own)),
+      strict: null,
+      freeform: null,
+      cache: null,
+      path: 'tools[].functionDeclarations[]',
+    }
+  })
+}
+
+function readToolChoice(config: JsonObject | null): ToolChoice | null {
+  const names = asList(config?.['allowedFunctionNames']).filter(name => typeof name === 'string')
+  switch (asText(config?.['mode'])?.toUpperCase()) {
+    case 'NONE':
+      return { type: 'none' }
+    case 'ANY':
+      return names.length === 0 ? { type: 'required' } : { type: 'tools', names, isForced: true }
+    case 'AUTO':
+    case 'VALIDATED':
+      return names.length === 0 ? { type: 'auto' } : { type: 'tools', names, isForced: false }
+    default:
+      return null
+  }
+}
+
+function readOutputFormat(config: JsonObject, report: TranslationReport): OutputFormat | null {
+  const own = asObject(config['responseSchema'])
+  const schema = asObject(config['responseJsonSchema']) ?? (own && readSchema(own))
+  const type = asText(config['responseMimeType'])
+  if (type === 'application/json') {
+    return schema === null ? { type: 'json' } : { type: 'json_schema', name: null, description: null, schema, strict: null }
+  }
+  if (type !== null && type !== 'text/plain') report.drop('generationConfig.responseMimeType')
+  return null
+}
+
+function readReasoning(config: JsonObject | null): Reasoning | null {
+  if (config === null) return null
+  const budget = asNumber(config['thinkingBudget'])
+  const level = asText(config['thinkingLevel'])?.toLowerCase() ?? null
+  const include = config['includeThoughts']
+  return {
+    enabled: budget === 0 ? false : null,
+    effort: level === 'thinking_level_unspecified' ? null : level,
+    // A negative budget leaves it to the model.
+    budgetTokens: budget !== null && budget > 0 ? budget : null,
+    showText: typeof include === 'boolean' ? include : null,
+  }
+}
+
+function readServiceTier(tier: string | null): ServiceTier | null {
+  const name = tier?.toLowerCase().replace('service_tier_', '')
+  return name === 'standard' || name === 'priority' || name === 'flex' ? name : null
+}
+
+function readLabels(labels: JsonObject | null): Readonly<Record<string, string>> | null {
+  const entries = Object.entries(labels ?? {}).flatMap(([name, value]) => typeof value === 'string' ? [[name, value] as const] : [])
+  return entries.length === 0 ? null : Object.fromEntries(entries)
+}

@@ -1,0 +1,164 @@
+import { errorKindOf } from '../neutral/errors.ts'
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { OpaqueValue } from '../neutral/opaque.ts'
+import { PartsWriter } from '../neutral/parts-writer.ts'
+import { NO_USAGE } from '../neutral/response.ts'
+import type { NeutralError, ResponseEvent, StopReason, TokenUsage } from '../neutral/response.ts'
+import type { ResponseReader } from '../neutral/translation.ts'
+
+/** Others end the response in its order. */
+const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+  MAX_TOKENS: 'max_tokens', SAFETY: 'content_filter', RECITATION: 'content_filter', BLOCKLIST: 'content_filter',
+  PROHIBITED_CONTENT: 'content_filter', SPII: 'content_filter', LANGUAGE: 'content_filter', IMAGE_SAFETY: 'content_filter',
+}
+
+/**
+ * Reads a generate response: chunks, or a whole one. Of several candidates it reads the first. The stop is told at the end:
+ * servers may send it with each chunk.
+ */
+export class GenerateResponseReader implements ResponseReader {
+  readonly #provider: string
+  readonly #parts = new PartsWriter()
+  #started = false
+  #isOver = false
+  #hasCalls = false
+  #finishReason: string | null = null
+  #explanation: string | null = null
+  #usage: TokenUsage | null = null
+  /** The signature of the thoughts that are open. */
+  #thoughtSignature: OpaqueValue | null = null
+
+  constructor(provider: string) {
+    this.#provider = provider
+  }
+
+  event(_name: string, value: unknown, out: ResponseEvent[]): void {
+    const chunk = asObject(value)
+    if (chunk === null || this.#isOver) return
+    if (asObject(chunk['error']) !== null) {
+      this.#isOver = true
+      out.push({ type: 'error', error: readGenerateError(500, chunk) })
+      return
+    }
+    this.#usage = readGenerateUsage(chunk['usageMetadata']) ?? this.#usage
+    this.#start(chunk, out)
+    const candidates = asList(chunk['candidates']).map(candidate => asObject(candidate) ?? {})
+    const candidate = candidates.find(({ index }) => (asNumber(index) ?? 0) === 0)
+    for (const part of asList(asObject(candidate?.['content'])?.['parts'])) this.#part(asObject(part) ?? {}, out)
+    this.#finishReason = asText(candidate?.['finishReason']) ?? this.#finishReason
+    this.#explanation = asText(candidate?.['finishMessage']) ?? this.#explanation
+    const feedback = asObject(chunk['promptFeedback'])
+    const blocked = asText(feedback?.['blockReason'])
+    if (blocked !== null) {
+      this.#finishReason = 'PROHIBITED_CONTENT'
+      this.#explanation = asText(feedback?.['blockReasonMessage']) ?? `The prompt was blocked: ${blocked}.`
+    }
+  }
+
+  end(out: ResponseEvent[]): void {
+    if (!this.#started || this.#isOver) return
+    this.#isOver = true
+    this.#parts.endText(this.#thoughtSignature, out)
+    const reason = STOP_REASONS[this.#finishReason ?? ''] ?? (this.#hasCalls ? 'tool_calls' : 'end')
+    out.push({ type: 'stop', reason, sequence: null, explanation: this.#explanation })
+    if (this.#usage !== null) out.push({ type: 'usage', usage: this.#usage })
+  }
+
+  body(value: JsonObject, out: ResponseEvent[]): void {
+    this.event('', value, out)
+    if (this.#isOver) return
+    this.end(out)
+    out.push({ type: 'end' })
+  }
+
+  #start(chunk: JsonObject, out: ResponseEvent[]): void {
+    if (this.#started) return
+    this.#started = true
+    out.push({ type: 'start', id: asText(chunk['responseId']) || null, model: asText(chunk['modelVersion']) || null, usage: this.#usage })
+  }
+
+  #part(part: JsonObject, out: ResponseEvent[]): void {
+    const signature = asText(part['thoughtSignature'] ?? null)
+    const opaque: OpaqueValue | null = signature ? { provider: this.#provider, value: signature } : null
+    const call = asObject(part['functionCall'])
+    if (call !== null) {
+      this.#call(call, opaque, out)
+      return
+    }
+    const text = asText(part['text']) ?? codeText(part)
+    if (part['thought'] === true) {
+      this.#parts.text('thinking', text, this.#thoughtSignature, out)
+      this.#thoughtSignature = opaque
+      return
+    }
+    if (text !== '') {
+      this.#parts.text('text', text, this.#thoughtSignature, out)
+      this.#thoughtSignature = null
+    }
+    const media = asObject(part['inlineData'])
+    if (media !== null) this.#media(media, out)
+    // It may stand alone, behind the text that it belongs to.
+    if (opaque !== null) this.#whole({ type: 'redacted_thinking', opaque }, '', out)
+  }
+
+  #call(call: JsonObject, opaque: OpaqueValue | null, out: ResponseEvent[]): void {
+    this.#hasCalls = true
+    const id = asText(call['id']) ?? ''
+    const name = asText(call['name']) ?? ''
+    this.#whole({ type: 'tool_call', id, name, isFreeform: false, opaque }, JSON.stringify(call['args'] ?? {}), out)
+  }
+
+  #media(media: JsonObject, out: ResponseEvent[]): void {
+    const mediaType = asText(media['mimeType']) ?? 'application/octet-stream'
+    const type = mediaType.startsWith('audio/') ? 'audio' : 'image'
+    this.#whole({ type, mediaType, data: asText(media['data']) ?? '' }, '', out)
+  }
+
+  #whole(part: Parameters<PartsWriter['start']>[0], text: string, out: ResponseEvent[]): void {
+    this.#parts.endText(this.#thoughtSignature, out)
+    this.#thoughtSignature = null
+    const index = this.#parts.start(part, out)
+    this.#parts.delta(index, text, out)
+    this.#parts.end(index, null, out)
+  }
+}
+
+/** Code that the provider itself ran, and its output, as text. */
+function codeText(part: JsonObject): string {
+  const code = asText(asObject(part['executableCode'])?.['code'])
+  const output = asText(asObject(part['codeExecutionResult'])?.['output'])
+  return code ?? output ?? ''
+}
+
+/** Thoughts stand beside the candidates, and results of tools that the provider ran beside the prompt. */
+function readGenerateUsage(value: unknown): TokenUsage | null {
+  const usage = asObject(value)
+  if (usage === null) return null
+  const prompt = asNumber(usage['promptTokenCount'])
+  const reasoning = asNumber(usage['thoughtsTokenCount'])
+  const candidates = asNumber(usage['candidatesTokenCount'])
+  return {
+    ...NO_USAGE,
+    input: prompt === null ? null : prompt + (asNumber(usage['toolUsePromptTokenCount']) ?? 0),
+    cachedInput: asNumber(usage['cachedContentTokenCount']),
+    output: candidates === null && reasoning === null ? null : (candidates ?? 0) + (reasoning ?? 0),
+    reasoning,
+  }
+}
+
+/** Reads an error of the shape `{error: {code, message, status}}`, or a list of one. */
+export function readGenerateError(status: number, body: unknown): NeutralError {
+  const value = asObject(body) ?? asObject(asList(body)[0])
+  const error = asObject(value?.['error']) ?? {}
+  const given = asNumber(error['code'])
+  const actual = given !== null && given >= 400 && given < 600 ? given : status
+  const code = asText(error['status'])
+  return {
+    kind: errorKindOf(actual, null),
+    status: actual,
+    message: asText(error['message']) ?? `the upstream responded with the status ${status}`,
+    code,
+    param: null,
+  }
+}

@@ -1,0 +1,34 @@
+import { asList, asObject } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import { CapsuleRestorer } from '../neutral/restore.ts'
+import { NO_SIGNATURE } from './write-content.ts'
+
+const ANY_ID = { pattern: /./, maxLength: Infinity, prefix: 'call_' }
+/** Both spellings of Google's APIs. */
+const NAMES = ['thoughtSignature', 'thought_signature']
+
+/**
+ * Gives a generate upstream its own signatures back, and none of another's.
+ *
+ * @returns null = there is nothing to restore
+ */
+export function restoreGenerate(body: JsonObject, provider: string): JsonObject | null {
+  const restorer = new CapsuleRestorer(provider, ANY_ID)
+  const contents = asList(body['contents']).map(value => {
+    const content = asObject(value)
+    if (!Array.isArray(content?.['parts'])) return value
+    return { ...content, parts: content['parts'].flatMap((part: unknown) => restorePart(part, restorer)) }
+  })
+  return restorer.hasFound ? { ...body, contents } : null
+}
+
+function restorePart(value: unknown, restorer: CapsuleRestorer): unknown[] {
+  const part = asObject(value)
+  const name = NAMES.find(each => part?.[each] !== undefined)
+  if (part === null || name === undefined) return [value]
+  const signature = restorer.opaque(part[name])
+  if (signature !== null) return [{ ...part, [name]: signature }]
+  if (part['functionCall'] !== undefined || part['function_call'] !== undefined) return [{ ...part, [name]: NO_SIGNATURE }]
+  const { [name]: _, ...rest } = part
+  return rest['text'] === '' ? [] : [rest]
+}

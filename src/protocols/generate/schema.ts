@@ -1,0 +1,69 @@
+import { asList, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+
+/**
+ * Keywords that `parametersJsonSchema` and `responseJsonSchema` take
+ * (https://ai.google.dev/api/generate-content#generationconfig). Others go into the description, so that the model knows them.
+ */
+const SUPPORTED = new Set([
+  '$id', '$defs', '$ref', '$anchor', 'type', 'format', 'title', 'description', 'enum', 'items', 'prefixItems', 'minItems',
+  'maxItems', 'minimum', 'maximum', 'anyOf', 'oneOf', 'properties', 'additionalProperties', 'required', 'propertyOrdering',
+])
+/** Keywords that say nothing of a value. */
+const IGNORED = new Set(['$schema', '$comment', 'default', 'examples', 'example', 'readOnly', 'writeOnly', 'deprecated', 'strict'])
+/** Members whose values are schemas by name: the names are the client's, whatever they look like. */
+const NAMED = new Set(['properties', '$defs'])
+const LISTS = new Set(['anyOf', 'oneOf', 'prefixItems'])
+const INNER = new Set(['items', 'additionalProperties'])
+
+/** A JSON Schema as Gemini takes it: what it refuses is described. Properties that are named like keywords stay. */
+export function writeSchema(schema: JsonObject): JsonObject {
+  const kept: Record<string, unknown> = {}
+  const described: string[] = []
+  for (const [given, value] of Object.entries(schema)) {
+    const keyword = given === 'definitions' ? '$defs' : given
+    if (NAMED.has(keyword)) kept[keyword] = mapValues(value, writeSchema)
+    else if (LISTS.has(keyword)) kept[keyword] = asList(value).map(inner => mapSchema(inner, writeSchema))
+    else if (INNER.has(keyword)) kept[keyword] = mapSchema(value, writeSchema)
+    else if (keyword === 'const') kept['enum'] = [value]
+    else if (keyword === 'allOf' && asList(value).length === 1) Object.assign(kept, writeSchema(asObject(asList(value)[0]) ?? {}))
+    else if (keyword === '$ref') kept['$ref'] = asText(value)?.replace('#/definitions/', '#/$defs/') ?? value
+    else if (SUPPORTED.has(keyword)) kept[keyword] = value
+    else if (!IGNORED.has(keyword)) described.push(`${keyword}: ${JSON.stringify(value)}`)
+  }
+  if (described.length > 0) {
+    const text = `{${described.join(', ')}}`
+    kept['description'] = typeof schema['description'] === 'string' ? `${schema['description']}\n\n${text}` : text
+  }
+  return kept
+}
+
+/** Counts that Gemini's schemas write as text. */
+const COUNTS = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'])
+
+/** Gemini's own schema as JSON Schema: types in lower case, `nullable` as a type. */
+export function readSchema(schema: JsonObject): JsonObject {
+  const read: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (NAMED.has(keyword)) read[keyword] = mapValues(value, readSchema)
+    else if (LISTS.has(keyword)) read[keyword] = asList(value).map(inner => mapSchema(inner, readSchema))
+    else if (INNER.has(keyword)) read[keyword] = mapSchema(value, readSchema)
+    else if (COUNTS.has(keyword)) read[keyword] = Number(value)
+    else if (keyword === 'type') read['type'] = asText(value)?.toLowerCase() ?? value
+    else if (keyword === 'example') read['examples'] = [value]
+    else if (keyword !== 'nullable' && keyword !== 'propertyOrdering') read[keyword] = value
+  }
+  if (schema['nullable'] !== true) return read
+  if (typeof read['type'] === 'string') read['type'] = [read['type'], 'null']
+  if (Array.isArray(read['enum'])) read['enum'] = [...read['enum'], null]
+  return read
+}
+
+function mapSchema(value: unknown, map: (schema: JsonObject) => JsonObject): unknown {
+  const schema = asObject(value)
+  return schema === null ? value : map(schema)
+}
+
+function mapValues(value: unknown, map: (schema: JsonObject) => JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(asObject(value) ?? {}).map(([name, inner]) => [name, mapSchema(inner, map)]))
+}

@@ -1,0 +1,25 @@
+import { withoutNulls } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { Reasoning } from '../neutral/request.ts'
+
+/** Gemini before 3 takes a budget of tokens, later ones a level. */
+export function takesThinkingLevel(model: string): boolean {
+  return !/gemini-[12](?!\d)/.test(model)
+}
+
+/** Tokens of thinking for an effort, of models that take a budget. */
+const BUDGETS: Readonly<Record<string, number>> = { minimal: 512, low: 1024, medium: 8192, high: 24_576, xhigh: 24_576, max: 24_576 }
+/** Tokens up to which a level is meant. */
+const LEVELS: readonly (readonly [level: string, tokens: number])[] = [['low', 4096], ['medium', 16_384]]
+
+/** Writes `thinkingConfig`. */
+export function writeThinking({ enabled, effort, budgetTokens, showText }: Reasoning, model: string): JsonObject {
+  const isLevel = takesThinkingLevel(model)
+  // Gemini 3 always thinks.
+  if (enabled === false) return isLevel ? { thinkingLevel: 'low' } : { thinkingBudget: 0 }
+  const level = effort ?? (budgetTokens === null ? null : LEVELS.find(([, tokens]) => budgetTokens <= tokens)?.[0] ?? 'high')
+  const amount = isLevel
+    ? { thinkingLevel: level && (level === 'xhigh' || level === 'max' ? 'high' : level) }
+    : { thinkingBudget: budgetTokens ?? (effort === null ? null : BUDGETS[effort] ?? null) }
+  return withoutNulls({ includeThoughts: showText ?? true, ...amount })
+}

@@ -1,0 +1,133 @@
+import { asObject, withoutNulls } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import { valueFor } from '../neutral/opaque.ts'
+import type { TranslationReport } from '../neutral/report.ts'
+import type { MediaSource, Message, Part, ToolCallPart, ToolResultPart } from '../neutral/request.ts'
+import type { WriteContext } from '../neutral/translation.ts'
+import { takesThinkingLevel } from './thinking.ts'
+
+/**
+ * In the place of a signature, where another provider made the call: Gemini 3 refuses a call that has none
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures).
+ */
+export const NO_SIGNATURE = 'skip_thought_signature_validator'
+
+/** Writes the turns of a conversation. @param turns alternate */
+export function writeContents(turns: readonly Message[], context: WriteContext): JsonObject[] {
+  return turns.flatMap(({ role, parts }, n) => {
+    const calls = (turns[n - 1]?.parts ?? []).filter(part => part.type === 'tool_call')
+    const written = role === 'assistant' ? writeModel(parts, context) : writeUser(parts, calls, context.report)
+    return written.length === 0 ? [] : [{ role: role === 'assistant' ? 'model' : 'user', parts: written }]
+  })
+}
+
+function writeModel(parts: readonly Part[], { provider, model, report }: WriteContext): JsonObject[] {
+  // Of parallel calls the first has the signature.
+  let needsSignature = takesThinkingLevel(model)
+  return parts.flatMap((part): JsonObject[] => {
+    reportMark(part, report)
+    switch (part.type) {
+      case 'thinking': {
+        const signature = valueFor(part.opaque, provider)
+        if (signature !== null) return [{ text: part.text, thought: true, thoughtSignature: signature }]
+        report.drop(`${part.path}.thinking`)
+        return []
+      }
+      case 'redacted_thinking': {
+        const signature = valueFor(part.opaque, provider)
+        if (signature !== null) return [{ text: '', thoughtSignature: signature }]
+        report.drop(`${part.path}.redacted_thinking`)
+        return []
+      }
+      case 'tool_call': {
+        const signature = valueFor(part.opaque, provider) ?? (needsSignature ? NO_SIGNATURE : null)
+        needsSignature = false
+        return [withoutNulls({ functionCall: writeCall(part), thoughtSignature: signature })]
+      }
+      default:
+        return writeContent(part, report)
+    }
+  })
+}
+
+function writeCall({ id, name, arguments: text }: ToolCallPart): JsonObject {
+  return withoutNulls({ id: id === '' ? null : id, name, args: parseArguments(text) })
+}
+
+/** A model's arguments may be broken; the protocol takes an object alone. */
+function parseArguments(text: string): JsonObject {
+  try {
+    const value = JSON.parse(text === '' ? '{}' : text) as unknown
+    return asObject(value) ?? { value }
+  } catch {
+    // It is cut off, or no JSON.
+    return { arguments: text }
+  }
+}
+
+/** As many results as calls, in the order of the calls; what else the user says comes behind them. */
+function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], report: TranslationReport): JsonObject[] {
+  const results = parts.filter(part => part.type === 'tool_result')
+  const answers = calls.map(call => {
+    const result = results.find(({ callId }) => callId === call.id)
+    return result === undefined ? writeResponse(call, { error: 'There is no result.' }) : writeResult(call, result, report)
+  })
+  const rest = parts.flatMap((part): JsonObject[] => {
+    reportMark(part, report)
+    if (part.type !== 'tool_result') return writeContent(part, report)
+    if (calls.some(({ id }) => id === part.callId)) return []
+    return [{ text: `Result of the tool ${part.name}:` }, ...part.parts.flatMap(inner => writeContent(inner, report))]
+  })
+  return [...answers, ...rest]
+}
+
+function writeResult(call: ToolCallPart, { parts, isError }: ToolResultPart, report: TranslationReport): JsonObject {
+  const text = parts.flatMap(part => part.type === 'text' ? [part.text] : []).join('\n')
+  const media = parts.flatMap(part => part.type === 'text' ? [] : writeContent(part, report))
+  return writeResponse(call, isError ? { error: text } : { output: text }, media)
+}
+
+function writeResponse({ id, name }: ToolCallPart, response: JsonObject, media: readonly JsonObject[] = []): JsonObject {
+  return { functionResponse: withoutNulls({ id: id === '' ? null : id, name, response, parts: media.length === 0 ? null : media }) }
+}
+
+function writeContent(part: Part, report: TranslationReport): JsonObject[] {
+  switch (part.type) {
+    case 'text':
+    case 'refusal':
+      return part.text === '' ? [] : [{ text: part.text }]
+    case 'image':
+    case 'audio':
+      return [writeMedia(part.source, part.path, report)]
+    case 'document': {
+      const { source, name, path } = part
+      if (source.kind === 'text') return [{ text: name === null ? source.text : `${name}\n\n${source.text}` }]
+      return [writeMedia(source, path, report)]
+    }
+    default:
+      report.drop(`${part.path}.${part.type}`)
+      return []
+  }
+}
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', webp: 'image/webp', gif: 'image/gif', heic: 'image/heic', pdf: 'application/pdf',
+}
+
+function writeMedia(source: MediaSource, path: string, report: TranslationReport): JsonObject {
+  switch (source.kind) {
+    case 'base64':
+      return { inlineData: { mimeType: source.mediaType, data: source.data } }
+    case 'url': {
+      // Gemini fetches public addresses itself.
+      const ending = /\.([a-z]+)(?:[?#]|$)/i.exec(source.url)?.[1]?.toLowerCase() ?? ''
+      return { fileData: withoutNulls({ fileUri: source.url, mimeType: source.mediaType ?? MEDIA_TYPES[ending] }) }
+    }
+    case 'file':
+      return report.refuse(path, 'a file that was uploaded to one provider is not at another; send its content as base64')
+  }
+}
+
+function reportMark({ cache, path }: Part, report: TranslationReport): void {
+  if (cache !== null) report.drop(`${path}.cache_control`)
+}
