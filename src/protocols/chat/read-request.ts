@@ -1,10 +1,11 @@
 import { unseal } from '../neutral/capsule.ts'
 import { asBoolean, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
+import { cacheMarkOf, readMetadata, readServiceTier, urlSource } from '../neutral/openai-request.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
 import type {
-  CacheMark, MediaSource, Message, NeutralRequest, OutputFormat, Part, ServiceTier, Tool, ToolChoice, ToolResultPart,
+  MediaSource, Message, NeutralRequest, OutputFormat, Part, Tool, ToolChoice, ToolResultPart,
 } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 
@@ -194,24 +195,6 @@ function isThinking(part: Part): boolean {
   return part.type === 'thinking' || part.type === 'redacted_thinking'
 }
 
-const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
-
-/** A URL, or the content itself as a data URL or as plain base64. */
-function urlSource(url: string): MediaSource {
-  const match = DATA_URL.exec(url)
-  if (match) return { kind: 'base64', mediaType: match[1] || 'application/octet-stream', data: url.slice(match[0].length) }
-  if (/^[a-z][a-z0-9+.-]*:/i.test(url)) return { kind: 'url', url, mediaType: null }
-  return { kind: 'base64', mediaType: 'application/pdf', data: url }
-}
-
-/** OpenAI's own mark, or that of servers that pass Anthropic's on. */
-function cacheMarkOf(part: JsonObject): CacheMark | null {
-  const mark = asObject(part['cache_control']) ?? asObject(part['prompt_cache_breakpoint'])
-  const ttl = asText(mark?.['ttl'])
-  // Anthropic keeps for five minutes or for an hour.
-  return mark === null ? null : { ttl: ttl === null || ttl === '5m' ? ttl : '1h' }
-}
-
 function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
   const path = 'tools[]'
   const base = { cache: cacheMarkOf(tool), path }
@@ -263,24 +246,4 @@ function readOutputFormat(format: JsonObject | null): OutputFormat | null {
     default:
       return null
   }
-}
-
-function readServiceTier(tier: string | null): ServiceTier | null {
-  switch (tier) {
-    case 'auto':
-    case 'default':
-    case 'flex':
-    case 'priority':
-      return tier
-    case 'fast':
-    case 'scale':
-      return 'priority'
-    default:
-      return null
-  }
-}
-
-function readMetadata(value: unknown): Readonly<Record<string, string>> | null {
-  const entries = Object.entries(asObject(value) ?? {}).flatMap(([name, item]) => typeof item === 'string' ? [[name, item] as const] : [])
-  return entries.length === 0 ? null : Object.fromEntries(entries)
 }

@@ -1,9 +1,9 @@
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
+import { readOpenaiError } from '../neutral/openai-error.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
-import type { NeutralError, ResponseEvent, StopReason, TokenUsage } from '../neutral/response.ts'
-import { errorKindOf } from '../neutral/errors.ts'
+import type { ResponseEvent, StopReason, TokenUsage } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 
 /** Servers that are not OpenAI's send their reasoning in a field of their own. */
@@ -43,7 +43,7 @@ export class ChatResponseReader implements ResponseReader {
       return
     }
     if (asObject(chunk['error']) !== null) {
-      out.push({ type: 'error', error: readChatError(500, chunk) })
+      out.push({ type: 'error', error: readOpenaiError(500, chunk) })
       return
     }
     this.#start(chunk, out)
@@ -58,7 +58,7 @@ export class ChatResponseReader implements ResponseReader {
 
   body(value: JsonObject, out: ResponseEvent[]): void {
     if (asObject(value['error']) !== null) {
-      out.push({ type: 'error', error: readChatError(500, value) })
+      out.push({ type: 'error', error: readOpenaiError(500, value) })
       return
     }
     this.#start(value, out)
@@ -177,22 +177,6 @@ export function readChatUsage(value: unknown): TokenUsage | null {
     cacheWrite1h: null,
     output: asNumber(usage['completion_tokens']),
     reasoning: asNumber(asObject(usage['completion_tokens_details'])?.['reasoning_tokens']),
-  }
-}
-
-/** Reads an error of OpenAI's shape, `{error: {message, type, param, code}}`; other servers' as far as they have it. */
-export function readChatError(status: number, body: unknown): NeutralError {
-  const value = asObject(body)
-  const error = asObject(value?.['error']) ?? value ?? {}
-  const code = asText(error['code'])
-  const given = asNumber(error['code'])
-  const actual = given !== null && given >= 400 && given < 600 ? given : status
-  return {
-    kind: errorKindOf(actual, code ?? asText(error['type'])),
-    status: actual,
-    message: asText(error['message']) ?? asText(value?.['error']) ?? asText(value?.['detail']) ?? `the upstream responded with the status ${status}`,
-    code: code ?? asText(error['type']),
-    param: asText(error['param']),
   }
 }
 

@@ -1,9 +1,10 @@
+import { readOpenaiError, writeOpenaiError } from '../neutral/openai-error.ts'
 import type { Translation } from '../neutral/translation.ts'
 import { CHAT_FIELDS, readChatRequest } from './read-request.ts'
-import { ChatResponseReader, readChatError } from './read-response.ts'
+import { ChatResponseReader } from './read-response.ts'
 import { restoreChat } from './restore.ts'
 import { CHAT_SUPPORT, writeChatRequest } from './write-request.ts'
-import { ChatResponseWriter, writeChatBody, writeChatError } from './write-response.ts'
+import { ChatResponseWriter, writeChatBody } from './write-response.ts'
 
 export const CHAT_TRANSLATION: Translation = {
   endpoints: ['chat.completions'],
@@ -13,7 +14,7 @@ export const CHAT_TRANSLATION: Translation = {
     createWriter: context => new ChatResponseWriter(context),
     writeBody: writeChatBody,
     requestIdHeader: 'x-request-id',
-    writeError: writeChatError,
+    writeError: writeOpenaiError,
   },
   upstream: {
     support: CHAT_SUPPORT,
@@ -22,6 +23,6 @@ export const CHAT_TRANSLATION: Translation = {
     writeRequest: writeChatRequest,
     restore: restoreChat,
     createReader: provider => new ChatResponseReader(provider),
-    readError: readChatError,
+    readError: readOpenaiError,
   },
 }

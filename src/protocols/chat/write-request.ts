@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
+import { dataUrl, inlineSource, writeEffort, writeUserName } from '../neutral/openai-request.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type {
-  AudioPart, DocumentPart, ImagePart, MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Tool,
-  ToolCallPart, ToolChoice, ToolResultPart,
+  AudioPart, DocumentPart, ImagePart, Message, NeutralRequest, OutputFormat, Part, Tool, ToolCallPart, ToolChoice, ToolResultPart,
 } from '../neutral/request.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
@@ -39,14 +38,7 @@ export const CHAT_SUPPORT: SupportTable = {
 
 /** OpenAI refuses more. */
 const MAX_STOP_SEQUENCES = 4
-/** Characters of `user`. */
-const MAX_USER_LENGTH = 64
 export const CHAT_TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 40, prefix: 'call_' }
-
-/** Tokens of thinking up to which an effort is meant, in the order of the efforts. */
-const BUDGETS: readonly (readonly [effort: string, tokens: number])[] = [
-  ['minimal', 1024], ['low', 4096], ['medium', 16_384],
-]
 
 /** Writes the body of a chat request. */
 export function writeChatRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
@@ -70,7 +62,7 @@ export function writeChatRequest(request: NeutralRequest, context: WriteContext)
     reasoning_effort: reasoning && writeEffort(reasoning, report),
     service_tier: request.serviceTier === 'standard' ? 'default' : request.serviceTier,
     verbosity: request.verbosity,
-    user: user !== null && user.length > MAX_USER_LENGTH ? createHash('sha256').update(user).digest('hex') : user,
+    user: writeUserName(user),
     prompt_cache_key: request.cacheKey,
     stream: request.stream ? true : null,
     stream_options: request.stream && context.asksForUsage ? { include_usage: true } : null,
@@ -201,18 +193,6 @@ function writeAudio({ source, path }: AudioPart, report: TranslationReport): Jso
   return { type: 'input_audio', input_audio: { data, format } }
 }
 
-/** @throws GatewayError not_translatable where the bytes are not in the request */
-function inlineSource(source: MediaSource, path: string, report: TranslationReport): MediaSource & { readonly kind: 'base64' } {
-  if (source.kind === 'base64') return source
-  return report.refuse(path, source.kind === 'file'
-    ? 'a file that was uploaded to one provider is not at another; send its content as base64'
-    : 'the target takes no URL here; send the content as base64')
-}
-
-function dataUrl({ mediaType, data }: MediaSource & { readonly kind: 'base64' }): string {
-  return `data:${mediaType};base64,${data}`
-}
-
 function textOf(parts: readonly Part[], report: TranslationReport): string {
   return parts.flatMap(part => {
     if (part.type === 'text') return [part.text]
@@ -244,15 +224,4 @@ function writeOutputFormat(format: OutputFormat): JsonObject {
       return { type: 'json_schema', json_schema: withoutNulls({ name: name ?? 'response', description, schema, strict }) }
     }
   }
-}
-
-/** Models that do not reason refuse the field: without a wish for reasoning it is not written. */
-function writeEffort({ enabled, effort, budgetTokens }: Reasoning, report: TranslationReport): string | null {
-  if (enabled === false) {
-    report.dropField('reasoning')
-    return null
-  }
-  if (effort !== null) return effort
-  if (budgetTokens === null) return null
-  return BUDGETS.find(([, tokens]) => budgetTokens <= tokens)?.[0] ?? 'high'
 }

@@ -2,10 +2,11 @@ import { seal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
+import { writeOpenaiError } from '../neutral/openai-error.ts'
 import { ThinkingCarrier } from '../neutral/thinking-carrier.ts'
 import { NO_USAGE } from '../neutral/response.ts'
 import type {
-  CollectedPart, ErrorKind, NeutralError, NeutralResponse, PartStartEvent, ResponseEvent, ResponsePart, StopEvent, StopReason,
+  CollectedPart, NeutralResponse, PartStartEvent, ResponseEvent, ResponsePart, StopEvent, StopReason,
   TokenUsage,
 } from '../neutral/response.ts'
 import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
@@ -19,19 +20,6 @@ const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
   refusal: 'content_filter',
   content_filter: 'content_filter',
   pause: 'stop',
-}
-
-const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
-  invalid_request: 'invalid_request_error',
-  authentication: 'invalid_request_error',
-  billing: 'insufficient_quota',
-  permission: 'permission_error',
-  not_found: 'invalid_request_error',
-  too_large: 'invalid_request_error',
-  rate_limit: 'rate_limit_error',
-  server: 'server_error',
-  overloaded: 'server_error',
-  timeout: 'server_error',
 }
 
 /** Writes the chunks of a streamed chat response. */
@@ -71,7 +59,7 @@ export class ChatResponseWriter implements ResponseWriter {
       case 'end':
         return this.#usageChunk() + 'data: [DONE]\n\n'
       case 'error':
-        return data(writeChatError(event.error))
+        return data(writeOpenaiError(event.error))
       case 'ping':
         return ''
     }
@@ -143,11 +131,6 @@ export function writeChatBody(response: NeutralResponse, context: ClientContext)
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason }],
     usage: writeUsage(usage ?? NO_USAGE),
   }
-}
-
-/** Writes the body of an error response. */
-export function writeChatError({ kind, message, code, param }: NeutralError): JsonObject {
-  return { error: { message, type: ERROR_TYPES[kind], param, code } }
 }
 
 function writeCalls(parts: readonly CollectedPart[], context: ClientContext): JsonObject[] {

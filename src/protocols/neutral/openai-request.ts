@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import { asObject, asText } from './json.ts'
+import type { JsonObject } from './json.ts'
+import type { TranslationReport } from './report.ts'
+import type { CacheMark, MediaSource, Reasoning, ServiceTier } from './request.ts'
+
+/*
+ * Fields of requests that OpenAI's protocols have in common.
+ */
+
+const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
+
+/** A URL, or the content itself as a data URL or as plain base64. */
+export function urlSource(url: string): MediaSource {
+  const match = DATA_URL.exec(url)
+  if (match) return { kind: 'base64', mediaType: match[1] || 'application/octet-stream', data: url.slice(match[0].length) }
+  if (/^[a-z][a-z0-9+.-]*:/i.test(url)) return { kind: 'url', url, mediaType: null }
+  return { kind: 'base64', mediaType: 'application/pdf', data: url }
+}
+
+/** OpenAI's own mark, or that of servers that pass Anthropic's on. */
+export function cacheMarkOf(part: JsonObject): CacheMark | null {
+  const mark = asObject(part['cache_control']) ?? asObject(part['prompt_cache_breakpoint'])
+  const ttl = asText(mark?.['ttl'])
+  // Anthropic keeps for five minutes or for an hour.
+  return mark === null ? null : { ttl: ttl === null || ttl === '5m' ? ttl : '1h' }
+}
+
+export function readServiceTier(tier: string | null): ServiceTier | null {
+  switch (tier) {
+    case 'auto':
+    case 'default':
+    case 'flex':
+    case 'priority':
+      return tier
+    case 'fast':
+    case 'scale':
+      return 'priority'
+    default:
+      return null
+  }
+}
+
+export function readMetadata(value: unknown): Readonly<Record<string, string>> | null {
+  const entries = Object.entries(asObject(value) ?? {}).flatMap(([name, item]) => typeof item === 'string' ? [[name, item] as const] : [])
+  return entries.length === 0 ? null : Object.fromEntries(entries)
+}
+
+/** @throws GatewayError not_translatable where the bytes are not in the request */
+export function inlineSource(source: MediaSource, path: string, report: TranslationReport): MediaSource & { readonly kind: 'base64' } {
+  if (source.kind === 'base64') return source
+  return report.refuse(path, source.kind === 'file'
+    ? 'a file that was uploaded to one provider is not at another; send its content as base64'
+    : 'the target takes no URL here; send the content as base64')
+}
+
+export function dataUrl({ mediaType, data }: MediaSource & { readonly kind: 'base64' }): string {
+  return `data:${mediaType};base64,${data}`
+}
+
+/** Characters of `user`. */
+const MAX_USER_LENGTH = 64
+
+/** Who uses the application; a longer name as its hash. */
+export function writeUserName(user: string | null): string | null {
+  return user !== null && user.length > MAX_USER_LENGTH ? createHash('sha256').update(user).digest('hex') : user
+}
+
+/** Tokens of thinking up to which an effort is meant, in the order of the efforts. */
+const BUDGETS: readonly (readonly [effort: string, tokens: number])[] = [
+  ['minimal', 1024], ['low', 4096], ['medium', 16_384],
+]
+
+/** Models that do not reason refuse the field: without a wish for reasoning it is not written. */
+export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, report: TranslationReport): string | null {
+  if (enabled === false) {
+    report.dropField('reasoning')
+    return null
+  }
+  if (effort !== null) return effort
+  if (budgetTokens === null) return null
+  return BUDGETS.find(([, tokens]) => budgetTokens <= tokens)?.[0] ?? 'high'
+}
