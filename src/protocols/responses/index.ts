@@ -1,10 +1,12 @@
 import type { Protocol } from '../shared/protocol.ts'
 import { RESPONSES_FORMAT } from './errors.ts'
 import { RESPONSES_PATHS } from './paths.ts'
+import { RESPONSES_TRANSLATION } from './translation.ts'
 
 export const RESPONSES: Protocol = {
   name: 'responses',
   format: RESPONSES_FORMAT,
   paths: RESPONSES_PATHS,
   textPath: () => '/v1/responses',
+  translation: RESPONSES_TRANSLATION,
 }

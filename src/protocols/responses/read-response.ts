@@ -1,0 +1,233 @@
+import { errorKindOf } from '../neutral/errors.ts'
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import { readOpenaiError } from '../neutral/openai-error.ts'
+import type { OpaqueValue } from '../neutral/opaque.ts'
+import { PartsWriter } from '../neutral/parts-writer.ts'
+import type { NeutralError, ResponseEvent, ResponsePart, StopReason, TokenUsage } from '../neutral/response.ts'
+import type { ResponseReader } from '../neutral/translation.ts'
+
+interface OpenPart {
+  readonly index: number
+  /** Something of it came. */
+  hasText: boolean
+  /** The number of its last summary. */
+  summary: number
+}
+
+/** Reads a responses response: its events, or a whole one. */
+export class ResponsesResponseReader implements ResponseReader {
+  readonly #provider: string
+  readonly #parts = new PartsWriter()
+  /** By the item, `3`, or by the item and its part, `3:0`. */
+  readonly #open = new Map<string, OpenPart>()
+  /** Messages whose content came as events. */
+  readonly #told = new Set<string>()
+  #started = false
+  #hasCalls = false
+  #hasRefusal = false
+
+  constructor(provider: string) {
+    this.#provider = provider
+  }
+
+  event(name: string, value: unknown, out: ResponseEvent[]): void {
+    const event = asObject(value)
+    if (event === null) return
+    switch (asText(event['type']) ?? name) {
+      case 'response.created':
+      case 'response.in_progress':
+        this.#start(asObject(event['response']) ?? {}, out)
+        break
+      case 'response.output_item.added':
+        this.#itemAdded(itemKey(event), asObject(event['item']) ?? {}, out)
+        break
+      case 'response.output_text.delta':
+        this.#delta(partKey(event), { type: 'text' }, event, out)
+        break
+      case 'response.refusal.delta':
+        this.#hasRefusal = true
+        this.#delta(partKey(event), { type: 'refusal' }, event, out)
+        break
+      case 'response.output_text.done':
+      case 'response.refusal.done':
+        this.#end(partKey(event), null, out)
+        break
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        this.#thinkingDelta(event, out)
+        break
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        this.#more(itemKey(event), asText(event['delta']) ?? '', out)
+        break
+      case 'response.output_item.done':
+        this.#itemDone(itemKey(event), asObject(event['item']) ?? {}, out)
+        break
+      case 'response.completed':
+      case 'response.incomplete':
+        this.#finish(asObject(event['response']) ?? {}, out)
+        break
+      case 'response.failed':
+        out.push({ type: 'error', error: readFailure(asObject(event['response']) ?? {}) })
+        break
+      case 'error':
+        out.push({ type: 'error', error: readOpenaiError(500, asObject(event['error']) === null ? { error: event } : event) })
+        break
+    }
+  }
+
+  body(value: JsonObject, out: ResponseEvent[]): void {
+    if (asObject(value['error']) !== null) {
+      out.push({ type: 'error', error: readFailure(value) })
+      return
+    }
+    this.#start(value, out)
+    for (const [at, item] of asList(value['output']).entries()) this.#itemDone(String(at), asObject(item) ?? {}, out)
+    this.#finish(value, out)
+  }
+
+  #start(response: JsonObject, out: ResponseEvent[]): void {
+    if (this.#started) return
+    this.#started = true
+    out.push({ type: 'start', id: asText(response['id']), model: asText(response['model']), usage: null })
+  }
+
+  #itemAdded(key: string, item: JsonObject, out: ResponseEvent[]): void {
+    const isFreeform = item['type'] === 'custom_tool_call'
+    if (!isFreeform && item['type'] !== 'function_call') return
+    this.#hasCalls = true
+    const call = { id: asText(item['call_id']) ?? '', name: asText(item['name']) ?? '' }
+    this.#begin(key, { type: 'tool_call', ...call, isFreeform, opaque: null }, out)
+  }
+
+  #begin(key: string, part: ResponsePart, out: ResponseEvent[]): OpenPart {
+    const open = { index: this.#parts.start(part, out), hasText: false, summary: 0 }
+    this.#open.set(key, open)
+    return open
+  }
+
+  #delta(key: string, part: ResponsePart, event: JsonObject, out: ResponseEvent[]): void {
+    this.#told.add(itemKey(event))
+    if (!this.#open.has(key)) this.#begin(key, part, out)
+    this.#more(key, asText(event['delta']) ?? '', out)
+  }
+
+  #more(key: string, text: string, out: ResponseEvent[]): void {
+    const open = this.#open.get(key)
+    if (open === undefined || text === '') return
+    open.hasText = true
+    this.#parts.delta(open.index, text, out)
+  }
+
+  /** All summaries of a reasoning item are one thinking part. */
+  #thinkingDelta(event: JsonObject, out: ResponseEvent[]): void {
+    const key = itemKey(event)
+    const open = this.#open.get(key) ?? this.#begin(key, { type: 'thinking' }, out)
+    const summary = asNumber(event['summary_index']) ?? asNumber(event['content_index']) ?? 0
+    if (summary !== open.summary && open.hasText) this.#more(key, '\n\n', out)
+    open.summary = summary
+    this.#more(key, asText(event['delta']) ?? '', out)
+  }
+
+  #end(key: string, opaque: OpaqueValue | null, out: ResponseEvent[]): void {
+    const open = this.#open.get(key)
+    if (open === undefined) return
+    this.#open.delete(key)
+    this.#parts.end(open.index, opaque, out)
+  }
+
+  /** A whole item: what no event told before is read from it. */
+  #itemDone(key: string, item: JsonObject, out: ResponseEvent[]): void {
+    switch (item['type']) {
+      case 'function_call':
+      case 'custom_tool_call': {
+        if (!this.#open.has(key)) this.#itemAdded(key, item, out)
+        if (this.#open.get(key)?.hasText === false) this.#more(key, asText(item['arguments']) ?? asText(item['input']) ?? '', out)
+        this.#end(key, null, out)
+        break
+      }
+      case 'reasoning':
+        this.#reasoningDone(key, item, out)
+        break
+      case 'message':
+        for (const open of [...this.#open.keys()].filter(open => open.startsWith(`${key}:`))) this.#end(open, null, out)
+        if (!this.#told.has(key)) this.#message(key, item, out)
+        break
+    }
+  }
+
+  #message(key: string, item: JsonObject, out: ResponseEvent[]): void {
+    for (const [at, value] of asList(item['content']).entries()) {
+      const part = asObject(value) ?? {}
+      const isRefusal = part['type'] === 'refusal'
+      const text = asText(isRefusal ? part['refusal'] : part['text']) ?? ''
+      this.#hasRefusal ||= isRefusal
+      this.#begin(`${key}:${at}`, { type: isRefusal ? 'refusal' : 'text' }, out)
+      this.#more(`${key}:${at}`, text, out)
+      this.#end(`${key}:${at}`, null, out)
+    }
+  }
+
+  #reasoningDone(key: string, item: JsonObject, out: ResponseEvent[]): void {
+    const encrypted = asText(item['encrypted_content'])
+    const texts = [...asList(item['summary']), ...asList(item['content'])].map(part => asText(asObject(part)?.['text']) ?? '')
+    if (!this.#open.has(key)) {
+      if (encrypted === null && texts.length === 0) return
+      this.#begin(key, { type: 'thinking' }, out)
+      this.#more(key, texts.join('\n\n'), out)
+    }
+    this.#end(key, encrypted === null ? null : { provider: this.#provider, value: encrypted }, out)
+  }
+
+  #finish(response: JsonObject, out: ResponseEvent[]): void {
+    this.#start(response, out)
+    for (const key of this.#open.keys()) this.#end(key, null, out)
+    const reason = this.#stopReason(asText(asObject(response['incomplete_details'])?.['reason']))
+    out.push({ type: 'stop', reason, sequence: null, explanation: null })
+    const usage = readResponsesUsage(response['usage'])
+    if (usage !== null) out.push({ type: 'usage', usage })
+    out.push({ type: 'end' })
+  }
+
+  #stopReason(incomplete: string | null): StopReason {
+    if (incomplete === 'max_output_tokens') return 'max_tokens'
+    if (incomplete === 'content_filter') return 'content_filter'
+    if (this.#hasCalls) return 'tool_calls'
+    return this.#hasRefusal ? 'refusal' : 'end'
+  }
+}
+
+function itemKey(event: JsonObject): string {
+  return String(asNumber(event['output_index']) ?? 0)
+}
+
+function partKey(event: JsonObject): string {
+  return `${itemKey(event)}:${asNumber(event['content_index']) ?? 0}`
+}
+
+/** @returns null = there is none */
+function readResponsesUsage(value: unknown): TokenUsage | null {
+  const usage = asObject(value)
+  if (usage === null) return null
+  const input = asObject(usage['input_tokens_details'])
+  return {
+    input: asNumber(usage['input_tokens']),
+    cachedInput: asNumber(input?.['cached_tokens']),
+    cacheWrite: asNumber(input?.['cache_write_tokens']),
+    cacheWrite1h: null,
+    output: asNumber(usage['output_tokens']),
+    reasoning: asNumber(asObject(usage['output_tokens_details'])?.['reasoning_tokens']),
+  }
+}
+
+/** The error of a response that failed: it has no HTTP status of its own. */
+function readFailure(response: JsonObject): NeutralError {
+  const error = asObject(response['error']) ?? {}
+  const code = asText(error['code'])
+  const status = code === 'rate_limit_exceeded' ? 429 : /^invalid|image|policy/.test(code ?? '') ? 400 : 500
+  return {
+    kind: errorKindOf(status, code), status, message: asText(error['message']) ?? 'the upstream could not generate the response',
+    code, param: asText(error['param']),
+  }
+}

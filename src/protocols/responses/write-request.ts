@@ -1,0 +1,180 @@
+import { withoutNulls } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import { dataUrl, inlineSource, writeEffort, writeUserName } from '../neutral/openai-request.ts'
+import { valueFor } from '../neutral/opaque.ts'
+import type { TranslationReport } from '../neutral/report.ts'
+import type {
+  DocumentPart, ImagePart, Message, NeutralRequest, OutputFormat, Part, Reasoning, Tool, ToolCallPart, ToolChoice, ToolResultPart,
+} from '../neutral/request.ts'
+import { fittingToolId } from '../neutral/tool-ids.ts'
+import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
+
+/** What a responses upstream gets of each field of a request. */
+export const RESPONSES_SUPPORT: SupportTable = {
+  model: 'mapped',
+  stream: 'mapped',
+  messages: 'partly',
+  tools: 'mapped',
+  toolChoice: 'mapped',
+  parallelToolCalls: 'mapped',
+  outputFormat: 'mapped',
+  maxOutputTokens: 'mapped',
+  stopSequences: 'dropped',
+  temperature: 'mapped',
+  topP: 'mapped',
+  topK: 'dropped',
+  presencePenalty: 'dropped',
+  frequencyPenalty: 'dropped',
+  seed: 'dropped',
+  reasoning: 'partly',
+  serviceTier: 'mapped',
+  verbosity: 'mapped',
+  user: 'mapped',
+  metadata: 'mapped',
+  includeUsage: 'mapped',
+  cacheKey: 'mapped',
+}
+
+/** Fewer are refused. */
+const MIN_OUTPUT_TOKENS = 16
+export const RESPONSES_TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 64, prefix: 'call_' }
+/** Models that reason: others refuse to be asked for their encrypted reasoning. */
+const REASONS = /^(o\d|gpt-[5-9]|gpt-\d{2}|codex)/
+
+/** Writes the body of a responses request. Nothing is stored at the provider: the client has the conversation. */
+export function writeResponsesRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
+  const { report, model } = context
+  const { tools, toolChoice, maxOutputTokens, serviceTier } = request
+  const format = request.outputFormat && writeOutputFormat(request.outputFormat)
+  const reasoning = request.reasoning && writeReasoning(request.reasoning, report)
+  const body = withoutNulls({
+    model,
+    input: request.messages.flatMap(message => writeMessage(message, context)),
+    tools: tools.length === 0 ? null : tools.map(tool => writeTool(tool, report)),
+    tool_choice: toolChoice && tools.length > 0 ? writeToolChoice(toolChoice, tools) : null,
+    parallel_tool_calls: tools.length === 0 ? null : request.parallelToolCalls,
+    text: format === null && request.verbosity === null ? null : withoutNulls({ format, verbosity: request.verbosity }),
+    max_output_tokens: maxOutputTokens && Math.max(MIN_OUTPUT_TOKENS, maxOutputTokens),
+    temperature: request.temperature,
+    top_p: request.topP,
+    reasoning,
+    include: reasoning !== null || REASONS.test(model) ? ['reasoning.encrypted_content'] : null,
+    service_tier: serviceTier === 'standard' ? 'default' : serviceTier,
+    safety_identifier: writeUserName(request.user),
+    metadata: request.metadata,
+    prompt_cache_key: request.cacheKey,
+    stream: request.stream ? true : null,
+    store: false,
+  })
+  return { path: '/v1/responses', body, headers: {} }
+}
+
+function writeMessage({ role, parts }: Message, context: WriteContext): JsonObject[] {
+  for (const part of parts) if (part.cache !== null) context.report.drop(`${part.path}.cache_control`)
+  if (role === 'assistant') return parts.flatMap(part => writeAssistant(part, context))
+  const results = parts.flatMap(part => part.type === 'tool_result' ? [writeResult(part, context.report)] : [])
+  const content = parts.flatMap(part => part.type === 'tool_result' ? [] : writeContent(part, context.report))
+  return content.length === 0 ? results : [...results, { type: 'message', role, content }]
+}
+
+/** Items without an id: those of other responses are refused. */
+function writeAssistant(part: Part, { provider, report }: WriteContext): JsonObject[] {
+  switch (part.type) {
+    case 'text':
+      return [{ role: 'assistant', content: part.text }]
+    case 'refusal':
+      return [{ type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: part.text }] }]
+    case 'tool_call':
+      return [writeCall(part)]
+    case 'thinking':
+    case 'redacted_thinking': {
+      const encrypted = valueFor(part.opaque, provider)
+      if (encrypted === null) {
+        report.drop(`${part.path}.${part.type}`)
+        return []
+      }
+      const text = part.type === 'thinking' ? part.text : ''
+      return [{ type: 'reasoning', summary: text === '' ? [] : [{ type: 'summary_text', text }], encrypted_content: encrypted }]
+    }
+    default:
+      report.drop(`${part.path}.${part.type}`)
+      return []
+  }
+}
+
+function writeCall({ id, name, arguments: input, isFreeform }: ToolCallPart): JsonObject {
+  const call = { call_id: fittingToolId(id, RESPONSES_TOOL_IDS), name }
+  if (isFreeform) return { type: 'custom_tool_call', ...call, input }
+  return { type: 'function_call', ...call, arguments: input === '' ? '{}' : input }
+}
+
+/** The protocol has no flag for a failed call: the text says it. */
+function writeResult({ callId, parts, isFreeform, isError }: ToolResultPart, report: TranslationReport): JsonObject {
+  const type = isFreeform ? 'custom_tool_call_output' : 'function_call_output'
+  const text = parts.flatMap(part => part.type === 'text' ? [part.text] : []).join('\n')
+  const marked = isError && !/^error/i.test(text) ? `Error: ${text}` : text
+  const media = parts.filter(part => part.type !== 'text').flatMap(part => writeContent(part, report))
+  const output = media.length === 0 ? marked : [...marked === '' ? [] : [{ type: 'input_text', text: marked }], ...media]
+  return { type, call_id: fittingToolId(callId, RESPONSES_TOOL_IDS), output }
+}
+
+function writeContent(part: Part, report: TranslationReport): JsonObject[] {
+  switch (part.type) {
+    case 'text':
+      return [{ type: 'input_text', text: part.text }]
+    case 'image':
+      return [writeImage(part, report)]
+    case 'document':
+      return [writeDocument(part, report)]
+    default:
+      report.drop(`${part.path}.${part.type}`)
+      return []
+  }
+}
+
+function writeImage({ source, detail, path }: ImagePart, report: TranslationReport): JsonObject {
+  const url = source.kind === 'url' ? source.url : dataUrl(inlineSource(source, path, report))
+  return { type: 'input_image', image_url: url, detail: detail ?? 'auto' }
+}
+
+function writeDocument({ source, name, path }: DocumentPart, report: TranslationReport): JsonObject {
+  if (source.kind === 'text') return { type: 'input_text', text: name === null ? source.text : `${name}\n\n${source.text}` }
+  if (source.kind === 'url') return { type: 'input_file', file_url: source.url }
+  return { type: 'input_file', filename: name ?? 'document.pdf', file_data: dataUrl(inlineSource(source, path, report)) }
+}
+
+function writeTool({ name, description, parameters, strict, freeform, cache, path }: Tool, report: TranslationReport): JsonObject {
+  if (cache !== null) report.drop(`${path}.cache_control`)
+  if (freeform !== null) return withoutNulls({ type: 'custom', name, description, format: freeform.format })
+  // Without a word the protocol is strict, and refuses schemas that others take.
+  const schema = parameters ?? { type: 'object', properties: {} }
+  return withoutNulls({ type: 'function', name, description, parameters: schema, strict: strict ?? false })
+}
+
+function writeToolChoice(choice: ToolChoice, tools: readonly Tool[]): unknown {
+  if (choice.type !== 'tools') return choice.type
+  const named = choice.names.map(name => ({
+    type: tools.some(tool => tool.name === name && tool.freeform !== null) ? 'custom' : 'function', name,
+  }))
+  if (named.length === 1 && choice.isForced) return named[0]
+  return { type: 'allowed_tools', mode: choice.isForced ? 'required' : 'auto', tools: named }
+}
+
+function writeOutputFormat(format: OutputFormat): JsonObject {
+  switch (format.type) {
+    case 'text':
+      return { type: 'text' }
+    case 'json':
+      return { type: 'json_object' }
+    case 'json_schema': {
+      const { name, description, schema, strict } = format
+      return withoutNulls({ type: 'json_schema', name: name ?? 'response', description, schema, strict: strict ?? false })
+    }
+  }
+}
+
+function writeReasoning(reasoning: Reasoning, report: TranslationReport): JsonObject | null {
+  const effort = writeEffort(reasoning, report)
+  if (effort === null && reasoning.showText !== true) return null
+  return withoutNulls({ effort: effort === 'max' ? 'xhigh' : effort, summary: reasoning.showText === false ? null : 'auto' })
+}

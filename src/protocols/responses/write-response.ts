@@ -1,0 +1,290 @@
+import { seal } from '../neutral/capsule.ts'
+import type { CarriedThinking } from '../neutral/capsule.ts'
+import { withoutNulls } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import { writeOpenaiError } from '../neutral/openai-error.ts'
+import type { OpaqueValue } from '../neutral/opaque.ts'
+import { NO_USAGE } from '../neutral/response.ts'
+import type { NeutralResponse, PartEndEvent, PartStartEvent, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage } from '../neutral/response.ts'
+import { fittingToolId } from '../neutral/tool-ids.ts'
+import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
+
+const CALL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 64, prefix: 'call_' }
+/** Characters of a response that are kept, because the protocol repeats all of it at its end. */
+const MAX_KEPT = 32 * 1024 * 1024
+
+/** Why a response is incomplete; absent = it is complete. */
+const INCOMPLETE: Partial<Readonly<Record<StopReason, string>>> = {
+  max_tokens: 'max_output_tokens', context_window: 'max_output_tokens', content_filter: 'content_filter',
+}
+
+/** An item of the response. */
+interface OpenItem {
+  readonly outputIndex: number
+  readonly id: string
+  readonly part: ResponsePart
+  /** Of a call, as the client gets it. */
+  readonly callId: string
+  text: string
+}
+
+/** Writes the events of a streamed response. Each part is an item of its own. */
+export class ResponsesResponseWriter implements ResponseWriter {
+  readonly #context: ClientContext
+  readonly #open = new Map<number, OpenItem>()
+  readonly #output: JsonObject[] = []
+  #head: JsonObject = {}
+  #sequence = 0
+  #items = 0
+  #kept = 0
+  #hasRefusal = false
+  #usage: TokenUsage = NO_USAGE
+  #stop: StopEvent | null = null
+
+  constructor(context: ClientContext) {
+    this.#context = context
+  }
+
+  write(event: ResponseEvent): string {
+    switch (event.type) {
+      case 'start': {
+        this.#head = head(event.id, event.model, this.#context)
+        const response = { ...this.#head, status: 'in_progress', output: [], usage: null }
+        return this.#event('response.created', { response }) + this.#event('response.in_progress', { response })
+      }
+      case 'part_start':
+        return this.#start(event)
+      case 'delta':
+        return this.#delta(event.index, event.text)
+      case 'part_end':
+        return this.#end(event)
+      case 'stop':
+        this.#stop = event
+        return ''
+      case 'usage':
+        this.#usage = event.usage
+        return ''
+      case 'end':
+        return this.#finish()
+      case 'error': {
+        const error = writeOpenaiError(event.error)['error'] as JsonObject
+        return this.#event('error', { code: error['code'], message: error['message'], param: error['param'], error })
+      }
+      case 'ping':
+        return ''
+    }
+  }
+
+  #start({ index, part }: PartStartEvent): string {
+    if (part.type === 'image' || part.type === 'audio') return ''
+    if (part.type === 'redacted_thinking') return this.#reasoning([{ text: null, opaque: part.opaque }])
+    const callId = part.type === 'tool_call' ? callIdOf(part, `${this.#context.uniqueId}${this.#items}`) : ''
+    // A call has no place for an opaque value: reasoning before it does.
+    const before = part.type === 'tool_call' && part.opaque !== null ? this.#reasoning([], { id: callId, opaque: part.opaque }) : ''
+    const item = this.#add(part, callId)
+    this.#open.set(index, item)
+    const added = this.#event('response.output_item.added', { output_index: item.outputIndex, item: itemOf(item, 'in_progress', null) })
+    if (part.type === 'text' || part.type === 'refusal') {
+      return before + added + this.#partEvent('response.content_part.added', item, { part: contentOf(item) })
+    }
+    return before + added
+  }
+
+  #add(part: ResponsePart, callId: string): OpenItem {
+    const outputIndex = this.#items++
+    return { outputIndex, id: `${prefixOf(part)}${this.#context.uniqueId}${outputIndex}`, part, callId, text: '' }
+  }
+
+  /** An item of reasoning of which nothing is shown. */
+  #reasoning(thinking: readonly CarriedThinking[], call: { readonly id: string, readonly opaque: OpaqueValue } | null = null): string {
+    const item = this.#add({ type: 'thinking' }, '')
+    const encrypted = seal({ id: call?.id ?? null, opaque: call?.opaque ?? null, thinking })
+    const done = itemOf(item, 'completed', encrypted)
+    this.#output.push(done)
+    const { outputIndex } = item
+    return this.#event('response.output_item.added', { output_index: outputIndex, item: itemOf(item, 'in_progress', null) })
+      + this.#event('response.output_item.done', { output_index: outputIndex, item: done })
+  }
+
+  #delta(index: number, text: string): string {
+    const item = this.#open.get(index)
+    if (item === undefined) return ''
+    const isFirst = item.text === ''
+    item.text += text
+    this.#kept += text.length
+    if (this.#kept > MAX_KEPT) throw new Error('the response is too long for this protocol')
+    switch (item.part.type) {
+      case 'text':
+        return this.#partEvent('response.output_text.delta', item, { delta: text, logprobs: [] })
+      case 'refusal':
+        this.#hasRefusal = true
+        return this.#partEvent('response.refusal.delta', item, { delta: text })
+      case 'thinking': {
+        const added = isFirst ? this.#summaryEvent('response.reasoning_summary_part.added', item, { part: summaryOf('') }) : ''
+        return added + this.#summaryEvent('response.reasoning_summary_text.delta', item, { delta: text })
+      }
+      case 'tool_call': {
+        const name = item.part.isFreeform ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta'
+        return this.#itemEvent(name, item, { delta: text })
+      }
+      default:
+        return ''
+    }
+  }
+
+  #end({ index, opaque }: PartEndEvent): string {
+    const item = this.#open.get(index)
+    if (item === undefined) return ''
+    this.#open.delete(index)
+    const done = itemOf(item, 'completed', encryptedOf(item, opaque))
+    this.#output.push(done)
+    return this.#contentDone(item) + this.#event('response.output_item.done', { output_index: item.outputIndex, item: done })
+  }
+
+  #contentDone(item: OpenItem): string {
+    const { part, text } = item
+    switch (part.type) {
+      case 'text':
+        return this.#partEvent('response.output_text.done', item, { text, logprobs: [] })
+          + this.#partEvent('response.content_part.done', item, { part: contentOf(item) })
+      case 'refusal':
+        return this.#partEvent('response.refusal.done', item, { refusal: text })
+          + this.#partEvent('response.content_part.done', item, { part: contentOf(item) })
+      case 'thinking':
+        if (text === '') return ''
+        return this.#summaryEvent('response.reasoning_summary_text.done', item, { text })
+          + this.#summaryEvent('response.reasoning_summary_part.done', item, { part: summaryOf(text) })
+      case 'tool_call':
+        return part.isFreeform
+          ? this.#itemEvent('response.custom_tool_call_input.done', item, { input: text })
+          : this.#itemEvent('response.function_call_arguments.done', item, { name: part.name, arguments: argumentsOf(text) })
+      default:
+        return ''
+    }
+  }
+
+  #finish(): string {
+    if (this.#stop === null) return ''
+    const refusal = this.#refusal(this.#stop)
+    const response = { ...this.#head, ...outcomeOf(this.#stop), output: this.#output, usage: writeUsage(this.#usage) }
+    return refusal + this.#event(response.status === 'incomplete' ? 'response.incomplete' : 'response.completed', { response })
+  }
+
+  /** A refusal that the upstream explains without a text of its own. */
+  #refusal({ reason, explanation }: StopEvent): string {
+    if (reason !== 'refusal' || this.#hasRefusal || explanation === null) return ''
+    const index = -1
+    return this.#start({ type: 'part_start', index, part: { type: 'refusal' } }) + this.#delta(index, explanation)
+      + this.#end({ type: 'part_end', index, opaque: null })
+  }
+
+  #itemEvent(type: string, { outputIndex, id }: OpenItem, more: JsonObject): string {
+    return this.#event(type, { item_id: id, output_index: outputIndex, ...more })
+  }
+
+  #partEvent(type: string, item: OpenItem, more: JsonObject): string {
+    return this.#itemEvent(type, item, { content_index: 0, ...more })
+  }
+
+  #summaryEvent(type: string, item: OpenItem, more: JsonObject): string {
+    return this.#itemEvent(type, item, { summary_index: 0, ...more })
+  }
+
+  #event(type: string, more: JsonObject): string {
+    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...more })}\n\n`
+  }
+}
+
+/** Writes the body of a whole response: what a stream has at its end. */
+export function writeResponsesBody(response: NeutralResponse, context: ClientContext): JsonObject {
+  const { id, model, parts, usage } = response
+  const stop = response.stop ?? { type: 'stop', reason: 'end', sequence: null, explanation: null } as const
+  const writer = new ResponsesResponseWriter(context)
+  const events: ResponseEvent[] = [
+    { type: 'start', id, model, usage },
+    ...parts.flatMap(({ part, text, opaque }, index): ResponseEvent[] => [
+      { type: 'part_start', index, part },
+      ...text === '' ? [] : [{ type: 'delta', index, text } as const],
+      { type: 'part_end', index, opaque },
+    ]),
+    stop,
+    { type: 'usage', usage: usage ?? NO_USAGE },
+    { type: 'end' },
+  ]
+  const last = events.map(event => writer.write(event)).at(-1) as string
+  const final = JSON.parse(last.slice(last.lastIndexOf('\ndata: ') + 7)) as { readonly response: JsonObject }
+  return final.response
+}
+
+function head(id: string | null, model: string | null, { created, uniqueId, model: asked, request }: ClientContext): JsonObject {
+  const { temperature, topP, maxOutputTokens, metadata } = request
+  return {
+    id: id?.startsWith('resp_') ? id : `resp_${uniqueId}`, object: 'response', created_at: created, model: model ?? asked,
+    error: null, incomplete_details: null, instructions: null, metadata: metadata ?? {}, parallel_tool_calls: request.parallelToolCalls ?? true,
+    temperature, top_p: topP, max_output_tokens: maxOutputTokens, tool_choice: 'auto', tools: [], previous_response_id: null, store: false,
+  }
+}
+
+function outcomeOf({ reason }: StopEvent): { readonly status: string, readonly incomplete_details: JsonObject | null } {
+  const why = INCOMPLETE[reason]
+  return why === undefined ? { status: 'completed', incomplete_details: null } : { status: 'incomplete', incomplete_details: { reason: why } }
+}
+
+/** Items of a type have an id of its form: others are refused. */
+function prefixOf(part: ResponsePart): string {
+  switch (part.type) {
+    case 'thinking':
+      return 'rs_'
+    case 'tool_call':
+      return part.isFreeform ? 'ctc_' : 'fc_'
+    default:
+      return 'msg_'
+  }
+}
+
+/** @param encrypted of reasoning: what goes back to its provider */
+function itemOf(item: OpenItem, status: string, encrypted: string | null): JsonObject {
+  const { id, part, callId, text } = item
+  const isDone = status === 'completed'
+  switch (part.type) {
+    case 'thinking':
+      return { id, type: 'reasoning', summary: text === '' ? [] : [summaryOf(text)], ...withoutNulls({ encrypted_content: encrypted }) }
+    case 'tool_call':
+      return part.isFreeform
+        ? { id, type: 'custom_tool_call', status, call_id: callId, name: part.name, input: text }
+        : { id, type: 'function_call', status, call_id: callId, name: part.name, arguments: isDone ? argumentsOf(text) : text }
+    default:
+      return { id, type: 'message', role: 'assistant', status, content: isDone ? [contentOf(item)] : [] }
+  }
+}
+
+function contentOf({ part, text }: OpenItem): JsonObject {
+  return part.type === 'refusal' ? { type: 'refusal', refusal: text } : { type: 'output_text', text, annotations: [], logprobs: [] }
+}
+
+function summaryOf(text: string): JsonObject {
+  return { type: 'summary_text', text }
+}
+
+/** What the client keeps of thinking for its provider, with the text, which the provider wants unchanged. */
+function encryptedOf({ part, text }: OpenItem, opaque: OpaqueValue | null): string | null {
+  return part.type === 'thinking' && opaque !== null ? seal({ id: null, opaque: null, thinking: [{ text, opaque }] }) : null
+}
+
+function callIdOf({ id }: ResponsePart & { readonly type: 'tool_call' }, uniqueId: string): string {
+  return id === '' ? `call_${uniqueId}` : fittingToolId(id, CALL_IDS)
+}
+
+function argumentsOf(text: string): string {
+  return text === '' ? '{}' : text
+}
+
+function writeUsage({ input, cachedInput, cacheWrite, output, reasoning }: TokenUsage): JsonObject {
+  return {
+    input_tokens: input ?? 0,
+    input_tokens_details: { cached_tokens: cachedInput ?? 0, ...withoutNulls({ cache_write_tokens: cacheWrite }) },
+    output_tokens: output ?? 0,
+    output_tokens_details: { reasoning_tokens: reasoning ?? 0 },
+    total_tokens: (input ?? 0) + (output ?? 0),
+  }
+}

@@ -1,0 +1,81 @@
+import type OpenAI from 'openai'
+import t from 'tap'
+import { RESPONSES_FIELDS } from '../../../src/protocols/responses/read-request.ts'
+import type { TopLevel } from '../../support/field-table.ts'
+import { requestBetween } from '../../support/translation.ts'
+
+type Names = keyof OpenAI.Responses.ResponseCreateParams
+
+// A field that the vendor adds fails the type check here.
+const missing: Exclude<Names, TopLevel<keyof typeof RESPONSES_FIELDS>>[] = [] satisfies never[]
+
+t.test('every field of the SDK has a rule', async t => {
+  t.strictSame(missing, [])
+})
+
+t.test('a conversation with instructions, images and tools becomes a chat request', async t => {
+  const { body, dropped, path } = requestBetween('responses', 'chat', {
+    model: 'm', stream: true, store: false, instructions: 'Be brief.', max_output_tokens: 50, include: ['reasoning.encrypted_content'],
+    reasoning: { effort: 'low', summary: 'auto' }, text: { verbosity: 'low', format: { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true } },
+    tools: [{ type: 'function', name: 'look', description: 'Looks.', parameters: { type: 'object' }, strict: true }, { type: 'web_search' }],
+    tool_choice: { type: 'function', name: 'look' },
+    input: [
+      { role: 'developer', content: 'Look twice.' },
+      { role: 'user', content: [{ type: 'input_text', text: 'What is it?' }, { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'low' }] },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I look.', annotations: [] }] },
+      { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{"at":1}' },
+      { type: 'function_call', call_id: 'c2', name: 'look', arguments: '' },
+      { type: 'function_call_output', call_id: 'c1', output: 'sky' },
+      { type: 'function_call_output', call_id: 'c2', output: [{ type: 'input_text', text: 'sea' }] },
+    ],
+  })
+  t.equal(path, '/v1/chat/completions')
+  t.strictSame(dropped, ['tools[].web_search'])
+  const call = (id: string, args: string) => ({ id, type: 'function', function: { name: 'look', arguments: args } })
+  t.strictSame(body, {
+    model: 'upstream-model',
+    messages: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'system', content: 'Look twice.' },
+      { role: 'user', content: [{ type: 'text', text: 'What is it?' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } }] },
+      { role: 'assistant', content: 'I look.', tool_calls: [call('c1', '{"at":1}'), call('c2', '{}')] },
+      { role: 'tool', tool_call_id: 'c1', content: 'sky' },
+      { role: 'tool', tool_call_id: 'c2', content: 'sea' },
+    ],
+    tools: [{ type: 'function', function: { name: 'look', description: 'Looks.', parameters: { type: 'object' }, strict: true } }],
+    tool_choice: { type: 'function', function: { name: 'look' } },
+    response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' }, strict: true } },
+    max_completion_tokens: 50,
+    reasoning_effort: 'low',
+    verbosity: 'low',
+    stream: true,
+    stream_options: { include_usage: true },
+  })
+})
+
+t.test('what is stored at one provider is refused', async t => {
+  for (const body of [
+    { input: 'Hi', previous_response_id: 'resp_1' }, { input: 'Hi', conversation: 'conv_1' }, { input: 'Hi', prompt: { id: 'pmpt_1' } },
+    { input: 'Hi', background: true }, { input: [{ type: 'item_reference', id: 'msg_1' }] },
+  ]) {
+    t.throws(() => requestBetween('responses', 'messages', body), { code: 'not_translatable', status: 400 })
+  }
+})
+
+t.test('a tool that takes plain text gets one argument at an upstream without such tools', async t => {
+  const { body } = requestBetween('responses', 'messages', {
+    input: [
+      { role: 'user', content: 'Patch it.' },
+      { type: 'custom_tool_call', call_id: 'c1', name: 'apply_patch', input: '*** Begin' },
+      { type: 'custom_tool_call_output', call_id: 'c1', output: 'done' },
+    ],
+    tools: [{ type: 'custom', name: 'apply_patch', description: 'Patches.', format: { type: 'grammar', syntax: 'lark', definition: 'start: x' } }],
+  })
+  t.match(body, {
+    tools: [{ name: 'apply_patch', input_schema: { properties: { input: { type: 'string' } } } }],
+    messages: [
+      { role: 'user' }, { role: 'assistant', content: [{ type: 'tool_use', name: 'apply_patch', input: { input: '*** Begin' } }] },
+      { role: 'user', content: [{ type: 'tool_result', content: [{ type: 'text', text: 'done' }] }] },
+    ],
+  })
+})
