@@ -34,6 +34,11 @@ const OTHER_HOSTS: readonly (readonly [RegExp, string])[] = [
   [/^bedrock-(?:runtime-fips\.[a-z\d-]+\.amazonaws\.com|mantle\.[a-z\d-]+\.api\.aws)$/, 'aws'],
   [/^api\.together\.ai$/, 'together'],
 ]
+/** Models of one maker alone, which the catalogue does not find by their names. */
+const OTHER_MODELS: readonly (readonly [RegExp, string])[] = [
+  [/^(?:text-embedding-(?:3-|ada)|chatgpt-|codex-mini|computer-use|text-davinci-)/, 'openai'],
+  [/^embed-v\d/, 'cohere'],
+]
 /** What Ollama serves: `deepseek-r1:7b`, `:latest`, `:671b-cloud`. No vendor sells a model by such a name. */
 const TAGGED = /:(?:latest|cloud|[a-z]?\d[\w.]*[bmt])\b/i
 /** The catalogue takes each name that begins with deepseek-r1 for it; these are small models of others. */
@@ -84,8 +89,9 @@ class Book implements PriceBook {
   }
 
   #cataloguePrice(upstream: URL | null, name: string, at: Date): QuotedPrice | null {
-    const providerId = upstream && this.#providerOf(upstream)
-    if (providerId === null && TAGGED.test(name)) return null
+    const host = upstream && this.#providerOf(upstream)
+    if (host === null && TAGGED.test(name)) return null
+    const providerId = host ?? OTHER_MODELS.find(([pattern]) => pattern.test(name))?.[1] ?? null
     const model = providerId === 'google' ? name.replace(/^google\//, '') : name
     const { calcPrice } = this.#catalogue
     const found = calcPrice({}, model, { timestamp: at, ...(providerId ? { providerId } : {}) })

@@ -52,6 +52,31 @@ t.test('snapshots, aliases and the models/ prefix are the same model', async t =
   t.strictSame(prices.priceOf(null, 'models/gemini-2.5-pro', AT), prices.priceOf(null, 'gemini-2.5-pro', AT))
 })
 
+t.test('at an unknown host, models for embeddings, sound and images have the price of their maker', async t => {
+  const prices = book()
+  const makers: Record<string, string[]> = {
+    'https://api.openai.com/v1': [
+      'text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002', 'whisper-1', 'gpt-4o-transcribe',
+      'gpt-4o-mini-tts', 'gpt-image-1', 'gpt-realtime', 'chatgpt-4o-latest', 'codex-mini-latest', 'computer-use-preview',
+      'text-davinci-003',
+    ],
+    'https://generativelanguage.googleapis.com': ['gemini-embedding-001', 'models/gemini-embedding-001'],
+    'https://api.mistral.ai': ['mistral-embed'],
+    'https://api.cohere.com': ['embed-v4.0'],
+    'https://api.voyageai.com': ['voyage-3.5'],
+  }
+  for (const [url, models] of Object.entries(makers)) {
+    for (const model of models) {
+      const price = prices.priceOf(new URL(url), model, AT)
+      t.ok(price, model)
+      t.strictSame(prices.priceOf(ELSEWHERE, model, AT), price, model)
+      t.strictSame(prices.priceOf(null, model, AT), price, model)
+    }
+  }
+  t.equal(prices.priceOf(OPENAI, 'embed-v4.0', AT), null, 'OpenAI sells no such model')
+  t.equal(prices.priceOf(ELSEWHERE, 'bge-m3', AT), null, 'its weights are open')
+})
+
 t.test('the upstream tells whose price it is; one that is unknown goes by the model', async t => {
   const prices = book()
   t.ok(prices.priceOf(OPENAI, 'gpt-4o', AT))
@@ -78,7 +103,7 @@ t.test("a vendor's other addresses are its own", async t => {
   same('https://bedrock-mantle.us-east-1.api.aws', bedrock, claude)
   same('https://api.together.ai', 'https://api.together.xyz', 'meta-llama/Llama-3.3-70B-Instruct-Turbo')
   const elsewhere = new URL('https://eu.api.openai.com.example.com')
-  t.equal(prices.priceOf(elsewhere, 'text-embedding-3-small', AT), null)
+  t.equal(prices.priceOf(elsewhere, 'ft:gpt-4o-2024-08-06:acme::abc', AT), null)
 })
 
 t.test("Google's models have its name in front where it speaks chat, and their publisher's", async t => {
