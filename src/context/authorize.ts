@@ -1,11 +1,14 @@
 import { credentialRejected } from '../base/errors.ts'
-import type { Authorization, Refusal } from '../credentials/credential.ts'
+import type { Authorization, HeaderList, Refusal } from '../credentials/credential.ts'
 import type { RawHeaders } from '../proxy/headers.ts'
+import { secretsOf } from '../proxy/secret-mask.ts'
 import type { OutgoingRequest } from '../proxy/transport.ts'
 import type { LiveUpstream, SharedCredential } from './upstreams.ts'
 
 /** The status that is about the credential alone; 402 and 403 may be about what was asked for. */
 export const REMEMBERED_STATUS = 401
+
+const NONE: HeaderList = []
 
 /** What one attempt sends to its upstream as the operator's credential. */
 export class AttemptAuthorization {
@@ -13,6 +16,7 @@ export class AttemptAuthorization {
   readonly #subject: string
   readonly #refused: readonly Authorization[]
   #authorization: Authorization | null = null
+  #headers: HeaderList = NONE
 
   /**
    * @param subject what the credential is used for: it is not sent while the upstream's refusal for that is remembered
@@ -38,6 +42,9 @@ export class AttemptAuthorization {
     this.#add(request, shared, authorization)
     return null
   }
+
+  /** What was sent, and must not come back to the client. */
+  readonly secrets = (): readonly string[] => secretsOf(this.#headers)
 
   /** With that status the upstream may have refused the credential, and another one may succeed. */
   isRefusal(status: number): boolean {
@@ -71,6 +78,7 @@ export class AttemptAuthorization {
   #add(request: OutgoingRequest, { refusals }: SharedCredential, authorization: Authorization): void {
     this.#authorization = authorization
     if (refusals.has(authorization, this.#subject)) throw credentialRejected(REMEMBERED_STATUS)
-    request.headers.push(...authorization.headersFor(request, this.#upstream.url))
+    this.#headers = authorization.headersFor(request, this.#upstream.url)
+    request.headers.push(...this.#headers)
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { GatewayError, asGatewayError } from '../base/errors.ts'
 import type { ClientResponse } from './client.ts'
+import { CompressedError } from './compressed-error.ts'
 import { connectionError } from './connection-error.ts'
 import type { Deadlines } from './deadlines.ts'
 import { Decompressor, codingOf, decompressedHeaders } from './decompressor.ts'
@@ -15,6 +16,7 @@ import type { ReadTurns } from './read-turns.ts'
 import { responseHead } from './response-head.ts'
 import { readResponseHeaders, toResponse } from './response-headers.ts'
 import type { ResponseHeaders } from './response-headers.ts'
+import { StreamMask, maskHeaders } from './secret-mask.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
 
@@ -54,6 +56,8 @@ export interface AttemptOptions {
    * none.
    */
   readonly authorize?: (request: OutgoingRequest) => Promise<void> | null
+  /** The secrets of the credential that was sent: they are masked in headers and errors of the upstream. */
+  readonly secrets?: () => readonly string[]
   /** The client's; null = no client waits for the response. */
   readonly clientResponse: ClientResponse | null
   readonly deadlines: Deadlines
@@ -83,6 +87,11 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #sink!: ResponseSink
   /** null: the answer goes to the sink as it comes. */
   #decompressor: Decompressor | null = null
+  #secrets: readonly string[] = []
+  /** Masks the secrets in an error; null = there are none, or it is no error. */
+  #mask: StreamMask | null = null
+  /** An error that is compressed, and held until it can be searched for the secrets; null = it is none. */
+  #compressedError: CompressedError | null = null
   #controller: Controller | null = null
   readonly #reader = new Reader(() => this.#continueInTurn())
   /** The upstream is paused: for the sink, or until a later turn. */
@@ -221,14 +230,30 @@ export class Attempt implements ResponseHandler, DecompressorHost {
       this.#received = readResponseHeaders(controller.rawHeaders)
       // They are slices of what was read of the socket, up to 64 kB, which they would keep until the end.
       controller.rawHeaders = null
+      this.#prepareMask(status, this.#received.headers)
       this.#response.resolve(toResponse(status, this.#received.headers))
     } catch (thrown) {
       this.abort(asGatewayError(thrown))
     }
   }
 
+  #prepareMask(status: number, headers: RawHeaders): void {
+    this.#secrets = this.#options.secrets?.() ?? []
+    if (status < 400 || this.#secrets.length === 0) return
+    const { coding } = responseHead(status, headers)
+    if (coding === null) this.#mask = new StreamMask(this.#secrets)
+    else this.#compressedError = new CompressedError(coding, this.#secrets)
+  }
+
   /** http-proxy-3 hands the head back. */
   #onResponse(response: Response): void {
+    if (this.#over !== undefined) return
+    const error = this.#compressedError
+    if (error === null) this.#start(response)
+    else error.whenReady(() => this.#start(response))
+  }
+
+  #start(response: Response): void {
     if (this.#over !== undefined) return
     const refused = this.#head(response)
     if (refused) {
@@ -237,6 +262,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     }
     this.#responseStarted = true
     this.#settle(null)
+    for (const chunk of this.#compressedError?.chunks ?? []) this.onResponseData(this.#controller as Controller, chunk)
     for (const event of this.#held) event()
     this.#held = []
   }
@@ -245,11 +271,12 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     if (this.#over !== undefined) return
     if (!this.#isRelayed) this.#receivedAt = this.#options.deadlines.now
     if (!this.#responseStarted) {
-      this.#held.push(() => this.onResponseData(controller, chunk))
+      if (this.#compressedError) this.#compressedError.push(chunk)
+      else this.#held.push(() => this.onResponseData(controller, chunk))
       return
     }
     try {
-      const goesOn = this.#decompressor ? this.#decompressor.push(chunk) : this.#sink.data(chunk)
+      const goesOn = this.#decompressor ? this.#decompressor.push(chunk) : this.#pass(chunk)
       const hasTurn = this.#options.readTurns.count(this.#reader, chunk.length)
       if (goesOn && hasTurn) return
       controller.pause()
@@ -270,7 +297,9 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     const { headers, httpVersion } = this.#received as ResponseHeaders
     try {
       this.#sink = this.#options.sinkFor(status, headers)
-      return this.#sink.head(status, this.#decompressedHeaders(status, headerLines(built, headers)), httpVersion)
+      const lines = maskHeaders(headerLines(built, headers), this.#secrets)
+      const sent = this.#compressedError?.isMasked ? decompressedHeaders(lines) : this.#decompressedHeaders(status, lines)
+      return this.#sink.head(status, sent, httpVersion)
     } catch (thrown) {
       return asGatewayError(thrown)
     }
@@ -282,6 +311,17 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     if (coding === null) return headers
     this.#decompressor = new Decompressor(coding, this)
     return decompressedHeaders(headers)
+  }
+
+  #pass(chunk: Buffer): boolean {
+    const bytes = this.#mask === null ? chunk : this.#mask.push(chunk)
+    return bytes.length === 0 || this.#sink.data(bytes)
+  }
+
+  /** Passes on what waited because it might have been the beginning of a secret. */
+  #passRest(): void {
+    const bytes = this.#mask?.rest()
+    if (bytes !== undefined && bytes.length > 0) this.#sink.data(bytes)
   }
 
   onPiece(piece: Buffer): boolean {
@@ -305,6 +345,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
       : null
     if (this.#responseStarted) this.#finish(cut)
     else this.#held.push(() => this.#finish(cut))
+    this.#compressedError?.end()
   }
 
   /** @param cut null = the response is complete */
@@ -318,6 +359,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #end(): void {
     this.#over = null
     try {
+      this.#passRest()
       this.#sink.end()
     } catch (thrown) {
       this.#sink.broken(asGatewayError(thrown))
@@ -330,6 +372,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
       this.#fail(this.#translate(error))
     } else if (this.#received) {
       this.#held.push(() => this.#fail(this.#translate(error)))
+      this.#compressedError?.end()
     } else if (this.#wasStale(error)) {
       this.#retriedStale = true
       this.#controller = null

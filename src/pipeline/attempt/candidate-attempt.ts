@@ -116,6 +116,7 @@ export class CandidateAttempt {
       upstreamUrl: upstream.url,
       request,
       authorize: this.#authorization.authorize,
+      secrets: this.#authorization.secrets,
       clientResponse: exchange.res,
       deadlines,
       readTurns: gateway.sharedState.readTurns,

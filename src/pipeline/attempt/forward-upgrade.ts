@@ -17,7 +17,10 @@ import { renameQuery } from '../../protocols/shared/query.ts'
 import { errorIdentifier } from '../../protocols/shared/refusal.ts'
 import { renamePath } from '../../protocols/shared/rename.ts'
 import { upstreamPath } from '../../proxy/address.ts'
+import { decompressedHeaders } from '../../proxy/decompressor.ts'
 import { upstreamHeaders } from '../../proxy/headers.ts'
+import { responseHead } from '../../proxy/response-head.ts'
+import { maskBody, maskHeaders } from '../../proxy/secret-mask.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 import { Tunnel } from '../../proxy/websocket.ts'
 import type { HandshakeRefusal } from '../../proxy/websocket.ts'
@@ -160,7 +163,7 @@ async function openTunnel(
   exchange.underWay = { stop: reason => tunnel.abort(reason) }
   const endError = await tunnel.run(gateway.proxy)
   exchange.underWay = null
-  const { refusal } = tunnel
+  const refusal = tunnel.refusal && withoutSecrets(tunnel.refusal, authorization.secrets())
   const refused = refusal && classifyHandshakeRefusal(refusal, clock.wall())
   const failure = endError ?? refused?.error ?? await state.session?.connectionClosed(tunnel.endedBy) ?? null
   record.ms = clock.monotonic() - startedAt
@@ -184,6 +187,15 @@ async function openTunnel(
   else health.abandoned()
   const body = refused?.isRequestRefused && refusal?.body
   return { failure, denied: body ? { attempt: state, response: { ...refusal, body } } : null, refused: other }
+}
+
+/** The refusal as the client may get it. */
+function withoutSecrets(refusal: HandshakeRefusal, secrets: readonly string[]): HandshakeRefusal {
+  const { status, headers, body } = refusal
+  if (secrets.length === 0) return refusal
+  const masked = body && maskBody(body, responseHead(status, headers).coding, secrets)
+  const lines = maskHeaders(headers, secrets)
+  return masked === null ? { ...refusal, headers: lines } : { ...refusal, headers: decompressedHeaders(lines), body: masked }
 }
 
 /** The path, the query and the headers of the handshake as they are sent to the target. */

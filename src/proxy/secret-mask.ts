@@ -1,0 +1,102 @@
+import { decompressed } from '../protocols/shared/decompress.ts'
+import type { RawHeaders } from './headers.ts'
+
+/** Bytes of the shortest secret that is looked for: less may stand anywhere by chance. */
+const MIN_LENGTH = 8
+/** Headers of a signed request that are no secret. */
+const PUBLIC_HEADERS = /^(?:host|content-|x-amz-(?!security-token))/i
+/** An authentication scheme and what follows it. */
+const SCHEME = /^[a-z][\w-]* +(\S+)$/i
+const ASTERISK = 0x2a
+
+/** @param headers those that carry the operator's credential; flat @returns what must not come back in a response */
+export function secretsOf(headers: RawHeaders): string[] {
+  const secrets: string[] = []
+  for (let i = 0; i < headers.length; i += 2) {
+    const value = headers[i + 1] as string
+    if (PUBLIC_HEADERS.test(headers[i] as string)) continue
+    const secret = SCHEME.exec(value)?.[1] ?? value
+    if (secret.length >= MIN_LENGTH) secrets.push(secret)
+  }
+  return secrets
+}
+
+/** Headers without the secrets: each character of one becomes an asterisk. @returns the same list where there is none */
+export function maskHeaders(headers: RawHeaders, secrets: readonly string[]): RawHeaders {
+  const isLeaking = (secret: string) => headers.some(part => part.length >= secret.length && holds(part, secret))
+  return secrets.some(isLeaking) ? headers.map((part, i) => (i % 2 === 0 ? part : maskText(part, secrets))) : headers
+}
+
+function holds(text: string, secret: string): boolean {
+  return text.includes(secret) || (text.includes('%') && text.includes(encodeURIComponent(secret)))
+}
+
+function maskText(text: string, secrets: readonly string[]): string {
+  return maskBytes(Buffer.from(text, 'latin1'), spellings(secrets)).toString('latin1')
+}
+
+/** How a secret may stand in text: as it is, in JSON with escaped slashes, in a URL. */
+function spellings(secrets: readonly string[]): Buffer[] {
+  const texts = secrets.flatMap(secret => [secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret)])
+  return [...new Set(texts)].map(text => Buffer.from(text, 'latin1'))
+}
+
+/** @returns the same bytes where none of the needles is in them */
+function maskBytes(bytes: Buffer, needles: readonly Buffer[]): Buffer {
+  let masked = bytes
+  for (const needle of needles) {
+    for (let at = masked.indexOf(needle); at !== -1; at = masked.indexOf(needle, at + needle.length)) {
+      if (masked === bytes) masked = Buffer.from(bytes)
+      masked.fill(ASTERISK, at, at + needle.length)
+    }
+  }
+  return masked
+}
+
+/**
+ * A whole body without the secrets.
+ *
+ * @param coding of the body; null = it is plain
+ * @returns the body, plain; null = there is none in it, as far as it can be decompressed
+ */
+export function maskBody(body: Buffer, coding: string | null, secrets: readonly string[]): Buffer | null {
+  const plain = decompressed(body, coding)
+  if (plain === null || plain === 'broken') return null
+  const masked = maskBytes(plain, spellings(secrets))
+  return masked === plain ? null : masked
+}
+
+/** Takes the secrets out of a body while it comes. Its length stays, and what may be the beginning of one waits. */
+export class StreamMask {
+  readonly #needles: readonly Buffer[]
+  readonly #longest: number
+  #held: Buffer = Buffer.alloc(0)
+
+  constructor(secrets: readonly string[]) {
+    this.#needles = spellings(secrets)
+    this.#longest = Math.max(...this.#needles.map(({ length }) => length))
+  }
+
+  push(chunk: Buffer): Buffer {
+    const bytes = maskBytes(this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]), this.#needles)
+    const end = bytes.length - this.#openLength(bytes)
+    this.#held = Buffer.from(bytes.subarray(end))
+    return bytes.subarray(0, end)
+  }
+
+  /** No more will come. */
+  rest(): Buffer {
+    const bytes = this.#held
+    this.#held = Buffer.alloc(0)
+    return bytes
+  }
+
+  /** How many bytes at the end may be the beginning of a secret. */
+  #openLength(bytes: Buffer): number {
+    for (let length = Math.min(this.#longest - 1, bytes.length); length > 0; length--) {
+      const tail = bytes.subarray(bytes.length - length)
+      if (this.#needles.some(needle => needle.length > length && tail.equals(needle.subarray(0, length)))) return length
+    }
+    return 0
+  }
+}
