@@ -6,7 +6,7 @@ const FLOORS = [
   ['config', 'protocols/shared', 'postgres'],
   ['providers/shared'],
   [
-    'auth', 'credentials', 'ledger', 'limits', 'proxy', 'routing', 'transcripts',
+    'valkey', 'auth', 'credentials', 'ledger', 'limits', 'proxy', 'routing', 'transcripts',
     'protocols/chat', 'protocols/responses', 'protocols/messages', 'protocols/generate', 'protocols/media',
     'providers/azure',
   ],

@@ -60,6 +60,11 @@ export const ERRORS = {
   client_gone: row(499, 'client', false, 'The client disconnected before the response was complete.'),
   client_stalled: row(504, 'client', false, 'The client read nothing of the response within timeouts.idle.'),
   internal: row(500, 'gateway', false, 'An error in the gateway itself. Report it with the request id.'),
+  limits_unavailable: row(
+    503, 'gateway', true,
+    'Valkey is away, and the limits of the key cannot be checked: `cluster.limits_offline` is `refuse`, or the request may cost ' +
+    'more than this gateway may spend alone.',
+  ),
   overloaded: row(
     503, 'gateway', true,
     'The gateway has reached server.max_*, server.body_memory or its limit of open files.',

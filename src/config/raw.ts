@@ -35,7 +35,7 @@ export interface RawConfig {
     bodies?: (RawBodyRule | undefined)[]
   }
   telemetry?: RawTelemetry
-  cluster?: { postgres?: string, instance?: string }
+  cluster?: { valkey?: RawValkey, postgres?: string, instance?: string, limits_offline?: 'share' | 'refuse' }
 }
 
 export interface RawTelemetry {
@@ -159,3 +159,5 @@ export interface RawLimits {
   budget?: { usd?: number, per?: 'day' | 'month' | 'total' }
   models?: Record<string, Omit<RawLimits, 'models'> | undefined>
 }
+
+export type RawValkey = string | { sentinels: string[], master: string } | { cluster: string[] }

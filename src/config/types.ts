@@ -31,8 +31,18 @@ export interface Config {
   readonly cluster: ClusterConfig | null
 }
 
+/** One server, a master behind sentinels, or a cluster. Each URL is redis://user:password@host:port/database. */
+export type ValkeyAddress =
+  | { readonly url: string }
+  | { readonly sentinels: readonly string[], readonly master: string }
+  | { readonly cluster: readonly string[] }
+
 /** What several gateways share. */
 export interface ClusterConfig {
+  /** Where the limits of all gateways are; null = each has its own. */
+  readonly valkey: ValkeyAddress | null
+  /** While Valkey is away: `share` = a part of each limit is in force here; `refuse` = requests of limited keys get 503. */
+  readonly limitsOffline: 'share' | 'refuse'
   /** The URL of the database of ledger and keys, with its password; null = both are local. */
   readonly postgres: string | null
   /** The name of this gateway among the others. */

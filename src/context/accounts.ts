@@ -17,6 +17,7 @@ import type { PriceBook } from '../pricing/prices.ts'
 import { createTokenCounter } from '../pricing/token-counter.ts'
 import type { TokenCounter } from '../pricing/token-counter.ts'
 import { CheckpointTimer } from './checkpoint-timer.ts'
+import { clusterLimiter, openClusterLimits } from './cluster-limits.ts'
 
 /** Prices, limits and the ledger. */
 export interface Accounts {
@@ -56,7 +57,10 @@ export interface AccountsOptions {
 /** Opens the accounts, and restores the budgets from the ledger. */
 export function openAccounts(config: Config, options: AccountsOptions): Accounts {
   const { clock, log, stored = [], openLimiter, onInterrupted } = options
+  // Workers reach the limits of all gateways through their supervisor.
+  const cluster = openLimiter === undefined ? openClusterLimits(config.cluster, log) : null
   const limiter = openLimiter?.(config.limits)
+    ?? (cluster && clusterLimiter(cluster, config.limits))
     ?? createLimiter({ defaults: config.limits, compileGlob, clock })
   let ledger: Ledger | null = null
   const restore = (keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean): void => {
@@ -87,6 +91,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     close: async () => {
       checkpointTimer.close()
       await counter.close()
+      await cluster?.close()
       await ledger?.shutdown()
       await shipping?.close()
     },

@@ -12,7 +12,7 @@ const SCRAPE_TIMEOUT = 2_000
 export interface SupervisorMetricsOptions extends Pick<GatewayParts, 'log' | 'version'> {
   readonly config: TelemetryConfig
   /** Counts the budgets of all workers. */
-  readonly limiter: Limiter
+  readonly limiter: Pick<Limiter, 'budgetSpend'>
   /** Has every worker report. */
   askWorkers(): void
   /** The numbers of those that run. */

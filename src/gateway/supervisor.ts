@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import type { Worker } from 'node:cluster'
 import { systemClock } from '../base/clock.ts'
 import { compileGlob } from '../config/glob.ts'
+import { openClusterLimits } from '../context/cluster-limits.ts'
 import { LeaseServer } from '../limits/lease-server.ts'
 import type { GatewayParts } from '../context/gateway.ts'
 import { createLimiter } from '../limits/limiter.ts'
@@ -39,14 +40,16 @@ export function supervise(
 ): Supervisor {
   cluster.setupPrimary({ serialization: 'advanced' })
   const limiter = createLimiter({ defaults: null, compileGlob, clock: systemClock })
-  const leaseServer = new LeaseServer(limiter, systemClock)
+  const shared = openClusterLimits(beginning.start.cluster, log)
+  const leaseServer = shared?.limits ?? new LeaseServer(limiter, systemClock)
+  const ended = Promise.withResolvers<boolean>()
+  void ended.promise.then(() => shared?.close())
   const metrics = superviseMetrics({
-    config: beginning.start.telemetry, log, version, limiter,
+    config: beginning.start.telemetry, log, version, limiter: shared?.limits ?? limiter,
     askWorkers: () => order({ kind: 'metrics' }),
     workers: () => running().map(({ id }) => id),
   })
   const ready = Promise.withResolvers<Listening | null>()
-  const ended = Promise.withResolvers<boolean>()
   const delays = new Set<NodeJS.Timeout>()
   const listeningWorkers = new Set<Worker>()
   let isReady = false

@@ -78,8 +78,11 @@ export interface Refusal {
   readonly message: string
 }
 
-/** `unpriced`: there is a budget, and the price of the model is unknown. */
-export type RefusalReason = 'requests' | 'tokens' | 'concurrent' | 'budget' | 'unpriced'
+/**
+ * `unpriced`: there is a budget, and the price of the model is unknown. `unavailable`: limits that several gateways
+ * share cannot be checked.
+ */
+export type RefusalReason = 'requests' | 'tokens' | 'concurrent' | 'budget' | 'unpriced' | 'unavailable'
 
 /** The state of one rate limit, as headers report it. */
 export interface RateLimitState {

@@ -40,6 +40,7 @@ type WorkerKeyState = KeyModelState<WaitingAdmission>
  */
 export class WorkerLimiter implements Limiter, ReservationOwner {
   readonly #outbox: Outbox
+  readonly #budgetSpend: () => ReadonlyMap<string, bigint>
   readonly #clock: WorkerLimiterClock
   #defaults: Limits | null
   #refs = 0
@@ -54,10 +55,13 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   /**
    * @param defaults hold for every key, field by field, where it sets none of its own
    * @param send takes requests to the lease server; its replies go to `receive`
+   * @param budgetSpend what the lease server counted; absent = another process has it
    */
   constructor(
     defaults: Limits | null, clock: WorkerLimiterClock, send: (requests: readonly LimiterRequest[]) => void,
+    budgetSpend: () => ReadonlyMap<string, bigint> = () => NO_SPEND,
   ) {
+    this.#budgetSpend = budgetSpend
     this.#outbox = new Outbox(send)
     this.#clock = clock
     this.#defaults = defaults
@@ -94,7 +98,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   }
 
   budgetSpend(): ReadonlyMap<string, bigint> {
-    return NO_SPEND
+    return this.#budgetSpend()
   }
 
   restoreSpend(spent: Iterable<Spend>): void {

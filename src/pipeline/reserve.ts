@@ -19,7 +19,7 @@ import { checkpointRow } from './settle/ledger-row.ts'
  * The most expensive target of the plan decides the reservation; with an unpriced target it is unknown.
  *
  * @returns null = done: only a limiter that several workers share has to be awaited
- * @throws GatewayError rate_limited, budget_spent, model_unpriced
+ * @throws GatewayError rate_limited, budget_spent, model_unpriced, limits_unavailable
  */
 export function reserve(gateway: Gateway, exchange: Exchange, { quotes }: Plan): Promise<void> | null {
   const { identity, request: { model } } = exchange
@@ -95,6 +95,8 @@ function refusalError(refusal: Refusal): GatewayError {
       return new GatewayError('budget_spent', refusal.message, { headers })
     case 'unpriced':
       return new GatewayError('model_unpriced', refusal.message, { headers, param: 'model' })
+    case 'unavailable':
+      return new GatewayError('limits_unavailable', refusal.message, { headers })
     default:
       return new GatewayError('rate_limited', refusal.message, { headers })
   }

@@ -10,12 +10,24 @@ t.test('a gateway alone', async t => {
 
 t.test('the name of a gateway is its host and port', async t => {
   const { config } = load(t, `${LEAST}\n${LEDGER}server: { listen: :9090 }\ncluster: { postgres: "postgres://u:p@db/x" }\n`)
-  t.strictSame(config.cluster, { postgres: 'postgres://u:p@db/x', instance: `${hostname()}:9090` })
+  t.strictSame(config.cluster, { valkey: null, limitsOffline: 'share', postgres: 'postgres://u:p@db/x', instance: `${hostname()}:9090` })
+})
+
+t.test('Valkey is one server, sentinels or a cluster', async t => {
+  for (const [valkey, address] of [
+    ['redis://u:p@host:6379/0', { url: 'redis://u:p@host:6379/0' }],
+    ['rediss://host', { url: 'rediss://host' }],
+    ['{ sentinels: ["redis://a", "redis://b"], master: m }', { sentinels: ['redis://a', 'redis://b'], master: 'm' }],
+    ['{ cluster: ["redis://a"] }', { cluster: ['redis://a'] }],
+  ] as const) {
+    const { config } = load(t, `${LEAST}\ncluster: { valkey: ${valkey}, limits_offline: refuse }\n`)
+    t.match(config.cluster, { valkey: address, limitsOffline: 'refuse', postgres: null })
+  }
 })
 
 t.test('limits of several gateways are not common', async t => {
   const { warnings } = load(t, `${LEAST}\n${LEDGER}cluster: { postgres: "postgres://u:p@db/x", instance: gw1 }\n`)
-  t.ok(warnings.some(({ message }) => message === 'limits and budgets are counted by each gateway for itself'))
+  t.ok(warnings.some(({ message }) => message === 'without cluster.valkey each gateway counts limits and budgets for itself'))
 })
 
 t.test('what is wrong is named, and the password is not', async t => {
@@ -23,7 +35,10 @@ t.test('what is wrong is named, and the password is not', async t => {
     [`${LEDGER}cluster: { postgres: "mysql://u:s3cret@db/x" }`, /this is not a URL such as postgres:/],
     [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db" }`, /this is not a URL such as postgres:/],
     ['cluster: { postgres: "postgres://u:s3cret@db/x" }', /cluster.postgres needs ledger.file/],
-    [`${LEDGER}cluster: { instance: gw1 }`, /postgres/],
+    ['cluster: { valkey: "http://u:s3cret@host" }', /this is not a URL such as redis:/],
+    ['cluster: { valkey: { cluster: ["redis://u:s3cret@host/name"] } }', /this is not a URL such as redis:/],
+    [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db/x", limits_offline: share }`, /without cluster.valkey no limits are shared/],
+    ['cluster: {}', /cluster/],
     [`${LEDGER}cluster: { postgre: "postgres://u:s3cret@db/x" }`, /"postgre".*"postgres"|postgre/],
   ] as const) {
     const found = problems(t, `${LEAST}\n${text}\n`)

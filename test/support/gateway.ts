@@ -29,7 +29,7 @@ export const KEY = 'sk-test-0123456789abcdef'
  * Where the text says nothing of them, it listens on a free port, tells which upstream responds, and knows KEY.
  */
 export async function startTestGateway(
-  t: Test, yaml: string, env: Record<string, string> = {}, parts: Partial<ServerParts> = {},
+  t: Pick<Test, 'testdir' | 'teardown'>, yaml: string, env: Record<string, string> = {}, parts: Partial<ServerParts> = {},
 ): Promise<TestGateway> {
   const file = join(t.testdir({}), 'gateway.yaml')
   writeFileSync(file, withDefaults(yaml))

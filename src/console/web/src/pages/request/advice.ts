@@ -91,6 +91,7 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   ),
   client_stalled: client('The client stopped reading the response. Check what it does while streaming.'),
   internal: operator('Search the gateway log for the request ID and report the error.'),
+  limits_unavailable: operator(`${SEND_AGAIN} Check that the gateway reaches cluster.valkey.`),
   overloaded: operator(`${SEND_AGAIN} If this happens often, raise server.max_* or add workers.`),
   draining: client(`The gateway was shutting down. ${SEND_AGAIN}`),
   upstream_unreachable: operator(

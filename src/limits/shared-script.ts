@@ -1,0 +1,210 @@
+/** ms after which the requests of an instance that does not report count no more. */
+export const DEAD_AFTER_MS = 20_000
+/** ms after which its allowances are free again. */
+export const FORGOTTEN_AFTER_MS = 600_000
+
+/** ms for which nobody gets an allowance after a request was refused because of allowances. */
+const CLAIM_MS = 5_000
+
+/** Stands between the parts of a field's name; no name has it. */
+export const SEPARATOR = '\u001f'
+/** Stands between the scope and the end of the period in the name of an account. */
+export const PERIOD_SEPARATOR = '\u001e'
+
+/** A rate per minute: its name, requests or tokens a minute, and what is given back since the last call. */
+export type BucketArgument = readonly [id: string, perMinute: number, refund: number]
+/** A bound of concurrent requests, and how many this instance runs. */
+export type GaugeArgument = readonly [id: string, limit: number, mine: number]
+/**
+ * A budget in one period, in nanodollars: the limit; what this instance spent since its start and has reserved; how
+ * much of its allowance it keeps at least; what PostgreSQL says was spent, or -1; 1 where an allowance is wanted;
+ * ms until the period ends, or -1; 1 where the account may begin with what PostgreSQL says.
+ */
+export type AccountArgument = readonly [
+  id: string, limit: number, own: number, reserved: number, keep: number, floor: number, wanted: 0 | 1, renewalMs: number,
+  restores: 0 | 1,
+]
+/** A request: its worst case (-1 = no price), for how many more a lease is wanted, and which limits count it, from 1. */
+export type AdmitArgument = readonly [
+  tokens: number, nano: number, leaseRequests: number, scopes: readonly (readonly [request: number, token: number, gauge: number, account: number])[],
+]
+
+export interface ScriptArgument {
+  readonly instance: string
+  readonly buckets: readonly BucketArgument[]
+  readonly gauges: readonly GaugeArgument[]
+  readonly accounts: readonly AccountArgument[]
+  readonly admits: readonly AdmitArgument[]
+}
+
+/** 0 = admitted, 1 to 5 = refused by requests, tokens, concurrency, budget, or for want of a price; 6 = restore first. */
+export type AdmitReply = readonly [code: number, scope: number, waitMs: number, leaseRequests: number]
+/** What is spent (-1 = to be restored), the allowance, and what it should be. */
+export type AccountReply = readonly [spent: number, allowance: number, target: number]
+export type ScriptReply = readonly [
+  admits: readonly AdmitReply[], levels: readonly number[], accounts: readonly AccountReply[], instances: number,
+]
+
+/**
+ * Everything about the limits of one key, in one step. KEYS[1] is a hash with all of its state: levels of rates
+ * (r, with their time q), what is spent of budgets (t), and by instance: requests that run (c), reservations (b),
+ * spending since its start (o), allowances (a), and when it was last here (s). Field w is when somebody last needed
+ * what others have as allowances.
+ *
+ * What an instance holds is sent whole with each call. So a lost reply, an emptied server and a killed instance need
+ * no repair. Spending is sent as a sum that only grows; the script adds the difference.
+ *
+ * Rates are those of bucket.ts: levels in 1/60,000, drained by the server's clock.
+ */
+export const SCRIPT = `
+local A = cjson.decode(ARGV[1])
+local SEP, ME = '\\31', A.instance
+local T = redis.call('TIME')
+local now = tonumber(T[1]) * 1000 + math.floor(tonumber(T[2]) / 1000)
+local H, sets, dels = {}, {}, {}
+local raw = redis.call('HGETALL', KEYS[1])
+for i = 1, #raw, 2 do H[raw[i]] = tonumber(raw[i + 1]) end
+local function put(field, value) sets[#sets + 1] = field; sets[#sets + 1] = string.format('%.0f', value) end
+
+local seen, instances = {}, 1
+for field, at in pairs(H) do
+  if string.sub(field, 1, 2) == 's' .. SEP then
+    local who = string.sub(field, 3)
+    if who ~= ME then
+      seen[who] = at
+      if now - at < ${DEAD_AFTER_MS} then instances = instances + 1 end
+      if now - at > ${FORGOTTEN_AFTER_MS} then dels[#dels + 1] = field end
+    end
+  end
+end
+
+local others = {}
+for field, value in pairs(H) do
+  local kind, id = string.match(field, '^([tcboaw])' .. SEP .. '([^' .. SEP .. ']*)')
+  local ends = id and tonumber(string.match(id, '\\30(%d+)$'))
+  if ends and ends > 0 and ends < now - 172800000 then
+    dels[#dels + 1] = field
+  elseif kind and kind ~= 't' and kind ~= 'w' then
+    local who = string.match(field, SEP .. '([^' .. SEP .. ']*)$')
+    if who ~= ME then
+      local age = seen[who] and now - seen[who] or ${FORGOTTEN_AFTER_MS + 1}
+      if age > ${FORGOTTEN_AFTER_MS} or (age > ${DEAD_AFTER_MS} and (kind == 'c' or kind == 'b')) then
+        dels[#dels + 1] = field
+      elseif kind ~= 'o' then
+        local name = kind .. SEP .. id
+        others[name] = (others[name] or 0) + value
+      end
+    end
+  end
+end
+
+local levels, running, free, spent = {}, {}, {}, {}
+for j, b in ipairs(A.buckets) do
+  local level, at = H['r' .. SEP .. b[1]] or 0, H['q' .. SEP .. b[1]] or now
+  levels[j] = math.max(0, level - math.max(0, now - at) * b[2] - b[3] * 60000)
+end
+for j, g in ipairs(A.gauges) do running[j] = g[3] + (others['c' .. SEP .. g[1]] or 0) end
+for j, a in ipairs(A.accounts) do
+  local id, limit, own, reserved, floor = a[1], a[2], a[3], a[4], a[6]
+  local total = H['t' .. SEP .. id]
+  if floor >= 0 and (total or a[9] == 1) then total = math.max(total or 0, floor) end
+  if total then
+    local field = 'o' .. SEP .. id .. SEP .. ME
+    local before = H[field]
+    if before and own > before then total = total + own - before end
+    put(field, own)
+    spent[j] = total
+    free[j] = limit - total - reserved - (others['b' .. SEP .. id] or 0) - (others['a' .. SEP .. id] or 0) - a[5]
+  else
+    spent[j], free[j] = -1, 0
+  end
+end
+
+local function fill(over, perMinute, amount)
+  if amount == 0 or over <= 0 then return 0 end
+  if amount > perMinute then return math.huge end
+  return math.ceil(over / perMinute)
+end
+local admits = {}
+for i, r in ipairs(A.admits) do
+  local tokens, nano, wanted = r[1], r[2], r[3]
+  local code, scope, wait = 0, 0, 0
+  local function blocked(which, s, ms) if ms > wait then code, scope, wait = which, s, ms end end
+  local restore = false
+  for s, at in ipairs(r[4]) do
+    if at[1] > 0 then
+      local b = A.buckets[at[1]]
+      blocked(1, s, fill(levels[at[1]] + (1 - b[2]) * 60000, b[2], 1))
+    end
+    if at[2] > 0 then
+      local b = A.buckets[at[2]]
+      blocked(2, s, fill(levels[at[2]] + (tokens - b[2]) * 60000, b[2], tokens))
+    end
+    if at[3] > 0 then
+      local g = A.gauges[at[3]]
+      if running[at[3]] >= g[2] then blocked(3, s, g[2] == 0 and math.huge or 1000) end
+    end
+    if at[4] > 0 then
+      local j = at[4]
+      local a = A.accounts[j]
+      local renewal = a[8] < 0 and math.huge or a[8]
+      if spent[j] < 0 then restore = true
+      elseif nano < 0 then blocked(5, s, math.huge)
+      elseif nano > 0 and nano > free[j] then
+        -- Only allowances are in the way: the others give theirs back at their next report.
+        if nano <= free[j] + (others['a' .. SEP .. a[1]] or 0) then put('w' .. SEP .. a[1], now); H['w' .. SEP .. a[1]] = now end
+        if nano > a[2] then blocked(4, s, math.huge)
+        elseif spent[j] + nano <= a[2] then blocked(4, s, math.min(1000, renewal))
+        else blocked(4, s, renewal) end
+      end
+    end
+  end
+  local lease = 0
+  if restore then code = 6
+  elseif code == 0 then
+    local function take(n)
+      for _, at in ipairs(r[4]) do
+        if at[1] > 0 then levels[at[1]] = levels[at[1]] + n * 60000 end
+        if at[2] > 0 then levels[at[2]] = levels[at[2]] + n * tokens * 60000 end
+        if at[3] > 0 then running[at[3]] = running[at[3]] + n end
+        if at[4] > 0 then free[at[4]] = free[at[4]] - n * math.max(0, nano) end
+      end
+    end
+    take(1)
+    lease = wanted
+    for _, at in ipairs(r[4]) do
+      if at[1] > 0 then lease = math.min(lease, (A.buckets[at[1]][2] - levels[at[1]] / 60000) / 32) end
+      if at[2] > 0 and tokens > 0 then lease = math.min(lease, (A.buckets[at[2]][2] - levels[at[2]] / 60000) / tokens / 32) end
+      if at[3] > 0 then lease = math.min(lease, (A.gauges[at[3]][2] - running[at[3]]) / 8) end
+      if at[4] > 0 and nano > 0 then lease = math.min(lease, free[at[4]] / nano / 32) end
+    end
+    lease = math.floor(lease)
+    if lease < 4 then lease = 0 else take(lease) end
+  end
+  admits[i] = { code, scope, wait == math.huge and -1 or wait, lease }
+end
+
+local accounts = {}
+for j, a in ipairs(A.accounts) do
+  local allowance, target = 0, 0
+  if spent[j] >= 0 then
+    put('t' .. SEP .. a[1], spent[j])
+    local left = math.max(0, free[j])
+    local claimed = H['w' .. SEP .. a[1]]
+    if a[7] == 1 and not (claimed and now - claimed < ${CLAIM_MS}) then target = math.floor((left + a[5]) / 2 / instances) end
+    allowance = a[5] + math.min(math.max(0, target - a[5]), left)
+    -- What was admitted now is reserved too.
+    local taken = (a[2] - spent[j] - a[4] - (others['b' .. SEP .. a[1]] or 0) - (others['a' .. SEP .. a[1]] or 0) - a[5]) - free[j]
+    put('b' .. SEP .. a[1] .. SEP .. ME, a[4] + taken)
+    put('a' .. SEP .. a[1] .. SEP .. ME, allowance)
+  end
+  accounts[j] = { spent[j], allowance, target }
+end
+for j, b in ipairs(A.buckets) do put('r' .. SEP .. b[1], levels[j]); put('q' .. SEP .. b[1], now) end
+for j, g in ipairs(A.gauges) do put('c' .. SEP .. g[1] .. SEP .. ME, running[j] - (others['c' .. SEP .. g[1]] or 0)) end
+put('s' .. SEP .. ME, now)
+if #dels > 0 then redis.call('HDEL', KEYS[1], unpack(dels)) end
+redis.call('HSET', KEYS[1], unpack(sets))
+redis.call('PEXPIRE', KEYS[1], 3456000000)
+return { admits, levels, accounts, instances }
+`

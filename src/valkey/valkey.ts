@@ -1,0 +1,134 @@
+import type { Cluster, Redis } from 'ioredis'
+import { messageOf } from '../base/message-of.ts'
+import type { ValkeyAddress } from '../config/types.ts'
+
+/** ms for the reply to a command. */
+const COMMAND_TIMEOUT_MS = 100
+const CONNECT_TIMEOUT_MS = 1_000
+const MAX_RECONNECT_MS = 500
+
+/** What a lost connection, or a reply that is late, is to the caller. */
+export class ValkeyError extends Error {
+  override readonly name = 'ValkeyError'
+}
+
+/** The client with the script as a command. */
+type Client = (Redis | Cluster) & Readonly<Record<'gatewayScript', (key: string, argument: string) => Promise<unknown>>>
+
+/**
+ * A connection to Valkey or Redis. No command waits longer than its deadline: none is queued while there is no
+ * connection, none is sent again, and a connection that does not reply in time is replaced.
+ */
+export class Valkey {
+  readonly #lua: string
+  readonly #client: Promise<Client>
+  readonly #ready = Promise.withResolvers<void>()
+  /** There was a connection before. */
+  #wasReady = false
+  /** ms of a monotonic clock since when there is no connection; null = there is one. */
+  #waitsSince: number | null = null
+
+  /** @param lua the script that `run` runs; it has one key and one argument */
+  constructor(address: ValkeyAddress, lua: string) {
+    this.#lua = lua
+    this.#client = this.#open(address)
+  }
+
+  /**
+   * @param key the one that the script reads and writes
+   * @throws {ValkeyError}
+   */
+  run(key: string, argument: string): Promise<unknown> {
+    return this.#command(client => client.gatewayScript(key, argument))
+  }
+
+  /**
+   * Sets a key where it is missing.
+   * @returns its value
+   * @throws {ValkeyError}
+   */
+  setIfMissing(key: string, value: string): Promise<string> {
+    return this.#command(async client => await client.set(key, value, 'NX') === 'OK' ? value : await client.get(key) ?? value)
+  }
+
+  async close(): Promise<void> {
+    (await this.#client).disconnect()
+  }
+
+  async #command<T>(send: (client: Client) => Promise<T>): Promise<T> {
+    const client = await this.#client
+    let deadline: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      deadline = setTimeout(() => {
+        // Every later reply of this connection would be late too; one that is being opened has its own deadline.
+        if (client.status === 'ready') client.disconnect(true)
+        reject(new ValkeyError(`Valkey did not answer within ${COMMAND_TIMEOUT_MS} ms`))
+      }, COMMAND_TIMEOUT_MS)
+    })
+    try {
+      if (client.status !== 'ready') {
+        this.#reconnectIfStuck(client)
+        if (this.#wasReady) throw new ValkeyError('there is no connection to Valkey')
+        await Promise.race([this.#ready.promise, late])
+      }
+      return await Promise.race([send(client), late])
+    } catch (error) {
+      throw error instanceof ValkeyError ? error : new ValkeyError(messageOf(error))
+    } finally {
+      clearTimeout(deadline)
+    }
+  }
+
+  /** A server that takes the connection and says nothing more would be waited for. */
+  #reconnectIfStuck(client: Client): void {
+    const now = performance.now()
+    this.#waitsSince ??= now
+    if (now - this.#waitsSince < CONNECT_TIMEOUT_MS) return
+    this.#waitsSince = now
+    client.disconnect(true)
+  }
+
+  async #open(address: ValkeyAddress): Promise<Client> {
+    const { Redis, Cluster } = await import('ioredis')
+    const options = {
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      keepAlive: 10_000,
+      retryStrategy: retryDelay,
+    }
+    const client = 'url' in address ? new Redis(address.url, options)
+      : 'cluster' in address ? new Cluster([...address.cluster], {
+        enableOfflineQueue: false, clusterRetryStrategy: retryDelay, redisOptions: { ...options, ...credentialsOf(address.cluster) },
+      })
+      : new Redis({
+        ...options, ...credentialsOf(address.sentinels), name: address.master, sentinelRetryStrategy: retryDelay,
+        sentinels: address.sentinels.map(url => ({ host: new URL(url).hostname, port: Number(new URL(url).port || 26_379) })),
+      })
+    client.on('ready', () => {
+      this.#wasReady = true
+      this.#waitsSince = null
+      this.#ready.resolve()
+    })
+    // Each command that fails says it.
+    client.on('error', () => undefined)
+    client.defineCommand('gatewayScript', { numberOfKeys: 1, lua: this.#lua })
+    return client as unknown as Client
+  }
+}
+
+/** @param attempt from 1 @returns ms */
+function retryDelay(attempt: number): number {
+  return Math.min(attempt * 50, MAX_RECONNECT_MS)
+}
+
+/** All servers of a group have the same. */
+function credentialsOf([url = 'redis://-']: readonly string[]) {
+  const { username, password, protocol } = new URL(url)
+  return {
+    ...username !== '' && { username: decodeURIComponent(username) },
+    ...password !== '' && { password: decodeURIComponent(password) },
+    ...protocol === 'rediss:' && { tls: {} },
+  }
+}

@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Test } from 'tap'
+import { KEY, startTestGateway } from '../../support/gateway.ts'
+import type { TestGateway } from '../../support/gateway.ts'
+import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
+import { REDIS_PASSWORD, startRedis, withoutRedis } from '../../support/redis.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
+
+/** A request reserves 10 output tokens at 1 USD each, and uses fewer. */
+const CONFIG = `
+upstreams: { demo: { simulator: true } }
+routes: [{ to: demo }]
+models: { demo: { price: { input: 0, output: 1000000 } } }
+ledger: { file: gateway.db }
+`
+
+function start(t: Test, instance: string, limits: string, cluster: string): Promise<TestGateway> {
+  // Each has a folder of its own.
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-limits-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const place = { testdir: () => folder, teardown: t.teardown.bind(t) } as unknown as Pick<Test, 'testdir' | 'teardown'>
+  return startTestGateway(place, `${CONFIG}keys: [{ name: test, key: ${KEY}, limits: ${limits} }]
+cluster: { instance: ${instance}, ${cluster} }
+`)
+}
+
+async function ask({ url }: TestGateway): Promise<number> {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'demo', max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }] }),
+  })
+  await response.text()
+  return response.status
+}
+
+async function count(gateways: readonly TestGateway[], requests: number): Promise<Record<number, number>> {
+  const counts: Record<number, number> = {}
+  for (const status of await Promise.all(Array.from({ length: requests }, (_, n) => ask(gateways[n % gateways.length]!)))) {
+    counts[status] = (counts[status] ?? 0) + 1
+  }
+  return counts
+}
+
+t.test('gateways with common limits', { skip: withoutPostgres || withoutRedis }, async t => {
+  const [redis, postgres] = await Promise.all([startRedis(t), startPostgres(t)])
+
+  t.test('requests per minute count at all gateways; without Valkey each has a share', async t => {
+    await redis.client.flushall()
+    const proxy = await startTcpProxy(t, redis.port)
+    const cluster = `valkey: "${redis.url(proxy.port)}"`
+    const gateways = await Promise.all(['gw1', 'gw2'].map(name => start(t, name, '{ requests_per_minute: 20 }', cluster)))
+    t.match(await count(gateways, 60), { 200: 20, 429: 40 })
+    proxy.cut()
+    const { 200: served = 0 } = await count(gateways, 60)
+    t.ok(served <= 20, `${served} of 20`)
+    const lost = await gateways[0]!.waitForLog(({ msg }) => msg === 'the limits that gateways share cannot be reached')
+    t.notMatch(JSON.stringify(lost), REDIS_PASSWORD)
+    proxy.heal()
+    await gateways[0]!.waitForLog(({ msg }) => msg === 'the limits are shared again')
+  })
+
+  t.test('a budget is kept over both gateways, when Valkey is emptied, and after a restart of all', async t => {
+    await redis.client.flushall()
+    await postgres.createDatabase()
+    const cluster = `valkey: "${redis.url()}", postgres: "${postgres.url()}"`
+    const limits = '{ budget: { usd: 200, per: month } }'
+    const gateways = [await start(t, 'gw1', limits, cluster)]
+    gateways.push(await start(t, 'gw2', limits, cluster))
+    await count(gateways, 10)
+    await redis.client.flushall()
+    await count(gateways, 60)
+    for (const gateway of gateways) await gateway.close()
+    await redis.client.flushall()
+    const again = await start(t, 'gw3', limits, cluster)
+    await count([again], 60)
+    await again.close()
+    const [sum] = await postgres.query('SELECT sum(cost_high) AS high, sum(cost_low) AS low FROM gateway.days')
+    const usd = (Number(sum?.['high']) * 1e9 + Number(sum?.['low'])) / 1e12
+    t.ok(usd > 100 && usd <= 200, `${usd} USD of 200 are spent`)
+  })
+
+  t.test('with `refuse` a limited key gets 503 while Valkey is away', async t => {
+    const gateway = await start(t, 'gw1', '{ requests_per_minute: 20 }', 'valkey: "redis://127.0.0.1:1", limits_offline: refuse')
+    t.equal(await ask(gateway), 503)
+  })
+})

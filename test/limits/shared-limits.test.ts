@@ -1,0 +1,227 @@
+import t from 'tap'
+import type { Test } from 'tap'
+import { systemClock } from '../../src/base/clock.ts'
+import { compileGlob } from '../../src/config/glob.ts'
+import type { Limits } from '../../src/config/types.ts'
+import { SharedLimits } from '../../src/limits/shared-limits.ts'
+import type { SharedLimitsOptions } from '../../src/limits/shared-limits.ts'
+import { SCRIPT, SEPARATOR } from '../../src/limits/shared-script.ts'
+import type { Admission, Estimate, LimitedKey, Reservation } from '../../src/limits/types.ts'
+import { WorkerLimiter } from '../../src/limits/worker-limiter.ts'
+import { Valkey } from '../../src/valkey/valkey.ts'
+import { startRedis, withoutRedis } from '../support/redis.ts'
+import type { TestRedis } from '../support/redis.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+
+const USD = 1_000_000_000_000n
+const NO_LIMITS: Limits = { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null, models: new Map() }
+
+function keyWith(limits: Partial<Limits>): LimitedKey {
+  return { name: 'team', limits: { ...NO_LIMITS, ...limits } }
+}
+
+interface Instance {
+  admit(key: LimitedKey, estimate?: Estimate, model?: string): Promise<Admission>
+  readonly limits: SharedLimits
+  readonly states: (string | null)[]
+  /** Resolves when the store is away (true), or there (false). */
+  away(is: boolean): Promise<void>
+  end(): Promise<void>
+}
+
+let names = 0
+
+function start(t: Test, url: string, options: Partial<SharedLimitsOptions> = {}): Instance {
+  const store = new Valkey({ url }, SCRIPT)
+  const states: (string | null)[] = []
+  const waiting = new Set<() => void>()
+  const limits = new SharedLimits({
+    instance: `gw${++names}`, offline: 'share', compileGlob, clock: systemClock, store, spentOf: null,
+    onState: why => {
+      states.push(why)
+      for (const look of waiting) look()
+    },
+    ...options,
+  })
+  const connection = limits.connect(replies => limiter.receive(replies))
+  const limiter: WorkerLimiter = new WorkerLimiter(null, systemClock, requests => connection.handle(requests))
+  const end = async () => {
+    await limits.close()
+    await store.close()
+  }
+  t.teardown(end)
+  return {
+    admit: async (key, estimate = { tokens: 1, pico: 0n }, model = 'm') => limiter.admit({ key, model, estimate }),
+    limits,
+    states,
+    away: is => new Promise(resolve => {
+      const look = () => {
+        const isAway = (states.at(-1) ?? null) !== null
+        if (isAway !== is) return
+        waiting.delete(look)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+    }),
+    end,
+  }
+}
+
+function reservationOf(admission: Admission): Reservation {
+  if (!admission.ok) throw new Error(`refused by ${admission.refusal.which}`)
+  return admission.reservation
+}
+
+async function countAdmitted(admissions: readonly Promise<Admission>[]): Promise<number> {
+  return (await Promise.all(admissions)).filter(({ ok }) => ok).length
+}
+
+/** A server that has been in use for a while: budgets need not wait. */
+async function inUse(server: TestRedis): Promise<void> {
+  await server.client.flushall()
+  await server.client.set('gateway:limits', '0 test')
+}
+
+t.test('limits of several instances', { skip: withoutRedis }, async t => {
+  const server = await startRedis(t)
+
+  t.test('each kind of limit holds for all instances together', async t => {
+    for (const [which, limits] of [
+      ['requests', { requestsPerMinute: 100 }], ['tokens', { tokensPerMinute: 100 }], ['concurrent', { concurrent: 100 }],
+      ['budget', { budget: { usd: '100', per: 'month' } }],
+    ] as const) {
+      await inUse(server)
+      const instances = [start(t, server.url()), start(t, server.url()), start(t, server.url())]
+      const key = keyWith(limits)
+      const admissions = Array.from({ length: 900 }, (_, n) => instances[n % 3]!.admit(key, { tokens: 1, pico: USD }))
+      const all = await Promise.all(admissions)
+      const admitted = all.filter(({ ok }) => ok)
+      t.ok(admitted.length <= 100, `${which}: ${admitted.length} of 900 are admitted`)
+      // Leases may be unused.
+      t.ok(admitted.length >= 75, `${which}: ${admitted.length} of 900 are admitted`)
+      for (const admission of all) if (!admission.ok) t.equal(admission.refusal.which, which)
+      for (const instance of instances) await instance.end()
+    }
+  })
+
+  t.test('what requests do not use is free for other instances; what they spend is not', async t => {
+    await inUse(server)
+    const [one, two] = [start(t, server.url()), start(t, server.url())]
+    const key = keyWith({ budget: { usd: '10', per: 'total' }, concurrent: 2 })
+    const first = reservationOf(await one.admit(key, { tokens: 1, pico: 10n * USD }))
+    t.match(await two.admit(key, { tokens: 1, pico: 1n }), { refusal: { which: 'budget', retryAfterMs: 1000 } })
+    first.settle({ tokens: 1, pico: 4n * USD })
+    let next = await two.admit(key, { tokens: 1, pico: 5n * USD })
+    while (!next.ok) next = await two.admit(key, { tokens: 1, pico: 5n * USD })
+    reservationOf(next).settle({ tokens: 1, pico: 5n * USD })
+    let refused = await one.admit(key, { tokens: 1, pico: 2n * USD })
+    for (; refused.ok || refused.refusal.retryAfterMs === 1000; refused = await one.admit(key, { tokens: 1, pico: 2n * USD })) {
+      if (refused.ok) refused.reservation.release()
+    }
+    t.match(refused, { refusal: { which: 'budget', retryAfterMs: null } }, 'for ever: the budget is in total')
+    t.equal(one.limits.budgetSpend().get('team'), 9n * USD)
+  })
+
+  t.test('most of many requests need no call', async t => {
+    await inUse(server)
+    await server.client.config('RESETSTAT')
+    const instance = start(t, server.url())
+    const key = keyWith({ requestsPerMinute: 1_000_000, budget: { usd: '1000000', per: 'month' } })
+    for (let n = 0; n < 500; n++) reservationOf(await instance.admit(key, { tokens: 1, pico: 1000n })).settle({ tokens: 1, pico: 1000n })
+    const stats = await server.client.info('commandstats')
+    const calls = Number(/cmdstat_hgetall:calls=(\d+)/.exec(stats)?.[1])
+    t.ok(calls < 250, `${calls} calls`)
+  })
+
+  t.test('a limit of a glob of models, a request without a price, and one that can never fit', async t => {
+    await inUse(server)
+    const instance = start(t, server.url())
+    const models = new Map([['gpt-*', { ...NO_LIMITS, budget: { usd: '1', per: 'day' } as const }]])
+    const key = keyWith({ models, tokensPerMinute: 10 })
+    t.match(await instance.admit(key, { tokens: 1, pico: 2n * USD }, 'gpt-4'), { refusal: { which: 'budget', scope: { model: 'gpt-*' }, retryAfterMs: null } })
+    t.match(await instance.admit(key, { tokens: 1, pico: null }, 'gpt-4'), { refusal: { which: 'unpriced' } })
+    t.match(await instance.admit(key, { tokens: 11, pico: 0n }, 'other'), { refusal: { which: 'tokens', retryAfterMs: null } })
+    t.match(await instance.admit(key, { tokens: 10, pico: 2n * USD }, 'other'), { ok: true })
+    t.match(await instance.admit(key, { tokens: 1, pico: 0n }, 'other'), { refusal: { which: 'tokens' } })
+  })
+
+  t.test('what a killed instance held comes back', async t => {
+    await inUse(server)
+    const dead = start(t, server.url(), { instance: 'dead' })
+    const alive = start(t, server.url())
+    const key = keyWith({ concurrent: 1, budget: { usd: '10', per: 'month' } })
+    reservationOf(await dead.admit(key, { tokens: 1, pico: 9n * USD }))
+    t.equal((await alive.admit(key)).ok, false)
+    await dead.limits.close()
+    await server.client.hset('gateway:limits:team', `s${SEPARATOR}dead`, Date.now() - 21_000)
+    t.match(await alive.admit(key, { tokens: 1, pico: 1n * USD }), { ok: true })
+  })
+
+  for (const fault of ['cut', 'silence', 'slow'] as const) {
+    t.test(`without the store (${fault}) each instance has a share, and no budget is overspent`, async t => {
+      await inUse(server)
+      const proxy = await startTcpProxy(t, server.port)
+      const instances = [start(t, server.url(proxy.port)), start(t, server.url(proxy.port))]
+      const key = keyWith({ requestsPerMinute: 100_000, budget: { usd: '100', per: 'month' } })
+      for (const instance of [...instances, ...instances]) reservationOf(await instance.admit(key, { tokens: 1, pico: USD })).settle({ tokens: 1, pico: USD })
+      if (fault === 'slow') proxy.delay(200)
+      else proxy[fault]()
+      const started = performance.now()
+      const all = await Promise.all(Array.from({ length: 300 }, (_, n) => instances[n % 2]!.admit(key, { tokens: 1, pico: USD })))
+      t.ok(performance.now() - started < 5_000, 'no request hangs')
+      const admitted = all.filter(({ ok }) => ok)
+      t.ok(admitted.length >= 10 && admitted.length <= 96, `${admitted.length} are admitted`)
+      for (const admission of all) if (!admission.ok) t.match(admission.refusal.which, /unavailable/)
+      for (const admission of admitted) reservationOf(admission).settle({ tokens: 1, pico: USD })
+      await Promise.all(instances.map(instance => instance.away(true)))
+      proxy.heal()
+      await Promise.all(instances.map(instance => instance.away(false)))
+      const after = await Promise.all(Array.from({ length: 300 }, (_, n) => instances[n % 2]!.admit(key, { tokens: 1, pico: USD })))
+      const later = after.filter(({ ok }) => ok).length
+      t.ok(4 + admitted.length + later <= 100, `4 + ${admitted.length} + ${later}`)
+      t.ok(later > 0)
+    })
+  }
+
+  t.test('rates and concurrency are divided; with `refuse` nothing is admitted', async t => {
+    await inUse(server)
+    const proxy = await startTcpProxy(t, server.port)
+    const [one, two, strict] = [
+      start(t, server.url(proxy.port)), start(t, server.url(proxy.port)), start(t, server.url(proxy.port), { offline: 'refuse' }),
+    ]
+    const key = keyWith({ requestsPerMinute: 900 })
+    for (const instance of [one, two, strict, one]) reservationOf(await instance.admit(key))
+    proxy.cut()
+    const admitted = await countAdmitted(Array.from({ length: 900 }, () => one.admit(key)))
+    t.ok(admitted >= 300 && admitted <= 332, `${admitted} are admitted: a third, and what is left of a lease`)
+    t.match(await strict.admit(key), { refusal: { which: 'unavailable', retryAfterMs: 1000 } })
+  })
+
+  t.test('an emptied store gets the budgets back from the ledger, once', async t => {
+    await inUse(server)
+    let spent = 0n
+    const spentOf: SharedLimitsOptions['spentOf'] = async names => names.map(name => ({ name, model: 'm', startedAt: Date.now(), pico: spent }))
+    const instances = [start(t, server.url(), { spentOf }), start(t, server.url(), { spentOf })]
+    const key = keyWith({ budget: { usd: '100', per: 'month' } })
+    const spend = async (count: number): Promise<number> => {
+      const all = await Promise.all(Array.from({ length: count }, (_, n) => instances[n % 2]!.admit(key, { tokens: 1, pico: USD })))
+      for (const admission of all) {
+        if (!admission.ok) continue
+        admission.reservation.settle({ tokens: 1, pico: USD })
+        spent += USD
+      }
+      return all.filter(({ ok }) => ok).length
+    }
+    t.equal(await spend(30), 30)
+    await server.client.flushall()
+    await spend(40)
+    await server.client.flushall()
+    await spend(100)
+    t.ok(spent <= 100n * USD, `${spent / USD} USD of 100 are spent`)
+    let last = await instances[0]!.admit(key, { tokens: 1, pico: 1n })
+    while (!last.ok && last.refusal.which !== 'budget') last = await instances[0]!.admit(key, { tokens: 1, pico: 1n })
+    t.ok(instances[0]!.limits.budgetSpend().get('team')! <= 100n * USD)
+    t.ok(spent >= 50n * USD, `${spent / USD} USD of 100 are spent`)
+  })
+})
