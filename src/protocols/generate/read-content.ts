@@ -1,5 +1,4 @@
 import { unseal } from '../neutral/capsule.ts'
-import type { Capsule } from '../neutral/capsule.ts'
 import { asList, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
@@ -31,26 +30,27 @@ export class ContentReader {
   }
 
   message({ role, parts }: JsonObject): Message {
-    return {
-      role: role === 'model' ? 'assistant' : 'user', name: null, parts: asList(parts).flatMap(part => this.#part(asObject(part) ?? {})),
-    }
+    const all = asList(parts).map(part => asObject(part) ?? {})
+    const read = all.flatMap(part => this.#part(part))
+    if (role !== 'model') return { role: 'user', name: null, parts: read }
+    // A call carries the thinking before it, which comes before all that it led to.
+    return { role: 'assistant', name: null, parts: joinTexts([...all.flatMap(carriedThinking), ...read]) }
   }
 
   #part(part: JsonObject): Part[] {
     const signature = asText(part['thoughtSignature'] ?? null)
     const capsule = signature === null ? null : unseal(signature)
     const opaque: OpaqueValue | null = capsule !== null ? capsule.opaque : signature === null ? null : { provider: null, value: signature }
-    const before = thinkingOf(capsule)
     const call = asObject(part['functionCall'])
-    if (call !== null) return [...before, this.#call(call, opaque)]
+    if (call !== null) return [this.#call(call, opaque)]
     const result = asObject(part['functionResponse'])
     if (result !== null) return [this.#result(result)]
     const text = asText(part['text'])
     if (text !== null) {
       // Thoughts are shown to the client; its provider reads the signature alone.
-      if (part['thought'] === true) return opaque === null ? before : [...before, { ...BASE, type: 'thinking', text, opaque }]
+      if (part['thought'] === true) return opaque === null ? [] : [{ ...BASE, type: 'thinking', text, opaque }]
       const content: Part[] = text === '' ? [] : [{ ...BASE, type: 'text', text, opaque: null }]
-      return [...before, ...content, ...opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque } as const]]
+      return [...content, ...opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque } as const]]
     }
     const media = mediaPart(part)
     if (media !== null) return [media]
@@ -85,8 +85,20 @@ export class ContentReader {
   }
 }
 
-/** The thinking before a part, which its signature carries. */
-function thinkingOf(capsule: Capsule | null): Part[] {
+/** A client keeps each chunk of a stream as a part of its own. */
+function joinTexts(parts: readonly Part[]): Part[] {
+  const joined: Part[] = []
+  for (const part of parts) {
+    const last = joined.at(-1)
+    if (part.type === 'text' && last?.type === 'text') joined[joined.length - 1] = { ...last, text: last.text + part.text }
+    else joined.push(part)
+  }
+  return joined
+}
+
+/** The thinking that the signature of a part carries. */
+function carriedThinking(part: JsonObject): Part[] {
+  const capsule = unseal(asText(part['thoughtSignature'] ?? null) ?? '')
   return (capsule?.thinking ?? []).flatMap(({ text, opaque }): Part[] => {
     if (text !== null) return [{ ...BASE, type: 'thinking', text, opaque }]
     return opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque }]
