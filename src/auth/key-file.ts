@@ -107,7 +107,7 @@ export class KeyFile {
   /**
    * Puts other limits, models or descriptions in the place of a live key's. What has been used stays counted.
    *
-   * @param to what is absent stays as it is, whoever changes that meanwhile
+   * @param to absent members stay as they are, also if somebody else changes them meanwhile
    * @param detail what is other now, for the audit list
    * @param now ms since 1970
    */
@@ -160,7 +160,7 @@ export class KeyFile {
     }
   }
 
-  /** Ends a key for good. @param now ms since 1970 */
+  /** Revokes a key. It cannot be used again. @param now ms since 1970 */
   revoke({ id, name, revokedAt }: KeySummary, now: number, by: Actor): void {
     if (revokedAt !== null) return
     this.#withAuditEvent({ at: now, ...by, action: 'key.revoked', subject: name, detail: null }, () => {
@@ -237,7 +237,7 @@ export class KeyFile {
     this.close()
   }
 
-  /** A change and what is told of it are one. */
+  /** Writes a change and its audit event in one transaction. */
   #withAuditEvent(entry: AuditEvent, change: () => void): void {
     transaction(this.#db, () => {
       change()

@@ -33,7 +33,7 @@ export class KeyStoreError extends Error {
 }
 
 /**
- * `change` numbers the changes: whoever knows the store up to one of them reads
+ * `change` numbers the changes: a reader that knows the store up to one of them reads
  * only the rows beyond it. Triggers set it, so that no writer can forget to, and
  * rows stay for ever, so that a revocation is a change like any other.
  */

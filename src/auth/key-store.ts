@@ -67,12 +67,12 @@ export class KeyStore {
   #openReaders: OpenReaders | null = null
   #watcher: FSWatcher | null = null
   #timer: Timer | null = null
-  /** The message of the trouble that was told last; null = all is well. */
+  /** The last reported problem; null = none. */
   #failure: string | null = null
 
   /**
    * Reads the store, which is made where it is missing. A store that
-   * cannot be read is told, and has no keys yet.
+   * cannot be read is reported, and has no keys yet.
    */
   constructor(options: KeyStoreOptions) {
     this.#options = options
@@ -242,7 +242,7 @@ export class KeyStore {
 }
 
 function openReaders(file: string, identity: string | null): OpenReaders {
-  if (identity === null) throw new KeyStoreError('missing', 'the file is gone')
+  if (identity === null) throw new KeyStoreError('missing', 'the file does not exist any more')
   const held = new KeyReader(file, 0)
   try {
     return { identity, current: held, next: new KeyReader(file, 0) }

@@ -81,7 +81,7 @@ interface Entry {
  * digests are then compared in constant time all the same. Among ten thousand
  * keys it takes a microsecond or two longer than with one.
  *
- * The configuration's keys are there for good and win; the others come and go.
+ * Keys of the configuration win over stored keys, which can be added and removed.
  * Those that are shut out stand aside, so that nobody else pays for them.
  */
 export class Keyring {

@@ -137,7 +137,7 @@ export function overloaded(message: string, cause?: Error): GatewayError {
 export function credentialRejected(status: number): GatewayError {
   return new GatewayError(
     'upstream_rejected_key',
-    `the upstream answered ${status} to the gateway's own credential; the operator has to mend it`,
+    `the upstream answered ${status} to the gateway's own credential; the operator has to replace it`,
     { headers: { 'x-should-retry': 'false' } },
   )
 }

@@ -16,8 +16,8 @@ export function fileIdentity(file: string): string | null {
 }
 
 /**
- * What stands in the place of a file; null where it is one, or nothing, or what may not be looked at. Whoever
- * opens a pipe waits without end for who writes to it.
+ * What is there instead of a file; null = a file, nothing, or it cannot be read. Opening a pipe would wait
+ * for a writer without end.
  */
 export function nonFileKind(path: string): 'a directory' | 'a pipe, a socket or a device' | null {
   try {
@@ -25,7 +25,7 @@ export function nonFileKind(path: string): 'a directory' | 'a pipe, a socket or 
     if (stats === undefined || stats.isFile()) return null
     return stats.isDirectory() ? 'a directory' : 'a pipe, a socket or a device'
   } catch {
-    return null // whoever opens it is told why not
+    return null // opening it reports the reason
   }
 }
 

@@ -23,7 +23,7 @@ export class MemoryBudget {
 
   /**
    * For a copy of an answer, which can be done without: all of these together take
-   * half of `limit` at most, so that there is room for requests whoever reads slowly.
+   * half of `limit` at most, so that slow readers leave room for requests.
    *
    * @returns false where there is no room: nothing was taken then
    */

@@ -28,7 +28,7 @@ export class Slots<T extends object> {
     return this.#items[slot] ?? null
   }
 
-  /** Puts another in the place of what is there. */
+  /** Replaces the item. */
   replace(slot: number, item: T): void {
     if (this.at(slot) !== null) this.#items[slot] = item
   }

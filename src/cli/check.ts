@@ -49,7 +49,7 @@ function check({ config: file }: { config: string }, command: Command): void {
   }
 }
 
-/** One warning for each model of a route, and each upstream of its own, whose cost nobody knows. */
+/** One warning for each model of a route, and each upstream of its own, whose cost is unknown. */
 function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings): void {
   const prices = createPriceBook(config)
   const now = new Date()
@@ -82,7 +82,7 @@ function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings):
   }
 }
 
-/** Of a list its nth element, or what stands in the place of a list of one. */
+/** The nth element of a list, or the single value that stands for a list of one. */
 function pathOfElement(findings: Findings, list: Path, nth: number): Path {
   const element = [...list, nth]
   return findings.located(element) ? element : list

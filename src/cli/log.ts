@@ -20,7 +20,7 @@ export interface OpenLog {
 export async function openLog(level: LogLevel): Promise<OpenLog> {
   const options = {
     level,
-    base: null, // whoever collects the lines knows the host and the process
+    base: null, // the log collector adds host and process
     timestamp: isoTime(),
     formatters: { level: (label: string) => ({ level: label }) },
   }

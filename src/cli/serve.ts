@@ -204,7 +204,7 @@ function workerParts(line: SupervisorChannel | null) {
   return line === null ? {} : { worker: line.worker, openLimiter: line.openLimiter }
 }
 
-/** The addresses are told whatever the log level is: nobody else knows the port that 0 became. */
+/** The addresses are logged at every log level: the port of `:0` is known only here. */
 function announce({ config, exampleKey: publicKey }: LoadedConfig, { addresses, docs }: Listening, log: Logger): void {
   const { base, console, metrics } = addresses
   const others = {

@@ -12,8 +12,8 @@ interface StopHandlers {
 const REPEAT_WINDOW = 200
 
 /**
- * Keeps SIGHUPs while a process starts, which would end it: whoever has started
- * it may ask for another configuration at once. Not on a terminal, which may go.
+ * Holds back SIGHUP while the process starts, because the signal would end it. An operator can ask for a reload
+ * right after the start. Not on a terminal, which may go.
  *
  * @returns sends what came again, when it is listened to
  */

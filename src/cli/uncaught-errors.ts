@@ -19,7 +19,7 @@ export interface UncaughtErrors {
 /**
  * Watches for errors that nobody caught, rejections included. Each exchange has
  * its state for itself, so one in the course of an exchange ends that exchange and
- * nothing else. After any other nobody knows what still holds: the running
+ * nothing else. After any other error the state is unknown: the running
  * exchanges may finish, no new ones are taken, and the process fails, so that its
  * supervisor starts another. Before the gateway serves, the process ends at once.
  */

@@ -23,7 +23,7 @@ export interface Located {
   readonly faulty: boolean
   /** By key or by index. */
   readonly children: ReadonlyMap<string, Located>
-  /** Entries that came to nothing, such as a key's second value: told of, and else ignored. */
+  /** Entries without effect, such as a key's second value: reported, and ignored. */
   readonly ignored: readonly Entry[]
   /** Values in it, itself included, aliases counted as often as they are used. */
   readonly size: number

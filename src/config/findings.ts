@@ -43,7 +43,7 @@ export class Findings {
   }
 
   /**
-   * At the value of a path, or at its key. Silent where a fault in the value was told before.
+   * At the value of a path, or at its key. Silent if a problem of the value was reported before.
    * @param kind what the finding is about; said once for content that aliases use at many paths
    */
   error(path: Path, message: string, at: 'value' | 'key' = 'value', kind: string = message): void {

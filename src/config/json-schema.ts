@@ -20,7 +20,7 @@ export interface JsonSchema {
 /** The published schema: the one description of the file's shape. */
 export const SCHEMA_FILE = new URL('../../gateway.schema.json', import.meta.url)
 
-/** Where the form of a value is bound, editors are told that `${NAME}` may stand for it. */
+/** Where the format of a value is fixed, the schema also allows `${NAME}`. */
 const REFERENCE = '#/definitions/reference'
 
 /** The schema of values in which the environment is filled in: no reference stands for any of them. */

@@ -13,7 +13,7 @@ import { sizeOf, timerDurationOf } from './values.ts'
 const DEFAULT_LISTEN: Address = { host: '127.0.0.1', port: 8080 }
 const DEFAULT_BODY_LIMIT = 64 * 1024 * 1024
 const DEFAULT_DRAIN = 30 * 60_000
-/** Bodies of the largest size that are held at once, unless told. */
+/** Default number of bodies of the largest size that are held at once. */
 const DEFAULT_BODIES_IN_MEMORY = 8
 const DEFAULT_IN_FLIGHT = 10_000
 const DEFAULT_CONNECTIONS = 20_000

@@ -151,7 +151,7 @@ export interface Upstream {
   readonly name: string
   /** null for the in-process simulator. A path prefix is kept in front. */
   readonly url: URL | null
-  /** What stands there in the place of `/v1`, without a slash at its end; null = `/v1`. */
+  /** Replaces `/v1` of the path, without a slash at its end; null = `/v1`. */
   readonly v1: string | null
   readonly simulator: boolean
   /** The cloud whose paths and framing the upstream has; null = it serves the vendor's own API. */
@@ -269,13 +269,13 @@ export interface Route {
   /** Where a request goes that its target refuses for that reason; null = the refusal goes to the client. */
   readonly on: { readonly contextLength: Target | null; readonly contentFilter: Target | null }
   /**
-   * What becomes of a stream that dies under way: told as it is,
-   * continued by another, or kept back until it is whole.
+   * What happens to a stream that breaks: it is reported,
+   * continued by another target, or held until it is complete.
    */
   readonly resume: ResumeMode
   /** What becomes of a request whose target does not speak its protocol. */
   readonly translate: TranslateMode
-  /** The defaults with the route's own laid over them. */
+  /** The defaults, overridden by the route's own. */
   readonly timeouts: Timeouts
 }
 

@@ -96,7 +96,7 @@ function buildUrl({ url: text, v1 }: RawUpstream, path: Path, findings: Findings
   const there = OTHER_VERSION.exec(url.pathname)?.[1]
   if (there !== undefined) {
     const message = "this path is put in front of the client's, such as /v1/chat/completions"
-    findings.warn(path, `${message}; where it stands in the place of /v1, leave it out and say v1: ${there}`)
+    findings.warn(path, `${message}; if it replaces /v1, leave it out and use v1: ${there}`)
   }
   return url
 }

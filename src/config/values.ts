@@ -27,14 +27,14 @@ export function timerDurationOf(
   return ms
 }
 
-/** Milliseconds of a duration in the right form; null for one that is too long to count, which is told. */
+/** Milliseconds of a duration in the right form; null = too long, which is reported. */
 export function durationOf(text: string, path: Path, findings: Findings, minMs = 1): number | null {
   const ms = findings.parsed(path, () => parseDuration(text))
   if (ms !== null && ms < minMs) findings.error(path, `${formatPath(path)} must be longer than nothing`)
   return ms
 }
 
-/** Single timeouts laid over others. */
+/** Timeouts with single ones overridden. */
 export function buildTimeouts(
   raw: RawTimeouts | undefined, path: Path, defaults: Timeouts, findings: Findings,
 ): Timeouts {

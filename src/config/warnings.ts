@@ -3,7 +3,7 @@ import { compileGlob, compileGlobs, compileOverlaps } from './glob.ts'
 import { everyTarget } from './routes.ts'
 import type { Config, Route } from './types.ts'
 
-/** Warns of what is allowed but hardly meant. For configurations without an error. */
+/** Warns of what is allowed but probably a mistake. For configurations without an error. */
 export function addConfigWarnings(config: Config, findings: Findings): void {
   if (config.auth === 'keys' && config.keys.length === 0) {
     findings.warnFile('there are no keys, so nobody gets in; add one under keys, or say auth: open')

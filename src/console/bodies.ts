@@ -7,8 +7,8 @@ import { ConsoleProblem } from './problem.ts'
 import { isoTime } from './texts.ts'
 
 /**
- * Whether there is something to see is told those who may see it;
- * who looks at somebody else's is written down.
+ * Only users who may read bodies learn whether there are any;
+ * reading another user's body is an audit event.
  */
 export function bodyOperations(
   { host, reports, store: desk, clock }: Context,

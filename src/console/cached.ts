@@ -12,7 +12,7 @@ export function cached<T>(load: () => Promise<T>, ms: number, now: () => number)
     const answer = load()
     const mine = { at: now(), answer }
     last = mine
-    // A failure is told to those who have asked, and nobody else.
+    // A failure is not cached.
     answer.catch(() => {
       if (last === mine) last = null
     })

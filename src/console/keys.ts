@@ -214,7 +214,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
   }
 }
 
-/** A key's own limits, laid over those of every key; null = there are none. */
+/** The default limits, overridden by the key's own; null = none. */
 function effectivePlainLimits(own: Limits | null, defaults: Limits | null): PlainLimits | null {
   if (own === null && defaults === null) return null
   const { whole, models } = effectiveLimits(own, defaults)

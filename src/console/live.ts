@@ -36,7 +36,7 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
       const exchanges = all.flatMap(({ exchanges }) => exchanges)
         .map(one => (own === null ? one : { ...one, upstream: null }))
         .sort((a, b) => (a.started_at < b.started_at ? -1 : 1))
-      // The ledger in trouble is a concern of its own: the others are told all the same.
+      // A failing ledger has an alert of its own; the others are still shown.
       const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
       const concerns = own === null
         ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets, ...unpriced]

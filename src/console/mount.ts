@@ -13,11 +13,11 @@ import { ConsoleStoreClient } from './store/console-store-client.ts'
 import { Workers } from './workers.ts'
 
 export interface ConsoleOptions {
-  /** For sessions and their like; the machine's unless told. */
+  /** For sessions; default: the system clock. */
   readonly clock?: Context['clock']
-  /** ms that an open answer may take to its end when the gateway is about to end; 5,000 unless told. */
+  /** ms that open responses have to finish when the gateway stops; default 5,000. */
   readonly drainTimeout?: number
-  /** ms in which the body of a request to the console's API has to come; 30,000 unless told. */
+  /** ms in which the body of a request to the console's API has to arrive; default 30,000. */
   readonly bodyTimeout?: number
 }
 
@@ -30,8 +30,7 @@ const STATUS_PATH = '/api/status'
 
 /**
  * The console, for the listener that it stands on. What it takes to serve it is
- * loaded with the first request: a gateway at whose console nobody looks has
- * nothing of it in memory.
+ * loaded with the first request, so that an unused console takes no memory.
  */
 export function openConsole(
   { clock = systemClock, drainTimeout: leave = DRAIN_TIMEOUT, bodyTimeout: bodyTime = BODY_TIMEOUT }: ConsoleOptions = {},

@@ -29,7 +29,7 @@ export async function sendCsv(
 }
 
 /**
- * Tells of what went wrong, in the API's shape; the gateway's log is told what the operator has to look at.
+ * Sends an error in the API's format, and logs what the operator has to look at.
  */
 export function sendProblem(
   host: MountHost, thrown: unknown, request: FastifyRequest, reply: FastifyReply,

@@ -37,7 +37,7 @@ export function sessionOperations(context: Context): SessionOperations {
       const what = 'key' in body ? 'The gateway does not know this API key.' : 'The name or the password is wrong.'
       throw new ConsoleProblem('not_logged_in', what)
     }
-    // Whoever knows the token of before must not be logged in with it.
+    // The token from before the login must not stay valid.
     if (token !== null) await desk.call('closeSession', digestOf(token))
     const fresh = newToken()
     const record = recordOf(proof)
@@ -80,7 +80,7 @@ function actorOf({ kind, name }: Pick<SessionRecord, 'kind' | 'name'>): string {
 }
 
 /**
- * Whose login was refused. What stands in the wrong field may be a password: only names of users are told.
+ * Whose login was refused. A wrong field may contain a password, so only known user names are recorded.
  */
 function refusedActor({ config }: Gateway, body: Login): string {
   if ('key' in body) return 'key: unknown'

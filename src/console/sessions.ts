@@ -35,7 +35,7 @@ export function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
 
-/** Belongs to the token and tells nothing of it: nobody has to keep it. */
+/** Derived from the token, so it is not stored; it does not reveal the token. */
 export function csrfOf(token: string): string {
   return createHmac('sha256', token).update('csrf').digest('base64url')
 }

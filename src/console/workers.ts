@@ -33,7 +33,7 @@ const SNAPSHOT_INTERVAL = 1_500
 const VIEWER_TIMEOUT = 60_000
 /** ms after which a snapshot is that of a worker that has ended. */
 const SNAPSHOT_MAX_AGE = 6_000
-/** Exchanges that are told one by one. */
+/** Exchanges that are listed one by one. */
 const MAX_EXCHANGES = 500
 /** ms between two notes that somebody looks. */
 const TOUCH_INTERVAL = 5_000
@@ -97,8 +97,8 @@ export interface WorkersOptions {
 
 /**
  * What all workers do together. Each writes down what it does for as long as
- * somebody looks at the console: that somebody does is told by the time at which
- * the file was last touched, so that nobody has to open it to find out.
+ * somebody looks at the console. The modification time of the file shows that,
+ * so that nobody has to open it.
  */
 export class Workers {
   readonly #options: WorkersOptions

@@ -83,7 +83,7 @@ export interface Session {
 
 /** No body came yet. */
 export const NOT_DELIVERED: MeteredResponse = { kind: 'none', delivered: false }
-/** A body came, and nothing of it is kept. */
+/** A body arrived and is not kept. */
 export const DELIVERED: MeteredResponse = { kind: 'none', delivered: true }
 
 /** One attempt at one target: what was sent there at which price, and what came back. */

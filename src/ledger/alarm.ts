@@ -2,14 +2,14 @@ import { systemClock } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
 import type { LedgerFailure, LedgerFailureCode } from './failure.ts'
 
-/** ms after which trouble that goes on is told again. */
+/** ms after which a lasting problem is reported again. */
 const REMINDER_MS = 60_000
 
 /** Tells of trouble at each change of its cause, and again each minute while it goes on. */
 export class Alarm {
   readonly #report: (trouble: LedgerFailure) => void
   readonly #clock: Pick<Clock, 'monotonic' | 'wall'>
-  /** When each was told, on the monotonic clock: a date that is set back silences none. */
+  /** When each was reported, on the monotonic clock, which a changed date does not affect. */
   readonly #reportedAt = new Map<LedgerFailureCode, number>()
   #last: (LedgerFailure & { readonly at: number }) | null = null
 
@@ -32,7 +32,7 @@ export class Alarm {
     this.#report(trouble)
   }
 
-  /** It is over: whatever comes next is told at once. */
+  /** The problem is over: the next one is reported at once. */
   end(): void {
     this.#reportedAt.clear()
   }

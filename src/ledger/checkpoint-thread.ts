@@ -18,7 +18,7 @@ const MAX_LOG_PAGES = 8192
 const BUSY_TIMEOUT_MS = 20
 
 const url = pathToFileURL(workerData as string)
-// A file that is gone must not come back empty.
+// A deleted file must not be created again, empty.
 url.searchParams.set('mode', 'rw')
 const db = new DatabaseSync(url, { timeout: BUSY_TIMEOUT_MS })
 db.exec('PRAGMA synchronous = NORMAL')

@@ -16,7 +16,7 @@ export interface CountedRow {
   readonly cacheWrite1hTokens: number | null
   readonly outputTokens: number | null
   readonly reasoningTokens: number | null
-  /** The cost in picodollars: times PART, and the rest. Both are null where nobody knows it. */
+  /** The cost in picodollars: times PART, and the rest. Both are null if the cost is unknown. */
   readonly costHigh: number | null
   readonly costLow: number | null
 }

@@ -1,6 +1,6 @@
 import type { LedgerRow } from './row.ts'
 
-/** One request on its way into the ledger; whoever opened it hands it back, and looks at nothing in it. */
+/** A request on its way into the ledger; opaque for the caller, who passes it back. */
 export class LedgerEntry {
   /** Tells how the request would be billed if the process died now; null when nobody can, or it has ended. */
   draft: (() => LedgerRow) | null

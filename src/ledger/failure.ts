@@ -28,7 +28,7 @@ export type LedgerFailureCode =
   /** For a reader: no ledger has been written there yet. */
   | 'missing'
 
-/** What the operator is told. */
+/** The message for the operator. */
 export interface LedgerFailure {
   readonly code: LedgerFailureCode
   readonly message: string

@@ -31,7 +31,7 @@ export interface LedgerStats {
 
 /**
  * The ledger as the request path sees it. No call blocks, waits or throws;
- * whatever goes wrong is told to the callbacks and counted in stats.
+ * failures are reported to the callbacks and counted in stats.
  *
  * Rows are written in the order in which they were closed, so that kill -9 costs
  * the last ones alone: usually those of some 30 ms, and more where the machine has
@@ -62,7 +62,7 @@ export interface Ledger {
   close(row: LedgerRow, entry?: LedgerEntry | null): void
   stats(): LedgerStats
   /**
-   * Rows, ended or in flight, that may not be in the file yet, for whoever reads that
+   * Rows, ended or in flight, that may not be in the file yet, for readers of the file
    * and is to miss none. Of one request the last counts.
    */
   unwritten(): RowValues[]
@@ -74,7 +74,7 @@ export interface Ledger {
    * Writes what waits and closes the file. What cannot be written in time is lost
    * and counted; so is what is closed afterwards. A file that could not be written
    * before is tried once more, and not waited for.
-   * @param timeoutMs ms, 5000 unless told
+   * @param timeoutMs ms, default 5000
    */
   shutdown(timeoutMs?: number): Promise<void>
 }
@@ -86,7 +86,7 @@ export interface LedgerOptions {
   readonly keep: number | null
   /** Rows go to PostgreSQL: none is deleted before it is there. Default: they do not. */
   readonly isShipped?: boolean
-  /** The most rows that wait in memory, 100,000 unless told: some 1 kB each. */
+  /** Most rows that wait in memory, about 1 kB each; default 100,000. */
   readonly maxWaiting?: number
   /** Called when rows cannot be kept or written, at each change of the cause, and again each minute. */
   readonly onFailure: (trouble: LedgerFailure, stats: LedgerStats) => void
@@ -109,7 +109,7 @@ const SHUTDOWN_TIMEOUT_MS = 5000
 
 /**
  * Opens the ledger and begins to write to it in a thread. Returns at once: an
- * unusable file is told by onTrouble, and tried again for ever.
+ * unusable file is reported by onTrouble, and tried again without end.
  */
 export function openLedger(options: LedgerOptions): Ledger {
   return new ThreadedLedger(options)
@@ -195,7 +195,7 @@ class ThreadedLedger implements Ledger {
         const known = row ?? draft?.()
         return known ? [encode(known)] : []
       } catch {
-        // That is told when it is to be written.
+        // The write reports it.
         return []
       }
     })

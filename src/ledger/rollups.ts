@@ -13,9 +13,9 @@ import { UnsummedRows } from './unsummed-rows.ts'
  *
  * Rows are entered in the order of their ids, many at a time, which costs a row
  * less than its own transaction could; `summed` says up to which id. Those that this
- * process wrote are mostly still known, and not read again (fresh.ts). Whoever reads
+ * process wrote are mostly still known, and not read again (fresh.ts). A reader
  * the sums adds the rows beyond: then they are exact, whatever crashed when, and
- * whoever wrote the rows, be it an older version.
+ * also for rows that an older version wrote.
  */
 
 const SUMS = `${SUM_COLUMNS.map(name => `${name} INTEGER NOT NULL`).join(', ')}, last_at INTEGER NOT NULL`

@@ -16,7 +16,7 @@ export interface Batch {
   /** How running requests would be billed if the process died now. */
   readonly drafts: readonly RowValues[]
   readonly closed: readonly RowValues[]
-  /** Of each that is closed: may there be a draft of it? Unless told, of all. */
+  /** For each closed row: may there be a draft of it? Absent = for all. */
   readonly hadDraft?: readonly boolean[]
 }
 

@@ -21,7 +21,7 @@ export interface WriterEvents {
 /**
  * The main thread's end of the writing thread. Keeps each batch until it is
  * written; a thread that dies is started again and gets the rest once more, which
- * does no harm: rows are told apart by their key.
+ * does no harm: the key tells rows apart.
  */
 export class WriterLink {
   readonly #options: WriterOptions

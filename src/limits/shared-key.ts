@@ -268,7 +268,7 @@ export class Call {
   }
 
   /**
-   * Nobody knows whether the server has done it. What it may have admitted is not of the allowances, and counts no more
+   * Whether the server has done it is unknown. What it may have admitted is not of the allowances, and counts no more
    * after the next call.
    */
   failed(): void {

@@ -240,7 +240,7 @@ export class SharedLimits {
       const pause = Math.max(0, epoch + RESTORE_AFTER_MS - wall)
       if (pause > 0) await new Promise<void>(resolve => this.after(pause, resolve))
       const accounts = key.accounts().filter(({ spent, end }) => spent < 0 && end > wall)
-      // Of a period that began later, the store has been told of all spending.
+      // Of a period that began later, the store has all spending.
       if (accounts.every(({ start }) => start >= epoch)) key.raiseFloors([], true)
       else await this.#compare([state], true)
     } catch (error) {
@@ -284,7 +284,7 @@ export class SharedLimits {
         this.#isReachable = true
         this.#options.onState(null)
       } catch {
-        // It is told already.
+        // It is reported already.
       }
     }
     if (this.#isReachable) await this.#report().catch((error: unknown) => this.#lost(error))

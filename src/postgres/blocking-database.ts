@@ -75,7 +75,7 @@ export class BlockingDatabase {
     const worker = new Worker(threadUrl('blocking-database-thread', import.meta.url), {
       name: 'PostgreSQL', workerData, transferList: [port2], execArgv: [],
     })
-    // It is told by the query that gets no reply.
+    // The query that gets no reply reports it.
     worker.on('error', () => undefined)
     worker.unref()
     port1.unref()

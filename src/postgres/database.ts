@@ -27,7 +27,7 @@ export type Row = Readonly<Record<string, unknown>>
 export type Query = (sql: string, values?: readonly unknown[], timeoutMs?: number) => Promise<Row[]>
 
 const DEFAULT_TIMEOUT_MS = 5_000
-/** ms after which the server stops a statement by itself: whoever asked has given up long before. */
+/** ms after which the server stops a statement by itself, long after the caller's deadline. */
 const STATEMENT_TIMEOUT_MS = 60_000
 /** ms after which the system asks a silent peer whether it is still there. */
 const KEEP_ALIVE_MS = 10_000

@@ -6,9 +6,9 @@ import type { TokenCounter } from './token-counter.ts'
 
 /**
  * What an answer used that broke under way and that another goes on with. The
- * ledger has to have what the client was told: so the figures are those of the
+ * ledger has to have what the client received: so the figures are those of the
  * count, unless the client is to be told before that is done, and from then on
- * they are what it was told.
+ * they are what it received.
  */
 export class InterruptedUsage {
   /** The figures for the ledger. */

@@ -17,7 +17,7 @@ export interface ResponseProgress {
   readonly inputTokens: number | null
   /** Its body; null where there is none to look at. */
   readonly request: Buffer | null
-  /** Whoever waits for it, it is made to its end. */
+  /** It is generated to its end, also if the client disconnects. */
   readonly inBackground: boolean
   /** A whole answer's body is compressed. */
   readonly isCompressed: boolean

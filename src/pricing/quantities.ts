@@ -50,7 +50,7 @@ export function quantities(usage: Usage): (number | null)[] {
   ]
 }
 
-/** What is left of a total as its parts are taken out; a total that nobody knows gives whatever is asked. */
+/** What is left of a total as its parts are taken out; an unknown total gives whatever is asked. */
 class Remainder {
   left: number | null
 

@@ -38,7 +38,7 @@ export interface SettledUsage {
   readonly billed: boolean
   /** The upstream reported nonsense; the figures concerned were counted instead, or are null. */
   readonly suspect: boolean
-  /** Something was made that passed unread, or nobody told of all of it: nobody knows how much. */
+  /** Part of the response was not read or not reported, so its amount is unknown. */
   readonly unread: boolean
   /** Absent: all of it is of the model that was asked. */
   readonly servingModels?: ServingModels
@@ -46,7 +46,7 @@ export interface SettledUsage {
 
 /** What an exchange used, and what that costs. */
 export interface SettledCost extends SettledUsage {
-  /** Millionths of a millionth of a USD; null = nobody knows. */
+  /** Millionths of a millionth of a USD; null = unknown. */
   readonly costPico: bigint | null
 }
 
@@ -147,7 +147,7 @@ class UsageSettler {
     return this.#settled(this.#reported)
   }
 
-  /** It was asked for in the background, and not to its end: its upstream goes on, nobody knows how far. */
+  /** A background response that is not complete: the upstream goes on, and how far is unknown. */
   get #runsInBackground(): boolean {
     const { endpoint, answer, request } = this.#input
     if (this.#isComplete || this.#failed || !endpoint.supportsBackground) return false

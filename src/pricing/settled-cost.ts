@@ -29,7 +29,7 @@ export function settleCost(settled: SettledUsage, quoted: QuotedPrice | null): S
   return { ...settled, costPico: settled.billed ? costOf(settled, quoted?.price ?? null) : 0n }
 }
 
-/** Where figures come from that are told before their answer ends. @param meter null = of no stream */
+/** The source of figures that are reported before the response ends. @param meter null = of no stream */
 export function provisionalSource(meter: StreamMeter | null, usage: Usage): SettledCost['source'] {
   if (meter?.reading()) return 'mixed'
   return Object.values(usage).some(count => count !== null) ? 'estimated' : 'none'
@@ -39,7 +39,7 @@ export function provisionalSource(meter: StreamMeter | null, usage: Usage): Sett
  * What is known at this moment, without counting, of what a response in a session costs.
  *
  * @param estimate of what it reads; null = nobody tells
- * @param inBackground whoever waits for it, it is made to its end
+ * @param inBackground it is generated to its end, also if the client disconnects
  */
 export function provisionalCost(
   endpoint: Endpoint, answer: MeteredResponse, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,

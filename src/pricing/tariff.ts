@@ -15,7 +15,7 @@ export interface Tariff {
   /** It has a rate for tokens: one direction without any is a gap, not a gift. */
   readonly pricesTokens: boolean
   /**
-   * The rates of the highest tier that the input is above, laid over the price's
+   * The rates of the highest tier that the input is above, which override the price's
    * own: a tier replaces what it names, for the whole request.
    */
   ratesFor(inputTokens: number | null): Rates

@@ -36,7 +36,7 @@ function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
 
 /**
  * What it costs at most, in picodollars, whichever of these it is going to use, in whichever
- * tier and at whichever of these prices it is going to be served; null = nobody knows.
+ * tier and at whichever of these prices it is going to be served; null = unknown.
  */
 export function highestCost(usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[]): bigint | null {
   let most = 0n

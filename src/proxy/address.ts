@@ -6,7 +6,7 @@ export function prefixOf(url: URL): string {
   return url.pathname.replace(/\/+$/, '')
 }
 
-/** The client's path as an upstream has it behind its url: in the place of `/v1` stands its own `v1`. */
+/** The client's path as an upstream has it behind its url: its own `v1` replaces `/v1`. */
 export function upstreamPath({ v1 }: Upstream, path: string): string {
   if (v1 === null || !hasPathPrefix(path, '/v1')) return path
   return v1 + path.slice('/v1'.length) || '/'

@@ -40,7 +40,7 @@ export interface ResponseSink {
 const STALE_WITHIN = 1_000
 
 /**
- * What undici is told of an attempt that is ended from here. Not why: where a GOAWAY has refused
+ * The error that undici gets for an attempt that is ended from here. Not the reason: where a GOAWAY has refused
  * requests, and they wait for another connection, undici fails all of them with the reason of the
  * one that is aborted first, unless that has this code.
  */

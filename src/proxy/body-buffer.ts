@@ -17,7 +17,7 @@ export class BodyBuffer {
   #preallocated: Buffer | null = null
   #size = 0
 
-  /** @param declared bytes that are to come; 0 = nobody knows */
+  /** @param declared bytes that are to come; 0 = unknown */
   constructor(declared: number) {
     this.#declared = declared
   }

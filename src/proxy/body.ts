@@ -14,7 +14,7 @@ export interface BodyOptions {
   readonly clock: Clock
   /** The exchange's own end: on the monotonic clock, and as the milliseconds of the timeout. */
   readonly total?: { readonly endsAt: number; readonly ms: number }
-  /** Is told what ends the reading from outside, as long as it goes on. */
+  /** Called with the reason when the reading is ended from outside. */
   readonly holder?: { underWay: { stop(reason: GatewayError): void } | null }
   /** Called when the body is really wanted: the moment for `100 Continue`. */
   readonly onWanted?: (() => void) | undefined

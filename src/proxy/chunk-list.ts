@@ -4,7 +4,7 @@ const JOIN_AFTER = 1_024
 const SMALL_CHUNK = 1_024
 
 /**
- * Bytes that come in pieces and are wanted whole. Whoever sends them one by one
+ * Bytes that arrive in pieces and are needed whole. A client that sends them one by one
  * must not cost an object for each: small pieces are joined as they come.
  */
 export class ChunkList {

@@ -104,7 +104,7 @@ export function abort(res: ClientResponse, clock: Clock, { finalBytes: lastWords
   res.once('close', () => force.cancel())
   const leave = () => breakOff(res, sized)
   if (lastWords !== null) write(res, Buffer.from(lastWords), leave)
-  // RST_STREAM would overtake what waits to be sent. Not at once: an empty write is told done in the middle
+  // RST_STREAM would overtake what waits to be sent. Not at once: an empty write is reported as done in the middle
   // of sending, and a stream that is closed there ends the process (the assertion of nodejs/node#41458).
   else if (isHttp2(res) && res.stream.writableLength > 0) res.stream.write('', () => setImmediate(leave))
   else leave()

@@ -19,7 +19,7 @@ const HOP_BY_HOP = [
   'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings',
 ]
 
-/** Whoever is no trusted proxy can write anything in these. */
+/** Only a trusted proxy is believed in these. */
 const FORWARDING_HEADERS = new Set([
   'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip',
 ])
@@ -76,7 +76,7 @@ export interface UpstreamHeaderOptions {
   readonly dropContentEncoding: boolean
   /** Bytes of the request body; null = the request has none. */
   readonly contentLength: number | null
-  /** Headers that name the span of the attempt, in the place of the client's; flat, empty = the client's are kept. */
+  /** Headers that name the span of the attempt; they replace the client's. Flat; empty = the client's are kept. */
   readonly trace?: readonly string[]
 }
 
@@ -198,7 +198,7 @@ export interface GatewayHeaders {
   readonly requestId: string
   /** The limits of the key, flat; where there are any, the upstream's own do not concern the client. */
   readonly limits: readonly string[]
-  /** Which upstream responded; absent where none did. `attempts`: the client is told, with that number of them. */
+  /** Which upstream responded; absent where none did. `attempts`: their number, sent to the client. */
   readonly served?: { readonly upstream: Upstream; readonly attempts: number | null }
   /** The answer comes from the console's own origin; absent = no. */
   readonly inConsole?: boolean

@@ -39,7 +39,7 @@ export function createProxy({ fetchOptions, ...options }: ServerOptions = {}): P
   return proxy
 }
 
-/** A WebSocket's request is told of the handshake that http-proxy-3 begins for it, before it is sent. */
+/** A WebSocket's request gets the handshake that http-proxy-3 begins for it, before it is sent. */
 export interface HandshakeOwner {
   onHandshake(handshake: ClientRequest): void
 }

@@ -23,7 +23,7 @@ const PING_TIMEOUT = 30_000
 const PROBE = Symbol('probe')
 
 /**
- * Mends eight faults of HTTP/2 to upstreams, for the whole process; as often as one likes.
+ * Fixes eight faults of HTTP/2 to upstreams, for the whole process. Calling it again does no harm.
  *
  *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. Where
  *     a part of the body has not gone out yet, node's native session then packs empty
@@ -101,17 +101,17 @@ function ignoreTrailers(this: ClientHttp2Stream): void {
 /** RFC 9113 section 8.1 lets the peer say that it wants no more of the request; not all do. */
 function closeUnfinished(this: ClientHttp2Stream): void {
   if (this.writableFinished) return
-  // That a stream is closed is told behind its end.
+  // `close` is emitted after the end of a stream.
   setImmediate(() => {
     if (!this.closed) this.close(NGHTTP2_CANCEL)
   })
 }
 
-/** END_STREAM is told while the stream is open: what ends as it is closed was cut (RFC 9113 section 8.1). */
+/** END_STREAM is reported while the stream is open: an end at its close means that it was cut (RFC 9113 section 8.1). */
 function pushUpToEnd(this: ClientHttp2Stream, chunk: unknown, encoding?: BufferEncoding): boolean {
   const { push } = Object.getPrototypeOf(this) as ClientHttp2Stream
   if (chunk === null) {
-    // A proper end is told once more when the stream closes.
+    // A proper end is reported again when the stream closes.
     this.push = push
     // Before anybody else hears of the end.
     if (this.closed && RESETS_REPORTED_AS_END.has(this.rstCode)) this.prependListener('end', emitResetError)

@@ -17,7 +17,7 @@ interface Connection {
   socket: Socket | null
   /** Its place in `#roomy`; -1 = it is not there. */
   availableIndex: number
-  /** Its socket is gone, or never came: it finishes what it has. */
+  /** Its socket is closed or never opened: it finishes what it has. */
   isDisconnected: boolean
 }
 
@@ -53,7 +53,7 @@ export class Pool {
     this.#options = options
   }
 
-  /** As undici's `dispatch`; what goes wrong is told to the handler alone. */
+  /** As undici's `dispatch`; only the handler gets errors. */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     if (this.#ended) {
       handler.onResponseError?.(NO_CONTROLLER, this.#ended)
@@ -66,7 +66,7 @@ export class Pool {
       return
     }
     this.#dispatchOn(connection, request)
-    // A handler that was told at once that its request cannot begin may have asked for another.
+    // A handler whose request could not start may have started another.
     if (this.#waiting.length > 0 && connection.availableIndex !== -1) this.#dispatchWaiting(connection)
   }
 

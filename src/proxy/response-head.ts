@@ -4,7 +4,7 @@ import type { RawHeaders } from './headers.ts'
 /** The head of an answer. */
 export interface ResponseHead {
   readonly status: number
-  /** Media type with its parameters, lower-case; empty = none was told. */
+  /** Media type with its parameters, lower-case; empty = none was sent. */
   readonly contentType: string
   /** The content coding, lower-case; null = it comes as it is. */
   readonly coding: string | null

@@ -11,8 +11,8 @@ interface Parser {
 }
 
 /**
- * Mends a fault of HTTP/1.1 to upstreams: undici breaks the connection at a `100 Continue` that it did
- * not ask for. Whoever sends a request must be able to take one (RFC 9110 section 15.2).
+ * Fixes a fault of HTTP/1.1 to upstreams: undici breaks the connection at a `100 Continue` that it did
+ * not ask for. A client must accept one (RFC 9110 section 15.2).
  *
  * @param socket a connection that undici has taken over; one over HTTP/2 stays as it is
  */

@@ -132,7 +132,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
   onHandshake(handshake: ClientRequest): void {
     this.#handshake = handshake
-    // It is told of a connection that stands.
+    // It is called for an established connection.
     handshake.once('socket', () => {
       this.#connected = true
       this.#deadlines.waiting()

@@ -6,7 +6,7 @@ const MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024
 
 /**
  * A compressed body as what it unpacks to; as it is where it is not what it says,
- * or in a coding that nobody knows.
+ * or in an unknown coding.
  *
  * @returns with a `total` that is exact where all of it could be unpacked, and else more than `bytes` has
  */

@@ -206,7 +206,7 @@ t.test('a store that is lost or replaced by garbage: the keys known so far stay'
   const running = open(t, file)
   renameSync(file, `${file}.aside`)
   running.look()
-  t.strictSame(running.troubles, ['the file is gone'])
+  t.strictSame(running.troubles, ['the file does not exist any more'])
   writeFileSync(file, 'x'.repeat(8_192))
   running.look()
   t.match(running.troubles[1], /not a database/)

@@ -59,7 +59,7 @@ export const Statement = StrictObject({
   month: Type.String({ pattern: '^\\d{4}-\\d{2}$' }),
   from: Timestamp,
   to: Timestamp,
-  /** Whether the month is over and nothing of it still runs. */
+  /** The month is over, and none of its requests still runs. */
   final: Type.Boolean(),
   made_at: Timestamp,
   lines: Type.Array(StrictObject({ model: Nullable(Name), figures: Figures })),

@@ -88,7 +88,7 @@ export const KeyLookup = StrictObject({ key: Type.String({ minLength: 1, maxLeng
 export const KeyOwner = StrictObject({ owner: Nullable(StrictObject({ name: Name, origin: Origin, state: State })) })
 export type KeyOwner = Static<typeof KeyOwner>
 
-/** The only time that the key itself is told. */
+/** The only response that has the key itself. */
 export const CreatedKey = StrictObject({ name: Name, key: Type.String() })
 export type CreatedKey = Static<typeof CreatedKey>
 

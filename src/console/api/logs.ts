@@ -7,7 +7,7 @@ export const ENDS = [
 ] as const
 export const SOURCES = ['reported', 'estimated', 'mixed', 'none'] as const
 
-/** One request. A key's holder is told neither the upstream nor its name for the model: both are null. */
+/** One request. For the holder of a key, the upstream and its name for the model are null. */
 export const Row = StrictObject({
   request_id: Type.String(),
   started_at: Timestamp,
@@ -67,7 +67,7 @@ const CostLine = StrictObject({
   cost_usd: Usd,
 })
 
-/** One try at one upstream. Key holders are told no names: `upstream` is null. */
+/** One try at one upstream. For the holder of a key, `upstream` is null. */
 const Attempt = StrictObject({
   upstream: Nullable(Name),
   model: Nullable(Name),

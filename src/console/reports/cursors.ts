@@ -8,9 +8,9 @@ const TAG_LENGTH = 16
 const CURSOR_LENGTH = 33
 
 /**
- * Cursors as they are told. The ids of rows in them are of all keys together: to
- * somebody who sees one key they would tell how much the others are used, and so
- * would their length, or two that are the same.
+ * Cursors as clients get them. They contain row ids, which count the requests of all keys: the holder of one key
+ * could read from them, from their length or from equal ones how much other keys are used. So they are
+ * encrypted.
  */
 export class Cursors {
   readonly #secret: Uint8Array

@@ -53,7 +53,7 @@ function requestsQuery(piece: PeriodSegment, scope: Scope, only: string | null):
   }
 }
 
-/** Days are told by their hours as long as these are kept. */
+/** Days are summed from their hours as long as these are kept. */
 function histogramQueries(
   dialect: Dialect, { table, from, to }: PeriodSegment, scope: Scope, only: string | null,
 ): Sql[] {

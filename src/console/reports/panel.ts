@@ -19,7 +19,7 @@ export interface UpstreamFigures {
 }
 
 const TOP = 10
-/** A longer time is told by days. */
+/** A longer period is shown by days. */
 const MAX_HOURLY_SPAN = 3 * DAY
 
 export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | null): Panel {

@@ -24,7 +24,7 @@ export type { ConfiguredBudget, KeyUse, NearBudget, UpstreamFigures }
  * thread, so that the gateway's own never waits.
  *
  * `own` is the only key whose requests may be seen, null for somebody who may see
- * all; its holder is told no upstreams. Each rejects with a ReportError:
+ * all; its holder sees no upstreams. Each rejects with a ReportError:
  * `unavailable` when the ledger cannot be read, or not in time; `bad_request` for a
  * query that makes no sense; `forbidden` where `own` must not know; else it is a fault.
  */
@@ -65,12 +65,12 @@ export interface ReportsOptions {
   readonly file: string | null
   /** Where the ledger of all gateways is; absent = this one's is the only one. */
   readonly cluster?: ClusterSource | null
-  /** ms since 1970; the wall clock unless told. */
+  /** ms since 1970; default: the wall clock. */
   readonly now?: () => number
-  /** ms that a report may take, 10,000 unless told. */
+  /** ms that a report may take; default 10,000. */
   readonly deadline?: number
   /**
-   * 32 bytes by which cursors are sealed; random ones unless told, and then no other process can open them.
+   * 32 bytes that encrypt cursors; default: random, so that no other process can read them.
    */
   readonly secret?: Uint8Array
 }

@@ -52,7 +52,7 @@ export class LoginAttemptTable {
   }
 
   /**
-   * Whoever guesses a name elsewhere does not slow down its owner. Where the owner
+   * Guesses from other addresses do not slow down the owner of a name. Where the owner
    * has been it is counted for itself: others there may be right about a name of
    * their own, which takes back what is counted of the address.
    */

@@ -11,11 +11,11 @@ export interface SessionRecord {
   readonly seenAt: number
 }
 
-/** ms without a request after which a session is over: somebody has left an open screen. */
+/** ms without a request after which a session ends. */
 export const IDLE_TIMEOUT = 30 * 60_000
-/** ms after the login when it is over in any case: a working day, and whoever stole it has no more. */
+/** ms after the login when it ends in any case: a working day, which bounds the use of a stolen session. */
 export const MAX_SESSION_AGE = 12 * 60 * 60_000
-/** ms: so seldom is it written down that a session is in use. */
+/** ms between two writes of a session's last use. */
 const SEEN_AT_INTERVAL = 30_000
 /** Sessions at once; the one that was used least lately goes. */
 const MAX_SESSIONS = 10_000
@@ -61,7 +61,7 @@ export class SessionTable {
       createdAt: Number(row['created_at']),
       seenAt: Number(row['seen_at']),
     }
-    // The date has been set back since it was used last: nobody knows how long ago that was.
+    // The clock was set back since the last use, so its age is unknown.
     if (now >= expiryOf(session) || session.seenAt > now + SEEN_AT_INTERVAL) {
       this.close(digest)
       return null

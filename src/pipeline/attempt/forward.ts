@@ -33,7 +33,7 @@ const NONE_REFUSED: readonly Authorization[] = []
  * the client.
  *
  * @returns why the response did not reach its end; null = it did
- * @throws GatewayError as long as nothing was sent to the client; the client is told of a later failure in its stream
+ * @throws GatewayError as long as nothing was sent to the client; a later failure is sent in the client's stream
  */
 export function forward(
   gateway: Gateway, exchange: Exchange, plan: Plan,

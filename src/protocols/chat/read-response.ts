@@ -191,7 +191,7 @@ function contentText(content: unknown): string {
   return asList(content).map(part => asText(asObject(part)?.['text']) ?? '').join('')
 }
 
-/** Some servers send an object in the place of its text. */
+/** Some servers send an object instead of its text. */
 function argumentsText(value: unknown): string {
   return typeof value === 'string' ? value : asObject(value) === null ? '' : JSON.stringify(value)
 }

@@ -14,7 +14,7 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
 }
 
 /**
- * Reads a generate response: chunks, or a whole one. Of several candidates it reads the first. The stop is told at the end:
+ * Reads a generate response: chunks, or a whole one. Of several candidates it reads the first. The stop is reported at the end:
  * servers may send it with each chunk.
  */
 export class GenerateResponseReader implements ResponseReader {

@@ -7,7 +7,7 @@ import type { WriteContext } from '../neutral/translation.ts'
 import { takesThinkingLevel } from './thinking.ts'
 
 /**
- * In the place of a signature, where another provider made the call: Gemini 3 refuses a call that has none
+ * Instead of a signature, where another provider made the call: Gemini 3 refuses a call that has none
  * (https://ai.google.dev/gemini-api/docs/thought-signatures).
  */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'

@@ -33,7 +33,7 @@ export class RealtimeConversation implements Conversation {
   /** Under its two names an item may be told twice. */
   #lastItemId: unknown = null
 
-  /** null = the upstream has told of nothing. */
+  /** null = the upstream has reported nothing. */
   get inputEstimate(): InputEstimate | null {
     const inputTokens = (this.#cachedTokens || this.#settingsTokens) + this.#textTokens + this.#audioTokens
     if (inputTokens === 0) return null

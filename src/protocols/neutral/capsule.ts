@@ -4,14 +4,14 @@ import type { OpaqueValue } from './opaque.ts'
 
 /** Thinking that a client gets in a place that its protocol has for something else. */
 export interface CarriedThinking {
-  /** null = nothing of it can be read. */
+  /** null = it cannot be read. */
   readonly text: string | null
   readonly opaque: OpaqueValue | null
 }
 
 /**
  * What travels through a client inside one opaque field of its own protocol, or inside the id of a tool call where
- * that has none: the client sends it back, and whoever reads it learns whose values these are.
+ * that has none: the client sends it back, and the reader learns whose values these are.
  */
 export interface Capsule {
   /** Of the tool call, as the upstream made it; null = the capsule is no id. */

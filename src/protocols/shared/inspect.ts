@@ -88,7 +88,7 @@ export function bodyFormat(kind: BodyKind, contentType: string | null): BodyForm
   }
 }
 
-/** Some upstreams decode by what is told: out of UTF-7 they read members or fields that are none here. */
+/** Some upstreams decode by the declared charset: from UTF-7 they read members that are not visible here. */
 function checkCharset(contentType: string, what: string): void {
   // A longer one is nobody's, and would be looked through from each of its charsets on.
   if (contentType.length > CONTENT_TYPE_LENGTH) {
@@ -165,7 +165,7 @@ function parseCount(text: string | undefined): number | null {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null
 }
 
-/** @param aliases members that may name what is asked, in the place of `model` */
+/** @param aliases members that may name the model instead of `model` */
 function modelNameFields({ fields }: ValidJson, aliases: readonly string[]): readonly Field[] {
   const models = fields.get('model') ?? []
   const others = aliases.flatMap(alias => fields.get(alias) ?? [])
@@ -196,7 +196,7 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
 
 /**
  * The model that is named by all of them, or null. Where a name is given twice, two parsers can read two
- * different ones: then nobody knows which is allowed.
+ * different ones: then it is unknown which one counts.
  *
  * @throws GatewayError model_ambiguous; model_not_found where the name is too long
  */

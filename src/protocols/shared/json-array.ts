@@ -38,7 +38,7 @@ const NO_BYTES = Buffer.alloc(0)
  * `oversize`, without data.
  *
  * It finds where elements end and checks what stands between them, but not the
- * grammar inside them: that is for whoever parses one.
+ * grammar inside them: their parser does.
  */
 export class JsonArrayReader implements EventReader {
   readonly #sink: EventSink

@@ -42,7 +42,7 @@ const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^]*)$/
  * Finds the values of the fields named in `watch` in a multipart/form-data body
  * (RFC 7578, RFC 2046), without a copy of the rest.
  *
- * Whoever reads the form after us must find the same values. So what other
+ * The upstream must read the same values from the form. So what other
  * parsers are known to read in different ways is refused, not guessed: lines that
  * begin with the boundary and are no boundary, bare line feeds, folded or doubled
  * headers, names in encoded forms that would come out as a watched one, and a

@@ -14,7 +14,7 @@ export class PrefixStripper {
   strip(part: string): string {
     let same = 0
     while (same < part.length && same < this.#prefix.length && part[same] === this.#prefix[same]) same++
-    // What differs, differs for good: from there on all of it is new.
+    // After the first difference all of it is new.
     this.#prefix = same === part.length ? this.#prefix.slice(same) : ''
     return part.slice(same)
   }

@@ -119,7 +119,7 @@ export interface Endpoint {
   readonly modelIn: 'body' | 'path' | 'deployment' | 'query' | 'none'
   /** Without a model the request is refused, whatever the routes say. */
   readonly modelRequired: boolean
-  /** Members of a body that name what is asked, in the place of `model`. */
+  /** Members of a body that name the model instead of `model`. */
   readonly modelAliases: readonly string[]
   /** It takes requests of its own models, in its body or in a file that it names. */
   readonly isBatch: boolean

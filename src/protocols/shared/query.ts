@@ -25,7 +25,7 @@ export function queryModel(query: string): string | null {
 }
 
 /**
- * The model that is named elsewhere. Some read it from the query (LiteLLM's proxy on every path): nobody knows
+ * The model that is named elsewhere. Some read it from the query (LiteLLM's proxy on every path): it is unknown
  * which of two would count.
  *
  * @throws GatewayError model_ambiguous

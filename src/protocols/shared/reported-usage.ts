@@ -17,7 +17,7 @@ export interface ReportedUsage {
 
 /** The models that made a response, where it was not only the one that was asked. */
 export interface ServingModels {
-  /** Which served it in the place of that one; null = none did. */
+  /** The model that served it instead; null = none. */
   readonly servedBy: string | null
   /** What further ones used, beside the figures at the top. */
   readonly others: readonly ModelUsage[]

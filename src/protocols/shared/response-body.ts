@@ -57,7 +57,7 @@ export function isQueuedResponse(body: Buffer): boolean {
   return status === 'queued' || status === 'in_progress'
 }
 
-/** Does a request ask for one that is made in the background, whoever waits for it? */
+/** Does the request ask for a background response, which is generated also without a client? */
 export function requestsBackground(request: Buffer): boolean {
   return member(new JsonCursor(withoutByteOrderMark(request)), BACKGROUND) === true
 }

@@ -50,7 +50,7 @@ export interface StreamProtocol {
   /**
    * Begins to translate another answer.
    *
-   * @param before asked for when the client is to be told of the usage
+   * @param before called when the usage is sent to the client
    */
   createTranslation(before: () => PriorUsage): EventTranslation
 }
@@ -126,7 +126,7 @@ export class ResumableStream {
   /**
    * Another answer begins, which goes on where the client's stream stands.
    *
-   * @param before asked for when the client is to be told of the usage
+   * @param before called when the usage is sent to the client
    */
   createTranslator(before: () => PriorUsage): EventTranslator {
     const joined = this.#protocol.createTranslation(before)

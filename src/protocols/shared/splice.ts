@@ -1,4 +1,4 @@
-/** Puts `bytes` in the place of body[start, end); start = end inserts. */
+/** Replaces body[start, end) with `bytes`; start = end inserts. */
 export interface Edit {
   readonly start: number
   readonly end: number
@@ -26,7 +26,7 @@ export function spliceBytes(body: Buffer, edits: readonly Edit[]): Buffer {
   return Buffer.concat(pieces)
 }
 
-/** Edits that put `bytes` in the place of each of the values. */
+/** Edits that replace each of the values with `bytes`. */
 export function replaceValues(values: readonly { start: number; end: number }[], bytes: Uint8Array): Edit[] {
   return values.map(({ start, end }) => ({ start, end, bytes }))
 }

@@ -20,7 +20,7 @@ export interface ReaderLimits {
   readonly reserveMemory?: ReserveMemory | undefined
 }
 
-/** Bytes of the longest event that a reader keeps, unless it is told otherwise. */
+/** Default for the bytes of the longest event that a reader keeps. */
 export const MAX_EVENT = 16 * 1024 * 1024
 
 const LF = 0x0a

@@ -46,7 +46,7 @@ export const RESPONSE_EVENTS: TypedEvents = {
   isImage: false,
 }
 
-/** A session's events that are of a response: the others are for whoever meters the session. */
+/** Events of a session that belong to a response; the meter of the session reads the others. */
 export const REALTIME_EVENTS: TypedEvents = {
   endTypes: bytesOf('response.done'),
   errorTypes: bytesOf('error'),

@@ -27,7 +27,7 @@ export class Figures {
     return value === undefined || value === null ? this.markSuspect() : this.count(value)
   }
 
-  /** A count that must fit into `whole`; a whole that nobody knows fits all. */
+  /** A count that must fit into `whole`; an unknown whole fits all. */
   part(value: unknown, whole: number | null): number | null {
     const count = this.count(value)
     return count !== null && whole !== null && count > whole ? this.markSuspect() : count

@@ -50,7 +50,7 @@ export default function ModelsPage() {
   )
 }
 
-/** Key holders are told neither prices nor upstreams. */
+/** Key holders see neither prices nor upstreams. */
 const OPERATOR_COLUMNS = new Set(['price', 'source', 'upstream'])
 
 const COLUMNS: readonly Column<Model>[] = [
