@@ -42,6 +42,7 @@ export const ERRORS = {
   missing_key: row(401, 'client', false, 'The request carries no key.'),
   invalid_key: row(401, 'client', false, 'The gateway does not know the key.'),
   key_expired: row(401, 'client', false, 'The key has expired. Or the secret was replaced by a rotation, and its grace has passed.'),
+  too_many_wrong_keys: row(429, 'client', false, 'Too many wrong keys came from the address of the client.'),
   key_revoked: row(401, 'client', false, 'The key was revoked or blocked while the request ran.'),
   model_not_allowed: row(
     403, 'client', false, 'The key may not use the model. Or it is limited to some models and the request names none.',

@@ -8,6 +8,8 @@ const RANDOM_LENGTH = 32
 /** 62^6 > 2^32. */
 const CHECKSUM_LENGTH = 6
 const KEY_PATTERN = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
+/** Shorter keys can be guessed. */
+export const MIN_SAFE_KEY_LENGTH = 16
 /** The largest multiple of 62 that a byte can reach: the bytes from there on would favour some digits. */
 const UNBIASED_LIMIT = 248
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { MIN_SAFE_KEY_LENGTH } from '../base/key-format.ts'
 import type { Path } from './document.ts'
 import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
@@ -9,8 +10,6 @@ import { modelGlobs } from './routes.ts'
 import type { Key } from './types.ts'
 import { checkQuotes } from './values.ts'
 
-/** Shorter keys can be guessed. */
-const MIN_SAFE_LENGTH = 16
 /** Characters of a secret that are shown. */
 export const PREFIX_LENGTH = 8
 /** Of a key whose value cannot be told, which has been reported where it matters. */
@@ -57,7 +56,7 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
       ...owner !== undefined && { owner },
       ...note !== undefined && { note },
       ...expiresAt !== null && { expiresAt },
-      ...key.key !== undefined && key.key.length >= MIN_SAFE_LENGTH && { prefix: key.key.slice(0, PREFIX_LENGTH) },
+      ...key.key !== undefined && key.key.length >= MIN_SAFE_KEY_LENGTH && { prefix: key.key.slice(0, PREFIX_LENGTH) },
     }]
   })
 }
@@ -98,8 +97,8 @@ function expiryOf({ expires }: RawKey, path: Path, findings: Findings): number |
 function checkPlainKey(key: string, path: Path, findings: Findings): void {
   if (!/^[\x21-\x7e]+$/.test(key)) {
     findings.error(path, 'a key takes visible ASCII characters only, without spaces or line breaks')
-  } else if (key.length < MIN_SAFE_LENGTH) {
-    findings.warn(path, `keys of fewer than ${MIN_SAFE_LENGTH} characters can be guessed; use a long random one`)
+  } else if (key.length < MIN_SAFE_KEY_LENGTH) {
+    findings.warn(path, `keys of fewer than ${MIN_SAFE_KEY_LENGTH} characters can be guessed; use a long random one`)
   }
   checkQuotes(key, path, findings)
 }

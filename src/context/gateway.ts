@@ -7,6 +7,7 @@ import type { MemoryBudget } from '../base/memory-budget.ts'
 import type { ClientRequestIds } from '../base/request-id.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Config, Limits } from '../config/types.ts'
+import type { GuessLimit } from '../limits/guess-limit.ts'
 import type { Limiter } from '../limits/types.ts'
 import type { ProxyServer } from '../proxy/http-proxy.ts'
 import type { ReadTurns } from '../proxy/read-turns.ts'
@@ -105,6 +106,8 @@ export interface SharedState extends GatewayParts {
   /** By the name of the upstream: the last failure because of the operator's credential. */
   readonly credentialFailures: Map<string, CredentialFailure>
   readonly givenIds: ClientRequestIds
+  /** Slows down who guesses keys. */
+  readonly guessLimit: GuessLimit
   /** The certificate chain of the listener, its own certificate first; empty without TLS. */
   readonly shown: { chain: readonly X509Certificate[] }
   newId(): string

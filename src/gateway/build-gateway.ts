@@ -12,6 +12,7 @@ import { bodyRules, openArchive } from '../context/body-rules.ts'
 import type { Gateway, GatewayParts, SharedState } from '../context/gateway.ts'
 import { HealthChecks } from '../context/health-checks.ts'
 import { liveUpstreams } from '../context/upstreams.ts'
+import { GuessLimit } from '../limits/guess-limit.ts'
 import type { LimitedKey } from '../limits/types.ts'
 import { interruptedSettlement } from '../telemetry/settlement.ts'
 import { createPriceBook } from '../pricing/prices.ts'
@@ -156,6 +157,10 @@ function createSharedState(config: Config, parts: GatewayParts): SharedState {
     reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [], applied: 0, rejected: 0 },
     credentialFailures: new Map(),
     givenIds: new ClientRequestIds(),
+    guessLimit: new GuessLimit({
+      clock: parts.clock,
+      onLimited: address => parts.log.warn({ address }, `${address} sends too many wrong keys: it gets 429`),
+    }),
     shown: { chain: [] },
     newId: requestIds(() => parts.clock.wall()),
     unreadResponses: 0,

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { networkOf } from '../base/network-of.ts'
 import { Bucket } from '../limits/bucket.ts'
 
 /** Streams that the clients of one address may abandon in a minute: all at once, or 50 a second. */
@@ -74,17 +75,4 @@ export class ResetLimit {
     }
     return state
   }
-}
-
-/** An IPv6 client usually has a whole network of 2^64 addresses; an IPv4 client has one address. */
-function networkOf(address: string): string {
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  if (tail !== undefined) {
-    const after = tail === '' ? [] : tail.split(':')
-    while (groups.length + after.length < 8) groups.push('0')
-    groups.push(...after)
-  }
-  return groups.slice(0, 4).join(':')
 }

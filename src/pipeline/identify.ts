@@ -3,6 +3,7 @@ import { isCrossSiteRequest, namesForeignHost } from '../auth/cross-site.ts'
 import { ANONYMOUS, hasExpired } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
+import { MIN_SAFE_KEY_LENGTH } from '../base/key-format.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { isApiPath } from '../protocols/endpoint.ts'
@@ -16,7 +17,7 @@ const NOT_RETRYABLE = { headers: { 'x-should-retry': 'false', 'www-authenticate'
 /**
  * Who is calling?
  *
- * @throws GatewayError missing_key, invalid_key, key_expired; unknown_path where nothing is served
+ * @throws GatewayError missing_key, invalid_key, too_many_wrong_keys, key_expired; unknown_path where nothing is served
  */
 export function identify(gateway: Gateway, exchange: Exchange): Identity {
   const { path, queryKey } = exchange.target
@@ -24,7 +25,9 @@ export function identify(gateway: Gateway, exchange: Exchange): Identity {
   if (!isApiPath(path) && !gateway.routes.namesPath(path)) throw unknownPath(path)
   const presented = presentedKeys(exchange.req.headers, queryKey)
   let isExpired = false
+  const { sharedState: { guessLimit } } = gateway
   for (const key of presented) {
+    if (key.length < MIN_SAFE_KEY_LENGTH) checkGuesses(guessLimit.wait(exchange.clientAddress))
     const identity = gateway.keyring.find(key)
     if (identity === null) continue
     if (!hasExpired(identity, gateway.clock)) return identity
@@ -43,7 +46,24 @@ export function identify(gateway: Gateway, exchange: Exchange): Identity {
     }
     return ANONYMOUS
   }
+  // A proxy in front has many clients.
+  if (presented.length > 0 && !gateway.trusts(exchange.clientAddress)) {
+    checkGuesses(guessLimit.count(exchange.clientAddress, presented.length))
+  }
   if (presented.length > 0) throw new GatewayError('invalid_key', 'the API key is not valid', NOT_RETRYABLE)
   const places = `${['Authorization: Bearer', ...KEY_HEADERS.slice(0, -1)].join(', ')} or ${KEY_HEADERS.at(-1)}`
   throw new GatewayError('missing_key', `no API key was sent; send it as ${places}`, NOT_RETRYABLE)
+}
+
+/**
+ * A short key could be a guess: where too many wrong ones came from, not even a right one is looked up. A long key
+ * cannot be guessed, and is never kept waiting by others at its address.
+ *
+ * @param waitMs until the address may send another wrong key
+ * @throws GatewayError too_many_wrong_keys
+ */
+function checkGuesses(waitMs: number): void {
+  if (waitMs === 0) return
+  const headers = { 'x-should-retry': 'false', 'retry-after': String(Math.ceil(waitMs / 1_000)) }
+  throw new GatewayError('too_many_wrong_keys', 'too many wrong keys came from this address', { headers })
 }

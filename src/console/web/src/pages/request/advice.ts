@@ -66,6 +66,9 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   ),
   invalid_key: client('Check the API key: it is mistyped, revoked, or belongs to another gateway.'),
   key_expired: client('Use the new secret of the key, or ask the operator for one: this one has expired.'),
+  too_many_wrong_keys: client(
+    'Stop the client at this address that repeats a wrong API key. API keys of 16 characters or more work meanwhile.',
+  ),
   key_revoked: client(
     'Use another API key: this one was revoked or blocked, and its running requests were stopped.',
   ),

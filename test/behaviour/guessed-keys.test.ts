@@ -1,0 +1,44 @@
+import t from 'tap'
+import { startTestGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+const LONG = 'sk-long-0123456789abcdef'
+const SHORT = 'sk-short'
+const upstream = await startUpstream(t, (req, res) => {
+  req.resume()
+  res.setHeader('content-type', 'application/json').end('{}')
+})
+const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+keys: [{ name: long, key: ${LONG} }, { name: short, key: ${SHORT} }]
+`)
+
+async function ask(key: string): Promise<Response> {
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST', body: '{"model":"m"}', headers: { 'x-api-key': key, 'content-type': 'application/json' },
+  })
+  await answer.text()
+  return answer
+}
+
+t.test('wrong keys of one address are slowed down, and keys that cannot be guessed are not', async t => {
+  t.equal((await ask(SHORT)).status, 200)
+  const statuses = new Map<number, number>()
+  for (let n = 0; n < 300; n++) {
+    const { status } = await ask(n % 2 === 0 ? `wrong-${n}` : `sk-wrong-0123456789-${n}`)
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  }
+  t.ok((statuses.get(401) ?? 0) >= 100)
+  t.ok((statuses.get(429) ?? 0) > 0)
+  t.strictSame([...statuses.keys()], [401, 429])
+  t.equal((await ask(LONG)).status, 200)
+  // Enough wrong keys come to keep the limit, however long the ones before took.
+  for (let n = 0; n < 100; n++) await ask(`again-${n}`)
+  const refused = await ask('wrong')
+  t.equal(refused.status, 429)
+  t.match(refused.headers.get('retry-after'), /^\d+$/)
+  t.equal(refused.headers.get('x-should-retry'), 'false')
+  t.equal((await ask(SHORT)).status, 429, 'a short key could be a guess')
+  t.ok(await gateway.waitForLog(({ msg }) => /too many wrong keys/.test(String(msg))))
+})
