@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { checkCommand } from './check.ts'
+import { clusterCommand } from './cluster.ts'
 import { EXIT_CODES } from './exit.ts'
 import { explainCommand } from './explain.ts'
 import { helpCommand } from './help-command.ts'
@@ -32,7 +33,7 @@ export function program(): Command {
     .addHelpText('after', HELP)
     .exitOverride()
   const commands = [
-    serveCommand, checkCommand, explainCommand, usageCommand, keysCommand, passwordCommand, simulateCommand,
+    serveCommand, checkCommand, explainCommand, usageCommand, keysCommand, clusterCommand, passwordCommand, simulateCommand,
     initCommand, importCommand,
   ]
   for (const command of commands) gateway.addCommand(command())

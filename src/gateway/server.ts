@@ -4,7 +4,8 @@ import { systemClock } from '../base/clock.ts'
 import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Address, Config } from '../config/types.ts'
 import type { Exchange } from '../context/exchange.ts'
-import type { GatewayParts } from '../context/gateway.ts'
+import type { Gateway, GatewayParts } from '../context/gateway.ts'
+import { Heartbeat } from '../context/heartbeat.ts'
 import type { MountHost, Mount, OpenMount } from '../context/mount.ts'
 import { handle } from '../pipeline/pipeline.ts'
 import { responseOn } from '../pipeline/upgrade.ts'
@@ -144,6 +145,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   telemetry?.watch(gaugeSource(() => reloader.gateway))
   let metrics: MetricsOutput | null = null
   const unwatch = watchCertificateValidity(first.sharedState)
+  const heartbeat = openHeartbeat(config, parts, () => reloader.gateway)
   const ending = createShutdown({
     gateway: () => reloader.gateway,
     listeners,
@@ -158,6 +160,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       await Promise.all([...upstreams.values()].map(({ transport }) => transport.destroy()))
       await simulator?.close()
       keyStore?.close()
+      await heartbeat?.close()
       await accounts.close()
       await reloader.gateway.sharedState.archive?.close()
       await Promise.all([metrics?.close(), telemetry?.close()])
@@ -184,6 +187,21 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     await ending.close()
     throw error
   }
+}
+
+function openHeartbeat({ cluster }: Config, { version, log }: Pick<ServerParts, 'version' | 'log'>, gateway: () => Gateway): Heartbeat | null {
+  if (cluster === null || cluster.postgres === null) return null
+  return new Heartbeat({
+    url: cluster.postgres,
+    instance: cluster.instance,
+    version,
+    log,
+    clock: systemClock,
+    state: () => {
+      const { sharedState, accounts } = gateway()
+      return { requestsInFlight: sharedState.activeExchanges.size, outboxRows: accounts.shipping?.stats().pending ?? 0 }
+    },
+  })
 }
 
 interface ExchangeContext {

@@ -201,4 +201,17 @@ const LEDGER = `
     DELETE FROM gateway.first_byte_hour_buckets WHERE hour < first_hour;
   $$;`
 
-export const MIGRATIONS: readonly string[] = [LEDGER]
+/** The processes of all gateways, each with what it reported last. Times are those of the database. */
+const INSTANCES = `
+  CREATE TABLE gateway.instances (
+    process uuid PRIMARY KEY,
+    name text NOT NULL,
+    version text NOT NULL,
+    started_at timestamptz NOT NULL,
+    seen_at timestamptz NOT NULL,
+    requests_in_flight integer NOT NULL,
+    outbox_rows bigint NOT NULL,
+    clock_difference_ms double precision NOT NULL
+  );`
+
+export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES]

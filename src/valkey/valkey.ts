@@ -21,16 +21,23 @@ type Client = (Redis | Cluster) & Readonly<Record<'gatewayScript', (key: string,
  */
 export class Valkey {
   readonly #lua: string
+  readonly #timeoutMs: number
   readonly #client: Promise<Client>
   readonly #ready = Promise.withResolvers<void>()
   /** There was a connection before. */
   #wasReady = false
+  /** Why the last connection ended or did not come about. */
+  #lastError: string | null = null
   /** ms of a monotonic clock since when there is no connection; null = there is one. */
   #waitsSince: number | null = null
 
-  /** @param lua the script that `run` runs; it has one key and one argument */
-  constructor(address: ValkeyAddress, lua: string) {
+  /**
+   * @param lua the script that `run` runs; it has one key and one argument
+   * @param timeoutMs ms for the reply to a command
+   */
+  constructor(address: ValkeyAddress, lua: string, timeoutMs = COMMAND_TIMEOUT_MS) {
     this.#lua = lua
+    this.#timeoutMs = timeoutMs
     this.#client = this.#open(address)
   }
 
@@ -51,6 +58,17 @@ export class Valkey {
     return this.#command(async client => await client.set(key, value, 'NX') === 'OK' ? value : await client.get(key) ?? value)
   }
 
+  /**
+   * Has the server answer.
+   * @returns ms until the answer
+   * @throws {ValkeyError}
+   */
+  async ping(): Promise<number> {
+    const started = performance.now()
+    await this.#command(client => client.ping())
+    return performance.now() - started
+  }
+
   async close(): Promise<void> {
     (await this.#client).disconnect()
   }
@@ -62,13 +80,13 @@ export class Valkey {
       deadline = setTimeout(() => {
         // Every later reply of this connection would be late too; one that is being opened has its own deadline.
         if (client.status === 'ready') client.disconnect(true)
-        reject(new ValkeyError(`Valkey did not answer within ${COMMAND_TIMEOUT_MS} ms`))
-      }, COMMAND_TIMEOUT_MS)
+        reject(new ValkeyError(`Valkey did not answer within ${this.#timeoutMs} ms${this.#reason}`))
+      }, this.#timeoutMs)
     })
     try {
       if (client.status !== 'ready') {
         this.#reconnectIfStuck(client)
-        if (this.#wasReady) throw new ValkeyError('there is no connection to Valkey')
+        if (this.#wasReady) throw new ValkeyError(`there is no connection to Valkey${this.#reason}`)
         await Promise.race([this.#ready.promise, late])
       }
       return await Promise.race([send(client), late])
@@ -77,6 +95,10 @@ export class Valkey {
     } finally {
       clearTimeout(deadline)
     }
+  }
+
+  get #reason(): string {
+    return this.#lastError === null ? '' : `: ${this.#lastError}`
   }
 
   /** A server that takes the connection and says nothing more would be waited for. */
@@ -109,10 +131,13 @@ export class Valkey {
     client.on('ready', () => {
       this.#wasReady = true
       this.#waitsSince = null
+      this.#lastError = null
       this.#ready.resolve()
     })
     // Each command that fails says it.
-    client.on('error', () => undefined)
+    client.on('error', (error: unknown) => {
+      this.#lastError = messageOf(error)
+    })
     client.defineCommand('gatewayScript', { numberOfKeys: 1, lua: this.#lua })
     return client as unknown as Client
   }

@@ -1,0 +1,169 @@
+import { Command } from 'commander'
+import { messageOf } from '../base/message-of.ts'
+import { formatNumber, table } from '../base/text-table.ts'
+import type { ClusterConfig, ValkeyAddress } from '../config/types.ts'
+import { MAX_CLOCK_DIFFERENCE_MS } from '../context/heartbeat.ts'
+import { Database } from '../postgres/database.ts'
+import type { Row } from '../postgres/database.ts'
+import { DatabaseError } from '../postgres/database-error.ts'
+import { Valkey } from '../valkey/valkey.ts'
+import { configOption } from './config-option.ts'
+import { EXIT, EXIT_CODES } from './exit.ts'
+import { loadForLedger } from './problems.ts'
+
+/** ms for a service to answer, the time to connect included. */
+const TIMEOUT_MS = 3_000
+/** Heartbeats come every 5 seconds. */
+const DEAD_AFTER_S = 20
+
+/** One gateway, all its processes together. */
+interface Instance {
+  readonly name: string
+  readonly version: string
+  /** ISO 8601, by the clock of PostgreSQL. */
+  readonly since: string
+  readonly last_heartbeat: string
+  readonly alive: boolean
+  readonly requests_in_flight: number
+  readonly outbox_rows: number
+  /** Its clock less that of PostgreSQL. */
+  readonly clock_difference_ms: number
+}
+
+/** Whether a service answers. */
+interface ServiceState {
+  readonly reachable: boolean
+  readonly latency_ms: number | null
+  readonly error: string | null
+}
+
+interface ClusterState {
+  readonly instances: readonly Instance[]
+  /** null = not configured. */
+  readonly valkey: ServiceState | null
+  readonly postgres: ServiceState | null
+}
+
+/** `gateway cluster`: several gateways as one. */
+export function clusterCommand(): Command {
+  return new Command('cluster')
+    .description('Show the gateways that share Valkey and PostgreSQL.')
+    .addHelpText('after', `\nExamples:\n  gateway cluster status\n${EXIT_CODES}`)
+    .addCommand(new Command('status')
+      .description('Show each gateway, Valkey, PostgreSQL, and differences between clocks.')
+      .addOption(configOption('the configuration, which names both services'))
+      .option('--json', 'JSON')
+      .addHelpText('after', `
+A gateway reports to PostgreSQL every 5 seconds. Gateways that did not for 20 seconds are shown as
+gone, for a day. Ends with 1 where a configured service does not answer.
+
+Examples:
+  gateway cluster status
+  gateway cluster status --json | jq '.instances[] | select(.alive | not)'
+${EXIT_CODES}`)
+      .action(status))
+}
+
+async function status({ config: file, json }: { readonly config: string, readonly json?: true }, command: Command): Promise<void> {
+  const { cluster } = loadForLedger(file, command).config
+  if (cluster === null) command.error(`error: ${file} configures no cluster: { valkey: ..., postgres: ... }`, { exitCode: EXIT.usage })
+  const [valkey, { postgres, instances }] = await Promise.all([valkeyState(cluster), postgresState(cluster)])
+  const state: ClusterState = { instances, valkey, postgres }
+  process.stdout.write(json === true ? `${JSON.stringify(state)}\n` : textOf(state))
+  const away = [...valkey?.reachable === false ? ['Valkey'] : [], ...postgres?.reachable === false ? ['PostgreSQL'] : []]
+  if (away.length > 0) command.error(`error: ${away.join(' and ')} cannot be reached`, { exitCode: EXIT.failed })
+}
+
+async function valkeyState({ valkey }: ClusterConfig): Promise<ServiceState | null> {
+  if (valkey === null) return null
+  return timed(() => pingValkey(valkey))
+}
+
+async function pingValkey(address: ValkeyAddress): Promise<number> {
+  const valkey = new Valkey(address, 'return 1', TIMEOUT_MS)
+  try {
+    // The first one connects.
+    await valkey.ping()
+    return await valkey.ping()
+  } finally {
+    await valkey.close()
+  }
+}
+
+async function postgresState({ postgres: url }: ClusterConfig): Promise<{ postgres: ServiceState | null, instances: Instance[] }> {
+  if (url === null) return { postgres: null, instances: [] }
+  const database = new Database({ url, name: 'gateway cluster status' })
+  let instances: Instance[] = []
+  try {
+    const postgres = await timed(async () => {
+      await database.query('SELECT 1', [], TIMEOUT_MS)
+      const started = performance.now()
+      await database.query('SELECT 1', [], TIMEOUT_MS)
+      const latency = performance.now() - started
+      instances = (await instanceRows(database)).map(toInstance)
+      return latency
+    })
+    return { postgres, instances }
+  } finally {
+    database.close()
+  }
+}
+
+/** @param work @returns ms */
+async function timed(work: () => Promise<number>): Promise<ServiceState> {
+  try {
+    return { reachable: true, latency_ms: Math.round(await work() * 100) / 100, error: null }
+  } catch (error) {
+    return { reachable: false, latency_ms: null, error: messageOf(error) }
+  }
+}
+
+async function instanceRows(database: Database): Promise<Row[]> {
+  try {
+    return await database.query(`SELECT name, max(version) AS version, min(started_at) AS since, max(seen_at) AS seen,
+        max(seen_at) > now() - interval '${DEAD_AFTER_S} s' AS alive, sum(requests_in_flight)::float8 AS in_flight,
+        max(outbox_rows)::float8 AS outbox,
+        (array_agg(clock_difference_ms ORDER BY abs(clock_difference_ms) DESC))[1] AS difference
+      FROM (SELECT *, max(seen_at) OVER (PARTITION BY name) AS latest FROM gateway.instances) AS known
+      WHERE seen_at > latest - interval '${DEAD_AFTER_S} s' GROUP BY name ORDER BY name`, [], TIMEOUT_MS)
+  } catch (error) {
+    // No gateway has made the table yet: undefined_table, invalid_schema_name.
+    if (error instanceof DatabaseError && ['42P01', '3F000'].includes(error.sqlState ?? '')) return []
+    throw error
+  }
+}
+
+function toInstance({ name, version, since, seen, alive, in_flight: inFlight, outbox, difference }: Row): Instance {
+  return {
+    name: String(name),
+    version: String(version),
+    since: (since as Date).toISOString(),
+    last_heartbeat: (seen as Date).toISOString(),
+    alive: alive === true,
+    requests_in_flight: Number(inFlight),
+    outbox_rows: Number(outbox),
+    clock_difference_ms: Math.round(Number(difference)),
+  }
+}
+
+function textOf({ instances, valkey, postgres }: ClusterState): string {
+  const lines = instances.length === 0 ? 'No gateways.\n' : table<Instance>([
+    { title: 'NAME', text: each => each.name },
+    { title: 'VERSION', text: each => each.version },
+    { title: 'STATE', text: each => (each.alive ? 'alive' : 'gone') },
+    { title: 'SINCE', text: each => each.since },
+    { title: 'LAST HEARTBEAT', text: each => each.last_heartbeat },
+    { title: 'IN FLIGHT', text: each => formatNumber(each.requests_in_flight), right: true },
+    { title: 'OUTBOX', text: each => formatNumber(each.outbox_rows), right: true },
+    { title: 'CLOCK', text: each => `${each.clock_difference_ms} ms`, right: true },
+  ], instances)
+  const apart = instances.filter(({ clock_difference_ms: ms }) => Math.abs(ms) > MAX_CLOCK_DIFFERENCE_MS)
+  const warnings = apart.map(({ name, clock_difference_ms: ms }) =>
+    `warning: the clocks of ${name} and PostgreSQL differ by ${ms} ms: budgets of days and months begin at different times\n`)
+  return `${lines}\nValkey: ${serviceText(valkey)}\nPostgreSQL: ${serviceText(postgres)}\n${warnings.join('')}`
+}
+
+function serviceText(state: ServiceState | null): string {
+  if (state === null) return 'not configured'
+  return state.reachable ? `reachable, ${state.latency_ms} ms` : `not reachable: ${state.error}`
+}

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { Clock, Timer } from '../base/clock.ts'
+import { Database } from '../postgres/database.ts'
+import { migrate } from '../postgres/migrate.ts'
+import { MIGRATIONS } from '../postgres/migrations.ts'
+
+/** What a process reports of itself. */
+export interface HeartbeatOptions {
+  /** postgres://user:password@host/database */
+  readonly url: string
+  /** The name of the gateway. */
+  readonly instance: string
+  readonly version: string
+  readonly clock: Pick<Clock, 'wall' | 'monotonic' | 'setTimeout'>
+  readonly log: Logger
+  /** Requests in flight, and rows that wait to be sent to PostgreSQL. */
+  readonly state: () => { readonly requestsInFlight: number, readonly outboxRows: number }
+}
+
+/** ms between two heartbeats. */
+export const HEARTBEAT_MS = 5_000
+/** ms for one; a late one is as good as none. */
+const TIMEOUT_MS = 2_000
+/** ms between the clocks of gateway and database from which it is worth a warning. */
+export const MAX_CLOCK_DIFFERENCE_MS = 1_000
+const WARNING_INTERVAL_MS = 60_000
+
+/** Reports this process to the other gateways, in PostgreSQL. Failures are those that shipping reports too. */
+export class Heartbeat {
+  readonly #options: HeartbeatOptions
+  readonly #database: Database
+  readonly #process = randomUUID()
+  #timer: Timer | null = null
+  #warnedAt = -Infinity
+  #isClosed = false
+  #isRegistered = false
+  #startedAtMs: number
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options
+    this.#startedAtMs = options.clock.monotonic()
+    this.#database = new Database({ url: options.url, name: `gateway heartbeat ${options.instance}` })
+    void this.#run()
+  }
+
+  /** Says that this process ends. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#timer?.cancel()
+    if (this.#isRegistered && this.#database.isOpen) {
+      await this.#database.query('DELETE FROM gateway.instances WHERE process = $1', [this.#process], TIMEOUT_MS).catch(() => undefined)
+    }
+    this.#database.close()
+  }
+
+  async #run(): Promise<void> {
+    // The ledger's log lines say it when PostgreSQL is away.
+    await this.#beat().catch(() => undefined)
+    if (!this.#isClosed) this.#timer = this.#options.clock.setTimeout(() => void this.#run(), HEARTBEAT_MS)
+  }
+
+  async #beat(): Promise<void> {
+    const { instance, version, clock, state } = this.#options
+    if (!this.#isRegistered) await migrate(this.#database, MIGRATIONS)
+    const asked = clock.wall()
+    const [row] = await this.#database.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now', [], TIMEOUT_MS)
+    // The database read its clock between the two.
+    const difference = (asked + clock.wall()) / 2 - Number(row?.['now'])
+    this.#warn(difference)
+    const { requestsInFlight, outboxRows } = state()
+    const uptimeMs = clock.monotonic() - this.#startedAtMs
+    await this.#database.query(`INSERT INTO gateway.instances AS known
+      VALUES ($1, $2, $3, now() - $4 * interval '1 ms', now(), $5, $6, $7)
+      ON CONFLICT (process) DO UPDATE SET seen_at = now(), requests_in_flight = $5, outbox_rows = $6, clock_difference_ms = $7`,
+    [this.#process, instance, version, uptimeMs, requestsInFlight, outboxRows, difference], TIMEOUT_MS)
+    if (!this.#isRegistered) await this.#database.query(`DELETE FROM gateway.instances WHERE seen_at < now() - interval '1 day'`)
+    this.#isRegistered = true
+  }
+
+  #warn(difference: number): void {
+    const { clock, log } = this.#options
+    if (Math.abs(difference) <= MAX_CLOCK_DIFFERENCE_MS || clock.monotonic() - this.#warnedAt < WARNING_INTERVAL_MS) return
+    this.#warnedAt = clock.monotonic()
+    log.warn({ difference_ms: Math.round(difference) }, 'the clocks of this machine and of PostgreSQL differ by more than a second')
+  }
+}
