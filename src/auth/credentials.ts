@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { holdsKey } from '../protocols/shared/presented-key.ts'
 import { KEY_HEADERS, SUBPROTOCOL_KEY_PREFIX } from '../protocols/shared/vendor-headers.ts'
 
 const SUBPROTOCOL_KEY = new RegExp(`(?:^|,)\\s*${RegExp.escape(SUBPROTOCOL_KEY_PREFIX)}([^\\s,]+)\\s*(?:,|$)`)
@@ -30,11 +31,11 @@ export function presentedKeys(headers: IncomingHttpHeaders, queryKey: string | n
   return keys
 }
 
-/** The offered WebSocket subprotocols without the one that is a credential. */
-export function withoutSubprotocolKey(offered: string): string {
+/** The offered WebSocket subprotocols without those that are a credential. @param keys that the client presented */
+export function withoutSubprotocolKey(offered: string, keys: readonly string[] = []): string {
   return offered
     .split(',')
     .map(name => name.trim())
-    .filter(name => name !== '' && !name.startsWith(SUBPROTOCOL_KEY_PREFIX))
+    .filter(name => name !== '' && !name.startsWith(SUBPROTOCOL_KEY_PREFIX) && !holdsKey(name, keys))
     .join(', ')
 }

@@ -102,6 +102,8 @@ export class Exchange {
   classified: Classified = NO_ENDPOINT
   /** Written by `identify`. */
   identity: Identity = ANONYMOUS
+  /** All keys that the client presented, valid or not: none of them goes upstream. Written by `identify`. */
+  presentedKeys: readonly string[] = []
   /** Written by `classify`. */
   request: RequestContent = EMPTY_REQUEST
   /** Bytes that the client sent: written by `classify`, or when its WebSocket ends. */

@@ -7,6 +7,7 @@ import { MIN_SAFE_KEY_LENGTH } from '../base/key-format.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { isApiPath } from '../protocols/endpoint.ts'
+import { withoutKeys } from '../protocols/shared/presented-key.ts'
 import { KEY_HEADERS } from '../protocols/shared/vendor-headers.ts'
 import { localAddressOf } from '../proxy/client.ts'
 import { unknownPath } from './route.ts'
@@ -24,6 +25,9 @@ export function identify(gateway: Gateway, exchange: Exchange): Identity {
   if (exchange.preAuthenticated !== null) return exchange.preAuthenticated
   if (!isApiPath(path) && !gateway.routes.namesPath(path)) throw unknownPath(path)
   const presented = presentedKeys(exchange.req.headers, queryKey)
+  exchange.presentedKeys = presented
+  const query = withoutKeys(exchange.target.query, presented)
+  if (query !== exchange.target.query) exchange.target = { ...exchange.target, query }
   let isExpired = false
   const { sharedState: { guessLimit } } = gateway
   for (const key of presented) {

@@ -1,4 +1,5 @@
 import type { Upstream } from '../config/types.ts'
+import { holdsKey } from '../protocols/shared/presented-key.ts'
 import { ACCOUNT_HEADER, CREDENTIAL_HEADERS, RATE_LIMIT_HEADER, UPLOAD_ADDRESS_HEADERS, VERSION_HEADERS } from '../protocols/shared/vendor-headers.ts'
 import { gatewayAddress, withoutCredential } from './address.ts'
 
@@ -66,6 +67,8 @@ const PSEUDONYM = 'model-gateway'
 export interface UpstreamHeaderOptions {
   readonly upstream: Upstream
   readonly requestId: string
+  /** Keys that the client presented: a header that has one of them stays behind; absent = there are none. */
+  readonly presentedKeys?: readonly string[]
   /** As the client's connection speaks it: `1.1`, `2.0`. */
   readonly httpVersion: string
   /** The peer is a trusted proxy: its x-forwarded-* are passed on, with its own address added. */
@@ -91,7 +94,7 @@ const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
  * @returns a flat list of names and values, without Host
  */
 export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions): string[] {
-  const { upstream, trace = [] } = options
+  const { upstream, trace = [], presentedKeys = [] } = options
   const named = connectionNamed(raw)
   const authHeaders: readonly string[] = upstream.auth?.headers ?? []
   const out: string[] = []
@@ -102,6 +105,11 @@ export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions)
     const name = raw[i] as string
     const value = raw[i + 1] as string
     const lower = name.toLowerCase()
+    if (holdsKey(value, presentedKeys)) {
+      // A second one does not take its place: the gateway read the body by the first.
+      if (lower === 'content-type') seen.add(lower)
+      continue
+    }
     if (NOT_SENT_UPSTREAM.has(lower)) {
       if (lower === 'via') via = via === '' ? value : `${via}, ${value}`
       else if (VERSION_HEADERS.has(lower)) version ??= value

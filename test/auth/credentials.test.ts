@@ -34,5 +34,6 @@ t.test('the subprotocol that is a credential is taken off', async t => {
   t.equal(withoutSubprotocolKey(offered), 'realtime, openai-beta.realtime-v1')
   t.equal(withoutSubprotocolKey('openai-insecure-api-key.sk-1'), '')
   t.equal(withoutSubprotocolKey('realtime'), 'realtime')
+  t.equal(withoutSubprotocolKey('realtime, x.sk-0123456789abcdef', ['sk-0123456789abcdef']), 'realtime')
   t.equal(withoutSubprotocolKey('a,,b'), 'a, b')
 })

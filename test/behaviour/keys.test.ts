@@ -51,6 +51,82 @@ for (const [place, query, headers] of [
   })
 }
 
+for (const [place, query, headers] of [
+  ['x_api_key', '', { x_api_key: KEY }],
+  ['any header', '', { 'x-mine': KEY }],
+  ['any header, with a scheme', '', { 'x-mine': `Token ${KEY}` }],
+  ['any header, among others', '', { 'x-mine': `a=1; key="${KEY}"` }],
+  ['?KEY=', `&KEY=${KEY}`, {}],
+  ['?api_key=', `&api_key=${KEY}`, {}],
+  ['any parameter', `&mine=${KEY}`, {}],
+  ['any parameter, escaped', `&mine=${KEY.replace('-', '%2D')}`, {}],
+  ['any parameter, among others', `&mine=Bearer+${KEY}`, {}],
+  ['the name of a parameter', `&${KEY}`, {}],
+] as const) {
+  t.test(`hazard: the key that was presented does not go up a second time, in ${place}`, async t => {
+    for (const [name, value] of [['authorization', `Bearer ${KEY}`], ['x-api-key', KEY]] as const) {
+      seen = null
+      const response = await fetch(`${gateway.url}/v1/files?a=1${query}&b=2`, { headers: { ...headers, [name]: value, 'x-other': 'stays' } })
+      t.equal(response.status, 200)
+      t.equal(seen!.url, '/v1/files?a=1&b=2')
+      t.equal(seen!.headers['x-other'], 'stays')
+      t.notMatch(JSON.stringify(seen), /sk-test/)
+    }
+  })
+}
+
+t.test('hazard: on an open gateway, what is named like a key does not go up', async t => {
+  const open = await startTestGateway(t, `
+auth: open
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+`)
+  for (const [query, headers] of [
+    [`&KEY=${KEY}`, {}], [`&api_key=${KEY}`, {}], [`&Api-Key=${KEY}`, {}], [`&x_api_key=${KEY}`, {}], [`&apikey=${KEY}`, {}],
+    ['', { x_api_key: KEY }], ['', { api_key: KEY }], ['', { apikey: KEY }], ['', { 'x-apikey': KEY }],
+  ] as const) {
+    seen = null
+    const response = await fetch(`${open.url}/v1/files?a=1${query}&monkey=2`, { headers })
+    t.equal(response.status, 200)
+    t.equal(seen!.url, '/v1/files?a=1&monkey=2')
+    t.notMatch(JSON.stringify(seen), /sk-test/)
+  }
+})
+
+t.test('a short word that was presented as a key takes nothing else away', async t => {
+  const open = await startTestGateway(t, `
+auth: open
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+`)
+  await fetch(`${open.url}/v1/files?alt=json&a=json-1`, {
+    headers: { 'authorization': 'Bearer json', 'x-api-key': '1', 'x-format': 'json', 'x-retries': '1' },
+  })
+  t.equal(seen!.url, '/v1/files?alt=json&a=json-1')
+  t.match(seen!.headers, { 'x-format': 'json', 'x-retries': '1' })
+})
+
+t.test('hazard: of two keys that were presented neither goes up a second time', async t => {
+  const wrong = 'sk-wrong-0123456789'
+  const response = await fetch(`${gateway.url}/v1/files?a=1&b=${wrong}&c=${KEY}`, {
+    headers: { 'authorization': `Bearer ${wrong}`, 'x-api-key': KEY, 'x-mine': wrong, 'x-yours': KEY },
+  })
+  t.equal(response.status, 200)
+  t.equal(seen!.url, '/v1/files?a=1')
+  t.notMatch(JSON.stringify(seen), /sk-(?:test|wrong)/)
+})
+
+t.test('hazard: a media type presented as a key does not have a body read by another type', async t => {
+  seen = null
+  const client = await connect(t, gateway.url)
+  client.send([
+    'POST /v1/files HTTP/1.1', 'host: gateway', `authorization: Bearer ${KEY}`, 'x-api-key: application/json', 'connection: close',
+    'content-type: application/json', 'content-type: text/plain', 'content-length: 2', '', '{}',
+  ].join('\r\n'))
+  await client.until(/ 200 OK/)
+  t.equal(seen!.headers['content-type'], undefined)
+})
+
 t.test('of two valid keys the one that the specification names first counts', async t => {
   const answer = await fetch(`${gateway.url}/v1/files`, {
     headers: { 'authorization': `Bearer ${KEY}`, 'x-api-key': OTHER },

@@ -137,7 +137,7 @@ async function openTunnel(
     head,
     path: request.path,
     headers: request.headers,
-    handshake: handshakeHeaders(exchange.req as IncomingMessage),
+    handshake: handshakeHeaders(exchange.req as IncomingMessage, exchange.presentedKeys),
     upstream: { url: upstream.url, agent: upstream.transport.agent },
     gatewayHeaders: gatewayHeadersFor(gateway, exchange, upstream.config),
     clock,
@@ -200,7 +200,7 @@ function withoutSecrets(refusal: HandshakeRefusal, secrets: readonly string[]): 
 
 /** The path, the query and the headers of the handshake as they are sent to the target. */
 function outgoingHandshake(
-  { id, req, target: { path, query }, classified, request, trustedPeer }: Exchange, upstream: LiveUpstream, target: Target,
+  { id, req, target: { path, query }, classified, request, trustedPeer, presentedKeys }: Exchange, upstream: LiveUpstream, target: Target,
   trace: readonly string[],
 ): OutgoingRequest {
   const model = target.model !== request.model ? target.model : null
@@ -211,6 +211,7 @@ function outgoingHandshake(
     headers: upstreamHeaders(req.rawHeaders, {
       upstream: upstream.config,
       requestId: id,
+      presentedKeys,
       httpVersion: req.httpVersion,
       trustedPeer,
       uncompressed: false,
@@ -222,13 +223,13 @@ function outgoingHandshake(
   }
 }
 
-function handshakeHeaders(req: IncomingMessage): Record<string, string> {
+function handshakeHeaders(req: IncomingMessage, presentedKeys: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = { connection: 'Upgrade', upgrade: 'websocket' }
   for (const name of HANDSHAKE_HEADERS) {
     const value = req.headers[name]
     if (typeof value === 'string') headers[name] = value
   }
-  const offered = withoutSubprotocolKey(req.headers['sec-websocket-protocol'] ?? '')
+  const offered = withoutSubprotocolKey(req.headers['sec-websocket-protocol'] ?? '', presentedKeys)
   if (offered !== '') headers['sec-websocket-protocol'] = offered
   return headers
 }

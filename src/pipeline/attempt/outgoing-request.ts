@@ -52,6 +52,7 @@ export function outgoingRequest(
     headers: upstreamHeaders(req.rawHeaders, {
       upstream: upstream.config,
       requestId: exchange.id,
+      presentedKeys: exchange.presentedKeys,
       httpVersion: req.httpVersion,
       trustedPeer: exchange.trustedPeer,
       uncompressed: exchange.request.stream,

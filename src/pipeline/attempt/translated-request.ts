@@ -67,6 +67,7 @@ export function translatedRequest(
     headers: upstreamHeaders(translatedHeaders(req.rawHeaders, written.headers), {
       upstream: config,
       requestId: exchange.id,
+      presentedKeys: exchange.presentedKeys,
       httpVersion: req.httpVersion,
       trustedPeer: exchange.trustedPeer,
       uncompressed: true,

@@ -1,4 +1,5 @@
 import { singleModel } from './inspect.ts'
+import { KEY_HEADERS } from './vendor-headers.ts'
 
 /**
  * The parameters that name the model. Azure's realtime sessions, which tell a version of the API too, have
@@ -59,6 +60,8 @@ export function canonicalQuery(query: string): string {
 const GOOGLE_KEY_PARAM = 'key'
 /** Where Azure does, of WebSockets above all. */
 const AZURE_KEY_PARAM = 'api-key'
+/** Parameters that are never forwarded, by their names in lower case and with hyphens. */
+const KEY_PARAMS: ReadonlySet<string> = new Set([GOOGLE_KEY_PARAM, AZURE_KEY_PARAM, 'apikey', ...KEY_HEADERS])
 
 /** The credential of a query. */
 export interface QueryKey {
@@ -69,20 +72,21 @@ export interface QueryKey {
 }
 
 /**
- * Takes the credential out of a query; the order and the bytes of the rest stay.
+ * Takes the credential out of a query, and what is named like one; the order and the bytes of the rest stay.
  *
  * @param query with its question mark, or empty
  */
 export function extractKey(query: string): QueryKey & { readonly query: string } {
-  if (!query.includes('key') && !query.includes('%')) return { query, queryKey: null, isGoogles: false }
+  if (!/key|%/i.test(query)) return { query, queryKey: null, isGoogles: false }
   let queryKey: string | null = null
   let isGoogles = false
   const pairs = query.slice(1).split('&')
   const rest = pairs.filter(pair => {
     const equals = pair.indexOf('=')
     const name = decode(equals === -1 ? pair : pair.slice(0, equals))
-    if (name !== GOOGLE_KEY_PARAM && name !== AZURE_KEY_PARAM) return true
-    if (equals !== -1 && queryKey === null) {
+    if (!KEY_PARAMS.has(name.toLowerCase().replaceAll('_', '-'))) return true
+    const isCredential = name === GOOGLE_KEY_PARAM || name === AZURE_KEY_PARAM
+    if (isCredential && equals !== -1 && queryKey === null) {
       queryKey = decode(pair.slice(equals + 1))
       isGoogles = name === GOOGLE_KEY_PARAM
     }
@@ -91,7 +95,8 @@ export function extractKey(query: string): QueryKey & { readonly query: string }
   return { query: rest.length > 0 ? `?${rest.join('&')}` : '', queryKey, isGoogles }
 }
 
-function decode(raw: string): string {
+/** A part of a query without its escapes. */
+export function decode(raw: string): string {
   if (!raw.includes('%')) return raw
   try {
     return decodeURIComponent(raw)

@@ -2,7 +2,11 @@
 export const KEY_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key'] as const
 
 /** All that may hold a client's key: none of them is sent upstream. */
-export const CREDENTIAL_HEADERS = ['authorization', ...KEY_HEADERS] as const
+export const CREDENTIAL_HEADERS: readonly string[] = [
+  'authorization', ...KEY_HEADERS,
+  // No key is read from these spellings of them.
+  ...KEY_HEADERS.map(name => name.replaceAll('-', '_')), 'apikey', 'x-apikey', 'x_apikey',
+]
 
 /** The messages protocol's version, under either of its names: an upstream has its own name for it. */
 export const VERSION_HEADERS: ReadonlySet<string> = new Set(['anthropic-version', 'vendorb-version'])

@@ -1,0 +1,38 @@
+import { decode } from './query.ts'
+
+/** Characters of the shortest key that is looked for: a shorter word may mean something else in another header. */
+const MIN_LENGTH = 8
+/** Characters from which on a key does not stand in other text by chance. */
+const MIN_LENGTH_IN_TEXT = 16
+
+/**
+ * Is one of the keys that a client presented in a value of its request? One of less than 16 characters has to be all
+ * of the value, or all but a scheme.
+ *
+ * @param keys as they were presented, valid or not
+ */
+export function holdsKey(value: string, keys: readonly string[]): boolean {
+  for (const key of keys) {
+    if (value.length < key.length || key.length < MIN_LENGTH) continue
+    if (key.length >= MIN_LENGTH_IN_TEXT ? value.includes(key) : isAllOf(value, key)) return true
+  }
+  return false
+}
+
+function isAllOf(value: string, key: string): boolean {
+  return value === key || (value.endsWith(key) && value.indexOf(' ') === value.length - key.length - 1)
+}
+
+/**
+ * Takes the parameters out of a query that have one of the keys as their value or name; the order and the bytes of
+ * the rest stay.
+ *
+ * @param query with its question mark, or empty
+ */
+export function withoutKeys(query: string, keys: readonly string[]): string {
+  if (query === '' || keys.length === 0) return query
+  const pairs = query.slice(1).split('&')
+  const rest = pairs.filter(pair => pair.split('=').every(part => !holdsKey(decode(part.replaceAll('+', ' ')), keys)))
+  if (rest.length === pairs.length) return query
+  return rest.length === 0 ? '' : `?${rest.join('&')}`
+}
