@@ -37,6 +37,7 @@ export function keyFileOf(ledgerFile: string): string {
 export interface KeyEdit {
   readonly models?: Key['models'] | undefined
   readonly limits?: Key['limits'] | undefined
+  readonly group?: string | null | undefined
   readonly owner?: string | null | undefined
   readonly note?: string | null | undefined
   /** ms since 1970 */
@@ -90,13 +91,13 @@ export class KeyFile {
    * @throws {KeyStoreError} `taken` where a live key has the name
    */
   create(key: Key, now: number, by: Actor): void {
-    const { name, digest, models, limits, owner = null, note = null, expiresAt = null, prefix = null } = key
-    const detail = descriptionText({ owner, note, expiresAt })
+    const { name, digest, models, limits, group = null, owner = null, note = null, expiresAt = null, prefix = null } = key
+    const detail = descriptionText({ group, owner, note, expiresAt })
     this.#withAuditEvent({ at: now, ...by, action: 'key.created', subject: name, detail }, () => {
       try {
-        this.#db.prepare(`INSERT INTO keys (name, digest, models, limits, created_at, owner, note, expires_at, prefix)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-          .run(name, digest, ...columnsOf(models, limits), now, owner, note, expiresAt, prefix)
+        this.#db.prepare(`INSERT INTO keys (name, digest, models, limits, created_at, group_name, owner, note, expires_at, prefix)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+          .run(name, digest, ...columnsOf(models, limits), now, group, owner, note, expiresAt, prefix)
       } catch (error) {
         if ((error as { errcode?: unknown }).errcode !== NOT_UNIQUE) throw error
         throw new KeyStoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
@@ -118,6 +119,7 @@ export class KeyFile {
     this.#withAuditEvent({ at: now, ...by, action: 'key.changed', subject: name, detail }, () => {
       if (to.models !== undefined) set('models', models)
       if (to.limits !== undefined) set('limits', limits)
+      if (to.group !== undefined) set('group_name', to.group)
       if (to.owner !== undefined) set('owner', to.owner)
       if (to.note !== undefined) set('note', to.note)
       if (to.expiresAt !== undefined) set('expires_at', to.expiresAt)
@@ -260,9 +262,17 @@ export class KeyFile {
   }
 }
 
+interface Description {
+  readonly group: string | null
+  readonly owner: string | null
+  readonly note: string | null
+  readonly expiresAt: number | null
+}
+
 /** `owner: research; note: batch jobs; expires: 2027-01-01T00:00:00.000Z`; null where nothing is said. */
-function descriptionText({ owner, note, expiresAt }: { owner: string | null, note: string | null, expiresAt: number | null }): string | null {
+function descriptionText({ group, owner, note, expiresAt }: Description): string | null {
   const parts = [
+    ...group === null ? [] : [`group: ${group}`],
     ...owner === null ? [] : [`owner: ${owner}`],
     ...note === null ? [] : [`note: ${note}`],
     ...expiresAt === null ? [] : [`expires: ${new Date(expiresAt).toISOString()}`],

@@ -37,7 +37,7 @@ const MAX_DIGITS = 64
 /** @throws {KeyStoreError} `row` for what no gateway has written */
 export function readRecord(row: KeyRow): KeyRecord {
   const { id, name, digest, models, limits, created_at: createdAt, revoked_at: revokedAt } = row
-  const { owner, note, expires_at: expiresAt, prefix, old_secrets: oldSecrets } = row
+  const { group_name: group, owner, note, expires_at: expiresAt, prefix, old_secrets: oldSecrets } = row
   if (typeof name !== 'string' || !(digest instanceof Uint8Array) || typeof createdAt !== 'number') {
     throw new KeyStoreError('row', 'a row of the store is not that of a key')
   }
@@ -47,6 +47,7 @@ export function readRecord(row: KeyRow): KeyRecord {
       digest: Buffer.from(digest),
       models: typeof models === 'string' ? Object.freeze(readModels(JSON.parse(models))) : null,
       limits: typeof limits === 'string' ? Object.freeze(readLimits(JSON.parse(limits))) : null,
+      ...typeof group === 'string' && { group },
       ...typeof owner === 'string' && { owner },
       ...typeof note === 'string' && { note },
       ...typeof expiresAt === 'number' && { expiresAt },

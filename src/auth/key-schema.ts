@@ -99,6 +99,14 @@ export const MIGRATIONS: readonly string[] = [
   ON keys BEGIN
     UPDATE keys SET change = (SELECT max(last) + 1 FROM changes) WHERE id = NEW.id;
   END;`,
+  `ALTER TABLE keys ADD COLUMN group_name TEXT;
+  DROP TRIGGER keys_changed;
+  CREATE TRIGGER keys_changed
+  AFTER UPDATE OF id, name, digest, models, limits, created_at, revoked_at, owner, note, expires_at, prefix, old_secrets,
+    group_name
+  ON keys BEGIN
+    UPDATE keys SET change = (SELECT max(last) + 1 FROM changes) WHERE id = NEW.id;
+  END;`,
 ]
 
 export const KEY_SCHEMA = new Schema({

@@ -1,11 +1,13 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
-import type { Key } from '../config/types.ts'
+import type { Group, GroupRules, Key } from '../config/types.ts'
 
 /** A key as requests see it: its models compiled to one test. */
 export interface Identity {
   /** null for a caller of an open gateway that presented no known key. */
   readonly key: Key | null
+  /** The key with the limits of its groups; absent = there is no key. */
+  readonly limited?: LimitedHolder
   /** May it use the model? */
   allows(model: string): boolean
   /** The same where a name with commas may stand for several models. */
@@ -18,14 +20,38 @@ export interface Identity {
   readonly unlimited?: boolean
 }
 
+/** Whose limits are counted: a key, with the groups above it. */
+export interface LimitedHolder extends Pick<Key, 'name' | 'limits'> {
+  readonly groups?: readonly GroupRules[]
+}
+
+type Groups = ReadonlyMap<string, Group>
+const NO_GROUPS: Groups = new Map()
+
 /** Turns a list of model globs into a test. */
 type CompileGlobs = (globs: readonly string[]) => (model: string) => boolean
 
 /** A key with its models compiled. */
-export function identityOf(key: Key, compile: CompileGlobs): Identity {
-  const expiry = key.expiresAt === undefined ? {} : { expiresAt: key.expiresAt }
-  if (key.models === null) return { ...UNRESTRICTED, ...expiry, key }
-  const { models } = key
+export function identityOf(key: Key, compile: CompileGlobs, groups: Groups = NO_GROUPS): Identity {
+  // A stored key may name a group that the configuration no longer has: then nothing more is asked of it.
+  const chain = key.group === undefined ? [] : groups.get(key.group)?.chain ?? []
+  const common = {
+    key,
+    limited: Object.freeze({ name: key.name, limits: key.limits, ...chain.length > 0 && { groups: chain } }),
+    ...key.expiresAt !== undefined && { expiresAt: key.expiresAt },
+  }
+  const lists = [key, ...chain].flatMap(({ models }) => (models === null ? [] : [models]))
+  if (lists.length === 0) return { ...UNRESTRICTED, ...common }
+  const tests = lists.map(models => testOf(models, compile))
+  return {
+    ...common,
+    allows: model => tests.every(test => test.allows(model)),
+    allowsEach: names => tests.every(test => test.allowsEach(names)),
+    restricted: true,
+  }
+}
+
+function testOf(models: readonly string[], compile: CompileGlobs): Pick<Identity, 'allows' | 'allowsEach'> {
   const allows = compile(models)
   // A star may not take in what stands behind a comma, unless its glob says that it belongs to the name.
   const withCommas = models.filter(glob => glob.includes(','))
@@ -33,7 +59,7 @@ export function identityOf(key: Key, compile: CompileGlobs): Identity {
   const each = (names: string) => names.split(',').every(name => allows(name.trim()))
   const allowsEach = (names: string) =>
     allows(names) && (!names.includes(',') || whole(names) || each(names))
-  return { key, ...expiry, allows, allowsEach, restricted: true }
+  return { allows, allowsEach }
 }
 
 /** Is the key, or the secret that was presented, refused because its time is over? */
@@ -86,13 +112,17 @@ interface Entry {
  */
 export class Keyring {
   readonly #compile: CompileGlobs
+  readonly #groups: Groups
   readonly #configured: Map<string, Entry>
   readonly #stored: Map<string, Entry>
   /** What stands aside of the two, by digest; null where there is no such key now. */
   readonly #blocked = new Map<string, { configured: Entry | null; stored: Entry | null }>()
 
-  constructor(configured: readonly Key[], compile: CompileGlobs, stored: StoredKeys = { keys: [], blocked: [] }) {
+  constructor(
+    configured: readonly Key[], compile: CompileGlobs, stored: StoredKeys = { keys: [], blocked: [] }, groups = NO_GROUPS,
+  ) {
     this.#compile = compile
+    this.#groups = groups
     this.#configured = new Map(configured.flatMap(key => this.#entries(key)))
     this.#stored = new Map(stored.keys.flatMap(key => this.#entries(key)))
     for (const digest of stored.blocked) this.#block(digest)
@@ -150,7 +180,7 @@ export class Keyring {
 
   /** One for each secret. */
   #entries(key: Key): [string, Entry][] {
-    const identity = identityOf(key, this.#compile)
+    const identity = identityOf(key, this.#compile, this.#groups)
     const { digest, oldSecrets = [] } = key
     const entry = (digest: Buffer, identity: Identity): [string, Entry] => [digest.toString(DIGEST_ENCODING), { digest, identity }]
     return [

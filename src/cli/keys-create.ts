@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { KeyFile } from '../auth/key-file.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
 import { generateKey } from '../base/key-format.ts'
+import { escapeControlCharacters } from '../base/text-table.ts'
 import { compileOverlaps } from '../config/glob.ts'
 import { PREFIX_LENGTH } from '../config/keys.ts'
 import { didYouMean } from '../config/nearest.ts'
@@ -35,6 +36,7 @@ interface Options {
   readonly name: string
   readonly models?: readonly string[]
   readonly limit?: Limits
+  readonly group?: string
   readonly owner?: string
   readonly note?: string
   /** ms since 1970 */
@@ -50,6 +52,7 @@ export function keysCreateCommand(): Command {
       '-m, --models <globs>', 'the models that it can use, separated by commas (default: all)', parseModels,
     )
     .option('-l, --limit <limit>', 'a limit, as NAME=VALUE; can be repeated', parseLimit)
+    .option('--group <group>', 'the group of gateway.yaml whose limits hold too')
     .option('-o, --owner <owner>', 'who is responsible for the key: a team or a person', parseOwner)
     .option('--note <text>', 'what the key is for', parseNote)
     .option(
@@ -60,12 +63,18 @@ export function keysCreateCommand(): Command {
 }
 
 function create(options: Options, command: Command): void {
-  const { name, models = null, limit: limits = null, owner, note, expires: expiresAt } = options
+  const { name, models = null, limit: limits = null, group, owner, note, expires: expiresAt } = options
   requireReader(command)
   const { config, file } = keyStoreOf(options.config, command)
   if (config.keys.some(key => key.name === name)) {
     command.error(
       `error: ${options.config} has a key named "${name}"; choose another name`, { exitCode: EXIT.failed },
+    )
+  }
+  if (group !== undefined && !config.groups.has(group)) {
+    command.error(
+      `error: ${options.config} has no group named "${escapeControlCharacters(group)}"${didYouMean(group, config.groups.keys())}`,
+      { exitCode: EXIT.usage },
     )
   }
   for (const warning of unservedModelWarnings(config, models ?? [])) process.stderr.write(`warning: ${warning}\n`)
@@ -75,7 +84,7 @@ function create(options: Options, command: Command): void {
     const digest = hash('sha256', key, 'buffer')
     store.create({
       name, digest, models, limits, prefix: key.slice(0, PREFIX_LENGTH),
-      ...owner !== undefined && { owner }, ...note !== undefined && { note }, ...expiresAt !== undefined && { expiresAt },
+      ...group !== undefined && { group }, ...owner !== undefined && { owner }, ...note !== undefined && { note }, ...expiresAt !== undefined && { expiresAt },
     }, Date.now(), operator())
     const expiry = expiresAt === undefined ? '' : `; expires: ${new Date(expiresAt).toISOString()}`
     process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ` +

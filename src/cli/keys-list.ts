@@ -73,13 +73,14 @@ function lastUses({ ledger }: Config): Map<string, number> {
 }
 
 function jsonLine({ id, key, source, createdAt, revokedAt, blockedAt, lastUsedAt }: ListedKey): string {
-  const { owner = null, note = null, expiresAt = null, prefix = null, oldSecrets = [] } = key
+  const { group = null, owner = null, note = null, expiresAt = null, prefix = null, oldSecrets = [] } = key
   return `${JSON.stringify({
     id,
     name: key.name,
     source,
     models: key.models,
     limits: key.limits && limitsToJson(key.limits),
+    group,
     owner,
     note,
     created_at: isoTimeOrNull(createdAt),
@@ -100,6 +101,7 @@ function keyTable(keys: readonly ListedKey[]): string {
     { title: 'NAME', text: ({ key }) => key.name },
     { title: 'KEY', text: ({ key }) => key.prefix ?? '-' },
     { title: 'SHA256', text: ({ key }) => digestPrefix(key) ?? '-' },
+    { title: 'GROUP', text: ({ key }) => key.group ?? '-' },
     { title: 'OWNER', text: ({ key }) => key.owner ?? '-' },
     { title: 'SOURCE', text: ({ source }) => source },
     { title: 'CREATED', text: ({ createdAt }) => minuteText(createdAt) },

@@ -3,6 +3,7 @@ import { MIN_SAFE_KEY_LENGTH } from '../base/key-format.ts'
 import type { Path } from './document.ts'
 import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
+import { isKnownGroup } from './groups.ts'
 import { parseInstant } from './instant.ts'
 import { buildLimits } from './limits.ts'
 import type { RawConfig, RawKey } from './raw.ts'
@@ -50,9 +51,11 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
     const limits = buildLimits(key.limits, [...path, 'limits'], findings)
     const expiresAt = expiryOf(key, path, findings)
     if (name === undefined || digest === null) return []
-    const { owner, note } = key
+    const { group, owner, note } = key
+    if (group !== undefined) isKnownGroup(group, Object.keys(raw.groups ?? {}), [...path, 'group'], findings)
     return [{
       name, digest, models, limits, line: findings.line(path),
+      ...group !== undefined && { group },
       ...owner !== undefined && { owner },
       ...note !== undefined && { note },
       ...expiresAt !== null && { expiresAt },

@@ -6,6 +6,7 @@ import type { ParsedYaml } from './document.ts'
 import { Findings, fileProblem } from './findings.ts'
 import { deepFreeze } from './freeze.ts'
 import { readSchema } from './json-schema.ts'
+import { buildGroups } from './groups.ts'
 import { buildKeys, exampleKeyOf } from './keys.ts'
 import { buildLimits } from './limits.ts'
 import { buildListeners } from './listeners.ts'
@@ -148,6 +149,7 @@ function buildConfig(
     upstreams,
     routes: buildRoutes(raw, upstreams, timeouts, findings),
     models: buildModels(raw, findings),
+    groups: buildGroups(raw, findings),
     keys: buildKeys(raw, findings, isGatewayEnvironment),
     limits: buildLimits(raw.limits, ['limits'], findings),
     ledger: buildLedger(raw, file, findings),

@@ -26,6 +26,7 @@ export interface RawConfig {
   upstreams?: Record<string, RawUpstream | undefined>
   routes?: (RawRoute | undefined)[]
   models?: Record<string, RawModel | undefined>
+  groups?: Record<string, RawGroup | undefined>
   keys?: (RawKey | undefined)[]
   limits?: RawLimits
   ledger?: { file?: string, keep?: string }
@@ -141,10 +142,17 @@ export interface RawPrice {
   service_tiers?: Record<string, Omit<RawPrice, 'service_tiers'> | undefined>
 }
 
+export interface RawGroup {
+  parent?: string
+  models?: string | (string | undefined)[]
+  limits?: Omit<RawLimits, 'models'>
+}
+
 export interface RawKey {
   name?: string
   key?: string
   sha256?: string
+  group?: string
   owner?: string
   note?: string
   expires?: string

@@ -20,6 +20,8 @@ export interface Config {
   /** In the file's order: the first match wins. */
   readonly routes: readonly Route[]
   readonly models: ReadonlyMap<string, Model>
+  /** By name. */
+  readonly groups: ReadonlyMap<string, Group>
   readonly keys: readonly Key[]
   /** Limits of every key, figure by figure where it sets none of its own; null = none. */
   readonly limits: Limits | null
@@ -337,6 +339,8 @@ export interface Key {
   /** Globs; null = all models. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
+  /** The name of its group; absent = it is in none. */
+  readonly group?: string
   /** Who is responsible for it; absent = nobody is named. */
   readonly owner?: string
   /** What it is for; absent = nothing is noted. */
@@ -349,6 +353,22 @@ export interface Key {
   readonly oldSecrets?: readonly OldSecret[]
   /** Where the file has it, from 1; absent for a key that comes from elsewhere. */
   readonly line?: number
+}
+
+/** A group of keys, with limits that its keys share. */
+export interface Group extends GroupRules {
+  /** This group and those above it, the nearest first. */
+  readonly chain: readonly GroupRules[]
+}
+
+/** What a group asks of its keys. */
+export interface GroupRules {
+  readonly name: string
+  readonly isGroup: true
+  readonly parent: string | null
+  /** Globs; null = all models of the keys. */
+  readonly models: readonly string[] | null
+  readonly limits: Limits | null
 }
 
 export interface OldSecret {

@@ -38,11 +38,16 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
     }
   }
 
+  const knownGroup = (name: string): string => {
+    if (host.current().config.groups.has(name)) return name
+    throw new ConsoleProblem('bad_request', 'gateway.yaml has no group with this name.', { field: 'group' })
+  }
+
   return {
     'GET /own': async asked => {
       const { name, identity } = requireSession(asked)
       const { accounts, config } = host.current()
-      const key = identity?.key ?? ANONYMOUS_KEY
+      const key = identity?.limited ?? ANONYMOUS_KEY
       const figures = accounts.limiter.rateLimitStates(key, null)
       const rate = (rate: typeof figures.requests) =>
         rate
@@ -76,6 +81,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
           state: revokedAt !== null ? 'revoked' : isBlocked ? 'blocked' : 'live',
           models: key.models && [...key.models],
           limits: toPlainLimits(key.limits),
+          group: key.group ?? null,
           owner: key.owner ?? null,
           note: key.note ?? null,
           expires_at: isoTimeOrNull(key.expiresAt ?? null),
@@ -102,7 +108,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
 
     'POST /keys': async asked => {
       writable()
-      const { name, models, limits, expires_at: expires, ...described } = asked.body
+      const { name, models, limits, group, expires_at: expires, ...described } = asked.body
       checkName(name)
       if (configured(name)) {
         throw new ConsoleProblem('conflict', 'gateway.yaml already has a key with this name.', { field: 'name' })
@@ -114,6 +120,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
         models: models === undefined ? null : checkModels(models),
         limits: limits === undefined ? null : limitsOf(limits),
         prefix: made.slice(0, PREFIX_LENGTH),
+        ...group !== undefined && { group: knownGroup(group) },
         ...checkDescription(described),
         ...expires !== undefined && { expiresAt: expiryOf(expires, clock.wall()) },
       }
@@ -151,12 +158,14 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
       const to = {
         models: body.models && checkModels(body.models),
         limits: body.limits && limitsOf(body.limits),
+        group: body.group && knownGroup(body.group),
         ...checkDescription({ owner: body.owner, note: body.note }),
         expiresAt: typeof body.expires_at === 'string' ? expiryOf(body.expires_at, clock.wall()) : body.expires_at,
       }
       const detail = [
         ...to.models === undefined ? [] : [`models: ${modelsText(to.models)}`],
         ...to.limits === undefined ? [] : [`limits: ${limitsText(to.limits)}`],
+        ...to.group === undefined ? [] : [`group: ${to.group ?? 'none'}`],
         ...to.owner === undefined ? [] : [`owner: ${to.owner ?? 'none'}`],
         ...to.note === undefined ? [] : [`note: ${to.note ?? 'none'}`],
         ...to.expiresAt === undefined ? [] : [`expires: ${isoTimeOrNull(to.expiresAt) ?? 'never'}`],

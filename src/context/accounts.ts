@@ -8,7 +8,7 @@ import { openLedger } from '../ledger/ledger.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { LedgerRow } from '../ledger/row.ts'
 import { Shipping } from '../ledger/shipping.ts'
-import { spentSince, spentWithoutKey } from '../ledger/spent.ts'
+import { spentByGroup, spentSince, spentWithoutKey } from '../ledger/spent.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import type { LimitedKey, Limiter, Spend } from '../limits/types.ts'
@@ -36,6 +36,8 @@ export interface Accounts {
    * @param defaults limits of keys without their own
    */
   restoreBudgets(keys: readonly LimitedKey[], defaults: Limits | null): void
+  /** The same of groups. @param all groups of the configuration */
+  restoreGroupBudgets(groups: readonly LimitedKey[], all: Config['groups']): void
   /** Writes what waits, then closes. */
   close(): Promise<void>
 }
@@ -63,19 +65,23 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     ?? (cluster && clusterLimiter(cluster, config.limits))
     ?? createLimiter({ defaults: config.limits, compileGlob, clock })
   let ledger: Ledger | null = null
-  const restore = (keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean): void => {
+  const restoreFrom = (spendOf: (history: SpendHistory) => Iterable<Spend>): void => {
     if (!config.ledger) return
     const { file } = config.ledger
     try {
-      const unwritten = ledger?.unwritten() ?? []
-      limiter.restoreSpend(pastSpend({ file, unwritten, clock }, keys, defaults, isFew))
+      limiter.restoreSpend(spendOf({ file, unwritten: ledger?.unwritten() ?? [], clock }))
     } catch (error) {
       const why = messageOf(error)
       log.error({ file, why }, 'the ledger cannot be read: budgets start from nothing spent')
     }
   }
+  const restore = (keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean): void =>
+    restoreFrom(history => pastSpend(history, keys, defaults, isFew))
+  const restoreGroups = (groups: readonly LimitedKey[], all: Config['groups']): void =>
+    restoreFrom(history => pastGroupSpend(history, groups, all))
   // Of keys with the same name the last applies: that of the configuration.
   restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
+  restoreGroups([...config.groups.values()], config.groups)
   const shipping = openShipping(config, log)
   if (config.ledger) ledger = openLoggedLedger(config.ledger, shipping !== null, log, onInterrupted)
   const counter = createTokenCounter({ clock })
@@ -87,6 +93,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     ledger,
     shipping,
     checkpointTimer,
+    restoreGroupBudgets: restoreGroups,
     restoreBudgets: (keys, defaults) => restore(keys, defaults, keys.length <= MAX_SINGLE_LOOKUPS),
     close: async () => {
       checkpointTimer.close()
@@ -185,6 +192,21 @@ function* pastSpend(
   for (const { key, model, startedAt, pico } of sums) {
     const holder = budgeted.get(key)
     if (holder) yield { key: holder, model, startedAt, pico }
+  }
+}
+
+/** Sums of the ledger that the budgets of these groups still count: what their own keys spent, and those of the groups below. */
+function* pastGroupSpend(
+  { file, unwritten, clock }: SpendHistory, groups: readonly LimitedKey[], all: Config['groups'],
+): Generator<Spend> {
+  const budgeted = new Map(groups.filter(({ limits }) => hasBudget(limits)).map(group => [group.name, group]))
+  if (budgeted.size === 0) return
+  const since = earliestPeriodStart([...budgeted.values()].map(({ limits }) => limits), clock)
+  for (const { group, startedAt, pico } of spentByGroup(file, since, unwritten)) {
+    for (const { name } of all.get(group)?.chain ?? []) {
+      const key = budgeted.get(name)
+      if (key) yield { key, model: null, startedAt, pico }
+    }
   }
 }
 

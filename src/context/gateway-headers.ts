@@ -1,4 +1,5 @@
 import type { Upstream } from '../config/types.ts'
+import { isUnlimited } from '../limits/types.ts'
 import type { GatewayHeaders } from '../proxy/headers.ts'
 import { ANONYMOUS_KEY } from './accounts.ts'
 import type { Exchange } from './exchange.ts'
@@ -27,9 +28,8 @@ function translationOf({ servedBy }: Exchange): GatewayHeaders['translated'] {
 
 /** The state of the key's limits, in the headers that the protocol's clients read; flat. */
 function limitHeaders(gateway: Gateway, exchange: Exchange): string[] {
-  const { key: own, unlimited } = exchange.identity
-  const key = own ?? ANONYMOUS_KEY
-  if (unlimited || (key.limits === null && gateway.config.limits === null)) return []
+  const { limited: key = ANONYMOUS_KEY, unlimited } = exchange.identity
+  if (unlimited || isUnlimited(key, gateway.config.limits)) return []
   const states = gateway.accounts.limiter.rateLimitStates(key, exchange.request.model)
   return exchange.classified.endpoint.format.rateLimitHeaders(states, gateway.clock.wall())
 }

@@ -52,7 +52,7 @@ export function buildGateway(
     log,
     keyring: new Keyring(config.keys, compileGlobs, {
       keys: stored ?? [], blocked: keyStore?.blocked() ?? [],
-    }),
+    }, config.groups),
     keyStore,
     routes: new RouteTable(config.routes, compileGlobs),
     proxy,
@@ -97,6 +97,8 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   if (config.log.level !== before.config.log.level) log.level = config.log.level
   accounts.limiter.reconfigure(config.limits)
   if (unknownBudgets.length > 0) accounts.restoreBudgets(unknownBudgets, config.limits)
+  const groups = newGroupBudgets(config, before.config)
+  if (groups.length > 0) accounts.restoreGroupBudgets(groups, config.groups)
   before.activeExchanges.whenIdle(() => {
     for (const { connections, credential } of before.upstreams.values()) {
       connections.release()
@@ -141,6 +143,12 @@ export function newBudgets(config: Config, before: Gateway): LimitedKey[] {
     { keys: [...stored, ...before.config.keys], limits: before.config.limits },
     { keys: [...stored, ...config.keys], limits: config.limits },
   )
+}
+
+/** Groups with a budget that was not counted before. */
+function newGroupBudgets(config: Config, before: Config): LimitedKey[] {
+  const groupsOf = ({ groups }: Config) => ({ keys: [...groups.values()], limits: null })
+  return newlyBudgeted(groupsOf(before), groupsOf(config))
 }
 
 function createSharedState(config: Config, parts: GatewayParts): SharedState {

@@ -10,7 +10,7 @@ import type { Config } from '../config/types.ts'
  *
  * @returns null without a ledger in the configuration
  */
-export function openStoredKeys({ ledger, keys }: Config, clock: Clock, log: Logger): KeyStore | null {
+export function openStoredKeys({ ledger, keys, groups }: Config, clock: Clock, log: Logger): KeyStore | null {
   if (ledger === null) return null
   const file = keyFileOf(ledger.file)
   const store = new KeyStore({
@@ -22,7 +22,10 @@ export function openStoredKeys({ ledger, keys }: Config, clock: Clock, log: Logg
     onRecovered: () => log.warn({ file }, 'the stored keys can be read again'),
   })
   const configured = new Set(keys.map(({ name }) => name))
-  for (const { name } of store.keys()) {
+  for (const { name, group } of store.keys()) {
+    if (group !== undefined && !groups.has(group)) {
+      log.warn({ key: name, group, file }, 'the group of a stored key is not configured: no limits of a group hold for it')
+    }
     if (configured.has(name)) {
       log.warn(
         { key: name, file },

@@ -41,6 +41,8 @@ const COLUMN_TYPES: Readonly<Record<(typeof COLUMNS)[number], 'text' | 'integer'
   bytes_out: 'bigint',
   route: 'text',
   trace_id: 'text',
+  group: 'text',
+  owner: 'text',
 }
 
 const INPUT = COLUMNS.map(name => `"${name}" ${COLUMN_TYPES[name]}`).join(', ')

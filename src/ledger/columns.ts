@@ -43,6 +43,8 @@ export const COLUMNS = [
   'bytes_out',
   'route',
   'trace_id',
+  'group',
+  'owner',
 ] as const
 
 /** COLUMNS as a list in SQL: `"request_id", "started_at", ...`. */
@@ -127,6 +129,8 @@ export function encode(row: LedgerRow): RowValues {
     countOrNull(row.bytesOut),
     truncateRoute(row.route),
     row.traceId,
+    truncateName(row.group),
+    truncateName(row.owner),
   ]
 }
 
@@ -190,5 +194,7 @@ export function decode(stored: StoredRow): LedgerRow {
     bytesOut: number(stored, 'bytes_out') ?? 0,
     route: text(stored, 'route'),
     traceId: text(stored, 'trace_id'),
+    group: text(stored, 'group'),
+    owner: text(stored, 'owner'),
   }
 }

@@ -7,6 +7,7 @@ export interface CountedRow {
   readonly key: string | null
   readonly model: string | null
   readonly upstream: string | null
+  readonly group: string | null
   readonly end: string
   readonly source: string
   readonly firstByteMs: number | null
@@ -23,7 +24,7 @@ export interface CountedRow {
 
 /** The columns that Counted is read from, but for the cost, which comes in parts. */
 export const COUNTED_COLUMNS = [
-  'started_at', 'key', 'model', 'upstream', 'end', 'source', 'first_byte_ms',
+  'started_at', 'key', 'model', 'upstream', 'group', 'end', 'source', 'first_byte_ms',
   'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens',
   'output_tokens', 'reasoning_tokens',
 ] as const
@@ -43,6 +44,7 @@ export function toCountedRow(
     key: texts[at.key] ?? null,
     model: texts[at.model] ?? null,
     upstream: texts[at.upstream] ?? null,
+    group: texts[at.group] ?? null,
     end: texts[at.end] ?? '',
     source: texts[at.source] ?? '',
     firstByteMs: numbers[at.first_byte_ms] ?? null,
@@ -96,6 +98,7 @@ export interface Sums {
   readonly key: string | null
   readonly model: string | null
   readonly upstream: string | null
+  readonly group: string | null
   /** In the order of FIGURES. */
   figures: number[]
   /** ms since 1970: when the last of them began. */
@@ -103,7 +106,7 @@ export interface Sums {
 }
 
 /** What days are summed by alone, too; the numbers are in tables. */
-export const DIMENSION = { upstream: 0, key: 1, model: 2 } as const
+export const DIMENSION = { upstream: 0, key: 1, model: 2, group: 3 } as const
 export type Dimension = keyof typeof DIMENSION
 
 /** The sums of one day's requests of one key, for one model, or at one upstream. */
@@ -181,6 +184,8 @@ export class Contributions {
       const slot = Math.floor(hour.slot / HOURS_OF_DAY)
       for (const dimension of DIMENSIONS) {
         const name = hour[dimension]
+        // Most keys are in no group.
+        if (dimension === 'group' && name === null) continue
         const id = `${slot} ${dimension} ${lengthPrefixed(name)}`
         merge(sums, id, hour, () => ({ ...hour, slot, dimension, name }))
       }
@@ -210,15 +215,15 @@ export class Contributions {
       if (row.startedAt > known.lastAt) known.lastAt = row.startedAt
       return known
     }
-    const { key, model, upstream, startedAt } = row
+    const { key, model, upstream, group, startedAt } = row
     const figures = SUM_COLUMNS.map(() => 0)
-    const sums: HourSums = { slot, key, model, upstream, figures, lastAt: startedAt, firstBytes: new Map() }
+    const sums: HourSums = { slot, key, model, upstream, group, figures, lastAt: startedAt, firstBytes: new Map() }
     this.#hours.set(id, sums)
     return sums
   }
 }
 
-const DIMENSIONS = ['upstream', 'key', 'model'] as const
+const DIMENSIONS = ['upstream', 'key', 'model', 'group'] as const
 
 /** Adds the sums of an hour to those under `id`, which begin as a copy of it. */
 function merge<T extends Pick<Sums, 'figures' | 'lastAt'>>(
@@ -244,8 +249,8 @@ function addTokens(figures: number[], at: number, tokens: number | null, sign: 1
 }
 
 /** Names can be any text: each stands behind its length. */
-function sumKey(slot: number, { key, model, upstream }: Pick<Sums, 'key' | 'model' | 'upstream'>): string {
-  return `${slot} ${lengthPrefixed(key)}${lengthPrefixed(model)}${lengthPrefixed(upstream)}`
+function sumKey(slot: number, { key, model, upstream, group }: Pick<Sums, 'key' | 'model' | 'upstream' | 'group'>): string {
+  return `${slot} ${lengthPrefixed(key)}${lengthPrefixed(model)}${lengthPrefixed(upstream)}${lengthPrefixed(group)}`
 }
 
 function lengthPrefixed(name: string | null): string {

@@ -81,4 +81,7 @@ export interface LedgerRow {
   readonly route: string | null
   /** Of its trace, where that was sent to a collector. */
   readonly traceId: string | null
+  /** The group and the owner of the key, as they were then. */
+  readonly group: string | null
+  readonly owner: string | null
 }

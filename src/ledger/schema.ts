@@ -62,6 +62,12 @@ const ROWS_3 = `
   ALTER TABLE requests ADD COLUMN trace_id TEXT;
   ALTER TABLE in_flight ADD COLUMN trace_id TEXT;`
 
+const ROWS_6 = `
+  ALTER TABLE requests ADD COLUMN "group" TEXT;
+  ALTER TABLE requests ADD COLUMN owner TEXT;
+  ALTER TABLE in_flight ADD COLUMN "group" TEXT;
+  ALTER TABLE in_flight ADD COLUMN owner TEXT;`
+
 /**
  * `requests` holds what has ended, one row a request. `in_flight` holds how each
  * running request would be billed if its process died now; it stays small, so
@@ -84,6 +90,7 @@ export const MIGRATIONS: readonly string[] = [
   INSERT INTO journal VALUES (lower(hex(randomblob(16))), 0);`,
   // Rows that PostgreSQL never takes: this file is the only place that has them.
   'CREATE TABLE refused (id INTEGER PRIMARY KEY) STRICT;',
+  ROWS_6,
 ]
 
 /** @param scripts of all versions; an older or a later gateway has others */

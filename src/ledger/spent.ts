@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { COLUMNS } from './columns.ts'
 import type { RowValues } from './columns.ts'
-import { PART_SIZE as COST_PART } from './contributions.ts'
+import { DIMENSION, PART_SIZE as COST_PART } from './contributions.ts'
 
 /** What requests of one key for one model cost that began on one UTC day. */
 export interface DaySpend {
@@ -19,14 +19,14 @@ const DAY = 86_400_000
 const PART = BigInt(COST_PART)
 
 /** What is asked of a row that is not in the file yet, and where it stands in its values. */
-const UNWRITTEN = (['request_id', 'started_at', 'key', 'model', 'cost_pico_usd'] as const)
+const UNWRITTEN = (['request_id', 'started_at', 'key', 'model', 'cost_pico_usd', 'group'] as const)
   .map(name => ({ name, at: COLUMNS.indexOf(name) }))
 const REQUEST_ID = COLUMNS.indexOf('request_id')
 const STARTED_AT = COLUMNS.indexOf('started_at')
 /** A cost can be more than a number of JSON holds. */
 const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
   const value = `value ->> ${at}`
-  return `${name === 'cost_pico_usd' ? `CAST(${value} AS INTEGER)` : value} AS ${name}`
+  return `${name === 'cost_pico_usd' ? `CAST(${value} AS INTEGER)` : value} AS "${name}"`
 }).join(', ')
 
 /**
@@ -53,26 +53,60 @@ export function spentWithoutKey(file: string, since: number, unwritten: readonly
   return sumsOf(file, since, unwritten, { rows: 'key IS NULL', days: 'key = 0' })
 }
 
+/** What requests of keys of one group cost that began on one UTC day. */
+export interface GroupDaySpend extends Pick<DaySpend, 'startedAt' | 'pico'> {
+  readonly group: string
+}
+
+/** As spentSince, by the group that the key was in then; groups above it are not counted. */
+export function spentByGroup(file: string, since: number, unwritten: readonly RowValues[] = []): GroupDaySpend[] {
+  const ended = `SELECT name, NULL AS model, day, cost_high AS high, cost_low AS low
+    FROM dimension_days WHERE dimension = ${DIMENSION.group} AND day >= :since / ${DAY}`
+  return readSums(file, since, unwritten, { names: '"group" AS name, NULL AS model', rows: '"group" IS NOT NULL', ended })
+    .map(({ name, startedAt, pico }) => ({ group: String(name), startedAt, pico }))
+}
+
 /** @param isAsked which of them, in SQL: a key that is null is 0 in the table of days */
 function sumsOf(
   file: string, since: number, unwritten: readonly RowValues[],
   isAsked: { readonly rows: string; readonly days: string }, keys: readonly string[] | null = null,
 ): DaySpend[] {
+  const ended = `SELECT nullif(key, 0) AS name, nullif(model, 0) AS model, day, cost_high AS high, cost_low AS low
+    FROM days WHERE day >= :since / ${DAY} AND ${isAsked.days}`
+  return readSums(file, since, unwritten, { names: 'key AS name, model', rows: isAsked.rows, ended }, keys)
+    .map(({ name, ...spend }) => ({ key: name, ...spend }))
+}
+
+interface SumQuery {
+  /** What is summed by, and the model, as rows have them. */
+  readonly names: string
+  /** Which rows. */
+  readonly rows: string
+  /** Selects what is summed already. */
+  readonly ended: string
+}
+
+function readSums(
+  file: string, since: number, unwritten: readonly RowValues[], { names, rows, ended: summed }: SumQuery,
+  keys: readonly string[] | null = null,
+): { name: string | null, model: string | null, startedAt: number, pico: bigint }[] {
   if (!existsSync(file)) return []
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   const tables = new Set(db.prepare('SELECT name FROM sqlite_schema').all().map(({ name }) => name))
   if (!tables.has('requests') || !tables.has('in_flight')) return []
+  // A ledger that an older version wrote gets the column, and so its first groups, after it is opened for writing.
+  const isOlder = !db.prepare('PRAGMA table_info(requests)').all().some(({ name }) => name === 'group')
+  if (isOlder && names.startsWith('"group"')) return []
   const cost = `cost_pico_usd / ${PART} AS high, cost_pico_usd % ${PART} AS low`
-  const rowsOf = (table: string) => `SELECT key, model, started_at / ${DAY} AS day, ${cost}
-    FROM ${table} WHERE started_at >= :since AND ${isAsked.rows}`
+  const rowsOf = (table: string) => `SELECT ${names}, started_at / ${DAY} AS day, ${cost}
+    FROM ${table} WHERE started_at >= :since AND ${rows}`
   // A ledger that an older version wrote gets its sums after it is opened for writing.
   const ended = tables.has('days')
-    ? `SELECT nullif(key, 0) AS key, nullif(model, 0) AS model, day, cost_high AS high, cost_low AS low
-      FROM days WHERE day >= :since / ${DAY} AND ${isAsked.days}
+    ? `${summed}
       UNION ALL ${rowsOf('requests NOT INDEXED')} AND id > (SELECT up_to FROM summed)`
     : rowsOf('requests')
   const sums = db.prepare(`WITH unwritten AS (SELECT ${UNWRITTEN_LIST} FROM json_each(:unwritten))
-    SELECT key, model, day, sum(high) AS high, sum(low) AS low
+    SELECT name, model, day, sum(high) AS high, sum(low) AS low
     FROM (${ended}
       UNION ALL ${rowsOf('in_flight')}
         AND (request_id, started_at) NOT IN (SELECT request_id, started_at FROM unwritten)
@@ -85,8 +119,8 @@ function sumsOf(
     unwritten: unwrittenText(unwritten),
     ...keys !== null && { keys: JSON.stringify(keys) },
   }
-  return sums.all(values).map(({ key, model, day, high, low }) => ({
-    key: key === null ? null : String(key),
+  return sums.all(values).map(({ name, model, day, high, low }) => ({
+    name: name === null ? null : String(name),
     model: model === null ? null : String(model),
     startedAt: Number(day) * DAY,
     pico: BigInt(high as bigint) * PART + BigInt(low as bigint),

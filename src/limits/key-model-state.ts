@@ -1,6 +1,5 @@
-import type { Limits } from '../config/types.ts'
 import { MIN_LEASE_REQUESTS } from './quota-lease.ts'
-import type { Estimate, RateLimitStates, RateLimitState } from './types.ts'
+import type { Estimate, LimitedKey, RateLimitStates, RateLimitState } from './types.ts'
 import type { WorkerLease, WorkerReservation } from './worker-lease.ts'
 
 /** Milliseconds within which a second request makes a third one likely. */
@@ -11,8 +10,8 @@ const MAX_LEASE_REQUESTS = 256
 
 /** What a worker knows of one key with one model: the latest rate-limit states, and a lease if it has one. */
 export class KeyModelState<Waiting> {
-  /** The key's own limits, under which its leases are granted. */
-  readonly limits: Limits | null
+  /** With the limits under which its leases are granted. */
+  readonly key: LimitedKey
   lease: WorkerLease | null = null
   #rateLimitStates: RateLimitStates
   /** The lease that the rate-limit states count as used up. */
@@ -24,8 +23,8 @@ export class KeyModelState<Waiting> {
   #waiting: Waiting[] = []
   #nextLeaseRequests = INITIAL_LEASE_REQUESTS
 
-  constructor(limits: Limits | null, rateLimits: RateLimitStates) {
-    this.limits = limits
+  constructor(key: LimitedKey, rateLimits: RateLimitStates) {
+    this.key = key
     this.#rateLimitStates = rateLimits
   }
 

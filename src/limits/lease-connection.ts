@@ -7,13 +7,13 @@ import type { Admission, AdmissionRequest, LimitedKey, Reservation } from './typ
 
 /** What the connections of all workers share. */
 export interface LeaseService {
-  /** The one object for these limits of this key. */
-  internKey(name: string, limits: Limits | null): LimitedKey
+  /** The one object for these limits of this key and its groups. */
+  internKey(key: LimitedKey): LimitedKey
   /** Puts defaults in force. */
   setDefaults(limits: Limits | null): void
   /** Admits or refuses; it may wait until other workers have returned their leases. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void
-  /** @returns null while a request waits for leases of that key, and where too little is free */
+  /** @returns null while a request waits for leases of that key or one of its groups, and where too little is free */
   lease(request: AdmissionRequest, maxRequests: number, recall: () => void): OutstandingLease | null
 }
 
@@ -90,8 +90,8 @@ export class LeaseConnection {
     }
   }
 
-  #registerKey({ ref, name, limits }: LimiterRequest & { kind: 'key' }): void {
-    const key = this.#server.internKey(name, limits)
+  #registerKey({ ref, ...sent }: LimiterRequest & { kind: 'key' }): void {
+    const key = this.#server.internKey(sent)
     this.#keys.set(ref, key)
     this.#limiter.limitsRemoved(key)
   }

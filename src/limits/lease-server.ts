@@ -1,11 +1,11 @@
 import type { Clock, Timer } from '../base/clock.ts'
-import { Slots } from '../base/slots.ts'
 import type { Limits } from '../config/types.ts'
 import { LeaseConnection } from './lease-connection.ts'
 import type { LeaseService, OutstandingLease } from './lease-connection.ts'
 import type { LocalLimiter } from './limiter.ts'
 import type { LimiterReplies } from './messages.ts'
-import type { Admission, AdmissionRequest, LimitedKey } from './types.ts'
+import { idOf } from './types.ts'
+import type { Admission, AdmissionRequest, LimitedKey, Refusal } from './types.ts'
 
 /** Limits as one text, to tell whether those of two processes are the same. */
 function textOf(limits: Limits | null): string {
@@ -15,9 +15,9 @@ function textOf(limits: Limits | null): string {
 /** ms that a request waits for leases to be returned: a worker may hang. */
 const RECALL_TIMEOUT_MS = 1000
 
-/** The leases of one key, while there are any. */
-interface KeyLeases {
-  readonly leases: Slots<OutstandingLease>
+/** The leases of one key, or of the keys of one group, while there are any. */
+interface OwnerLeases {
+  readonly leases: Set<OutstandingLease>
   /** Retries of the requests that would be refused. */
   readonly waiting: (() => void)[]
   /** Set while a request waits. */
@@ -30,8 +30,8 @@ export class LeaseServer implements LeaseService {
   readonly #clock: Pick<Clock, 'setTimeout'>
   /** One object for the same limits of the same key, whichever worker names them. */
   readonly #keys = new Map<string, { readonly text: string; readonly key: LimitedKey }>()
-  /** By the names of keys. */
-  readonly #leasesByKey = new Map<string, KeyLeases>()
+  /** By the ids of keys and groups. */
+  readonly #leases = new Map<string, OwnerLeases>()
   #defaults: string | null = null
 
   /** @param limiter new, without defaults: the workers send them */
@@ -48,12 +48,14 @@ export class LeaseServer implements LeaseService {
     return new LeaseConnection(this, this.#limiter, send)
   }
 
-  internKey(name: string, limits: Limits | null): LimitedKey {
-    const text = textOf(limits)
-    const known = this.#keys.get(name)
+  internKey({ name, limits, groups = [], isGroup }: LimitedKey): LimitedKey {
+    const above = groups.map(group => this.internKey(group))
+    const id = idOf({ name, isGroup })
+    const text = JSON.stringify([textOf(limits), ...above.map(group => [group.name, textOf(group.limits)])])
+    const known = this.#keys.get(id)
     if (known?.text === text) return known.key
-    const key = { name, limits }
-    this.#keys.set(name, { text, key })
+    const key: LimitedKey = { name, limits, groups: above, isGroup }
+    this.#keys.set(id, { text, key })
     return key
   }
 
@@ -67,40 +69,54 @@ export class LeaseServer implements LeaseService {
   /** No request is refused quota that is leased and unused: leases are recalled first, then the limiter is asked again. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void {
     const admission = this.#limiter.admit(request)
-    const keyLeases = this.#leasesByKey.get(request.key.name)
     // Where waiting cannot help, no lease is in the way either.
-    if (admission.ok || keyLeases === undefined || admission.refusal.retryAfterMs === null) {
+    const refusal = admission.ok || admission.refusal.retryAfterMs === null ? null : admission.refusal
+    const owner = refusal && this.#leases.get(ownerOf(refusal.scope))
+    if (!owner) {
       decide(admission)
       return
     }
-    keyLeases.waiting.push(() => this.admit(request, decide))
-    for (const { recall } of keyLeases.leases) recall()
+    owner.waiting.push(() => this.admit(request, decide))
+    for (const { recall } of owner.leases) recall()
     // A lease that is not returned by then stays reserved, but no request waits for it.
-    keyLeases.recallTimeout ??= this.#clock.setTimeout(() => {
-      for (const { markReturned } of keyLeases.leases) markReturned()
+    owner.recallTimeout ??= this.#clock.setTimeout(() => {
+      for (const { markReturned } of owner.leases) markReturned()
     }, RECALL_TIMEOUT_MS)
   }
 
   lease(request: AdmissionRequest, maxRequests: number, recall: () => void): OutstandingLease | null {
-    const { name } = request.key
-    const keyLeases = this.#leasesByKey.get(name) ?? { leases: new Slots(), waiting: [], recallTimeout: null }
-    const lease = keyLeases.waiting.length > 0 ? null : this.#limiter.lease(request, maxRequests)
+    const { key } = request
+    const ids = [key, ...key.groups ?? []].map(idOf)
+    if (ids.some(id => (this.#leases.get(id)?.waiting.length ?? 0) > 0)) return null
+    const lease = this.#limiter.lease(request, maxRequests)
     if (lease === null) return null
-    this.#leasesByKey.set(name, keyLeases)
     const outstanding: OutstandingLease = {
       lease,
       recall,
       markReturned: () => {
-        // Given up already: its slot may hold another lease.
-        if (keyLeases.leases.at(slot) !== outstanding) return
-        keyLeases.leases.delete(slot)
-        if (keyLeases.leases.size > 0) return
-        keyLeases.recallTimeout?.cancel()
-        this.#leasesByKey.delete(name)
-        for (const retry of keyLeases.waiting) retry()
+        const ready = ids.flatMap(id => this.#remove(id, outstanding))
+        for (const retry of ready) retry()
       },
     }
-    const slot = keyLeases.leases.add(outstanding)
+    for (const id of ids) {
+      const owner = this.#leases.get(id) ?? { leases: new Set(), waiting: [], recallTimeout: null }
+      owner.leases.add(outstanding)
+      this.#leases.set(id, owner)
+    }
     return outstanding
   }
+
+  /** @returns retries of the requests that waited for the owner's leases, if this was the last */
+  #remove(id: string, outstanding: OutstandingLease): readonly (() => void)[] {
+    const owner = this.#leases.get(id)
+    // Given up already: another lease may be out.
+    if (!owner?.leases.delete(outstanding) || owner.leases.size > 0) return []
+    owner.recallTimeout?.cancel()
+    this.#leases.delete(id)
+    return owner.waiting
+  }
+}
+
+function ownerOf({ key, group }: Refusal['scope']): string {
+  return group === null ? key : idOf({ name: group, isGroup: true })
 }

@@ -6,6 +6,7 @@ import { refusalOf } from './refusal.ts'
 import { normalizeEstimate, MultiScopeReservation, UNLIMITED } from './reservation.ts'
 import { Scope } from './scope.ts'
 import type { Moment, BlockingLimit } from './scope.ts'
+import { idOf, isUnlimited } from './types.ts'
 import type {
   Admission, AdmissionRequest, CompileGlob, RateLimitStates, LimitClock, LimitedKey, Limiter, RateLimitState, Spend,
 } from './types.ts'
@@ -37,9 +38,9 @@ export function createLimiter(options: {
   return new MemoryLimiter(options.defaults, options.compileGlob, options.clock)
 }
 
-/** The scopes of one key, and which limits they were last configured with. */
+/** The scopes of one key or group, and which limits they were last configured with. */
 interface KeyState {
-  own: Limits | null
+  key: LimitedKey
   defaults: Limits | null
   readonly whole: Scope
   /** Every glob that ever was in force. */
@@ -65,7 +66,7 @@ class MemoryLimiter implements LocalLimiter {
   }
 
   admit(request: AdmissionRequest): Admission {
-    if (this.#isUnlimited(request.key)) {
+    if (isUnlimited(request.key, this.#defaults)) {
       this.limitsRemoved(request.key)
       return UNLIMITED
     }
@@ -85,7 +86,7 @@ class MemoryLimiter implements LocalLimiter {
   }
 
   lease({ key, model, estimate }: AdmissionRequest, maxRequests: number): QuotaLease | null {
-    if (this.#isUnlimited(key)) return null
+    if (isUnlimited(key, this.#defaults)) return null
     const now = this.#now()
     const scopes = this.#scopes(key, model, now)
     const { tokens, pico } = normalizeEstimate(estimate)
@@ -103,13 +104,15 @@ class MemoryLimiter implements LocalLimiter {
   }
 
   limitsRemoved(key: LimitedKey): void {
-    if (!this.#isUnlimited(key)) return
-    const known = this.#keys.get(key.name)
-    if (known !== undefined) this.#refresh(known, null, this.#now())
+    if (!isUnlimited(key, this.#defaults)) return
+    for (const each of [key, ...key.groups ?? []]) {
+      const known = this.#keys.get(idOf(each))
+      if (known !== undefined) this.#refresh(known, each, this.#now())
+    }
   }
 
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates {
-    if (this.#isUnlimited(key)) return { requests: null, tokens: null }
+    if (isUnlimited(key, this.#defaults)) return { requests: null, tokens: null }
     const now = this.#now()
     const scopes = this.#scopes(key, model, now)
     return { requests: tightest(scopes, 'requests', now), tokens: tightest(scopes, 'tokens', now) }
@@ -118,7 +121,8 @@ class MemoryLimiter implements LocalLimiter {
   budgetSpend(): ReadonlyMap<string, bigint> {
     const { wall } = this.#now()
     const spend = new Map<string, bigint>()
-    for (const [name, { whole }] of this.#keys) {
+    for (const { whole, key: { name, isGroup } } of this.#keys.values()) {
+      if (isGroup) continue
       const spent = whole.budgetSpent(wall)
       if (spent !== null) spend.set(name, spent)
     }
@@ -141,50 +145,54 @@ class MemoryLimiter implements LocalLimiter {
     this.#defaults = defaults
     if (defaults !== null) return
     const now = this.#now()
-    for (const state of this.#keys.values()) if (state.own === null) this.#refresh(state, null, now)
-  }
-
-  #isUnlimited(key: LimitedKey): boolean {
-    return key.limits === null && this.#defaults === null
+    for (const state of this.#keys.values()) if (state.key.limits === null) this.#refresh(state, state.key, now)
   }
 
   #now(): Moment {
     return { mono: Math.floor(this.#clock.monotonic()), wall: this.#clock.wall() }
   }
 
+  /** Of the key, and of every group above it. */
   #scopes(key: LimitedKey, model: string | null, now: Moment): readonly Scope[] {
-    const { whole, models } = this.#state(key, now)
-    const scopes = [whole]
-    if (model === null) return scopes
-    for (const { matches, scope } of models) if (matches(model)) scopes.push(scope)
+    const scopes: Scope[] = []
+    this.#addScopes(scopes, key, model, now)
+    for (const group of key.groups ?? []) if (group.limits !== null) this.#addScopes(scopes, group, model, now)
     return scopes
   }
 
+  #addScopes(scopes: Scope[], key: LimitedKey, model: string | null, now: Moment): void {
+    const { whole, models } = this.#state(key, now)
+    scopes.push(whole)
+    if (model === null) return
+    for (const { matches, scope } of models) if (matches(model)) scopes.push(scope)
+  }
+
   #state(key: LimitedKey, now: Moment): KeyState {
-    const known = this.#keys.get(key.name)
+    const id = idOf(key)
+    const known = this.#keys.get(id)
     if (known !== undefined) {
-      this.#refresh(known, key.limits, now)
+      this.#refresh(known, key, now)
       return known
     }
     if (this.#keys.size >= this.#sweepAt) this.#sweep(now)
-    const state = { own: null, defaults: null, whole: new Scope(null), byGlob: new Map(), models: [] }
-    this.#configure(state, key.limits, now)
-    this.#keys.set(key.name, state)
+    const state: KeyState = { key, defaults: null, whole: new Scope(null, groupOf(key)), byGlob: new Map(), models: [] }
+    this.#configure(state, key, now)
+    this.#keys.set(id, state)
     return state
   }
 
-  #refresh(state: KeyState, own: Limits | null, now: Moment): void {
-    if (state.own !== own || state.defaults !== this.#defaults) this.#configure(state, own, now)
+  #refresh(state: KeyState, key: LimitedKey, now: Moment): void {
+    if (state.key.limits !== key.limits || state.defaults !== this.#defaults) this.#configure(state, key, now)
   }
 
-  #configure(state: KeyState, own: Limits | null, now: Moment): void {
-    const { whole, models } = effectiveLimits(own, this.#defaults)
-    state.own = own
+  #configure(state: KeyState, key: LimitedKey, now: Moment): void {
+    const { whole, models } = effectiveLimits(key.limits, key.isGroup ? null : this.#defaults)
+    state.key = key
     state.defaults = this.#defaults
     state.whole.configure(whole, now)
     for (const [glob, scope] of state.byGlob) if (!models.has(glob)) scope.configure(null, now)
     state.models = [...models].map(([glob, limits]) => {
-      const scope = state.byGlob.get(glob) ?? new Scope(glob)
+      const scope = state.byGlob.get(glob) ?? new Scope(glob, groupOf(key))
       scope.configure(limits, now)
       state.byGlob.set(glob, scope)
       return { matches: this.#compileGlob(glob), scope }
@@ -198,6 +206,10 @@ class MemoryLimiter implements LocalLimiter {
     }
     this.#sweepAt = Math.max(INITIAL_SWEEP_SIZE, this.#keys.size * 2)
   }
+}
+
+function groupOf({ name, isGroup }: LimitedKey): string | null {
+  return isGroup ? name : null
 }
 
 function tightest(scopes: readonly Scope[], kind: 'requests' | 'tokens', now: Moment): RateLimitState | null {

@@ -1,11 +1,11 @@
 import type { Limits } from '../config/types.ts'
 import type { LeaseSettlement } from './quota-lease.ts'
-import type { Estimate, RateLimitStates, LeaseSize, Refusal } from './types.ts'
+import type { Estimate, LimitedKey, RateLimitStates, LeaseSize, Refusal } from './types.ts'
 
 /** What a worker asks of the lease server, in order. */
 export type LimiterRequest =
   /** From now on `ref` is this key in the requests of this worker. */
-  | { readonly kind: 'key'; readonly ref: number; readonly name: string; readonly limits: Limits | null }
+  | ({ readonly kind: 'key'; readonly ref: number } & LimitedKey)
   | {
     readonly kind: 'admit'
     /** The worker's id of the reservation; used again once this one is refused or settled. */

@@ -13,7 +13,7 @@ export function refusalOf(blocking: BlockingLimit, request: AdmissionRequest): R
   const { which, waitMs, scope } = blocking
   return {
     which,
-    scope: { key: request.key.name, model: scope.model },
+    scope: { key: request.key.name, group: scope.group, model: scope.model },
     retryAfterMs: waitMs === Infinity ? null : waitMs,
     renewsSoon: waitMs <= MAX_RETRY_WAIT_MS,
     message: message(blocking, request),
@@ -22,7 +22,8 @@ export function refusalOf(blocking: BlockingLimit, request: AdmissionRequest): R
 
 function message({ which, waitMs, scope }: BlockingLimit, request: AdmissionRequest): string {
   const { limits } = scope
-  const whose = scope.model === null ? 'this key' : `this key on models ${scope.model}`
+  const holder = scope.group === null ? 'this key' : `the group ${scope.group}`
+  const whose = scope.model === null ? holder : `${holder} on models ${scope.model}`
   if (which === 'requests') {
     return `Rate limit of ${whose} reached: ${limits.requestsPerMinute} requests per minute.`
   }

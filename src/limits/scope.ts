@@ -42,6 +42,8 @@ const NO_LIMITS: ScopeLimits = {
  */
 export class Scope {
   readonly model: string | null
+  /** The name of the group whose limits these are; null = they are a key's. */
+  readonly group: string | null
   #limits = NO_LIMITS
   #running = 0
   #requests: Bucket | null = null
@@ -49,8 +51,9 @@ export class Scope {
   #account: BudgetAccount | null = null
   readonly #accounts: BudgetAccount[] = []
 
-  constructor(model: string | null) {
+  constructor(model: string | null, group: string | null = null) {
     this.model = model
+    this.group = group
   }
 
   /** Those in force; none to begin with. */

@@ -9,7 +9,22 @@ export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>
  * those of the object last seen, compared by identity: pass the same frozen
  * object while nothing changes.
  */
-export type LimitedKey = Pick<Key, 'name' | 'limits'>
+export interface LimitedKey extends Pick<Key, 'name' | 'limits'> {
+  /** The groups above it, the nearest first: their limits hold as well. Absent = none. */
+  readonly groups?: readonly LimitedKey[] | undefined
+  /** It is a group: no defaults hold for it, and its name says nothing of a key's. */
+  readonly isGroup?: true | undefined
+}
+
+/** Tells keys and groups apart, which may have the same names: no name has a line break. */
+export function idOf({ name, isGroup }: Pick<LimitedKey, 'name' | 'isGroup'>): string {
+  return isGroup ? `group\n${name}` : name
+}
+
+/** Does no limit bear on a key? @param defaults of every key */
+export function isUnlimited({ limits, groups = [], isGroup }: LimitedKey, defaults: Limits | null): boolean {
+  return limits === null && (isGroup || defaults === null) && groups.every(({ limits: above }) => above === null)
+}
 
 /** The limits of one scope: a key as a whole, or a glob of models inside it. */
 export type ScopeLimits = Omit<Limits, 'models'>
@@ -65,8 +80,8 @@ export interface LeaseSize {
 
 export interface Refusal {
   readonly which: RefusalReason
-  /** The limit that refused: of the key as a whole (model null), or of a glob in its `limits.models`. */
-  readonly scope: { readonly key: string; readonly model: string | null }
+  /** The limit that refused: of the key or a group as a whole (model null), or of a glob in its `limits.models`. */
+  readonly scope: { readonly key: string; readonly group: string | null; readonly model: string | null }
   /**
    * ms after which this request would be admitted if no other were. A short guess
    * where running requests are in the way. null where waiting cannot help.
@@ -74,7 +89,7 @@ export interface Refusal {
   readonly retryAfterMs: number | null
   /** Whether a client should wait and try again rather than report the failure. */
   readonly renewsSoon: boolean
-  /** English, for the client; names limits, never keys. */
+  /** English, for the client; names limits and groups, never keys. */
   readonly message: string
 }
 

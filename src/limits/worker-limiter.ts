@@ -5,6 +5,7 @@ import { KeyModelState } from './key-model-state.ts'
 import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } from './messages.ts'
 import { Outbox } from './outbox.ts'
 import { UNLIMITED } from './reservation.ts'
+import { idOf, isUnlimited } from './types.ts'
 import type { Admission, AdmissionRequest, Estimate, RateLimitStates, LimitedKey, Limiter, ActualUsage, Spend } from './types.ts'
 import { WorkerLease, WorkerReservation } from './worker-lease.ts'
 import type { ReservationOwner } from './worker-lease.ts'
@@ -45,7 +46,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   #defaults: Limits | null
   #refs = 0
   /** By name: a key whose limits change keeps its reference. */
-  readonly #keys = new Map<string, { limits: Limits | null; ref: number }>()
+  readonly #keys = new Map<string, { key: LimitedKey; ref: number }>()
   readonly #keyStates = new Map<string, WorkerKeyState>()
   /** Pending admissions and reservations by id, until they are refused or settled. */
   readonly #open = new Slots<PendingAdmission | WorkerReservation>()
@@ -69,9 +70,10 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   }
 
   admit({ key, model, estimate }: AdmissionRequest): Admission | Promise<Admission> {
-    if (this.#isUnlimited(key)) {
+    if (isUnlimited(key, this.#defaults)) {
       // The lease server has to know that the key has no limits now.
-      if (this.#keys.get(key.name)?.limits) this.#ref(key)
+      const known = this.#keys.get(idOf(key))
+      if (known && !isUnlimited(known.key, null)) this.#ref(key)
       return UNLIMITED
     }
     const ref = this.#ref(key)
@@ -94,7 +96,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
 
   /** As of this key's last reply, less what was admitted on a lease that the reply does not count. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates {
-    return this.#isUnlimited(key) ? NO_RATE_LIMITS : this.#keyStates.get(nameOf(key, model))?.rateLimitStates() ?? NO_RATE_LIMITS
+    return isUnlimited(key, this.#defaults) ? NO_RATE_LIMITS : this.#keyStates.get(nameOf(key, model))?.rateLimitStates() ?? NO_RATE_LIMITS
   }
 
   budgetSpend(): ReadonlyMap<string, bigint> {
@@ -107,7 +109,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   }
 
   reconfigure(defaults: Limits | null): void {
-    for (const [name, state] of this.#keyStates) this.#resetKeyState(name, state, state.limits)
+    for (const [name, state] of this.#keyStates) this.#resetKeyState(name, state, state.key)
     this.#defaults = defaults
     this.#outbox.post({ kind: 'defaults', limits: defaults })
   }
@@ -176,37 +178,41 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     this.#keyStates.clear()
   }
 
-  #isUnlimited(key: LimitedKey): boolean {
-    return key.limits === null && this.#defaults === null
-  }
-
-  #ref({ name, limits }: LimitedKey): number {
-    const known = this.#keys.get(name)
-    if (known?.limits === limits) return known.ref
+  #ref(key: LimitedKey): number {
+    const id = idOf(key)
+    const known = this.#keys.get(id)
+    if (known && hasSameLimits(known.key, key)) return known.ref
+    const { name, limits, groups, isGroup } = key
     const ref = known?.ref ?? ++this.#refs
-    this.#keys.set(name, { limits, ref })
-    this.#outbox.post({ kind: 'key', ref, name, limits })
+    this.#keys.set(id, { key, ref })
+    const above = groups?.map(group => ({ name: group.name, limits: group.limits, isGroup: group.isGroup }))
+    this.#outbox.post({ kind: 'key', ref, name, limits, groups: above, isGroup })
     return ref
   }
 
   #keyState(key: LimitedKey, model: string | null): WorkerKeyState {
     const name = nameOf(key, model)
     const known = this.#keyStates.get(name)
-    if (known?.limits === key.limits) return known
-    if (known !== undefined) return this.#resetKeyState(name, known, key.limits)
+    if (known && hasSameLimits(known.key, key)) return known
+    if (known !== undefined) return this.#resetKeyState(name, known, key)
     if (this.#keyStates.size >= MAX_KEY_STATES) this.#clearKeyStates()
-    const state = new KeyModelState<WaitingAdmission>(key.limits, NO_RATE_LIMITS)
+    const state = new KeyModelState<WaitingAdmission>(key, NO_RATE_LIMITS)
     this.#keyStates.set(name, state)
     return state
   }
 
   /** A lease under other limits does not hold for these. The rate-limit states stay. */
-  #resetKeyState(name: string, state: WorkerKeyState, limits: Limits | null): WorkerKeyState {
+  #resetKeyState(name: string, state: WorkerKeyState, key: LimitedKey): WorkerKeyState {
     this.#endLease(state)
-    const renewed = new KeyModelState<WaitingAdmission>(limits, state.rateLimitStates())
+    const renewed = new KeyModelState<WaitingAdmission>(key, state.rateLimitStates())
     this.#keyStates.set(name, renewed)
     return renewed
   }
+}
+
+/** Are they the same objects? Then nothing has changed. */
+function hasSameLimits(one: LimitedKey, other: LimitedKey): boolean {
+  return one.limits === other.limits && one.groups === other.groups
 }
 
 function nameOf(key: LimitedKey, model: string | null): string {

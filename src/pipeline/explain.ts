@@ -77,7 +77,7 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   }
   const steps = routes.trace(target.path, model)
   const targets = steps.at(-1)?.miss === null ? (steps.at(-1)?.route.targets ?? []) : []
-  const identity = question.key === null ? ANONYMOUS : identityOf(question.key, compileGlobs)
+  const identity = question.key === null ? ANONYMOUS : identityOf(question.key, compileGlobs, config.groups)
   const refusal = refusalOf(routes, { target, classified, identity, request: { model, stream: false, body: null } })
   const candidates = targets
     .filter(({ upstream }) => !classified.endpoint.session?.required || upstream.websocket)

@@ -28,7 +28,7 @@ export function reserve(gateway: Gateway, exchange: Exchange, { quotes }: Plan):
     enter(gateway, exchange, inputTokens, null)
     return null
   }
-  const key = identity.key ?? ANONYMOUS_KEY
+  const key = identity.limited ?? ANONYMOUS_KEY
   if (startsBatch(exchange) && hasBudget(key.limits, gateway.config.limits)) {
     exchange.refusedBy = 'unpriced'
     throw new GatewayError('model_unpriced', 'the cost of a batch is unknown: the budget of this key cannot be kept')

@@ -76,6 +76,21 @@ function sumFunction(name: string, changed: string): string {
   END $$;`
 }
 
+/** @param changed selects the changed rows, with their sign */
+function groupSumFunction(name: string, changed: string): string {
+  return `
+  CREATE FUNCTION gateway.${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    INSERT INTO gateway.dimension_days AS dimension_days (dimension, day, name, ${SUM_LIST})
+    SELECT 3, day, "group", ${SUM_TOTALS} FROM (
+      SELECT (started_at / 86400000)::integer AS day, "group", ${FIGURES}, started_at AS last_at
+        FROM (${changed}) AS changed WHERE "group" IS NOT NULL) AS figures
+      GROUP BY day, "group"
+    ${addSums('dimension_days', 'dimension, day, name')};
+    RETURN NULL;
+  END $$;`
+}
+
 /*
  * The cluster's ledger: what the journals of all gateways have sent. A journal is the SQLite ledger of one
  * gateway. The sums are kept by triggers, in the transaction that adds the rows. Rows are added by one
@@ -214,4 +229,17 @@ const INSTANCES = `
     clock_difference_ms double precision NOT NULL
   );`
 
-export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES]
+/*
+ * The group and the owner of the key, and the sums of each group by day. What the version before adds has neither.
+ */
+const GROUPS = `
+  ALTER TABLE gateway.requests ADD COLUMN "group" text;
+  ALTER TABLE gateway.requests ADD COLUMN owner text;
+  ${groupSumFunction('sum_group_added', 'SELECT 1 AS sign, added.* FROM added')}
+  CREATE TRIGGER sum_group_added AFTER INSERT ON gateway.requests REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_group_added();
+  ${groupSumFunction('sum_group_changed', 'SELECT 1 AS sign, added.* FROM added UNION ALL SELECT -1, removed.* FROM removed')}
+  CREATE TRIGGER sum_group_changed AFTER UPDATE ON gateway.requests REFERENCING NEW TABLE AS added OLD TABLE AS removed
+    FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_group_changed();`
+
+export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS]

@@ -55,6 +55,8 @@ const rows: fc.Arbitrary<LedgerRow> = fc.record({
   bytesOut: count,
   route: maybe(name),
   traceId: maybe(name),
+  group: maybe(name),
+  owner: maybe(name),
 }, { noNullPrototype: true })
 
 t.test('every row comes back as it was stored, costs and large counts to the last digit', async t => {

@@ -54,6 +54,8 @@ export function row(id: string, changes: Partial<LedgerRow> = {}): LedgerRow {
     bytesOut: 512,
     route: 'routes[0], line 12: model gpt-* -> openai (ordered)',
     traceId: null,
+    group: null,
+    owner: null,
     ...changes,
   }
 }

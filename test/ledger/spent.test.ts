@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { encode } from '../../src/ledger/columns.ts'
-import { spentSince, spentWithoutKey } from '../../src/ledger/spent.ts'
+import { spentByGroup, spentSince, spentWithoutKey } from '../../src/ledger/spent.ts'
 import { LedgerStore } from '../../src/ledger/store.ts'
 import { draft, MIDNIGHT, row } from './rows.ts'
 import { VERSION_1 } from './version-1.ts'
@@ -134,4 +134,24 @@ t.test('a ledger of an older version is asked for its rows', async t => {
   t.strictSame(spentSince(file, 0), [
     { key: 'team-a', model: null, startedAt: Date.UTC(2023, 10, 14), pico: 9007199254740993n },
   ])
+})
+
+t.test('what the keys of each group spent is summed, in flight and not written yet included', async t => {
+  const file = join(t.testdir(), 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  for (const one of [
+    row('a', { startedAt: MIDNIGHT, group: 'research', costPico: 5n }),
+    row('b', { startedAt: MIDNIGHT + 1, key: 'team-b', group: 'research', costPico: 7n }),
+    row('c', { startedAt: MIDNIGHT + DAY, group: 'sales', costPico: 11n }),
+    row('d', { startedAt: MIDNIGHT, group: null, costPico: 13n }),
+  ]) ledger.close(one)
+  ledger.open(() => draft('running', { startedAt: MIDNIGHT + DAY + 1, group: 'sales', costPico: 17n }))
+  await ledger.flush()
+  const unwritten = [encode(row('e', { startedAt: MIDNIGHT, group: 'sales', costPico: 19n }))]
+  const sums = () => spentByGroup(file, MIDNIGHT, unwritten).map(({ group, startedAt, pico }) => [group, startedAt, pico])
+    .toSorted((a, b) => String(a).localeCompare(String(b)))
+  const due = [['research', MIDNIGHT, 12n], ['sales', MIDNIGHT, 19n], ['sales', MIDNIGHT + DAY, 28n]]
+    .toSorted((a, b) => String(a).localeCompare(String(b)))
+  t.strictSame(sums(), due)
 })

@@ -4,7 +4,7 @@ import type { Refusal } from '../../src/limits/types.ts'
 
 t.test('when to come back', async t => {
   const refusal = (retryAfterMs: number | null, renewsSoon: boolean): Refusal => ({
-    which: 'budget', scope: { key: 'a', model: null }, retryAfterMs, renewsSoon, message: '',
+    which: 'budget', scope: { key: 'a', group: null, model: null }, retryAfterMs, renewsSoon, message: '',
   })
   t.strictSame(retryHeaders(refusal(1, true)), { 'retry-after': '1', 'retry-after-ms': '1' })
   t.strictSame(retryHeaders(refusal(2001, true)), { 'retry-after': '3', 'retry-after-ms': '2001' })

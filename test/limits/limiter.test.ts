@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { LimitedKey } from '../../src/limits/types.ts'
 import { admitted, key, refused, setUp, USD } from '../behaviour/limits/asking.ts'
 import { limits } from '../behaviour/limits/limits-of.ts'
 
@@ -275,4 +276,56 @@ t.test('no change of the date moves a rate', async t => {
   clock.pass(60_000)
   clock.setDate('2001-01-01')
   admitted(limiter, team, { tokens: 60 })
+})
+
+const group = (name: string, own: Parameters<typeof limits>[0]): LimitedKey => ({ name, limits: limits(own), isGroup: true })
+
+t.test('a request counts against its key and every group above it, in one reservation', async t => {
+  const { limiter } = setUp()
+  const company = group('company', { concurrent: 3 })
+  const research = group('research', { concurrent: 2 })
+  const of = (name: string, ...groups: LimitedKey[]): LimitedKey => ({ name, limits: null, groups })
+  const [a, b, c] = [of('a', research, company), of('b', research, company), of('c', company)]
+  const first = admitted(limiter, a)
+  admitted(limiter, b)
+  t.match(refused(limiter, a), {
+    which: 'concurrent', scope: { key: 'a', group: 'research', model: null },
+    message: 'Too many requests at once for the group research: 2 may run at a time.',
+  })
+  admitted(limiter, c)
+  t.match(refused(limiter, c), { scope: { key: 'c', group: 'company' } })
+  first.release()
+  admitted(limiter, c)
+  t.match(refused(limiter, b), { scope: { group: 'company' } }, 'the nearest group has room, the one above has not')
+})
+
+t.test('a refusal by a group takes nothing of the others', async t => {
+  const { limiter } = setUp()
+  const company = group('company', { budget: { usd: '1', per: 'total' } })
+  const a: LimitedKey = { name: 'a', limits: limits({ requestsPerMinute: 5, budget: { usd: '10', per: 'total' } }), groups: [company] }
+  for (let n = 0; n < 20; n++) t.match(refused(limiter, a, { pico: 2n * USD }), { which: 'budget', scope: { group: 'company' } })
+  t.equal(limiter.rateLimitStates(a, null).requests?.remaining, 5)
+  t.match(refused(limiter, a, { pico: null }), { which: 'unpriced' })
+  admitted(limiter, a, { pico: USD }).settle({ tokens: 1, pico: USD / 2n })
+  t.match(refused(limiter, a, { pico: USD }), { scope: { group: 'company' } })
+  admitted(limiter, { name: 'b', limits: null, groups: [company] }, { pico: USD / 2n })
+  t.strictSame([...limiter.budgetSpend()], [['a', USD / 2n]], 'groups are no keys')
+})
+
+t.test('a group is not limited by the defaults of keys, and may have the name of a key', async t => {
+  const { limiter } = setUp(limits({ concurrent: 1 }))
+  const same = group('same', { concurrent: 2 })
+  admitted(limiter, { name: 'same', limits: null, groups: [same] })
+  admitted(limiter, { name: 'other', limits: null, groups: [same] })
+  t.match(refused(limiter, { name: 'third', limits: null, groups: [same] }), { scope: { group: 'same' } })
+  t.match(refused(limiter, { name: 'same', limits: null }), { scope: { key: 'same', group: null } })
+})
+
+t.test('what a group spent before is restored once', async t => {
+  const { limiter } = setUp()
+  const company = group('company', { budget: { usd: '1', per: 'total' } })
+  limiter.restoreSpend([{ key: company, model: null, startedAt: 0, pico: USD - 1n }])
+  const a = { name: 'a', limits: null, groups: [company] }
+  t.match(refused(limiter, a, { pico: 2n }), { which: 'budget', scope: { group: 'company' } })
+  admitted(limiter, a, { pico: 1n })
 })

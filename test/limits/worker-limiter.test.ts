@@ -158,3 +158,22 @@ t.test('a budget that comes back is told what was spent while there was none', a
   t.match(await two?.limiter.admit(ask(back, 2n * PICO + 1n)), { refusal: { which: 'budget' } })
   t.equal((await two?.limiter.admit(ask(back, 2n * PICO)))?.ok, true)
 })
+
+t.test('keys of one group share its limits over all workers, and no lease keeps what another key needs', async t => {
+  const { workers: [one, two] } = connectedWorkers(2)
+  const research: LimitedKey = { name: 'research', limits: { ...NONE, requestsPerMinute: 400 }, isGroup: true }
+  const of = (name: string): AdmissionRequest => ({
+    key: { name, limits: null, groups: [research] }, model: 'm', estimate: { tokens: 1, pico: 0n },
+  })
+  const [a, b] = [of('a'), of('b')]
+  let total = 0
+  // Many at once, so that leases are granted to the first worker.
+  for (let n = 0; n < 20; n++) {
+    total += counts(await Promise.all(Array.from({ length: 10 }, () => (one as NonNullable<typeof one>).limiter.admit(a))))
+  }
+  t.equal(total, 200)
+  total += counts(await Promise.all(Array.from({ length: 300 }, () => (two as NonNullable<typeof two>).limiter.admit(b))))
+  t.equal(total, 400, 'all of it, to the last')
+  const refused = await (one as NonNullable<typeof one>).limiter.admit(a)
+  t.match(refused, { ok: false, refusal: { which: 'requests', scope: { key: 'a', group: 'research' } } })
+})

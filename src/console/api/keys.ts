@@ -33,6 +33,7 @@ export const KeyState = StrictObject({
   state: State,
   models: Nullable(Type.Array(Name)),
   limits: Nullable(Limits),
+  group: Nullable(Name),
   owner: Nullable(Owner),
   note: Nullable(Note),
   expires_at: Nullable(Timestamp),
@@ -59,6 +60,7 @@ export const NewKey = StrictObject({
   name: Name,
   models: Type.Optional(Type.Array(Name, { maxItems: 1000 })),
   limits: Type.Optional(Limits),
+  group: Type.Optional(Name),
   owner: Type.Optional(Owner),
   note: Type.Optional(Note),
   expires_at: Type.Optional(Timestamp),
@@ -69,6 +71,7 @@ export type NewKey = Static<typeof NewKey>
 export const KeyChange = StrictObject({
   models: Type.Optional(Nullable(Type.Array(Name, { maxItems: 1000 }))),
   limits: Type.Optional(Nullable(Limits)),
+  group: Type.Optional(Nullable(Name)),
   owner: Type.Optional(Nullable(Owner)),
   note: Type.Optional(Nullable(Note)),
   expires_at: Type.Optional(Nullable(Timestamp)),

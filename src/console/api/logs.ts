@@ -14,6 +14,8 @@ export const Row = StrictObject({
   first_byte_ms: Nullable(Ms),
   duration_ms: Nullable(Ms),
   key: Nullable(Name),
+  group: Nullable(Name),
+  owner: Nullable(Type.String()),
   protocol: Nullable(Type.String()),
   endpoint: Nullable(Type.String()),
   model: Nullable(Name),

@@ -53,6 +53,8 @@ export function toRow(row: LedgerRow, own: string | null): Row {
     first_byte_ms: row.firstByteMs,
     duration_ms: row.durationMs,
     key: row.key,
+    group: row.group,
+    owner: row.owner,
     protocol: row.protocol,
     endpoint: row.endpoint,
     model: row.model,

@@ -1,6 +1,6 @@
 import { formatUsd } from '../../base/decimal.ts'
 import { DIMENSION, SUM_COLUMNS, PART_SIZE } from '../../ledger/contributions.ts'
-import type { Dimension } from '../../ledger/contributions.ts'
+import type { Dimension as LedgerDimension } from '../../ledger/contributions.ts'
 import type { Figures } from '../api/shapes.ts'
 import type { Dialect } from './dialect.ts'
 import { DAY, HOUR, segmentsOf, segmentCondition } from './period.ts'
@@ -29,6 +29,9 @@ export interface Totals {
   readonly cost: bigint
   readonly estimatedCost: bigint
 }
+
+/** What hours and days are summed by together. */
+type Dimension = Exclude<LedgerDimension, 'group'>
 
 /** What of the sources is grouped by: a name, or the number of the slice that the time lies in. */
 export type Grouping = Dimension | { readonly slice: number }

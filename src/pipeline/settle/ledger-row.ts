@@ -113,6 +113,8 @@ export function ledgerRow(
     bytesOut: bytes,
     route: exchange.plan?.route.text ?? null,
     traceId: exchange.trace?.isSampled ? exchange.trace.traceId : null,
+    group: exchange.identity.key?.group ?? null,
+    owner: exchange.identity.key?.owner ?? null,
     usage,
     source,
     costPico,

@@ -1,0 +1,65 @@
+import type { Path } from './document.ts'
+import type { Findings } from './findings.ts'
+import { buildLimits } from './limits.ts'
+import { didYouMean } from './nearest.ts'
+import type { RawConfig } from './raw.ts'
+import { modelGlobs } from './routes.ts'
+import type { Group } from './types.ts'
+
+/** The groups of keys, each with all groups above it. */
+export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Group> {
+  const given = raw.groups ?? {}
+  const names = Object.keys(given)
+  const parents = new Map<string, string>()
+  for (const name of names) {
+    const parent = given[name]?.parent
+    if (parent === undefined) continue
+    if (isKnownGroup(parent, names, ['groups', name, 'parent'], findings)) parents.set(name, parent)
+  }
+  for (const name of names) {
+    const cycle = cycleFrom(name, parents)
+    if (cycle === null) continue
+    findings.error(['groups', name, 'parent'], `a group cannot be above itself: ${cycle.join(' -> ')}`)
+    // Each cycle is told once.
+    for (const member of cycle) parents.delete(member)
+  }
+  const groups = new Map<string, Group>()
+  const build = (name: string): Group => {
+    const known = groups.get(name)
+    if (known !== undefined) return known
+    const path = ['groups', name]
+    const parent = parents.get(name)
+    const above = parent === undefined ? [] : build(parent).chain
+    const group = {
+      name,
+      isGroup: true as const,
+      parent: parent ?? null,
+      models: modelGlobs(given[name]?.models, [...path, 'models'], findings),
+      limits: buildLimits(given[name]?.limits, [...path, 'limits'], findings),
+    }
+    const withChain: Group = { ...group, chain: [group, ...above] }
+    groups.set(name, withChain)
+    return withChain
+  }
+  for (const name of names) build(name)
+  return groups
+}
+
+/** Tells where a name is not that of a group. */
+export function isKnownGroup(name: string, names: readonly string[], path: Path, findings: Findings): boolean {
+  if (names.includes(name)) return true
+  findings.error(path, `there is no group "${name}"${didYouMean(name, names)}; groups are defined under groups`)
+  return false
+}
+
+/** The way from a group back to itself; null = there is none. */
+function cycleFrom(name: string, parents: ReadonlyMap<string, string>): string[] | null {
+  const way = [name]
+  for (let at = parents.get(name); at !== undefined; at = parents.get(at)) {
+    way.push(at)
+    if (at === name) return way
+    // Another cycle, which is told of its own members.
+    if (way.length > parents.size + 1) return null
+  }
+  return null
+}
