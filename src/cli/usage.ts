@@ -4,13 +4,14 @@ import { pipeline } from 'node:stream/promises'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { formatUsd } from '../base/decimal.ts'
 import { formatNumber, table } from '../base/text-table.ts'
+import { didYouMean } from '../config/nearest.ts'
 import { parseDuration } from '../config/units.ts'
 import type { Config } from '../config/types.ts'
 import { clusterFailure, openClusterReader } from '../ledger/cluster-reader.ts'
 import { LedgerError } from '../ledger/failure.ts'
 import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../ledger/fields.ts'
 import type { Field } from '../ledger/fields.ts'
-import { openReader } from '../ledger/query.ts'
+import { GROUPINGS, openReader } from '../ledger/query.ts'
 import type { GroupBy, LedgerReader, UsageSum } from '../ledger/query.ts'
 import { requestReport } from '../ledger/request-report.ts'
 import type { LedgerRow } from '../ledger/row.ts'
@@ -34,7 +35,7 @@ interface Options {
   readonly key?: string
   readonly model?: string
   readonly upstream?: string
-  readonly by?: GroupBy
+  readonly by?: readonly GroupBy[]
   readonly json?: true
   readonly csv?: true
   readonly limit?: number
@@ -42,6 +43,7 @@ interface Options {
 }
 
 const TABLE_ROWS = 50
+const MAX_GROUPINGS = 3
 
 /**
  * `gateway usage`: who used what, and what it cost, from the ledger's file.
@@ -58,7 +60,7 @@ export function usageCommand(environment: UsageEnvironment = processEnvironment(
     .option('--key <name>', "requests of this key, or of keys that match a glob such as 'team-*'")
     .option('--model <name>', 'requests for this model (the name that the client uses), or a glob')
     .option('--upstream <name>', 'requests whose last attempt went to this upstream, or a glob')
-    .addOption(new Option('--by <group>', 'one sum for each key, model, upstream or day').choices(['key', 'model', 'upstream', 'day']))
+    .option('--by <groups>', `one sum for each group: up to ${MAX_GROUPINGS} of ${GROUPINGS.join(', ')}, separated by commas`, parseGroupings)
     .addOption(new Option('--json', 'JSON, one object a line').conflicts('csv'))
     .option('--csv', 'CSV with a header line (RFC 4180)')
     .addOption(new Option('--limit <n>', `the last n requests; default for tables: ${TABLE_ROWS}`)
@@ -85,12 +87,15 @@ A time is a date (2026-11-21, midnight UTC), a date and time (2026-11-21T09:30Z,
 an age: 90m, 24h, 7d. Days are UTC.
 
 Running requests are shown by --request only. input_tokens is all input, with cached reads and
-cache writes; output_tokens is all output, with reasoning. The cost of a request without a known
-price is null, and the request counts in unpriced_requests.
+cache writes; output_tokens is all output, with reasoning. An unknown cost is null in JSON, empty in
+CSV and "unknown" in tables, never 0. unpriced_requests counts the requests whose cost is unknown:
+the cost beside it is that of the others.
 
 Examples:
   gateway usage --since 24h
   gateway usage --since 2026-11-01 --until 2026-12-01 --by key
+  gateway usage --since 7d --by key,model
+  gateway usage --since 2h --by status,minute
   gateway usage --key team-a --by day --csv > team-a.csv
   gateway usage --since 7d --json | jq 'select(.end != "complete")'
   gateway usage --request 01980c5e-7a80-7000-8000-000000000000
@@ -142,11 +147,11 @@ function queryOutput(reader: LedgerReader, options: Options, command: Command): 
   }
   if (by !== undefined) {
     const sums = reader.sums(options, by)
-    return records(sumFields(by), sums, options) ?? [sumTable(by, sums, reader.sums(options, null)[0])]
+    return records(sumFields(by), sums, options) ?? [sumTable(by, sums, reader.sums(options, [])[0])]
   }
   const rows = limit === undefined ? reader.rows(options) : reader.latest(options, limit)
   return records(ROW_FIELDS, rows, options)
-    ?? [rowTable(reader.latest(options, limit ?? TABLE_ROWS), reader.sums(options, null)[0])]
+    ?? [rowTable(reader.latest(options, limit ?? TABLE_ROWS), reader.sums(options, [])[0])]
 }
 
 function records<T>(
@@ -193,9 +198,9 @@ function rowTable(rows: readonly LedgerRow[], total: UsageSum | undefined): stri
   return lines + summary(total, rows.length)
 }
 
-function sumTable(by: GroupBy, sums: readonly UsageSum[], total: UsageSum | undefined): string {
+function sumTable(by: readonly GroupBy[], sums: readonly UsageSum[], total: UsageSum | undefined): string {
   const lines = table<UsageSum>([
-    { title: by.toUpperCase(), text: sum => sum.group ?? '-' },
+    ...by.map((name, n) => ({ title: name.toUpperCase(), text: (sum: UsageSum) => sum.groups[n] ?? '-' })),
     { title: 'REQUESTS', text: sum => formatNumber(sum.requests), right: true },
     { title: 'INPUT', text: sum => formatNumber(sum.inputTokens), right: true },
     { title: 'CACHED', text: sum => formatNumber(sum.cachedInputTokens), right: true },
@@ -215,8 +220,9 @@ function summary(total: UsageSum | undefined, shown: number): string {
   const last = shown === 1 ? 'one is' : `${formatNumber(shown)} are`
   const only = shown < total.requests ? ` (the last ${last} shown)` : ''
   const unpriced = total.unpriced === 0 ? '' : `, ${formatNumber(total.unpriced)} of them without a price`
+  const cost = total.costPico === null ? 'cost unknown' : `${formatUsd(total.costPico)} USD`
   return `\n${requests}${only}${unpriced}: ${formatNumber(total.inputTokens)} tokens in, ` +
-    `${formatNumber(total.outputTokens)} out, ${costText(total.costPico)} USD\n`
+    `${formatNumber(total.outputTokens)} out, ${cost}\n`
 }
 
 function roundedMs(ms: number | null): number | null {
@@ -224,7 +230,7 @@ function roundedMs(ms: number | null): number | null {
 }
 
 function costText(pico: bigint | null): string {
-  return pico === null ? '-' : formatUsd(pico)
+  return pico === null ? 'unknown' : formatUsd(pico)
 }
 
 /** Writes as fast as the reader reads; a reader that has seen enough (`| head`) is no error. */
@@ -245,6 +251,18 @@ function* chunks(texts: Iterable<string>): Generator<string> {
     chunk = ''
   }
   if (chunk !== '') yield chunk
+}
+
+function parseGroupings(text: string): readonly GroupBy[] {
+  const names = text.split(',').map(name => name.trim())
+  if (names.length > MAX_GROUPINGS) throw new InvalidArgumentError(`There are at most ${MAX_GROUPINGS} groups.`)
+  for (const [n, name] of names.entries()) {
+    if (!GROUPINGS.some(known => known === name)) {
+      throw new InvalidArgumentError(`There is no group "${name}"${didYouMean(name, GROUPINGS)}; there is ${GROUPINGS.join(', ')}.`)
+    }
+    if (names.indexOf(name) < n) throw new InvalidArgumentError(`${name} is given twice.`)
+  }
+  return names as GroupBy[]
 }
 
 function parseLimit(text: string): number {

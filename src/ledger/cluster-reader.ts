@@ -3,6 +3,7 @@ import { DatabaseError } from '../postgres/database-error.ts'
 import { decode, READ_LIST } from './columns.ts'
 import type { StoredRow } from './columns.ts'
 import { PART_SIZE } from './contributions.ts'
+import { byGroups } from './query.ts'
 import type { Filter, FoundRequest, GroupBy, LedgerReader, UsageSum } from './query.ts'
 import type { LedgerRow } from './row.ts'
 
@@ -23,6 +24,20 @@ const ROW_FIGURES = [
   ...parts('cache_write', 'coalesce(cache_write_5m_tokens, 0) + coalesce(cache_write_1h_tokens, 0)'),
   ...parts('output', 'output_tokens'), ...parts('reasoning', 'reasoning_tokens'), ...parts('cost', 'cost_pico_usd'),
 ].join(', ')
+
+/** ms since 1970 of a row, as text in UTC. */
+const timeText = (format: string) => `to_char(to_timestamp(started_at / 1000) AT TIME ZONE 'UTC', '${format}')`
+
+/** What sums by day can be grouped by. */
+const DAILY_GROUPS: Readonly<Partial<Record<GroupBy, string>>> = {
+  key: 'key', model: 'model', upstream: 'upstream',
+  day: `to_char(to_timestamp(day * 86400::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
+}
+
+const ROW_GROUPS: Readonly<Record<GroupBy, string>> = {
+  key: 'key', model: 'model', upstream: 'upstream', group: '"group"', owner: 'owner', protocol: 'protocol', status: 'status::text',
+  day: timeText('YYYY-MM-DD'), hour: timeText('YYYY-MM-DD"T"HH24:00"Z"'), minute: timeText('YYYY-MM-DD"T"HH24:MI"Z"'),
+}
 
 interface Condition {
   readonly sql: string
@@ -67,23 +82,17 @@ class ClusterReader implements LedgerReader {
       ORDER BY started_at DESC, id DESC LIMIT ${count}`, values).map(toRow).toReversed()
   }
 
-  /** Whole days are read from their sums, which stay when the rows are gone. */
-  sums(filter: Filter, by: GroupBy | null): UsageSum[] {
-    const { since = 0, until = Infinity } = filter
-    const firstDay = Math.ceil(since / DAY_MS)
-    const endDay = Math.max(firstDay, Math.floor(until / DAY_MS))
+  /** Whole days are read from their sums, which stay when the rows are gone, as far as these know what is asked for. */
+  sums(filter: Filter, by: readonly GroupBy[]): UsageSum[] {
+    const isDaily = by.every(each => each in DAILY_GROUPS)
     const names = nameCondition(filter)
-    const edges = [[since, Math.min(until, firstDay * DAY_MS)], [Math.max(since, endDay * DAY_MS), until]] as const
-    const ofEdges = edges.filter(([from, to]) => from < to).map(([from, to]) => `
-      UNION ALL SELECT key, model, upstream, started_at / ${DAY_MS} AS day, ${ROW_FIGURES}
-        FROM gateway.requests WHERE started_at >= ${from} AND started_at < ${to}`)
-    const group = by ?? 'NULL::text'
-    const found = this.#query(`SELECT ${group} AS "group",
+    const groups = by.map((each, n) => `${(isDaily ? DAILY_GROUPS : ROW_GROUPS)[each]} AS group${n}, `).join('')
+    const grouping = by.length === 0 ? '()' : by.map((_, n) => n + 1).join(', ')
+    const found = this.#query(`SELECT ${groups}
         ${['requests', 'unpriced', ...FIGURES].map(name => `sum(${name}) AS ${name}`).join(', ')}
-      FROM (SELECT key, model, upstream, day, requests, unpriced, ${FIGURES.join(', ')} FROM gateway.days
-        WHERE day >= ${firstDay} ${endDay === Infinity ? '' : `AND day < ${endDay}`} ${ofEdges.join('')}) AS counted
-      WHERE ${names.sql} GROUP BY ${by ?? '()'} HAVING sum(requests) > 0`, names.values)
-    return found.map(stored => toSum(stored, by)).sort((a, b) => (a.group ?? '') < (b.group ?? '') ? -1 : 1)
+      FROM (${isDaily ? dailySource(filter) : rowSource(filter)}) AS counted
+      WHERE ${names.sql} GROUP BY ${grouping} HAVING sum(requests) > 0`, names.values)
+    return found.map(stored => toSum(stored, by.length)).sort(byGroups)
   }
 
   find(requestId: string): FoundRequest[] {
@@ -101,6 +110,23 @@ class ClusterReader implements LedgerReader {
   #query(sql: string, values: readonly string[]): Readonly<Record<string, unknown>>[] {
     return this.#database.query(sql, values, TIMEOUT_MS)
   }
+}
+
+/** Sums of whole days, and of the rows before and after them. */
+function dailySource({ since = 0, until = Infinity }: Filter): string {
+  const firstDay = Math.ceil(since / DAY_MS)
+  const endDay = Math.max(firstDay, Math.floor(until / DAY_MS))
+  const edges = [[since, Math.min(until, firstDay * DAY_MS)], [Math.max(since, endDay * DAY_MS), until]] as const
+  const ofEdges = edges.filter(([from, to]) => from < to).map(([from, to]) => `
+    UNION ALL SELECT key, model, upstream, started_at / ${DAY_MS} AS day, ${ROW_FIGURES}
+      FROM gateway.requests WHERE started_at >= ${from} AND started_at < ${to}`)
+  return `SELECT key, model, upstream, day, requests, unpriced, ${FIGURES.join(', ')} FROM gateway.days
+    WHERE day >= ${firstDay} ${endDay === Infinity ? '' : `AND day < ${endDay}`} ${ofEdges.join('')}`
+}
+
+function rowSource({ since = 0, until }: Filter): string {
+  return `SELECT key, model, upstream, "group", owner, protocol, status, started_at, ${ROW_FIGURES}
+    FROM gateway.requests WHERE started_at >= ${since} ${until === undefined ? '' : `AND started_at < ${until}`}`
 }
 
 function rowCondition(filter: Filter): Condition {
@@ -134,12 +160,11 @@ function toRow(stored: Readonly<Record<string, unknown>>): LedgerRow {
     [name, typeof value === 'bigint' ? Number(value) : value])) as StoredRow)
 }
 
-function toSum(stored: Readonly<Record<string, unknown>>, by: GroupBy | null): UsageSum {
+function toSum(stored: Readonly<Record<string, unknown>>, groups: number): UsageSum {
   const whole = (name: string) => BigInt(String(stored[name] ?? 0))
   const exact = (name: string) => whole(`${name}_high`) * BigInt(PART_SIZE) + whole(`${name}_low`)
-  const group = stored['group'] ?? null
   return {
-    group: by === 'day' ? new Date(Number(group) * DAY_MS).toISOString().slice(0, 10) : group as string | null,
+    groups: Array.from({ length: groups }, (_, n) => (stored[`group${n}`] ?? null) as string | null),
     requests: Number(whole('requests')),
     inputTokens: exact('input'),
     cachedInputTokens: exact('cached'),

@@ -60,12 +60,14 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = [
   { name: 'attempts', value: row => row.attempts },
   { name: 'route', value: row => row.route },
   { name: 'trace_id', value: row => row.traceId },
+  { name: 'group', value: row => row.group },
+  { name: 'owner', value: row => row.owner },
 ]
 
-/** The fields of a sum by `group`; the first bears the group's name. */
-export function sumFields(group: GroupBy): readonly Field<UsageSum>[] {
+/** The fields of a sum; the first bear the names of its groups. */
+export function sumFields(by: readonly GroupBy[]): readonly Field<UsageSum>[] {
   return [
-    { name: group, value: sum => sum.group },
+    ...by.map((name, n): Field<UsageSum> => ({ name, value: sum => sum.groups[n] ?? null })),
     { name: 'requests', value: sum => sum.requests },
     { name: 'input_tokens', value: sum => sum.inputTokens },
     { name: 'cached_input_tokens', value: sum => sum.cachedInputTokens },

@@ -21,13 +21,19 @@ export interface Filter {
   readonly upstream?: string
 }
 
-/** Days are UTC. */
-export type GroupBy = 'key' | 'model' | 'upstream' | 'day'
+/** What requests can be summed by; days, hours and minutes are UTC. */
+export const GROUPINGS = [
+  'key', 'group', 'owner', 'model', 'upstream', 'protocol', 'status', 'day', 'hour', 'minute',
+] as const
+export type GroupBy = (typeof GROUPINGS)[number]
 
 /** What a group of requests used. */
 export interface UsageSum {
-  /** Key, model, upstream or day (2026-11-21); null for requests without one, and for the sum of all. */
-  readonly group: string | null
+  /**
+   * What the requests have in common, in the order in which it was asked for: names, a status, a day (2026-11-21), an
+   * hour or a minute (2026-11-21T09:30Z). null for requests without one; empty for the sum of all.
+   */
+  readonly groups: readonly (string | null)[]
   readonly requests: number
   readonly inputTokens: bigint
   readonly cachedInputTokens: bigint
@@ -55,8 +61,8 @@ export interface LedgerReader {
   rows(filter: Filter): Generator<LedgerRow, void, undefined>
   /** The last ones of rows(filter), oldest first. */
   latest(filter: Filter, count: number): LedgerRow[]
-  /** One sum for each group, in the order of their names; one in all without `by`. */
-  sums(filter: Filter, by: GroupBy | null): UsageSum[]
+  /** One sum for each group, in the order of their names; one in all where `by` is empty. */
+  sums(filter: Filter, by: readonly GroupBy[]): UsageSum[]
   /** All that is known of a request id: one request, unless a trusted proxy used the id again. */
   find(requestId: string): FoundRequest[]
   [Symbol.dispose](): void
@@ -96,12 +102,19 @@ export function openReader(file: string): LedgerReader {
 const PAGE = 1000
 /** What rows can be told apart by. */
 const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
-const GROUPS: Readonly<Record<GroupBy, string>> = {
-  key: 'key',
-  model: 'model',
-  upstream: 'upstream',
-  day: `strftime('%Y-%m-%d', started_at / 1000, 'unixepoch')`,
+const TIME_FORMATS = { day: '%Y-%m-%d', hour: '%Y-%m-%dT%H:00Z', minute: '%Y-%m-%dT%H:%MZ' } as const
+
+function groupExpression(by: GroupBy): string {
+  switch (by) {
+    case 'day': case 'hour': case 'minute':
+      return `strftime('${TIME_FORMATS[by]}', started_at / 1000, 'unixepoch')`
+    case 'status':
+      return 'CAST(status AS TEXT)'
+    default:
+      return `"${by}"`
+  }
 }
+
 const SUMMED = {
   inputTokens: 'input_tokens',
   cachedInputTokens: 'cached_input_tokens',
@@ -159,25 +172,27 @@ class FileLedgerReader implements LedgerReader {
     })
   }
 
-  sums(filter: Filter, by: GroupBy | null): UsageSum[] {
+  sums(filter: Filter, by: readonly GroupBy[]): UsageSum[] {
     const { sql, values } = condition(filter)
+    const groups = by.map((each, n) => `${groupExpression(each)} AS group${n}, `).join('')
+    const grouping = by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`
     const select = (table: string, where: string) => this.#db.prepare(`
-      SELECT ${by === null ? 'NULL' : GROUPS[by]} AS "group", count(*) AS requests,
-        count(*) - count(cost_pico_usd) AS unpriced, ${SUMS}
-      FROM ${table} WHERE ${where} GROUP BY 1`)
+      SELECT ${groups}count(*) AS requests, count(*) - count(cost_pico_usd) AS unpriced, ${SUMS}
+      FROM ${table} WHERE ${where} ${grouping} HAVING count(*) > 0`)
     const found = this.#snapshot(() => {
       const dead = this.#deadInstances()
       const ended = select('requests', sql)
       const orphans = select('in_flight', `${sql} AND instance IN (${dead.map(() => '?').join(', ')})`)
       for (const statement of [ended, orphans]) statement.setReadBigInts(true)
-      return [...ended.all(...values), ...orphans.all(...values, ...dead)].map(toSum)
+      return [...ended.all(...values), ...orphans.all(...values, ...dead)].map(stored => toSum(stored, by.length))
     })
-    const sums = new Map<string | null, UsageSum>()
+    const sums = new Map<string, UsageSum>()
     for (const sum of found) {
-      const known = sums.get(sum.group)
-      sums.set(sum.group, known === undefined ? sum : add(known, sum))
+      const id = JSON.stringify(sum.groups)
+      const known = sums.get(id)
+      sums.set(id, known === undefined ? sum : add(known, sum))
     }
-    return [...sums.values()].sort((a, b) => (a.group ?? '') < (b.group ?? '') ? -1 : 1)
+    return [...sums.values()].sort(byGroups)
   }
 
   find(requestId: string): FoundRequest[] {
@@ -274,9 +289,18 @@ function bigintOf(stored: StoredRow, name: string): bigint {
   return typeof value === 'bigint' ? value : 0n
 }
 
-function toSum(stored: StoredRow): UsageSum {
+/** By the first of their groups that differ. */
+export function byGroups({ groups: a }: UsageSum, { groups: b }: UsageSum): number {
+  const at = a.findIndex((group, n) => group !== b[n])
+  return at === -1 ? 0 : (a[at] ?? '') < (b[at] ?? '') ? -1 : 1
+}
+
+function toSum(stored: StoredRow, groups: number): UsageSum {
   return {
-    group: typeof stored['group'] === 'string' ? stored['group'] : null,
+    groups: Array.from({ length: groups }, (_, n) => {
+      const group = stored[`group${n}`]
+      return typeof group === 'string' ? group : null
+    }),
     requests: Number(bigintOf(stored, 'requests')),
     inputTokens: bigintFromParts(stored, 'inputTokens'),
     cachedInputTokens: bigintFromParts(stored, 'cachedInputTokens'),
@@ -290,7 +314,7 @@ function toSum(stored: StoredRow): UsageSum {
 
 function add(a: UsageSum, b: UsageSum): UsageSum {
   return {
-    group: a.group,
+    groups: a.groups,
     requests: a.requests + b.requests,
     inputTokens: a.inputTokens + b.inputTokens,
     cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,

@@ -3,7 +3,7 @@ import t from 'tap'
 import { ClusterLedger } from '../../src/ledger/cluster-ledger.ts'
 import { clusterFailure, openClusterReader } from '../../src/ledger/cluster-reader.ts'
 import { encode } from '../../src/ledger/columns.ts'
-import { openReader } from '../../src/ledger/query.ts'
+import { GROUPINGS, openReader } from '../../src/ledger/query.ts'
 import type { Filter } from '../../src/ledger/query.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
 import { LedgerStore } from '../../src/ledger/store.ts'
@@ -55,8 +55,8 @@ t.test('the ledger of all gateways', { skip: withoutPostgres }, async t => {
       const name = JSON.stringify(filter)
       t.strictSame([...cluster.rows(filter)], [...local.rows(filter)], name)
       t.strictSame(cluster.latest(filter, 3), local.latest(filter, 3), name)
-      for (const by of ['key', 'model', 'upstream', 'day', null] as const) {
-        t.strictSame(cluster.sums(filter, by), local.sums(filter, by), `${name} by ${by}`)
+      for (const by of [...GROUPINGS.map(each => [each]), [], ['key', 'model', 'day'], ['group', 'status', 'minute']] as const) {
+        t.strictSame(cluster.sums(filter, by), local.sums(filter, by), `${name} by ${by.join()}`)
       }
     }
     for (const id of ['r7', 'running', 'none']) t.strictSame(cluster.find(id), local.find(id))

@@ -9,7 +9,7 @@ const CONTRACT = ['request_id', 'started_at', 'first_byte_ms', 'duration_ms', 'k
   'cache_write_tokens', 'output_tokens', 'reasoning_tokens', 'cost_usd']
 
 const SUM: UsageSum = {
-  group: 'team-a',
+  groups: ['team-a'],
   requests: 3,
   inputTokens: 2n ** 60n,
   cachedInputTokens: 1n,
@@ -77,14 +77,14 @@ t.test('CSV is quoted as RFC 4180 says', async t => {
   const line = csvLine(ROW_FIELDS, row('a', names))
   t.match(line, ',"say ""hi"", friend",chat,chat.completions,"two\r\nlines", plain ,')
   t.match(line, ',1200,1000,,300,0,0.00066,')
-  t.match(line, /,"\[\{""upstream"":""openai"".*\}\]","routes\[0\].*",\r\n$/)
+  t.match(line, /,"\[\{""upstream"":""openai"".*\}\]","routes\[0\].*",,,\r\n$/)
 })
 
 t.test('no name in CSV is a formula to a spreadsheet', async t => {
   for (const start of ['=', '+', '-', '@', '\t', '＝', '＋', '－', '＠']) {
     const model = `${start}cmd|'/C calc'!A0`
     t.match(csvLine(ROW_FIELDS, row('a', { model })), `,'${model},`, model)
-    t.match(csvLine(sumFields('model'), { ...SUM, group: model }), `'${model},3,`)
+    t.match(csvLine(sumFields(['model']), { ...SUM, groups: [model] }), `'${model},3,`)
     t.match(JSON.parse(jsonLine(ROW_FIELDS, row('a', { model }))), { model }, 'JSON is for programs')
   }
   for (const start of ['\r', '\n']) {
@@ -93,11 +93,11 @@ t.test('no name in CSV is a formula to a spreadsheet', async t => {
 })
 
 t.test('a sum is written under the name of its group, without a float', async t => {
-  t.equal(jsonLine(sumFields('key'), SUM),
+  t.equal(jsonLine(sumFields(['key']), SUM),
     '{"key":"team-a","requests":3,"input_tokens":1152921504606846976,' +
     '"cached_input_tokens":1,"cache_write_tokens":0,"output_tokens":2,"reasoning_tokens":0,' +
     '"cost_usd":123456789.012345678901,"unpriced_requests":1}\n')
-  t.equal(csvHeader(sumFields('day')) + csvLine(sumFields('day'), { ...SUM, group: null, costPico: null }),
-    'day,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,' +
-    'cost_usd,unpriced_requests\r\n,3,1152921504606846976,1,0,2,0,,1\r\n')
+  t.equal(csvHeader(sumFields(['day', 'key'])) + csvLine(sumFields(['day', 'key']), { ...SUM, groups: [null, 'a'], costPico: null }),
+    'day,key,requests,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,reasoning_tokens,' +
+    'cost_usd,unpriced_requests\r\n,a,3,1152921504606846976,1,0,2,0,,1\r\n')
 })

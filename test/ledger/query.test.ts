@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { encode } from '../../src/ledger/columns.ts'
 import { openReader } from '../../src/ledger/query.ts'
+import type { GroupBy } from '../../src/ledger/query.ts'
 import type { Filter } from '../../src/ledger/query.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
 import { LedgerStore } from '../../src/ledger/store.ts'
@@ -68,7 +69,7 @@ t.test('filters choose by time, key and model', async t => {
   ]
   for (const [filter, ids] of cases) {
     t.equal([...reader.rows(filter)].map(({ requestId }) => requestId).join(''), ids, JSON.stringify(filter))
-    t.equal(reader.sums(filter, null)[0]?.requests ?? 0, ids.length)
+    t.equal(reader.sums(filter, [])[0]?.requests ?? 0, ids.length)
     t.equal(reader.latest(filter, 2).map(({ requestId }) => requestId).join(''), ids.slice(-2))
   }
 })
@@ -84,8 +85,8 @@ t.test('sums are exact: beyond 2^53 tokens, beyond 2^63 picodollars', async t =>
   }
   const file = await written(t, Array.from({ length: 5 }, (_, n) => row(`r${n}`, { costPico: dear, usage })))
   using reader = openReader(file)
-  t.strictSame(reader.sums({}, null), [{
-    group: null,
+  t.strictSame(reader.sums({}, []), [{
+    groups: [],
     requests: 5,
     inputTokens: 5n * BigInt(Number.MAX_SAFE_INTEGER),
     cachedInputTokens: 0n,
@@ -97,6 +98,24 @@ t.test('sums are exact: beyond 2^53 tokens, beyond 2^63 picodollars', async t =>
   }])
 })
 
+t.test('up to three groups at once, of all that a row has', async t => {
+  const at = MIDNIGHT + 90 * 60_000
+  const file = await written(t, [
+    row('a', { startedAt: at, key: 'k1', group: 'g', owner: 'o', model: 'm1', costPico: 1n }),
+    row('b', { startedAt: at + 59_999, key: 'k1', group: 'g', owner: 'o', model: 'm2', status: 429, costPico: null }),
+    row('c', { startedAt: at + 60_000, key: 'k2', protocol: 'messages', model: 'm1', costPico: 20n }),
+  ])
+  using reader = openReader(file)
+  const groups = (...by: GroupBy[]) => reader.sums({}, by).map(({ groups, costPico, unpriced }) => [...groups, costPico, unpriced])
+  t.strictSame(groups('key', 'model'), [['k1', 'm1', 1n, 0], ['k1', 'm2', null, 1], ['k2', 'm1', 20n, 0]])
+  t.strictSame(groups('group', 'owner'), [[null, null, 20n, 0], ['g', 'o', 1n, 1]], 'the unknown stands beside the known')
+  t.strictSame(groups('protocol', 'status', 'upstream'), [
+    ['chat', '200', 'openai', 1n, 0], ['chat', '429', 'openai', null, 1], ['messages', '200', 'openai', 20n, 0],
+  ])
+  t.strictSame(groups('minute'), [['2026-11-21T01:30Z', 1n, 1], ['2026-11-21T01:31Z', 20n, 0]])
+  t.strictSame(groups('day', 'hour'), [['2026-11-21', '2026-11-21T01:00Z', 21n, 1]])
+})
+
 t.test('groups are by key, by model as asked, and by UTC day', async t => {
   const file = await written(t, [
     row('a', { startedAt: MIDNIGHT - 1, key: 'k1', model: 'm1', costPico: 1n }),
@@ -106,8 +125,8 @@ t.test('groups are by key, by model as asked, and by UTC day', async t => {
     row('e', { startedAt: MIDNIGHT + 24 * HOUR, key: null, model: 'm3', costPico: null }),
   ])
   using reader = openReader(file)
-  const brief = (by: 'key' | 'model' | 'day') => reader.sums({}, by)
-    .map(({ group, requests, costPico, unpriced }) => [group, requests, costPico, unpriced])
+  const brief = (by: 'key' | 'model' | 'day') => reader.sums({}, [by])
+    .map(({ groups: [group], requests, costPico, unpriced }) => [group, requests, costPico, unpriced])
   t.strictSame(brief('key'), [[null, 1, null, 1], ['k1', 3, 301n, 1], ['k2', 1, 20n, 0]])
   t.strictSame(brief('model'), [['m1', 2, 21n, 0], ['m2', 2, 300n, 1], ['m3', 1, null, 1]])
   t.strictSame(brief('day'), [
@@ -115,7 +134,7 @@ t.test('groups are by key, by model as asked, and by UTC day', async t => {
     ['2026-11-21', 2, 320n, 0],
     ['2026-11-22', 2, null, 2],
   ])
-  t.strictSame(reader.sums({ key: 'nobody' }, null), [])
+  t.strictSame(reader.sums({ key: 'nobody' }, []), [])
 })
 
 t.test('a reader sees what the writer writes meanwhile, and does not hold it up', async t => {
@@ -162,10 +181,10 @@ t.test('what a killed gateway had in flight is found and summed as if it had end
     const text = JSON.stringify(filter)
     t.equal([...reader.rows(filter)].map(({ requestId }) => requestId).join(''), ids, text)
     t.equal(reader.latest(filter, 3).map(({ requestId }) => requestId).join(''), ids.slice(-3), text)
-    t.equal(reader.sums(filter, null)[0]?.requests, ids.length, text)
+    t.equal(reader.sums(filter, [])[0]?.requests, ids.length, text)
   }
-  t.strictSame(reader.sums({}, null), [{
-    group: null,
+  t.strictSame(reader.sums({}, []), [{
+    groups: [],
     requests: 5,
     inputTokens: 5n,
     cachedInputTokens: 10n,
@@ -175,7 +194,7 @@ t.test('what a killed gateway had in flight is found and summed as if it had end
     costPico: 21n,
     unpriced: 2,
   }])
-  const costs = (by: 'key' | 'model') => reader.sums({}, by).map(({ group, costPico }) => [group, costPico])
+  const costs = (by: 'key' | 'model') => reader.sums({}, [by]).map(({ groups: [group], costPico }) => [group, costPico])
   t.strictSame(costs('key'), [['team-a', 14n], ['team-b', 7n]])
   t.strictSame(costs('model'), [['gpt-4.1-mini', 21n], ['other', null]])
   t.strictSame(reader.find('c'), [{ row: left[0], running: false }])
@@ -186,7 +205,7 @@ t.test('a cost is known where only what a killed gateway left has one', t => {
   const file = join(t.testdir(), 'gateway.db')
   killed(file, [row('a', { costPico: null })], [draft('b', { costPico: 7n })])
   using reader = openReader(file)
-  t.equal(reader.sums({}, null)[0]?.costPico, 7n)
+  t.equal(reader.sums({}, [])[0]?.costPico, 7n)
   t.end()
 })
 
@@ -225,7 +244,7 @@ t.test('find tells running requests from ended ones', async t => {
   t.strictSame(reader.find('b'), [])
   const rows = [row('a')]
   t.strictSame([[...reader.rows({})], reader.latest({}, 9)], [rows, rows], 'what runs is no row yet')
-  t.equal(reader.sums({}, null)[0]?.requests, 1)
+  t.equal(reader.sums({}, [])[0]?.requests, 1)
 })
 
 t.test('what is no ledger is refused in words', async t => {

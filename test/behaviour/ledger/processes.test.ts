@@ -56,7 +56,7 @@ t.test('what a killed process left is interrupted, for a reader at once', async 
   await once(child, 'exit')
 
   const before = [...reader.rows({})]
-  const sum = reader.sums({}, null)
+  const sum = reader.sums({}, [])
   t.ok(before.some(({ end }) => end === 'interrupted'))
   t.equal(sum[0]?.requests, before.length)
   t.strictSame(reader.latest({}, 10), before.slice(-10))
@@ -67,7 +67,7 @@ t.test('what a killed process left is interrupted, for a reader at once', async 
   await watched.ledger.ready()
   t.equal(watched.ledger.stats().interrupted, interrupted.length)
   t.strictSame([...reader.rows({})], before)
-  t.strictSame(reader.sums({}, null), sum)
+  t.strictSame(reader.sums({}, []), sum)
 })
 
 async function opened(file: string): Promise<ReturnType<typeof openReader>> {
@@ -97,7 +97,7 @@ t.test('without the right to write requests go on, and are written once it is gi
   chmodSync(file, 0o666)
   t.strictSame(await exit, [0, null])
   using reader = openReader(file)
-  t.equal(reader.sums({}, null)[0]?.requests, 1000)
+  t.equal(reader.sums({}, [])[0]?.requests, 1000)
 })
 
 /** What a user reads who may write neither the file nor in its directory. */
@@ -106,7 +106,7 @@ async function readByOther(dir: string): Promise<string> {
   chmodSync(dir, 0o555)
   const code = `import { openReader } from ${JSON.stringify(QUERY)}
     try {
-      console.log(openReader(process.argv[1]).sums({}, null)[0].requests)
+      console.log(openReader(process.argv[1]).sums({}, [])[0].requests)
     } catch (error) {
       console.log(error.message)
     }`

@@ -1,0 +1,81 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { openReader } from '../../../src/ledger/query.ts'
+import { gateway as command } from '../../cli/command.ts'
+import { startTestGateway } from '../../support/gateway.ts'
+import { startUpstream } from '../../support/upstream.ts'
+
+const upstream = await startUpstream(t, (_req, res) => {
+  res.setHeader('content-type', 'application/json')
+  res.end('{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}')
+})
+
+const YAML = `
+server: { listen: 127.0.0.1:0 }
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: up }]
+models: { m: { price: { per_request: 1 } }, n: { price: { per_request: 1 } } }
+groups:
+  company: { limits: { budget: { usd: 3, per: total } } }
+  research: { parent: company, models: [m], limits: { budget: { usd: 2, per: total } } }
+keys:
+  - { name: a, key: sk-a-0123456789abcdef, group: research, owner: ann }
+  - { name: b, key: sk-b-0123456789abcdef, group: research }
+  - { name: c, key: sk-c-0123456789abcdef, group: company }
+ledger: { file: ledger.db }
+`
+
+async function ask(base: string, key: string, model = 'm'): Promise<{ status: number, text: string }> {
+  const response = await fetch(`${base}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [] }),
+  })
+  return { status: response.status, text: await response.text() }
+}
+
+const [A, B, C] = ['a', 'b', 'c'].map(name => `sk-${name}-0123456789abcdef`) as [string, string, string]
+
+t.test('keys of a group share its budget, groups share that of the one above, and a restart forgets neither', async t => {
+  // Apart from the configuration, whose directory is made anew with each gateway.
+  const directory = mkdtempSync(join(tmpdir(), 'groups-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  const file = join(directory, 'ledger.db')
+  const yaml = YAML.replace('ledger.db', file)
+  const gateway = await startTestGateway(t, yaml)
+  t.equal((await ask(gateway.url, A, 'n')).status, 403, 'the models of the group narrow those of the key')
+  t.equal((await ask(gateway.url, C, 'n')).status, 200)
+  t.equal((await ask(gateway.url, A)).status, 200)
+  t.equal((await ask(gateway.url, B)).status, 200)
+  const refused = await ask(gateway.url, B)
+  t.match(refused, { status: 429, text: /group company|group research/ })
+  t.match(await ask(gateway.url, C), { status: 429, text: /the group company/ }, 'what others spent counts')
+  t.notMatch(refused.text, /sk-|\ba\b/, 'no other key is named')
+  await gateway.close()
+
+  const reader = openReader(file)
+  t.strictSame(reader.sums({ key: '*' }, ['group', 'key', 'owner']).filter(({ costPico }) => costPico !== 0n)
+    .map(({ groups, costPico }) => [...groups, costPico]), [
+    ['company', 'c', null, 1_000_000_000_000n],
+    ['research', 'a', 'ann', 1_000_000_000_000n],
+    ['research', 'b', null, 1_000_000_000_000n],
+  ])
+  reader[Symbol.dispose]()
+  const { stdout } = await command(['usage', '--by', 'group', '--config', gateway.file])
+  t.match(stdout, /^GROUP/)
+  t.match(stdout, /research +/)
+
+  // Another key of the group finds what the first two spent.
+  const next = await startTestGateway(t, yaml.replace('name: b,', 'name: d,'))
+  t.match(await ask(next.url, B), { status: 429, text: /the group/ })
+  t.match(await ask(next.url, C), { status: 429, text: /the group company/ })
+})
+
+t.test('a group that gets a budget by a reload counts what its keys have spent before', async t => {
+  const gateway = await startTestGateway(t, YAML.replace(/^ {2}company: .*$/m, '  company: {}').replace(/, limits: .*usd: 2.*$/m, ' }'))
+  for (let n = 0; n < 3; n++) t.equal((await ask(gateway.url, A)).status, 200)
+  t.equal((await gateway.change(YAML)).applied, true)
+  t.match(await ask(gateway.url, B), { status: 429, text: /the group/ })
+})
