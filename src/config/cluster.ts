@@ -16,6 +16,13 @@ export function buildCluster(raw: RawConfig, listen: Address, findings: Findings
   if (cluster.postgres !== undefined && ledger === undefined) {
     findings.error(path, 'cluster.postgres needs ledger.file: each request is written there before it is sent to PostgreSQL', 'key')
   }
+  if (cluster.valkey !== undefined) {
+    for (const [name, group] of Object.entries(raw.groups ?? {})) {
+      if (group?.limits !== undefined) {
+        findings.error(['groups', name, 'limits'], 'with cluster.valkey only keys can have limits, not groups', 'key')
+      }
+    }
+  }
   return {
     valkey: cluster.valkey === undefined ? null : valkeyAddress(cluster.valkey, findings),
     postgres: cluster.postgres ?? null,

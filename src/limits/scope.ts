@@ -19,7 +19,7 @@ export interface BlockingLimit {
   readonly which: RefusalReason
   /** Infinity = for ever. */
   readonly waitMs: number
-  readonly scope: Pick<Scope, 'model' | 'limits'>
+  readonly scope: Pick<Scope, 'group' | 'model' | 'limits'>
 }
 
 /** A lease takes at most 1/32 of what is free of a rate or a budget, so that rate-limit headers stay close. */

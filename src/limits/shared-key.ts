@@ -36,6 +36,8 @@ export interface SharedAccount {
 
 /** The limits of a key as a whole, or of a glob of models, and what this instance has of them. */
 export class SharedScope {
+  /** Limits of groups are not shared. */
+  readonly group = null
   readonly model: string | null
   readonly matches: (model: string | null) => boolean
   limits: ScopeLimits

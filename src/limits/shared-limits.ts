@@ -225,7 +225,7 @@ export class SharedLimits {
     const which = CODES[code - 1] ?? 'requests'
     // The allowance is the last part of the budget that this instance spends.
     if (which === 'budget' && this.#admitOnAllowance(key, pending)) return
-    const scope = scopes[at - 1] ?? { model: null, limits: {} as SharedScope['limits'] }
+    const scope = scopes[at - 1] ?? { group: null, model: null, limits: {} as SharedScope['limits'] }
     const refusal = refusalOf({ which, waitMs: waitMs < 0 ? Infinity : waitMs, scope }, requestOf(key, pending))
     connection.refused(id, refusal, rateLimitStates)
   }
@@ -499,7 +499,7 @@ function requestOf(key: SharedKey, { model, tokens, pico }: Pending) {
 function unavailable(key: SharedKey): Refusal {
   return {
     which: 'unavailable',
-    scope: { key: key.name, model: null },
+    scope: { key: key.name, group: null, model: null },
     retryAfterMs: 1_000,
     renewsSoon: true,
     message: 'The limits of this key cannot be checked at the moment.',

@@ -38,6 +38,7 @@ t.test('what is wrong is named, and the password is not', async t => {
     ['cluster: { valkey: "http://u:s3cret@host" }', /this is not a URL such as redis:/],
     ['cluster: { valkey: { cluster: ["redis://u:s3cret@host/name"] } }', /this is not a URL such as redis:/],
     [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db/x", limits_offline: share }`, /without cluster.valkey no limits are shared/],
+    ['cluster: { valkey: "redis://u:s3cret@host" }\ngroups: { a: { limits: { concurrent: 1 } } }', /with cluster.valkey only keys can have limits/],
     ['cluster: {}', /cluster/],
     [`${LEDGER}cluster: { postgre: "postgres://u:s3cret@db/x" }`, /"postgre".*"postgres"|postgre/],
   ] as const) {
