@@ -12,6 +12,9 @@ import type { TranslatedAttempt } from '../protocols/translate.ts'
 export interface AttemptRecord {
   readonly upstream: string
   readonly model: string | null
+  /** The upstream's protocol, and the client's fields that the upstream did not get; absent = the request is not translated. */
+  readonly protocol?: string
+  readonly dropped?: readonly string[]
   /** `ok`, the code of the error that ended it, or `error_answer`: the upstream sent an error of its own. */
   outcome: string
   /** Duration in ms. */

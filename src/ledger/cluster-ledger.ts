@@ -43,6 +43,7 @@ const COLUMN_TYPES: Readonly<Record<(typeof COLUMNS)[number], 'text' | 'integer'
   trace_id: 'text',
   group: 'text',
   owner: 'text',
+  upstream_protocol: 'text',
 }
 
 const INPUT = COLUMNS.map(name => `"${name}" ${COLUMN_TYPES[name]}`).join(', ')

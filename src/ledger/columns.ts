@@ -45,6 +45,7 @@ export const COLUMNS = [
   'trace_id',
   'group',
   'owner',
+  'upstream_protocol',
 ] as const
 
 /** COLUMNS as a list in SQL: `"request_id", "started_at", ...`. */
@@ -131,6 +132,7 @@ export function encode(row: LedgerRow): RowValues {
     row.traceId,
     truncateName(row.group),
     truncateName(row.owner),
+    row.upstreamProtocol,
   ]
 }
 
@@ -196,5 +198,6 @@ export function decode(stored: StoredRow): LedgerRow {
     traceId: text(stored, 'trace_id'),
     group: text(stored, 'group'),
     owner: text(stored, 'owner'),
+    upstreamProtocol: text(stored, 'upstream_protocol'),
   }
 }

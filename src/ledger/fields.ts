@@ -62,6 +62,7 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = [
   { name: 'trace_id', value: row => row.traceId },
   { name: 'group', value: row => row.group },
   { name: 'owner', value: row => row.owner },
+  { name: 'upstream_protocol', value: row => row.upstreamProtocol },
 ]
 
 /** The fields of a sum; the first bear the names of its groups. */

@@ -22,6 +22,10 @@ export interface AttemptRecord {
   readonly upstream: string
   /** The model's name there; null where none went up. */
   readonly model: string | null
+  /** The upstream's protocol, where the request was translated to it. */
+  readonly protocol?: ProtocolName
+  /** The client's fields that a translated request did not have; absent = it had all of them. */
+  readonly dropped?: readonly string[]
   /** `ok`, the code of the error that ended it, or `error_answer`: an error of the upstream's own. */
   readonly outcome: string
   /** Milliseconds that it took. */
@@ -59,6 +63,8 @@ export interface LedgerRow {
   /** What answered: the last attempt's. */
   readonly upstream: string | null
   readonly upstreamModel: string | null
+  /** Another than the client's where the request was translated; null = no upstream got it. */
+  readonly upstreamProtocol: ProtocolName | null
   readonly attempts: readonly AttemptRecord[]
   /** The HTTP status that was sent to the client; null when none was. */
   readonly status: number | null

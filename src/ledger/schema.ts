@@ -91,6 +91,8 @@ export const MIGRATIONS: readonly string[] = [
   // Rows that PostgreSQL never takes: this file is the only place that has them.
   'CREATE TABLE refused (id INTEGER PRIMARY KEY) STRICT;',
   ROWS_6,
+  `ALTER TABLE requests ADD COLUMN upstream_protocol TEXT;
+  ALTER TABLE in_flight ADD COLUMN upstream_protocol TEXT;`,
 ]
 
 /** @param scripts of all versions; an older or a later gateway has others */

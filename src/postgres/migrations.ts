@@ -242,4 +242,6 @@ const GROUPS = `
   CREATE TRIGGER sum_group_changed AFTER UPDATE ON gateway.requests REFERENCING NEW TABLE AS added OLD TABLE AS removed
     FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_group_changed();`
 
-export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS]
+const UPSTREAM_PROTOCOL = 'ALTER TABLE gateway.requests ADD COLUMN upstream_protocol text'
+
+export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL]

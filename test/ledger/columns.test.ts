@@ -57,6 +57,7 @@ const rows: fc.Arbitrary<LedgerRow> = fc.record({
   traceId: maybe(name),
   group: maybe(name),
   owner: maybe(name),
+  upstreamProtocol: maybe(name),
 }, { noNullPrototype: true })
 
 t.test('every row comes back as it was stored, costs and large counts to the last digit', async t => {

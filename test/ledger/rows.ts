@@ -56,6 +56,7 @@ export function row(id: string, changes: Partial<LedgerRow> = {}): LedgerRow {
     traceId: null,
     group: null,
     owner: null,
+    upstreamProtocol: 'chat',
     ...changes,
   }
 }

@@ -21,6 +21,7 @@ export const Row = StrictObject({
   model: Nullable(Name),
   upstream: Nullable(Name),
   upstream_model: Nullable(Name),
+  upstream_protocol: Nullable(Type.String({ description: 'Another than `protocol` = the request was translated; null = no upstream got it' })),
   status: Nullable(Type.Integer()),
   end: StringEnum(ENDS),
   error: Nullable(Type.String()),
@@ -73,6 +74,8 @@ const CostLine = StrictObject({
 const Attempt = StrictObject({
   upstream: Nullable(Name),
   model: Nullable(Name),
+  protocol: Nullable(Type.String({ description: 'The protocol to which the request was translated; null = it was not' })),
+  dropped: Type.Array(Type.String(), { description: 'Fields of the request that have no counterpart in that protocol' }),
   outcome: Type.String(),
   explanation: Type.String({ description: 'The outcome as text' }),
   at_ms: Nullable(Ms),

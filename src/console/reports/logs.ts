@@ -60,6 +60,7 @@ export function toRow(row: LedgerRow, own: string | null): Row {
     model: row.model,
     upstream: own === null ? row.upstream : null,
     upstream_model: own === null ? row.upstreamModel : null,
+    upstream_protocol: row.upstreamProtocol,
     status: row.status,
     end: row.end,
     error: row.error,

@@ -37,6 +37,8 @@ function toAttempt(attempt: AttemptRecord, own: string | null): RequestDetails['
   return {
     upstream: own === null ? attempt.upstream : null,
     model: own === null ? attempt.model : null,
+    protocol: attempt.protocol ?? null,
+    dropped: [...attempt.dropped ?? []],
     outcome: attempt.outcome,
     explanation: outcomeText(attempt),
     at_ms: attempt.atMs ?? null,

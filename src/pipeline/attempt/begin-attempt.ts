@@ -3,7 +3,7 @@ import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { quote } from '../../context/quote.ts'
 import { UpstreamAttempt } from '../../context/upstream-attempt.ts'
-import type { AttemptRequest } from '../../context/upstream-attempt.ts'
+import type { AttemptRecord, AttemptRequest } from '../../context/upstream-attempt.ts'
 import { candidateId } from '../../routing/candidate.ts'
 import type { HealthReporter } from '../../routing/health.ts'
 
@@ -26,6 +26,7 @@ export function beginAttempt(
   const record = {
     upstream: target.upstream.name,
     model: target.model ?? exchange.request.model,
+    ...translationRecord(request),
     outcome: 'ok',
     ms: 0,
     atMs: startedAt - exchange.startedAt,
@@ -33,4 +34,10 @@ export function beginAttempt(
   const state = new UpstreamAttempt(target, record, quoted, request)
   exchange.begin(state)
   return { state, health: gateway.health.begin(candidateId(target, exchange.request.model)) }
+}
+
+function translationRecord({ translated }: AttemptRequest): Pick<AttemptRecord, 'protocol' | 'dropped'> {
+  if (translated === null) return {}
+  const { translator: { to: protocol }, dropped } = translated
+  return dropped.length === 0 ? { protocol } : { protocol, dropped }
 }

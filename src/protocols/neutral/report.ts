@@ -3,6 +3,8 @@ import type { NeutralField } from './request.ts'
 
 /** Field paths that are listed; more are counted. */
 const MAX_LISTED = 20
+/** Characters of a path: a client may name its fields as it likes. */
+const MAX_PATH_LENGTH = 100
 
 /** What of a request has no counterpart at the target. Paths are those of the client's body. */
 export class TranslationReport {
@@ -16,7 +18,7 @@ export class TranslationReport {
 
   /** The target gets the request without this. */
   drop(path: string): void {
-    this.#dropped.add(path)
+    this.#dropped.add(path.slice(0, MAX_PATH_LENGTH))
   }
 
   /** The same, of a field of the neutral request. */

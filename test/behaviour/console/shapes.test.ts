@@ -9,7 +9,10 @@ import { NOTHING_USED, row } from '../../ledger/rows.ts'
 
 t.test('every report has the shape that the API declares, for operators and for holders of keys', async t => {
   const file = filled(t.testdir(), [
-    row('a', { startedAt: NOW - 1000 }),
+    row('a', {
+      startedAt: NOW - 1000, upstreamProtocol: 'messages',
+      attempts: [{ upstream: 'openai', model: 'm', protocol: 'messages', dropped: ['seed'], outcome: 'ok', ms: 3, status: 200 }],
+    }),
     row('b', {
       startedAt: NOW - 2000, key: null, model: null, upstream: null, upstreamModel: null, attempts: [],
     }),

@@ -223,6 +223,7 @@ function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
       )}
       <div><dt>Endpoint</dt><dd>{row.endpoint ?? 'unknown'}{row.protocol !== null
         && <span className="dim"> ({row.protocol})</span>}</dd></div>
+      <Translation story={story} />
       <div><dt>Request / response size</dt><dd>{bytes(bytes_in)} / {bytes(bytes_out)}</dd></div>
       {traceId !== null && (
         <div>
@@ -234,6 +235,18 @@ function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
         </div>
       )}
     </dl>
+  )
+}
+
+/** Both protocols of a request that was translated, and what its upstream did not get. */
+function Translation({ story: { row, attempts } }: { readonly story: RequestDetails }) {
+  if (row.upstream_protocol === null || row.upstream_protocol === row.protocol) return null
+  const dropped = attempts.findLast(({ protocol }) => protocol === row.upstream_protocol)?.dropped ?? []
+  return (
+    <>
+      <div><dt>Translated</dt><dd>{row.protocol} to {row.upstream_protocol}</dd></div>
+      {dropped.length > 0 && <div><dt>Fields dropped</dt><dd>{dropped.join(', ')}</dd></div>}
+    </>
   )
 }
 

@@ -1,0 +1,42 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { gateway as run } from '../../cli/command.ts'
+import { start } from '../../simulator/start.ts'
+import { anthropicClient } from '../../support/translating-gateway.ts'
+import { openBooks } from '../billing/books.ts'
+
+const QUESTION = { model: 'm', max_tokens: 100, top_k: 5, messages: [{ role: 'user' as const, content: 'Hi' }] }
+
+t.test('the ledger has both protocols, and what each target did not get', async t => {
+  const { url } = await start(t)
+  const books = await openBooks(t, `
+upstreams:
+  claude: { url: "${url}", speaks: [messages] }
+  vllm: { url: "${url}", speaks: [chat] }
+routes:
+  - to: [{ upstream: claude, model: "sim,status=503" }, { upstream: vllm, model: sim }]
+    retries: 1`)
+  const { response } = await anthropicClient(books.gateway).messages.create(QUESTION).withResponse()
+  t.equal(response.headers.get('x-gateway-dropped'), 'top_k')
+  const id = response.headers.get('x-gateway-request-id') as string
+  const row = (await books.close()).get(id)
+  t.match(row, { protocol: 'messages', upstream: 'vllm', upstreamProtocol: 'chat' })
+  t.match(row?.attempts, [
+    { upstream: 'claude', status: 503, protocol: undefined, dropped: undefined },
+    { upstream: 'vllm', status: 200, protocol: 'chat', dropped: ['top_k'] },
+  ])
+  const config = join(t.testdirName, 'gateway.yaml')
+  const { stdout: rows } = await run(['usage', '--config', config, '--json'])
+  t.match(JSON.parse(rows), { protocol: 'messages', upstream_protocol: 'chat' })
+  const { stdout: story } = await run(['usage', '--config', config, '--request', id])
+  t.match(story, /protocol +messages, translated to chat\n/)
+  t.match(story, /attempt 2: vllm, model sim, as chat without top_k: ok/)
+})
+
+t.test('a field of the client with a long name does not fill the ledger', async t => {
+  const { url } = await start(t)
+  const books = await openBooks(t, `upstreams: { vllm: { url: "${url}", speaks: [chat] } }\nroutes: [{ to: [{ upstream: vllm, model: sim }] }]`)
+  await anthropicClient(books.gateway).messages.create({ ...QUESTION, ['x'.repeat(50_000)]: 1 } as typeof QUESTION)
+  const [row] = [...(await books.close()).values()]
+  t.match(row?.attempts[0]?.dropped, ['top_k', /^x{100}$/])
+})
