@@ -132,7 +132,7 @@ async function ask(agent: http.Agent, model: string, stream: boolean): Promise<v
     else if (killedAt > asked - 5_000) {
       tally.lost++
       await pause(20)
-    } else tally.wrong.push(`${model}: no answer at all`)
+    } else tally.wrong.push(`${model}: no response at all`)
   }
 }
 

@@ -28,6 +28,6 @@ for (let i = 0; i < times; i++) {
 }
 upstream.stop()
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${times} starts`)
-console.log(`start to first answer: ${spread(took, 0)} ms (target 500), ${spread(cpu, 0)} ms of CPU; ` +
+console.log(`start to first response: ${spread(took, 0)} ms (target 500), ${spread(cpu, 0)} ms of CPU; ` +
   `memory seven seconds later: ${spread(idle, 0)} MB`)
 process.exitCode = median(took) > 500 ? 1 : 0

@@ -63,7 +63,7 @@ function drive(port: number, { bytes, units, end }: Load, until: number, work: L
     let tail = ''
     let isFirst = true
     socket.on('error', reject)
-    socket.on('close', () => reject(new Error(`the connection ended before the answer did: ${tail}`)))
+    socket.on('close', () => reject(new Error(`the connection ended before the response did: ${tail}`)))
     socket.on('data', data => {
       const text = data.toString('latin1')
       if (isFirst && !text.startsWith('HTTP/1.1 200 ')) return reject(new Error(`unexpected answer: ${text}`))

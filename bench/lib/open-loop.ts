@@ -76,7 +76,7 @@ class Connection {
     this.#socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
     this.#socket.on('error', error => this.#pending?.reject(error))
     this.#socket.on(
-      'close', () => this.#pending?.reject(new Error('the connection ended before the answer')),
+      'close', () => this.#pending?.reject(new Error('the connection ended before the response')),
     )
     this.#socket.on('data', data => {
       if (this.#firstByteAt === 0) this.#firstByteAt = monotonicMs()

@@ -106,7 +106,7 @@ export class KeyFile {
   }
 
   /**
-   * Puts other limits, models or descriptions in the place of a live key's. What has been used stays counted.
+   * Replaces the limits, models or descriptions of a live key. What has been used stays counted.
    *
    * @param to absent members stay as they are, also if somebody else changes them meanwhile
    * @param detail what is other now, for the audit list

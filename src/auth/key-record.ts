@@ -92,7 +92,7 @@ function readOldSecrets(value: unknown): OldSecret[] {
   if (Array.isArray(value) && value.every(isSecret)) {
     return value.map(([digest, validUntil]) => ({ digest: Buffer.from(digest, 'hex'), validUntil }))
   }
-  throw new TypeError('its replaced secrets cannot be told')
+  throw new TypeError('its replaced secrets cannot be read')
 }
 
 function readModels(value: unknown): string[] {
@@ -142,5 +142,5 @@ function asObject(value: unknown, what: string): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     return value as Record<string, unknown>
   }
-  throw new TypeError(`${what} cannot be told`)
+  throw new TypeError(`${what} cannot be read`)
 }

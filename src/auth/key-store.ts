@@ -54,7 +54,7 @@ interface KnownKey {
  * every second in any case.
  *
  * The read transaction on the state in force is what the writer waits for
- * (KeyFile.published): it ends only after the newer state is in force. Thus a
+ * (KeyFile.published): it ends only after the newer state is in force. So a
  * command that has returned holds for every request from there on.
  */
 export class KeyStore {

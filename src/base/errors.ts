@@ -8,7 +8,7 @@
 export type ErrorSource = 'client' | 'gateway' | 'upstream'
 
 interface ErrorRow {
-  /** HTTP status while no byte of an answer was sent. */
+  /** HTTP status while no byte of a response was sent. */
   readonly status: number
   readonly source: ErrorSource
   /** Another attempt, by the gateway or by the client, may succeed. */

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 
 /**
  * Is there such a file?
- * @throws the system's error where that cannot be told, as of a directory that is closed to this user
+ * @throws the system's error where that is unknown, as in a directory that is closed to this user
  */
 export function fileExists(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false }) !== undefined

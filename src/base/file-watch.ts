@@ -2,7 +2,7 @@ import { statSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** Milliseconds for which a file has to stay as it is before its change is told: writers write in pieces. */
+/** Milliseconds for which a file has to stay as it is before its change is reported: writers write in pieces. */
 const SETTLE_DELAY = 100
 /** Milliseconds between two looks where nothing wakes the watch: not all file systems tell of changes. */
 const POLL_INTERVAL = 1_000
@@ -65,7 +65,7 @@ export class FileWatch {
     }
   }
 
-  /** Whoever writes to the directory all the time puts nothing off: a look that is due sooner stays. */
+  /** Constant writes to the directory delay nothing: a check that is due sooner stays. */
   #schedulePoll(ms: number): void {
     if (this.#timer !== null && this.#isSettling && ms === SETTLE_DELAY) return
     if (this.#timer !== null) clearTimeout(this.#timer)

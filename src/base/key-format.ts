@@ -15,7 +15,7 @@ const UNBIASED_LIMIT = 248
 
 /**
  * A new key: the prefix, 32 random digits of base 62, and the CRC-32 of all that
- * in 6 more digits, so that a mistyped or cut key can be told from a wrong one
+ * in 6 more digits, so that a mistyped or cut key can be distinguished from a wrong one
  * without asking anybody (the form of GitHub's tokens).
  *
  * @param randomBytes so many unpredictable bytes, as node:crypto's

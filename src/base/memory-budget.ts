@@ -22,7 +22,7 @@ export class MemoryBudget {
   }
 
   /**
-   * For a copy of an answer, which can be done without: all of these together take
+   * For a copy of a response, which can be done without: all of these together take
    * half of `limit` at most, so that slow readers leave room for requests.
    *
    * @returns false where there is no room: nothing was taken then

@@ -1,5 +1,5 @@
 /**
- * Takes memory for what is kept of an answer until more of it comes, or, below 0, gives it back.
+ * Takes memory for what is kept of a response until more of it comes, or, below 0, gives it back.
  *
  * @returns false where there is none left: nothing was taken then
  */
@@ -8,7 +8,7 @@ export type ReserveMemory = (bytes: number) => boolean
 /** Bytes that are kept without counting them. */
 const UNCOUNTED_BYTES = 64 * 1024
 
-/** What one reader keeps of an answer. */
+/** What one reader keeps of a response. */
 export class MemoryReservation {
   readonly #reserve: ReserveMemory
   #reserved = 0

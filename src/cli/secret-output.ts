@@ -22,7 +22,7 @@ export function printSecret(secret: string, onUnread: (why: string) => void): vo
   }
 }
 
-/** In the place of a closed one, node opens the null device. */
+/** Node opens the null device instead of a closed one. */
 function isDiscarded(fd: number): boolean {
   const { rdev } = fstatSync(fd)
   return rdev !== 0 && rdev === statSync(devNull).rdev

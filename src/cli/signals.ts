@@ -35,8 +35,8 @@ export function deferHangups(): () => void {
  * comes later is ignored. On a terminal, Ctrl-C reaches the process from the
  * terminal and once more from npm where npm started it: that echo does not count.
  *
- * SIGHUP calls `reload`, unless it says what it was made for: that the terminal
- * has gone which the process was started on. Then it is one to stop.
+ * SIGHUP calls `reload`, unless it means that the terminal of the process was
+ * closed. Then it stops the gateway.
  */
 export function onStopSignals({ first, second, reload }: StopHandlers): void {
   const onTerminal = isatty(0)

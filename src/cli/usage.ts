@@ -111,7 +111,7 @@ function ledgerOf(config: string, command: Command): { file: string, cluster: Co
   return command.error(`error: ${config} configures no ledger: { file: ... }`, { exitCode: EXIT.usage })
 }
 
-/** @returns null where there is none, or PostgreSQL does not answer: then the user is told that it is this gateway's file */
+/** @returns null where there is none, or PostgreSQL does not answer: then a message says that it is this gateway's file */
 function openCluster({ postgres }: NonNullable<Config['cluster']>, file: string, command: Command): LedgerReader | null {
   if (postgres === null) return null
   const database = new BlockingDatabase({ url: postgres, name: 'gateway usage' })

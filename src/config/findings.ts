@@ -70,7 +70,7 @@ export class Findings {
     this.#findings.push({ severity: 'warning', offset: null, message, kind: message })
   }
 
-  /** A mistyped key stands for this path: that it is missing need not be told too. */
+  /** A mistyped key stands for this path: that it is missing need not be reported too. */
   markMistyped(path: Path): void {
     this.#mistyped.add(JSON.stringify(path.map(String)))
   }

@@ -13,7 +13,7 @@ import { checkQuotes } from './values.ts'
 
 /** Characters of a secret that are shown. */
 export const PREFIX_LENGTH = 8
-/** Of a key whose value cannot be told, which has been reported where it matters. */
+/** Of a key whose value is unknown, which was reported where it matters. */
 const UNKNOWN_DIGEST = Buffer.alloc(0)
 
 /** In the ledger, what people try out in the console stands under such names: `console:ops`. */

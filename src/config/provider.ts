@@ -12,7 +12,7 @@ export interface CloudUpstream {
   readonly speaks: readonly string[]
 }
 
-/** Keys of an upstream that stand in the place of `url`. */
+/** Keys of an upstream that replace `url`. */
 export const PROVIDER_KEYS = ['azure'] as const
 
 /** @returns null = the upstream is at a url, or a simulator */

@@ -10,7 +10,7 @@ import { buildTimeouts } from './values.ts'
 export function buildRoutes(
   raw: RawConfig, upstreams: ReadonlyMap<string, Upstream>, timeouts: Timeouts, findings: Findings,
 ): Route[] {
-  // Where there is no map of them, that has been told, and not once more for each route.
+  // A missing map of them was reported already, and is not reported for each route.
   const known = raw.upstreams === undefined ? null : upstreams
   return (raw.routes ?? []).flatMap((route, index) => {
     if (route === undefined) return []

@@ -106,7 +106,7 @@ function formatExcerpt(line: number, text: string, caret: number): string {
   return `${gutter} | ${shown}\n${' '.repeat(gutter.length)} | ${before}^`
 }
 
-/** Characters that move a terminal's cursor or begin a line, and spaces and letters that cannot be told apart. */
+/** Characters that move a terminal's cursor or begin a line, and spaces and letters that look the same. */
 // eslint-disable-next-line no-control-regex
 const MISLEADING = /[\u0000-\u0008\u000a-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]/g
 

@@ -121,7 +121,7 @@ export interface ServerConfig {
   readonly trustedProxies: readonly string[]
   /** Host names, in lower case, by which an open gateway and the console are served, beside those of loopback. */
   readonly hosts: readonly string[]
-  /** Clients are told which upstream responded, and after how many attempts. */
+  /** Responses name the upstream and the number of attempts. */
   readonly revealUpstream: boolean
   /** Milliseconds that running exchanges may take after SIGTERM. */
   readonly drain: number
@@ -292,7 +292,7 @@ export interface Target {
   /** The model's name upstream; null keeps the client's. */
   readonly model: string | null
   readonly weight: number
-  /** It goes on with an answer whose beginning it is given as the last message. */
+  /** It goes on with a response whose beginning it is given as the last message. */
   readonly prefill: boolean
 }
 

@@ -22,7 +22,7 @@ const OTHER_VERSION = /^(.*\/(?:v[2-9]|v1(?:beta)?\/openai))\/?$/
 const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/
 const PATH_AND_QUERY = /^\/[\x21-\x22\x24-\x7e]*$/
 
-/** Hosts that answer 422 to `include_usage`, and tell the usage of chat streams unasked. */
+/** Hosts that refuse `include_usage` with 422, and send the usage of chat streams unasked. */
 const REPORTS_USAGE_BY_DEFAULT = /(?:^|\.)mistral\.ai$/
 
 /** @param directory what file names are relative to */

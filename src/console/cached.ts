@@ -2,7 +2,7 @@
  * Asks at most so often; in between, what was answered last.
  *
  * @param load what it costs something to ask for
- * @param ms for which an answer holds
+ * @param ms for which a response holds
  * @param now ms, on any clock
  */
 export function cached<T>(load: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {

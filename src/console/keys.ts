@@ -184,7 +184,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
         digest: hash('sha256', made, 'buffer'), prefix: made.slice(0, PREFIX_LENGTH), oldValidUntil: now + grace * 1_000,
       }, now, actorOf(asked))
       if (rotated === 'unknown' && configured(name)) throw configuredKeyError(name)
-      // Whoever asked has to learn the secret, also where a gateway has not confirmed it yet.
+      // The caller has to get the secret, also where a gateway has not confirmed it yet.
       if (rotated === 'unknown') throw unknownKeyError(name)
       return { name, key: made }
     },

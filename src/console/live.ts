@@ -10,7 +10,7 @@ import type { Workers } from './workers.ts'
 
 type LiveOperations = Pick<Operations, 'GET /live' | 'GET /upstreams'>
 
-/** Requests under way, and concerns: more are not told one by one. */
+/** Requests in progress, and alerts: more are not listed one by one. */
 const MAX_ITEMS = 100
 /** ms for which holds what the ledger says of concerns; the pages ask every few seconds. */
 const CACHE_MS = 30_000

@@ -37,7 +37,7 @@ export function modelRow(gateway: Gateway, name: string, listed: boolean, now: D
   }
 }
 
-/** The same for the holder of a key, who is told neither where requests go nor what they cost there. */
+/** The same for the holder of a key, without upstreams and prices. */
 export function withoutTargets(model: Model): Model {
   return { ...model, price: null, price_source: null, price_varies: false, upstream: null, targets: [] }
 }

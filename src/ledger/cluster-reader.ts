@@ -82,7 +82,7 @@ class ClusterReader implements LedgerReader {
       ORDER BY started_at DESC, id DESC LIMIT ${count}`, values).map(toRow).toReversed()
   }
 
-  /** Whole days are read from their sums, which stay when the rows are gone, as far as these know what is asked for. */
+  /** Whole days are read from their sums, which stay when the rows are deleted, as far as these know what is asked for. */
   sums(filter: Filter, by: readonly GroupBy[]): UsageSum[] {
     const isDaily = by.every(each => each in DAILY_GROUPS)
     const names = nameCondition(filter)

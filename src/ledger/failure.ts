@@ -7,7 +7,7 @@ export type LedgerFailureCode =
   | 'full'
   /** Somebody else holds the file's lock. */
   | 'locked'
-  /** The file is no database any more; it was set aside. */
+  /** The file is no database any more; it was renamed. */
   | 'corrupt'
   /** The file was moved or deleted while it was open; a new one is made. */
   | 'moved'

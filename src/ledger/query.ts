@@ -100,7 +100,7 @@ export function openReader(file: string): LedgerReader {
 }
 
 const PAGE = 1000
-/** What rows can be told apart by. */
+/** What rows can be filtered by. */
 const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
 const TIME_FORMATS = { day: '%Y-%m-%d', hour: '%Y-%m-%dT%H:00Z', minute: '%Y-%m-%dT%H:%MZ' } as const
 

@@ -86,7 +86,7 @@ function protocols({ protocol, upstreamProtocol }: LedgerRow): string {
 function timeline(row: LedgerRow, running: boolean): string {
   const events: [ms: number | null, what: string][] = [[0, 'it came']]
   row.attempts.forEach((attempt, n) => events.push([attempt.atMs ?? null, attemptText(attempt, n + 1)]))
-  if (row.firstByteMs !== null) events.push([row.firstByteMs, 'first byte of the answer'])
+  if (row.firstByteMs !== null) events.push([row.firstByteMs, 'first byte of the response'])
   if (row.durationMs !== null && !running) events.push([row.durationMs, `the end: ${row.end}`])
   // What has no time stays behind what it came after.
   let last = 0
@@ -105,7 +105,7 @@ function attemptText(attempt: AttemptRecord, n: number): string {
   return `attempt ${n}: ${what}: ${outcome}${said}, after ${formatNumber(ms)} ms${attemptShare(attempt)}`
 }
 
-/** What one of several attempts contributed to the answer. */
+/** What one of several attempts contributed to the response. */
 function attemptShare({ inputTokens, outputTokens, costUsd }: AttemptRecord): string {
   const parts = [
     ...inputTokens === undefined ? [] : [`${formatNumber(inputTokens)} tokens in`],
@@ -151,7 +151,7 @@ function costs(row: LedgerRow, bill: readonly CostLine[]): string {
   return title + alignColumns([...lines, ['total', '', `${formatUsd(costPico)} USD`]])
 }
 
-/** An answer that several upstreams made up is billed by each at its own price. */
+/** A response that several upstreams made up is billed by each at its own price. */
 function costLines({ attempts }: LedgerRow, bill: readonly CostLine[]) {
   const shares = attempts.flatMap(({ costUsd }, n) =>
     (costUsd === undefined ? [] : [[`attempt ${n + 1}`, '', costUsd] as const]))

@@ -32,11 +32,11 @@ export interface AttemptRecord {
   readonly ms: number
   /** Milliseconds from the start of the request to its own. */
   readonly atMs?: number
-  /** The upstream's HTTP status, where an answer came. */
+  /** The upstream's HTTP status, where a response came. */
   readonly status?: number
   /** The word with which the upstream's error named itself, where it was one: `rate_limit_exceeded`. */
   readonly said?: string
-  /** Where several attempts made up the answer: what this one used, and its cost in USD; absent = unknown. */
+  /** Where several attempts made up the response: what this one used, and its cost in USD; absent = unknown. */
   readonly inputTokens?: number
   readonly outputTokens?: number
   readonly costUsd?: string

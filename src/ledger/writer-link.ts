@@ -102,7 +102,7 @@ export class WriterLink {
     switch (message.kind) {
       case 'written': {
         const batch = this.#sent[0]
-        // An answer to the same batch, sent twice.
+        // A response to the same batch, sent twice.
         if (batch?.seq !== message.seq) return
         this.#sent.shift()
         this.#restartDelay = MIN_RESTART_DELAY_MS

@@ -37,7 +37,7 @@ interface LowWaterMark {
  * start. That is not always the whole difference: what would since have drained
  * from an empty bucket is lost, as for every limit that is left unused. Otherwise
  * long-running requests could save up a burst. The loss follows from the lowest
- * level since (the regulator of a reflected process), hence the low-water marks.
+ * level since (the regulator of a reflected process), therefore the low-water marks.
  *
  * Times are whole milliseconds of a monotonic clock, amounts whole numbers.
  */

@@ -37,7 +37,7 @@ export interface ScriptArgument {
   readonly admits: readonly AdmitArgument[]
 }
 
-/** 0 = admitted, 1 to 5 = refused by requests, tokens, concurrency, budget, or for want of a price; 6 = restore first. */
+/** 0 = admitted, 1 to 5 = refused by requests, tokens, concurrency, budget, or a missing price; 6 = restore first. */
 export type AdmitReply = readonly [code: number, scope: number, waitMs: number, leaseRequests: number]
 /** What is spent (-1 = to be restored), the allowance, and what it should be. */
 export type AccountReply = readonly [spent: number, allowance: number, target: number]

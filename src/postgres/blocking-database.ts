@@ -29,7 +29,7 @@ const THREAD_TIMEOUT_MS = 2_000
 
 /**
  * A connection to PostgreSQL for code that reads a SQLite file as well, and so cannot wait for a promise: a query
- * blocks until its answer is there. Not for a thread that serves requests. Whole numbers come as bigint.
+ * blocks until its response is there. Not for a thread that serves requests. Whole numbers come as bigint.
  */
 export class BlockingDatabase {
   readonly #options: BlockingThreadData['options']
@@ -41,7 +41,7 @@ export class BlockingDatabase {
 
   /**
    * @param sql with $1, $2 for the values
-   * @param timeoutMs ms for the answer, the time to connect included
+   * @param timeoutMs ms for the response, the time to connect included
    * @returns the rows of the last statement
    * @throws {DatabaseError}
    */

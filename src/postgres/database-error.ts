@@ -1,10 +1,10 @@
 import { messageOf } from '../base/message-of.ts'
 
-/** Why a query has no answer. */
+/** Why a query has no response. */
 export type DatabaseErrorCode =
   /** There is no connection, or it was lost. */
   | 'unreachable'
-  /** No answer came in time. */
+  /** No response came in time. */
   | 'timeout'
   /** The server rejected the query, and the connection is as good as before. */
   | 'rejected'

@@ -20,7 +20,7 @@ export type Row = Readonly<Record<string, unknown>>
 
 /**
  * @param sql with $1, $2 for the values
- * @param timeoutMs ms for the answer, the time to connect included; default 5 s
+ * @param timeoutMs ms for the response, the time to connect included; default 5 s
  * @returns the rows of the last statement
  * @throws {DatabaseError}
  */
@@ -36,7 +36,7 @@ const MAX_NAME_LENGTH = 63
 
 /**
  * One connection to PostgreSQL. The first query opens it, and the next one after it was lost. Queries run one
- * after the other. Each has its answer in time or is rejected: a connection that does not answer is closed, so
+ * after the other. Each has its response in time or is rejected: a connection that does not answer is closed, so
  * that no silent or half-open socket holds anybody up.
  */
 export class Database {
@@ -78,7 +78,7 @@ export class Database {
     })
   }
 
-  /** Closes the connection at once. What has no answer is rejected. */
+  /** Closes the connection at once. What has no response is rejected. */
   close(): void {
     this.#connection?.socket.destroy()
     this.#connection = null

@@ -5,9 +5,9 @@ import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 import type { TokenCounter } from './token-counter.ts'
 
 /**
- * What an answer used that broke under way and that another goes on with. The
+ * What a response used that broke under way and that another goes on with. The
  * ledger has to have what the client received: so the figures are those of the
- * count, unless the client is to be told before that is done, and from then on
+ * count, unless the client gets the usage before that is done, and from then on
  * they are what it received.
  */
 export class InterruptedUsage {
@@ -30,7 +30,7 @@ export class InterruptedUsage {
   }
 }
 
-/** An answer that broke under way, after its client got some of it. */
+/** A response that broke under way, after its client got some of it. */
 export interface InterruptedResponse {
   readonly endpoint: Endpoint
   /** The request's body; null where there is none to look at. */
@@ -40,7 +40,7 @@ export interface InterruptedResponse {
   readonly estimatedInput: number | null
 }
 
-/** Begins to count what an answer used that broke under way. */
+/** Begins to count what a response used that broke under way. */
 export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse): InterruptedUsage {
   const meter = input.answer.kind === 'stream' ? input.answer.meter : null
   const counting = Promise.try(settleUsage, { ...input, end: 'other', abandoned: 'none' }, counter)

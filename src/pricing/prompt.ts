@@ -4,7 +4,7 @@ import { isObject } from '../protocols/shared/usage-figures.ts'
 
 type Count = (text: string) => number
 
-// What a chat template puts round each message, and before the answer (OpenAI's cookbook,
+// What a chat template puts round each message, and before the response (OpenAI's cookbook,
 // "How to count tokens with tiktoken").
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_BEFORE_RESPONSE = 3
@@ -62,7 +62,7 @@ export function promptTokens(prompt: PromptText | null, body: unknown, count: Co
 }
 
 /**
- * Counts the tokens of a whole answer: text, reasoning as far as it shows, tool
+ * Counts the tokens of a whole response: text, reasoning as far as it shows, tool
  * calls; null where it is not text.
  */
 export function responseTokens(members: readonly string[] | null, body: unknown, count: Count): number | null {

@@ -19,13 +19,13 @@ export interface ResponseProgress {
   readonly request: Buffer | null
   /** It is generated to its end, also if the client disconnects. */
   readonly inBackground: boolean
-  /** A whole answer's body is compressed. */
+  /** A whole response's body is compressed. */
   readonly isCompressed: boolean
 }
 
 /**
  * What is known of an exchange at this moment, without counting: for a row that has to be there if
- * the process dies. What nobody could tell if it was broken off now nobody can tell then, either.
+ * the process dies. What could not be known after a break now cannot be known then, either.
  */
 export function provisional(
   { endpoint, response: answer, inputTokens, request, inBackground, isCompressed: isPacked }: ResponseProgress,
@@ -70,7 +70,7 @@ function isCountable(meter: StreamMeter | null): boolean {
  * The figures of that: those that were reported, and what came since.
  *
  * @param inputTokens the estimate made at admission
- * @param text a whole answer; null where none is there yet
+ * @param text a whole response; null where none is there yet
  */
 export function provisionalUsage(
   meter: StreamMeter | null, inputTokens: number | null, text: Buffer | null = null,

@@ -65,7 +65,7 @@ export function reportsTokensAtEnd({ metering }: Endpoint): boolean {
   return metering === 'images' || metering === 'transcript'
 }
 
-/** Does a request to this endpoint, for a model, use something of which nobody can tell how much? */
+/** Does a request to this endpoint, for a model, use something whose amount cannot be known? */
 export function isUnmetered({ metering }: Endpoint): boolean {
   return metering === 'unmetered'
 }

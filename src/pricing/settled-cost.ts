@@ -80,7 +80,7 @@ function hasUnreportedCost({ images }: Usage, price: Price): boolean {
   return perToken !== undefined || (perImage !== undefined && images === null)
 }
 
-/** The bill of an answer to which several attempts contributed; each one's share is noted in its record. */
+/** The bill of a response to which several attempts contributed; each one's share is noted in its record. */
 export function mergeCosts(parts: readonly AttemptCost[]): SettledCost {
   for (const { record, bill } of parts) if (record) noteCost(record, bill)
   const bills = parts.map(({ bill }) => bill)

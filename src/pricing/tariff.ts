@@ -21,7 +21,7 @@ export interface Tariff {
   ratesFor(inputTokens: number | null): Rates
   /**
    * The same before it is known what was used: output at the rate of the dearest that it
-   * can be, and so the input that is no text, which is to be told as pictures.
+   * can be, and so the input that is no text, which is to be reported as pictures.
    */
   ceilingFor(inputTokens: number | null): Rates
 }
@@ -57,7 +57,7 @@ function tierOf(price: Omit<Price, 'tiers'>): { readonly rates: Rates; readonly 
   return { rates, ceiling }
 }
 
-/** What cannot be told apart beforehand, the first standing for all. */
+/** What cannot be distinguished beforehand, the first standing for all. */
 const OUTPUTS: readonly Item[] = ['output', 'reasoning', 'output_audio', 'output_image']
 const MEDIA: readonly Item[] = ['input_image', 'input_audio', 'input']
 

@@ -5,7 +5,7 @@ import { maxCost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
 import type { MeteredResponse } from './settle-usage.ts'
 
-/** The price of an answer: that of the tier which its upstream says it was served in, if one is set. */
+/** The price of a response: that of the tier which its upstream says it was served in, if one is set. */
 export function priceFor(quoted: QuotedPrice | null, answer: MeteredResponse | null): QuotedPrice | null {
   if (!quoted?.serviceTiers || answer === null) return quoted
   const tier = reportedTier(answer)

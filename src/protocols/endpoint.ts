@@ -29,7 +29,7 @@ const MODEL_CALL_PATHS = new RegExp(
 )
 
 /**
- * Recognises a normalised path (without its query). Every path gets an answer:
+ * Recognises a normalised path (without its query). Every path gets a response:
  * what is not known by name is `other`, in the protocol family of its prefix.
  *
  * Some upstreams take letters in any case, a slash at the end, or parameters

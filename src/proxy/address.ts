@@ -44,7 +44,7 @@ export function sameAddress(address: string, { url }: Upstream, path: string): s
   return there.search === asked.search ? there.origin + there.pathname : null
 }
 
-/** The operator's credential is not told. */
+/** Without the operator's credential. */
 export function withoutCredential(address: string): string {
   return address.replace(/\?[^#]*/, query => extractKey(query).query)
 }

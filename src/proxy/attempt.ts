@@ -20,19 +20,19 @@ import { StreamMask, maskHeaders } from './secret-mask.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
 
-/** Where an answer goes as it comes: the relay to the client. */
+/** Where a response goes as it comes: the relay to the client. */
 export interface ResponseSink {
   /**
-   * The head of the answer.
+   * The head of the response.
    *
-   * @returns an error when the answer is not for the client: the attempt fails with it
+   * @returns an error when the response is not for the client: the attempt fails with it
    */
   head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null
   /** @returns false when no more should come until the flow is resumed */
   data(chunk: Buffer): boolean
-  /** The answer ended as HTTP says it should. */
+  /** The response ended as HTTP says it should. */
   end(): void
-  /** The answer broke after its head. */
+  /** The response broke after its head. */
   broken(error: GatewayError): void
 }
 
@@ -63,15 +63,15 @@ export interface AttemptOptions {
   readonly deadlines: Deadlines
   /** Those of all responses that this process reads. */
   readonly readTurns: ReadTurns
-  /** An answer that comes compressed all the same is unpacked on its way. */
+  /** A response that comes compressed all the same is unpacked on its way. */
   readonly decompresses: boolean
-  /** Chooses where an answer with that head goes, until it is handed over to another. */
+  /** Chooses where a response with that head goes, until it is handed over to another. */
   sinkFor(status: number, headers: RawHeaders): ResponseSink
 }
 
 /**
  * One try at one upstream: a request that was sanitised before, sent once over a pooled
- * connection, or once more where that was stale, and its answer, which goes to a sink as it comes.
+ * connection, or once more where that was stale, and its response, which goes to a sink as it comes.
  */
 export class Attempt implements ResponseHandler, DecompressorHost {
   readonly #options: AttemptOptions
@@ -85,7 +85,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #held: (() => void)[] = []
   /** There is one as soon as there is a head. */
   #sink!: ResponseSink
-  /** null: the answer goes to the sink as it comes. */
+  /** null: the response goes to the sink as it comes. */
   #decompressor: Decompressor | null = null
   #secrets: readonly string[] = []
   /** Masks the secrets in an error; null = there are none, or it is no error. */
@@ -99,7 +99,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #awaitsTurn = false
   /** It is the first request on its connection. */
   #fresh = false
-  /** Some byte of an answer came; it need not have been a whole head. */
+  /** Some byte of a response came; it need not have been a whole head. */
   #receivedBytes = false
   #responseStarted = false
   #over: GatewayError | null | undefined
@@ -115,7 +115,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   /**
-   * @returns null once the head of an answer went to the sink, or the error that
+   * @returns null once the head of a response went to the sink, or the error that
    *   kept it from coming: nothing was sent to the client then
    */
   run(proxy: ProxyServer): Promise<GatewayError | null> {
@@ -178,7 +178,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     this.#isRelayed = true
   }
 
-  /** From now on the answer goes there. */
+  /** From now on the response goes there. */
   handOver(sink: ResponseSink): void {
     this.#sink = sink
   }
@@ -385,7 +385,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   /**
    * The peer had given up an idle connection just when the request went out on
-   * it. That is the weather of pooled connections, not an answer: once, another
+   * it. That is the weather of pooled connections, not a response: once, another
    * connection is tried. A peer that took its time has read the request, and may
    * have begun with it: that is not tried again.
    */
@@ -413,7 +413,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     if (error instanceof GatewayError) return error
     const code = error.code ?? ''
     if (this.#responseStarted) {
-      return new GatewayError('upstream_cut', 'the upstream ended the answer before it was complete', {
+      return new GatewayError('upstream_cut', 'the upstream ended the response before it was complete', {
         cause: error,
       })
     }

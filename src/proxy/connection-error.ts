@@ -11,7 +11,7 @@ const UNKNOWN_ROOT = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-/** Why no answer began: the error of a connection, of undici or of node, as a row of the table. */
+/** Why no response began: the error of a connection, of undici or of node, as a row of the table. */
 export function connectionError(cause: Error & { code?: string }, connected: boolean): GatewayError {
   if (NO_DESCRIPTOR_CODES.has(cause.code ?? '')) {
     return overloaded('the gateway has no file descriptor left for a connection (ulimit -n)', cause)
@@ -24,13 +24,13 @@ export function connectionError(cause: Error & { code?: string }, connected: boo
   if (isMalformed(cause)) {
     return new GatewayError('upstream_invalid', 'the upstream sent no well-formed answer', { cause })
   }
-  return new GatewayError('upstream_reset', 'the upstream closed the connection without an answer', { cause })
+  return new GatewayError('upstream_reset', 'the upstream closed the connection without a response', { cause })
 }
 
 /** Did the peer speak, but no HTTP that can be understood? */
 function isMalformed(error: Error & { code?: string }): boolean {
   if (MALFORMED.has(error.code ?? '') || error.name === 'HTTPParserError') return true
-  // Node's own parser, which reads the answers to handshakes.
+  // Node's own parser, which reads the responses to handshakes.
   if (error.code?.startsWith('HPE_')) return true
   // An upgrade that nobody asked for: undici has no code of its own for it.
   return error.code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')

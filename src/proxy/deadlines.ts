@@ -63,7 +63,7 @@ export class Deadlines {
     this.#watch(this.#clock.monotonic())
   }
 
-  /** The request is on its way; no byte of the answer's body has come. */
+  /** The request is on its way; no byte of the response's body has come. */
   waiting(): void {
     this.#enter('first_byte', this.#timeouts.firstByte)
   }

@@ -10,13 +10,13 @@ import type { ResponseHead } from './response-head.ts'
 export interface DecompressorHost {
   /** @returns false when no more should come until the flow is resumed */
   onPiece(piece: Buffer): boolean
-  /** All that could be unpacked came. @param error what broke the answer; null = it ended as it should */
+  /** All that could be unpacked came. @param error what broke the response; null = it ended as it should */
   onEnd(error: GatewayError | null): void
   /** More can be taken in after `push` had said false. */
   onDrain(): void
 }
 
-/** Undoes the content coding of an answer while it comes, off the event loop. */
+/** Undoes the content coding of a response while it comes, off the event loop. */
 export class Decompressor {
   readonly #host: DecompressorHost
   readonly #decoder: Transform
@@ -31,7 +31,7 @@ export class Decompressor {
       .on('drain', () => host.onDrain())
       .on('end', () => this.#finish(this.#cause))
       .on('error', cause => this.#finish(
-        new GatewayError('upstream_invalid', "the upstream's answer is not compressed as it says", { cause }),
+        new GatewayError('upstream_invalid', "the upstream's response is not compressed as it says", { cause }),
       ))
   }
 
@@ -40,7 +40,7 @@ export class Decompressor {
     return this.#decoder.writableEnded || this.#decoder.write(packed)
   }
 
-  /** No more will come. @param error what broke the answer; null = it ended as it should */
+  /** No more will come. @param error what broke the response; null = it ended as it should */
   end(error: GatewayError | null): void {
     if (this.#decoder.writableEnded) return
     this.#cause = error
@@ -74,12 +74,12 @@ export class Decompressor {
   }
 }
 
-/** How an answer is unpacked; null = it cannot be, or need not. */
+/** How a response is unpacked; null = it cannot be, or need not. */
 export function codingOf({ status, coding }: ResponseHead): Coding | null {
   return status === 200 && coding !== null ? CODINGS.get(coding) ?? null : null
 }
 
-/** The headers of an answer that was unpacked. */
+/** The headers of a response that was unpacked. */
 export function decompressedHeaders(headers: RawHeaders): string[] {
   const out: string[] = []
   for (let n = 0; n < headers.length; n += 2) {

@@ -46,17 +46,17 @@ const NOT_SENT_TO_CLIENT = new Set([
   'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts', 'x-gateway-translated', 'x-gateway-dropped',
 ])
 
-/** Where to go next, or where the answer stands; the last as Azure's long operations have it. */
+/** Where to go next, or where the response stands; the last as Azure's long operations have it. */
 const ADDRESSES = new Set(['location', 'content-location', 'operation-location'])
 
-/** What a browser would keep, or act on, for the console's own origin, when an answer comes from there. */
+/** What a browser would keep, or act on, for the console's own origin, when a response comes from there. */
 const BROWSER_HEADERS = new Set([
   'set-cookie', 'set-cookie2', 'clear-site-data', 'strict-transport-security', 'link', 'refresh',
   'nel', 'report-to', 'reporting-endpoints',
   'content-security-policy', 'content-security-policy-report-only', 'x-content-type-options',
 ])
 
-/** An answer that is opened as a page is none of the console's: its scripts do not run. */
+/** A response that is opened as a page is none of the console's: its scripts do not run. */
 const NO_SCRIPT_HEADERS = [
   'content-security-policy', "default-src 'none'; sandbox", 'x-content-type-options', 'nosniff',
 ] as const
@@ -73,7 +73,7 @@ export interface UpstreamHeaderOptions {
   readonly httpVersion: string
   /** The peer is a trusted proxy: its x-forwarded-* are passed on, with its own address added. */
   readonly trustedPeer: string | null
-  /** The gateway reads the answer as it passes: it must come uncompressed. */
+  /** The gateway reads the response as it passes: it must come uncompressed. */
   readonly uncompressed: boolean
   /** The body is sent decoded, because it was changed. */
   readonly dropContentEncoding: boolean
@@ -162,7 +162,7 @@ export function translatedHeaders(raw: RawHeaders, added: Readonly<Record<string
 }
 
 /**
- * The headers of the answer to the client, in the upstream's order and spelling.
+ * The headers of the response to the client, in the upstream's order and spelling.
  *
  * @param raw the upstream's headers
  */
@@ -197,7 +197,7 @@ export interface ClientHeaderOptions {
   readonly own: GatewayHeaders
   /** As the upstream's connection speaks it: `1.1`, `2.0`. */
   readonly httpVersion: string
-  /** The length is not told: events are taken out, or only the protocol's own end may tell that all came. */
+  /** Content-Length is left out: events are removed, or only the protocol's own end may show that all came. */
   readonly dropContentLength: boolean
 }
 
@@ -208,7 +208,7 @@ export interface GatewayHeaders {
   readonly limits: readonly string[]
   /** Which upstream responded; absent where none did. `attempts`: their number, sent to the client. */
   readonly served?: { readonly upstream: Upstream; readonly attempts: number | null }
-  /** The answer comes from the console's own origin; absent = no. */
+  /** The response comes from the console's own origin; absent = no. */
   readonly inConsole?: boolean
   /** The client's protocol and the upstream's, and the client's fields that were left out; absent = it is not translated. */
   readonly translated?: { readonly from: string, readonly to: string, readonly dropped: readonly string[] } | null | undefined

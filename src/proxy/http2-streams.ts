@@ -6,7 +6,7 @@ import type {
 import { trimTrailingSpace } from './client.ts'
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
-/** Codes of resets that node tells as if the answer had ended. */
+/** Codes of resets that node tells as if the response had ended. */
 const RESETS_REPORTED_AS_END = new Set<number>([NGHTTP2_NO_ERROR, NGHTTP2_CANCEL])
 /** Node tells of each HTTP/2 stream that it makes as a client (from 24.2 on). */
 const CREATED = 'http2.client.stream.created'
@@ -32,9 +32,9 @@ const PROBE = Symbol('probe')
  *     resets it with NO_ERROR, as proxies do when what is behind them breaks off.
  *   - Once trailers have come, undici drops what a paused answer still has in front of them,
  *     and ends it as if it were whole.
- *   - An answer that ends before its request leaves the stream open until the rest has gone out. Where the
+ *   - A response that ends before its request leaves the stream open until the rest is sent. Where the
  *     peer takes none of that, the stream is one less for others, of as many as the peer allows.
- *   - Where more than 10 MB of bodies have not gone out yet, node refuses every answer that begins on the
+ *   - Where more than 10 MB of bodies have not gone out yet, node refuses every response that begins on the
  *     session (ENHANCE_YOUR_CALM), whichever request it is to; undici has no option for that limit.
  *   - Node refuses a request in which a client gave some headers twice (User-Agent and user-agent): none of
  *     the upstream's doing, and undici tells it as an error of the connection.

@@ -36,7 +36,7 @@ export class Pool {
   readonly #all = new Slots<Connection>()
   /** Those that take a request now. The last is asked first, so that those in front get old and close. */
   readonly #available: Connection[] = []
-  /** What waits to be told by `#probe` whether it can share its connection. */
+  /** Requests that wait until `#probe` knows whether they can share its connection. */
   readonly #waiting: Request[] = []
   #probe: Connection | null = null
   #mayBeShared: boolean
@@ -192,7 +192,7 @@ export class Pool {
 }
 
 /**
- * An answer came before all of its request had gone out: another request would have to wait behind the rest,
+ * A response came before all of its request was sent: another request would have to wait behind the rest,
  * which the origin may never read (RFC 9112 section 9.5). Over HTTP/2 each goes out for itself.
  */
 function isStillSending({ socket }: Connection): boolean {

@@ -1,7 +1,7 @@
 import { headerValue } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 
-/** The head of an answer. */
+/** The head of a response. */
 export interface ResponseHead {
   readonly status: number
   /** Media type with its parameters, lower-case; empty = none was sent. */

@@ -3,7 +3,7 @@ import { headerValue } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 import type { Controller } from './transport.ts'
 
-/** The headers of an answer, flat, and what the connection speaks that brought them: `1.1`, `2.0`. */
+/** The headers of a response, flat, and what the connection speaks that brought them: `1.1`, `2.0`. */
 export interface ResponseHeaders {
   readonly headers: RawHeaders
   readonly httpVersion: string

@@ -26,7 +26,7 @@ export type Controller = Dispatcher.DispatchController
 export interface Transport {
   send(request: OutgoingRequest, handler: ResponseHandler): void
   /**
-   * A connection is breaking at this moment. An answer that "ends" meanwhile was
+   * A connection is breaking at this moment. A response that "ends" meanwhile was
    * cut: where only the end of the connection marks the end of a body, undici
    * takes a reset for one.
    */

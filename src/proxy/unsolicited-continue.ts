@@ -4,7 +4,7 @@ const CONTINUE = 100
 /** An interim status that undici tells as what it is. */
 const PROCESSING = 102
 
-/** What reads the answers of a connection over HTTP/1.1, as undici has it on the socket. */
+/** What reads the responses of a connection over HTTP/1.1, as undici has it on the socket. */
 interface Parser {
   /** @returns whether a body follows */
   onHeadersComplete(status: number, isUpgrade: boolean, keepsAlive: boolean): number

@@ -46,7 +46,7 @@ const FLUSH_TIMEOUT = 5_000
 const MAX_REFUSAL_BYTES = 64 * 1024
 const REFUSAL_TIMEOUT = 2_000
 
-/** An answer to a handshake that is no upgrade. */
+/** A response to a handshake that is no upgrade. */
 export interface HandshakeRefusal {
   readonly status: number
   readonly headers: RawHeaders
@@ -63,7 +63,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly method = 'GET'
   readonly url: string
   readonly headers: Record<string, string | string[]>
-  /** The answer with which the upstream refused the handshake; null = it did not. */
+  /** The response with which the upstream refused the handshake; null = it did not. */
   refusal: HandshakeRefusal | null = null
   /** Whose connection was the first to end; null = none has. */
   endedBy: 'client' | 'upstream' | null = null
@@ -114,7 +114,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     if (this.#options.socket.readableLength === 0) this.#clientDisconnected()
   }
 
-  /** After this callback http-proxy-3 closes the client's connection, which is still to be told why. */
+  /** After this callback http-proxy-3 closes the client's connection, which still has to learn why. */
   #failed(error: Error): void {
     const socket = this.#options.socket as Duplex & { destroySoon?: () => void }
     socket.destroySoon = noop
@@ -140,7 +140,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     handshake.prependListener('upgrade', (answer: IncomingMessage, upstream: Duplex) => {
       this.#open(answer, upstream)
     })
-    // An answer that is no upgrade is ours to tell of, in the protocol's shape.
+    // A response that is no upgrade is ours to tell of, in the protocol's shape.
     process.nextTick(() => {
       // Behind http-proxy-3's own listener: a reader that came before its pipe
       // would take what came with the 101.

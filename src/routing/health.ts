@@ -16,7 +16,7 @@ export interface CandidateHealth {
   /** Milliseconds since the circuit opened, probes included; null while it is closed. */
   readonly openForMs: number | null
   readonly inFlight: number
-  /** Moving average of the time to the first byte, milliseconds; null before the first answer. */
+  /** Moving average of the time to the first byte, milliseconds; null before the first response. */
   readonly firstByteMs: number | null
   /** The same, less the longer nobody has measured it: what was slow once gets another try. */
   readonly expectedMs: number | null
@@ -28,12 +28,12 @@ export interface CandidateHealth {
  * or `abandoned`; what comes later does nothing.
  */
 export interface HealthReporter {
-  /** The answer has begun, and it is a good one: an open circuit closes. */
+  /** The response has begun, and it is a good one: an open circuit closes. */
   responseStarted(firstByteMs: number): void
-  /** The answer came to its end. */
+  /** The response came to its end. */
   succeeded(): void
   /**
-   * It failed by the candidate's fault, before an answer or in the middle of it.
+   * It failed by the candidate's fault, before a response or in the middle of it.
    *
    * @param retryAfterMs how long it asked to be left alone, or null
    */
@@ -56,7 +56,7 @@ const WINDOW = 20
 const FIRST_OPEN_MS = 1_000
 const MAX_OPEN_MS = 5_000
 /**
- * Milliseconds that a probe keeps the next one waiting: an answer in one piece may
+ * Milliseconds that a probe keeps the next one waiting: a response in one piece may
  * take minutes to begin, of a candidate that is well.
  */
 const PROBE_TIMEOUT = 10_000
@@ -248,7 +248,7 @@ const NO_RETRY_AFTER = { since: -Infinity, until: 0 }
 
 class CandidateRecord {
   inFlight = 0
-  /** Those under way that have no answer yet. */
+  /** Those under way that have no response yet. */
   probes = 0
   /** On the monotonic clock: when the last of them began. */
   #probedAt = 0

@@ -52,7 +52,7 @@ export function runSession(
   const stage = webSocketSink(parties, idle)
   const begin = (reply: Reply & { kind: 'play' }) => {
     const behaviour = { ...behaviourOf(context, reply.model, ''), ...parties.behaviour }
-    if (stop) return say(dialogue.error(400, 'An answer is already on its way.'))
+    if (stop) return say(dialogue.error(400, 'A response is already on its way.'))
     if (behaviour.reset) return stage.reset()
     if (behaviour.close) return stage.close()
     const { status } = behaviour
@@ -67,7 +67,7 @@ export function runSession(
     const reply = dialogue.reply(message)
     if (reply.kind === 'play') return begin(reply)
     if (reply.kind === 'say') return reply.events.forEach(say)
-    if (stop === null) return say(dialogue.error(400, 'There is no answer to cancel.'))
+    if (stop === null) return say(dialogue.error(400, 'There is no response to cancel.'))
     stop()
     idle()
     say(reply.event())

@@ -1,12 +1,12 @@
 import type { Compression, CapturedBody } from './transcript.ts'
 
-/** Collects the beginning of an answer as it passes. */
+/** Collects the beginning of a response as it passes. */
 export class ResponseRecorder {
   /** Bytes of each body that are kept. */
   readonly limit: number
-  /** The answer's; null until there is one. */
+  /** The response's; null until there is one. */
   contentType: string | null = null
-  /** The answer's Content-Encoding; null = none. */
+  /** The response's Content-Encoding; null = none. */
   encoding: string | null = null
   readonly #chunks: Buffer[] = []
   #kept = 0

@@ -21,7 +21,7 @@ export interface CapturedBody {
   readonly total: number
 }
 
-/** How an answer is compressed, and how many bytes are kept of what it unpacks to. */
+/** How a response is compressed, and how many bytes are kept of what it unpacks to. */
 export interface Compression {
   readonly encoding: string
   readonly limit: number

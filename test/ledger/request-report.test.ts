@@ -31,7 +31,7 @@ Timeline (ms from the start of the request)
       0  it came
       2  attempt 1: azure, model gpt-4.1-mini: first_byte_timeout, after 200 ms
   202.5  attempt 2: openai, model gpt-4.1-mini: ok, status 200, after 1,000.25 ms
-  310.5  first byte of the answer
+  310.5  first byte of the response
   1,204  the end: complete
 
 Usage (reported by the upstream)

@@ -5,7 +5,7 @@ import type { Billing } from '../api/billing.ts'
 
 const CHUNK = 65_536
 
-/** What the holder of a key is not told. */
+/** Columns that the holder of a key does not get. */
 const HIDDEN_FROM_KEY_HOLDERS: ReadonlySet<string> = new Set(['upstream', 'upstream_model', 'attempts', 'route', 'trace_id'])
 
 /** The columns of `gateway usage --csv`, as far as they may be seen. */

@@ -69,7 +69,7 @@ serveThread<ReportRequest>(
   },
 )
 
-/** Opens the ledger again where its path leads to another file: it was moved, or set aside as broken. */
+/** Opens the ledger again where its path leads to another file: it was moved, or renamed as broken. */
 function currentView(): OpenView {
   if (openLedger?.isCurrent() === true) return openLedger
   openLedger?.close()

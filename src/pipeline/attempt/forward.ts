@@ -318,7 +318,7 @@ class Forwarding implements ResponseSource, Stoppable {
     }
     const { status, isWaiting } = this.#relay
     this.#attempt?.stop(error)
-    // If only its end was missing, a held response has gone to the relay just now.
+    // If only its end was missing, a held response was passed to the relay just now.
     if (status !== 0 && !isWaiting) this.#relay.stop(error)
   }
 

@@ -3,7 +3,7 @@ import { isObject, objectIn, objectsIn, hasValue, addPriorUsage } from '../share
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
 import type { Edit } from '../shared/splice.ts'
 
-/** What one chunk adds to the answer of a chat. */
+/** What one chunk adds to the response of a chat. */
 export function chatText(chunk: Json): string {
   const content = objectIn(objectsIn(chunk, 'choices')[0] ?? {}, 'delta')['content']
   return typeof content === 'string' ? content : ''
@@ -92,7 +92,7 @@ export class ChatStreamProtocol implements StreamProtocol {
   }
 
   createTranslation(before: () => PriorUsage): EventTranslation {
-    // Nothing came before: the first chunk of this answer is the client's first.
+    // Nothing came before: the first chunk of this response is the client's first.
     const follows = this.#started
     return {
       translate: (chunk, text) => {

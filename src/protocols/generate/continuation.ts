@@ -110,7 +110,7 @@ function totalUsage(metadata: Json, { inputTokens, cachedInputTokens, outputToke
   })
 }
 
-/** A thought is no part of the answer that goes on. */
+/** A thought is no part of the response that goes on. */
 function withText(part: Json, text: (part: string) => string): Json {
   const isText = typeof part['text'] === 'string' && part['thought'] !== true
   return isText ? { ...part, text: text(part['text'] as string) } : part

@@ -69,7 +69,7 @@ export class GenerateMeter extends ProtocolMeter {
     return this.#reader = new GenerateReader(sink, this.#limits)
   }
 
-  /** Absent candidates are zero only at the end, and only if no answer was seen. */
+  /** Absent candidates are zero only at the end, and only if no response was seen. */
   reading(): ReportedUsage | null {
     return readUsage(GENERATE_USAGE, this.lastUsage(), this.terminated === true && !this.#sawOutput)
   }

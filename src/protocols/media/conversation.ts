@@ -30,7 +30,7 @@ export class RealtimeConversation implements Conversation {
   #audioTokens = 0
   /** Milliseconds of the session's sound at which the client began to speak; null = it does not. */
   #speechStartMs: number | null = null
-  /** Under its two names an item may be told twice. */
+  /** An item may be reported twice, under its two names. */
   #lastItemId: unknown = null
 
   /** null = the upstream has reported nothing. */

@@ -152,7 +152,7 @@ export class MessagesStreamProtocol implements StreamProtocol {
             if (silent.delete(event['index'])) return []
             return [{ ...event, index: numbers.get(event['index']) ?? event['index'] }]
           case 'message_delta': {
-            // There was nothing more to say, and the block that the first answer had begun is still open.
+            // There was nothing more to say, and the block that the first response had begun is still open.
             const stop = this.#openBlock === null ? [] : [{ type: 'content_block_stop', index: this.#openBlock }]
             return [...stop, { ...event, usage: totalUsage(started, objectIn(event, 'usage'), before()) }]
           }
@@ -179,7 +179,7 @@ function withoutThinking(body: Buffer, fields: ReadonlyMap<string, Field>): Edit
 
 const INPUT_FIELDS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
 
-/** The figures at the end, which replace those that the first answer's start has told. */
+/** The figures at the end, which replace those that the first response's start has told. */
 function totalUsage(started: Json, ended: Json, before: PriorUsage): Json {
   const usage = { ...ended }
   for (const name of INPUT_FIELDS) {

@@ -65,7 +65,7 @@ function withCompaction(message: Usage, compaction: Usage): Usage {
 }
 
 /**
- * An advisor is asked by the model that answers. A fallback replaces one
+ * An advisor is asked by the answering model. A fallback replaces one
  * that declined: at the top stands what it used itself, and what was declined costs
  * nothing unless text of it had come.
  *

@@ -22,7 +22,7 @@ export interface StreamMeter {
   createReader(sink: EventSink): EventReader
   /** Takes the next event. */
   event(event: StreamEvent): void
-  /** Did the protocol's own end pass by? null: nobody can tell, and HTTP's end is the end. */
+  /** Did the protocol's own end pass by? null: unknown, and HTTP's end is the end. */
   readonly terminated: boolean | null
   /** The protocol's own in-stream error passed by. */
   readonly sawError: boolean

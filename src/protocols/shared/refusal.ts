@@ -40,7 +40,7 @@ const ABOUT_THE_ACCOUNT = /\b(account|organi[sz]ation|project|key)( \S+)? (was|h
  * Reads out of an error answer whether the request was too long for the model, or
  * refused by the provider's content filter.
  *
- * @param body the whole answer, decompressed
+ * @param body the whole response, decompressed
  * @returns null when it says neither, or is not JSON
  */
 export function refusalReason(body: Buffer): RefusalReason | null {
@@ -89,10 +89,10 @@ const ABOUT_THE_CREDENTIAL = /(?<![a-z])(api)?(key|credential|secret|token)s?(?!
 const WITHIN_CAMEL_CASE = /(?<=[a-z])(?=[A-Z])/g
 
 /**
- * Reads out of an answer with 401 or 403 what in the request was refused, be it that the account may
+ * Reads out of a response with 401 or 403 what in the request was refused, be it that the account may
  * not use the model, or not from where it is.
  *
- * @param body the whole answer, decompressed
+ * @param body the whole response, decompressed
  * @returns null when it is the credential, or does not say
  */
 export function denialReason(body: Buffer): RefusalReason | null {
@@ -114,7 +114,7 @@ const IDENTIFIER = /^[A-Za-z][\w.-]{0,63}$/
  * The word with which an error answer names itself: `rate_limit_exceeded`,
  * `overloaded_error`, `RESOURCE_EXHAUSTED`.
  *
- * @param body the whole answer, decompressed
+ * @param body the whole response, decompressed
  * @returns null when it has none, or is not JSON
  */
 export function errorIdentifier(body: Buffer): string | null {
@@ -130,7 +130,7 @@ const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
  * How long an error answer asks to be left alone: Gemini says so in its body
  * alone. Source: google.rpc.RetryInfo, whose `retryDelay` is a Duration in JSON.
  *
- * @param body the whole answer, decompressed
+ * @param body the whole response, decompressed
  * @returns milliseconds, or null when it does not say
  */
 export function retryDelay(body: Buffer): number | null {

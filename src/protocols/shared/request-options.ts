@@ -4,7 +4,7 @@ import { WatchedKeys } from './watched-keys.ts'
 
 /** What was said so far: of that it counts who spoke last. */
 const TURN_FIELDS: ReadonlySet<string> = new Set(['messages', 'contents'])
-/** Members of the three protocols' requests by which it is known whether and how an answer is continued. */
+/** Members of the three protocols' requests by which it is known whether and how a response is continued. */
 const OPTION_FIELDS = new WatchedKeys([
   'n', 'logprobs', 'audio', 'response_format', 'stream_options', 'output_format', 'output_config',
   'thinking', 'generationConfig', 'generation_config', ...TURN_FIELDS,

@@ -13,7 +13,7 @@ const BASE_RESP = Buffer.from('base_resp')
 const STATUS = Buffer.from('status')
 const BACKGROUND = Buffer.from('background')
 
-/** The tier that a whole answer says it was served in, in lower case: beside the usage, or inside. */
+/** The tier that a whole response says it was served in, in lower case: beside the usage, or inside. */
 export function readBodyTier(body: Buffer): string | null {
   const cursor = new JsonCursor(withoutByteOrderMark(body))
   if (cursor.isArray()) return tierIn(lastMetadata(cursor))
@@ -24,9 +24,9 @@ export function readBodyTier(body: Buffer): string | null {
 }
 
 /**
- * Is a whole answer the report of an error, whatever its status said? The
+ * Is a whole response the report of an error, whatever its status said? The
  * responses protocol has `error: null` in every good answer, OpenRouter an error in
- * the first choice, and MiniMax, in every answer, a `base_resp` whose code is 0 if it is good.
+ * the first choice, and MiniMax, in every response, a `base_resp` whose code is 0 if it is good.
  */
 export function isErrorBody(body: Buffer): boolean {
   const [error, base, isChosen] = members(
@@ -51,7 +51,7 @@ function firstChoiceHasError(cursor: JsonCursor): boolean {
   return (told ?? null) !== null
 }
 
-/** Is a whole answer only a receipt for one that is made in the background (responses, interactions)? */
+/** Is a whole response only a receipt for one that is made in the background (responses, interactions)? */
 export function isQueuedResponse(body: Buffer): boolean {
   const status = member(new JsonCursor(withoutByteOrderMark(body)), STATUS)
   return status === 'queued' || status === 'in_progress'

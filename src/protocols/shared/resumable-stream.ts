@@ -16,7 +16,7 @@ export type Recovery =
   /** Nothing, for the reason given. */
   | { readonly can: 'nothing'; readonly reason: string }
 
-/** What the answers before the one that is joined have used, reported or counted. */
+/** What the responses before the one that is joined have used, reported or counted. */
 export type PriorUsage = Readonly<Pick<
   Usage, 'inputTokens' | 'cachedInputTokens' | 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | 'outputTokens'
 >>
@@ -32,7 +32,7 @@ export type EventTranslator = (event: EventContent) => string
 export interface StreamProtocol {
   /**
    * Takes in an event that the client got.
-   * @returns why the answer cannot be continued from here on; null = it can
+   * @returns why the response cannot be continued from here on; null = it can
    */
   read(value: Json): string | null
   /** What is under way that cannot be continued before it is whole; null = nothing. */
@@ -48,7 +48,7 @@ export interface StreamProtocol {
   /** Edits to the client's body by which an upstream goes on behind the text. @param spent tokens of it */
   edits(body: Buffer, text: string, spent: number): Edit[]
   /**
-   * Begins to translate another answer.
+   * Begins to translate another response.
    *
    * @param before called when the usage is sent to the client
    */
@@ -80,7 +80,7 @@ export class ResumableStream {
   #done = false
   #obstacle: string | null = null
 
-  /** @param textOf the text that an event adds to the answer */
+  /** @param textOf the text that an event adds to the response */
   constructor(dialect: StreamProtocol, textOf: (value: Json) => string) {
     this.#protocol = dialect
     this.#textOf = textOf
@@ -124,7 +124,7 @@ export class ResumableStream {
   }
 
   /**
-   * Another answer begins, which goes on where the client's stream stands.
+   * Another response begins, which goes on where the client's stream stands.
    *
    * @param before called when the usage is sent to the client
    */
@@ -156,7 +156,7 @@ export class ResumableStream {
       return
     }
     this.#text += this.#textOf(value)
-    if (this.#text.length > MAX_TEXT_CHARS) this.#obstacle = 'the answer is too long'
+    if (this.#text.length > MAX_TEXT_CHARS) this.#obstacle = 'the response is too long'
   }
 }
 

@@ -9,7 +9,7 @@ export type { StreamMeter } from './meter.ts'
 
 export interface StreamMeterOptions {
   /**
-   * The answer's content type. One that is no stream of the endpoint's protocol
+   * The response's content type. One that is no stream of the endpoint's protocol
    * (sound, a single JSON body) is passed over unread; absent, it is taken for one.
    */
   readonly contentType?: string

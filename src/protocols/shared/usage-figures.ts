@@ -3,7 +3,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 
 const EMPTY: JsonObject = Object.freeze({})
 
-/** No answer of any model comes near; a counter gone wrong does, and would be billed in millions. */
+/** No response of any model comes near; a counter gone wrong does, and would be billed in millions. */
 export const MAX_COUNT = 1_000_000_000
 
 /**
