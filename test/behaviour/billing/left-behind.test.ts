@@ -133,5 +133,5 @@ ${priced('m')}`)
   leaving.abort()
   await books.gateway.waitForLog(line => line.msg === 'exchange')
   const [row] = [...(await books.close()).values()]
-  t.match(row, { end: 'client_gone', source: 'none', costPico: 0n })
+  t.match(row, { end: 'error', source: 'none', costPico: 0n })
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
+import { CONSOLE, operatorOf } from '../../support/operator.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { connect, post, startWireUpstream } from '../../support/wire.ts'
 import type { Wire } from '../../support/wire.ts'
@@ -194,7 +195,7 @@ t.test('traffic goes on where the ledger is of another program, and log and stat
   foreign.close()
   const gateway = await startTestGateway(t, `
 server: { listen: 127.0.0.1:0 }
-console: { listen: 127.0.0.1:0 }
+${CONSOLE}
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
 ledger: { file: ${JSON.stringify(file)} }`)
@@ -204,11 +205,9 @@ ledger: { file: ${JSON.stringify(file)} }`)
   t.equal(answer.status, 200)
   t.equal(await answer.text(), '{"choices":[]}')
   await gateway.waitForLog(line => line.msg === 'the ledger cannot be written')
-  const status = async (url: string) => await (await fetch(`${url}/api/status`)).json()
-  t.match(await status(gateway.addresses.console as string), {
-    success: true, ledger: { healthy: false, waiting: Number, lost: 0, error: /^foreign: / },
-  })
-  t.match(await status(gateway.url), { success: true, ledger: { healthy: false, error: /^foreign$/ } })
+  const status = await operatorOf(gateway.addresses.console)
+  t.match(await status(), { success: true, ledger: { healthy: false, waiting: Number, lost: 0, error: /^foreign: / } })
+  t.match(await (await fetch(`${gateway.url}/api/status`)).json(), { success: true, ledger: { healthy: false, error: /^foreign$/ } })
 })
 
 t.test('the status tells that the ledger is well, and where there is none', async t => {
