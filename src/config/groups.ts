@@ -20,7 +20,7 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
     const cycle = cycleFrom(name, parents)
     if (cycle === null) continue
     findings.error(['groups', name, 'parent'], `a group cannot be above itself: ${cycle.join(' -> ')}`)
-    // Each cycle is told once.
+    // Each cycle is reported once.
     for (const member of cycle) parents.delete(member)
   }
   const groups = new Map<string, Group>()
@@ -58,7 +58,7 @@ function cycleFrom(name: string, parents: ReadonlyMap<string, string>): string[]
   for (let at = parents.get(name); at !== undefined; at = parents.get(at)) {
     way.push(at)
     if (at === name) return way
-    // Another cycle, which is told of its own members.
+    // Another cycle, which is reported at its own members.
     if (way.length > parents.size + 1) return null
   }
   return null

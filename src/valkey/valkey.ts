@@ -60,7 +60,7 @@ export class Valkey {
 
   /**
    * Has the server answer.
-   * @returns ms until the answer
+   * @returns ms until the response
    * @throws {ValkeyError}
    */
   async ping(): Promise<number> {
