@@ -21,3 +21,10 @@ export function isErrorContent({ response, servedBy }: Exchange): boolean {
   // of a search in bytes.
   return ERROR_FIELDS.test(body.toString('latin1')) && isErrorBody(body)
 }
+
+/** The error in a response that had begun, or that has the status of a success; null = it is none that can be read. */
+export function errorContent({ response, servedBy }: Exchange): Buffer | null {
+  if (response?.kind === 'stream') return response.meter.errorEvent === null ? null : Buffer.from(response.meter.errorEvent)
+  const isPlain = (servedBy?.response?.encoding ?? null) === null
+  return response?.kind === 'body' && isPlain ? response.body : null
+}

@@ -25,6 +25,8 @@ export interface AttemptRecord {
   status?: number
   /** How the upstream's error names itself: `rate_limit_exceeded`. */
   said?: string
+  /** The first kilobyte of that error, without the operator's secrets. */
+  errorText?: string
   /**
    * Where several attempts made up the response: what this one used, and
    * what that cost in USD; absent = unknown.

@@ -64,6 +64,15 @@ const MAX_NAME_LENGTH = 256
 const MAX_ROUTE_LENGTH = 1024
 const MAX_ATTEMPTS = 100
 
+/** Of that many attempts the error's text is kept: the first, which broke before the others. */
+const MAX_ERROR_TEXTS = 5
+
+function withoutText(attempt: AttemptRecord, n: number): AttemptRecord {
+  if (n < MAX_ERROR_TEXTS || attempt.errorText === undefined) return attempt
+  const { errorText: _, ...rest } = attempt
+  return rest
+}
+
 function truncateName(text: string | null): string | null {
   return text === null || text.length <= MAX_NAME_LENGTH ? text : text.slice(0, MAX_NAME_LENGTH)
 }
@@ -125,7 +134,7 @@ export function encode(row: LedgerRow): RowValues {
     costOrNull(row.costPico),
     price === null ? null : JSON.stringify(price),
     truncateName(row.priceVersion),
-    attempts.length === 0 ? null : JSON.stringify(attempts.slice(0, MAX_ATTEMPTS)),
+    attempts.length === 0 ? null : JSON.stringify(attempts.slice(0, MAX_ATTEMPTS).map(withoutText)),
     countOrNull(row.bytesIn),
     countOrNull(row.bytesOut),
     truncateRoute(row.route),

@@ -102,7 +102,8 @@ function attemptText(attempt: AttemptRecord, n: number): string {
   const translation = protocol === undefined ? '' : `, as ${protocol}${dropped.length === 0 ? '' : ` without ${dropped.join(', ')}`}`
   const what = `${upstream}${model === null ? '' : `, model ${model}`}${translation}`
   const said = `${status === undefined ? '' : `, status ${status}`}${word === undefined ? '' : ` ${word}`}`
-  return `attempt ${n}: ${what}: ${outcome}${said}, after ${formatNumber(ms)} ms${attemptShare(attempt)}`
+  const text = attempt.errorText === undefined ? '' : `: ${attempt.errorText.replace(/\s+/g, ' ')}`
+  return `attempt ${n}: ${what}: ${outcome}${said}, after ${formatNumber(ms)} ms${attemptShare(attempt)}${text}`
 }
 
 /** What one of several attempts contributed to the response. */

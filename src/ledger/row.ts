@@ -36,6 +36,8 @@ export interface AttemptRecord {
   readonly status?: number
   /** The word with which the upstream's error named itself, where it was one: `rate_limit_exceeded`. */
   readonly said?: string
+  /** The first kilobyte of that error, without the operator's secrets. */
+  readonly errorText?: string
   /** Where several attempts made up the response: what this one used, and its cost in USD; absent = unknown. */
   readonly inputTokens?: number
   readonly outputTokens?: number

@@ -81,6 +81,10 @@ const Attempt = StrictObject({
   at_ms: Nullable(Ms),
   ms: Ms,
   status: Nullable(Type.Integer()),
+  error_name: Nullable(Type.String({ description: "The upstream's name of its error; null for key holders" })),
+  error_text: Nullable(Type.String({
+    description: "The first kilobyte of the upstream's error, secrets masked; null for key holders",
+  })),
   input_tokens: Nullable(Count),
   output_tokens: Nullable(Count),
   cost_usd: Nullable(Usd),

@@ -44,6 +44,8 @@ function toAttempt(attempt: AttemptRecord, own: string | null): RequestDetails['
     at_ms: attempt.atMs ?? null,
     ms: attempt.ms,
     status: attempt.status ?? null,
+    error_name: own === null ? attempt.said ?? null : null,
+    error_text: own === null ? attempt.errorText ?? null : null,
     input_tokens: attempt.inputTokens ?? null,
     output_tokens: attempt.outputTokens ?? null,
     cost_usd: attempt.costUsd ?? null,

@@ -1,7 +1,7 @@
 import { GatewayError, overloaded } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
 import { AttemptAuthorization, REMEMBERED_STATUS } from '../../context/authorize.ts'
-import { clientReceivedError } from '../../context/error-response.ts'
+import { clientReceivedError, errorContent } from '../../context/error-response.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Plan } from '../../context/exchange.ts'
 import type { Gateway, LiveUpstream } from '../../context/gateway.ts'
@@ -27,6 +27,7 @@ import { ResponseGate } from '../respond/response-gate.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
 import { releaseHeldMemory, reserveHeldMemory } from '../respond/response-memory.ts'
 import { beginAttempt, credentialSubject } from './begin-attempt.ts'
+import { errorText } from './error-text.ts'
 import { NOT_SENT, credentialReason } from './forward-log.ts'
 import { outgoingRequest } from './outgoing-request.ts'
 import { providerRequest } from './provider-request.ts'
@@ -236,7 +237,7 @@ export class CandidateAttempt {
     if (this.#exchange.stopped === null) this.#releaseTranslated()
     const isRejected = this.#isLast && !isRetried && reason === null && status !== null && isCredentialRefused(status)
     this.#recordOutcome(error?.code ?? (isRejected ? 'upstream_rejected_key' : 'error_answer'), status)
-    this.#recordErrorIdentifier(said)
+    this.#recordError(said)
     if (error?.code === 'credential_unavailable') this.state.record.said = credentialReason(error)
     if (error?.code === 'upstream_rejected_key') this.state.record.said = NOT_SENT
     // A request that is refused for its content is no fault of the upstream, nor is an old credential, or a limit.
@@ -265,7 +266,7 @@ export class CandidateAttempt {
     const error = end ?? endFault
     const isError = clientReceivedError(this.#exchange)
     this.#recordOutcome(error?.code ?? (isError ? 'error_answer' : 'ok'), status)
-    this.#recordErrorIdentifier(errorBody)
+    this.#recordError(errorBody ?? (isError ? errorContent(this.#exchange) : null))
     if (error?.source === 'upstream') this.#health.failed(null)
     else if (error !== null) this.#health.abandoned()
     else if (!isError) this.#health.succeeded()
@@ -320,9 +321,13 @@ export class CandidateAttempt {
     if (status !== null) record.status = status
   }
 
-  #recordErrorIdentifier(errorBody: Buffer | null): void {
-    const identifier = errorBody && errorIdentifier(errorBody)
-    if (identifier) this.state.record.said = identifier
+  #recordError(errorBody: Buffer | null): void {
+    if (errorBody === null) return
+    const { record } = this.state
+    const identifier = errorIdentifier(errorBody)
+    if (identifier) record.said = identifier
+    const text = errorText(errorBody, this.#authorization.secrets())
+    if (text) record.errorText = text
   }
 
   get #elapsedMs(): number {

@@ -27,6 +27,7 @@ import type { HandshakeRefusal } from '../../proxy/websocket.ts'
 import { isOperatorError } from '../../routing/failure.ts'
 import { MeteredSession } from '../respond/session.ts'
 import { beginAttempt, credentialSubject } from './begin-attempt.ts'
+import { errorText } from './error-text.ts'
 import { NOT_SENT, credentialReason, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
 import { classifyHandshakeRefusal } from './refused-handshake.ts'
 
@@ -175,8 +176,12 @@ async function openTunnel(
   if (refusal) {
     const { status } = refusal
     record.status = status
-    const identifier = refused?.body && errorIdentifier(refused.body)
-    if (identifier) record.said = identifier
+    if (refused?.body) {
+      const identifier = errorIdentifier(refused.body)
+      if (identifier) record.said = identifier
+      const text = errorText(refused.body, authorization.secrets())
+      if (text) record.errorText = text
+    }
     const isOurs = isOperatorError(status) && !refused?.isRequestRefused
     if (isOurs && authorization.rememberRefusal(status) && other === null) reportCredentialRejected(gateway, exchange, target, status)
   }

@@ -74,7 +74,8 @@ export class GenerateMeter extends ProtocolMeter {
     return readUsage(GENERATE_USAGE, this.lastUsage(), this.terminated === true && !this.#sawOutput)
   }
 
-  event({ buf, dataStart, dataEnd, oversize, terminated }: StreamEvent): void {
+  event(event: StreamEvent): void {
+    const { buf, dataStart, dataEnd, oversize, terminated } = event
     const { cursor } = this
     this.#lastWasOversize = oversize && terminated
     if (oversize) {
@@ -97,6 +98,7 @@ export class GenerateMeter extends ProtocolMeter {
       else cursor.skip()
     }
     if (counted) this.markOutputReported()
+    if (this.sawError) this.keepError(event)
   }
 
   /** Does it count the candidates so far? */

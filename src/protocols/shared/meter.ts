@@ -26,6 +26,8 @@ export interface StreamMeter {
   readonly terminated: boolean | null
   /** The protocol's own in-stream error passed by. */
   readonly sawError: boolean
+  /** The data of the event that reported it; null = there was none, or it was too long. */
+  readonly errorEvent: string | null
   /** Something generated passed by: text, a tool call, sound, a picture. */
   readonly sawContent: boolean
   /** Nothing generated has passed by since the output was last reported. */
@@ -55,6 +57,7 @@ const ERROR = Buffer.from('error')
 const TYPE = Buffer.from('type')
 // A usage object is a few hundred bytes; one of this size is not one.
 const MAX_USAGE_BYTES = 64 * 1024
+const MAX_ERROR_BYTES = 64 * 1024
 // The name of a tier is a word or two.
 const MAX_TIER_BYTES = 64
 const INVALID_USAGE = Buffer.from('"nonsense"')
@@ -64,6 +67,7 @@ const LOWER_N = 0x6e
 /** What the meters of all known protocols have in common: the text, the figures, and how to read them. */
 export abstract class ProtocolMeter implements StreamMeter {
   sawError = false
+  errorEvent: string | null = null
   sawContent = false
   uncountable = false
   abstract readonly terminated: boolean | null
@@ -158,6 +162,12 @@ export abstract class ProtocolMeter implements StreamMeter {
     return this.#usage.length === 0 ? undefined : parseJson(this.#usage.bytes, 0, this.#usage.length)
   }
 
+  /** To be called with each event that was read. */
+  protected keepError({ buf, dataStart, dataEnd }: StreamEvent): void {
+    if (!this.sawError || this.errorEvent !== null || dataEnd - dataStart > MAX_ERROR_BYTES) return
+    this.errorEvent = buf.toString('utf8', dataStart, dataEnd)
+  }
+
   /** Notes an error if the value that the cursor is at is one: anything but null. */
   protected errorMember(buf: Buffer): void {
     if (this.cursor.skip() && buf[this.cursor.valueStart] !== LOWER_N) this.sawError = true
@@ -246,6 +256,7 @@ export abstract class EventMeter extends ProtocolMeter {
     if (!event.terminated && !this.#isWhole(event)) return
     if (bytesEqual(event.buf, event.nameStart, event.nameEnd, ERROR)) this.sawError = true
     this.read(event)
+    if (this.sawError) this.keepError(event)
     this.cursor.release()
   }
 

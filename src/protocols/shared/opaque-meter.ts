@@ -10,6 +10,7 @@ const EMPTY_SAMPLE: TextSample = { runs: [], keptBytes: NO_BYTES, generatedBytes
 export class OpaqueMeter implements StreamMeter {
   readonly terminated = null
   readonly sawError = false
+  readonly errorEvent = null
   readonly isOutputReported = true
   readonly uncountable = false
   readonly serviceTier = null

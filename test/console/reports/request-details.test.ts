@@ -10,7 +10,7 @@ t.test('a request that failed over tells why, and how its cost comes about', asy
     startedAt: NOW,
     attempts: [
       { upstream: 'first', model: 'm1', outcome: 'first_byte_timeout', ms: 200, atMs: 1 },
-      { upstream: 'second', model: null, outcome: 'error_answer', ms: 20, atMs: 202, status: 500 },
+      { upstream: 'second', model: null, outcome: 'error_answer', ms: 20, atMs: 202, status: 500, said: 'overloaded', errorText: 'try later' },
       { upstream: 'openai', model: 'gpt-4.1-mini', outcome: 'ok', ms: 1000.25, atMs: 230, status: 200 },
     ],
   })
@@ -31,9 +31,12 @@ t.test('a request that failed over tells why, and how its cost comes about', asy
       [upstream, explanation, status, at])
     t.strictSame(brief, [
       ['first', ERRORS.first_byte_timeout.about, null, 1],
-      ['second', 'The upstream responded with an error.', 500, 202],
+      ['second', 'The upstream responded with an error: overloaded.', 500, 202],
       ['openai', 'The upstream responded.', 200, 230],
     ])
+    t.match(story?.attempts[1], { error_name: 'overloaded', error_text: 'try later' })
+    const { stories: [forHolder] } = await reports.requestDetails('a', one.key)
+    t.match(forHolder?.attempts[1], { error_name: null, error_text: null })
     t.strictSame(story?.bill.map(({ item, quantity, cost_usd: cost }) => [item, quantity, cost]), [
       ['cached_input', 1000, '0.0001'], ['input', 200, '0.00008'], ['output', 300, '0.00048'],
     ])
