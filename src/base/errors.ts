@@ -21,6 +21,7 @@ export const ERRORS = {
   bad_request_target: row(400, 'client', false, 'The request line has no path that can be routed safely.'),
   bad_header: row(400, 'client', false, 'A header cannot be forwarded as it is.'),
   bad_framing: row(400, 'client', false, 'The bytes on the connection are not a well-formed HTTP request.'),
+  expectation_failed: row(417, 'client', false, 'The request has an Expect header that is not `100-continue`.'),
   headers_too_large: row(431, 'client', false, 'The header section is larger than the server reads.'),
   headers_timeout: row(408, 'client', true, 'The header section did not arrive in time.'),
   invalid_json: row(400, 'client', false, 'The body must be JSON and is not.'),

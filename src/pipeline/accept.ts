@@ -7,7 +7,7 @@ import { isNamed } from '../proxy/headers.ts'
 /**
  * Accepts a well-formed request, unless too many are under way.
  *
- * @throws GatewayError bad_request_target, bad_header, bad_framing, draining, overloaded
+ * @throws GatewayError bad_request_target, bad_header, bad_framing, expectation_failed, draining, overloaded
  */
 export function accept(gateway: Gateway, exchange: Exchange): void {
   const { req } = exchange
@@ -27,7 +27,7 @@ export function accept(gateway: Gateway, exchange: Exchange): void {
   }
   // The expectation of an HTTP/1.0 client must be ignored (RFC 9110 section 10.1.1).
   if (req.headers.expect !== undefined && !exchange.awaitsContinue && req.httpVersion !== '1.0') {
-    throw new GatewayError('bad_header', "the only expectation that is met is '100-continue'")
+    throw new GatewayError('expectation_failed', "the only expectation that is met is '100-continue'")
   }
   if (exchange.classified.endpoint.ownResponse === 'status') return
   if (gateway.draining) {

@@ -42,6 +42,7 @@ const ADVICE: Readonly<Record<ErrorCode, Advice>> = {
   bad_framing: client(
     'Check the proxy or client library between client and gateway: it sends invalid HTTP framing.',
   ),
+  expectation_failed: client('Remove the Expect header, or send Expect: 100-continue.'),
   headers_too_large: client('Send smaller headers. Large cookies or tracing headers are the usual cause.'),
   headers_timeout: client('The connection is too slow or was idle. Send the request on a new connection.'),
   invalid_json: client('Correct the body: it is not valid JSON. The error message names the position.'),
