@@ -5,6 +5,7 @@ import type { Slots } from '../base/slots.ts'
 import { hasBody } from '../proxy/body.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import { pendingResponse } from './pending-response.ts'
+import { hasExtraSpaces, hasHttp1Version } from './request-line.ts'
 
 /** Maximum size of a request head, in bytes. */
 export const MAX_HEADER_BYTES = 64 * 1024
@@ -16,8 +17,12 @@ export interface Http1Handlers {
   onRequest(req: ClientRequest, res: ClientResponse, awaitsContinue: boolean): void
   /** A WebSocket handshake, or a CONNECT. */
   onUpgrade(req: http.IncomingMessage, socket: Duplex, head: Buffer): void
-  /** Bytes that are not an HTTP request: the handler writes the response to the socket. */
-  onMalformed(error: NodeJS.ErrnoException, socket: Duplex): void
+  /**
+   * Bytes that are not an HTTP request, at most once for a connection: the handler writes the response to the socket.
+   *
+   * @param own the response of that request, if node has made one: nothing is written to it
+   */
+  onMalformed(error: NodeJS.ErrnoException, socket: Duplex, own?: http.ServerResponse): void
 }
 
 /** Connections of an HTTP/1.1 server. */
@@ -54,8 +59,21 @@ export function createHttp1Server(
   // The head is limited by size. With a count limit, node would drop headers silently.
   server.maxHeadersCount = 0
   const waiting = new WeakMap<net.Socket, number>()
+  /** Connections whose first request has come. A client writes all its request lines in the same way. */
+  const known = new WeakSet<net.Socket>()
+  const isWellFormed = (req: http.IncomingMessage) => {
+    if (!hasHttp1Version(req)) return false
+    if (known.has(req.socket)) return true
+    known.add(req.socket)
+    return !hasExtraSpaces(req)
+  }
   const accept = (req: http.IncomingMessage, res: http.ServerResponse, awaitsContinue: boolean) => {
+    const error = isWellFormed(req) ? null : Object.assign(new Error('malformed request line'), { code: 'REQUEST_LINE' })
     afterPreviousResponses(req, res, waiting, () => {
+      if (error) {
+        handlers.onMalformed(error, req.socket, res)
+        return
+      }
       if (state.isDraining) res.shouldKeepAlive = false
       handlers.onRequest(req, res, awaitsContinue)
     })
@@ -71,7 +89,12 @@ export function createHttp1Server(
     else handlers.onUpgrade(req, socket, head)
   }
   server.on('upgrade', upgrade).on('connect', upgrade)
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => handlers.onMalformed(error, socket))
+  const broken = new WeakSet<Duplex>()
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (broken.has(socket)) return
+    broken.add(socket)
+    handlers.onMalformed(error, socket)
+  })
   return server
 }
 
@@ -128,6 +151,6 @@ function afterPreviousResponses(
  */
 function isWebSocket(req: http.IncomingMessage): boolean {
   const { method, httpVersion, headers: { upgrade } } = req
-  const isOffered = upgrade?.toLowerCase() === 'websocket' && httpVersion !== '1.0'
+  const isOffered = upgrade?.toLowerCase() === 'websocket' && httpVersion === '1.1'
   return method === 'GET' && isOffered && !hasBody(req)
 }

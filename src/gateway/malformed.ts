@@ -14,8 +14,11 @@ import { pendingResponse } from './pending-response.ts'
  * error has the shape of the chat protocol, and the connection ends.
  *
  * @param error node's error; its code names the cause
+ * @param own the response of the malformed request, if node has made one
  */
-export function respondToMalformed(gateway: Gateway, error: NodeJS.ErrnoException, socket: Duplex): void {
+export function respondToMalformed(
+  gateway: Gateway, error: NodeJS.ErrnoException, socket: Duplex, own?: ServerResponse,
+): void {
   // The client disconnected in the middle of a request.
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'HPE_INVALID_EOF_STATE') {
     socket.destroy()
@@ -23,24 +26,27 @@ export function respondToMalformed(gateway: Gateway, error: NodeJS.ErrnoExceptio
   }
   const refusal = malformedRequestError(error)
   const pending = pendingResponse(socket)
-  if (pending) {
-    // If an exchange is reading the body, it responds with the error. Otherwise the bytes follow a complete
-    // request: a second response would be taken for part of the first one, so the connection closes after
-    // that. Usually they are the rest of a body whose length the client counted in characters.
+  if (pending && pending !== own) {
+    // If an exchange is reading the body, it responds with the error. Otherwise the bytes follow a complete request.
     const isReading = !pending.headersSent && !pending.req.complete && pending.req.listenerCount('error') > 0
     if (isReading) pending.req.emit('error', refusal)
-    else closeAfterResponse(pending)
+    else afterPendingResponses(socket, () => endWithRefusal(gateway, refusal, socket, error.code))
     return
   }
-  sendRawResponse(gateway, refusal, socket, error.code)
+  endWithRefusal(gateway, refusal, socket, error.code)
+}
+
+function endWithRefusal(gateway: Gateway, refusal: GatewayError, socket: Duplex, cause?: string): void {
+  sendRawResponse(gateway, refusal, socket, cause)
   // The rest of the input is not read.
   socket.once('finish', () => socket.destroy())
 }
 
-/** Ends the connection after the pending response. Node has no public name for this. */
-function closeAfterResponse(pending: ServerResponse): void {
-  if (!pending.headersSent) pending.shouldKeepAlive = false
-  Object.assign(pending, { _last: true })
+/** Calls `then` behind the responses of a connection, unless the connection ends with them. */
+function afterPendingResponses(socket: Duplex, then: () => void): void {
+  const pending = pendingResponse(socket)
+  if (pending) pending.once('finish', () => afterPendingResponses(socket, then))
+  else if (socket.writable) then()
 }
 
 /** Sends an error on a connection without a request, in the shape of the chat protocol, and ends it. */

@@ -135,7 +135,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
         exchange.isManagement = managed
         void runInContext(exchange, () => handle(gateway, exchange, { socket: socket as Socket, head }))
       },
-      onMalformed: (error, socket) => respondToMalformed(reloader.gateway, error, socket),
+      onMalformed: (error, socket, own) => respondToMalformed(reloader.gateway, error, socket, own),
       onHandshakeFailure: (error, socket) => logHandshakeFailure(reloader.gateway, error, socket),
       onTooManyConnections: socket => sendRawResponse(reloader.gateway, overloaded('too many connections are open'), socket),
     })

@@ -92,7 +92,7 @@ t.test('a body that breaks its framing is answered by its exchange, in its proto
   t.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1)
 })
 
-t.test('what comes behind a request that is under way does not disturb its answer, which is the last', async t => {
+t.test('what comes behind a request that is under way is refused behind its answer, once', async t => {
   for (const hasBegun of [false, true]) {
     const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
     const { promise: sent, resolve: send } = Promise.withResolvers<void>()
@@ -109,14 +109,31 @@ t.test('what comes behind a request that is under way does not disturb its answe
     await asked
     if (hasBegun) await client.until(/\{"ok"/)
     client.send('\x01\x02 rest\r\n\r\n')
+    client.send('\x01\x02 more\r\n\r\n')
     // Whoever else asks is answered behind it.
     t.equal((await fetch(`${gateway.url}/api/status`)).status, 200)
     send()
     t.equal(await client.ended, 'end')
-    t.match(client.text, /^HTTP\/1\.1 200 [^]*\{"ok"[^]*:true\}/)
-    t.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1)
-    if (!hasBegun) t.match(client.text, /\r\nconnection: close\r\n/i)
+    t.match(client.text, /^HTTP\/1\.1 200 [^]*\{"ok"[^]*:true\}[^]*HTTP\/1\.1 400 [^]*"code":"bad_framing"[^}]*\}\}$/)
+    t.equal(client.text.match(/HTTP\/1\.1/g)?.length, 2)
   }
+})
+
+t.test('nothing comes behind the last answer of a connection', async t => {
+  const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+  const { promise: sent, resolve: send } = Promise.withResolvers<void>()
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume()
+    ask()
+    void sent.then(() => res.setHeader('content-type', 'application/json').end('{"ok":true}'))
+  })
+  const gateway = await startTestGateway(t, proxyTo(upstream.url))
+  const client = await connect(t, gateway.url)
+  client.send(`${post('/v1/chat/completions', { model: 'm' }, ['Connection: close'])}\x01\x02 rest\r\n\r\n`)
+  await asked
+  send()
+  t.equal(await client.ended, 'end')
+  t.match(client.text, /^HTTP\/1\.1 200 [^]*\{"ok":true\}$/)
 })
 
 t.test('a head that is late is told so', async t => {

@@ -74,6 +74,11 @@ const refused: [string, string][] = [
     'a bad chunk size',
     `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n`,
   ],
+  ['HTTP/2.0 in the request line', `GET /v1/files HTTP/2.0\r\n${AUTH}\r\n`],
+  ['HTTP/0.9', 'GET /v1/files\r\n\r\n'],
+  ['two spaces after the method', `GET  /v1/files HTTP/1.1\r\n${AUTH}\r\n`],
+  ['two spaces before the version', `GET /v1/files  HTTP/1.1\r\n${AUTH}\r\n`],
+  ['such a request, and another one behind it', `GET  /v1/files HTTP/1.1\r\n${AUTH}\r\nGET /v1/files HTTP/1.1\r\n${AUTH}\r\n`],
   ['a chunk longer than it says',
     `POST /v1/files HTTP/1.1\r\n${AUTH}Transfer-Encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n`],
 ]
@@ -110,6 +115,16 @@ t.test('framing: pipelined requests are answered in order', async t => {
   const answer = await rawRequest(gateway.url, one + two)
   t.equal(answer.match(/HTTP\/1\.1 200 /g)?.length, 2)
   t.strictSame(seen.map(request => request.line), ['GET /v1/files/1', 'GET /v1/files/2'])
+})
+
+t.test('framing: what is no request behind a request is refused behind its response', async t => {
+  const { seen, gateway } = await setUp(t)
+  for (const garbage of ['\x01\x02\r\n\r\n', `GET /v1/files HTTP/2.0\r\n${AUTH}\r\n`, 'GET /v1/files HTTP/1.1\r\nX: \0\r\n\r\n']) {
+    const answer = await rawRequest(gateway.url, `GET /v1/files/1 HTTP/1.1\r\n${AUTH}\r\nGET /v1/files/2 HTTP/1.1\r\n${AUTH}\r\n${garbage}`)
+    t.strictSame(answer.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 400'])
+    t.match(answer, /"code":"bad_framing"[^}]*\}\}$/)
+  }
+  t.strictSame(seen.map(({ line }) => line.slice(-1)), ['1', '2', '1', '2', '1', '2'])
 })
 
 t.test('framing: the absolute form is taken for its path', async t => {
@@ -162,5 +177,12 @@ t.test('a request with two Host headers is refused: others may go by the first, 
     t.match(await rawRequest(gateway.url, `GET /v1/files HTTP/${version}\r\n${AUTH}hOST: gateway\r\n` +
       'Connection: close\r\n\r\n'), /^HTTP\/1\.1 400 [^]*"code":"bad_header"/)
   }
+  t.equal(seen.length, 0)
+})
+
+t.test('an expectation that is not met gets 417', async t => {
+  const { seen, gateway } = await setUp(t)
+  t.match(await rawRequest(gateway.url, `GET /v1/files HTTP/1.1\r\n${AUTH}Expect: 200-ok\r\n` +
+    'Connection: close\r\n\r\n'), /^HTTP\/1\.1 417 [^]*"code":"expectation_failed"/)
   t.equal(seen.length, 0)
 })
