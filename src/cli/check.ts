@@ -1,11 +1,15 @@
 import { Command } from 'commander'
 import type { Path } from '../config/document.ts'
 import type { Findings } from '../config/findings.ts'
+import { compileGlob } from '../config/glob.ts'
 import { loadConfig } from '../config/load.ts'
 import type { ConfigCheck } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
-import type { Target } from '../config/types.ts'
+import { everyTarget } from '../config/routes.ts'
+import type { Config, Target, TranslateMode } from '../config/types.ts'
 import { createPriceBook } from '../pricing/prices.ts'
+import type { Translator } from '../protocols/translate.ts'
+import { translationLosses, translatorsTo } from '../protocols/translation-preview.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { countText, plural, problemText } from './problems.ts'
@@ -18,6 +22,9 @@ file:line:column, the line and a hint. Never prints secrets.
 Warnings are about what is allowed but probably a mistake: an upstream that no route uses, a route
 that an earlier one hides, a model in a key's list that no route serves, a model in a route (globs
 are not checked) without a price.
+
+For each upstream that speaks other protocols than its clients, it prints what is translated, and
+the fields that are dropped or refused.
 
 Examples:
   gateway check
@@ -41,12 +48,32 @@ function check({ config: file }: { config: string }, command: Command): void {
     const counts = { upstream: upstreams.size, route: routes.length, key: keys.length }
     const parts = Object.entries(counts).map(([noun, count]) => plural(count, noun))
     const verdict = warnings.length === 0 ? 'no problems' : countText(warnings)
-    process.stdout.write(`${file}: ${verdict} (${parts.join(', ')})\n`)
+    process.stdout.write(`${[...translationLines(config), `${file}: ${verdict} (${parts.join(', ')})`].join('\n')}\n`)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     process.stdout.write(`${problemText(error.problems, process.stdout)}\n`)
     command.error(`${file}: ${countText(error.problems)}`, { exitCode: EXIT.usage })
   }
+}
+
+/** What is translated for each upstream, and what is lost; a line for each protocol that it does not speak. */
+function translationLines({ routes }: Config): string[] {
+  const lines = routes.flatMap(route => everyTarget(route).flatMap(({ upstream: { name, speaks } }) => {
+    if (speaks === null) return []
+    return translatorsTo(speaks, route.path === null ? () => true : compileGlob(route.path))
+      .map(translator => `${name}: ${translationText(translator, route.translate)}`)
+  }))
+  return [...new Set(lines)]
+}
+
+function translationText(translator: Translator, mode: TranslateMode): string {
+  const { from, to } = translator
+  if (mode === 'off') return `requests of ${from} are refused, because it speaks ${to} and the route has translate: off`
+  const { dropped, refused } = translationLosses(translator)
+  const isStrict = mode === 'strict'
+  const without = dropped.length === 0 || isStrict ? '' : `, without ${dropped.join(', ')}`
+  const fields = isStrict ? [...dropped, ...refused] : refused
+  return `requests of ${from} are translated to ${to}${without}${fields.length === 0 ? '' : `; refused with ${fields.join(', ')}`}`
 }
 
 /** One warning for each model of a route, and each upstream of its own, whose cost is unknown. */

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { keyFileOf } from '../auth/key-file.ts'
 import { readKeys } from '../auth/key-reader.ts'
@@ -6,6 +7,7 @@ import { didYouMean } from '../config/nearest.ts'
 import type { Config, Key, Route } from '../config/types.ts'
 import { MISMATCH_TEXT, explain } from '../pipeline/explain.ts'
 import type { Destination, Explanation } from '../pipeline/explain.ts'
+import { parseJson } from '../protocols/shared/stream-event.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { loadOrFail } from './problems.ts'
@@ -13,11 +15,13 @@ import { loadOrFail } from './problems.ts'
 const HELP = `
 Shows the way of a request through the configuration without sending it: the endpoint, why earlier
 routes do not match, and what each target of the route would get. Of a credential, only the first
-letters are shown.
+letters are shown. Where a target speaks another protocol, it shows the fields that the target would
+not get; with --body, those of that request.
 
 Examples:
   gateway explain --path /v1/chat/completions --model gpt-4.1-mini
   gateway explain --path /v1/messages --model claude-haiku-4-5 --key team-a
+  gateway explain --path /v1/messages --body request.json
   gateway explain --path '/v1beta/models/gemini-2.5-pro:generateContent'
 ${EXIT_CODES.replace('failed while running', 'the gateway would refuse the request')}`
 
@@ -26,6 +30,7 @@ interface Options {
   readonly path: string
   readonly model?: string
   readonly key?: string
+  readonly body?: string
 }
 
 const STRATEGY_TEXT: Record<Route['strategy'], string> = {
@@ -43,6 +48,7 @@ export function explainCommand(): Command {
     .requiredOption('-p, --path <path>', 'the path of the request, such as /v1/chat/completions')
     .option('-m, --model <name>', 'the model of the request')
     .option('-k, --key <name>', 'the name of the key of the request')
+    .option('-b, --body <file>', 'the body of the request, a JSON file')
     .addHelpText('after', HELP)
     .action(run)
 }
@@ -52,7 +58,9 @@ function run(options: Options, command: Command): void {
   const key = options.key === undefined ? null : findKey(config, options.key, command)
   let explanation: Explanation
   try {
-    explanation = explain(config, { path: options.path, model: options.model ?? null, key })
+    const body = options.body === undefined ? null : readBody(options.body, command)
+    const model = options.model ?? (body === null ? null : modelIn(body))
+    explanation = explain(config, { path: options.path, model, key, body })
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     return command.error(`error: ${error.message}`, { exitCode: EXIT.usage })
@@ -62,6 +70,22 @@ function run(options: Options, command: Command): void {
   if (refusal) {
     command.error(`error: refused with ${refusal.status} ${refusal.code}`, { exitCode: EXIT.failed })
   }
+}
+
+function readBody(file: string, command: Command): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    return command.error(`error: ${file}: ${error.message}`, { exitCode: EXIT.usage })
+  }
+}
+
+/** The model that a body names; null = it names none. */
+function modelIn(body: Buffer): string | null {
+  const value = parseJson(body.toString('utf8'))
+  const model = typeof value === 'object' && value !== null && 'model' in value ? value.model : null
+  return typeof model === 'string' ? model : null
 }
 
 function findKey(config: Config, name: string, command: Command): Key {
@@ -122,8 +146,19 @@ function targetOptionsText({ target: { weight, prefill } }: Destination): string
   return `${weight === 1 ? '' : `, weight ${weight}`}${prefill ? ', prefill' : ''}`
 }
 
-function destinationLines({ target, url, model, headers }: Destination): string[] {
-  const out = [`upstream  ${target.upstream.name}`, `url       ${url}`, `as model  ${model ?? 'none'}`]
+function destinationLines({ target, url, model, headers, translation }: Destination): string[] {
+  const out = [`upstream  ${target.upstream.name}`, `url       ${url}`, `as model  ${model ?? 'none'}`, ...translationLines(translation)]
   for (let i = 0; i < headers.length; i += 2) out.push(`header    ${headers[i]}: ${headers[i + 1]}`)
   return out
+}
+
+function translationLines(translation: Destination['translation']): string[] {
+  if (translation === null) return []
+  const { from, to, dropped, refused, refusal } = translation
+  if (refusal) return [`refused   ${refusal.status} ${refusal.code}: ${refusal.message}`]
+  return [
+    `translated from ${from} to ${to}`,
+    ...dropped.length === 0 ? [] : [`dropped   ${dropped.join(', ')}`],
+    ...refused.length === 0 ? [] : [`refuses   ${refused.join(', ')}`],
+  ]
 }

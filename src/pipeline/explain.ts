@@ -2,13 +2,17 @@ import { ANONYMOUS, identityOf } from '../auth/keyring.ts'
 import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import { compileGlobs } from '../config/glob.ts'
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
-import type { Auth, Config, Key, Route, Target, Upstream } from '../config/types.ts'
+import type { Auth, Config, Key, Route, Target, TranslateMode, Upstream } from '../config/types.ts'
 import type { LocatedRequest } from '../context/exchange.ts'
 import { API_PREFIXES, isApiPath } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
 import type { Classified } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel, renameQuery } from '../protocols/shared/query.ts'
 import { renamePath } from '../protocols/shared/rename.ts'
+import { translate } from '../protocols/translate.ts'
+import type { Translator } from '../protocols/translate.ts'
+import { translatedAddress, translationLosses } from '../protocols/translation-preview.ts'
+import type { TranslationLosses } from '../protocols/translation-preview.ts'
 import { providerOf } from '../providers/index.ts'
 import type { NativeRequest } from '../providers/shared/provider.ts'
 import { upstreamPath } from '../proxy/address.ts'
@@ -16,6 +20,7 @@ import { upstreamHeaders } from '../proxy/headers.ts'
 import { RouteTable } from '../routing/table.ts'
 import type { MismatchReason } from '../routing/table.ts'
 import { admit, checkModelNamed } from './admit.ts'
+import { translatorFor } from './attempt/translated-request.ts'
 import { route, websocketTargets } from './route.ts'
 
 export interface RouteQuery {
@@ -23,6 +28,8 @@ export interface RouteQuery {
   readonly path: string
   readonly model: string | null
   readonly key: Key | null
+  /** JSON: then what a translation leaves out is that of this request; absent = of any request. */
+  readonly body?: Buffer | null
 }
 
 /** Where a request would go, and why. */
@@ -46,6 +53,17 @@ export interface Destination {
   readonly model: string | null
   /** Flat names and values; credentials are masked. */
   readonly headers: readonly string[]
+  /** null = the target gets the request as it is. */
+  readonly translation: ExplainedTranslation | null
+}
+
+/** How a request is translated for a target. Fields are paths of the client's body. */
+export interface ExplainedTranslation extends TranslationLosses {
+  /** The client's protocol and the target's. */
+  readonly from: string
+  readonly to: string
+  /** Why the target does not get the request; null = it does. */
+  readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
 }
 
 /** Why a route did not match, as text. */
@@ -79,10 +97,17 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   const targets = steps.at(-1)?.miss === null ? (steps.at(-1)?.route.targets ?? []) : []
   const identity = question.key === null ? ANONYMOUS : identityOf(question.key, compileGlobs, config.groups)
   const refusal = refusalOf(routes, { target, classified, identity, request: { model, stream: false, body: null } })
+  const mode = steps.at(-1)?.route.translate ?? 'lenient'
   const candidates = targets
     .filter(({ upstream }) => !classified.endpoint.session?.required || upstream.websocket)
-    .map(each => destination(each, classified, target.path, target.query, model))
-  return { classified, model, own: false, refusal, steps, candidates }
+    .map(each => destination(each, { classified, path: target.path, query: target.query, model, mode, body: question.body ?? null }))
+  return { classified, model, own: false, refusal: refusal ?? untranslatable(candidates), steps, candidates }
+}
+
+/** Why no target gets the request; null = one does. */
+function untranslatable(candidates: readonly Destination[]): Explanation['refusal'] {
+  const refusals = candidates.map(({ translation }) => translation?.refusal ?? null)
+  return refusals.includes(null) ? null : refusals.at(-1) ?? null
 }
 
 /** The error of the phases that need no network; null = the request is forwarded. */
@@ -100,17 +125,31 @@ function refusalOf(routes: RouteTable, request: LocatedRequest): GatewayError | 
   }
 }
 
-function destination(
-  target: Target, classified: Classified, path: string, query: string, model: string | null,
-): Destination {
+interface ExplainedRequest {
+  readonly classified: Classified
+  readonly path: string
+  readonly query: string
+  readonly model: string | null
+  readonly mode: TranslateMode
+  readonly body: Buffer | null
+}
+
+function destination(target: Target, request: ExplainedRequest): Destination {
+  const { classified, path, query, model } = request
   const { upstream } = target
+  const { translator, translation } = explainTranslation(target, request)
+  const translated = translator && translatedAddress(translator, target.model ?? model ?? '', classified.endpoint.streamsByPath)
   const renamed = target.model !== null && target.model !== model ? target.model : null
   const base = upstream.url === null ? 'simulator:' : upstream.url.href.replace(/\/+$/, '')
   const added = Object.fromEntries(Object.entries(upstream.headers).map(([name, value]) =>
     [name, CREDENTIAL_NAME.test(name) ? mask(value) : value] as const))
   return {
     target,
-    url: base + addressAt(upstream, {
+    translation,
+    url: base + addressAt(upstream, translated ? {
+      endpoint: translated.endpoint, path: upstreamPath(upstream, translated.path), query: translated.query,
+      model: target.model ?? model, stream: false,
+    } : {
       endpoint: classified.endpoint,
       path: upstreamPath(upstream, renamed === null ? path : renamePath(classified, path, renamed)),
       query: renamed !== null && model !== null ? renameQuery(query, renamed) : query,
@@ -128,6 +167,39 @@ function destination(
       contentLength: null,
     }), ...upstream.auth ? credentialHeaders(upstream.auth) : []],
   }
+}
+
+/** @returns the translator; null = the request is not translated, or cannot be */
+function explainTranslation(
+  target: Target, { classified: { endpoint }, model, mode, body }: ExplainedRequest,
+): { readonly translator: Translator | null, readonly translation: ExplainedTranslation | null } {
+  let translator: Translator | null
+  try {
+    translator = translatorFor(endpoint, target, mode)
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    const to = target.upstream.speaks?.[0] ?? ''
+    return { translator: null, translation: { from: endpoint.protocol, to, dropped: [], refused: [], refusal: error } }
+  }
+  if (translator === null) return { translator, translation: null }
+  const { from, to } = translator
+  const losses = translationLosses(translator)
+  if (body === null) return { translator, translation: { from, to, refusal: null, ...appliedLosses(losses, mode) } }
+  try {
+    const { dropped } = translate(translator, body, {
+      model: target.model ?? model ?? '', host: target.upstream.name, stream: endpoint.streamsByPath,
+      asksForUsage: target.upstream.usage === 'ask', isStrict: mode === 'strict',
+    })
+    return { translator, translation: { from, to, dropped, refused: [], refusal: null } }
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    return { translator, translation: { from, to, dropped: [], refused: [], refusal: error } }
+  }
+}
+
+/** On a strict route what would be dropped is refused. */
+function appliedLosses({ dropped, refused }: TranslationLosses, mode: TranslateMode): TranslationLosses {
+  return mode === 'strict' ? { dropped: [], refused: [...dropped, ...refused] } : { dropped, refused }
 }
 
 /** Path and query of the request at the upstream. */

@@ -45,6 +45,11 @@ const TRANSLATIONS: ReadonlyMap<string, NamedTranslation> = new Map(PROTOCOLS.fl
   translation ? translation.endpoints.map(endpoint => [endpoint, { name, translation }] as const) : []
 )))
 
+/** Can requests to the endpoint be translated to other protocols? */
+export function isTranslated({ name }: Endpoint): boolean {
+  return TRANSLATIONS.has(name)
+}
+
 /**
  * Finds how the requests of an endpoint reach an upstream.
  *

@@ -91,3 +91,25 @@ t.test('a reader that leaves early is no failure', async t => {
   await once(child, 'close')
   t.notMatch(stderr, /EPIPE|\n {4}at /)
 })
+
+t.test('what is translated, and what is lost, is printed once for each upstream and protocol', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': `
+upstreams:
+  claude: { url: "https://claude.example", speaks: [messages] }
+  vllm: { url: "https://vllm.example", speaks: [chat, responses, generate] }
+routes:
+  - { path: "/v1/messages*", model: a, to: [claude, vllm] }
+  - { path: "/v1/messages*", model: b, to: vllm }
+  - { path: /v1/responses, model: c, to: claude, translate: strict }
+  - { path: /v1/chat/completions, model: d, to: claude, translate: off }
+auth: open
+models: { "*": { price: { input: 1, output: 1 } } }
+` })
+  const { code, stdout } = await gateway(['check'], { cwd })
+  t.equal(code, 0)
+  const lines = stdout.split('\n').filter(line => /^(claude|vllm): /.test(line))
+  t.equal(lines.length, 3)
+  t.match(lines[0], /^vllm: requests of messages are translated to chat, without top_k, .*; refused with container, mcp_servers, thread$/)
+  t.match(lines[1], /^claude: requests of responses are translated to messages; refused with .*metadata.*previous_response_id/)
+  t.match(lines[2], /^claude: requests of chat are refused, because it speaks messages and the route has translate: off$/)
+})

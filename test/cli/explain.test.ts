@@ -176,3 +176,48 @@ auth: open
   t.match(named, { code: 0, stdout: 'url       https://a.example/healthz\n' })
   t.match(await gateway(['explain', '-c', file, '-p', '/v1/other']), { code: 0, stdout: 'routes[1]' })
 })
+
+const SPEAKING = `
+upstreams:
+  claude: { url: "https://claude.example", speaks: [messages] }
+  vllm: { url: "https://vllm.example", speaks: [chat] }
+  gemini: { url: "https://gemini.example", speaks: [generate] }
+routes:
+  - { model: fast, to: [{ upstream: claude, model: haiku }, { upstream: vllm, model: qwen }, { upstream: gemini, model: flash }] }
+  - { model: exact, to: vllm, translate: strict }
+  - { model: plain, to: vllm, translate: off }
+auth: open
+`
+
+t.test('a target that speaks another protocol: where the request goes, and what of it is lost', async t => {
+  const file = join(t.testdir({ 'gateway.yaml': SPEAKING }), 'gateway.yaml')
+  const explain = (...more: string[]) => gateway(['explain', '-c', file, '-p', '/v1/messages', ...more])
+  const { stdout } = await explain('-m', 'fast')
+  t.match(stdout, /upstream {2}claude\nurl {7}https:\/\/claude\.example\/v1\/messages\nas model {2}haiku\nheader/)
+  t.match(stdout, /upstream {2}vllm\nurl {7}https:\/\/vllm\.example\/v1\/chat\/completions\nas model {2}qwen\ntranslated from messages to chat\n/)
+  t.match(stdout, /dropped {3}top_k, .*\nrefuses {3}container, mcp_servers, thread\n/)
+  t.match(stdout, 'url       https://gemini.example/v1beta/models/flash:generateContent\n')
+  const strict = await explain('-m', 'exact')
+  t.notMatch(strict.stdout, 'dropped')
+  t.match(strict.stdout, /refuses {3}top_k, .*container/)
+  const off = await explain('-m', 'plain')
+  t.match(off.stdout, 'refused   400 not_translatable: the target speaks chat')
+  t.equal(off.code, 1)
+})
+
+t.test('a body: what of that request is lost', async t => {
+  const dir = t.testdir({
+    'gateway.yaml': SPEAKING,
+    'lossy.json': JSON.stringify({ model: 'fast', max_tokens: 9, top_k: 3, messages: [{ role: 'user', content: 'Hi' }] }),
+    'strict.json': JSON.stringify({ model: 'exact', max_tokens: 9, top_k: 3, messages: [{ role: 'user', content: 'Hi' }] }),
+  })
+  const explain = (body: string) => gateway(['explain', '-c', join(dir, 'gateway.yaml'), '-p', '/v1/messages', '--body', join(dir, body)])
+  const { stdout, code } = await explain('lossy.json')
+  t.match(stdout, /as model {2}qwen\ntranslated from messages to chat\ndropped {3}top_k\nheader/)
+  t.match(stdout, /as model {2}flash\ntranslated from messages to generate\nheader/)
+  t.equal(code, 0)
+  const strict = await explain('strict.json')
+  t.match(strict.stdout, /refused {3}400 translation_lossy: .*top_k/)
+  t.equal(strict.code, 1)
+  t.match(await explain('missing.json'), { code: 2, stderr: /missing\.json/ })
+})

@@ -101,6 +101,14 @@ export const Explanation = StrictObject({
     headers: Type.Array(StrictObject({
       name: Type.String(), value: Type.String({ description: 'Credentials are masked' }),
     })),
+    /** null = the target speaks the client's protocol. */
+    translation: Nullable(StrictObject({
+      from: Type.String(),
+      to: Type.String(),
+      dropped: Type.Array(Type.String(), { description: 'Fields of a request that the target does not get' }),
+      refused: Type.Array(Type.String(), { description: 'Fields with which a request is refused' }),
+      refusal: Nullable(Type.String({ description: 'Why the target gets no such request; null = it does' })),
+    })),
   })),
 })
 export type Explanation = Static<typeof Explanation>

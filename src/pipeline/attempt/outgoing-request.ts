@@ -26,7 +26,7 @@ export function outgoingRequest(
   exchange: Exchange, upstream: LiveUpstream, target: Target, mode: TranslateMode,
   continuationEdits: ((body: Buffer) => Edit[]) | null, trace: readonly string[],
 ): { readonly request: OutgoingRequest, readonly sent: AttemptRequest } {
-  const translator = translatorFor(exchange, target, mode)
+  const translator = translatorFor(exchange.classified.endpoint, target, mode)
   if (translator !== null) {
     return translatedRequest(exchange, upstream, target, { translator, isStrict: mode === 'strict', continuationEdits, trace })
   }

@@ -4,6 +4,7 @@ import type { Exchange } from '../../context/exchange.ts'
 import type { LiveUpstream } from '../../context/gateway.ts'
 import type { AttemptRequest } from '../../context/upstream-attempt.ts'
 import { GatewayError } from '../../base/errors.ts'
+import type { Endpoint } from '../../protocols/shared/protocol.ts'
 import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 import { spliceBytes } from '../../protocols/shared/splice.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
@@ -19,7 +20,7 @@ import type { OutgoingRequest } from '../../proxy/transport.ts'
  * @returns null = it speaks it
  * @throws GatewayError not_translatable
  */
-export function translatorFor({ classified: { endpoint } }: Exchange, { upstream }: Target, mode: TranslateMode): Translator | null {
+export function translatorFor(endpoint: Endpoint, { upstream }: Target, mode: TranslateMode): Translator | null {
   const translator = findTranslator(endpoint, upstream.speaks)
   if (translator !== null && mode === 'off') {
     const { from, to } = translator

@@ -136,7 +136,7 @@ function Steps({ steps }: { readonly steps: Explanation['steps'] }) {
   )
 }
 
-function Candidate({ candidate: { upstream, model, url, headers }, title }: {
+function Candidate({ candidate: { upstream, model, url, headers, translation }, title }: {
   readonly candidate: Explanation['candidates'][number]
   readonly title: string
 }) {
@@ -145,6 +145,7 @@ function Candidate({ candidate: { upstream, model, url, headers }, title }: {
       <h3>{title}: <NameLabel kind="upstream" name={upstream} /></h3>
       <p className={classes.url}><code>{url}</code></p>
       <p>Model: {model === null ? 'none' : <code>{model}</code>}</p>
+      {translation !== null && <Translation translation={translation} />}
       {headers.length > 0 && (
         <details>
           <summary>{counted(headers.length, 'header')} set by the gateway</summary>
@@ -158,5 +159,18 @@ function Candidate({ candidate: { upstream, model, url, headers }, title }: {
         </details>
       )}
     </div>
+  )
+}
+
+function Translation({ translation: { from, to, dropped, refused, refusal } }: {
+  readonly translation: NonNullable<Explanation['candidates'][number]['translation']>
+}) {
+  if (refusal !== null) return <p>Refused: {refusal}.</p>
+  return (
+    <>
+      <p>Translated from {from} to {to}.</p>
+      {dropped.length > 0 && <p>Fields dropped: {dropped.join(', ')}.</p>}
+      {refused.length > 0 && <p>Fields refused: {refused.join(', ')}.</p>}
+    </>
   )
 }
