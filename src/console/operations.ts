@@ -3,7 +3,9 @@ import { bodyOperations } from './bodies.ts'
 import { ownKey } from './context.ts'
 import type { Context, Operations } from './context.ts'
 import { keyOperations } from './keys.ts'
+import { keyOwners } from './key-owners.ts'
 import { liveOperations } from './live.ts'
+import type { KeyOwners } from './reports/reports.ts'
 import { routeOperations } from './routes.ts'
 import { sessionOperations } from './session-operations.ts'
 import type { Workers } from './workers.ts'
@@ -11,6 +13,9 @@ import type { Workers } from './workers.ts'
 /** What stands behind each operation of the API. */
 export function createOperations(context: Context, workers: Workers): Operations {
   const { host, reports } = context
+  /** Most reports are not about owners. */
+  const ownersFor = async ({ by, owner }: { readonly by?: string, readonly owner?: string }): Promise<KeyOwners> =>
+    (owner !== undefined || by?.split(',').includes('owner') === true ? keyOwners(context) : new Map())
   return {
     ...sessionOperations(context),
     ...liveOperations(context, workers),
@@ -18,12 +23,16 @@ export function createOperations(context: Context, workers: Workers): Operations
     ...routeOperations(context, workers),
     ...bodyOperations(context),
     'GET /panel': asked => reports.panel(asked.query, ownKey(asked)),
-    'GET /billing': asked => reports.billing(asked.query, ownKey(asked)),
-    'GET /billing.csv': asked => reports.billingCsv(asked.query, ownKey(asked)),
+    'GET /billing': async asked => reports.billing(asked.query, ownKey(asked), await ownersFor(asked.query)),
+    'GET /billing.csv': asked => reports.billingCsv(asked.query, ownKey(asked), () => ownersFor(asked.query)),
     'GET /budgets': asked => reports.budgets(budgetsOf(host.current(), ownKey(asked)), asked.query),
-    'GET /statement': asked => reports.statement(asked.query, ownKey(asked)),
+    'GET /statement': async asked => reports.statement(asked.query, ownKey(asked), await ownersFor(asked.query)),
     'GET /logs': asked => reports.logs(asked.query, ownKey(asked)),
     'GET /logs.csv': asked => reports.logsCsv(asked.query, ownKey(asked)),
-    'GET /filters': asked => reports.filters(ownKey(asked)),
+    'GET /filters': async asked => {
+      const own = ownKey(asked)
+      const [names, owners] = await Promise.all([reports.filters(own), own === null ? keyOwners(context) : new Map()])
+      return { ...names, owners: [...new Set(owners.values())].sort() }
+    },
   }
 }

@@ -1,25 +1,64 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { StrictObject, Day, Figures, Timestamp, Name, Nullable, Usd, StringEnum } from './shapes.ts'
+import { Conditions, Count, KnownCost, StrictObject, Day, Figures, Timestamp, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
-export const GROUPS = ['key', 'model', 'upstream'] as const
+/** What usage can be summed by. The ledger keeps sums of the first four; the others are read from its rows. */
+export const DIMENSIONS = ['key', 'model', 'upstream', 'owner', 'protocol', 'status'] as const
+export type BillingDimension = (typeof DIMENSIONS)[number]
+
+const ONE = `(${DIMENSIONS.join('|')})`
+
+export const SORTS = [
+  'cost', 'requests', 'errors', 'input_tokens', 'cached_input_tokens', 'output_tokens',
+  'estimated_cost', 'unpriced_requests', 'name',
+] as const
+
+/** What is summed: for the table and for its CSV file. */
+export const GroupQuery = {
+  ...Conditions,
+  owner: Type.Optional(Type.String({ maxLength: 128, description: 'Requests with keys of this owner' })),
+  by: Type.Optional(Type.String({
+    pattern: `^${ONE}(,${ONE}){0,2}$`,
+    description: `One to three of ${DIMENSIONS.join(', ')}, separated by commas; default: key`,
+  })),
+}
+
+/** Which part of the table, in which order. */
+export const PageQuery = {
+  search: Type.Optional(Type.String({ maxLength: 256, description: 'Only groups with this text in a name' })),
+  sort: Type.Optional(StringEnum(SORTS, 'Default: cost')),
+  order: Type.Optional(StringEnum(['desc', 'asc'], 'Default: desc; of name: asc')),
+  offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'Groups in the response; default: all' })),
+}
+
+const GroupNames = {
+  /** By the first dimension. */
+  name: Nullable(Name),
+  names: Type.Array(Nullable(Name), { description: 'In the order of `by`; null = the requests have none' }),
+}
 
 /** Whole UTC days: `from` is taken back to a midnight, `to` on to one. */
 export const Billing = StrictObject({
   from: Timestamp,
   to: Timestamp,
-  by: StringEnum(GROUPS),
+  by: Type.String({ description: 'As in the query' }),
+  /** Of all requests, whatever part of the table is asked for. */
   total: Figures,
-  /** The dearest first. */
-  groups: Type.Array(StrictObject({
-    name: Nullable(Name),
-    figures: Figures,
-  })),
-  /** For the chart: every day, with what each of the twelve dearest groups cost, and all others together. */
+  groups: Type.Array(StrictObject({ ...GroupNames, figures: Figures })),
+  groups_total: Type.Integer({ minimum: 0, description: 'Number of groups with the searched text' }),
+  missing_requests: Type.Integer({
+    minimum: 0,
+    description: 'Requests that are not counted, because their rows have expired: sums by protocol and status need them',
+  }),
+  /** The twelve groups with the highest cost, highest first: those that the days tell apart. */
+  charted: Type.Array(StrictObject({ ...GroupNames, cost_usd: KnownCost })),
+  /** For the chart: every day, with the cost of each charted group, and of all others together. */
   days: Type.Array(StrictObject({
     day: Day,
-    cost_usd: Usd,
-    parts: Type.Array(StrictObject({ name: Nullable(Name), cost_usd: Usd })),
+    cost_usd: KnownCost,
+    unpriced_requests: Count,
+    parts: Type.Array(StrictObject({ ...GroupNames, cost_usd: Usd })),
     others_cost_usd: Usd,
   })),
 })
@@ -53,9 +92,11 @@ export const Budgets = StrictObject({
 })
 export type Budgets = Static<typeof Budgets>
 
-/** One key's month, to print or to save. */
+/** A month of one key, or of all keys of an owner, to print or to save. */
 export const Statement = StrictObject({
-  key: Name,
+  /** null: it is about an owner. */
+  key: Nullable(Name),
+  owner: Nullable(Name),
   month: Type.String({ pattern: '^\\d{4}-\\d{2}$' }),
   from: Timestamp,
   to: Timestamp,
@@ -63,6 +104,7 @@ export const Statement = StrictObject({
   final: Type.Boolean(),
   made_at: Timestamp,
   lines: Type.Array(StrictObject({ model: Nullable(Name), figures: Figures })),
+  keys: Type.Array(StrictObject({ key: Name, figures: Figures }), { description: 'Those that were used' }),
   days: Type.Array(StrictObject({ day: Day, figures: Figures })),
   total: Figures,
 })

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { Static } from 'typebox'
-import { StrictObject, Count, Figures, FirstByte, Timestamp, Ms, Name, Nullable, Usd, StringEnum } from './shapes.ts'
+import { StrictObject, Count, Figures, FirstByte, KnownCost, Timestamp, Ms, Name, Nullable, StringEnum } from './shapes.ts'
 
 /** How much happened in one slice of the time. */
 export const Slice = StrictObject({
@@ -8,7 +8,8 @@ export const Slice = StrictObject({
   requests: Count,
   errors: Count,
   tokens: Count,
-  cost_usd: Usd,
+  cost_usd: KnownCost,
+  unpriced_requests: Count,
 })
 export type Slice = Static<typeof Slice>
 

@@ -26,6 +26,10 @@ export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description:
 export const Usd = Type.String({
   pattern: '^-?\\d+(\\.\\d+)?$', description: 'USD, an exact decimal',
 })
+/** Of requests of which some may have an unknown cost. */
+export const KnownCost = Type.Union([Usd, Type.Null()], {
+  description: 'The known part of the cost, USD; null = no part of it is known',
+})
 export const Count = Type.Integer({ minimum: 0 })
 export const Ms = Type.Number({ minimum: 0, description: 'Milliseconds' })
 /** A name as clients and operators chose it: any text. */
@@ -57,7 +61,7 @@ export const Figures = StrictObject({
   cache_write_tokens: Count,
   output_tokens: Count,
   reasoning_tokens: Count,
-  cost_usd: Usd,
+  cost_usd: KnownCost,
   estimated_requests: Type.Integer({
     minimum: 0, description: 'Requests with estimated or partly estimated usage',
   }),

@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
 import type { Static, TSchema } from 'typebox'
-import { Billing, BudgetQuery, Budgets, GROUPS, Statement } from './billing.ts'
+import { Billing, BudgetQuery, Budgets, GroupQuery, PageQuery, Statement } from './billing.ts'
 import { Bodies } from './bodies.ts'
 import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, OwnKey, Rotation } from './keys.ts'
 import { LogConditions, LogQuery, Logs, RequestDetailsList } from './logs.ts'
 import { Live, Panel, Upstreams } from './panel.ts'
 import { Configuration, Explanation, Models, ExplainRequest, Routes } from './routes.ts'
 import { Login, Session } from './session.ts'
-import { StrictObject, Conditions, Name, Range, StringEnum } from './shapes.ts'
+import { StrictObject, Name, Range } from './shapes.ts'
 import type { Role } from './shapes.ts'
 
 /**
@@ -32,7 +32,6 @@ const ALL: readonly Role[] = ['admin', 'viewer', 'key']
 const READERS: readonly Role[] = ['admin', 'viewer']
 const ADMINS: readonly Role[] = ['admin']
 
-const GroupQuery = { by: Type.Optional(StringEnum(GROUPS)) }
 const KeyParams = StrictObject({ name: Name })
 
 export const API = {
@@ -58,19 +57,21 @@ export const API = {
   },
   'GET /billing': {
     summary: 'Cost by day and group; for key holders by model', tag: 'billing', roles: ALL,
-    query: StrictObject({ ...Conditions, ...GroupQuery }), response: Billing,
+    query: StrictObject({ ...GroupQuery, ...PageQuery }), response: Billing,
   },
   'GET /billing.csv': {
     summary: 'The groups of GET /billing as CSV', tag: 'billing', roles: ALL,
-    query: StrictObject({ ...Conditions, ...GroupQuery }), response: null,
+    query: StrictObject(GroupQuery), response: null,
   },
   'GET /budgets': {
     summary: 'Budgets and how much is spent', tag: 'billing', roles: ALL,
     query: BudgetQuery, response: Budgets,
   },
   'GET /statement': {
-    summary: 'Statement of a key for one month; key holders can leave out the key', tag: 'billing', roles: ALL,
-    query: StrictObject({ key: Type.Optional(Name), month: Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' }) }),
+    summary: 'Statement of a key or an owner for one month; key holders can leave out the key', tag: 'billing', roles: ALL,
+    query: StrictObject({
+      key: Type.Optional(Name), owner: Type.Optional(Name), month: Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$' }),
+    }),
     response: Statement,
   },
   'GET /logs': {
@@ -91,7 +92,10 @@ export const API = {
   },
   'GET /filters': {
     summary: 'Names in the recent ledger, for the choices of filters', tag: 'logs', roles: ALL,
-    response: StrictObject({ keys: Type.Array(Name), models: Type.Array(Name), upstreams: Type.Array(Name) }),
+    response: StrictObject({
+      keys: Type.Array(Name), models: Type.Array(Name), upstreams: Type.Array(Name),
+      owners: Type.Array(Name, { description: 'Owners of keys, used or not; empty for key holders' }),
+    }),
   },
   'GET /own': {
     summary: 'Models and limits of the own key', tag: 'keys', roles: ['key'], response: OwnKey,

@@ -1,32 +1,132 @@
 import { formatUsd } from '../../base/decimal.ts'
-import type { Billing } from '../api/billing.ts'
+import type { Billing, BillingDimension } from '../api/billing.ts'
 import type { QueryOf } from '../api/table.ts'
 import { DAY, periodOf, wholeDays } from './period.ts'
 import type { Period } from './period.ts'
 import { permittedDimensions } from './permitted-dimensions.ts'
-import { sortByCost, figures, nameOf, source, sumsBy, sumTotals, totals } from './sums.ts'
-import type { Dimensions, Totals } from './sums.ts'
+import { ReportError } from './report-error.ts'
+import { compareByCost, figures, groupSums, knownCost, sumOf, sumsBy, sumTotals } from './sums.ts'
+import type { Dimensions, Grouping, NamedDimension, Totals } from './sums.ts'
 import type { View } from './view.ts'
+
+/** The owner of each key that has one, by the name of the key. */
+export type KeyOwners = ReadonlyMap<string, string>
 
 /** Groups that have a colour of their own in the chart. */
 const MAX_CHARTED_GROUPS = 12
 
-type Group = Billing['by']
+type Names = readonly (string | null)[]
 
-export function billing(view: View, query: QueryOf<'GET /billing'>, own: string | null): Billing {
-  const dimensions = permittedDimensions(query, own)
-  const by = query.by ?? (own === null ? 'key' : 'model')
-  const period = wholeDays(periodOf(query, view.now))
-  const groups = sortByCost(sumsBy(view, period, dimensions, by) as Map<string | null, Totals>)
-  const charted = groups.slice(0, MAX_CHARTED_GROUPS).map(([name]) => name)
+interface Group {
+  readonly names: Names
+  readonly totals: Totals
+}
+
+/** What is summed: whose requests, when, and by what. */
+interface Grouped {
+  readonly period: Period
+  readonly dimensions: Dimensions
+  readonly by: readonly BillingDimension[]
+  readonly owner: string | null
+  readonly owners: KeyOwners
+}
+
+/** @param owners empty where neither the query nor the groups are about owners */
+export function billing(view: View, query: QueryOf<'GET /billing'>, own: string | null, owners: KeyOwners): Billing {
+  const asked = {
+    dimensions: permittedDimensions(query, own),
+    by: (query.by ?? (own === null ? 'key' : 'model')).split(',') as BillingDimension[],
+    period: wholeDays(periodOf(query, view.now)),
+    owner: query.owner ?? null,
+    owners,
+  }
+  const { by, period } = asked
+  if (new Set(by).size < by.length) throw new ReportError('bad_request', 'A group is named twice.', 'by')
+  const all = [...groupsOf(view, asked, [])].map(({ names, totals }) => ({ names, totals })).sort(compareByCost)
+  const total = sumTotals(all.map(({ totals }) => totals))
+  const charted = all.slice(0, MAX_CHARTED_GROUPS)
+  const found = inOrder(all.filter(matches(query.search)), query)
+  const { offset = 0, limit = Infinity } = query
   return {
     from: new Date(period.from).toISOString(),
     to: new Date(period.to).toISOString(),
-    by,
-    total: figures(sumTotals(groups.map(([, sums]) => sums))),
-    groups: groups.map(([name, sums]) => ({ name, figures: figures(sums) })),
-    days: daysOf(view, period, dimensions, by, charted),
+    by: by.join(),
+    total: figures(total),
+    groups: found.slice(offset, offset + limit).map(({ names, totals }) => ({ ...namesOf(names), figures: figures(totals) })),
+    groups_total: found.length,
+    missing_requests: missingRequests(view, asked, total),
+    charted: charted.map(({ names, totals }) => ({ ...namesOf(names), cost_usd: knownCost(totals) })),
+    days: daysOf(view, asked, charted),
   }
+}
+
+/** @yields what belongs together, with the number of its day where `more` asks for that */
+function* groupsOf(
+  view: View, { period, dimensions, by, owner, owners }: Grouped, more: readonly Grouping[],
+): Generator<Group & { readonly slice: number }> {
+  // Keys have owners, so that these are sums of the sums of keys.
+  const needed = new Set<NamedDimension>(by.map(name => (name === 'owner' ? 'key' : name)))
+  if (owner !== null) needed.add('key')
+  const order = [...needed]
+  const merged = new Map<string, { names: Names, slice: number, totals: Totals[] }>()
+  for (const { names, totals } of groupSums(view, period, dimensions, [...order, ...more])) {
+    const nameOf = (dimension: BillingDimension): string | null => {
+      const name = names[order.indexOf(dimension === 'owner' ? 'key' : dimension)] as string | null
+      return dimension !== 'owner' || name === null ? name : owners.get(name) ?? null
+    }
+    if (owner !== null && nameOf('owner') !== owner) continue
+    const own = by.map(nameOf)
+    const slice = more.length === 0 ? 0 : Number(names.at(-1))
+    const id = JSON.stringify([slice, own])
+    const known = merged.get(id)
+    if (known === undefined) merged.set(id, { names: own, slice, totals: [totals] })
+    else known.totals.push(totals)
+  }
+  for (const { names, slice, totals } of merged.values()) yield { names, slice, totals: sumTotals(totals) }
+}
+
+function namesOf(names: Names): { name: string | null, names: (string | null)[] } {
+  return { name: names[0] ?? null, names: [...names] }
+}
+
+function matches(search: string | undefined): (group: Group) => boolean {
+  if (search === undefined) return () => true
+  const wanted = search.toLowerCase()
+  return ({ names }) => names.some(name => name?.toLowerCase().includes(wanted) === true)
+}
+
+type SortedBy = Exclude<QueryOf<'GET /billing'>['sort'], 'name' | undefined>
+
+const SORTED: Readonly<Record<SortedBy, (totals: Totals) => number | bigint>> = {
+  cost: ({ cost }) => cost,
+  requests: ({ requests }) => requests,
+  errors: ({ errors }) => errors,
+  input_tokens: ({ input }) => input,
+  cached_input_tokens: ({ cached }) => cached,
+  output_tokens: ({ output }) => output,
+  estimated_cost: ({ estimatedCost }) => estimatedCost,
+  unpriced_requests: ({ unpriced }) => unpriced,
+}
+
+/** @param groups the highest cost first: what is equal stays in that order */
+function inOrder(groups: readonly Group[], { sort = 'cost', order }: QueryOf<'GET /billing'>): readonly Group[] {
+  const sign = (order ?? (sort === 'name' ? 'asc' : 'desc')) === 'asc' ? 1 : -1
+  if (sort === 'name') return groups.toSorted((a, b) => sign * textOf(a.names).localeCompare(textOf(b.names)))
+  const value = SORTED[sort]
+  return groups.toSorted((a, b) => {
+    const [one, other] = [value(a.totals), value(b.totals)]
+    return one === other ? 0 : sign * (one < other ? -1 : 1)
+  })
+}
+
+function textOf(names: Names): string {
+  return names.map(name => name ?? '').join('\0')
+}
+
+/** Sums outlive the rows that they are of. */
+function missingRequests(view: View, { period, dimensions, by, owner }: Grouped, { requests }: Totals): number {
+  const needsRows = by.includes('protocol') || by.includes('status')
+  return needsRows && owner === null ? Math.max(0, sumOf(view, period, dimensions).requests - requests) : 0
 }
 
 /** A model of which the cost of some requests is not known. */
@@ -45,42 +145,26 @@ export function unpricedModels(view: View, most: number): UnpricedModel[] {
     .slice(0, most)
 }
 
-function daysOf(
-  view: View, period: Period, dimensions: Dimensions, by: Group, charted: readonly (string | null)[],
-): Billing['days'] {
-  const costs = costsByDay(view, period, dimensions, by)
-  return Array.from({ length: (period.to - period.from) / DAY }, (_, n) => {
-    const day = period.from + n * DAY
-    const ofDay = costs.get(day) ?? new Map<string | null, bigint>()
-    const all = [...ofDay.values()].reduce((sum, cost) => sum + cost, 0n)
-    const parts = charted.flatMap(name => {
-      const cost = ofDay.get(name) ?? 0n
-      return cost === 0n ? [] : [{ name, cost }]
+function daysOf(view: View, asked: Grouped, charted: readonly Group[]): Billing['days'] {
+  const days = new Map<number, Map<string, Totals>>()
+  for (const { names, slice, totals } of groupsOf(view, asked, [{ slice: DAY }])) {
+    const ofDay = days.get(slice) ?? new Map<string, Totals>()
+    days.set(slice, ofDay.set(JSON.stringify(names), totals))
+  }
+  const { from, to } = asked.period
+  return Array.from({ length: (to - from) / DAY }, (_, n) => {
+    const ofDay = days.get(from / DAY + n) ?? new Map<string, Totals>()
+    const all = sumTotals(ofDay.values())
+    const parts = charted.flatMap(({ names }) => {
+      const cost = ofDay.get(JSON.stringify(names))?.cost ?? 0n
+      return cost === 0n ? [] : [{ names, cost }]
     })
     return {
-      day: new Date(day).toISOString().slice(0, 10),
-      cost_usd: formatUsd(all),
-      parts: parts.map(({ name, cost }) => ({ name, cost_usd: formatUsd(cost) })),
-      others_cost_usd: formatUsd(parts.reduce((rest, { cost }) => rest - cost, all)),
+      day: new Date(from + n * DAY).toISOString().slice(0, 10),
+      cost_usd: knownCost(all),
+      unpriced_requests: all.unpriced,
+      parts: parts.map(({ names, cost }) => ({ ...namesOf(names), cost_usd: formatUsd(cost) })),
+      others_cost_usd: formatUsd(parts.reduce((rest, { cost }) => rest - cost, all.cost)),
     }
   })
-}
-
-function costsByDay(
-  view: View, period: Period, dimensions: Dimensions, by: Group,
-): Map<number, Map<string | null, bigint>> {
-  const { sql, values } = source(view, period, dimensions, [by])
-  const found = view.all({
-    sql: `SELECT at / ${DAY} AS day, ${by} AS name, sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
-      FROM (${sql}) AS counted GROUP BY 1, 2`,
-    values,
-  })
-  const days = new Map<number, Map<string | null, bigint>>()
-  for (const stored of found) {
-    const day = Number(stored['day']) * DAY
-    const costs = days.get(day) ?? new Map<string | null, bigint>()
-    costs.set(nameOf(stored['name']), totals(stored).cost)
-    days.set(day, costs)
-  }
-  return days
 }

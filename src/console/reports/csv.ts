@@ -13,11 +13,13 @@ export function rowFields(own: string | null): readonly Field<LedgerRow>[] {
   return own === null ? ROW_FIELDS : ROW_FIELDS.filter(({ name }) => !HIDDEN_FROM_KEY_HOLDERS.has(name))
 }
 
-export function billingFields(by: Billing['by']): readonly Field<Billing['groups'][number]>[] {
-  const figure = (name: keyof Billing['total']): Field<Billing['groups'][number]> =>
-    ({ name, value: ({ figures }) => figures[name] })
+type Group = Billing['groups'][number]
+
+/** @param by as in the query */
+export function billingFields(by: Billing['by']): readonly Field<Group>[] {
+  const figure = (name: keyof Billing['total']): Field<Group> => ({ name, value: ({ figures }) => figures[name] })
   return [
-    { name: by, value: ({ name }) => name },
+    ...by.split(',').map((name, n): Field<Group> => ({ name, value: ({ names }) => names[n] ?? null })),
     figure('requests'),
     figure('errors'),
     figure('input_tokens'),

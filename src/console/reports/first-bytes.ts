@@ -11,7 +11,7 @@ type Scope = keyof typeof FIRST_BYTE_SCOPE
 
 /**
  * Times to the first byte, by name of the upstream or key; of all under ''.
- * @param period as `told` gives it
+ * @param period as `alignedPeriod` or `wholeDays` gives it
  * @param only the one name that matters; null for each
  */
 export function firstBytes(

@@ -19,7 +19,7 @@ const RECENT_MS = 30 * DAY
 const MAX_NAMES = 1000
 
 /** The names of the last 30 days, the busiest where there are too many; in their order. */
-export function filters(view: View, own: string | null): ResponseOf<'GET /filters'> {
+export function filters(view: View, own: string | null): Omit<ResponseOf<'GET /filters'>, 'owners'> {
   const dimensions = own === null ? {} : { key: own }
   return {
     keys: own === null ? names(view, 'key', dimensions) : [own],

@@ -1,11 +1,10 @@
-import { formatUsd } from '../../base/decimal.ts'
 import type { Panel, Slice } from '../api/panel.ts'
 import type { FirstByte, Figures } from '../api/shapes.ts'
 import type { QueryOf } from '../api/table.ts'
 import { firstBytes, percentiles } from './first-bytes.ts'
 import { DAY, floor, HOUR, periodOf, alignedPeriod } from './period.ts'
 import type { Period } from './period.ts'
-import { sortByCost, figures, ZERO_TOTALS, sumOf, sumsBy, sumTotals } from './sums.ts'
+import { sortByCost, figures, knownCost, ZERO_TOTALS, sumOf, sumsBy, sumTotals } from './sums.ts'
 import type { Totals } from './sums.ts'
 import type { View } from './view.ts'
 
@@ -72,9 +71,11 @@ function slices(period: Period, sums: ReadonlyMap<unknown, Totals>, size: number
   const first = floor(period.from, size)
   return Array.from({ length: Math.ceil((period.to - first) / size) }, (_, n) => {
     const at = first + n * size
-    const { requests, errors, input, output, cost } = sums.get(at / size) ?? ZERO_TOTALS
+    const slice = sums.get(at / size) ?? ZERO_TOTALS
+    const { requests, errors, input, output, unpriced } = slice
     return {
-      at: new Date(at).toISOString(), requests, errors, tokens: Number(input + output), cost_usd: formatUsd(cost),
+      at: new Date(at).toISOString(), requests, errors, tokens: Number(input + output),
+      cost_usd: knownCost(slice), unpriced_requests: unpriced,
     }
   })
 }

@@ -86,7 +86,7 @@ export interface PeriodSegment extends Period {
 }
 
 /**
- * @param period as `told` gives it
+ * @param period as `alignedPeriod` or `wholeDays` gives it
  * @returns days where whole days lie in it, hours beside them, rows at its edges, and
  *   the rows that are in no sum yet
  * @throws ReportError `not_yet` while an older version's ledger is being summed up

@@ -8,6 +8,7 @@ interface ReportQuery {
   readonly upstream?: string
   readonly without?: string
   readonly by?: string
+  readonly owner?: string
 }
 
 /**
@@ -17,12 +18,15 @@ interface ReportQuery {
  * @throws ReportError `forbidden`; `bad_request` for what contradicts itself
  */
 export function permittedDimensions(query: ReportQuery, own: string | null): Dimensions {
-  const { key, upstream, by } = query
+  const { key, upstream, by, owner } = query
   const without = query.without?.split(',') ?? []
   if (own !== null) {
     if (key !== undefined && key !== own) forbid('You can see only your own key.', 'key')
     if (without.includes('key')) forbid('You can see only your own key.', 'without')
-    if (by === 'upstream') forbid('You cannot see upstreams.', 'by')
+    const groups = by?.split(',') ?? []
+    if (groups.includes('upstream')) forbid('You cannot see upstreams.', 'by')
+    if (groups.includes('owner')) forbid('You cannot see owners.', 'by')
+    if (owner !== undefined) forbid('You cannot see owners.', 'owner')
     if (upstream !== undefined) forbid('You cannot see upstreams.', 'upstream')
     if (without.includes('upstream')) forbid('You cannot see upstreams.', 'without')
   }

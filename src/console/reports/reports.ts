@@ -4,7 +4,7 @@ import type { Billing, Budgets, Statement } from '../api/billing.ts'
 import type { Logs, RequestDetailsList } from '../api/logs.ts'
 import type { Panel } from '../api/panel.ts'
 import type { QueryOf, ResponseOf } from '../api/table.ts'
-import type { UnpricedModel } from './billing.ts'
+import type { KeyOwners, UnpricedModel } from './billing.ts'
 import type { ConfiguredBudget, NearBudget } from './budgets.ts'
 import type { ClusterSource } from './cluster-view.ts'
 import { billingFields, csv, rowFields } from './csv.ts'
@@ -17,7 +17,7 @@ import { ReportClient } from './report-client.ts'
 import { ReportError } from './report-error.ts'
 
 export { ReportError }
-export type { ConfiguredBudget, KeyUse, NearBudget, UpstreamFigures }
+export type { ConfiguredBudget, KeyOwners, KeyUse, NearBudget, UpstreamFigures }
 
 /**
  * What the ledger says, in the shapes of the console's API. All of it is read in a
@@ -34,9 +34,10 @@ export interface Reports {
   panel(query: QueryOf<'GET /panel'>, own: string | null): Promise<Panel>
   /** Every upstream that the ledger knows of in that time, the busiest first. */
   upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]>
-  billing(query: QueryOf<'GET /billing'>, own: string | null): Promise<Billing>
+  /** @param owners needed where the query is about owners */
+  billing(query: QueryOf<'GET /billing'>, own: string | null, owners?: KeyOwners): Promise<Billing>
   /** Pieces of text, as fast as they are asked for. What is wrong is thrown before the first. */
-  billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null): AsyncIterable<string>
+  billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null, owners?: () => Promise<KeyOwners>): AsyncIterable<string>
   /** Models of which the cost of some requests of late is not known: those of most, so many at most. */
   unpricedModels(most: number): Promise<UnpricedModel[]>
   /**
@@ -46,14 +47,14 @@ export interface Reports {
   budgets(asked: readonly ConfiguredBudget[], query: QueryOf<'GET /budgets'>): Promise<Budgets>
   /** Those of which such a share is used, or more. */
   nearBudgets(asked: readonly ConfiguredBudget[], share: number): Promise<NearBudget[]>
-  /** Without `own`, the query has to name the key. */
-  statement(query: QueryOf<'GET /statement'>, own: string | null): Promise<Statement>
+  /** Without `own`, the query has to name the key, or an owner. */
+  statement(query: QueryOf<'GET /statement'>, own: string | null, owners?: KeyOwners): Promise<Statement>
   logs(query: QueryOf<'GET /logs'>, own: string | null): Promise<Logs>
   /** The newest first, in the columns of `gateway usage --csv`. As billingCsv. */
   logsCsv(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncIterable<string>
   /** Empty where there is no such request, or none that `own` may see. */
   requestDetails(requestId: string, own: string | null): Promise<Pick<RequestDetailsList, 'stories'>>
-  filters(own: string | null): Promise<ResponseOf<'GET /filters'>>
+  filters(own: string | null): Promise<Omit<ResponseOf<'GET /filters'>, 'owners'>>
   /** By the name of the key; without those that never did anything. */
   keyUse(): Promise<Map<string, KeyUse>>
   /** Ends the thread; what is still asked is rejected. */
@@ -75,6 +76,7 @@ export interface ReportsOptions {
   readonly secret?: Uint8Array
 }
 
+const NO_OWNERS: KeyOwners = new Map()
 const DEFAULT_DEADLINE = 10_000
 const CSV_PAGE_SIZE = 1000
 
@@ -108,12 +110,14 @@ class ThreadedReports implements Reports {
     return this.#client.run('upstreamFigures', query)
   }
 
-  billing(query: QueryOf<'GET /billing'>, own: string | null): Promise<Billing> {
-    return this.#client.run('billing', query, own)
+  billing(query: QueryOf<'GET /billing'>, own: string | null, owners?: KeyOwners): Promise<Billing> {
+    return this.#client.run('billing', query, own, owners ?? NO_OWNERS)
   }
 
-  async *billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null): AsyncGenerator<string> {
-    const { by, groups } = await this.billing(query, own)
+  async *billingCsv(
+    query: QueryOf<'GET /billing.csv'>, own: string | null, owners?: () => Promise<KeyOwners>,
+  ): AsyncGenerator<string> {
+    const { by, groups } = await this.billing(query, own, await owners?.())
     yield* csv(billingFields(by), groups)
   }
 
@@ -129,8 +133,8 @@ class ThreadedReports implements Reports {
     return this.#client.run('nearBudgets', asked, share)
   }
 
-  statement(query: QueryOf<'GET /statement'>, own: string | null): Promise<Statement> {
-    return this.#client.run('statement', query, own)
+  statement(query: QueryOf<'GET /statement'>, own: string | null, owners?: KeyOwners): Promise<Statement> {
+    return this.#client.run('statement', query, own, owners ?? NO_OWNERS)
   }
 
   async logs({ before, after, ...query }: QueryOf<'GET /logs'>, own: string | null): Promise<Logs> {
@@ -150,7 +154,7 @@ class ThreadedReports implements Reports {
     return this.#client.run('requestDetails', requestId, own)
   }
 
-  filters(own: string | null): Promise<ResponseOf<'GET /filters'>> {
+  filters(own: string | null): Promise<Omit<ResponseOf<'GET /filters'>, 'owners'>> {
     return this.#client.run('filters', own)
   }
 

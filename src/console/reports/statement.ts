@@ -1,35 +1,46 @@
 import type { Statement } from '../api/billing.ts'
 import type { QueryOf } from '../api/table.ts'
+import type { KeyOwners } from './billing.ts'
 import { DAY } from './period.ts'
 import type { Period } from './period.ts'
 import { permittedDimensions } from './permitted-dimensions.ts'
 import { ReportError } from './report-error.ts'
-import { sortByCost, figures, sumsBy, sumTotals } from './sums.ts'
+import { sortByCost, figures, groupSums, sumTotals } from './sums.ts'
 import type { Totals } from './sums.ts'
 import type { View } from './view.ts'
 
-export function statement(view: View, query: QueryOf<'GET /statement'>, own: string | null): Statement {
+export function statement(
+  view: View, query: QueryOf<'GET /statement'>, own: string | null, owners: KeyOwners,
+): Statement {
   const { key } = permittedDimensions(query, own)
-  if (typeof key !== 'string') {
-    throw new ReportError('bad_request', 'Select a key: a statement covers one key.', 'key')
+  const owner = query.owner ?? null
+  if ((typeof key === 'string') === (owner !== null)) {
+    throw new ReportError('bad_request', 'Select a key or an owner: a statement covers one of them.', 'key')
   }
   const month = monthOf(query.month)
-  const dimensions = { key }
-  const lines = sortByCost(sumsBy(view, month, dimensions, 'model') as Map<string | null, Totals>)
-  const days = [...sumsBy(view, month, dimensions, { slice: DAY })]
-    .toSorted(([a], [b]) => Number(a) - Number(b))
+  const sums = groupSums(view, month, typeof key === 'string' ? { key } : {}, ['key', 'model', { slice: DAY }])
+    .filter(({ names: [name] }) => owner === null || owners.get(String(name)) === owner)
+  const by = <N extends string | number | null>(column: number): [N, Totals][] => {
+    const groups = Map.groupBy(sums, ({ names }) => names[column] as N)
+    return sortByCost(new Map([...groups].map(([name, group]) => [name, sumTotals(group.map(({ totals }) => totals))])))
+  }
+  const keys = by<string>(0)
+  const days = by<number>(2).toSorted(([a], [b]) => a - b)
+  const asked = owner === null ? [key as string] : [...owners].flatMap(([name, of]) => (of === owner ? [name] : []))
   return {
-    key,
+    key: key ?? null,
+    owner,
     month: query.month,
     from: new Date(month.from).toISOString(),
     to: new Date(month.to).toISOString(),
-    final: month.to <= view.now && !view.mayChange(key, month.from, month.to),
+    final: month.to <= view.now && !asked.some(name => view.mayChange(name, month.from, month.to)),
     made_at: new Date(view.now).toISOString(),
-    lines: lines.map(([model, sums]) => ({ model, figures: figures(sums) })),
-    days: days.map(([day, sums]) => ({
-      day: new Date(Number(day) * DAY).toISOString().slice(0, 10), figures: figures(sums),
+    lines: by<string | null>(1).map(([model, totals]) => ({ model, figures: figures(totals) })),
+    keys: keys.map(([name, totals]) => ({ key: name, figures: figures(totals) })),
+    days: days.map(([day, totals]) => ({
+      day: new Date(day * DAY).toISOString().slice(0, 10), figures: figures(totals),
     })),
-    total: figures(sumTotals(lines.map(([, sums]) => sums))),
+    total: figures(sumTotals(sums.map(({ totals }) => totals))),
   }
 }
 

@@ -33,8 +33,18 @@ export interface Totals {
 /** What hours and days are summed by together. */
 type Dimension = Exclude<LedgerDimension, 'group'>
 
+/** What rows have, and sums do not tell. */
+export type RowDimension = 'protocol' | 'status'
+export type NamedDimension = Dimension | RowDimension
+
 /** What of the sources is grouped by: a name, or the number of the slice that the time lies in. */
-export type Grouping = Dimension | { readonly slice: number }
+export type Grouping = NamedDimension | { readonly slice: number }
+
+/** The sum of the requests that have these names, in the order of what is grouped by. */
+export interface GroupSum {
+  readonly names: readonly (string | number | null)[]
+  readonly totals: Totals
+}
 
 const SUM_EXPRESSIONS = SUM_COLUMNS.map(name => `sum(${name}) AS ${name}`).join(', ')
 
@@ -70,7 +80,7 @@ function highLowColumns<N extends string>(name: N, column: string) {
 }
 
 /**
- * @param period as `told` gives it
+ * @param period as `alignedPeriod` or `wholeDays` gives it
  * @param by what to sum by; null for one sum of all
  * @returns by name (null for requests without one) or number of the slice since 1970;
  *   what nothing belongs to is not there
@@ -78,15 +88,26 @@ function highLowColumns<N extends string>(name: N, column: string) {
 export function sumsBy(
   view: View, period: Period, dimensions: Dimensions, by: Grouping | null,
 ): Map<string | number | null, Totals> {
-  const group = by === null ? '0' : typeof by === 'string' ? by : `at / ${by.slice}`
-  const { sql, values } = source(view, period, dimensions, typeof by === 'string' ? [by] : [])
-  const found = view.all({ sql: `SELECT ${group} AS "group", ${SUM_EXPRESSIONS} FROM (${sql}) AS counted GROUP BY 1`, values })
-  const isName = typeof by === 'string'
-  const sums = found.map(stored => {
-    const { group: found } = stored
-    return [isName ? nameOf(found) : Number(found), totals(stored)] as const
+  const sums = groupSums(view, period, dimensions, by === null ? [] : [by])
+  return new Map(sums.map(({ names: [name = 0], totals }) => [name, totals]))
+}
+
+/** As sumsBy, for each combination that occurs. */
+export function groupSums(
+  view: View, period: Period, dimensions: Dimensions, by: readonly Grouping[],
+): GroupSum[] {
+  const names = by.filter(each => typeof each === 'string')
+  const groups = by.map((each, n) => `${typeof each === 'string' ? each : `at / ${each.slice}`} AS group_${n}`)
+  const { sql, values } = source(view, period, dimensions, names)
+  const found = view.all({
+    sql: `SELECT ${[...groups, SUM_EXPRESSIONS].join(', ')} FROM (${sql}) AS counted
+      ${by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`}`,
+    values,
   })
-  return new Map(sums.filter(([, { requests }]) => requests > 0))
+  return found.map(stored => ({
+    names: by.map((each, n) => (typeof each === 'string' ? nameOf(stored[`group_${n}`]) : Number(stored[`group_${n}`]))),
+    totals: totals(stored),
+  })).filter(({ totals: { requests } }) => requests > 0)
 }
 
 /** The sum of all. */
@@ -110,9 +131,10 @@ export function sumTotals(sums: Iterable<Totals>): Totals {
  * hour or day), the names that are asked for (0 or null = none) and FIGURES.
  */
 export function source(
-  view: View, period: Period, dimensions: Dimensions, names: readonly Dimension[],
+  view: View, period: Period, dimensions: Dimensions, names: readonly NamedDimension[],
 ): Sql {
-  const pieces = segmentsOf(view, period).map(piece => segmentSource(view.dialect, piece, dimensions, names))
+  const segments: readonly PeriodSegment[] = names.some(isOfRows) ? [{ ...period, table: 'requests' }] : segmentsOf(view, period)
+  const pieces = segments.map(piece => segmentSource(view.dialect, piece, dimensions, names))
   return {
     sql: pieces.map(({ sql }) => sql).join(' UNION ALL '),
     values: pieces.flatMap(({ values }) => values),
@@ -120,11 +142,11 @@ export function source(
 }
 
 function segmentSource(
-  dialect: Dialect, piece: PeriodSegment, dimensions: Dimensions, names: readonly Dimension[],
+  dialect: Dialect, piece: PeriodSegment, dimensions: Dimensions, names: readonly NamedDimension[],
 ): Sql {
   const { table, from, to } = piece
   const { sql, values } = conditionsOf(dialect, dimensions)
-  const involved = new Set([...Object.keys(dimensions) as Dimension[], ...names])
+  const involved = new Set([...Object.keys(dimensions) as Dimension[], ...names.filter(name => !isOfRows(name))])
   const [dimension = 'upstream'] = involved
   if (table === 'days' && involved.size <= 1) {
     return dimensionSource(dialect, piece, dimension, dimensions[dimension], names)
@@ -133,7 +155,7 @@ function segmentSource(
     const figures = SUM_COLUMNS.map(name => `${ROW_FIGURES[name]} AS ${name}`).join(', ')
     const rows = segmentCondition(piece)
     return {
-      sql: `SELECT started_at AS at, ${names.map(name => `${dialect.rowName(name)} AS ${name}, `).join('')}${figures}
+      sql: `SELECT started_at AS at, ${names.map(name => `${dialect.rowName(ROW_NAMES[name])} AS ${name}, `).join('')}${figures}
         FROM requests WHERE ${rows.sql} AND ${sql}`,
       values: [...rows.values, ...values],
     }
@@ -146,9 +168,18 @@ function segmentSource(
   }
 }
 
+/** The columns of rows that names are in. */
+const ROW_NAMES: Readonly<Record<NamedDimension, string>> = {
+  key: 'key', model: 'model', upstream: 'upstream', protocol: 'protocol', status: 'CAST(status AS text)',
+}
+
+function isOfRows(name: NamedDimension): name is RowDimension {
+  return name === 'protocol' || name === 'status'
+}
+
 /** Days as far as one dimension alone matters. */
 function dimensionSource(
-  dialect: Dialect, { from, to }: Period, dimension: Dimension, only: string | null | undefined, names: readonly Dimension[],
+  dialect: Dialect, { from, to }: Period, dimension: Dimension, only: string | null | undefined, names: readonly NamedDimension[],
 ): Sql {
   const isAsked = only === null ? dialect.isUnnamed('name') : 'name = ?'
   return {
@@ -207,17 +238,26 @@ export function figures(sums: Totals): Figures {
     cache_write_tokens: Number(sums.cacheWrite),
     output_tokens: Number(sums.output),
     reasoning_tokens: Number(sums.reasoning),
-    cost_usd: formatUsd(sums.cost),
+    cost_usd: knownCost(sums),
     estimated_requests: sums.estimated,
     estimated_cost_usd: formatUsd(sums.estimatedCost),
     unpriced_requests: sums.unpriced,
   }
 }
 
+/** @returns USD; null where there is a cost, and no part of it is known */
+export function knownCost({ cost, unpriced }: Pick<Totals, 'cost' | 'unpriced'>): string | null {
+  return cost === 0n && unpriced > 0 ? null : formatUsd(cost)
+}
+
 /** The dearest first, then the busiest, then by name. */
 export function sortByCost<N extends string | number | null>(sums: ReadonlyMap<N, Totals>): [N, Totals][] {
-  return [...sums].sort(([nameA, a], [nameB, b]) => {
-    if (a.cost !== b.cost) return a.cost < b.cost ? 1 : -1
-    return b.requests - a.requests || (String(nameA) < String(nameB) ? -1 : 1)
-  })
+  return [...sums].map(([name, totals]) => ({ names: [name], totals })).sort(compareByCost)
+    .map(({ names: [name], totals }) => [name as N, totals])
+}
+
+/** As sortByCost. */
+export function compareByCost(a: GroupSum, b: GroupSum): number {
+  if (a.totals.cost !== b.totals.cost) return a.totals.cost < b.totals.cost ? 1 : -1
+  return b.totals.requests - a.totals.requests || (String(a.names) < String(b.names) ? -1 : 1)
 }

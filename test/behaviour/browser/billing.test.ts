@@ -91,7 +91,7 @@ t.test('billing', async t => {
   await t.test('the address keeps time range and group', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/billing')
-    await page.getByText('Upstream', { exact: true }).click()
+    await select(page, 'Group by', 'Upstream')
     await page.getByRole('table', { name: 'Spend by upstream' }).waitFor()
     await page.getByRole('combobox', { name: 'Time range (UTC)' }).click()
     await page.getByRole('option', { name: 'Last 7 days' }).click()
@@ -99,6 +99,32 @@ t.test('billing', async t => {
     await page.reload()
     await page.getByRole('table', { name: 'Spend by upstream' }).waitFor()
     t.equal(await page.getByRole('combobox', { name: 'Time range (UTC)' }).inputValue(), 'Last 7 days')
+  })
+
+  await t.test('who spends most on which model is one click from the panel', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/?range=30d')
+    await page.getByRole('link', { name: 'By key and model' }).click()
+    const rows = page.getByRole('table', { name: 'Spend by key and model' }).locator('tbody tr')
+    await rows.first().waitFor()
+    const [[key, model] = []] = await texts(page, 'Spend by key and model', 'tbody tr')
+    t.strictSame([key, model], ['web-app', 'gpt-5.1'])
+    await rows.first().getByRole('link').click()
+    await page.waitForURL(/logs\?.*key=web-app&model=gpt-5\.1/)
+  })
+
+  await t.test('spend is grouped by two dimensions, and an owner leads to keys and models', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/billing?range=30d')
+    await select(page, 'Group by', 'Owner')
+    await select(page, 'Then by', 'and protocol')
+    await page.getByRole('table', { name: 'Spend by owner and protocol' }).waitFor()
+    await select(page, 'Then by', 'only')
+    await page.getByRole('table', { name: 'Spend by owner' }).getByRole('link', { name: 'growth' }).click()
+    await page.getByRole('table', { name: 'Spend by key and model' }).waitFor()
+    t.strictSame([...new Set((await texts(page, 'Spend by key and model', 'tbody tr')).map(([key]) => key))], ['web-app'])
+    await page.getByRole('button', { name: 'Remove filter: owner growth' }).click()
+    await page.getByRole('table', { name: 'Spend by key and model' }).getByText('research').first().waitFor()
   })
 
   await t.test('a key holder sees only the own key, by model', async t => {
@@ -111,6 +137,12 @@ t.test('billing', async t => {
     for (const other of ['web-app', 'batch-nightly', 'anthropic']) t.notMatch(text, other)
   })
 })
+
+/** Chooses an option of a select. */
+async function select(page: Page, label: string, option: string): Promise<void> {
+  await page.getByRole('combobox', { name: label }).click()
+  await page.getByRole('option', { name: option, exact: true }).click()
+}
 
 /** The cell texts of some rows of a table. */
 async function texts(page: Page, table: string, rows: string): Promise<string[][]> {

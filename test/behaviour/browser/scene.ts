@@ -96,6 +96,7 @@ keys:
   - name: web-app
     key: ${KEYS['web-app']}
     models: ["gpt-*", "claude-*"]
+    owner: growth
     limits:
       requests_per_minute: 600
       tokens_per_minute: 400000

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { monthName, sum } from '../../../src/console/web/src/format.ts'
@@ -38,6 +39,36 @@ t.test('statement', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/statement?key=web-app')
     await page.getByText('Provisional', { exact: true }).waitFor()
+  })
+
+  await walk(t, browser, { origin, as: ADMIN, path: '/statement' }, page =>
+    page.getByRole('link', { name: /, statement of research,/ }).first().waitFor())
+
+  await t.test('what a key cost last month is printed with three clicks from the panel', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await page.addInitScript('window.print = () => { document.title = "printed" }')
+    await go(page, '/')
+    await page.getByRole('navigation').getByRole('link', { name: 'Statement' }).click()
+    await page.getByRole('link', { name: `, statement of web-app, ${monthName(before)}` }).click()
+    await page.getByText('Final', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Print or save' }).click()
+    t.equal(await page.title(), 'printed')
+  })
+
+  await t.test('an owner has a statement of all keys, as page and as CSV', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/statement')
+    await page.getByRole('link', { name: `, statement of growth, ${monthName(before)}` }).click()
+    const total = await page.getByRole('table', { name: 'By model' }).locator('tfoot tr > :last-child').innerText()
+    const keys = page.getByRole('table', { name: 'By key' })
+    t.strictSame(await keys.locator('tbody tr > :first-child').allInnerTexts(), ['web-app'])
+    t.equal(plain(await keys.locator('tfoot tr > :last-child').innerText()), plain(total))
+    const [download] = await Promise.all([
+      page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click(),
+    ])
+    const [head = '', ...lines] = readFileSync(await download.path(), 'utf8').trim().split(/\r?\n/)
+    t.match(head, /^key,model,requests/)
+    t.match(lines, [/^web-app,gpt-/, /^web-app,gpt-/])
   })
 
   await t.test('print shows only the statement, dark on white', async t => {
@@ -81,8 +112,7 @@ t.test('an unused key still has its old statements', async t => {
   await go(page, '/statement')
   await page.getByRole('combobox', { name: 'Month (UTC)' }).click()
   await page.getByRole('option', { name: monthName(new Date(startedAt).toISOString().slice(0, 7)) }).click()
-  await page.getByRole('combobox', { name: 'Key', exact: true }).click()
-  await page.getByRole('option', { name: 'departed' }).click()
+  await page.getByRole('link', { name: /, statement of departed,/ }).click()
   await page.getByText('$0.00066').first().waitFor()
   await page.getByText('Final', { exact: true }).waitFor()
 })

@@ -11,6 +11,7 @@ export function figuresOf(rows: readonly LedgerRow[]): Figures {
     some.reduce((all, { costPico }) => all + (costPico ?? 0n), 0n),
   )
   const estimated = rows.filter(({ source }) => source === 'estimated' || source === 'mixed')
+  const unpriced = rows.filter(({ costPico }) => costPico === null).length
   return {
     requests: rows.length,
     errors: rows.filter(({ end }) => end !== 'complete' && end !== 'client_gone').length,
@@ -19,9 +20,9 @@ export function figuresOf(rows: readonly LedgerRow[]): Figures {
     cache_write_tokens: sum(({ usage }) => (usage.cacheWrite5mTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0)),
     output_tokens: sum(({ usage }) => usage.outputTokens),
     reasoning_tokens: sum(({ usage }) => usage.reasoningTokens),
-    cost_usd: cost(rows),
+    cost_usd: cost(rows) === '0' && unpriced > 0 ? null : cost(rows),
     estimated_requests: estimated.length,
     estimated_cost_usd: cost(estimated),
-    unpriced_requests: rows.filter(({ costPico }) => costPico === null).length,
+    unpriced_requests: unpriced,
   }
 }

@@ -12,6 +12,8 @@ import { DAY, filled, HOUR, iso, NOW } from '../../console/reports/filled.ts'
 import { NOTHING_USED, row } from '../../ledger/rows.ts'
 import { figuresOf } from './figures-of.ts'
 
+const NO_OWNERS = new Map<string, string>()
+
 const between = (rows: readonly LedgerRow[], from: number, to: number) =>
   rows.filter(({ startedAt }) => startedAt >= from && startedAt < to)
 
@@ -77,7 +79,7 @@ t.test('panel, billing, statement and upstreams are the sums of the rows, at any
 
       const days = between(all, floor(from), ceil(to))
       for (const by of ['key', 'model', 'upstream'] as const) {
-        const bill = billing(view, { ...range, by }, null)
+        const bill = billing(view, { ...range, by }, null, NO_OWNERS)
         deepStrictEqual(bill.total, figuresOf(days))
         deepStrictEqual(byName(bill.groups), grouped(days, one => one[by]))
         for (const { day, cost_usd: cost } of bill.days) {
@@ -86,11 +88,11 @@ t.test('panel, billing, statement and upstreams are the sums of the rows, at any
         }
       }
       const some = days.filter(({ key, upstream }) => key === 'b' && upstream === '0')
-      const narrow = billing(view, { ...range, by: 'model', key: 'b', upstream: '0' }, null)
+      const narrow = billing(view, { ...range, by: 'model', key: 'b', upstream: '0' }, null, NO_OWNERS)
       deepStrictEqual(byName(narrow.groups), grouped(some, ({ model }) => model))
 
       for (const none of ['key', 'model', 'upstream'] as const) {
-        const rest = billing(view, { ...range, by: 'model', without: none }, null)
+        const rest = billing(view, { ...range, by: 'model', without: none }, null, NO_OWNERS)
         deepStrictEqual(
           byName(rest.groups), grouped(days.filter(one => one[none] === null), ({ model }) => model),
         )
@@ -101,7 +103,7 @@ t.test('panel, billing, statement and upstreams are the sums of the rows, at any
       deepStrictEqual(byName(upstreams), served)
 
       const month = all.filter(({ key, startedAt }) => key === 'a' && iso(startedAt).startsWith('2026-11'))
-      const paper = statement(view, { month: '2026-11' }, 'a')
+      const paper = statement(view, { month: '2026-11' }, 'a', NO_OWNERS)
       deepStrictEqual(paper.total, figuresOf(month))
       deepStrictEqual(
         new Map(paper.lines.map(line => [line.model, line.figures])), grouped(month, one => one.model),

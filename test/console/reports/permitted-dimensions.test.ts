@@ -60,6 +60,7 @@ async function toldToMine(reports: Reports): Promise<unknown> {
     await reports.panel(range, 'mine'),
     await reports.billing(range, 'mine'),
     await reports.billing({ ...range, by: 'key' }, 'mine'),
+    await reports.billing({ ...range, by: 'model,protocol,status' }, 'mine'),
     await reports.billing({ ...range, model: 'shared' }, 'mine'),
     await reports.statement({ month: '2026-11' }, 'mine'),
     await reports.statement({ month: '2026-10' }, 'mine'),
@@ -89,7 +90,10 @@ t.test('the holder of a key is told the same whatever the others do', async t =>
 t.test('what must not be known is refused, not answered with nothing', async t => {
   await withReports(filled(t.testdir(), ROWS), async reports => {
     await t.rejects(reports.billing({ key: 'theirs' }, 'mine'), { code: 'forbidden', field: 'key' })
-    await t.rejects(reports.billing({ by: 'upstream' }, 'mine'), { code: 'forbidden', field: 'by' })
+    for (const by of ['upstream', 'key,upstream', 'owner', 'model,owner']) {
+      await t.rejects(reports.billing({ by }, 'mine'), { code: 'forbidden', field: 'by' })
+    }
+    await t.rejects(reports.billing({ owner: 'them' }, 'mine'), { code: 'forbidden', field: 'owner' })
     await t.rejects(
       reports.logs({ upstream: 'secret-upstream' }, 'mine'), { code: 'forbidden', field: 'upstream' },
     )

@@ -50,3 +50,24 @@ t.test('a statement is final once its month is over and nothing of it runs any m
   t.equal(await isFinal('team-b', '2026-11', DECEMBER), true)
   t.equal(await isFinal('team-a', '2026-11', DECEMBER), false)
 })
+
+t.test('a statement of an owner has all keys of that owner', async t => {
+  const file = filled(t.testdir(), [
+    row('1', { startedAt: OCTOBER, costPico: 1n, key: 'a', model: 'm' }),
+    row('2', { startedAt: OCTOBER, costPico: 20n, key: 'b', model: 'm' }),
+    row('3', { startedAt: OCTOBER, costPico: 300n, key: 'other' }),
+    row('4', { startedAt: OCTOBER + DAY, costPico: null, key: 'b', model: 'n' }),
+  ])
+  const owners = new Map([['a', 'research'], ['b', 'research'], ['other', 'sales']])
+  await withReports(file, async reports => {
+    const query = { owner: 'research', month: '2026-10' }
+    const { key, owner, keys, lines, days, total } = await reports.statement(query, null, owners)
+    t.strictSame([key, owner], [null, 'research'])
+    t.strictSame(keys.map(one => [one.key, one.figures.cost_usd]), [['b', '0.00000000002'], ['a', '0.000000000001']])
+    t.strictSame(lines.map(({ model, figures }) => [model, figures.cost_usd]), [['m', '0.000000000021'], ['n', null]])
+    t.strictSame(days.map(({ day }) => day), ['2026-10-01', '2026-10-02'])
+    t.strictSame([total.cost_usd, total.unpriced_requests], ['0.000000000021', 1])
+    await t.rejects(reports.statement({ ...query, key: 'a' }, null, owners), { code: 'bad_request' })
+    await t.rejects(reports.statement(query, 'a', owners), { code: 'forbidden', field: 'owner' })
+  })
+})

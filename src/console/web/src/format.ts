@@ -36,9 +36,22 @@ export function moneyTick(value: number): string {
   return value < 10_000 ? moneyShort(value.toFixed(12)) : `$${SHORT.format(value)}`
 }
 
-/** Money as a float, for chart lengths and sorting only. */
-export function approximate(usd: string): number {
-  return Number(usd)
+/** The cost of some requests. */
+export interface KnownCost {
+  /** The known part, USD; null: no part of it is known. */
+  readonly cost_usd: string | null
+  readonly unpriced_requests: number
+}
+
+/** A cost with its unknown part: `$1.50`, `$1.50 + unknown`, `unknown`. */
+export function costText({ cost_usd, unpriced_requests }: KnownCost, write = money): string {
+  if (cost_usd === null) return 'unknown'
+  return unpriced_requests === 0 ? write(cost_usd) : `${write(cost_usd)} + unknown`
+}
+
+/** Money as a float, for chart lengths and sorting only. An unknown cost is 0. */
+export function approximate(usd: string | null): number {
+  return Number(usd ?? 0)
 }
 
 /** The exact sum of decimal strings of the API. */

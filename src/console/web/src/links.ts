@@ -12,9 +12,29 @@ export interface LogFilter {
   readonly without?: string
 }
 
+/** What requests can be filtered by. */
+type FilterKind = 'key' | 'model' | 'upstream'
+
 /** Filter for one key, model or upstream; null for requests without one. */
-export function filterFor(kind: 'key' | 'model' | 'upstream', name: string | null): LogFilter {
+export function filterFor(kind: FilterKind, name: string | null): LogFilter {
   return name === null ? { without: kind } : { [kind]: name }
+}
+
+/**
+ * Filter for the requests of a group of the Billing page.
+ * @returns null if the Logs page cannot filter by one of the dimensions
+ */
+export function filterForGroup(by: readonly string[], names: readonly (string | null)[]): LogFilter | null {
+  const without: string[] = []
+  const filter: Record<string, string> = {}
+  for (const [n, kind] of by.entries()) {
+    const name = names[n] ?? null
+    if (kind === 'status') filter['status'] = name ?? 'none'
+    else if (!['key', 'model', 'upstream'].includes(kind)) return null
+    else if (name === null) without.push(kind)
+    else filter[kind] = name
+  }
+  return { ...filter, ...without.length > 0 && { without: without.join() } }
 }
 
 /** Link to the requests in a time range that match a filter. */

@@ -40,9 +40,13 @@ export interface DataTableProps<T> {
   readonly totalLabel?: ReactNode
   /** Rows shown at first, and added by each click on the button. Default: all. */
   readonly step?: number
+  /** The rows are sorted by the server: their order, and what to do to change it. */
+  readonly sorted?: { readonly order: Order | null; readonly choose: (order: Order | null) => void }
+  /** Titles and totals stay in view while the rows scroll. */
+  readonly fixed?: boolean
 }
 
-interface Order {
+export interface Order {
   readonly column: string
   readonly descending: boolean
 }
@@ -50,24 +54,25 @@ interface Order {
 /** Rows of data. */
 export function DataTable<T>(props: DataTableProps<T>) {
   const { label, rows, columns, id, href, state, rowClass, totalLabel } = props
-  const { phone = 'scroll', step = Infinity } = props
-  const [order, setOrder] = useState<Order | null>(null)
+  const { phone = 'scroll', step = Infinity, sorted: byServer, fixed = false } = props
+  const [ownOrder, setOwnOrder] = useState<Order | null>(null)
   const [, navigate] = useLocation()
   const [overflows, frame] = useOverflow()
-  const sorted = order === null
+  const order = byServer ? byServer.order : ownOrder
+  const sorted = byServer || order === null
     ? rows
     : sortedBy(rows, columns.find(column => column.id === order.column), order.descending)
   const [shown, more] = useShowMore(sorted, step)
   const toggleSort = (column: string) => {
-    setOrder(before => {
-      if (before?.column !== column) return { column, descending: true }
-      return before.descending ? { column, descending: false } : null
-    })
+    const next = order?.column !== column ? { column, descending: true }
+      : order.descending ? { column, descending: false } : null
+    if (byServer) byServer.choose(next)
+    else setOwnOrder(next)
   }
   return (
     // A scrollable region must be reachable by keyboard.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex, jsx-a11y/prefer-tag-over-role
-    <div tabIndex={overflows ? 0 : undefined} ref={frame} className={classes.frame} role="group"
+    <div tabIndex={overflows ? 0 : undefined} ref={frame} className={`${classes.frame} ${fixed ? classes.fixed : ''}`} role="group"
       aria-label={label}>
       {/* The arrow keys move between the links in the table. */}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions */}

@@ -38,7 +38,7 @@ export function Figure({ label, value, exact, before, rise = 'neither', note }: 
       {(before !== undefined || note !== undefined) && (
         <dd className={classes.before}>
           {before && <Change {...before} rise={rise} />}
-          {before && <span>vs {before.text}</span>}
+          {before && <span>{before.text}</span>}
           {note}
         </dd>
       )}

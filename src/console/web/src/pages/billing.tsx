@@ -1,4 +1,4 @@
-import { SegmentedControl } from '@mantine/core'
+import { Select } from '@mantine/core'
 import { useLocation, useSearchParams } from 'wouter'
 import { addressOf } from '../api.ts'
 import type { ResponseOf } from '../api.ts'
@@ -7,81 +7,95 @@ import { Budgets } from './billing/budgets.tsx'
 import { UsageSources } from './billing/usage-sources.tsx'
 import { Filters } from './billing/filters.tsx'
 import type { Filter } from './billing/filters.tsx'
-import { GroupTable } from './billing/group-table.tsx'
-import { GROUPS } from './billing/names.ts'
-import type { Group } from './billing/names.ts'
+import { GroupTable, PAGE_SIZE } from './billing/group-table.tsx'
+import { groupsFor } from './billing/names.ts'
 import { SpendChart } from './billing/spend-chart.tsx'
+import { pageQueryOf, parametersOf, tableStateOf } from './billing/table-state.ts'
 import { CsvLink } from '../components/csv-link.tsx'
 import { Figure, Figures } from '../components/figure.tsx'
 import { Page, Stack } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
 import { QueryView } from '../components/states.tsx'
-import { count, countShort, money, moneyShort } from '../format.ts'
-import { logsHref, filterFor } from '../links.ts'
+import { costText, count, countShort, counted, moneyShort } from '../format.ts'
+import { filterForGroup, logsHref } from '../links.ts'
 import type { LogFilter } from '../links.ts'
 import { customRange, useRange, wholeDays } from '../range.ts'
-import type { Preset } from '../range.ts'
+import type { Preset, TimeRange } from '../range.ts'
 import { useUser } from '../session.ts'
+import type { User } from '../session.ts'
 import classes from './billing/billing.module.css'
 
 type Billing = ResponseOf<'GET /billing'>
+type Names = Billing['groups'][number]['names']
 
 const PRESETS: readonly Preset[] = ['month', 'last-month', '7d', '30d']
 const DAY = 86_400_000
 
-/** Spend by key, model or upstream. Bars and rows link to their requests. */
+/** Spend by one or two of key, model, upstream, owner, protocol and status. Bars and rows link to their requests. */
 export default function BillingPage() {
   const { role } = useUser()
   const [range, choose] = useRange('month')
   const [search, setSearch] = useSearchParams()
   const [, navigate] = useLocation()
-  const by = groupOf(search.get('by'), role === 'key')
+  const by = groupsOf(search.get('by'), role)
   const filter = filterOf(search, role === 'key')
+  const state = tableStateOf(search)
   const billing = useApiQuery(
-    'GET /billing', { query: { by, ...filter } }, { range: wholeDays(range), every: 60_000 },
+    'GET /billing', { query: { by: by.join(), ...filter, ...pageQueryOf(state, PAGE_SIZE) } },
+    { range: wholeDays(range), every: 60_000 },
   )
-  const set = (name: string, value: string | null) => {
+  const set = (values: Readonly<Record<string, string | null>>) => {
     setSearch(before => {
       const next = new URLSearchParams(before)
-      if (value === null) next.delete(name)
-      else next.set(name, value)
+      for (const [name, value] of Object.entries(values)) {
+        if (value === null) next.delete(name)
+        else next.set(name, value)
+      }
       return next
     })
   }
-  const hrefOfDay = (day: string, more: LogFilter = {}) => {
+  const group = (names: readonly (string | null | undefined)[]) => {
+    const chosen = [...new Set(names)].filter(name => typeof name === 'string' && name !== '')
+    set({ by: chosen.join(), sort: null, order: null, offset: null })
+  }
+  const hrefOfDay = (day: string, names?: Names) => {
     const from = `${day}T00:00:00.000Z`
-    return logsHref(customRange(from, new Date(Date.parse(from) + DAY).toISOString()), { ...filter, ...more })
+    return logsOfGroup(customRange(from, new Date(Date.parse(from) + DAY).toISOString()), filter, by, names)
   }
   return (
     <Page title="Billing" about={`${range.label}, whole UTC days`}
       actions={
         <>
-          {role !== 'key' && (
-            <SegmentedControl size="sm" aria-label="Spend by" value={by} data={[...GROUPS]}
-              onChange={value => { set('by', value) }} />
-          )}
+          <Select aria-label="Group by" size="sm" w={120} value={by[0] ?? null} data={[...groupsFor(role)]}
+            onChange={value => { group([value, by[1]]) }} />
+          <Select aria-label="Then by" size="sm" w={140} value={by[1] ?? ''}
+            data={[
+              { value: '', label: 'only' },
+              ...groupsFor(role).filter(({ value }) => value !== by[0])
+                .map(({ value, label }) => ({ value, label: `and ${label.toLowerCase()}` })),
+            ]}
+            onChange={value => { group([by[0], value]) }} />
           <RangePicker range={range} choose={choose} presets={PRESETS} days />
           <CsvLink href={
             billing.data && addressOf('GET /billing.csv', { query: csvQuery(billing.data, filter) })
           } />
         </>
       }>
-      <Filters filter={filter} remove={kind => { set(kind, null) }} />
+      <Filters filter={filter} remove={kind => { set({ [kind]: null, offset: null }) }} />
       <QueryView of={billing} height={520}>
         {data => (
           <Stack>
             <BillingFigures total={data.total} />
             <div className={classes.split}>
               <SpendChart billing={data} hrefOfDay={hrefOfDay}
-                open={(day, name) => {
-                  navigate(hrefOfDay(day, name === undefined ? {} : filterFor(data.by, name)))
+                open={(day, names) => {
+                  const href = hrefOfDay(day, names)
+                  if (href !== null) navigate(href)
                 }} />
               <UsageSources total={data.total} />
             </div>
-            <GroupTable billing={data}
-              href={name => logsHref(
-                customRange(data.from, data.to), { ...filter, ...filterFor(data.by, name) },
-              )} />
+            <GroupTable billing={data} state={state} change={changed => { set(parametersOf({ ...state, ...changed })) }}
+              href={names => hrefOfGroup(data, filter, names)} />
           </Stack>
         )}
       </QueryView>
@@ -93,8 +107,10 @@ export default function BillingPage() {
 function BillingFigures({ total }: { readonly total: Billing['total'] }) {
   return (
     <Figures columns={4}>
-      <Figure label="Spend" value={moneyShort(total.cost_usd)}
-        note={<span>exact: {money(total.cost_usd)}</span>} />
+      <Figure label="Spend" value={costText(total, moneyShort)}
+        note={total.unpriced_requests > 0
+          ? <span>cost unknown for {counted(total.unpriced_requests, 'request')}</span>
+          : <span>exact: {costText(total)}</span>} />
       <Figure label="Requests" value={countShort(total.requests)} exact={count(total.requests)}
         note={<span>{count(total.errors)} failed</span>} />
       <Figure label="Input tokens" value={countShort(total.input_tokens)} exact={count(total.input_tokens)}
@@ -110,15 +126,37 @@ function csvQuery({ from, to, by }: Billing, filter: Filter) {
   return { from, to, by, ...filter }
 }
 
-function groupOf(text: string | null, isOwn: boolean): Group {
-  return isOwn ? 'model' : GROUPS.find(({ value }) => value === text)?.value ?? 'key'
+/** Link to the requests of a group; for owners to their keys. Null if the Logs page cannot filter for them. */
+function hrefOfGroup({ by, from, to }: Billing, filter: Filter, names: Names): string | null {
+  const range = customRange(from, to)
+  if (by === 'owner' && names[0] !== null) {
+    return `/billing?${new URLSearchParams({ ...range.at(0), ...filter, owner: names[0] ?? '', by: 'key,model' })}`
+  }
+  return logsOfGroup(range, filter, by.split(','), names)
 }
+
+/** @param names - undefined: all groups */
+function logsOfGroup(range: TimeRange, filter: Filter, by: readonly string[], names: Names | undefined): string | null {
+  const group: LogFilter | null = names === undefined ? {} : filterForGroup(by, names)
+  const { owner, ...logged } = filter
+  if (group === null || (owner !== undefined && group.key === undefined)) return null
+  return logsHref(range, { ...logged, ...group })
+}
+
+/** One or two dimensions that the user may group by. */
+function groupsOf(text: string | null, role: User['role']): string[] {
+  const allowed = new Set<string>(groupsFor(role).map(({ value }) => value))
+  const chosen = [...new Set(text?.split(',') ?? [])].filter(name => allowed.has(name)).slice(0, 2)
+  return chosen.length > 0 ? chosen : [role === 'key' ? 'model' : 'key']
+}
+
+const FILTERS = ['key', 'model', 'upstream', 'owner'] as const
 
 function filterOf(search: URLSearchParams, isOwn: boolean): Filter {
   const filter: Filter = {}
-  for (const { value } of GROUPS) {
-    const name = search.get(value)
-    if (name !== null && (value === 'model' || !isOwn)) filter[value] = name
+  for (const kind of FILTERS) {
+    const name = search.get(kind)
+    if (name !== null && (kind === 'model' || !isOwn)) filter[kind] = name
   }
   return filter
 }

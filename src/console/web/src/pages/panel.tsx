@@ -1,4 +1,4 @@
-import { useLocation } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import { useApiQuery } from '../api-hooks.ts'
 import { Columns, Page, Stack } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
@@ -10,7 +10,7 @@ import { PanelFigures } from './panel/figures.tsx'
 import { RunningRequests } from './panel/running.tsx'
 import { TopList } from './panel/top.tsx'
 import { Upstreams } from './panel/upstreams.tsx'
-import { customRange, useRange } from '../range.ts'
+import { customRange, searchOf, useRange } from '../range.ts'
 import { useUser } from '../session.ts'
 
 const EVERY = 10_000
@@ -61,6 +61,9 @@ export default function Panel() {
           {isReader && (
             <TopList title="Top keys" kind="key" rows={panel.data.top_keys}
               spend={panel.data.now.figures.cost_usd}
+              actions={<Link href={`/billing?${new URLSearchParams({ ...searchOf(range), by: 'key,model' })}`}>
+                By key and model
+              </Link>}
               href={key => logsHref(range, filterFor('key', key))} />
           )}
           <TopList title="Top models" kind="model" rows={panel.data.top_models}

@@ -3,12 +3,13 @@ import { IconPrinter } from '@tabler/icons-react'
 import { useEffect } from 'react'
 import { useSearchParams } from 'wouter'
 import { addressOf } from '../api.ts'
-import type { ResponseOf } from '../api.ts'
 import { useApiQuery } from '../api-hooks.ts'
+import { monthBounds, monthsUpTo } from './billing/months.ts'
 import { StatementDocument } from './billing/statement-document.tsx'
+import { StatementList } from './billing/statement-list.tsx'
 import { CsvLink } from '../components/csv-link.tsx'
-import { Page, Section } from '../components/page.tsx'
-import { QueryView, Empty, LoadError } from '../components/states.tsx'
+import { Page } from '../components/page.tsx'
+import { QueryView } from '../components/states.tsx'
 import { monthName } from '../format.ts'
 import { useNow } from '../use-now.ts'
 import { useUser } from '../session.ts'
@@ -16,49 +17,63 @@ import { useUser } from '../session.ts'
 const MONTHS = 24
 const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/
 
-/** The usage of one key in one month, to print or save. */
+/** The usage of one key or owner in one month, to print or save; without one, a list of all. */
 export default function StatementPage() {
   const { role, name } = useUser()
-  const now = useNow(60_000)
-  const [search, setSearch] = useSearchParams()
+  const [search] = useSearchParams()
+  const owner = role === 'key' ? null : search.get('owner')
+  const key = role === 'key' ? name : search.get('key')
+  if (owner !== null) return <OneStatement of={{ owner }} />
+  if (key !== null) return <OneStatement of={{ key }} />
+  return <Statements />
+}
+
+/** Keys and owners with their cost in two months; each amount links to its statement. */
+function Statements() {
+  return (
+    <Page title="Statements" about="Usage and cost of one key or owner in one month. Select an amount to see its statement"
+      actions={<MonthSelect />}>
+      <StatementList month={useMonth()} />
+    </Page>
+  )
+}
+
+type Subject = { readonly key: string } | { readonly owner: string }
+
+function OneStatement({ of }: { readonly of: Subject }) {
+  const { role } = useUser()
+  const month = useMonth()
+  const [, setSearch] = useSearchParams()
   const isReader = role !== 'key'
   const filters = useApiQuery('GET /filters', {}, { enabled: isReader })
-  const months = monthsUpTo(now)
-  const selected = search.get('month')
-  const month = selected !== null && MONTH.test(selected) ? selected : months[0] ?? ''
-  // `filters` has recent keys only: add the keys of the selected month.
-  const used = useApiQuery('GET /billing', { query: { ...boundsOf(month), by: 'key' } }, { enabled: isReader })
-  const keys = [...filters.data?.keys ?? [], ...keysIn(used.data?.groups ?? [])]
-  const key = isReader ? search.get('key') ?? keys[0] ?? null : name
-  const failed = [filters, used].find(({ isError }) => isError)
-  const statement = useApiQuery('GET /statement', { query: { month, ...isReader && key !== null && { key } } },
-    { enabled: key !== null })
-  const set = (name: string, value: string) => {
-    setSearch(before => {
-      const next = new URLSearchParams(before)
-      next.set(name, value)
-      return next
-    })
-  }
+  const asked = isReader ? of : {}
+  const statement = useApiQuery('GET /statement', { query: { month, ...asked } })
+  const [kind, subject] = 'owner' in of ? ['owner', of.owner] : ['key', of.key]
   useEffect(() => {
     // Browsers suggest the title as the file name.
-    if (key !== null) document.title = `Statement ${key} ${month}`
-  }, [key, month])
-  const options = [...new Set([...keys, ...key === null ? [] : [key]])].sort()
+    document.title = `Statement ${subject} ${month}`
+  }, [subject, month])
+  const options = (name: string, names: readonly string[] = []) =>
+    [...new Set([...names, ...name === kind ? [subject] : []])].sort().map(label => ({ value: `${name} ${label}`, label }))
   return (
-    <Page title="Statement" about="Usage and cost of one key in one month"
+    <Page title="Statement" about={`Usage and cost of one ${kind} in one month`}
       actions={
         <>
           {isReader && (
-            <Select aria-label="Key" w={220} searchable data={options} value={key} placeholder="Select a key"
-              onChange={value => { if (value !== null) set('key', value) }} />
+            <Select aria-label="Key or owner" w={220} searchable value={`${kind} ${subject}`}
+              data={[
+                { group: 'Keys', items: options('key', filters.data?.keys) },
+                { group: 'Owners', items: options('owner', filters.data?.owners) },
+              ]}
+              onChange={value => {
+                if (value === null) return
+                const at = value.indexOf(' ')
+                setSearch({ [value.slice(0, at)]: value.slice(at + 1), month })
+              }} />
           )}
-          <Select aria-label="Month (UTC)" w={170} value={month}
-            data={[...new Set([...months, month])].map(value => ({ value, label: monthName(value) }))}
-            onChange={value => { if (value !== null) set('month', value) }} />
+          <MonthSelect />
           <CsvLink href={statement.data && addressOf('GET /billing.csv', { query: {
-            from: statement.data.from, to: statement.data.to, by: 'model',
-            ...isReader && { key: statement.data.key },
+            ...monthBounds(month), ...asked, by: isReader ? 'key,model' : 'model',
           } })} />
           <Button leftSection={<IconPrinter size={16} stroke={1.6} />} disabled={statement.data === undefined}
             onClick={() => { window.print() }}>
@@ -66,32 +81,33 @@ export default function StatementPage() {
           </Button>
         </>
       }>
-      {key === null && failed?.error
-        ? <LoadError error={failed.error} retry={() => { void failed.refetch() }} />
-        : key === null && filters.data !== undefined && used.data !== undefined
-        ? <Section title="Usage statement"><Empty title="No usage yet">
-            A key has a statement after its first request.
-          </Empty></Section>
-        : <QueryView of={statement} height={480}>{data => <StatementDocument statement={data} />}</QueryView>}
+      <QueryView of={statement} height={480}>{data => <StatementDocument statement={data} />}</QueryView>
     </Page>
   )
 }
 
-function boundsOf(month: string): { from: string; to: string } {
-  const from = new Date(`${month}-01T00:00:00Z`)
-  return {
-    from: from.toISOString(),
-    to: new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + 1, 1)).toISOString(),
-  }
+/** The month in the page's address; else the current one: `2026-11`. */
+function useMonth(): string {
+  const now = useNow(60_000)
+  const [search] = useSearchParams()
+  const selected = search.get('month')
+  return selected !== null && MONTH.test(selected) ? selected : monthsUpTo(now, 1)[0] ?? ''
 }
 
-function keysIn(groups: ResponseOf<'GET /billing'>['groups']): string[] {
-  return groups.flatMap(({ name }) => (name === null ? [] : [name])).sort()
-}
-
-/** The current month and the months before it, newest first: `2026-11`. */
-function monthsUpTo(now: number): string[] {
-  const date = new Date(now)
-  return Array.from({ length: MONTHS }, (_, back) =>
-    new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - back, 1)).toISOString().slice(0, 7))
+function MonthSelect() {
+  const now = useNow(60_000)
+  const month = useMonth()
+  const [, setSearch] = useSearchParams()
+  return (
+    <Select aria-label="Month (UTC)" w={170} value={month}
+      data={[...new Set([...monthsUpTo(now, MONTHS), month])].map(value => ({ value, label: monthName(value) }))}
+      onChange={value => {
+        if (value === null) return
+        setSearch(before => {
+          const next = new URLSearchParams(before)
+          next.set('month', value)
+          return next
+        })
+      }} />
+  )
 }

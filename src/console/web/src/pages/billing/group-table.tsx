@@ -1,70 +1,103 @@
+import { TextInput } from '@mantine/core'
+import { useDebouncedCallback } from '@mantine/hooks'
+import { IconSearch } from '@tabler/icons-react'
+import { useState } from 'react'
+import type { ReactNode } from 'react'
 import type { ResponseOf } from '../../api.ts'
 import { Swatch } from '../../components/chart.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { Share } from '../../components/meter.tsx'
-import { Money, columnDecimals } from '../../components/money.tsx'
+import { Cost, Money, columnDecimals } from '../../components/money.tsx'
 import { Section } from '../../components/page.tsx'
+import { Pager } from '../../components/pager.tsx'
 import { Empty } from '../../components/states.tsx'
-import { approximate, count } from '../../format.ts'
+import { approximate, count, counted } from '../../format.ts'
 import classes from './group-table.module.css'
-import { GROUPS, nameOf } from './names.ts'
+import { groupId, groupText, labelOf, nameOf } from './names.ts'
 import { colourOf } from './spend-chart.tsx'
+import type { TableState } from './table-state.ts'
 
 type Billing = ResponseOf<'GET /billing'>
-type Row = Billing['groups'][number] & { readonly rank: number }
+type Row = Billing['groups'][number]
 type Figures = Billing['total']
 
-/** Groups shown at first. */
-const STEP = 200
+/** Groups on a page. */
+export const PAGE_SIZE = 50
+
+/** Time without a key stroke before the search starts, ms. */
+const PAUSE_MS = 250
 
 export interface GroupTableProps {
   readonly billing: Billing
-  /** Link to the requests of a group. */
-  readonly href: (name: string | null) => string
+  /** Search text, order and page. */
+  readonly state: TableState
+  readonly change: (state: Partial<TableState>) => void
+  /** Link to the requests of a group; null if the Logs page cannot filter for them. */
+  readonly href: (names: Row['names']) => string | null
 }
 
-/** Spend by group, with the total. The rows add up to it exactly. */
-export function GroupTable({ billing, href }: GroupTableProps) {
-  const { by } = billing
-  const title = GROUPS.find(({ value }) => value === by)?.label ?? by
-  const rows = billing.groups.map((group, rank) => ({ ...group, rank }))
+/** Spend by group, with the total of all groups. They add up to it exactly. */
+export function GroupTable({ billing, state, change, href }: GroupTableProps) {
+  const { by, groups, groups_total } = billing
+  const label = `Spend by ${groupText(by)}`
   return (
-    <Section title={`Spend by ${by}`} flush
-      about="Select a row to see its requests">
-      {rows.length === 0
-        ? <Empty title="No requests in this time range" />
-        : <DataTable label={`Spend by ${by}`} rows={rows} columns={columnsOf(title, billing)}
-            id={({ name }) => name ?? '\0'} href={({ name }) => href(name)}
-            totalLabel="Total" step={STEP} />}
+    <Section title={label} flush actions={<SearchInput text={state.search} change={change} />}
+      about={billing.missing_requests > 0
+        ? `Without ${counted(billing.missing_requests, 'request')} whose rows have expired`
+        : 'Select a row to see its requests. The total is of all rows'}>
+      {groups.length === 0
+        ? <Empty title={state.search === '' ? 'No requests in this time range' : 'No names with this text'} />
+        : <DataTable label={label} rows={groups} columns={columnsOf(billing)} fixed
+            id={({ names }) => groupId(names)} href={({ names }) => href(names)} totalLabel="Total"
+            sorted={{ order: state.order, choose: order => { change({ order, offset: 0 }) } }} />}
+      <Pager offset={state.offset} limit={PAGE_SIZE} total={groups_total} go={offset => { change({ offset }) }} />
     </Section>
   )
 }
 
-function columnsOf(title: string, { by, groups, total }: Billing): Column<Row>[] {
+function SearchInput({ text, change }: { readonly text: string; readonly change: GroupTableProps['change'] }) {
+  const [typed, setTyped] = useState(text)
+  const search = useDebouncedCallback((value: string) => { change({ search: value.trim(), offset: 0 }) }, PAUSE_MS)
+  return (
+    <TextInput size="sm" aria-label="Search names" placeholder="Search names" value={typed}
+      leftSection={<IconSearch size={16} stroke={1.6} aria-hidden />}
+      onChange={({ currentTarget: { value } }) => {
+        setTyped(value)
+        search(value)
+      }} />
+  )
+}
+
+function columnsOf(billing: Billing): Column<Row>[] {
+  const { by, groups, total, charted } = billing
+  const dimensions = by.split(',')
+  const ranks = new Map(charted.map(({ names }, rank) => [groupId(names), rank]))
   const places = columnDecimals([total.cost_usd, ...groups.map(({ figures }) => figures.cost_usd)])
   const estimatedPlaces = columnDecimals([
     total.estimated_cost_usd, ...groups.map(({ figures }) => figures.estimated_cost_usd),
   ])
   const whole = approximate(total.cost_usd)
   const numbers = (
-    id: keyof Figures & `${string}${'requests' | 'tokens'}`, heading: string,
+    id: keyof Figures & `${string}${'requests' | 'errors' | 'tokens'}`, heading: string,
   ): Column<Row> => ({
     id, title: heading, align: 'right', total: count(total[id]),
     cell: ({ figures }) => count(figures[id]), sort: ({ figures }) => figures[id],
   })
+  const nameColumn = (dimension: string, n: number, content: (row: Row, name: string) => ReactNode): Column<Row> => ({
+    id: n === 0 ? 'name' : dimension, title: labelOf(dimension), long: 'clip',
+    cell: row => content(row, nameOf(dimension, row.names[n] ?? null)),
+    ...n === 0 && { sort: () => '' },
+  })
   return [
+    ...dimensions.map((dimension, n) => nameColumn(dimension, n, ({ names }, name) => (n > 0 ? name : (
+      <span className={classes.name}>
+        <Swatch colour={colourOf(ranks.get(groupId(names)))} /><span>{name}</span>
+      </span>
+    )))),
     {
-      id: 'name', title, long: 'clip', sort: ({ name }) => nameOf(by, name),
-      cell: ({ name, rank }) => (
-        <span className={classes.name}>
-          <Swatch colour={colourOf(rank)} /><span>{nameOf(by, name)}</span>
-        </span>
-      ),
-    },
-    {
-      id: 'spend', title: 'Spend', align: 'right', total: <Money usd={total.cost_usd} places={places} />,
-      cell: ({ figures }) => <Money usd={figures.cost_usd} places={places} />,
+      id: 'cost', title: 'Spend', align: 'right', total: <Cost of={total} places={places} />,
+      cell: ({ figures }) => <Cost of={figures} places={places} />,
       sort: ({ figures }) => approximate(figures.cost_usd),
     },
     {
@@ -73,11 +106,12 @@ function columnsOf(title: string, { by, groups, total }: Billing): Column<Row>[]
       deskOnly: true,
     },
     numbers('requests', 'Requests'),
+    numbers('errors', 'Errors'),
     numbers('input_tokens', 'Input tokens'),
     numbers('cached_input_tokens', 'Cached'),
     numbers('output_tokens', 'Output tokens'),
     {
-      id: 'estimated', title: 'Estimated', align: 'right',
+      id: 'estimated_cost', title: 'Estimated', align: 'right',
       total: <Money usd={total.estimated_cost_usd} places={estimatedPlaces} />,
       cell: ({ figures }) => <Money usd={figures.estimated_cost_usd} places={estimatedPlaces} />,
       sort: ({ figures }) => approximate(figures.estimated_cost_usd),

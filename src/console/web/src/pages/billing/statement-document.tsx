@@ -2,8 +2,8 @@ import type { ResponseOf } from '../../api.ts'
 import { StatusBadge } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { Money, columnDecimals } from '../../components/money.tsx'
-import { count, counted, dayUtc, money, monthName, timeUtc } from '../../format.ts'
+import { Cost, columnDecimals } from '../../components/money.tsx'
+import { costText, count, counted, dayUtc, money, monthName, timeUtc } from '../../format.ts'
 import icon from '../../icon.svg'
 import { nameOf } from './names.ts'
 import classes from './statement-document.module.css'
@@ -13,10 +13,10 @@ type Figures = Statement['total']
 
 /** The statement as printed. The lines add up to the total exactly. */
 export function StatementDocument({ statement }: { readonly statement: Statement }) {
-  const { key, month, from, to, final, made_at, lines, days, total } = statement
+  const { key, owner, month, from, to, final, made_at, lines, keys, days, total } = statement
   const lastDay = dayUtc(Date.parse(to) - 1)
   const figures = columnsOf(
-    [total, ...lines.map(line => line.figures), ...days.map(day => day.figures)], total,
+    [total, ...[...lines, ...keys, ...days].map(line => line.figures)], total,
   )
   const used = days.filter(day => day.figures.requests > 0)
   return (
@@ -31,11 +31,11 @@ export function StatementDocument({ statement }: { readonly statement: Statement
         </div>
         <div className={classes.total}>
           <span>Total (USD)</span>
-          <strong>{money(total.cost_usd)}</strong>
+          <strong>{costText(total)}</strong>
         </div>
       </header>
       <dl className={classes.facts}>
-        <div><dt>Key</dt><dd>{key}</dd></div>
+        <div><dt>{owner === null ? 'Key' : 'Owner'}</dt><dd>{owner ?? key}</dd></div>
         <div><dt>Month</dt><dd>{monthName(month)}</dd></div>
         <div><dt>Period (UTC)</dt><dd>{dayUtc(from)} – {lastDay}</dd></div>
         <div><dt>Created (UTC)</dt><dd>{timeUtc(made_at)}</dd></div>
@@ -47,6 +47,15 @@ export function StatementDocument({ statement }: { readonly statement: Statement
           </dd>
         </div>
       </dl>
+      {owner !== null && (
+        <section className={classes.part}>
+          <h2>By key</h2>
+          <DataTable label="By key" rows={keys} id={line => line.key} totalLabel="Total" columns={[
+            { id: 'key', title: 'Key', long: 'clip', cell: line => nameOf('key', line.key) },
+            ...figures,
+          ]} />
+        </section>
+      )}
       <section className={classes.part}>
         <h2>By model</h2>
         <DataTable label="By model" rows={lines} id={line => line.model ?? '\0'} totalLabel="Total" columns={[
@@ -100,8 +109,8 @@ function columnsOf(all: readonly Figures[], total: Figures): Column<{ readonly f
     numbers('cached_input_tokens', 'Cached'),
     numbers('output_tokens', 'Output tokens'),
     {
-      id: 'cost', title: 'Cost (USD)', align: 'right', total: <Money usd={total.cost_usd} places={places} />,
-      cell: ({ figures }) => <Money usd={figures.cost_usd} places={places} />,
+      id: 'cost', title: 'Cost (USD)', align: 'right', total: <Cost of={total} places={places} />,
+      cell: ({ figures }) => <Cost of={figures} places={places} />,
     },
   ]
 }

@@ -12,7 +12,7 @@ const UNPRICED = 'var(--chart-rest)'
 
 /** How much of the spend is reported by upstreams, estimated by the gateway, or unpriced. */
 export function UsageSources({ total }: { readonly total: Figures }) {
-  const reported = sum(total.cost_usd, `-${total.estimated_cost_usd}`)
+  const reported = sum(total.cost_usd ?? '0', `-${total.estimated_cost_usd}`)
   const whole = approximate(total.cost_usd)
   const share = whole === 0 ? 0 : approximate(total.estimated_cost_usd) / whole
   return (

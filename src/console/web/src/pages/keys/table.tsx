@@ -10,7 +10,7 @@ import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { LimitLines } from '../../components/limits.tsx'
 import { Time } from '../../components/time.tsx'
-import { approximate, count, dayUtc, money, moneyShort } from '../../format.ts'
+import { approximate, costText, count, dayUtc, moneyShort } from '../../format.ts'
 import classes from './keys.module.css'
 
 /** Keys shown at first. */
@@ -101,7 +101,7 @@ const USAGE: readonly Column<KeyState>[] = [
   },
   {
     id: 'cost', title: 'Cost, 30 d', align: 'right', sort: ({ figures }) => approximate(figures.cost_usd),
-    cell: ({ figures }) => <span title={money(figures.cost_usd)}>{moneyShort(figures.cost_usd)}</span>,
+    cell: ({ figures }) => <span title={costText(figures)}>{costText(figures, moneyShort)}</span>,
   },
 ]
 

@@ -5,7 +5,7 @@ import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { Columns } from '../../components/page.tsx'
 import {
-  approximate, count, countShort, dayShort, dayUtc, hourUtc, minuteUtc, money, moneyTick, percent,
+  approximate, costText, count, countShort, counted, dayShort, dayUtc, hourUtc, minuteUtc, moneyTick, percent,
 } from '../../format.ts'
 
 type Panel = ResponseOf<'GET /panel'>
@@ -30,7 +30,7 @@ export function TrafficCharts({ panel, open }: TrafficChartsProps) {
   const bySlice = new Map(slices.map(each => [each.at, each]))
   const now = Date.parse(panel.now.to)
   const ofPoint = ({ id }: Point) => bySlice.get(id)
-    ?? { at: id, requests: 0, errors: 0, tokens: 0, cost_usd: '0' }
+    ?? { at: id, requests: 0, errors: 0, tokens: 0, cost_usd: '0', unpriced_requests: 0 }
   const title = ({ id }: Point) => slice === 'hour' ? `${minuteUtc(id)} UTC` : `${dayUtc(id)} UTC`
   const isDay = slices.length <= 26 && slice === 'hour'
   const tick = (id: string) => isDay ? hourUtc(id) : dayShort(id, now)
@@ -40,6 +40,7 @@ export function TrafficCharts({ panel, open }: TrafficChartsProps) {
   }
   const common = { tick, height: HEIGHT, sync: 'traffic', open: openSlice }
   const about = `Per ${slice} (UTC)`
+  const unpriced = panel.now.figures.unpriced_requests
   return (
     <Columns least={17}>
       <ChartSection title="Requests and errors" about={about}
@@ -68,11 +69,12 @@ export function TrafficCharts({ panel, open }: TrafficChartsProps) {
             title: title(point), parts: [{ series: TOKENS, text: count(ofPoint(point).tokens) }],
           })} />
       </ChartSection>
-      <ChartSection title="Spend" about={about} table={<SliceTable slices={slices} slice={slice} />}>
+      <ChartSection title="Spend" about={unpriced === 0 ? about : `${about}. Cost unknown for ${counted(unpriced, 'request')}`}
+        table={<SliceTable slices={slices} slice={slice} />}>
         <Bars {...common} series={[SPEND]} scale={moneyTick} divisible
           points={slices.map(({ at, cost_usd }) => ({ id: at, values: { spend: approximate(cost_usd) } }))}
           tip={point => ({
-            title: title(point), parts: [{ series: SPEND, text: money(ofPoint(point).cost_usd) }],
+            title: title(point), parts: [{ series: SPEND, text: costText(ofPoint(point)) }],
           })} />
       </ChartSection>
     </Columns>
@@ -83,7 +85,7 @@ const COLUMNS: readonly Column<Slice>[] = [
   { id: 'requests', title: 'Requests', align: 'right', cell: row => count(row.requests) },
   { id: 'errors', title: 'Errors', align: 'right', cell: row => count(row.errors) },
   { id: 'tokens', title: 'Tokens', align: 'right', cell: row => count(row.tokens) },
-  { id: 'spend', title: 'Spend', align: 'right', cell: row => money(row.cost_usd) },
+  { id: 'spend', title: 'Spend', align: 'right', cell: row => costText(row) },
 ]
 
 function SliceTable({ slices, slice }: Pick<Panel, 'slices' | 'slice'>) {

@@ -1,9 +1,10 @@
+import type { ReactNode } from 'react'
 import type { ResponseOf } from '../../api.ts'
 import { NameLabel } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Section } from '../../components/page.tsx'
 import { Empty } from '../../components/states.tsx'
-import { approximate, countShort, moneyShort, percent } from '../../format.ts'
+import { approximate, costText, countShort, moneyShort, percent } from '../../format.ts'
 
 type Top = ResponseOf<'GET /panel'>['top_keys']
 
@@ -12,15 +13,16 @@ export interface TopProps {
   readonly kind: 'key' | 'model'
   readonly rows: Top
   /** Total spend, for the shares. */
-  readonly spend: string
+  readonly spend: string | null
   readonly href: (name: string | null) => string
+  readonly actions?: ReactNode
 }
 
 /** The keys or models with the highest spend. */
-export function TopList({ title, kind, rows, spend, href }: TopProps) {
+export function TopList({ title, kind, rows, spend, href, actions }: TopProps) {
   const whole = approximate(spend)
   return (
-    <Section title={title} about="By spend in the selected time range" flush>
+    <Section title={title} about="By spend in the selected time range" flush actions={actions}>
       {rows.length === 0
         ? <Empty title="No requests in this time range" />
         : <DataTable label={title} rows={rows} id={row => `${row.name}`} phone="scroll"
@@ -38,7 +40,7 @@ export function TopList({ title, kind, rows, spend, href }: TopProps) {
                 id: 'tokens', title: 'Tokens', align: 'right', deskOnly: true,
                 cell: row => countShort(row.figures.input_tokens + row.figures.output_tokens),
               },
-              { id: 'spend', title: 'Spend', align: 'right', cell: row => moneyShort(row.figures.cost_usd) },
+              { id: 'spend', title: 'Spend', align: 'right', cell: row => costText(row.figures, moneyShort) },
               {
                 id: 'share', title: 'Share', align: 'right',
                 cell: row => percent(whole === 0 ? 0 : approximate(row.figures.cost_usd) / whole),

@@ -6,7 +6,7 @@ import type { Column } from '../../components/data-table.tsx'
 import { Share } from '../../components/meter.tsx'
 import { Section } from '../../components/page.tsx'
 import { Empty } from '../../components/states.tsx'
-import { approximate, count, duration, moneyShort, percent } from '../../format.ts'
+import { approximate, costText, count, duration, moneyShort, percent } from '../../format.ts'
 import classes from './upstreams.module.css'
 
 type Upstream = ResponseOf<'GET /upstreams'>['upstreams'][number]
@@ -55,7 +55,7 @@ const COLUMNS: readonly Column<Upstream>[] = [
   },
   {
     id: 'spend', title: 'Spend', align: 'right', sort: row => approximate(row.figures.cost_usd),
-    cell: row => moneyShort(row.figures.cost_usd),
+    cell: row => costText(row.figures, moneyShort),
   },
 ]
 

@@ -1,0 +1,86 @@
+import { TextInput } from '@mantine/core'
+import { IconSearch } from '@tabler/icons-react'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import type { ResponseOf } from '../../api.ts'
+import { useApiQuery } from '../../api-hooks.ts'
+import { NameLabel } from '../../components/badges.tsx'
+import { DataTable } from '../../components/data-table.tsx'
+import type { Column } from '../../components/data-table.tsx'
+import { Section } from '../../components/page.tsx'
+import { Empty, QueryView } from '../../components/states.tsx'
+import { approximate, costText, monthName, moneyShort } from '../../format.ts'
+import { monthBefore, monthBounds } from './months.ts'
+
+type Group = ResponseOf<'GET /billing'>['groups'][number]
+type Kind = 'key' | 'owner'
+
+/** Rows shown at first. */
+const STEP = 100
+
+/** All keys and owners with usage in a month or the month before. */
+export function StatementList({ month }: { readonly month: string }) {
+  return <><List kind="key" month={month} /><List kind="owner" month={month} /></>
+}
+
+interface Row {
+  readonly name: string
+  readonly now: Group | undefined
+  readonly before: Group | undefined
+}
+
+function List({ kind, month }: { readonly kind: Kind; readonly month: string }) {
+  const [text, setText] = useState('')
+  const before = monthBefore(month)
+  const now = useApiQuery('GET /billing', { query: { ...monthBounds(month), by: kind } })
+  const past = useApiQuery('GET /billing', { query: { ...monthBounds(before), by: kind } })
+  const title = kind === 'key' ? 'Keys' : 'Owners'
+  const rows = rowsOf(now.data?.groups ?? [], past.data?.groups ?? [])
+    .filter(({ name }) => name.toLowerCase().includes(text.trim().toLowerCase()))
+  const amount = (of: string, group: (row: Row) => Group | undefined): Column<Row> => ({
+    id: of, title: monthName(of), align: 'right',
+    sort: row => approximate(group(row)?.figures.cost_usd ?? null),
+    cell: row => {
+      const figures = group(row)?.figures
+      if (!figures) return <span className="dim">no requests</span>
+      const href = `/statement?${new URLSearchParams({ [kind]: row.name, month: of })}`
+      return (
+        <Link href={href}>
+          {costText(figures, moneyShort)}<span className="unseen">, statement of {row.name}, {monthName(of)}</span>
+        </Link>
+      )
+    },
+  })
+  return (
+    <Section title={title} flush actions={
+      <TextInput size="sm" aria-label={`Filter ${title.toLowerCase()}`} placeholder="Filter by name" value={text}
+        leftSection={<IconSearch size={16} stroke={1.6} aria-hidden />}
+        onChange={event => { setText(event.currentTarget.value) }} />
+    }>
+      <QueryView of={past.data ? now : past} height={200}>
+        {() => (rows.length === 0
+          ? <Empty title={`No ${title.toLowerCase()} with usage in these two months`} />
+          : <DataTable label={`Statements of ${title.toLowerCase()}`} rows={rows} id={({ name }) => name} step={STEP}
+              columns={[
+                {
+                  id: 'name', title: kind === 'key' ? 'Key' : 'Owner', long: 'clip', sort: ({ name }) => name,
+                  cell: ({ name }) => <NameLabel kind={kind} name={name} />,
+                },
+                amount(before, row => row.before),
+                amount(month, row => row.now),
+              ]} />)}
+      </QueryView>
+    </Section>
+  )
+}
+
+/** By name, without requests that have none. */
+function rowsOf(now: readonly Group[], before: readonly Group[]): Row[] {
+  const [current, past] = [byName(now), byName(before)]
+  return [...new Set([...current.keys(), ...past.keys()])].sort()
+    .map(name => ({ name, now: current.get(name), before: past.get(name) }))
+}
+
+function byName(groups: readonly Group[]): Map<string, Group> {
+  return new Map(groups.flatMap(group => (group.name === null ? [] : [[group.name, group]])))
+}
