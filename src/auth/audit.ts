@@ -66,7 +66,7 @@ export function recordAuditEvent(
 ): void {
   const { lastInsertRowid } = db
     .prepare('INSERT INTO audit (at, actor, address, action, subject, detail) VALUES (?, ?, ?, ?, ?, ?)')
-    .run(at, truncate(actor), address, action, subject, detail && truncate(detail))
+    .run(at, truncateAuditText(actor), address, action, subject, detail && truncateAuditText(detail))
   if (Number(lastInsertRowid) % TRIM_INTERVAL !== 0) return
   // Of every action: one of two that take turns may never be the one at which it is looked.
   for (const kind of ACTOR_KINDS) {
@@ -100,6 +100,6 @@ function textOf(value: SQLOutputValue | undefined): string | null {
 }
 
 /** Names that were tried at the login are anything that anybody sends. */
-function truncate(text: string): string {
+export function truncateAuditText(text: string): string {
   return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH)}…`
 }

@@ -7,22 +7,16 @@ import { transaction } from '../base/sqlite-schema.ts'
 import type { Key } from '../config/types.ts'
 import { readAuditEvents, recordAuditEvent } from './audit.ts'
 import type { Actor, AuditEvent, StoredAuditEvent } from './audit.ts'
-import { limitsToJson, oldSecretsToJson, readRecord } from './key-record.ts'
-import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'
-
-/** What is known of a key without reading what it may do. */
-export interface KeySummary {
-  readonly id: number
-  readonly name: string
-  readonly digest: Buffer
-  /** ms since 1970; null for a live key. */
-  readonly revokedAt: number | null
-}
+import { readBlocks, readKeys } from './key-reader.ts'
+import type { BlockRecord } from './key-reader.ts'
+import { oldSecretsAfter, propertiesOf, readRecord } from './key-record.ts'
+import type { KeyEdit, KeyRecord, KeySummary, NewSecret } from './key-record.ts'
+import { KEY_SCHEMA, KeyStoreError, revokedError, takenError } from './key-schema.ts'
+import { descriptionText, rotationText } from './key-texts.ts'
+import type { KeyWriter } from './key-writer.ts'
 
 /** How long a statement waits for another process, in ms. */
 const BUSY_TIMEOUT_MS = 5_000
-/** Replaced secrets that are kept of a key; the oldest go first. */
-const MAX_OLD_SECRETS = 16
 /** Between two tries to get at the checkpoint lock, which SQLite does not wait for; ms. */
 const RETRY_INTERVAL_MS = 10
 /** SQLITE_CONSTRAINT_UNIQUE: https://www.sqlite.org/rescode.html */
@@ -33,28 +27,8 @@ export function keyFileOf(ledgerFile: string): string {
   return join(dirname(ledgerFile), 'keys.db')
 }
 
-/** What is to be other of a key; null takes it away. */
-export interface KeyEdit {
-  readonly models?: Key['models'] | undefined
-  readonly limits?: Key['limits'] | undefined
-  readonly group?: string | null | undefined
-  readonly owner?: string | null | undefined
-  readonly note?: string | null | undefined
-  /** ms since 1970 */
-  readonly expiresAt?: number | null | undefined
-}
-
-/** A secret that takes the place of another. */
-export interface NewSecret {
-  readonly digest: Buffer
-  /** Its first characters. */
-  readonly prefix: string
-  /** Until then the secret before it is valid too, ms since 1970. */
-  readonly oldValidUntil: number
-}
-
 /** The writing side of a store, for short transactions: it blocks while it works. */
-export class KeyFile {
+export class KeyFile implements KeyWriter {
   readonly #file: string
   readonly #db: DatabaseSync
 
@@ -65,23 +39,8 @@ export class KeyFile {
    * @throws {KeyStoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
    */
   constructor(file: string, patience = BUSY_TIMEOUT_MS) {
-    makeDirectory(dirname(file))
     this.#file = file
-    // Who may read it can see who has keys, and who may write to it can make some.
-    createPrivateFile(file)
-    this.#db = new DatabaseSync(file, { timeout: patience })
-    try {
-      KEY_SCHEMA.migrate(this.#db)
-      const { journal_mode: mode } = this.#db.prepare('PRAGMA journal_mode = WAL').get() ?? {}
-      if (mode !== 'wal') {
-        throw new KeyStoreError(
-          'unshared', 'the file system cannot share a file between processes as WAL needs',
-        )
-      }
-    } catch (error) {
-      this.#db.close()
-      throw error
-    }
+    this.#db = openKeyDatabase(file, patience)
   }
 
   /**
@@ -91,16 +50,16 @@ export class KeyFile {
    * @throws {KeyStoreError} `taken` where a live key has the name
    */
   create(key: Key, now: number, by: Actor): void {
-    const { name, digest, models, limits, group = null, owner = null, note = null, expiresAt = null, prefix = null } = key
-    const detail = descriptionText({ group, owner, note, expiresAt })
-    this.#withAuditEvent({ at: now, ...by, action: 'key.created', subject: name, detail }, () => {
+    const { name, digest } = key
+    const properties = Object.entries(propertiesOf(key))
+    this.#withAuditEvent({ at: now, ...by, action: 'key.created', subject: name, detail: descriptionText(key) }, () => {
       try {
-        this.#db.prepare(`INSERT INTO keys (name, digest, models, limits, created_at, group_name, owner, note, expires_at, prefix)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-          .run(name, digest, ...columnsOf(models, limits), now, group, owner, note, expiresAt, prefix)
+        const columns = ['name', 'digest', 'created_at', ...properties.map(([column]) => column)]
+        this.#db.prepare(`INSERT INTO keys (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`)
+          .run(name, digest, now, ...properties.map(([, value]) => value))
       } catch (error) {
         if ((error as { errcode?: unknown }).errcode !== NOT_UNIQUE) throw error
-        throw new KeyStoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
+        throw takenError(name)
       }
     })
   }
@@ -113,16 +72,10 @@ export class KeyFile {
    * @param now ms since 1970
    */
   change({ id, name }: KeySummary, to: KeyEdit, detail: string, now: number, by: Actor): void {
-    const [models, limits] = columnsOf(to.models ?? null, to.limits ?? null)
-    const set = (column: string, value: string | number | null) =>
-      this.#db.prepare(`UPDATE keys SET ${column} = ? WHERE id = ? AND revoked_at IS NULL`).run(value, id)
     this.#withAuditEvent({ at: now, ...by, action: 'key.changed', subject: name, detail }, () => {
-      if (to.models !== undefined) set('models', models)
-      if (to.limits !== undefined) set('limits', limits)
-      if (to.group !== undefined) set('group_name', to.group)
-      if (to.owner !== undefined) set('owner', to.owner)
-      if (to.note !== undefined) set('note', to.note)
-      if (to.expiresAt !== undefined) set('expires_at', to.expiresAt)
+      for (const [column, value] of Object.entries(propertiesOf(to))) {
+        this.#db.prepare(`UPDATE keys SET ${column} = ? WHERE id = ? AND revoked_at IS NULL`).run(value, id)
+      }
     })
   }
 
@@ -133,16 +86,13 @@ export class KeyFile {
    */
   rotate({ id, name }: KeySummary, to: NewSecret, now: number, by: Actor): void {
     const { digest, prefix, oldValidUntil } = to
-    const detail = oldValidUntil > now ? `old secret valid until ${new Date(oldValidUntil).toISOString()}` : 'old secret refused'
+    const detail = rotationText(to, now)
     this.#withAuditEvent({ at: now, ...by, action: 'key.rotated', subject: name, detail }, () => {
       // Read inside the transaction: another rotation may have come between.
       const row = this.#db.prepare('SELECT * FROM keys WHERE id = ?').get(id)
-      if (row === undefined || row['revoked_at'] !== null) throw new KeyStoreError('missing', `the key ${JSON.stringify(name)} was revoked`)
-      const { key } = readRecord(row)
-      const old = [...key.oldSecrets ?? [], { digest: key.digest, validUntil: oldValidUntil }]
-        .filter(({ validUntil }) => validUntil > now).slice(-MAX_OLD_SECRETS)
-      this.#db.prepare('UPDATE keys SET digest = ?, prefix = ?, old_secrets = ? WHERE id = ?')
-        .run(digest, prefix, old.length === 0 ? null : JSON.stringify(oldSecretsToJson(old)), id)
+      if (row === undefined || row['revoked_at'] !== null) throw revokedError(name)
+      const old = oldSecretsAfter(readRecord(row).key, oldValidUntil, now)
+      this.#db.prepare('UPDATE keys SET digest = ?, prefix = ?, old_secrets = ? WHERE id = ?').run(digest, prefix, old, id)
     })
   }
 
@@ -197,6 +147,10 @@ export class KeyFile {
     const found = this.#db.prepare('SELECT 1 FROM blocks WHERE digest = ? AND blocked_at IS NOT NULL')
       .get(digest)
     return found !== undefined
+  }
+
+  list(): { keys: KeyRecord[], blocks: BlockRecord[] } {
+    return { keys: readKeys(this.#file), blocks: readBlocks(this.#file) }
   }
 
   /** Something that changes no key. */
@@ -262,26 +216,24 @@ export class KeyFile {
   }
 }
 
-interface Description {
-  readonly group: string | null
-  readonly owner: string | null
-  readonly note: string | null
-  readonly expiresAt: number | null
-}
-
-/** `owner: research; note: batch jobs; expires: 2027-01-01T00:00:00.000Z`; null where nothing is said. */
-function descriptionText({ group, owner, note, expiresAt }: Description): string | null {
-  const parts = [
-    ...group === null ? [] : [`group: ${group}`],
-    ...owner === null ? [] : [`owner: ${owner}`],
-    ...note === null ? [] : [`note: ${note}`],
-    ...expiresAt === null ? [] : [`expires: ${new Date(expiresAt).toISOString()}`],
-  ]
-  return parts.length === 0 ? null : parts.join('; ')
-}
-
-function columnsOf(
-  models: Key['models'], limits: Key['limits'],
-): [models: string | null, limits: string | null] {
-  return [models && JSON.stringify(models), limits && JSON.stringify(limitsToJson(limits))]
+/**
+ * Opens a store for writing; makes its directory, the file and the schema where they are missing.
+ *
+ * @param patience ms that a statement may wait for another process
+ * @throws {KeyStoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
+ */
+export function openKeyDatabase(file: string, patience: number): DatabaseSync {
+  makeDirectory(dirname(file))
+  // Who may read it can see who has keys, and who may write to it can make some.
+  createPrivateFile(file)
+  const db = new DatabaseSync(file, { timeout: patience })
+  try {
+    KEY_SCHEMA.migrate(db)
+    const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get() ?? {}
+    if (mode === 'wal') return db
+    throw new KeyStoreError('unshared', 'the file system cannot share a file between processes as WAL needs')
+  } catch (error) {
+    db.close()
+    throw error
+  }
 }

@@ -13,6 +13,35 @@ export interface KeyRecord {
   readonly revokedAt: number | null
 }
 
+/** What is known of a key without reading what it may do. */
+export interface KeySummary {
+  readonly id: number
+  readonly name: string
+  readonly digest: Buffer
+  /** ms since 1970; null for a live key. */
+  readonly revokedAt: number | null
+}
+
+/** What is to be other of a key; null takes it away. */
+export interface KeyEdit {
+  readonly models?: Key['models'] | undefined
+  readonly limits?: Key['limits'] | undefined
+  readonly group?: string | null | undefined
+  readonly owner?: string | null | undefined
+  readonly note?: string | null | undefined
+  /** ms since 1970 */
+  readonly expiresAt?: number | null | undefined
+}
+
+/** A secret that takes the place of another. */
+export interface NewSecret {
+  readonly digest: Buffer
+  /** Its first characters. */
+  readonly prefix: string
+  /** Until then the secret before it is valid too, ms since 1970. */
+  readonly oldValidUntil: number
+}
+
 /** A row of the table, unread. */
 export type KeyRow = Readonly<Record<string, SQLOutputValue>>
 
@@ -29,10 +58,16 @@ interface ScopeLimitsJson {
   budget?: Budget
 }
 
+/** The columns of a key beside what it is known by: what it may do, and how it is described. */
+export const PROPERTY_COLUMNS = ['models', 'limits', 'group_name', 'owner', 'note', 'expires_at', 'prefix', 'old_secrets'] as const
+export type KeyProperties = { [column in (typeof PROPERTY_COLUMNS)[number]]?: string | number | null }
+
 type ScopeLimits = Omit<Limits, 'models'>
 
 const PERIODS: ReadonlySet<unknown> = new Set<Budget['per']>(['day', 'month', 'total'])
 const MAX_DIGITS = 64
+/** Replaced secrets that are kept of a key; the oldest go first. */
+const MAX_OLD_SECRETS = 16
 
 /** @throws {KeyStoreError} `row` for what no gateway has written */
 export function readRecord(row: KeyRow): KeyRecord {
@@ -66,6 +101,26 @@ export function readRecord(row: KeyRow): KeyRecord {
   }
 }
 
+/** The columns of what is to be stored; absent members are left out. */
+export function propertiesOf({ models, limits, group, owner, note, expiresAt, prefix }: KeyEdit & Pick<Key, 'prefix'>): KeyProperties {
+  return {
+    ...models !== undefined && { models: models && JSON.stringify(models) },
+    ...limits !== undefined && { limits: limits && JSON.stringify(limitsToJson(limits)) },
+    ...group !== undefined && { group_name: group },
+    ...owner !== undefined && { owner },
+    ...note !== undefined && { note },
+    ...expiresAt !== undefined && { expires_at: expiresAt },
+    ...prefix !== undefined && { prefix },
+  }
+}
+
+/** The column of the secrets that are still valid after another rotation. @param now ms since 1970 */
+export function oldSecretsAfter({ digest, oldSecrets = [] }: Key, oldValidUntil: number, now: number): string | null {
+  const old = [...oldSecrets, { digest, validUntil: oldValidUntil }]
+    .filter(({ validUntil }) => validUntil > now).slice(-MAX_OLD_SECRETS)
+  return old.length === 0 ? null : JSON.stringify(oldSecretsToJson(old))
+}
+
 /** The plain form of limits, ready for JSON. */
 export function limitsToJson(limits: Limits): LimitsJson {
   const models = [...limits.models].map(([glob, figures]) => [glob, scopeLimitsToJson(figures)] as const)
@@ -82,7 +137,7 @@ function scopeLimitsToJson({ requestsPerMinute, tokensPerMinute, concurrent, bud
 }
 
 /** The plain form of replaced secrets, ready for JSON. */
-export function oldSecretsToJson(secrets: readonly OldSecret[]): [digest: string, validUntil: number][] {
+function oldSecretsToJson(secrets: readonly OldSecret[]): [digest: string, validUntil: number][] {
   return secrets.map(({ digest, validUntil }) => [Buffer.from(digest).toString('hex'), validUntil])
 }
 

@@ -32,6 +32,15 @@ export class KeyStoreError extends Error {
   }
 }
 
+/** @param name of the live key that is there already */
+export function takenError(name: string): KeyStoreError {
+  return new KeyStoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
+}
+
+export function revokedError(name: string): KeyStoreError {
+  return new KeyStoreError('missing', `the key ${JSON.stringify(name)} was revoked`)
+}
+
 /**
  * `change` numbers the changes: a reader that knows the store up to one of them reads
  * only the rows beyond it. Triggers set it, so that no writer can forget to, and
@@ -107,6 +116,15 @@ export const MIGRATIONS: readonly string[] = [
   ON keys BEGIN
     UPDATE keys SET change = (SELECT max(last) + 1 FROM changes) WHERE id = NEW.id;
   END;`,
+  // Of a copy of the keys in PostgreSQL: their ids there, which database it is, and its last change that is here.
+  `ALTER TABLE keys ADD COLUMN shared_id INTEGER;
+  CREATE UNIQUE INDEX keys_by_shared_id ON keys (shared_id);
+  CREATE TABLE copies (
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    origin TEXT NOT NULL,
+    database TEXT NOT NULL,
+    position INTEGER NOT NULL
+  ) STRICT;`,
 ]
 
 export const KEY_SCHEMA = new Schema({

@@ -103,6 +103,11 @@ export class KeyStore {
     this.#poll()
   }
 
+  /** Reads what has changed now; when it returns, changes are in force. */
+  refresh(): void {
+    this.#poll()
+  }
+
   close(): void {
     this.#timer?.cancel()
     this.#watcher?.close()

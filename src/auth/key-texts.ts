@@ -1,5 +1,5 @@
 import { formatNumber } from '../base/text-table.ts'
-import type { Limits } from '../config/types.ts'
+import type { Key, Limits } from '../config/types.ts'
 
 /** `gpt-*, fast`; `all` or `none` where there is no list or nothing in it. */
 export function modelsText(models: readonly string[] | null): string {
@@ -26,4 +26,20 @@ function figureTexts(
     texts.push(`${budget.usd} USD ${budget.per === 'total' ? 'in total' : `a ${budget.per}`}`)
   }
   return texts
+}
+
+/** `owner: research; note: batch jobs; expires: 2027-01-01T00:00:00.000Z`; null where nothing is said. */
+export function descriptionText({ group, owner, note, expiresAt }: Partial<Key>): string | null {
+  const parts = [
+    ...group === undefined ? [] : [`group: ${group}`],
+    ...owner === undefined ? [] : [`owner: ${owner}`],
+    ...note === undefined ? [] : [`note: ${note}`],
+    ...expiresAt === undefined ? [] : [`expires: ${new Date(expiresAt).toISOString()}`],
+  ]
+  return parts.length === 0 ? null : parts.join('; ')
+}
+
+/** What becomes of the secret that a rotation replaces. @param now ms since 1970 */
+export function rotationText({ oldValidUntil }: { readonly oldValidUntil: number }, now: number): string {
+  return oldValidUntil > now ? `old secret valid until ${new Date(oldValidUntil).toISOString()}` : 'old secret refused'
 }

@@ -4,6 +4,7 @@ import type { Actor } from '../auth/audit.ts'
 import { keyFileOf } from '../auth/key-file.ts'
 import { KeyStoreError } from '../auth/key-schema.ts'
 import type { Config } from '../config/types.ts'
+import { DatabaseError } from '../postgres/database-error.ts'
 import { configOption } from './config-option.ts'
 import { EXIT } from './exit.ts'
 import { loadForLedger } from './problems.ts'
@@ -46,10 +47,14 @@ export function keyStoreOf(from: string, command: Command): { config: Config; fi
  * Runs what works on the store; what the store or the system says
  * against it ends the command, with exit code 1.
  */
-export function exitOnStoreError<T>(file: string, command: Command, work: () => T): T {
+export async function exitOnStoreError<T>(file: string, command: Command, work: () => T | Promise<T>): Promise<T> {
   try {
-    return work()
+    return await work()
   } catch (error) {
+    if (error instanceof DatabaseError) {
+      const remedy = error.code === 'timeout' ? 'gateway keys list shows whether the change was stored' : 'nothing was changed'
+      return command.error(`error: the keys are in PostgreSQL: ${error.message}; ${remedy}`, { exitCode: EXIT.failed })
+    }
     const isSystems = error instanceof Error && 'code' in error && !(error instanceof CommanderError)
     if (!(error instanceof KeyStoreError) && !isSystems) throw error
     return command.error(`error: ${file}: ${error.message}`, { exitCode: EXIT.failed })

@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import { KeyFile } from '../auth/key-file.ts'
-import { fileExists } from '../base/file-exists.ts'
+import { openExistingKeys, openKeys } from '../auth/open-keys.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'
 import { didYouMean } from '../config/nearest.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
@@ -47,7 +46,7 @@ function blockCommand(name: string, description: string, help: string, blocks: b
     .action((options: Options, command: Command) => changeBlock(options, blocks, command))
 }
 
-function changeBlock({ config: from, name }: Options, blocks: boolean, command: Command): void {
+async function changeBlock({ config: from, name }: Options, blocks: boolean, command: Command): Promise<void> {
   const { config, file } = keyStoreOf(from, command)
   const key = config.keys.find(key => key.name === name)
   if (key === undefined) return fail(unknownKeyMessage(name, from, config.keys.map(key => key.name)), command)
@@ -56,16 +55,16 @@ function changeBlock({ config: from, name }: Options, blocks: boolean, command: 
     const remedy = `set the variable that ${from} reads it from, or use the console`
     return fail(`the value of "${name}" is not known here: ${remedy}`, command)
   }
-  exitOnStoreError(file, command, () => {
-    if (!blocks && !fileExists(file)) return fail(`"${name}" is not blocked`, command)
-    using store = new KeyFile(file)
+  await exitOnStoreError(file, command, async () => {
+    using store = blocks ? openKeys(file, config.cluster) : openExistingKeys(file, config.cluster)
+    if (store === null) return fail(`"${name}" is not blocked`, command)
     const isNew = blocks
-      ? store.block(key, Date.now(), operator())
-      : store.unblock(key, Date.now(), operator())
+      ? await store.block(key, Date.now(), operator())
+      : await store.unblock(key, Date.now(), operator())
     if (!isNew && !blocks) return fail(`"${name}" is not blocked`, command)
     const done = `${blocks ? 'Blocked' : 'Unblocked'} the key "${name}".`
     process.stdout.write(`${isNew ? done : `The key "${name}" was blocked already.`}\n`)
-    if (store.waitUntilPublished(PUBLISH_TIMEOUT)) return
+    if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     fail('a running gateway has not confirmed it; try again, or stop that gateway', command)
   })
 }

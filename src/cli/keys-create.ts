@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
-import { KeyFile } from '../auth/key-file.ts'
+import { openKeys } from '../auth/open-keys.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
 import { generateKey } from '../base/key-format.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'
@@ -62,7 +62,7 @@ export function keysCreateCommand(): Command {
     .action(create)
 }
 
-function create(options: Options, command: Command): void {
+async function create(options: Options, command: Command): Promise<void> {
   const { name, models = null, limit: limits = null, group, owner, note, expires: expiresAt } = options
   requireReader(command)
   const { config, file } = keyStoreOf(options.config, command)
@@ -78,11 +78,11 @@ function create(options: Options, command: Command): void {
     )
   }
   for (const warning of unservedModelWarnings(config, models ?? [])) process.stderr.write(`warning: ${warning}\n`)
-  exitOnStoreError(file, command, () => {
-    using store = new KeyFile(file)
+  await exitOnStoreError(file, command, async () => {
+    using store = openKeys(file, config.cluster)
     const key = generateKey(randomBytes)
     const digest = hash('sha256', key, 'buffer')
-    store.create({
+    await store.create({
       name, digest, models, limits, prefix: key.slice(0, PREFIX_LENGTH),
       ...group !== undefined && { group }, ...owner !== undefined && { owner }, ...note !== undefined && { note }, ...expiresAt !== undefined && { expiresAt },
     }, Date.now(), operator())
@@ -90,12 +90,12 @@ function create(options: Options, command: Command): void {
     process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ` +
       `${limitsText(limits)}${expiry}).\n` +
       'It is shown this once:\n')
-    printSecret(key, why => {
-      const found = store.find('digest', digest)
-      if (found !== null) store.revoke(found, Date.now(), operator())
+    await printSecret(key, async why => {
+      const found = await store.find('digest', digest)
+      if (found !== null) await store.revoke(found, Date.now(), operator())
       command.error(`error: nobody has read the key, which is revoked again: ${why}`, { exitCode: EXIT.failed })
     })
-    if (store.waitUntilPublished(PUBLISH_TIMEOUT)) return
+    if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     process.stderr.write(
       'warning: a running gateway has not taken it over yet, and may refuse it for a while\n',
     )

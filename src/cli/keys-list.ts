@@ -2,11 +2,13 @@ import type { Command } from 'commander'
 import { readBlocks, readKeys } from '../auth/key-reader.ts'
 import { limitsToJson } from '../auth/key-record.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
+import { openExistingKeys } from '../auth/open-keys.ts'
 import { fileExists } from '../base/file-exists.ts'
 import { messageOf } from '../base/message-of.ts'
 import { table } from '../base/text-table.ts'
 import type { Config, Key } from '../config/types.ts'
 import { lastUse } from '../ledger/last-use.ts'
+import { DatabaseError } from '../postgres/database-error.ts'
 import { EXIT_CODES } from './exit.ts'
 import { exitOnStoreError, storeCommand, keyStoreOf } from './key-store.ts'
 
@@ -44,11 +46,9 @@ export function keysListCommand(): Command {
     .action(list)
 }
 
-function list({ config: from, json }: { config: string; json?: true }, command: Command): void {
+async function list({ config: from, json }: { config: string; json?: true }, command: Command): Promise<void> {
   const { config, file } = keyStoreOf(from, command)
-  const { stored, blocks } = exitOnStoreError(file, command, () => ({
-    stored: readKeys(file), blocks: readBlocks(file),
-  }))
+  const { keys: stored, blocks } = await exitOnStoreError(file, command, () => storedKeys(config, file))
   const blockedAt = ({ digest }: Key) => blocks.find(block => block.digest.equals(digest))?.blockedAt ?? null
   const used = lastUses(config)
   const facts = (key: Key) => ({ key, blockedAt: blockedAt(key), lastUsedAt: used.get(key.name) ?? null })
@@ -59,6 +59,18 @@ function list({ config: from, json }: { config: string; json?: true }, command: 
       ({ id, source: 'store', createdAt, revokedAt, ...facts(key) })),
   ]
   process.stdout.write(json === true ? keys.map(jsonLine).join('') : keyTable(keys))
+}
+
+/** Where PostgreSQL is away, the copy that this gateway has of its keys. */
+async function storedKeys({ cluster }: Config, file: string) {
+  using store = openExistingKeys(file, cluster)
+  try {
+    return await store?.list() ?? { keys: [], blocks: [] }
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error
+    process.stderr.write(`warning: PostgreSQL cannot be read, so these are the keys that this gateway knows: ${error.message}\n`)
+    return { keys: readKeys(file), blocks: readBlocks(file) }
+  }
 }
 
 /** By the name of the key, ms since 1970. Keys are listed also where the ledger cannot be read. */

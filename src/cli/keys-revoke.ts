@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Command } from 'commander'
-import { KeyFile } from '../auth/key-file.ts'
-import type { KeySummary } from '../auth/key-file.ts'
-import { readKeys } from '../auth/key-reader.ts'
-import { fileExists } from '../base/file-exists.ts'
+import type { KeySummary } from '../auth/key-record.ts'
+import type { KeyWriter } from '../auth/key-writer.ts'
+import { openExistingKeys } from '../auth/open-keys.ts'
 import { isWellFormed } from '../base/key-format.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'
 import { didYouMean } from '../config/nearest.ts'
@@ -30,12 +29,12 @@ export function keysRevokeCommand(): Command {
     .action(revoke)
 }
 
-function revoke(which: string, { config: from }: { config: string }, command: Command): void {
+async function revoke(which: string, { config: from }: { config: string }, command: Command): Promise<void> {
   const { config, file } = keyStoreOf(from, command)
   const digest = isWellFormed(which) ? hash('sha256', which, 'buffer') : null
-  exitOnStoreError(file, command, () => {
-    using store = fileExists(file) ? new KeyFile(file) : null
-    const found = store === null ? null : find(store, digest, which)
+  await exitOnStoreError(file, command, async () => {
+    using store = openExistingKeys(file, config.cluster)
+    const found = store === null ? null : await find(store, digest, which)
     const configured = config.keys.find(key => (digest ? key.digest.equals(digest) : key.name === which))
     const isLive = found !== null && found.revokedAt === null
     if (configured && !isLive) {
@@ -44,11 +43,11 @@ function revoke(which: string, { config: from }: { config: string }, command: Co
         command,
       )
     }
-    if (store === null || found === null) return fail(unknownKeyMessage(which, digest !== null, config, file), command)
-    store.revoke(found, Date.now(), operator())
+    if (store === null || found === null) return fail(await unknownKeyMessage(which, digest !== null, config, store), command)
+    await store.revoke(found, Date.now(), operator())
     process.stdout.write(`${revocationText(found)}\n`)
     warnOfConfiguredDuplicate(found, config, from)
-    if (store.waitUntilPublished(PUBLISH_TIMEOUT)) return
+    if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     fail(
       'a running gateway has not confirmed it, and may still let the key in; try again, or stop that gateway',
       command,
@@ -56,9 +55,9 @@ function revoke(which: string, { config: from }: { config: string }, command: Co
   })
 }
 
-function find(store: KeyFile, digest: Buffer | null, which: string): KeySummary | null {
+async function find(store: KeyWriter, digest: Buffer | null, which: string): Promise<KeySummary | null> {
   if (digest !== null) return store.find('digest', digest)
-  const found = store.find('name', which)
+  const found = await store.find('name', which)
   return found === null && /^[1-9]\d{0,14}$/.test(which) ? store.find('id', Number(which)) : found
 }
 
@@ -75,10 +74,11 @@ function warnOfConfiguredDuplicate({ name, digest }: KeySummary, config: Config,
   process.stderr.write(`warning: ${from} has ${what}, and that is let in as before\n`)
 }
 
-function unknownKeyMessage(which: string, isKey: boolean, config: Config, file: string): string {
+async function unknownKeyMessage(which: string, isKey: boolean, config: Config, store: KeyWriter | null): Promise<string> {
   // What may be a key must not be shown again.
   if (isKey) return 'no key has this value'
-  const names = [...config.keys, ...readKeys(file).map(({ key }) => key)].map(({ name }) => name)
+  const { keys } = await store?.list() ?? { keys: [] }
+  const names = [...config.keys, ...keys.map(({ key }) => key)].map(({ name }) => name)
   return `no key is named "${escapeControlCharacters(which)}"${didYouMean(which, names)}`
 }
 

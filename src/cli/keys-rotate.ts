@@ -1,8 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
-import { KeyFile } from '../auth/key-file.ts'
-import { readKeys } from '../auth/key-reader.ts'
-import { fileExists } from '../base/file-exists.ts'
+import type { KeyWriter } from '../auth/key-writer.ts'
+import { openExistingKeys } from '../auth/open-keys.ts'
 import { generateKey } from '../base/key-format.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'
 import { PREFIX_LENGTH } from '../config/keys.ts'
@@ -42,32 +41,33 @@ export function keysRotateCommand(): Command {
     .action(rotate)
 }
 
-function rotate(name: string, { config: from, grace }: Options, command: Command): void {
+async function rotate(name: string, { config: from, grace }: Options, command: Command): Promise<void> {
   requireReader(command)
   const { config, file } = keyStoreOf(from, command)
-  exitOnStoreError(file, command, () => {
-    using store = fileExists(file) ? new KeyFile(file) : null
-    const found = store?.find('name', name) ?? null
-    if (store === null || found === null || found.revokedAt !== null) return fail(unknownKeyMessage(name, config, from, file), command)
+  await exitOnStoreError(file, command, async () => {
+    using store = openExistingKeys(file, config.cluster)
+    const found = await store?.find('name', name) ?? null
+    if (store === null || found === null || found.revokedAt !== null) return fail(await unknownKeyMessage(name, config, from, store), command)
     const secret = generateKey(randomBytes)
     const now = Date.now()
     const oldValidUntil = now + grace
-    store.rotate(found, {
+    await store.rotate(found, {
       digest: hash('sha256', secret, 'buffer'), prefix: secret.slice(0, PREFIX_LENGTH), oldValidUntil,
     }, now, operator())
     const old = grace === 0 ? 'is refused' : `works until ${new Date(oldValidUntil).toISOString()}`
     process.stderr.write(`Rotated the key "${name}". The old secret ${old}.\nThe new one is shown this once:\n`)
-    printSecret(secret, why => fail(`nobody has read the new secret (${why}); rotate the key again`, command))
-    if (store.waitUntilPublished(PUBLISH_TIMEOUT)) return
+    await printSecret(secret, why => fail(`nobody has read the new secret (${why}); rotate the key again`, command))
+    if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     process.stderr.write('warning: a running gateway has not taken it over yet, and may refuse it for a while\n')
   })
 }
 
-function unknownKeyMessage(name: string, config: Config, from: string, file: string): string {
+async function unknownKeyMessage(name: string, config: Config, from: string, store: KeyWriter | null): Promise<string> {
   if (config.keys.some(key => key.name === name)) {
     return `"${name}" is a key of ${from}: add a second key there, change the clients, then remove the first`
   }
-  const names = readKeys(file).filter(({ revokedAt }) => revokedAt === null).map(({ key }) => key.name)
+  const { keys } = await store?.list() ?? { keys: [] }
+  const names = keys.filter(({ revokedAt }) => revokedAt === null).map(({ key }) => key.name)
   return `no active key is named "${escapeControlCharacters(name)}"${didYouMean(name, names)}`
 }
 

@@ -14,11 +14,11 @@ export function requireReader(command: Command): void {
  *
  * @param onUnread undoes what was done for a secret that cannot be printed, and ends the command
  */
-export function printSecret(secret: string, onUnread: (why: string) => void): void {
+export async function printSecret(secret: string, onUnread: (why: string) => void | Promise<void>): Promise<void> {
   try {
     writeSync(process.stdout.fd, `${secret}\n`)
   } catch (error) {
-    onUnread((error as Error).message)
+    await onUnread((error as Error).message)
   }
 }
 

@@ -21,7 +21,7 @@ export function addConfigWarnings(config: Config, findings: Findings): void {
 function warnOfSeparateLimits({ cluster }: Config, findings: Findings): void {
   if (cluster === null) return
   if (cluster.valkey === null) findings.warn(['cluster'], 'without cluster.valkey each gateway counts limits and budgets for itself', 'key')
-  if (cluster.postgres === null) findings.warn(['cluster'], 'without cluster.postgres each gateway has a ledger of its own', 'key')
+  if (cluster.postgres === null) findings.warn(['cluster'], 'without cluster.postgres each gateway has a ledger and keys of its own', 'key')
 }
 
 function warnOfSeparateLogins({ console, ledger, server: { workers } }: Config, findings: Findings): void {

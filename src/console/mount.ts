@@ -56,7 +56,10 @@ class Console implements Mount {
     this.#ledgerFile = ledger?.file ?? null
     this.#cluster = cluster === null || cluster.postgres === null ? null : { url: cluster.postgres, instance: cluster.instance }
     this.#options = options
-    this.#store = new ConsoleStoreClient({ consoleFile: file, keyFile: ledger && keyFileOf(ledger.file) })
+    this.#store = new ConsoleStoreClient({
+      consoleFile: file, keyFile: ledger && keyFileOf(ledger.file),
+      shared: this.#cluster && { url: this.#cluster.url, name: `gateway console ${this.#cluster.instance}` },
+    })
     this.#workers = new Workers({
       current: () => host.current(), worker: worker ?? null, file, store: this.#store,
     })

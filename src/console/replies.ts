@@ -57,6 +57,10 @@ function problemOf(thrown: unknown): ConsoleProblem {
     return new ConsoleProblem(code, message, field === null ? {} : { field })
   }
   if (thrown instanceof ConsoleStoreError) {
+    if (thrown.code === 'unreachable' || thrown.code === 'timeout') {
+      const outcome = thrown.code === 'timeout' ? 'Look whether the change was stored.' : 'Nothing was changed.'
+      return new ConsoleProblem('unavailable', `PostgreSQL cannot be reached. ${outcome}`, { retryAfter: RETRY_AFTER_SECONDS })
+    }
     return new ConsoleProblem(
       'unavailable', 'The console store cannot be read or written. See the gateway log.',
     )

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import { Database } from '../postgres/database.ts'
@@ -9,13 +8,20 @@ import { MIGRATIONS } from '../postgres/migrations.ts'
 export interface HeartbeatOptions {
   /** postgres://user:password@host/database */
   readonly url: string
+  /** Of this process: a UUID. */
+  readonly process: string
   /** The name of the gateway. */
   readonly instance: string
   readonly version: string
   readonly clock: Pick<Clock, 'wall' | 'monotonic' | 'setTimeout'>
   readonly log: Logger
-  /** Requests in flight, and rows that wait to be sent to PostgreSQL. */
-  readonly state: () => { readonly requestsInFlight: number, readonly outboxRows: number }
+  readonly state: () => {
+    readonly requestsInFlight: number
+    /** Rows that wait to be sent to PostgreSQL. */
+    readonly outboxRows: number
+    /** The last change of keys that is in force; null = none yet. */
+    readonly keyChange: number | null
+  }
 }
 
 /** ms between two heartbeats. */
@@ -30,7 +36,6 @@ const WARNING_INTERVAL_MS = 60_000
 export class Heartbeat {
   readonly #options: HeartbeatOptions
   readonly #database: Database
-  readonly #process = randomUUID()
   #timer: Timer | null = null
   #warnedAt = -Infinity
   #isClosed = false
@@ -49,7 +54,7 @@ export class Heartbeat {
     this.#isClosed = true
     this.#timer?.cancel()
     if (this.#isRegistered && this.#database.isOpen) {
-      await this.#database.query('DELETE FROM gateway.instances WHERE process = $1', [this.#process], TIMEOUT_MS).catch(() => undefined)
+      await this.#database.query('DELETE FROM gateway.instances WHERE process = $1', [this.#options.process], TIMEOUT_MS).catch(() => undefined)
     }
     this.#database.close()
   }
@@ -61,19 +66,20 @@ export class Heartbeat {
   }
 
   async #beat(): Promise<void> {
-    const { instance, version, clock, state } = this.#options
+    const { process, instance, version, clock, state } = this.#options
     if (!this.#isRegistered) await migrate(this.#database, MIGRATIONS)
     const asked = clock.wall()
     const [row] = await this.#database.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now', [], TIMEOUT_MS)
     // The database read its clock between the two.
     const difference = (asked + clock.wall()) / 2 - Number(row?.['now'])
     this.#warn(difference)
-    const { requestsInFlight, outboxRows } = state()
+    const { requestsInFlight, outboxRows, keyChange } = state()
     const uptimeMs = clock.monotonic() - this.#startedAtMs
     await this.#database.query(`INSERT INTO gateway.instances AS known
-      VALUES ($1, $2, $3, now() - $4 * interval '1 ms', now(), $5, $6, $7)
-      ON CONFLICT (process) DO UPDATE SET seen_at = now(), requests_in_flight = $5, outbox_rows = $6, clock_difference_ms = $7`,
-    [this.#process, instance, version, uptimeMs, requestsInFlight, outboxRows, difference], TIMEOUT_MS)
+      VALUES ($1, $2, $3, now() - $4 * interval '1 ms', now(), $5, $6, $7, $8)
+      ON CONFLICT (process) DO UPDATE SET seen_at = now(), requests_in_flight = $5, outbox_rows = $6, clock_difference_ms = $7,
+        key_change = coalesce(known.key_change, $8)`,
+    [process, instance, version, uptimeMs, requestsInFlight, outboxRows, difference, keyChange], TIMEOUT_MS)
     if (!this.#isRegistered) await this.#database.query(`DELETE FROM gateway.instances WHERE seen_at < now() - interval '1 day'`)
     this.#isRegistered = true
   }

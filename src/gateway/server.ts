@@ -4,8 +4,7 @@ import { systemClock } from '../base/clock.ts'
 import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Address, Config } from '../config/types.ts'
 import type { Exchange } from '../context/exchange.ts'
-import type { Gateway, GatewayParts } from '../context/gateway.ts'
-import { Heartbeat } from '../context/heartbeat.ts'
+import type { GatewayParts } from '../context/gateway.ts'
 import type { MountHost, Mount, OpenMount } from '../context/mount.ts'
 import { handle } from '../pipeline/pipeline.ts'
 import { responseOn } from '../pipeline/upgrade.ts'
@@ -16,6 +15,7 @@ import { buildGateway } from './build-gateway.ts'
 import { watchCertificateValidity } from './certificate-watch.ts'
 import { readCertificate } from './certificate.ts'
 import type { ParsedCertificate } from './certificate.ts'
+import { joinCluster } from './cluster.ts'
 import { gaugeSource } from './gauge-source.ts'
 import { listen } from './listener.ts'
 import type { Certificate, Listener } from './listener.ts'
@@ -145,7 +145,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   telemetry?.watch(gaugeSource(() => reloader.gateway))
   let metrics: MetricsOutput | null = null
   const unwatch = watchCertificateValidity(first.sharedState)
-  const heartbeat = openHeartbeat(config, parts, () => reloader.gateway)
+  const member = joinCluster(config, parts, () => reloader.gateway)
   const ending = createShutdown({
     gateway: () => reloader.gateway,
     listeners,
@@ -160,7 +160,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       await Promise.all([...upstreams.values()].map(({ transport }) => transport.destroy()))
       await simulator?.close()
       keyStore?.close()
-      await heartbeat?.close()
+      await member?.close()
       await accounts.close()
       await reloader.gateway.sharedState.archive?.close()
       await Promise.all([metrics?.close(), telemetry?.close()])
@@ -169,6 +169,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   try {
     // The ledger is ready before the first request, so that a kill loses no row.
     await first.accounts.ledger?.ready()
+    await member?.ready()
     const base = await open(config.server.listen, certificate, null, false)
     if (config.server.reusePort) warnOfResets(parts.log)
     const console = config.console ? await open(config.console.listen, null, mounted, true) : null
@@ -187,21 +188,6 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     await ending.close()
     throw error
   }
-}
-
-function openHeartbeat({ cluster }: Config, { version, log }: Pick<ServerParts, 'version' | 'log'>, gateway: () => Gateway): Heartbeat | null {
-  if (cluster === null || cluster.postgres === null) return null
-  return new Heartbeat({
-    url: cluster.postgres,
-    instance: cluster.instance,
-    version,
-    log,
-    clock: systemClock,
-    state: () => {
-      const { sharedState, accounts } = gateway()
-      return { requestsInFlight: sharedState.activeExchanges.size, outboxRows: accounts.shipping?.stats().pending ?? 0 }
-    },
-  })
 }
 
 interface ExchangeContext {

@@ -1,3 +1,5 @@
+import { KEYS } from './key-tables.ts'
+
 /*
  * The schema of PostgreSQL, as scripts that migrate.ts runs in their order. A script only adds, so that the
  * version before can go on beside it, and one that was released is never edited.
@@ -244,4 +246,4 @@ const GROUPS = `
 
 const UPSTREAM_PROTOCOL = 'ALTER TABLE gateway.requests ADD COLUMN upstream_protocol text'
 
-export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL]
+export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS]

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import t from 'tap'
@@ -15,9 +16,9 @@ t.test('a clock that is 5 seconds ahead is reported and logged', { skip: without
     },
   })
   const heartbeat = new Heartbeat({
-    url: server.url(), instance: 'gw1', version: '1.2.3', log: pino(sink),
+    url: server.url(), process: randomUUID(), instance: 'gw1', version: '1.2.3', log: pino(sink),
     clock: { ...systemClock, wall: () => Date.now() + 5_000 },
-    state: () => ({ requestsInFlight: 3, outboxRows: 9 }),
+    state: () => ({ requestsInFlight: 3, outboxRows: 9, keyChange: null }),
   })
   t.match(await warned.promise, { level: 40, difference_ms: Number, msg: /clocks .* differ/ })
   let rows: Record<string, unknown>[] = []

@@ -4,25 +4,31 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { readAuditEvents, recordAuditEvent } from '../../auth/audit.ts'
 import type { Actor, AuditEvent, StoredAuditEvent } from '../../auth/audit.ts'
 import { KeyFile } from '../../auth/key-file.ts'
-import type { KeyEdit, NewSecret } from '../../auth/key-file.ts'
 import { readBlocks, readKeys } from '../../auth/key-reader.ts'
 import type { BlockRecord } from '../../auth/key-reader.ts'
-import type { KeyRecord } from '../../auth/key-record.ts'
+import type { KeyEdit, KeyRecord, NewSecret } from '../../auth/key-record.ts'
+import type { KeyWriter } from '../../auth/key-writer.ts'
+import { SharedKeys } from '../../auth/shared-keys.ts'
 import { fileIdentity } from '../../base/file-exists.ts'
 import { transaction } from '../../base/sqlite-schema.ts'
 import { maskedYaml } from '../../config/masked.ts'
 import type { Key } from '../../config/types.ts'
+import type { DatabaseOptions } from '../../postgres/database.ts'
+import { DatabaseError } from '../../postgres/database-error.ts'
 import { openConsoleFile } from './console-file.ts'
 import { LoginAttemptTable } from './login-attempts.ts'
 import type { LoginAttempt } from './login-attempts.ts'
 import { SessionTable } from './sessions.ts'
 import type { SessionRecord } from './sessions.ts'
+import { SharedSessions } from './shared-sessions.ts'
 
 export interface ConsoleStoreOptions {
   /** null = nothing outlasts the process. */
   readonly consoleFile: string | null
   /** null = there are no stored keys. */
   readonly keyFile: string | null
+  /** Where all gateways have their keys, sessions and audit list; null = this one has its own. */
+  readonly shared: Pick<DatabaseOptions, 'url' | 'name'> | null
 }
 
 /** What became of a change of a key. */
@@ -54,6 +60,8 @@ export class ConsoleStore {
   readonly #db: DatabaseSync
   readonly #sessions: SessionTable
   readonly #attempts: LoginAttemptTable
+  readonly #sharedKeys: SharedKeys | null
+  readonly #sharedSessions: SharedSessions | null
   #keys: { readonly file: KeyFile; readonly identity: string | null } | null = null
 
   constructor(options: ConsoleStoreOptions) {
@@ -61,20 +69,26 @@ export class ConsoleStore {
     this.#db = openConsoleFile(options.consoleFile)
     this.#sessions = new SessionTable(this.#db)
     this.#attempts = new LoginAttemptTable(this.#db)
+    const { shared } = options
+    this.#sharedKeys = shared && new SharedKeys(shared)
+    this.#sharedSessions = shared && new SharedSessions(shared)
   }
 
-  openSession(
+  /** While PostgreSQL is away, a session is one of this gateway alone. */
+  async openSession(
     digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number,
-  ): void {
+  ): Promise<void> {
+    if (await this.#sharedSessions?.open(digest, session, now)) return
     this.#sessions.open(digest, session, now)
   }
 
-  findSession(digest: Uint8Array, now: number, uses: boolean): SessionRecord | null {
-    return this.#sessions.find(digest, now, uses)
+  async findSession(digest: Uint8Array, now: number, uses: boolean): Promise<SessionRecord | null> {
+    return this.#sessions.find(digest, now, uses) ?? await this.#sharedSessions?.find(digest, now, uses) ?? null
   }
 
-  closeSession(digest: Uint8Array): void {
+  async closeSession(digest: Uint8Array): Promise<void> {
     this.#sessions.close(digest)
+    await this.#sharedSessions?.close(digest)
   }
 
   /** @returns ms to wait; 0 = it may go on */
@@ -86,60 +100,72 @@ export class ConsoleStore {
     this.#attempts.succeeded(attempt, now)
   }
 
-  note(entry: AuditEvent): void {
-    if (this.#options.keyFile === null) recordAuditEvent(this.#db, entry)
-    else this.#keyFile().recordAuditEvent(entry)
+  /** While PostgreSQL is away, it is noted here; the gateway sends it later. */
+  async note(entry: AuditEvent): Promise<void> {
+    if (this.#options.keyFile === null) return recordAuditEvent(this.#db, entry)
+    try {
+      await this.#keyWriter().recordAuditEvent(entry)
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error
+      this.#keyFile().recordAuditEvent(entry)
+    }
   }
 
-  audit(before: number | null, count: number): StoredAuditEvent[] {
+  async audit(before: number | null, count: number): Promise<StoredAuditEvent[]> {
     if (this.#options.keyFile === null) return readAuditEvents(this.#db, before, count)
-    return this.#keyFile().audit(before, count)
+    return this.#keyWriter().audit(before, count)
   }
 
-  storedKeys(): { keys: KeyRecord[]; blocks: BlockRecord[] } {
+  /** While PostgreSQL is away, those that this gateway knows. */
+  async storedKeys(): Promise<{ keys: KeyRecord[]; blocks: BlockRecord[] }> {
     const { keyFile } = this.#options
+    try {
+      if (this.#sharedKeys !== null) return await this.#sharedKeys.list()
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error
+    }
     if (keyFile === null || !existsSync(keyFile)) return { keys: [], blocks: [] }
     return { keys: readKeys(keyFile), blocks: readBlocks(keyFile) }
   }
 
   /** @throws {KeyStoreError} `taken` */
-  createKey(key: Key, now: number, by: Actor): Promise<ChangeResult> {
-    const file = this.#keyFile()
-    file.create({ ...key, digest: Buffer.from(key.digest) }, now, by)
+  async createKey(key: Key, now: number, by: Actor): Promise<ChangeResult> {
+    const file = this.#keyWriter()
+    await file.create({ ...key, digest: Buffer.from(key.digest) }, now, by)
     return waitUntilPublished(file)
   }
 
   async changeKey(name: string, to: KeyEdit, detail: string, now: number, by: Actor): Promise<ChangeResult> {
-    const file = this.#keyFile()
-    const found = file.find('name', name)
+    const file = this.#keyWriter()
+    const found = await file.find('name', name)
     if (found === null || found.revokedAt !== null) return 'unknown'
-    file.change(found, to, detail, now, by)
+    await file.change(found, to, detail, now, by)
     return waitUntilPublished(file)
   }
 
   async rotateKey(name: string, to: NewSecret, now: number, by: Actor): Promise<ChangeResult> {
-    const file = this.#keyFile()
-    const found = file.find('name', name)
+    const file = this.#keyWriter()
+    const found = await file.find('name', name)
     if (found === null || found.revokedAt !== null) return 'unknown'
-    file.rotate(found, { ...to, digest: Buffer.from(to.digest) }, now, by)
+    await file.rotate(found, { ...to, digest: Buffer.from(to.digest) }, now, by)
     return waitUntilPublished(file)
   }
 
   async revokeKey(name: string, now: number, by: Actor): Promise<ChangeResult> {
-    const file = this.#keyFile()
-    const found = file.find('name', name)
+    const file = this.#keyWriter()
+    const found = await file.find('name', name)
     if (found === null || found.revokedAt !== null) return 'unknown'
-    file.revoke(found, now, by)
+    await file.revoke(found, now, by)
     return waitUntilPublished(file)
   }
 
   async setBlocked(
     name: string, digest: Uint8Array, blocked: boolean, now: number, by: Actor,
   ): Promise<ChangeResult> {
-    const file = this.#keyFile()
+    const file = this.#keyWriter()
     const key = { name, digest: Buffer.from(digest) }
-    if (blocked) file.block(key, now, by)
-    else file.unblock(key, now, by)
+    if (blocked) await file.block(key, now, by)
+    else await file.unblock(key, now, by)
     // Where it was so already, somebody may still have to confirm it.
     return waitUntilPublished(file)
   }
@@ -165,18 +191,25 @@ export class ConsoleStore {
       .map(({ worker, data }) => ({ worker: Number(worker), data: String(data) }))
   }
 
-  /** 32 bytes that all workers share, and nobody else knows. */
-  secret(): Uint8Array {
+  /** 32 bytes that all workers, and all gateways, share, and nobody else knows. */
+  async secret(): Promise<Uint8Array> {
     const bytes = this.#db.prepare('SELECT bytes FROM secret').get()?.['bytes']
     if (!(bytes instanceof Uint8Array)) {
       throw new Error('the console\'s file has lost its secret: delete console.db')
     }
-    return bytes
+    const shared = await this.#sharedSessions?.secret(Buffer.from(bytes).toString('hex')) ?? null
+    return shared === null ? bytes : Buffer.from(shared, 'hex')
   }
 
   close(): void {
     this.#keys?.file.close()
+    this.#sharedKeys?.close()
+    this.#sharedSessions?.disconnect()
     this.#db.close()
+  }
+
+  #keyWriter(): KeyWriter {
+    return this.#sharedKeys ?? this.#keyFile()
   }
 
   #keyFile(): KeyFile {
@@ -195,9 +228,9 @@ export class ConsoleStore {
 }
 
 /** As KeyFile's own waiting, but that others are served meanwhile. */
-async function waitUntilPublished(file: KeyFile): Promise<ChangeResult> {
+async function waitUntilPublished(keys: KeyWriter): Promise<ChangeResult> {
   const end = performance.now() + PUBLISH_TIMEOUT
-  while (!file.waitUntilPublished(0)) {
+  while (!await keys.waitUntilPublished(0)) {
     if (performance.now() > end) return 'unconfirmed'
     await pause(POLL_INTERVAL)
   }

@@ -16,11 +16,11 @@ export const IDLE_TIMEOUT = 30 * 60_000
 /** ms after the login when it ends in any case: a working day, which bounds the use of a stolen session. */
 export const MAX_SESSION_AGE = 12 * 60 * 60_000
 /** ms between two writes of a session's last use. */
-const SEEN_AT_INTERVAL = 30_000
+export const SEEN_AT_INTERVAL = 30_000
 /** Sessions at once; the one that was used least lately goes. */
-const MAX_SESSIONS = 10_000
+export const MAX_SESSIONS = 10_000
 /** Sessions of one user or key, for the same reason: who logs in without end ends nobody else's. */
-const MAX_SESSIONS_PER_LOGIN = 100
+export const MAX_SESSIONS_PER_LOGIN = 100
 
 /** Who is logged in. */
 export class SessionTable {

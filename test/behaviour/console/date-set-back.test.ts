@@ -45,7 +45,7 @@ t.test('nor do those count among the sessions of one user', t => {
 })
 
 t.test('what a worker had under way that has ended since is not told for ever', t => {
-  const desk = new ConsoleStore({ consoleFile: null, keyFile: null })
+  const desk = new ConsoleStore({ consoleFile: null, keyFile: null, shared: null })
   t.teardown(() => desk.close())
   desk.saveSnapshot({ worker: 1, data: 'of the worker that has ended' }, MONTH)
   desk.saveSnapshot({ worker: 2, data: 'of one that works' }, DAY)

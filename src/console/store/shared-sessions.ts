@@ -1,0 +1,101 @@
+import { Database } from '../../postgres/database.ts'
+import type { DatabaseOptions } from '../../postgres/database.ts'
+import { DatabaseError } from '../../postgres/database-error.ts'
+import { migrate } from '../../postgres/migrate.ts'
+import { MIGRATIONS } from '../../postgres/migrations.ts'
+import { expiryOf, IDLE_TIMEOUT, MAX_SESSION_AGE, MAX_SESSIONS, MAX_SESSIONS_PER_LOGIN, SEEN_AT_INTERVAL } from './sessions.ts'
+import type { SessionRecord } from './sessions.ts'
+
+/** ms for a query: somebody waits for a page. */
+const TIMEOUT_MS = 1_000
+/** ms in which PostgreSQL is not asked again after a failure, so that not every request waits for it */
+const RETRY_MS = 2_000
+
+/** The console sessions of all gateways, in PostgreSQL. */
+export class SharedSessions {
+  readonly #database: Database
+  #isMigrated = false
+  #failedAt = -Infinity
+
+  constructor(options: Pick<DatabaseOptions, 'url' | 'name'>) {
+    this.#database = new Database(options)
+  }
+
+  /** @returns false where PostgreSQL is away */
+  async open(digest: Uint8Array, { kind, name, credential }: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): Promise<boolean> {
+    return await this.#ask(async () => {
+      await this.#query('DELETE FROM gateway.console_sessions WHERE seen_at < $1 OR created_at < $2', [now - IDLE_TIMEOUT, now - MAX_SESSION_AGE])
+      const trim = (condition: string, kept: number, values: readonly unknown[]) => this.#query(`DELETE FROM gateway.console_sessions
+        WHERE digest IN (SELECT digest FROM gateway.console_sessions WHERE ${condition} ORDER BY seen_at DESC OFFSET ${kept})`, values)
+      await trim('kind = $1 AND name = $2', MAX_SESSIONS_PER_LOGIN - 1, [kind, name])
+      await trim('TRUE', MAX_SESSIONS - 1, [])
+      await this.#query('INSERT INTO gateway.console_sessions VALUES ($1, $2, $3, $4, $5, $5)', [digest, kind, name, credential, now])
+      return true
+    }) ?? false
+  }
+
+  /**
+   * @param extend whether somebody is there, so that it goes on
+   * @returns null where there is none, none any more, or PostgreSQL is away
+   */
+  find(digest: Uint8Array, now: number, extend: boolean): Promise<SessionRecord | null> {
+    return this.#ask(async () => {
+      const [row] = await this.#query('SELECT * FROM gateway.console_sessions WHERE digest = $1', [digest])
+      if (row === undefined) return null
+      const session = {
+        kind: row['kind'] as SessionRecord['kind'],
+        name: String(row['name']),
+        credential: String(row['credential']),
+        createdAt: Number(row['created_at']),
+        seenAt: Number(row['seen_at']),
+      }
+      if (now >= expiryOf(session)) {
+        await this.#query('DELETE FROM gateway.console_sessions WHERE digest = $1', [digest])
+        return null
+      }
+      if (!extend || now - session.seenAt < SEEN_AT_INTERVAL) return session
+      await this.#query('UPDATE gateway.console_sessions SET seen_at = greatest(seen_at, $2) WHERE digest = $1', [digest, now])
+      return { ...session, seenAt: now }
+    })
+  }
+
+  async close(digest: Uint8Array): Promise<void> {
+    await this.#ask(() => this.#query('DELETE FROM gateway.console_sessions WHERE digest = $1', [digest]))
+  }
+
+  /**
+   * The secret that the consoles of all gateways share.
+   * @param own the one of this gateway, which all share if it is the first
+   * @returns hexadecimal; null where PostgreSQL is away
+   */
+  secret(own: string): Promise<string | null> {
+    return this.#ask(async () => {
+      const name = 'console_secret'
+      await this.#query('INSERT INTO gateway.settings VALUES ($1, $2) ON CONFLICT (name) DO NOTHING', [name, own])
+      const [row] = await this.#query('SELECT value FROM gateway.settings WHERE name = $1', [name])
+      return String(row?.['value'])
+    })
+  }
+
+  disconnect(): void {
+    this.#database.close()
+  }
+
+  #query(sql: string, values: readonly unknown[]) {
+    return this.#database.query(sql, values, TIMEOUT_MS)
+  }
+
+  /** @returns null where PostgreSQL is away */
+  async #ask<T>(work: () => Promise<T>): Promise<T | null> {
+    if (performance.now() - this.#failedAt < RETRY_MS) return null
+    try {
+      if (!this.#isMigrated) await migrate(this.#database, MIGRATIONS)
+      this.#isMigrated = true
+      return await work()
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error
+      this.#failedAt = performance.now()
+      return null
+    }
+  }
+}
