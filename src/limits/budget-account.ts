@@ -21,8 +21,8 @@ const PERIODS_KEPT = 4
 /**
  * A budget over time: what is spent and reserved of each period. A cost belongs to the
  * period in which its request began, whenever it is settled. Periods are remembered for
- * a while after their end, for a date that is set back; before the oldest that is
- * remembered, the oldest counts.
+ * a while after their end, for a date that is set back: a period that is not remembered
+ * begins as spent as the next later one.
  */
 export class BudgetAccount {
   readonly per: Budget['per']
@@ -101,27 +101,40 @@ export class BudgetAccount {
 
   /** Past spending is complete. */
   closeRestore(): void {
+    if (this.#isRestoreClosed) return
     this.#isRestoreClosed = true
+    // The gateway has started with an earlier date than before.
+    if (isUnused(this.#current)) this.#carryBack(this.#current)
   }
 
   /** Whether no period that it remembers has spending or reservations. */
   idle(): boolean {
-    return this.#periods.every(({ spent, reserved }) => spent === 0n && reserved === 0n)
+    return this.#periods.every(isUnused)
   }
 
   /** The period that counts at `now`, ms since 1970. */
   periodAt(now: number): Period {
     if (!covers(this.#current, now)) {
-      const oldest = this.#periods[0]
-      this.#current = oldest !== undefined && this.#isBeyondMemory(now, oldest) ? oldest : this.#find(now)
+      const previous = this.#current
+      this.#current = this.#open(now)
+      const wasSetBack = this.#current.start < previous.start
+      if (wasSetBack && isUnused(this.#current)) this.#carryBack(this.#current)
       this.#trim()
     }
     return this.#current
   }
 
-  /** Remembering an older period would forget the latest. */
-  #isBeyondMemory(now: number, oldest: Period): boolean {
-    return this.#periods.length === PERIODS_KEPT && now < oldest.start
+  #open(now: number): Period {
+    const [oldest] = this.#periods
+    // Remembering an older period would forget the latest.
+    const isBeyondMemory = oldest !== undefined && this.#periods.length === PERIODS_KEPT && now < oldest.start
+    return isBeyondMemory ? oldest : this.#find(now)
+  }
+
+  /** A date that is set back must not renew the budget. */
+  #carryBack(period: Period): void {
+    const next = this.#periods[this.#periods.indexOf(period) + 1]
+    if (next !== undefined) period.spent = next.spent + next.reserved
   }
 
   #find(now: number): Period {
@@ -140,6 +153,10 @@ export class BudgetAccount {
       else this.#periods.shift()
     }
   }
+}
+
+function isUnused({ spent, reserved }: Period): boolean {
+  return spent === 0n && reserved === 0n
 }
 
 function covers({ start, end }: Period, now: number): boolean {

@@ -92,6 +92,41 @@ t.test('a date that goes back for a moment, to before the first day, gives no da
   for (let i = 10; i < 16; i++) t.ok(account.wait(1n, i * day) > 0, `day ${i}`)
 })
 
+t.test('a date that goes back to before what is remembered finds no fresh budget', async t => {
+  const day = 86_400_000
+  for (let spentDays = 1; spentDays <= 4; spentDays++) {
+    const account = new BudgetAccount('day', 100n, 100 * day)
+    for (let i = 0; i < spentDays; i++) spend(account, 100n, (100 + i) * day)
+    for (let ago = 1; ago <= 10; ago++) t.ok(account.wait(1n, (100 - ago) * day) > 0, `${ago} days ago, after ${spentDays}`)
+    t.ok(account.wait(1n, (99 + spentDays) * day) > 0, 'and none when it is right again')
+    t.equal(account.wait(100n, (100 + spentDays) * day), 0, 'the next day is a new one')
+  }
+})
+
+t.test('nor does one that goes back to a day without requests', async t => {
+  const day = 86_400_000
+  const account = new BudgetAccount('day', 100n, 100 * day)
+  spend(account, 30n, 100 * day)
+  spend(account, 80n, 105 * day)
+  account.reserve(10n, 105 * day)
+  t.equal(account.free(103 * day), 10n, 'as the next day that is remembered, with what is reserved of it')
+  t.equal(account.free(104 * day), 100n, 'days that pass after that are new ones')
+  t.equal(account.free(105 * day), 10n)
+})
+
+t.test('nor does a start with an earlier date than the ledger', async t => {
+  const day = 86_400_000
+  const account = new BudgetAccount('day', 100n, 99 * day)
+  t.ok(account.restore(100n, 100 * day))
+  account.closeRestore()
+  t.ok(account.wait(1n, 99 * day) > 0)
+  const known = new BudgetAccount('day', 100n, 99 * day)
+  known.restore(100n, 100 * day)
+  known.restore(20n, 99 * day)
+  known.closeRestore()
+  t.equal(known.free(99 * day), 80n, 'but what the ledger knows of that day counts')
+})
+
 t.test('a past is told once, and before the first request', async t => {
   const now = date('2026-11-21T12:00:00Z')
   const account = new BudgetAccount('month', 100n, now)
