@@ -45,6 +45,8 @@ export class SharedScope {
   refundRequests = 0
   refundTokens = 0
   readonly accounts = new Map<string, SharedAccount>()
+  /** End of the period that was asked for last. */
+  #lastEnd = 0
 
   constructor(model: string | null, limits: ScopeLimits, matches: (model: string | null) => boolean) {
     this.model = model
@@ -60,12 +62,21 @@ export class SharedScope {
     const id = `${budget.per} ${this.model ?? ''}${PERIOD_SEPARATOR}${end === Infinity ? 0 : end}`
     let account = this.accounts.get(id)
     if (account === undefined) {
+      const floor = end < this.#lastEnd ? this.#spentAfter(end) : -1
       account = {
-        id, start, end, own: 0, reserved: 0, allowance: 0, reservedOffline: 0, target: 0, floor: -1, restores: 0, spent: -1,
+        id, start, end, own: 0, reserved: 0, allowance: 0, reservedOffline: 0, target: 0, floor, restores: floor < 0 ? 0 : 1, spent: -1,
       }
       this.accounts.set(id, account)
     }
+    this.#lastEnd = end
     return account
+  }
+
+  /** As in BudgetAccount, a date that is set back must not renew a budget: what counts is the next later period, or -1. */
+  #spentAfter(end: number): number {
+    const later = [...this.accounts.values()].filter(account => account.end > end)
+    const next = later.reduce<SharedAccount | null>((a, b) => (a !== null && a.end < b.end ? a : b), null)
+    return next === null ? -1 : Math.max(next.spent, next.own) + next.reserved
   }
 }
 
@@ -158,8 +169,8 @@ export class SharedKey {
     for (const { accounts, matches } of this.#byModel.values()) {
       for (const account of accounts.values()) {
         const counted = rows.filter(({ model, startedAt }) => matches(model) && startedAt >= account.start && startedAt < account.end)
-        account.floor = nanoOf(counted.reduce((sum, { pico }) => sum + pico, 0n))
-        account.restores = restores ? 1 : 0
+        account.floor = Math.max(account.floor, nanoOf(counted.reduce((sum, { pico }) => sum + pico, 0n)))
+        if (restores) account.restores = 1
       }
     }
   }

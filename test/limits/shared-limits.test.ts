@@ -123,6 +123,22 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.equal(one.limits.budgetSpend().get('team'), 9n * USD)
   })
 
+  t.test('a date that goes back renews no budget', async t => {
+    await inUse(server)
+    let days = 0
+    const clock = { ...systemClock, wall: () => Date.now() + days * 86_400_000 }
+    const instance = start(t, server.url(), { clock })
+    const key = keyWith({ budget: { usd: '10', per: 'day' } })
+    reservationOf(await instance.admit(key, { tokens: 1, pico: 9n * USD })).settle({ tokens: 1, pico: 9n * USD })
+    for (days of [-1, -5, 0, -2]) {
+      t.match(await instance.admit(key, { tokens: 1, pico: 2n * USD }), { refusal: { which: 'budget' } }, `${days} days`)
+    }
+    days = -1
+    t.match(await instance.admit(key, { tokens: 1, pico: 2n * USD }), { refusal: { which: 'budget' } }, 'known by now')
+    days = 1
+    t.match(await instance.admit(key, { tokens: 1, pico: 10n * USD }), { ok: true }, 'the next day is a new one')
+  })
+
   t.test('most of many requests need no call', async t => {
     await inUse(server)
     await server.client.config('RESETSTAT')
