@@ -27,6 +27,9 @@ interface Request {
 class Reference {
   readonly requests: Request[] = []
   readonly debts: { at: number; amount: number }[] = []
+  /** Days whose budget was asked for, and what they began with, because the date had gone back. */
+  readonly #days = new Map<number, bigint>()
+  #day: number | null = null
   #at = 0
 
   pass(ms: number): void {
@@ -39,11 +42,23 @@ class Reference {
 
   /** Spent and reserved today. */
   committed(day: number): bigint {
-    return this.requests.filter(request => request.day === day).reduce((sum, { pico }) => sum + pico, 0n)
+    const requests = this.requests.filter(request => request.day === day)
+    return requests.reduce((sum, { pico }) => sum + pico, this.#days.get(day) ?? 0n)
+  }
+
+  /** A date that has gone back to a day without spending finds it as spent as the next later one. */
+  #visit(day: number): void {
+    if (this.#day !== null && day < this.#day && this.committed(day) === 0n) {
+      const [next] = [...this.#days.keys()].filter(other => other > day).sort((a, b) => a - b)
+      if (next !== undefined) this.#days.set(day, this.committed(next))
+    }
+    if (!this.#days.has(day)) this.#days.set(day, 0n)
+    this.#day = day
   }
 
   obstacles(tokens: number, pico: bigint, day: number): string[] {
     const found = []
+    if (pico > 0n || this.#day === null) this.#visit(day)
     const ones = this.requests.map(({ at }) => ({ at, amount: 1 }))
     if (this.#level(ones, RPM) > (RPM - 1) * MINUTE) found.push('requests')
     const poured = [...this.requests.map(({ at, tokens }) => ({ at, amount: tokens })), ...this.debts]
@@ -54,6 +69,7 @@ class Reference {
   }
 
   admit(tokens: number, pico: bigint, day: number): Request {
+    this.#visit(day)
     const request = { at: this.#at, day, tokens, pico, running: true }
     this.requests.push(request)
     return request
