@@ -36,8 +36,15 @@ export const Row = StrictObject({
 })
 export type Row = Static<typeof Row>
 
+/** What requests can be sorted by, with `-` the largest first. */
+export const SORTS = ['started', 'duration', 'ttft', 'cost', 'input', 'output', 'status'] as const
+
 export const LogConditions = {
   ...Conditions,
+  q: Type.Optional(Type.String({
+    maxLength: 1000,
+    description: 'Conditions such as `status:5xx key:team-a model:gpt* -error:rate_limit cost>0.01 ttft>2s`; see the docs of the console',
+  })),
   status: Type.Optional(Type.String({
     pattern: '^([1-5]xx|[1-5]\\d\\d|none)$',
     description: '503, a class such as 5xx, or none (no response was sent)',
@@ -48,6 +55,9 @@ export const LogConditions = {
 export const LogQuery = StrictObject({
   ...LogConditions,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+  sort: Type.Optional(StringEnum(
+    SORTS.flatMap(name => [name, `-${name}` as const]), 'Default: -started, the newest first. Requests without the value come last',
+  )),
   /** Where an earlier page ended: its `next`. */
   before: Type.Optional(Type.String({ maxLength: 128 })),
   /** Where an earlier look ended: its `last`; tells what ended since. */
@@ -55,7 +65,7 @@ export const LogQuery = StrictObject({
 })
 
 export const Logs = StrictObject({
-  /** The newest first. */
+  /** The newest first, or as `sort` says. */
   rows: Type.Array(Row),
   next: Nullable(Type.String({ description: 'Cursor for older requests; null = there are none' })),
   last: Nullable(Type.String({ description: 'Cursor for requests that ended since' })),

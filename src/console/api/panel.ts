@@ -2,6 +2,9 @@ import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { StrictObject, Count, Figures, FirstByte, KnownCost, Timestamp, Ms, Name, Nullable, StringEnum } from './shapes.ts'
 
+/** How long the slices of a time are. */
+export const SLICES = ['minute', 'hour', 'day'] as const
+
 /** How much happened in one slice of the time. */
 export const Slice = StrictObject({
   at: Timestamp,
@@ -19,7 +22,7 @@ export const Panel = StrictObject({
   now: Period,
   /** As long, and right before. */
   before: Period,
-  slice: StringEnum(['hour', 'day']),
+  slice: StringEnum(SLICES),
   slices: Type.Array(Slice, { description: 'Oldest first, with empty ones' }),
   /** The dearest first, ten at most. */
   top_keys: Type.Array(StrictObject({ name: Nullable(Name), figures: Figures })),

@@ -4,10 +4,10 @@ import { Billing, BudgetQuery, Budgets, GroupQuery, PageQuery, Statement } from 
 import { Bodies } from './bodies.ts'
 import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, OwnKey, Rotation } from './keys.ts'
 import { LogConditions, LogQuery, Logs, RequestDetailsList } from './logs.ts'
-import { Live, Panel, Upstreams } from './panel.ts'
+import { Live, Panel, SLICES, Upstreams } from './panel.ts'
 import { Configuration, Explanation, Models, ExplainRequest, Routes } from './routes.ts'
 import { Login, Session } from './session.ts'
-import { StrictObject, Name, Range } from './shapes.ts'
+import { StrictObject, Name, Range, StringEnum } from './shapes.ts'
 import type { Role } from './shapes.ts'
 
 /**
@@ -49,7 +49,11 @@ export const API = {
   },
   'GET /panel': {
     summary: 'Figures of a time range and of the range before it', tag: 'panel', roles: ALL,
-    query: StrictObject(Range), response: Panel,
+    query: StrictObject({
+      ...Range,
+      slice: Type.Optional(StringEnum(SLICES, 'minute: 24 hours at most; hour: 31 days at most. Default: hour up to 3 days, else day')),
+    }),
+    response: Panel,
   },
   'GET /upstreams': {
     summary: 'Health and share of requests of each upstream', tag: 'panel', roles: READERS,

@@ -10,6 +10,12 @@ export interface Dialect {
   greater(a: string, b: string): string
   /** The texts of a JSON list, as a query. */
   readonly listed: string
+  /** Compares text with a pattern; case does not matter. */
+  readonly like: 'LIKE' | 'ILIKE'
+  /** How many items a column with a JSON list has. */
+  listLength(column: string): string
+  /** The items of a column with a JSON list, as a table with the column `value`. */
+  listItems(column: string): string
   /** Reads a table by its position, not by the index on time. */
   readonly byPosition: string
   byIndex(name: 'requests_by_time' | 'requests_unusual'): string
@@ -26,6 +32,9 @@ export const SQLITE: Dialect = {
   rowName: column => `coalesce(${column}, 0)`,
   greater: (a, b) => `max(${a}, ${b})`,
   listed: 'SELECT value FROM json_each(?)',
+  like: 'LIKE',
+  listLength: column => `json_array_length(${column})`,
+  listItems: column => `json_each(${column})`,
   byPosition: 'NOT INDEXED',
   byIndex: name => `INDEXED BY ${name}`,
   unusual: UNUSUAL,
@@ -38,6 +47,9 @@ export const POSTGRES: Dialect = {
   rowName: column => column,
   greater: (a, b) => `greatest(${a}, ${b})`,
   listed: 'SELECT json_array_elements_text(?)',
+  like: 'ILIKE',
+  listLength: column => `json_array_length(${column}::json)`,
+  listItems: column => `json_array_elements(${column}::json)`,
   byPosition: '',
   byIndex: () => '',
   unusual: `(status IS DISTINCT FROM 200 OR "end" <> 'complete')`,

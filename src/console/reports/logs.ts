@@ -6,21 +6,26 @@ import type { Logs, Row } from '../api/logs.ts'
 import type { QueryOf } from '../api/table.ts'
 import { periodOf } from './period.ts'
 import { permittedDimensions } from './permitted-dimensions.ts'
+import { parseQuery } from './query-language.ts'
 import { ReportError } from './report-error.ts'
-import { conditionsIn, search } from './search.ts'
-import type { RowPosition, RequestFilter } from './search.ts'
+import { conditionsIn, search, searchSorted } from './search.ts'
+import type { RequestFilter, RowPosition, Sort, SortedPosition } from './search.ts'
 import type { View } from './view.ts'
 
 type LogConditions = QueryOf<'GET /logs.csv'>
 
 const DEFAULT_PAGE_SIZE = 50
+const NEWEST_FIRST = '-started'
 /** Rows that one look at what ended since goes through; the next look goes on from there. */
 const MAX_ROWS_PER_POLL = 100_000
 
 /** A page of requests, the newest first; with `after`, what was entered since. */
 export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null): Logs {
-  const { before, after, limit = DEFAULT_PAGE_SIZE } = query
-  if (after !== undefined) return rowsSince(view, requestFilterOf(query, own, view.now), after, limit, own)
+  const { before, after, sort, limit = DEFAULT_PAGE_SIZE } = query
+  if (after !== undefined && sort !== undefined && sort !== NEWEST_FIRST) {
+    throw new ReportError('bad_request', 'What ended since is in the order of its start alone.', 'sort')
+  }
+  if (after !== undefined) return rowsSince(view, requestFilterOf(view, query, own), after, limit, own)
   const { rows, next } = logPage(view, query, own, before ?? null, limit)
   return { rows: rows.map(row => toRow(row, own)), next, last: `${view.positions}${lastId(view)}` }
 }
@@ -34,13 +39,30 @@ export interface LogPage {
 
 /** @param before `next` of the page before; null for the first */
 export function logPage(
-  view: View, query: LogConditions, own: string | null, before: string | null, limit: number,
+  view: View, query: LogConditions & Pick<QueryOf<'GET /logs'>, 'sort'>, own: string | null, before: string | null, limit: number,
 ): LogPage {
-  const places = search(view, requestFilterOf(query, own, view.now), before === null ? null : parsePosition(before), limit)
+  const sort = sortOf(query.sort)
+  if (sort !== null) return sortedPage(view, requestFilterOf(view, query, own), sort, before, limit)
+  const places = search(view, requestFilterOf(view, query, own), before === null ? null : parsePosition(before), limit)
   const last = places.at(-1)
   return {
     rows: rowsOf(view, places.map(({ id }) => id)),
     next: last === undefined || places.length < limit ? null : `${last.at}-${last.id}`,
+  }
+}
+
+/** @returns null for the order of search: the newest first */
+function sortOf(text: QueryOf<'GET /logs'>['sort']): Sort | null {
+  if (text === undefined || text === NEWEST_FIRST) return null
+  return { by: text.replace('-', '') as Sort['by'], isDescending: text.startsWith('-') }
+}
+
+function sortedPage(view: View, wanted: RequestFilter, sort: Sort, before: string | null, limit: number): LogPage {
+  const places = searchSorted(view, wanted, sort, before === null ? null : parseSortedPosition(before), limit)
+  const last = places.at(-1)
+  return {
+    rows: rowsOf(view, places.map(({ id }) => id)),
+    next: last === undefined || places.length < limit ? null : `${last.value ?? ''}~${last.id}`,
   }
 }
 
@@ -75,14 +97,15 @@ export function toRow(row: LedgerRow, own: string | null): Row {
   }
 }
 
-function requestFilterOf(query: LogConditions, own: string | null, now: number): RequestFilter {
-  const { from, to } = periodOf(query, now)
+function requestFilterOf(view: View, query: LogConditions, own: string | null): RequestFilter {
+  const { from, to } = periodOf(query, view.now)
   return {
     // What began by a clock that is a little ahead is not to be missing.
     period: { from, to: query.to === undefined ? Infinity : to },
     dimensions: permittedDimensions(query, own),
     status: query.status,
     end: query.end,
+    query: query.q === undefined ? null : parseQuery(query.q, view.dialect, own),
   }
 }
 
@@ -97,18 +120,19 @@ function rowsSince(view: View, wanted: RequestFilter, after: string, limit: numb
     values: [from, upTo, ...values, limit],
   }).map(({ id }) => Number(id))
   return {
-    rows: rowsOf(view, ids).map(row => toRow(row, own)),
+    rows: rowsOf(view, ids.toReversed()).toSorted((a, b) => b.startedAt - a.startedAt).map(row => toRow(row, own)),
     next: null,
     last: `${view.positions}${ids.length < limit ? upTo : ids.at(-1)}`,
   }
 }
 
+/** In the order of the ids. */
 function rowsOf(view: View, ids: readonly number[]): LedgerRow[] {
-  return view.rows({
-    sql: `SELECT ${READ_LIST} FROM requests WHERE id IN (${ids.length === 0 ? 'NULL' : ids.join(', ')})
-      ORDER BY started_at DESC, id DESC`,
-    values: [],
-  }).map(decode)
+  const stored = view.rows({
+    sql: `SELECT id, ${READ_LIST} FROM requests WHERE id IN (${ids.length === 0 ? 'NULL' : ids.join(', ')})`, values: [],
+  })
+  const rows = new Map(stored.map(each => [Number(each['id']), decode(each)]))
+  return ids.flatMap(id => rows.get(id) ?? [])
 }
 
 function lastId(view: View): number {
@@ -121,6 +145,12 @@ function parsePosition(text: string): RowPosition {
     throw new ReportError('bad_request', 'Unknown page.', 'before')
   }
   return { at: Number(at), id: Number(id) }
+}
+
+function parseSortedPosition(text: string): SortedPosition {
+  const [, value, id] = /^(|-?\d{1,20}|-?\d{1,20}\.\d{1,20})~(\d{1,16})$/.exec(text) ?? []
+  if (value === undefined || id === undefined) throw new ReportError('bad_request', 'Unknown page.', 'before')
+  return { value: value === '' ? null : value.includes('.') ? Number(value) : BigInt(value), id: Number(id) }
 }
 
 /** @returns the position behind which to look */

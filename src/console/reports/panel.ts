@@ -1,9 +1,11 @@
+import { firstHourKept } from '../../ledger/rollups.ts'
 import type { Panel, Slice } from '../api/panel.ts'
 import type { FirstByte, Figures } from '../api/shapes.ts'
 import type { QueryOf } from '../api/table.ts'
 import { firstBytes, percentiles } from './first-bytes.ts'
-import { DAY, floor, HOUR, periodOf, alignedPeriod } from './period.ts'
+import { alignedPeriod, canReadRows, DAY, floor, HOUR, MINUTE, periodOf } from './period.ts'
 import type { Period } from './period.ts'
+import { ReportError } from './report-error.ts'
 import { sortByCost, figures, knownCost, ZERO_TOTALS, sumOf, sumsBy, sumTotals } from './sums.ts'
 import type { Totals } from './sums.ts'
 import type { View } from './view.ts'
@@ -18,21 +20,25 @@ export interface UpstreamFigures {
 }
 
 const TOP = 10
-/** A longer period is shown by days. */
+/** A longer period is shown by days, unless another slice is asked for. */
 const MAX_HOURLY_SPAN = 3 * DAY
+const SLICE_SIZES = { minute: MINUTE, hour: HOUR, day: DAY } as const
+/** The longest time that is cut into such slices, ms. */
+const MAX_SPANS = { minute: DAY, hour: 31 * DAY, day: Infinity } as const
 
 export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | null): Panel {
   const now = alignedPeriod(view, periodOf(query, view.now))
   const before = alignedPeriod(view, { from: now.from - (now.to - now.from), to: now.from })
   const dimensions = own === null ? {} : { key: own }
-  const slice = now.to - now.from > MAX_HOURLY_SPAN ? 'day' : 'hour'
+  const slice = sliceOf(view, now, query.slice)
   const byName = (by: 'key' | 'model') => sumsBy(view, now, dimensions, by) as Map<string | null, Totals>
   const top = (by: 'key' | 'model') => sortByCost(byName(by))
     .slice(0, TOP).map(([name, sums]) => ({ name, figures: figures(sums) }))
-  const size = slice === 'day' ? DAY : HOUR
+  const size = SLICE_SIZES[slice]
   const sums = sumsBy(view, now, dimensions, { slice: size })
   return {
-    now: toPanelPeriod(view, now, sumTotals(sums.values()), own),
+    // Rows that have expired are in no minute, but they are in the sums.
+    now: toPanelPeriod(view, now, slice === 'minute' ? sumOf(view, now, dimensions) : sumTotals(sums.values()), own),
     before: toPanelPeriod(view, before, sumOf(view, before, dimensions), own),
     slice,
     slices: slices(now, sums, size),
@@ -54,6 +60,18 @@ export function upstreamFigures(view: View, query: QueryOf<'GET /upstreams'>): U
     first_byte: percentiles(times.get(name)),
     share: totals.requests / all,
   }))
+}
+
+function sliceOf(view: View, { from, to }: Period, asked: Panel['slice'] | undefined): Panel['slice'] {
+  if (asked === undefined) return to - from > MAX_HOURLY_SPAN ? 'day' : 'hour'
+  if (to - from > MAX_SPANS[asked]) {
+    throw new ReportError('bad_request', `The time is too long for slices of a ${asked}: ${MAX_SPANS[asked] / DAY} days at most.`, 'slice')
+  }
+  if (asked === 'minute' && !canReadRows(view, { from, to })) {
+    throw new ReportError('bad_request', 'There are too many requests for slices of a minute. Choose a shorter time.', 'slice')
+  }
+  // Only days are summed of what is long ago.
+  return asked === 'hour' && from < firstHourKept(view.now) * HOUR ? 'day' : asked
 }
 
 function toPanelPeriod(view: View, period: Period, sums: Totals, own: string | null): Panel['now'] {

@@ -8,7 +8,8 @@ export interface Period {
   readonly to: number
 }
 
-export const HOUR = 3_600_000
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
 
 const MAX_DAYS = 3700
@@ -76,6 +77,14 @@ function hasAllRows(view: View, hour: number): boolean {
     values: [hour * HOUR, (hour + 1) * HOUR, view.summedTo],
   })
   return Number(rows?.['rows']) === requests
+}
+
+/** Are there so few requests in the time that their rows can be read one by one? */
+export function canReadRows(view: View, { from, to }: Period): boolean {
+  const [sums] = view.all({
+    sql: 'SELECT sum(requests) AS requests FROM hours WHERE hour >= ? AND hour < ?', values: [Math.floor(from / HOUR), Math.ceil(to / HOUR)],
+  })
+  return from >= firstHourKept(view.now) * HOUR && Number(sums?.['requests'] ?? 0) <= MAX_SCANNED_ROWS
 }
 
 /** A stretch of time with the table that tells it. */

@@ -3,6 +3,7 @@ import type { QueryOf } from '../api/table.ts'
 import type { Dialect } from './dialect.ts'
 import { DAY, floor, HOUR, isFarBehind } from './period.ts'
 import type { Period } from './period.ts'
+import type { ParsedQuery } from './query-language.ts'
 import { conditionsOf } from './sums.ts'
 import type { Dimensions } from './sums.ts'
 import type { Sql, View } from './view.ts'
@@ -15,6 +16,8 @@ export interface RequestFilter {
   readonly dimensions: Dimensions
   readonly status: LogConditions['status']
   readonly end: LogConditions['end']
+  /** What a query in text asks for beside these. */
+  readonly query: ParsedQuery | null
 }
 
 /** Where a request stands in the ledger's order: by start, then by id. */
@@ -32,10 +35,10 @@ export interface RowPosition {
  * @returns the newest first, `limit` at most
  */
 export function search(view: View, wanted: RequestFilter, before: RowPosition | null, limit: number): RowPosition[] {
-  const bounded = before === null ? wanted.period
-    : { from: wanted.period.from, to: Math.min(wanted.period.to, before.at + 1) }
+  const { period, dimensions, query } = wanted
+  const bounded = before === null ? period : { from: period.from, to: Math.min(period.to, before.at + 1) }
   const isUnusual = excludesSuccesses(wanted)
-  const stretches = isUnusual ? [bounded] : periodsWithRequests(view, bounded, wanted.dimensions)
+  const stretches = isUnusual ? [bounded] : periodsWithRequests(view, bounded, { ...query?.names, ...dimensions })
   const found: RowPosition[] = []
   for (const stretch of stretches) {
     found.push(...positionsIn(view, stretch, wanted, before, isUnusual, limit - found.length))
@@ -44,16 +47,60 @@ export function search(view: View, wanted: RequestFilter, before: RowPosition | 
   return found
 }
 
+/** What requests can be sorted by. */
+const SORT_COLUMNS = {
+  started: 'started_at', duration: 'duration_ms', ttft: 'first_byte_ms', cost: 'cost_pico_usd', input: 'input_tokens', output: 'output_tokens', status: 'status',
+} as const
+
+export interface Sort {
+  readonly by: keyof typeof SORT_COLUMNS
+  readonly isDescending: boolean
+}
+
+/** Where a request is in such an order: by its value, then by id. */
+export interface SortedPosition {
+  /** null = it has none, and stands behind all that have one. */
+  readonly value: number | bigint | null
+  readonly id: number
+}
+
+/**
+ * Finds requests in another order than the newest first. All that match are read.
+ * @param after only what stands behind; null for the first
+ * @returns `limit` at most
+ */
+export function searchSorted(
+  view: View, wanted: RequestFilter, { by, isDescending }: Sort, after: SortedPosition | null, limit: number,
+): SortedPosition[] {
+  const { dialect } = view
+  const column = SORT_COLUMNS[by]
+  const conditions = conditionsIn(dialect, wanted.period, wanted)
+  const isUnusual = excludesSuccesses(wanted)
+  const [order, beyond] = isDescending ? ['DESC', '<'] : ['ASC', '>']
+  const behind: Sql = after === null ? { sql: 'TRUE', values: [] }
+    : after.value === null ? { sql: `${column} IS NULL AND id ${beyond} ?`, values: [after.id] }
+    : { sql: `(${column} ${beyond} ? OR (${column} = ? AND id ${beyond} ?) OR ${column} IS NULL)`, values: [after.value, after.value, after.id] }
+  const found = view.all({
+    sql: `SELECT id, ${column} AS value
+      FROM requests ${dialect.byIndex(isUnusual ? 'requests_unusual' : 'requests_by_time')}
+      WHERE ${isUnusual ? dialect.unusual : 'TRUE'} AND ${conditions.sql} AND ${behind.sql}
+      ORDER BY ${column} ${order} NULLS LAST, id ${order} LIMIT ?`,
+    values: [...conditions.values, ...behind.values, limit],
+  })
+  return found.map(({ id, value }) => ({ id: Number(id), value: value as SortedPosition['value'] }))
+}
+
 /** All conditions in SQL, for rows of `requests`. */
 export function conditionsIn(
-  dialect: Dialect, period: Period, { dimensions, status, end }: Omit<RequestFilter, 'period'>,
+  dialect: Dialect, period: Period, { dimensions, status, end, query }: Omit<RequestFilter, 'period'>,
 ): Sql {
+  const { sql: asked, values } = query?.condition ?? { sql: 'TRUE', values: [] }
   const names = conditionsOf(dialect, dimensions)
   // A bound of the index even where there is none: a moment that no row can have.
   const to = Math.min(period.to, Number.MAX_SAFE_INTEGER)
   return {
-    sql: ['started_at >= ? AND started_at < ?', names.sql, statusSql(status), endSql(end)].join(' AND '),
-    values: [period.from, to, ...names.values],
+    sql: ['started_at >= ? AND started_at < ?', names.sql, statusSql(status), endSql(end), asked].join(' AND '),
+    values: [period.from, to, ...names.values, ...values],
   }
 }
 
@@ -74,7 +121,8 @@ function positionsIn(
 }
 
 /** Is none of what is wanted a plain success? */
-function excludesSuccesses({ status, end }: RequestFilter): boolean {
+function excludesSuccesses({ status, end, query }: RequestFilter): boolean {
+  if (query?.excludesSuccesses) return true
   if (end !== undefined && end !== 'complete') return true
   return status !== undefined && status !== '200' && status !== '2xx'
 }

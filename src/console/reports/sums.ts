@@ -98,7 +98,10 @@ export function groupSums(
 ): GroupSum[] {
   const names = by.filter(each => typeof each === 'string')
   const groups = by.map((each, n) => `${typeof each === 'string' ? each : `at / ${each.slice}`} AS group_${n}`)
-  const { sql, values } = source(view, period, dimensions, names)
+  const isFine = by.some(each => typeof each !== 'string' && each.slice < HOUR)
+  const { sql, values } = isFine
+    ? segmentSource(view.dialect, { table: 'requests', ...period }, dimensions, names)
+    : source(view, period, dimensions, names)
   const found = view.all({
     sql: `SELECT ${[...groups, SUM_EXPRESSIONS].join(', ')} FROM (${sql}) AS counted
       ${by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`}`,

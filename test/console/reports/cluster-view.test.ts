@@ -45,6 +45,17 @@ const QUERIES: Readonly<Record<string, (reports: Reports) => Promise<unknown>>> 
   'requests without an upstream': async reports => (await reports.logs({ from: iso(NOW - 15 * DAY), without: 'upstream' }, null)).rows,
   'failed requests': async reports => (await reports.logs({ from: iso(NOW - 15 * DAY), end: 'failed', limit: 5 }, null)).rows,
   'requests with a status': async reports => (await reports.logs({ from: iso(NOW - 15 * DAY), status: '2xx', limit: 7 }, null)).rows,
+  'requests of a query': async reports => (await reports.logs({
+    from: iso(NOW - 15 * DAY), q: 'key:TEAM-*,none -status:5xx attempts:1 cost>0.01 ttft>2ms -error:rate model:model-1,none', limit: 9,
+  }, null)).rows,
+  'requests with an error': async reports => (await reports.logs({ from: iso(NOW - 15 * DAY), q: 'error:OK* end:failed' }, null)).rows,
+  'requests in the order of their cost': async reports => (await reports.logs({ from: iso(NOW - 15 * DAY), sort: '-cost', limit: 9 }, null)).rows,
+  'the second page of an order': async reports => {
+    const query = { from: iso(NOW - 15 * DAY), sort: 'ttft', limit: 9 } as const
+    const { next } = await reports.logs(query, null)
+    return (await reports.logs({ ...query, before: next as string }, null)).rows
+  },
+  'the panel of three hours by minute': reports => reports.panel({ from: iso(NOW - 3 * HOUR), slice: 'minute' }, null),
   'requests as CSV': reports => text(Readable.from(reports.logsCsv({ from: iso(NOW - 15 * DAY) }, null))),
   'one request': reports => reports.requestDetails('r5', null),
   filters: reports => reports.filters(null),

@@ -33,6 +33,26 @@ t.test('each slice of the panel has what began in its hour, or in its UTC day', 
   })
 })
 
+t.test('slices of a minute, of an hour for a longer time, and what is too long for them', async t => {
+  const minute = NOW - (NOW % 60_000)
+  const began = [minute - 61_000, minute - 1, minute, minute + 1000, NOW - 3 * HOUR]
+  const file = filled(t.testdir(), began.map((startedAt, n) => row(`r${n}`, { startedAt, costPico: 10n ** 12n })), 3)
+  await withReports(file, async reports => {
+    const { slice, slices, now } = await reports.panel({ from: iso(NOW - 2 * HOUR), to: iso(NOW), slice: 'minute' }, null)
+    t.equal(slice, 'minute')
+    t.equal(slices.length, 121)
+    t.strictSame(slices.filter(({ requests }) => requests > 0).map(({ at, requests, cost_usd }) => [at, requests, cost_usd]), [
+      [iso(minute - 120_000), 1, '1'], [iso(minute - 60_000), 1, '1'], [iso(minute), 2, '2'],
+    ])
+    t.match(now.figures, { requests: 4, cost_usd: '4' })
+    t.equal((await reports.panel({ from: iso(NOW - 30 * DAY), slice: 'hour' }, null)).slice, 'hour')
+    t.equal((await reports.panel({ from: iso(NOW - DAY), slice: 'day' }, null)).slice, 'day')
+    for (const [from, wanted] of [[NOW - DAY - 1, 'minute'], [NOW - 32 * DAY, 'hour']] as const) {
+      await t.rejects(reports.panel({ from: iso(from), slice: wanted }, null), { code: 'bad_request', field: 'slice' })
+    }
+  })
+})
+
 t.test('times to the first byte are those of the time, of each upstream and of the own key', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: MIDNIGHT - DAY, firstByteMs: 10, key: 'mine', upstream: 'fast' }),
