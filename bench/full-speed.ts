@@ -16,7 +16,7 @@ const seconds = Number(process.argv[3] ?? 8)
 /** Milliseconds between two of the other requests. */
 const EVERY_MS = 50
 /** Milliseconds after the clients have left: the thread that counts tokens ends when it had nothing to do for a minute. */
-const MEMORY_AFTER = 70_000
+const MEMORY_AFTER = 100_000
 /** Milliseconds after which the streams count as not ended. */
 const MAX_WAIT = 60_000
 const TARGET_P99 = 250

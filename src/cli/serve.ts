@@ -24,7 +24,7 @@ import { openLog } from './log.ts'
 import { loadOrFail, loadTextOrFail } from './problems.ts'
 import { deferHangups, stopOnSignals } from './signals.ts'
 import { openSite } from './site.ts'
-import { collectGarbageOfStart } from './spare-memory.ts'
+import { collectGarbageOfLoads, collectGarbageOfStart } from './spare-memory.ts'
 import { superviseWorkers } from './supervise.ts'
 import { watchUncaughtErrors } from './uncaught-errors.ts'
 import type { UncaughtErrors } from './uncaught-errors.ts'
@@ -107,6 +107,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   // What a watched file says by now is a change like any other.
   if (line !== null && watch && readConfigText(file) !== inForce.text) void reloadNow()
   collectGarbageOfStart(systemClock)
+  collectGarbageOfLoads(systemClock)
   // Left to itself, node keeps what it compiled when it exits, which a kill is not.
   systemClock.setTimeout(flushCompileCache, STARTUP_DURATION)
   const cut = await stopped

@@ -3,21 +3,29 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { getHeapStatistics } from 'node:v8'
 import t from 'tap'
-import { collectGarbageOfStart, thisProcess } from '../../src/cli/spare-memory.ts'
+import { collectGarbageOfLoads, collectGarbageOfStart, thisProcess } from '../../src/cli/spare-memory.ts'
 import type { MeasuredProcess } from '../../src/cli/spare-memory.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { gateway } from './command.ts'
 
+const MB = 1024 * 1024
+
 /** A process that has worked 400 ms to start, and counts its collections. */
-function started() {
-  const clock = new FakeClock()
-  const state = { worked: 400, collections: 0 }
+function measuredProcess() {
+  const state = { worked: 400, memory: 60 * MB, live: 60 * MB, collections: 0 }
   const process: MeasuredProcess = {
     activeTime: () => state.worked,
+    memory: () => state.memory,
     collect: () => {
       state.collections++
+      state.memory = state.live
     },
   }
+  return { clock: new FakeClock(), state, process }
+}
+
+function started() {
+  const { clock, state, process } = measuredProcess()
   collectGarbageOfStart(clock, process)
   return { clock, state }
 }
@@ -49,6 +57,59 @@ t.test('nothing is collected after requests', async t => {
   clock.advance(500)
   clock.advance(60_000)
   t.equal(state.collections, 0)
+})
+
+t.test('the garbage of a load is collected once, when the process rests', async t => {
+  const { clock, state, process } = measuredProcess()
+  collectGarbageOfLoads(clock, process)
+  clock.advance(10_000)
+  for (let i = 0; i < 6; i++) {
+    state.worked += 5_000
+    state.memory = 300 * MB
+    clock.advance(10_000)
+  }
+  t.equal(state.collections, 0, 'not under load')
+  state.worked += 20
+  clock.advance(10_000)
+  t.equal(state.collections, 1)
+  clock.advance(600_000)
+  t.equal(state.collections, 1)
+  state.memory += 65 * MB
+  clock.advance(10_000)
+  t.equal(state.collections, 2)
+})
+
+t.test('a load that is there from the start does not count as memory in use', async t => {
+  const { clock, state, process } = measuredProcess()
+  collectGarbageOfLoads(clock, process)
+  state.worked += 5_000
+  state.memory = 300 * MB
+  clock.advance(10_000)
+  t.equal(state.collections, 0)
+  clock.advance(10_000)
+  t.equal(state.collections, 1)
+})
+
+t.test('memory that is in use, and a little garbage, is no reason to collect again', async t => {
+  const { clock, state, process } = measuredProcess()
+  collectGarbageOfLoads(clock, process)
+  clock.advance(10_000)
+  state.memory = state.live = 300 * MB
+  clock.advance(10_000)
+  t.equal(state.collections, 1)
+  clock.advance(10_000)
+  state.memory += 140 * MB
+  clock.advance(600_000)
+  t.equal(state.collections, 1, 'less than half of what is in use')
+  state.memory += 11 * MB
+  clock.advance(10_000)
+  t.equal(state.collections, 2)
+})
+
+t.test('the memory of this process includes that of its buffers', async t => {
+  const before = thisProcess.memory()
+  const buffer = Buffer.alloc(32 * MB)
+  t.ok(thisProcess.memory() - before > 31 * MB, `${buffer.length}`)
 })
 
 t.test('V8 is told what it does otherwise behind our back, by flags that it knows', async t => {
