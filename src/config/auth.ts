@@ -11,30 +11,38 @@ import { checkQuotes, timerDurationOf } from './values.ts'
 const DEFAULT_COMMAND_INTERVAL = 15 * 60_000
 
 /** Keys of `auth` that make a form of it, and the forms. */
-const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'azure', 'pool']
-const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'pool'])
+const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'azure', 'aws', 'pool']
+const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'aws', 'pool'])
 
-/**
- * The credential of an upstream.
- *
- * @param directory what file names are relative to
- */
-export function buildAuth(raw: RawAuth | undefined, directory: string, path: Path, findings: Findings): Auth | null {
+/** The headers of a signature. */
+const AWS_HEADERS = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
+
+/** What the credential of an upstream depends on. */
+export interface AuthPlace {
+  /** What file names are relative to. */
+  readonly directory: string
+  /** Of AWS; null = the upstream is not there. */
+  readonly region: string | null
+}
+
+/** The credential of an upstream. */
+export function buildAuth(raw: RawAuth | undefined, place: AuthPlace, path: Path, findings: Findings): Auth | null {
   if (raw === undefined) return null
   const given = FORM_KEYS.filter(name => findings.has([...path, name])).join(' and ')
-  if (!FORMS.has(given)) findings.error(path, 'auth takes one of bearer, header with value, oauth2, azure and pool', 'key')
-  if (raw.pool === undefined) return buildMember(raw, directory, path, findings)
+  if (!FORMS.has(given)) findings.error(path, 'auth takes one of bearer, header with value, oauth2, azure, aws and pool', 'key')
+  if (raw.pool === undefined) return buildMember(raw, place, path, findings)
   const pool = raw.pool.map((member, index) => {
-    const place = [...path, 'pool', index]
-    if (member !== undefined && findings.has([...place, 'pool'])) findings.error([...place, 'pool'], 'a pool has no pools in it', 'key')
-    return member === undefined ? null : buildMember(member, directory, place, findings)
+    const at = [...path, 'pool', index]
+    if (member !== undefined && findings.has([...at, 'pool'])) findings.error([...at, 'pool'], 'a pool has no pools in it', 'key')
+    return member === undefined ? null : buildMember(member, place, at, findings)
   }).filter(member => member !== null)
   return { kind: 'pool', headers: [...new Set(pool.flatMap(({ headers }) => headers))], pool }
 }
 
 function buildMember(
-  { bearer, header, value, oauth2, azure }: RawAuth, directory: string, path: Path, findings: Findings,
+  { bearer, header, value, oauth2, azure, aws }: RawAuth, { directory, region }: AuthPlace, path: Path, findings: Findings,
 ): MemberAuth | null {
+  if (aws !== undefined) return buildAws(aws, region, [...path, 'aws'], findings)
   if (oauth2 !== undefined) return buildOAuth2(oauth2, [...path, 'oauth2'], findings)
   if (azure !== undefined) return buildAzure(azure, [...path, 'azure'], findings)
   if (bearer !== undefined) {
@@ -66,6 +74,15 @@ function buildAzure(raw: NonNullable<RawAuth['azure']>, path: Path, findings: Fi
   return {
     kind: 'azure', headers: ['authorization'], tenant, clientId, clientSecret, authority: authority?.replace(/\/+$/, '') ?? null,
   }
+}
+
+function buildAws(raw: NonNullable<RawAuth['aws']>, region: string | null, path: Path, findings: Findings): MemberAuth {
+  const { profile = null, role_arn: roleArn = null } = raw
+  if (region === null) findings.error(path, 'this is for an upstream at bedrock', 'key')
+  if (roleArn !== null && !/^arn:[\w-]+:iam::\d{12}:role\/.+$/.test(roleArn)) {
+    findings.error([...path, 'role_arn'], 'this is not the ARN of a role, such as arn:aws:iam::123456789012:role/gateway')
+  }
+  return { kind: 'aws', headers: AWS_HEADERS, profile, roleArn, region: region ?? '' }
 }
 
 /** Secrets go there: https, or a loopback address. */

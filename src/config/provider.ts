@@ -13,7 +13,7 @@ export interface CloudUpstream {
 }
 
 /** Keys of an upstream that replace `url`. */
-export const PROVIDER_KEYS = ['azure'] as const
+export const PROVIDER_KEYS = ['azure', 'bedrock'] as const
 
 /** @returns null = the upstream is at a url, or a simulator */
 export function buildCloudUpstream(raw: RawUpstream, path: Path, findings: Findings): CloudUpstream | null {
@@ -26,6 +26,15 @@ export function buildCloudUpstream(raw: RawUpstream, path: Path, findings: Findi
       provider: { kind: 'azure', apiVersion },
       url: endpointOf(endpoint, [...path, 'azure', 'endpoint'], findings),
       speaks: ['chat', 'responses', 'media'],
+    }
+  }
+  if (raw.bedrock !== undefined) {
+    const { region = '', endpoint } = raw.bedrock
+    const host = `bedrock-runtime.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
+    return {
+      provider: { kind: 'bedrock' },
+      url: endpoint === undefined ? URL.parse(`https://${host}`) : endpointOf(endpoint, [...path, 'bedrock', 'endpoint'], findings),
+      speaks: ['messages'],
     }
   }
   return null

@@ -80,6 +80,7 @@ export interface RawAuth {
   value?: RawSecret
   oauth2?: { token_url?: string, client_id?: string, client_secret?: string, scope?: string }
   azure?: { tenant?: string, client_id?: string, client_secret?: string, authority?: string }
+  aws?: { profile?: string, role_arn?: string }
   pool?: (Omit<RawAuth, 'pool'> | undefined)[]
 }
 
@@ -88,6 +89,7 @@ export type RawSecret = string | { file?: string, command?: (string | undefined)
 export interface RawUpstream {
   url?: string
   azure?: { endpoint?: string, api_version?: string }
+  bedrock?: { region?: string, endpoint?: string }
   v1?: string
   simulator?: boolean
   auth?: RawAuth

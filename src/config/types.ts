@@ -176,7 +176,11 @@ export interface Upstream {
   readonly health: { readonly path: string; readonly every: number } | null
 }
 
-export type ProviderConfig = AzureConfig
+export type ProviderConfig = AzureConfig | BedrockConfig
+
+export interface BedrockConfig {
+  readonly kind: 'bedrock'
+}
 
 export interface AzureConfig {
   readonly kind: 'azure'
@@ -188,7 +192,7 @@ export interface AzureConfig {
 export type Auth = MemberAuth | PoolAuth
 
 /** What can be in a pool. */
-export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth | AzureAuth
+export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth | AzureAuth | AwsAuth
 
 /** A credential in one header. */
 interface HeaderAuth {
@@ -241,6 +245,18 @@ export interface AzureAuth extends HeaderAuth {
   readonly clientSecret: string | null
   /** The URL of the token server, without a slash at its end; null = as the environment says. */
   readonly authority: string | null
+}
+
+/** Requests are signed with credentials of AWS (Signature Version 4). */
+export interface AwsAuth {
+  readonly kind: 'aws'
+  /** Those of a signature. */
+  readonly headers: readonly string[]
+  /** Of the shared configuration files; null = AWS's default chain of sources. */
+  readonly profile: string | null
+  /** The ARN of a role that is assumed with them; null = none is. */
+  readonly roleArn: string | null
+  readonly region: string
 }
 
 /** Several credentials, which requests take in turn. */

@@ -37,7 +37,7 @@ export function buildUpstreams(raw: RawConfig, directory: string, findings: Find
 function buildUpstream(name: string, raw: RawUpstream, directory: string, findings: Findings): Upstream {
   const path = ['upstreams', name]
   const { version_header: versionHeader = 'anthropic-version' } = raw
-  const auth = buildAuth(raw.auth, directory, [...path, 'auth'], findings)
+  const auth = buildAuth(raw.auth, { directory, region: raw.bedrock?.region ?? null }, [...path, 'auth'], findings)
   const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
   if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
   checkPlace(raw, path, findings)

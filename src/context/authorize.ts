@@ -31,16 +31,17 @@ export class AttemptAuthorization {
   /**
    * Adds the credential to a request.
    *
-   * @returns null = done: only a credential that has to be fetched is awaited
+   * @returns null = done: a credential that has to be fetched is awaited, and the signature of the request
    * @throws GatewayError credential_unavailable; upstream_rejected_key
    */
   readonly authorize = (request: OutgoingRequest): Promise<void> | null => {
     const shared = this.#upstream.credential
     if (shared === null) return null
     const authorization = shared.credential.authorize(this.#refused)
-    if (authorization instanceof Promise) return authorization.then(fetched => this.#add(request, shared, fetched))
-    this.#add(request, shared, authorization)
-    return null
+    if (authorization instanceof Promise) return authorization.then(async fetched => {
+      await this.#add(request, shared, fetched)
+    })
+    return this.#add(request, shared, authorization)
   }
 
   /** What was sent, and must not come back to the client. */
@@ -75,10 +76,17 @@ export class AttemptAuthorization {
     if (this.#authorization !== null) this.#upstream.credential?.credential.responded?.(this.#authorization, status, headers)
   }
 
-  #add(request: OutgoingRequest, { refusals }: SharedCredential, authorization: Authorization): void {
+  #add(request: OutgoingRequest, { refusals }: SharedCredential, authorization: Authorization): Promise<void> | null {
     this.#authorization = authorization
     if (refusals.has(authorization, this.#subject)) throw credentialRejected(REMEMBERED_STATUS)
-    this.#headers = authorization.headersFor(request, this.#upstream.url)
-    request.headers.push(...this.#headers)
+    const headers = authorization.headersFor(request, this.#upstream.url)
+    if (headers instanceof Promise) return headers.then(signed => this.#attach(request, signed))
+    this.#attach(request, headers)
+    return null
+  }
+
+  #attach(request: OutgoingRequest, headers: HeaderList): void {
+    this.#headers = headers
+    request.headers.push(...headers)
   }
 }

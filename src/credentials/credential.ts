@@ -14,8 +14,11 @@ export interface UnauthorizedRequest {
 
 /** What one attempt proves to the upstream who the operator is with. */
 export interface Authorization {
-  /** @param upstream its url */
-  headersFor(request: UnauthorizedRequest, upstream: URL): HeaderList
+  /**
+   * @param upstream its url
+   * @returns a promise only where the request is signed
+   */
+  headersFor(request: UnauthorizedRequest, upstream: URL): HeaderList | Promise<HeaderList>
 }
 
 /** The operator's credential for an upstream. */

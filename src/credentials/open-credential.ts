@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import type { Auth } from '../config/types.ts'
+import { AwsCredential } from './aws-credential.ts'
 import { azureTokens } from './azure.ts'
 import { runCommand } from './command.ts'
 import { headerAuthorization, staticCredential } from './credential.ts'
@@ -33,6 +34,8 @@ export function openCredential(auth: Auth, options: CredentialOptions): Credenti
       })
     case 'azure':
       return new RefreshingCredential({ clock, reporter, expires: true, fetch: azureTokens(auth) })
+    case 'aws':
+      return new AwsCredential(auth, { clock, reporter })
     case 'pool':
       return new PoolCredential(auth.pool.map(member => openCredential(member, options)), options)
     case 'command': {

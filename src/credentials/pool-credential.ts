@@ -63,8 +63,10 @@ export class PoolCredential implements Credential {
   responded(authorization: Authorization, status: number, headers: HeaderList): void {
     if (!(authorization instanceof PoolAuthorization)) return
     const { clock } = this.#options
-    authorization.member.window.update(headers, clock.monotonic(), clock.wall())
-    if (status < 400) authorization.member.refusals = 0
+    const { member, inner } = authorization
+    member.window.update(headers, clock.monotonic(), clock.wall())
+    member.credential.responded?.(inner, status, headers)
+    if (status < 400) member.refusals = 0
   }
 
   close(): void {
@@ -158,7 +160,7 @@ class PoolAuthorization implements Authorization {
     this.inner = inner
   }
 
-  headersFor(request: UnauthorizedRequest, upstream: URL): HeaderList {
+  headersFor(request: UnauthorizedRequest, upstream: URL): HeaderList | Promise<HeaderList> {
     return this.inner.headersFor(request, upstream)
   }
 }

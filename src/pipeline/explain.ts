@@ -2,7 +2,7 @@ import { ANONYMOUS, identityOf } from '../auth/keyring.ts'
 import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import { compileGlobs } from '../config/glob.ts'
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
-import type { Auth, Config, Key, Route, Target, TranslateMode, Upstream } from '../config/types.ts'
+import type { Auth, Config, Key, ProviderConfig, Route, Target, TranslateMode, Upstream } from '../config/types.ts'
 import type { LocatedRequest } from '../context/exchange.ts'
 import { API_PREFIXES, isApiPath } from '../protocols/endpoint.ts'
 import { locate } from '../protocols/locate.ts'
@@ -14,7 +14,7 @@ import type { Translator } from '../protocols/translate.ts'
 import { translatedAddress, translationLosses } from '../protocols/translation-preview.ts'
 import type { TranslationLosses } from '../protocols/translation-preview.ts'
 import { providerOf } from '../providers/index.ts'
-import type { NativeRequest } from '../providers/shared/provider.ts'
+import type { NativeRequest, ProviderAddress } from '../providers/shared/provider.ts'
 import { upstreamPath } from '../proxy/address.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import { RouteTable } from '../routing/table.ts'
@@ -204,8 +204,18 @@ function appliedLosses({ dropped, refused }: TranslationLosses, mode: TranslateM
 
 /** Path and query of the request at the upstream. */
 function addressAt({ provider }: Upstream, native: NativeRequest): string {
-  const { path, query } = provider === null ? native : providerOf(provider).addressOf(native)
+  const { path, query } = provider === null ? native : providerAddress(provider, native)
   return path + query
+}
+
+/** What the provider does not serve has no path there. */
+function providerAddress(provider: ProviderConfig, native: NativeRequest): ProviderAddress {
+  try {
+    return providerOf(provider).addressOf(native)
+  } catch (error) {
+    if (error instanceof GatewayError) return native
+    throw error
+  }
 }
 
 /** The headers of the credential, flat, without the secret. */
@@ -222,6 +232,8 @@ function credentialHeaders(auth: Auth): string[] {
       return [header, `Bearer <from ${auth.tokenUrl}>`]
     case 'azure':
       return [header, 'Bearer <token of Microsoft Entra ID>']
+    case 'aws':
+      return [header, `AWS4-HMAC-SHA256 <signature for ${auth.region}>`]
     case 'pool':
       return auth.headers.flatMap(name => [name, `<one of ${auth.pool.length} credentials>`])
   }

@@ -1,5 +1,6 @@
 import type { ProviderConfig } from '../config/types.ts'
 import { azure } from './azure/azure.ts'
+import { bedrock } from './bedrock/bedrock.ts'
 import type { Provider } from './shared/provider.ts'
 
 /** The provider of an upstream. */
@@ -7,5 +8,7 @@ export function providerOf(config: ProviderConfig): Provider {
   switch (config.kind) {
     case 'azure':
       return azure(config)
+    case 'bedrock':
+      return bedrock()
   }
 }

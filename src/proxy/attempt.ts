@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { GatewayError, asGatewayError } from '../base/errors.ts'
+import type { BodyDecoder, ResponseReading } from '../providers/shared/provider.ts'
 import type { ClientResponse } from './client.ts'
 import { CompressedError } from './compressed-error.ts'
 import { connectionError } from './connection-error.ts'
@@ -65,6 +66,8 @@ export interface AttemptOptions {
   readonly readTurns: ReadTurns
   /** A response that comes compressed all the same is unpacked on its way. */
   readonly decompresses: boolean
+  /** Makes the vendor's response of the provider's; absent or null = it is that. */
+  readonly readResponse?: ((status: number, headers: RawHeaders) => ResponseReading) | null
   /** Chooses where a response with that head goes, until it is handed over to another. */
   sinkFor(status: number, headers: RawHeaders): ResponseSink
 }
@@ -87,6 +90,8 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #sink!: ResponseSink
   /** null: the response goes to the sink as it comes. */
   #decompressor: Decompressor | null = null
+  /** Of what is decompressed; null = it is passed on as it is. */
+  #decoder: BodyDecoder | null = null
   #secrets: readonly string[] = []
   /** Masks the secrets in an error; null = there are none, or it is no error. */
   #mask: StreamMask | null = null
@@ -299,7 +304,9 @@ export class Attempt implements ResponseHandler, DecompressorHost {
       this.#sink = this.#options.sinkFor(status, headers)
       const lines = maskHeaders(headerLines(built, headers), this.#secrets)
       const sent = this.#compressedError?.isMasked ? decompressedHeaders(lines) : this.#decompressedHeaders(status, lines)
-      return this.#sink.head(status, sent, httpVersion)
+      const read = this.#options.readResponse?.(status, sent) ?? null
+      this.#decoder = read?.decoder ?? null
+      return this.#sink.head(status, read?.headers ?? sent, httpVersion)
     } catch (thrown) {
       return asGatewayError(thrown)
     }
@@ -313,19 +320,33 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     return decompressedHeaders(headers)
   }
 
+  /** @throws GatewayError where the decoder cannot read the bytes */
   #pass(chunk: Buffer): boolean {
-    const bytes = this.#mask === null ? chunk : this.#mask.push(chunk)
-    return bytes.length === 0 || this.#sink.data(bytes)
+    const decoder = this.#decoder
+    if (decoder === null) return this.#passDecoded(chunk)
+    const goesOn = this.#passDecoded(decoder.push(chunk))
+    if (decoder.fault !== null) throw decoder.fault
+    return goesOn
   }
 
-  /** Passes on what waited because it might have been the beginning of a secret. */
+  #passDecoded(bytes: Buffer): boolean {
+    const masked = this.#mask === null ? bytes : this.#mask.push(bytes)
+    return masked.length === 0 || this.#sink.data(masked)
+  }
+
+  /** Passes on what waited for more, or because it might have been the beginning of a secret. */
   #passRest(): void {
+    const decoder = this.#decoder
+    if (decoder !== null) {
+      this.#passDecoded(decoder.end())
+      if (decoder.fault !== null) throw decoder.fault
+    }
     const bytes = this.#mask?.rest()
     if (bytes !== undefined && bytes.length > 0) this.#sink.data(bytes)
   }
 
   onPiece(piece: Buffer): boolean {
-    return this.#sink.data(piece)
+    return this.#pass(piece)
   }
 
   onDrain(): void {

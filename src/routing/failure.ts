@@ -1,7 +1,7 @@
 import type { ErrorCode, GatewayError } from '../base/errors.ts'
 
-/** Statuses below 500 after which another attempt may succeed; 498 is Groq's for no capacity. */
-const RETRYABLE_STATUSES = new Set([401, 402, 403, 408, 429, 498])
+/** Statuses below 500 after which another attempt may succeed; 424 is Bedrock's for a fault of the model, 498 Groq's for no capacity. */
+const RETRYABLE_STATUSES = new Set([401, 402, 403, 408, 424, 429, 498])
 /** Statuses that the same upstream would repeat: its credential or its account is at fault. */
 const OPERATOR_ERROR_STATUSES = new Set([401, 402, 403])
 /** Statuses of a one-time fault, rather than of a lack of capacity. */

@@ -74,7 +74,7 @@ function open(t: Test, file: string) {
   const credential = new FileCredential(auth, new FaultReporter(log, 'up'))
   t.teardown(() => credential.close())
   const secret = (): string | undefined =>
-    credential.authorize().headersFor({ method: 'GET', path: '/', headers: [], body: null }, new URL('http://up'))[1]?.slice(7)
+    (credential.authorize().headersFor({ method: 'GET', path: '/', headers: [], body: null }, new URL('http://up')) as string[])[1]?.slice(7)
   return { credential, secret, logged }
 }
 

@@ -124,7 +124,7 @@ function open(t: Test, { lifetimeMs = HOUR } = {}) {
 
 function secretOf(authorization: Authorization): string | undefined {
   const request = { method: 'GET', path: '/', headers: [], body: null }
-  return authorization.headersFor(request, new URL('http://up'))[1]?.replace('Bearer ', '')
+  return (authorization.headersFor(request, new URL('http://up')) as string[])[1]?.replace('Bearer ', '')
 }
 
 function settled(): Promise<void> {

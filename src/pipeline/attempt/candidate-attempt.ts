@@ -101,10 +101,10 @@ export class CandidateAttempt {
     const { request: native, sent } = outgoingRequest(
       exchange, upstream, target, options.translate, continuationEdits, trace,
     )
-    const request = providerRequest(upstream, native, {
+    const { request, readResponse } = providerRequest(upstream, native, {
       endpoint: sent.translated?.endpoint ?? exchange.classified.endpoint,
       model: target.model ?? exchange.request.model,
-      stream: exchange.request.stream,
+      stream: sent.translated?.request.stream ?? exchange.request.stream,
     })
     if (sent.translated !== null) this.#reserveMemory((request.body as Buffer).length)
     this.#path = upstream.prefix + request.path
@@ -121,6 +121,7 @@ export class CandidateAttempt {
       clientResponse: exchange.res,
       deadlines,
       readTurns: gateway.sharedState.readTurns,
+      ...readResponse && { readResponse },
       decompresses: sent.translated !== null || (options.resume !== 'off' && wantsEventStream(exchange)),
       sinkFor: (status, headers) => this.#sinkFor(status, headers),
     })

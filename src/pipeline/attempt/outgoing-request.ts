@@ -41,7 +41,10 @@ export function outgoingRequest(
   const edited = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
   const restored = body?.json ? restoreOpaqueValues(classified.endpoint, edited ?? body.bytes, translationHost(upstream)) : null
   const changed = restored ?? edited
-  const bytes = changed ?? body?.wire ?? body?.bytes ?? null
+  // A provider that changes the body reads it.
+  const isPlain = changed !== null || upstream.provider?.bodyOf !== undefined
+  const plain = changed ?? body?.bytes ?? null
+  const bytes = isPlain ? plain : body?.wire ?? plain
   const isRenamed = model !== null && model !== exchange.request.model
   // Where the request named no model, the query means something else by it.
   const isQueryRenamed = isRenamed && exchange.request.model !== null
@@ -56,7 +59,7 @@ export function outgoingRequest(
       httpVersion: req.httpVersion,
       trustedPeer: exchange.trustedPeer,
       uncompressed: exchange.request.stream,
-      dropContentEncoding: changed !== null && body?.wire !== null,
+      dropContentEncoding: isPlain && body?.wire !== null,
       contentLength: bytes === null ? null : bytes.length,
       trace,
     }),

@@ -1,3 +1,4 @@
+import type { GatewayError } from '../../base/errors.ts'
 import type { Endpoint } from '../../protocols/shared/protocol.ts'
 
 /** A request of a vendor's own API. */
@@ -18,9 +19,27 @@ export interface ProviderAddress {
   readonly query: string
 }
 
+/** Makes the vendor's bytes of the provider's, while they come. */
+export interface BodyDecoder {
+  /** @returns what can be passed on now */
+  push(chunk: Buffer): Buffer
+  /** No more will come. @returns the rest */
+  end(): Buffer
+  /** Why what came last cannot be read; null = it can. Nothing is decoded after it. */
+  readonly fault: GatewayError | null
+}
+
+/** How a response is read. */
+export interface ResponseReading {
+  /** The headers for the client, flat. */
+  readonly headers: readonly string[]
+  /** null = the body is the vendor's own. */
+  readonly decoder: BodyDecoder | null
+}
+
 /** How a cloud provider serves the APIs of model vendors: its paths, its bodies, its framing. */
 export interface Provider {
-  /** @throws GatewayError not_at_provider */
+  /** @throws GatewayError not_translatable where the provider does not serve the endpoint */
   addressOf(request: NativeRequest): ProviderAddress
   /**
    * The body as the provider reads it; absent = as it is.
@@ -30,4 +49,11 @@ export interface Provider {
   bodyOf?(request: NativeRequest, body: Buffer, headers: readonly string[]): Buffer
   /** Lower-case names of headers that the provider does not read. */
   readonly droppedHeaders?: ReadonlySet<string>
+  /**
+   * Reads the head of a response; absent = responses are the vendor's own.
+   *
+   * @param status HTTP status
+   * @param headers flat
+   */
+  readResponse?(request: NativeRequest, status: number, headers: readonly string[]): ResponseReading
 }

@@ -1,0 +1,28 @@
+import type { Clock } from '../base/clock.ts'
+import type { HeaderList } from './credential.ts'
+
+/** Milliseconds by which the clocks may differ; AWS refuses a signature after five minutes. */
+const MAX_SKEW = 60_000
+
+/** The time by the clock of the upstream, which a signature has to have. */
+export class ServerClock {
+  readonly #clock: Clock
+  #offset = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Milliseconds since 1970. */
+  get now(): number {
+    return this.#clock.wall() + this.#offset
+  }
+
+  /** Reads the time of a response. */
+  observe(headers: HeaderList): void {
+    const at = headers.findIndex((name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'date')
+    if (at === -1) return
+    const date = Date.parse(headers[at + 1] as string)
+    if (Math.abs(date - this.now) > MAX_SKEW) this.#offset = date - this.#clock.wall()
+  }
+}

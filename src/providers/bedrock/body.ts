@@ -1,0 +1,66 @@
+import { scanJson } from '../../protocols/shared/json-scan.ts'
+import type { Field, ValidJson } from '../../protocols/shared/json-scan.ts'
+import { spliceBytes } from '../../protocols/shared/splice.ts'
+import type { Edit } from '../../protocols/shared/splice.ts'
+
+const VERSION = '"bedrock-2023-05-31"'
+/** CountTokens takes a whole request, for which this is required. */
+const COUNTED_MAX_TOKENS = '"max_tokens":1'
+const NOTHING = Buffer.alloc(0)
+const COMMA = 0x2c
+
+/** Members that are written anew, or that the path has. */
+const OWN_MEMBERS = ['model', 'stream', 'anthropic_version', 'anthropic_beta'] as const
+
+/** The body of a request to a model: without what the path has, with what Anthropic's API has in headers. */
+export function invokeBody(body: Buffer, headers: readonly string[]): Buffer {
+  return rewritten(body, headers, () => [])
+}
+
+/** The body of a request to count the tokens of another. */
+export function countBody(body: Buffer, headers: readonly string[]): Buffer {
+  const counted = rewritten(body, headers, ({ fields }) => (fields.has('max_tokens') ? [] : [COUNTED_MAX_TOKENS]))
+  return Buffer.from(JSON.stringify({ input: { invokeModel: { body: counted.toString('base64') } } }))
+}
+
+/** All other members stay byte for byte. A body that is no object is left for the provider to refuse. */
+function rewritten(body: Buffer, headers: readonly string[], more: (scan: ValidJson) => string[]): Buffer {
+  const scan = scanJson(body, [...OWN_MEMBERS, 'max_tokens'])
+  if (!scan.ok || scan.members === null) return body
+  const removed = OWN_MEMBERS.flatMap(name => scan.fields.get(name) ?? [])
+  const betas = betasOf(body, scan.fields.get('anthropic_beta')?.at(-1), headers)
+  const version = scan.fields.get('anthropic_version')?.at(-1)
+  const added = [
+    `"anthropic_version":${version === undefined ? VERSION : body.toString('utf8', version.start, version.end)}`,
+    ...betas.length === 0 ? [] : [`"anthropic_beta":${JSON.stringify(betas)}`],
+    ...more(scan),
+  ].join(',')
+  const { close, empty } = scan.members
+  const last = removed.some(({ end }) => afterSpace(body, end) === close)
+  const edits: Edit[] = removed.map(field => removal(body, field))
+  // Behind the last member; where that is removed, its comma stands there already.
+  edits.push({ start: close, end: close, bytes: Buffer.from(last || empty ? added : `,${added}`) })
+  return spliceBytes(body, edits)
+}
+
+/** Takes a member out, with the comma behind it. */
+function removal(body: Buffer, { keyStart, end }: Field): Edit {
+  const next = afterSpace(body, end)
+  return { start: keyStart, end: body[next] === COMMA ? next + 1 : end, bytes: NOTHING }
+}
+
+/** Where the next byte stands that is no white space of JSON. */
+function afterSpace(body: Buffer, from: number): number {
+  let at = from
+  while (body[at] === 0x20 || body[at] === 0x09 || body[at] === 0x0a || body[at] === 0x0d) at++
+  return at
+}
+
+/** The beta features that the request asks for, in its headers or its body. */
+function betasOf(body: Buffer, field: Field | undefined, headers: readonly string[]): string[] {
+  const given: unknown = field === undefined ? [] : JSON.parse(body.toString('utf8', field.start, field.end))
+  const inBody = (Array.isArray(given) ? given : [given]).filter(value => typeof value === 'string')
+  const inHeaders = headers.filter((_, i) => i % 2 === 1 && (headers[i - 1] as string).toLowerCase() === 'anthropic-beta')
+  const names = [...inBody, ...inHeaders.flatMap(value => value.split(','))].map(name => name.trim())
+  return [...new Set(names)].filter(name => name !== '')
+}

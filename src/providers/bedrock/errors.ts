@@ -1,0 +1,48 @@
+/** What Anthropic's API calls an exception of Bedrock. */
+const TYPES: Readonly<Record<string, string>> = {
+  accessdeniedexception: 'permission_error',
+  internalserverexception: 'api_error',
+  modelerrorexception: 'api_error',
+  modelnotreadyexception: 'overloaded_error',
+  modelstreamerrorexception: 'api_error',
+  modeltimeoutexception: 'timeout_error',
+  resourcenotfoundexception: 'not_found_error',
+  servicequotaexceededexception: 'rate_limit_error',
+  serviceunavailableexception: 'overloaded_error',
+  throttlingexception: 'rate_limit_error',
+  validationexception: 'invalid_request_error',
+}
+const UNAUTHORIZED = 'authentication_error'
+const BY_STATUS: Readonly<Record<number, string>> = {
+  401: UNAUTHORIZED, 403: 'permission_error', 404: 'not_found_error', 408: 'timeout_error', 413: 'request_too_large',
+  429: 'rate_limit_error', 503: 'overloaded_error', 504: 'timeout_error',
+}
+
+/** Names of the operator's resources: clients do not learn them. */
+const ARN = /\barn:aws[^\s"'`,;)\]]*/g
+
+/**
+ * An error of Bedrock as Anthropic's API has it.
+ *
+ * @param exception as `x-amzn-errortype` or the event stream names it; empty = it does not
+ * @param status HTTP status; null = the exception came in a stream
+ * @param body of the exception
+ * @returns JSON text
+ */
+export function errorJson(exception: string, status: number | null, body: Buffer): string {
+  const name = /^[a-z]+/i.exec(exception)?.[0].toLowerCase() ?? ''
+  const byStatus = status === null || status >= 500 ? 'api_error' : 'invalid_request_error'
+  const type = TYPES[name] ?? BY_STATUS[status ?? 0] ?? byStatus
+  return JSON.stringify({ type: 'error', error: { type, message: messageOf(body) } })
+}
+
+function messageOf(body: Buffer): string {
+  try {
+    const { message, Message: capital, originalMessage } = JSON.parse(body.toString('utf8')) as Record<string, unknown>
+    const text = [message, capital, originalMessage].find(value => typeof value === 'string' && value !== '')
+    if (typeof text === 'string') return text.replace(ARN, 'arn:***')
+  } catch {
+    // It is no JSON: a proxy in front of the provider may have sent it.
+  }
+  return 'the upstream responded with an error'
+}

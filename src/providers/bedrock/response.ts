@@ -1,0 +1,62 @@
+import type { ClientFormat } from '../../protocols/shared/protocol.ts'
+import type { BodyDecoder, NativeRequest, ResponseReading } from '../shared/provider.ts'
+import { errorJson } from './errors.ts'
+import { EventStreamDecoder } from './event-stream.ts'
+import type { Frame } from './event-stream.ts'
+import { WholeBody } from './whole-body.ts'
+
+const EVENT_STREAM = 'application/vnd.amazon.eventstream'
+/** The type of most events, where it comes first. */
+const TYPE = /^\{\s*"type"\s*:\s*"([a-z_]+)"/
+/** Of the last event: latencies and counts, which the usage has too. */
+const METRICS = /,\s*"amazon-bedrock-invocationMetrics"\s*:\s*\{[^{}]*\}/
+
+/** A response of Bedrock as Anthropic's API has it. */
+export function readResponse({ endpoint: { format, name } }: NativeRequest, status: number, headers: readonly string[]): ResponseReading {
+  const decoder = decoderOf(format, name, status, headers)
+  const isStream = decoder instanceof EventStreamDecoder
+  return { headers: clientHeaders(headers, decoder !== null, isStream), decoder }
+}
+
+function decoderOf(format: ClientFormat, endpoint: string, status: number, headers: readonly string[]): BodyDecoder | null {
+  if (status >= 400) return new WholeBody(body => errorJson(valueOf(headers, 'x-amzn-errortype'), status, body))
+  if (valueOf(headers, 'content-type').startsWith(EVENT_STREAM)) return new EventStreamDecoder(frame => writeFrame(frame, format))
+  return endpoint === 'messages.count_tokens' ? new WholeBody(writeCount) : null
+}
+
+/** An event of the model's own API is in base64. */
+function writeFrame({ kind, name, payload }: Frame, format: ClientFormat): string {
+  if (kind !== 'event') return format.errorEvent(errorJson(name, null, payload))
+  if (name !== 'chunk') return ''
+  const { bytes } = JSON.parse(payload.toString('utf8')) as { readonly bytes?: unknown }
+  if (typeof bytes !== 'string') throw new TypeError('a chunk has no bytes')
+  const text = Buffer.from(bytes, 'base64').toString('utf8').replace(METRICS, '')
+  const json = /[\r\n]/.test(text) ? JSON.stringify(JSON.parse(text)) : text
+  const type = TYPE.exec(json)?.[1] ?? String((JSON.parse(json) as { readonly type?: unknown }).type)
+  return `event: ${type}\ndata: ${json}\n\n`
+}
+
+function writeCount(body: Buffer): string {
+  const { inputTokens } = JSON.parse(body.toString('utf8')) as { readonly inputTokens?: unknown }
+  if (typeof inputTokens !== 'number') throw new TypeError('there is no count')
+  return JSON.stringify({ input_tokens: inputTokens })
+}
+
+/** Without what names the provider; the request's id has the name that clients read. */
+function clientHeaders(headers: readonly string[], isDecoded: boolean, isStream: boolean): string[] {
+  const out: string[] = []
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = (headers[i] as string).toLowerCase()
+    const value = headers[i + 1] as string
+    if (name === 'x-amzn-requestid') out.push('request-id', value)
+    else if (name.startsWith('x-amz') || (isDecoded && name === 'content-length')) continue
+    else if (name === 'content-type' && isDecoded) out.push('content-type', isStream ? 'text/event-stream; charset=utf-8' : 'application/json')
+    else out.push(headers[i] as string, value)
+  }
+  return out
+}
+
+function valueOf(headers: readonly string[], name: string): string {
+  const at = headers.findIndex((header, i) => i % 2 === 0 && header.toLowerCase() === name)
+  return at === -1 ? '' : (headers[at + 1] as string)
+}
