@@ -99,6 +99,8 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
       return {
         store: { writable: hasLedger, reason: hasLedger ? null : NO_LEDGER },
         default_limits: toPlainLimits(config.limits),
+        groups: [...config.groups.values()].map(({ name, parent, models, limits }) => (
+          { name, parent, models: models && [...models], limits: toPlainLimits(limits) })),
         keys: [
           ...config.keys.map(key => stateOf(key, 'config', null, null)),
           ...keys.map(({ key, createdAt, revokedAt }) => stateOf(key, 'store', createdAt, revokedAt)),

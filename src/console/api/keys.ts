@@ -52,6 +52,13 @@ export const Keys = StrictObject({
   /** Whether keys can be made and changed here, and if not, why. */
   store: StrictObject({ writable: Type.Boolean(), reason: Nullable(Type.String()) }),
   default_limits: Nullable(Limits),
+  /** Of gateway.yaml: their keys share the limits. */
+  groups: Type.Array(StrictObject({
+    name: Name,
+    parent: Nullable(Name),
+    models: Nullable(Type.Array(Name)),
+    limits: Nullable(Limits),
+  })),
   keys: Type.Array(KeyState),
 })
 export type Keys = Static<typeof Keys>

@@ -32,10 +32,14 @@ t.test('keys', async t => {
     t.equal(await statusWith(key, 'claude-sonnet-4.5'), 403, 'a model that the key may not use')
 
     const row = page.locator('tbody tr', { hasText: 'laptop of Zoë <b>' })
-    await act(page, 'laptop of Zoë <b>', 'Change models and limits')
+    await act(page, 'laptop of Zoë <b>', 'Change')
     await page.getByRole('textbox', { name: 'Requests per minute' }).fill('1')
+    await page.getByRole('textbox', { name: 'Owner' }).fill('Zoë')
+    await page.getByLabel('Expires (UTC)').fill('2099-12-31')
     await page.getByRole('button', { name: 'Save' }).click()
     await row.getByText('1 request per minute').waitFor()
+    await row.getByText('expires 2099-12-31').waitFor()
+    await page.getByText('Key laptop of Zoë <b> is changed: limits, owner, expiry.').waitFor()
     await statusWith(key, 'gpt-5.1')
     t.equal(await statusWith(key, 'gpt-5.1'), 429, 'the limit applies')
 
@@ -77,6 +81,67 @@ t.test('keys', async t => {
     t.notMatch(await page.content(), key)
   })
 
+  await t.test('a key is rotated without an outage, by keyboard', async t => {
+    const { page, faults } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/keys')
+    const old = await create(page, 'rotated', 'gpt-*')
+    await page.getByText('Key rotated is created and active.').waitFor()
+    await page.getByRole('button', { name: 'Actions for rotated' }).press('Enter')
+    await page.getByRole('menuitem', { name: 'Rotate' }).press('Enter')
+    await page.getByRole('combobox', { name: 'Old key stays valid for' }).waitFor()
+    t.strictSame(await barriers(page), [])
+    await page.getByRole('button', { name: 'Rotate key' }).press('Enter')
+    const fresh = await page.getByTestId('new-key').innerText()
+    t.equal(await focused(page), 'Copy')
+    t.equal(await statusWith(old, 'gpt-5.1'), 200)
+    t.equal(await statusWith(fresh, 'gpt-5.1'), 200)
+    await page.getByRole('checkbox', { name: 'I have saved the key' }).press('Space')
+    await page.getByRole('button', { name: 'Done' }).press('Enter')
+    await page.getByText('Key rotated is rotated. The old key stays valid for 24 hours.').waitFor()
+    await page.locator('tbody tr', { hasText: 'old key valid until' }).getByText('rotated').waitFor()
+    t.equal(await focused(page), 'Actions for rotated')
+    t.notMatch(await page.content(), fresh)
+    t.strictSame(faults, [])
+  })
+
+  await t.test('a dialog keeps the focus, and gives it back', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/keys')
+    await page.getByRole('button', { name: 'New key' }).press('Enter')
+    await page.getByRole('textbox', { name: 'Name', exact: true }).waitFor()
+    const isInside = () => page.evaluate<boolean>(`document.querySelector('[role="dialog"]').contains(document.activeElement)`)
+    for (let n = 0; n < 25; n++) {
+      await page.keyboard.press(n < 5 ? 'Shift+Tab' : 'Tab')
+      t.ok(await isInside())
+    }
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    t.equal(await focused(page), 'New key')
+    await page.getByRole('button', { name: 'Actions for web-app' }).press('Enter')
+    await page.getByRole('menuitem', { name: 'Block' }).press('Enter')
+    await page.getByRole('button', { name: 'Cancel' }).press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    t.equal(await focused(page), 'Actions for web-app')
+    await page.route('**/console/api/keys/*', route => route.fulfill({ status: 503, json: { code: 'unavailable', message: 'Not now.' } }))
+    await page.getByRole('button', { name: 'Actions for web-app' }).press('Enter')
+    await page.getByRole('menuitem', { name: 'Block' }).press('Enter')
+    await page.getByRole('button', { name: 'Block key' }).press('Enter')
+    await page.getByText('Not now.').waitFor()
+    t.ok(await isInside(), 'after a failure')
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    t.equal(await focused(page), 'Actions for web-app')
+  })
+
+  await t.test('groups are listed with their shared limits, and keys are found by owner', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'light', width: 390 } })
+    await go(page, '/keys')
+    await page.getByRole('table', { name: 'Groups' }).getByText('$2,000.00 per month').waitFor()
+    await page.getByRole('textbox', { name: 'Filter keys' }).fill('laboratory')
+    await page.getByText('evaluation of models').waitFor()
+    t.equal(await page.getByRole('table', { name: /^Keys/ }).locator('tbody tr').count(), 1)
+  })
+
   await t.test('a key from gateway.yaml is blocked and unblocked', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/keys')
@@ -84,6 +149,7 @@ t.test('keys', async t => {
     await page.getByRole('button', { name: 'Block key' }).click()
     const row = page.locator('tbody tr', { hasText: 'support-bot' })
     await row.getByText('Blocked').waitFor()
+    await page.getByText('Key support-bot is blocked. Every gateway refuses it.').waitFor()
     t.equal(await statusWith(KEYS['support-bot'], 'gpt-5-mini'), 401)
     await act(page, 'support-bot', 'Unblock')
     await page.getByRole('button', { name: 'Unblock key' }).click()
@@ -136,6 +202,12 @@ t.test('keys', async t => {
     t.equal(await page.getByRole('menuitem', { name: 'Block' }).count(), 0)
   })
 })
+
+/** The label or text of the control that has the focus. */
+function focused(page: Page): Promise<string | null> {
+  return page.evaluate<string | null>(
+    'document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent')
+}
 
 async function fill(page: Page, name: string, models: string | null): Promise<void> {
   await page.getByRole('button', { name: 'New key' }).click()

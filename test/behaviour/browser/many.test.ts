@@ -24,7 +24,7 @@ t.test('pages with many keys and budgets show the first ones, and more on demand
 
   await page.reload()
   await settled(page)
-  await page.getByRole('textbox', { name: 'Filter by name' }).fill('customer-249')
+  await page.getByRole('textbox', { name: 'Filter keys' }).fill('customer-249')
   await page.getByText('customer-249').waitFor()
   t.equal(await rows.count(), 1, 'the filter finds rows that are not shown')
 

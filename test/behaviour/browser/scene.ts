@@ -92,6 +92,9 @@ models:
   gpt-5-mini: { price: { input: 0.25, cached_input: 0.025, output: 2 } }
   claude-sonnet-4.5: { price: { input: 3, cached_input: 0.30, output: 15 } }
   gemini-3-pro: { price: { input: 2, output: 12 } }
+groups:
+  company: { limits: { budget: { usd: 2000, per: month } } }
+  science: { parent: company, models: ["gpt-*", "claude-*", "gemini-*", steady] }
 keys:
   - name: web-app
     key: ${KEYS['web-app']}
@@ -105,7 +108,7 @@ keys:
   - name: batch-nightly
     key: ${KEYS['batch-nightly']}
     limits: { budget: { usd: 60, per: month } }
-  - { name: research, key: ${KEYS.research} }
+  - { name: research, key: ${KEYS.research}, group: science, owner: laboratory, note: evaluation of models }
   - { name: support-bot, key: ${KEYS['support-bot']}, limits: { requests_per_minute: 60 } }
 ledger: { file: ledger.db }
 `

@@ -1,9 +1,9 @@
-import { IconAlertTriangle, IconCircleX, IconInfoCircle } from '@tabler/icons-react'
+import { IconAlertTriangle, IconCircleCheck, IconCircleX, IconInfoCircle } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import classes from './notice.module.css'
 import tones from './tones.module.css'
 
-const ICONS = { warn: IconAlertTriangle, bad: IconCircleX, accent: IconInfoCircle } as const
+const ICONS = { good: IconCircleCheck, warn: IconAlertTriangle, bad: IconCircleX, accent: IconInfoCircle } as const
 
 /** A message about the whole page. */
 export function Notice({ tone, title, children }: {

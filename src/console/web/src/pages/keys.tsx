@@ -14,6 +14,8 @@ import { FindKey } from './keys/find.tsx'
 import { KeyDialog } from './keys/dialog.tsx'
 import type { KeyDialogProps } from './keys/dialog.tsx'
 import classes from './keys/keys.module.css'
+import { GroupTable } from './keys/groups.tsx'
+import { RotateDialog } from './keys/rotate.tsx'
 import { KeyTable } from './keys/table.tsx'
 import type { KeyAction } from './keys/table.tsx'
 
@@ -23,9 +25,13 @@ export default function KeysPage() {
   const keys = useApiQuery('GET /keys', {})
   const [edited, setEdited] = useState<KeyDialogProps['of']>(null)
   const [confirming, setConfirming] = useState<ConfirmProps['of']>(null)
+  const [rotated, setRotated] = useState<KeyState | null>(null)
   const [isFinding, setFinding] = useState(false)
+  const [message, setMessage] = useState<string | null>(null)
   const onAction = useCallback((action: KeyAction, key: KeyState) => {
+    setMessage(null)
     if (action === 'change') setEdited(key)
+    else if (action === 'rotate') setRotated(key)
     else setConfirming({ action, key })
   }, [])
   const revokeOrBlock = (name: string) => {
@@ -40,13 +46,18 @@ export default function KeysPage() {
         <Button variant="default" leftSection={<IconKey size={16} stroke={1.6} aria-hidden />}
           onClick={() => { setFinding(true) }}>Look up a key</Button>
         <Button leftSection={<IconPlus size={16} aria-hidden />}
-          onClick={() => { setEdited('new') }}>New key</Button>
+          onClick={() => {
+            setMessage(null)
+            setEdited('new')
+          }}>New key</Button>
       </>}>
+      <output className={classes.message}>{message !== null && <Notice tone="good">{message}</Notice>}</output>
       <QueryView of={keys} height={420}>
         {data => <KeyList keys={data} {...isAdmin && { onAction }} />}
       </QueryView>
-      <KeyDialog of={edited} close={() => { setEdited(null) }} />
-      <Confirm of={confirming} close={() => { setConfirming(null) }} />
+      <KeyDialog of={edited} groups={keys.data?.groups ?? []} close={() => { setEdited(null) }} done={setMessage} />
+      <RotateDialog of={rotated} close={() => { setRotated(null) }} done={setMessage} />
+      <Confirm of={confirming} close={() => { setConfirming(null) }} done={setMessage} />
       <FindKey opened={isFinding} close={() => { setFinding(false) }} revokeOrBlock={revokeOrBlock} />
     </Page>
   )
@@ -57,13 +68,13 @@ interface KeyListProps {
   readonly onAction?: (action: KeyAction, key: KeyState) => void
 }
 
-function KeyList({ keys: { keys, store, default_limits }, onAction }: KeyListProps) {
+function KeyList({ keys: { keys, groups, store, default_limits }, onAction }: KeyListProps) {
   const [text, setText] = useState('')
   const [withRevoked, setWithRevoked] = useState(false)
   const search = text.trim().toLowerCase()
-  const shown = useMemo(() => keys.filter(({ name, state }) =>
-    name.toLowerCase().includes(search) && (withRevoked || search !== '' || state !== 'revoked')),
-      [keys, search, withRevoked])
+  const shown = useMemo(() => keys.filter(({ name, owner, group, note, prefix, state }) =>
+    [name, owner, group, note, prefix].some(text => text?.toLowerCase().includes(search) === true)
+      && (withRevoked || search !== '' || state !== 'revoked')), [keys, search, withRevoked])
   const revoked = keys.filter(({ state }) => state === 'revoked').length
   return (
     <Stack>
@@ -75,7 +86,7 @@ function KeyList({ keys: { keys, store, default_limits }, onAction }: KeyListPro
         <div className={classes.tools}>
           {revoked > 0 && <Switch size="sm" label={`Show revoked (${revoked})`} checked={withRevoked}
             onChange={event => { setWithRevoked(event.currentTarget.checked) }} />}
-          <TextInput size="sm" aria-label="Filter by name" placeholder="Filter by name" value={text}
+          <TextInput size="sm" aria-label="Filter keys" placeholder="Name, owner, group, note" value={text}
             leftSection={<IconSearch size={16} stroke={1.6} aria-hidden />}
             onChange={event => { setText(event.currentTarget.value) }} />
         </div>
@@ -88,6 +99,7 @@ function KeyList({ keys: { keys, store, default_limits }, onAction }: KeyListPro
           : <KeyTable keys={shown} writable={store.writable} hasDefaults={default_limits !== null}
               {...onAction && { onAction }} />}
       </Section>
+      {groups.length > 0 && <GroupTable groups={groups} keys={keys} />}
       {default_limits !== null && (
         <Section title="Default limits"
           about="From gateway.yaml. They apply where a key sets no limit of its own.">

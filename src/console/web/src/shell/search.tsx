@@ -1,7 +1,8 @@
-import { Button, Modal, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { useLocation } from 'wouter'
+import { Dialog } from '../components/dialog.tsx'
 import { parsePastedId } from '../pages/logs/filter.ts'
 
 /** Opens a request by its ID. */
@@ -17,13 +18,13 @@ export function Search({ opened, close }: { readonly opened: boolean; readonly c
     navigate(`/logs/${encodeURIComponent(pasted)}`)
   }
   return (
-    <Modal opened={opened} onClose={close} title="Find a request">
+    <Dialog opened={opened} close={close} title="Find a request">
       <form onSubmit={submit}>
         <TextInput label="Request ID" description="The x-gateway-request-id response header" data-autofocus
           value={id}
           spellCheck={false} autoComplete="off" onChange={event => { setId(event.currentTarget.value) }} />
         <Button type="submit" mt="md" fullWidth>Open</Button>
       </form>
-    </Modal>
+    </Dialog>
   )
 }

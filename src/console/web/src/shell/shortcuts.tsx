@@ -1,6 +1,7 @@
-import { Kbd, Modal } from '@mantine/core'
+import { Kbd } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useLocation } from 'wouter'
+import { Dialog } from '../components/dialog.tsx'
 import { navigationItemsFor } from '../navigation-items.ts'
 import { useUser } from '../session.ts'
 import classes from './shortcuts.module.css'
@@ -44,7 +45,7 @@ function isTyping(target: EventTarget | null): boolean {
 export function ShortcutList({ opened, close }: { readonly opened: boolean; readonly close: () => void }) {
   const { role } = useUser()
   return (
-    <Modal opened={opened} onClose={close} title="Keyboard shortcuts" size="sm">
+    <Dialog opened={opened} close={close} title="Keyboard shortcuts" size="sm">
       <dl className={classes.list}>
         <div><dt><Kbd>/</Kbd></dt><dd>Find a request by its ID</dd></div>
         <div><dt><Kbd>?</Kbd></dt><dd>Show this list</dd></div>
@@ -55,6 +56,6 @@ export function ShortcutList({ opened, close }: { readonly opened: boolean; read
           <div key={path}><dt><Kbd>g</Kbd> <Kbd>{letter}</Kbd></dt><dd>{title}</dd></div>
         ))}
       </dl>
-    </Modal>
+    </Dialog>
   )
 }

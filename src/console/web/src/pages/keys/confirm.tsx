@@ -1,21 +1,25 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import type { KeyState } from '../../../../api/keys.ts'
 import { useApiMutation } from '../../api-hooks.ts'
+import { Dialog } from '../../components/dialog.tsx'
 import { Problem } from '../../components/problem.tsx'
 import classes from './keys.module.css'
-import type { KeyAction } from './table.tsx'
+
+type Action = 'revoke' | 'block' | 'unblock'
 
 export interface ConfirmProps {
   /** null: the dialog is closed. */
-  readonly of: { readonly action: Exclude<KeyAction, 'change'>; readonly key: KeyState } | null
+  readonly of: { readonly action: Action; readonly key: KeyState } | null
   readonly close: () => void
+  /** @param message - what was changed */
+  readonly done: (message: string) => void
 }
 
-const TEXTS: Readonly<Record<Exclude<KeyAction, 'change'>,
-  { title: string; verb: string; about: readonly string[] }>> = {
+const TEXTS: Readonly<Record<Action, { title: string; verb: string; done: string; about: readonly string[] }>> = {
   revoke: {
     title: 'Revoke key',
     verb: 'Revoke',
+    done: 'is revoked. Every gateway refuses it',
     about: [
       'New requests with this key get 401. Running requests are stopped.',
       'This cannot be undone. To restore access, create a new key.',
@@ -25,6 +29,7 @@ const TEXTS: Readonly<Record<Exclude<KeyAction, 'change'>,
   block: {
     title: 'Block key from gateway.yaml',
     verb: 'Block',
+    done: 'is blocked. Every gateway refuses it',
     about: [
       'New requests with this key get 401. Running requests are stopped. The block stays after a reload or ' +
         'restart.',
@@ -34,30 +39,38 @@ const TEXTS: Readonly<Record<Exclude<KeyAction, 'change'>,
   unblock: {
     title: 'Unblock key from gateway.yaml',
     verb: 'Unblock',
+    done: 'is active again',
     about: ['Requests with this key are accepted again, with the models and limits in gateway.yaml.'],
   },
 }
 
 /** Asks for confirmation before a key is revoked, blocked or unblocked. */
-export function Confirm({ of, close }: ConfirmProps) {
+export function Confirm({ of, close, done }: ConfirmProps) {
   return (
-    <Modal opened={of !== null} onClose={close} title={of && TEXTS[of.action].title}>
-      {of && <ConfirmForm action={of.action} of={of.key} close={close} />}
-    </Modal>
+    <Dialog opened={of !== null} close={close} title={of && TEXTS[of.action].title}>
+      {of && <ConfirmForm action={of.action} of={of.key} close={close} done={done} />}
+    </Dialog>
   )
 }
 
-interface ConfirmFormProps {
-  readonly action: Exclude<KeyAction, 'change'>
+interface ConfirmFormProps extends Pick<ConfirmProps, 'close' | 'done'> {
+  readonly action: Action
   readonly of: KeyState
-  readonly close: () => void
 }
 
-function ConfirmForm({ action, of: { name }, close }: ConfirmFormProps) {
+function ConfirmForm({ action, of: { name }, close, done }: ConfirmFormProps) {
   const remove = useApiMutation('DELETE /keys/:name', ['GET /keys', 'GET /audit'])
   const unblock = useApiMutation('POST /keys/:name/unblock', ['GET /keys', 'GET /audit'])
   const mutation = action === 'unblock' ? unblock : remove
-  const { verb, about } = TEXTS[action]
+  const { verb, about, done: result } = TEXTS[action]
+  const confirm = () => {
+    mutation.mutate({ params: { name } }, {
+      onSuccess: () => {
+        close()
+        done(`Key ${name} ${result}.`)
+      },
+    })
+  }
   return (
     <div className={classes.form}>
       <p className={classes.subject}>{name}</p>
@@ -66,7 +79,7 @@ function ConfirmForm({ action, of: { name }, close }: ConfirmFormProps) {
       <div className={classes.buttons}>
         <Button variant="default" onClick={close} data-autofocus>Cancel</Button>
         <Button className={action === 'unblock' ? undefined : classes.dangerous} loading={mutation.isPending}
-          onClick={() => { mutation.mutate({ params: { name } }, { onSuccess: close }) }}>
+          onClick={confirm}>
           {verb} key
         </Button>
       </div>

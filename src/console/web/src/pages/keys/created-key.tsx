@@ -1,20 +1,25 @@
 import { Button, Checkbox, CopyButton } from '@mantine/core'
 import { IconAlertTriangle, IconCheck, IconCopy } from '@tabler/icons-react'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
+import type { ReactNode } from 'react'
 import type { CreatedKey } from '../../../../api/keys.ts'
 import classes from './keys.module.css'
 
 export interface CreatedKeyNoticeProps {
   readonly created: CreatedKey
+  /** What is in force now. */
+  readonly about: ReactNode
   readonly done: () => void
 }
 
 /** Shows a new key, once. The user must confirm that it is saved. */
-export function CreatedKeyNotice({ created: { name, key }, done }: CreatedKeyNoticeProps) {
+export function CreatedKeyNotice({ created: { key }, about, done }: CreatedKeyNoticeProps) {
   const [isSaved, setSaved] = useState(false)
+  const copyButton = useRef<HTMLButtonElement>(null)
+  useEffect(() => { copyButton.current?.focus() }, [])
   return (
     <div className={classes.form}>
-      <p>The key <strong>{name}</strong> is active.</p>
+      <p>{about}</p>
       <p className={classes.once}>
         <IconAlertTriangle size={17} stroke={1.8} aria-hidden />
         <span>Copy the key now. It is shown only once: the gateway stores only its SHA-256 hash.</span>
@@ -23,7 +28,7 @@ export function CreatedKeyNotice({ created: { name, key }, done }: CreatedKeyNot
         <code data-testid="new-key">{key}</code>
         <CopyButton value={key} timeout={3000}>
           {({ copied, copy }) => (
-            <Button variant="default" size="sm" onClick={copy} data-autofocus
+            <Button variant="default" size="sm" onClick={copy} ref={copyButton}
               leftSection={copied ? <IconCheck size={16} aria-hidden />
                 : <IconCopy size={16} stroke={1.6} aria-hidden />}>
               {copied ? 'Copied' : 'Copy'}

@@ -1,10 +1,11 @@
-import { Button, Modal, TagsInput, TextInput } from '@mantine/core'
+import { Button, Select, TagsInput, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
-import type { KeyState } from '../../../../api/keys.ts'
+import type { Keys, KeyState } from '../../../../api/keys.ts'
 import { ApiError } from '../../api.ts'
 import { useApiMutation, useApiQuery } from '../../api-hooks.ts'
+import { Dialog } from '../../components/dialog.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { changeOf, fieldsOf, keyOf, NO_RATES, fieldErrors } from './fields.ts'
 import type { KeyFields } from './fields.ts'
@@ -15,37 +16,42 @@ import { CreatedKeyNotice } from './created-key.tsx'
 export interface KeyDialogProps {
   /** The key to change, or `new`; null: the dialog is closed. */
   readonly of: KeyState | 'new' | null
+  readonly groups: Keys['groups']
   readonly close: () => void
+  /** @param message - what was changed */
+  readonly done: (message: string) => void
 }
 
-/** Creates a key, or changes the models and limits of one. */
-export function KeyDialog({ of, close }: KeyDialogProps) {
+/** Creates a key, or changes one. */
+export function KeyDialog({ of, groups, close, done }: KeyDialogProps) {
   const create = useApiMutation('POST /keys', ['GET /keys', 'GET /audit'])
   const { data: created } = create
   const leave = () => {
     // The new key is shown only once: keep the dialog open until it arrives.
     if (create.isPending) return
+    if (created) done(`Key ${created.name} is created and active.`)
     create.reset()
     close()
   }
-  const isCreated = created !== undefined
   return (
-    <Modal opened={of !== null} onClose={leave} size="lg" closeOnEscape={!isCreated} closeOnClickOutside={false}
-      withCloseButton={!isCreated} title={isCreated ? 'Key created' : of === 'new' ? 'New key'
-        : 'Change models and limits'}>
-      {isCreated ? <CreatedKeyNotice created={created} done={leave} />
-        : of !== null && <KeyForm of={of === 'new' ? null : of} create={create} close={leave} />}
-    </Modal>
+    <Dialog opened={of !== null} close={leave} size="lg" dismissible={created === undefined}
+      closeOnClickOutside={false} title={created ? 'Key created' : of === 'new' ? 'New key' : 'Change key'}>
+      {created
+        ? <CreatedKeyNotice created={created} done={leave}
+            about={<>The key <strong>{created.name}</strong> is active.</>} />
+        : of !== null && (
+          <KeyForm of={of === 'new' ? null : of} groups={groups} create={create} close={leave} done={done} />
+        )}
+    </Dialog>
   )
 }
 
-interface KeyFormProps {
+interface KeyFormProps extends Pick<KeyDialogProps, 'groups' | 'close' | 'done'> {
   readonly of: KeyState | null
   readonly create: ReturnType<typeof useApiMutation<'POST /keys'>>
-  readonly close: () => void
 }
 
-function KeyForm({ of, create, close }: KeyFormProps) {
+function KeyForm({ of, groups, create, close, done }: KeyFormProps) {
   const [before] = useState<KeyFields>(() => fieldsOf(of))
   const [fields, setFields] = useState(before)
   const [isSubmitted, setSubmitted] = useState(false)
@@ -60,7 +66,15 @@ function KeyForm({ of, create, close }: KeyFormProps) {
     setSubmitted(true)
     if (Object.keys(fieldErrors(fields)).length > 0) return
     if (of === null) create.mutate({ body: keyOf(fields) })
-    else patch.mutate({ params: { name: of.name }, body: changeOf(fields, before) }, { onSuccess: close })
+    else {
+      const body = changeOf(fields, before)
+      patch.mutate({ params: { name: of.name }, body }, {
+        onSuccess: () => {
+          close()
+          done(changeText(of.name, Object.keys(body)))
+        },
+      })
+    }
   }
   const isNameError = error instanceof ApiError && error.field === 'name'
   return (
@@ -78,6 +92,19 @@ function KeyForm({ of, create, close }: KeyFormProps) {
         acceptValueOnBlur
         placeholder={fields.models.length === 0 ? 'All' : ''} maxDropdownHeight={240}
         onChange={chosen => { change({ models: chosen }) }} />
+      <div className={classes.described}>
+        <TextInput label="Owner" description="Who is responsible" value={fields.owner} maxLength={128}
+          autoComplete="off" onChange={event => { change({ owner: event.currentTarget.value }) }} />
+        <TextInput label="Expires (UTC)" description="First day without access" type="date" value={fields.expires}
+          onChange={event => { change({ expires: event.currentTarget.value }) }} />
+        {groups.length > 0 && (
+          <Select label="Group" description="Its limits are shared" value={fields.group}
+            data={[{ value: '', label: 'none' }, ...groups.map(({ name }) => ({ value: name, label: name }))]}
+            onChange={value => { change({ group: value ?? '' }) }} />
+        )}
+      </div>
+      <TextInput label="Note" description="What the key is for" value={fields.note} maxLength={512}
+        autoComplete="off" onChange={event => { change({ note: event.currentTarget.value }) }} />
       <fieldset className={classes.limits}>
         <legend>Limits</legend>
         <p className="dim">An empty field uses the default limit in gateway.yaml, if there is one.</p>
@@ -103,6 +130,13 @@ function KeyForm({ of, create, close }: KeyFormProps) {
       </div>
     </form>
   )
+}
+
+const PART_TEXTS: Readonly<Record<string, string>> = { expires_at: 'expiry' }
+
+function changeText(name: string, parts: readonly string[]): string {
+  if (parts.length === 0) return `Key ${name} is unchanged.`
+  return `Key ${name} is changed: ${parts.map(part => PART_TEXTS[part] ?? part).join(', ')}.`
 }
 
 function nextId({ byModel }: KeyFields): number {

@@ -7,6 +7,12 @@ export interface KeyFields {
   readonly models: readonly string[]
   readonly rates: RateFields
   readonly byModel: readonly ModelRates[]
+  /** Name of the group; empty: none. */
+  readonly group: string
+  readonly owner: string
+  readonly note: string
+  /** The first day on which the key is refused, UTC: `2027-01-01`; empty: it does not expire. */
+  readonly expires: string
 }
 
 export interface RateFields {
@@ -35,7 +41,7 @@ export const NO_RATES: RateFields = { requests_per_minute: '', tokens_per_minute
   per: 'month' }
 
 /** @param key - the key to change; null for a new key */
-export function fieldsOf(key: Pick<KeyState, 'name' | 'models' | 'limits'> | null): KeyFields {
+export function fieldsOf(key: Pick<KeyState, 'name' | 'models' | 'limits'> & Partial<KeyState> | null): KeyFields {
   const { models: byModel, ...rates } = key?.limits ?? {}
   return {
     name: key?.name ?? '',
@@ -43,6 +49,10 @@ export function fieldsOf(key: Pick<KeyState, 'name' | 'models' | 'limits'> | nul
     rates: rateFields(rates),
     byModel: Object.entries(byModel ?? {}).map(([glob, limits], id) =>
       ({ id, glob, rates: rateFields(limits) })),
+    group: key?.group ?? '',
+    owner: key?.owner ?? '',
+    note: key?.note ?? '',
+    expires: key?.expires_at?.slice(0, 10) ?? '',
   }
 }
 
@@ -58,7 +68,7 @@ function rateFields({ requests_per_minute, tokens_per_minute, concurrent, budget
 }
 
 /** @returns the new key for the API; only for fields without errors */
-export function keyOf({ name, models, rates, byModel }: KeyFields): NewKey {
+export function keyOf({ name, models, rates, byModel, group, owner, note, expires }: KeyFields): NewKey {
   const limits: Limits = {
     ...ratesOf(rates),
     ...byModel.length > 0
@@ -68,17 +78,20 @@ export function keyOf({ name, models, rates, byModel }: KeyFields): NewKey {
     name: name.trim(),
     ...models.length > 0 && { models: [...models] },
     ...Object.keys(limits).length > 0 && { limits },
+    ...group !== '' && { group },
+    ...owner.trim() !== '' && { owner: owner.trim() },
+    ...note.trim() !== '' && { note: note.trim() },
+    ...expires !== '' && { expires_at: `${expires}T00:00:00.000Z` },
   }
 }
+
+const PARTS = ['models', 'limits', 'group', 'owner', 'note', 'expires_at'] as const
 
 /** @returns only the changed parts, so that changes made elsewhere in the meantime stay */
 export function changeOf(fields: KeyFields, before: KeyFields): KeyChange {
   const [now, then] = [keyOf(fields), keyOf(before)]
-  const isChanged = (part: 'models' | 'limits') => JSON.stringify(now[part]) !== JSON.stringify(then[part])
-  return {
-    ...isChanged('models') && { models: now.models ?? null },
-    ...isChanged('limits') && { limits: now.limits ?? null },
-  }
+  const changed = PARTS.filter(part => JSON.stringify(now[part]) !== JSON.stringify(then[part]))
+  return Object.fromEntries(changed.map(part => [part, now[part] ?? null]))
 }
 
 function ratesOf({ usd, per, ...counts }: RateFields): Rates {

@@ -1,9 +1,10 @@
-import { Button, Modal, PasswordInput } from '@mantine/core'
+import { Button, PasswordInput } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
 import type { KeyOwner } from '../../../../api/keys.ts'
 import type { ResponseOf } from '../../api.ts'
 import { useApiMutation } from '../../api-hooks.ts'
+import { Dialog } from '../../components/dialog.tsx'
 import { Problem } from '../../components/problem.tsx'
 import classes from './keys.module.css'
 
@@ -19,9 +20,9 @@ export interface FindProps {
 /** Finds the name and state of a key, for example of a leaked one. */
 export function FindKey({ opened, close, revokeOrBlock }: FindProps) {
   return (
-    <Modal opened={opened} onClose={close} title="Look up a key">
+    <Dialog opened={opened} close={close} title="Look up a key">
       <FindForm close={close} revokeOrBlock={revokeOrBlock} />
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,6 +1,6 @@
 import { ActionIcon, Menu } from '@mantine/core'
 import { IconAdjustments, IconBan, IconChartHistogram, IconDots, IconListDetails, IconLockOpen,
-  IconTrash } from '@tabler/icons-react'
+  IconReceipt, IconRefresh, IconTrash } from '@tabler/icons-react'
 import { useMemo } from 'react'
 import { Link } from 'wouter'
 import type { KeyState } from '../../../../api/keys.ts'
@@ -10,14 +10,16 @@ import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { LimitLines } from '../../components/limits.tsx'
 import { Time } from '../../components/time.tsx'
+import { useNow } from '../../use-now.ts'
 import { approximate, costText, count, dayUtc, moneyShort } from '../../format.ts'
+import { Globs } from './globs.tsx'
 import classes from './keys.module.css'
 
 /** Keys shown at first. */
 const STEP = 200
 
 /** Actions on a key. */
-export type KeyAction = 'change' | 'revoke' | 'block' | 'unblock'
+export type KeyAction = 'change' | 'rotate' | 'revoke' | 'block' | 'unblock'
 
 export interface KeyTableProps {
   readonly keys: readonly KeyState[]
@@ -67,9 +69,11 @@ function columnsFor(
 const IDENTITY: readonly Column<KeyState>[] = [
   {
     id: 'name', title: 'Name', sort: ({ name }) => name,
-    cell: ({ name, origin, place, created_at }) => (
+    cell: ({ name, note, origin, place, created_at, prefix }) => (
       <span className={classes.name}>
         <span>{name}</span>
+        {note !== null && <small>{note}</small>}
+        {prefix !== null && <small className="dim"><code>{prefix}…</code></small>}
         <small className="dim" title={place ?? undefined}>
           {origin === 'config' ? place?.split('/').at(-1) ?? 'gateway.yaml'
             : created_at === null ? 'stored key' : `created ${dayUtc(created_at)}`}
@@ -78,13 +82,15 @@ const IDENTITY: readonly Column<KeyState>[] = [
     ),
   },
   {
-    id: 'state', title: 'State', sort: ({ state }) => state,
-    cell: ({ state, revoked_at }) => (
-      <span title={revoked_at === null ? undefined : `since ${dayUtc(revoked_at)}`}>
-        <StatusBadge tone={STATES[state].tone}>{STATES[state].label}</StatusBadge>
+    id: 'owner', title: 'Owner', long: 'wrap', sort: ({ owner }) => owner ?? '',
+    cell: ({ owner, group }) => (
+      <span className={classes.name}>
+        {owner ?? <span className="dim">none</span>}
+        {group !== null && <small>group {group}</small>}
       </span>
     ),
   },
+  { id: 'state', title: 'State', sort: ({ state }) => state, cell: key => <State of={key} /> },
   { id: 'models', title: 'Models', long: 'wrap', cell: ({ models }) => <Globs models={models} /> },
 ]
 
@@ -92,8 +98,7 @@ const USAGE: readonly Column<KeyState>[] = [
   {
     id: 'used', title: 'Last used', sort: ({ last_used_at }) => last_used_at ?? '',
     cell: ({ last_used_at }) =>
-      (last_used_at === null ? <span className="dim">never</span>
-      : <Time at={last_used_at} form="relative" />),
+      (last_used_at === null ? <span className="dim">never</span> : <Time at={last_used_at} />),
   },
   {
     id: 'requests', title: 'Requests, 30 d', align: 'right', sort: ({ figures }) => figures.requests,
@@ -105,11 +110,23 @@ const USAGE: readonly Column<KeyState>[] = [
   },
 ]
 
-function Globs({ models }: { readonly models: readonly string[] | null }) {
-  if (models === null) return <span className="dim">all</span>
-  if (models.length === 0) return <span className="dim">none</span>
-  const unique = [...new Set(models)]
-  return <span className={classes.globs}>{unique.map(glob => <code key={glob}>{glob}</code>)}</span>
+function State({ of }: { readonly of: KeyState }) {
+  const { state, revoked_at, expires_at, old_secrets } = of
+  const now = useNow(60_000)
+  const isExpired = state === 'live' && expires_at !== null && Date.parse(expires_at) <= now
+  const [oldest] = old_secrets
+  return (
+    <span className={classes.name} title={revoked_at === null ? undefined : `since ${dayUtc(revoked_at)}`}>
+      <span>
+        {isExpired ? <StatusBadge tone="bad">Expired</StatusBadge>
+          : <StatusBadge tone={STATES[state].tone}>{STATES[state].label}</StatusBadge>}
+      </span>
+      {expires_at !== null && state !== 'revoked' && (
+        <small>{isExpired ? 'since' : 'expires'} <Time at={expires_at} /></small>
+      )}
+      {oldest && state === 'live' && <small>old key valid until <Time at={oldest.valid_until} /></small>}
+    </span>
+  )
 }
 
 interface ActionsProps extends Pick<KeyTableProps, 'writable'> {
@@ -136,12 +153,20 @@ function Actions({ of: key, onAction, writable }: ActionsProps) {
           leftSection={<IconChartHistogram size={16} stroke={1.6} />}>
           Spend
         </Menu.Item>
+        <Menu.Item component={Link} href={`/statement?${new URLSearchParams({ key: name })}`}
+          leftSection={<IconReceipt size={16} stroke={1.6} />}>
+          Statement
+        </Menu.Item>
         {canChange && state !== 'revoked' && <Menu.Divider />}
         {canChange && origin === 'store' && state === 'live' && (
           <>
             <Menu.Item leftSection={<IconAdjustments size={16} stroke={1.6} />}
               onClick={() => { onAction('change', key) }}>
-              Change models and limits
+              Change
+            </Menu.Item>
+            <Menu.Item leftSection={<IconRefresh size={16} stroke={1.6} />}
+              onClick={() => { onAction('rotate', key) }}>
+              Rotate
             </Menu.Item>
             <Menu.Item leftSection={<IconTrash size={16} stroke={1.6} />} className={classes.danger}
               onClick={() => { onAction('revoke', key) }}>
