@@ -12,8 +12,9 @@ import type { TranslatedAttempt } from '../protocols/translate.ts'
 export interface AttemptRecord {
   readonly upstream: string
   readonly model: string | null
-  /** The upstream's protocol, and the client's fields that the upstream did not get; absent = the request is not translated. */
-  readonly protocol?: string
+  /** The client's protocol and the upstream's: `messages->chat`; absent = the request is not translated. */
+  readonly translated?: string
+  /** The client's fields that the upstream did not get; absent = it got all. */
   readonly dropped?: readonly string[]
   /** `ok`, the code of the error that ended it, or `error_answer`: the upstream sent an error of its own. */
   outcome: string

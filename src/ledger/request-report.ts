@@ -49,7 +49,7 @@ export function requestReport(row: LedgerRow, running: boolean, bill: readonly C
       ['started', new Date(row.startedAt).toISOString()],
       ['key', row.key ?? 'none'],
       ['endpoint', row.endpoint ?? 'unknown'],
-      ['protocol', protocols(row)],
+      ['protocol', row.protocol ?? 'unknown'],
       ['model', row.model ?? 'none'],
       ['route', row.route ?? 'none took it'],
       ...row.traceId === null ? [] : [['trace', row.traceId] as const],
@@ -78,11 +78,6 @@ function respondingUpstream({ upstream, upstreamModel }: LedgerRow): string {
   return upstreamModel === null ? upstream : `${upstream}, as ${upstreamModel}`
 }
 
-function protocols({ protocol, upstreamProtocol }: LedgerRow): string {
-  if (protocol === null) return 'unknown'
-  return upstreamProtocol === null || upstreamProtocol === protocol ? protocol : `${protocol}, translated to ${upstreamProtocol}`
-}
-
 function timeline(row: LedgerRow, running: boolean): string {
   const events: [ms: number | null, what: string][] = [[0, 'it came']]
   row.attempts.forEach((attempt, n) => events.push([attempt.atMs ?? null, attemptText(attempt, n + 1)]))
@@ -98,8 +93,8 @@ function timeline(row: LedgerRow, running: boolean): string {
 }
 
 function attemptText(attempt: AttemptRecord, n: number): string {
-  const { upstream, model, protocol, dropped = [], outcome, ms, status, said: word } = attempt
-  const translation = protocol === undefined ? '' : `, as ${protocol}${dropped.length === 0 ? '' : ` without ${dropped.join(', ')}`}`
+  const { upstream, model, translated, dropped = [], outcome, ms, status, said: word } = attempt
+  const translation = translated === undefined ? '' : `, translated ${translated}${dropped.length === 0 ? '' : ` without ${dropped.join(', ')}`}`
   const what = `${upstream}${model === null ? '' : `, model ${model}`}${translation}`
   const said = `${status === undefined ? '' : `, status ${status}`}${word === undefined ? '' : ` ${word}`}`
   const text = attempt.errorText === undefined ? '' : `: ${attempt.errorText.replace(/\s+/g, ' ')}`

@@ -22,8 +22,8 @@ export interface AttemptRecord {
   readonly upstream: string
   /** The model's name there; null where none went up. */
   readonly model: string | null
-  /** The upstream's protocol, where the request was translated to it. */
-  readonly protocol?: ProtocolName
+  /** The client's protocol and the upstream's, where the request was translated: `messages->chat`. */
+  readonly translated?: string
   /** The client's fields that a translated request did not have; absent = it had all of them. */
   readonly dropped?: readonly string[]
   /** `ok`, the code of the error that ended it, or `error_answer`: an error of the upstream's own. */

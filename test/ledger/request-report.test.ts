@@ -53,12 +53,11 @@ t.test('it tells what was translated, and what was left out', async t => {
     protocol: 'messages', upstreamProtocol: 'chat',
     attempts: [
       { upstream: 'claude', model: 'opus', outcome: 'error_answer', ms: 1, status: 529 },
-      { upstream: 'vllm', model: 'qwen', protocol: 'chat', dropped: ['top_k', 'metadata'], outcome: 'ok', ms: 2, status: 200 },
+      { upstream: 'vllm', model: 'qwen', translated: 'messages->chat', dropped: ['top_k', 'metadata'], outcome: 'ok', ms: 2, status: 200 },
     ],
   }), false, [])
-  t.match(text, /protocol +messages, translated to chat\n/)
   t.match(text, /attempt 1: claude, model opus: error_answer/)
-  t.match(text, /attempt 2: vllm, model qwen, as chat without top_k, metadata: ok, status 200/)
+  t.match(text, /attempt 2: vllm, model qwen, translated messages->chat without top_k, metadata: ok, status 200/)
 })
 
 t.test('attempts without a time of their own stay in their order', async t => {

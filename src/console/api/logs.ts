@@ -21,7 +21,7 @@ export const Row = StrictObject({
   model: Nullable(Name),
   upstream: Nullable(Name),
   upstream_model: Nullable(Name),
-  upstream_protocol: Nullable(Type.String({ description: 'Another than `protocol` = the request was translated; null = no upstream got it' })),
+  upstream_protocol: Nullable(Type.String({ description: 'The protocol of the request at the upstream; null = no upstream got it' })),
   status: Nullable(Type.Integer()),
   end: StringEnum(ENDS),
   error: Nullable(Type.String()),
@@ -84,7 +84,7 @@ const CostLine = StrictObject({
 const Attempt = StrictObject({
   upstream: Nullable(Name),
   model: Nullable(Name),
-  protocol: Nullable(Type.String({ description: 'The protocol to which the request was translated; null = it was not' })),
+  translated: Nullable(Type.String({ description: "The client's protocol and the upstream's: messages->chat; null = the request was not translated" })),
   dropped: Type.Array(Type.String(), { description: 'Fields of the request that have no counterpart in that protocol' }),
   outcome: Type.String(),
   explanation: Type.String({ description: 'The outcome as text' }),

@@ -37,7 +37,7 @@ function toAttempt(attempt: AttemptRecord, own: string | null): RequestDetails['
   return {
     upstream: own === null ? attempt.upstream : null,
     model: own === null ? attempt.model : null,
-    protocol: attempt.protocol ?? null,
+    translated: attempt.translated ?? null,
     dropped: [...attempt.dropped ?? []],
     outcome: attempt.outcome,
     explanation: outcomeText(attempt),

@@ -36,8 +36,8 @@ export function beginAttempt(
   return { state, health: gateway.health.begin(candidateId(target, exchange.request.model)) }
 }
 
-function translationRecord({ translated }: AttemptRequest): Pick<AttemptRecord, 'protocol' | 'dropped'> {
+function translationRecord({ translated }: AttemptRequest): Pick<AttemptRecord, 'translated' | 'dropped'> {
   if (translated === null) return {}
-  const { translator: { to: protocol }, dropped } = translated
-  return dropped.length === 0 ? { protocol } : { protocol, dropped }
+  const { translator: { from, to }, dropped } = translated
+  return { translated: `${from}->${to}`, ...dropped.length > 0 && { dropped } }
 }

@@ -101,7 +101,7 @@ export function ledgerRow(
     model,
     upstream: target?.upstream.name ?? null,
     upstreamModel: target ? (target.model ?? model) : null,
-    upstreamProtocol: servedBy ? (servedBy.record.protocol ?? endpoint.protocol) : null,
+    upstreamProtocol: servedBy ? (servedBy.translated?.translator.to ?? endpoint.protocol) : null,
     attempts: exchange.attempts.map(({ record }) => (
       { ...record, ms: round(record.ms), atMs: round(record.atMs) }
     )),

@@ -11,7 +11,7 @@ t.test('every report has the shape that the API declares, for operators and for 
   const file = filled(t.testdir(), [
     row('a', {
       startedAt: NOW - 1000, upstreamProtocol: 'messages',
-      attempts: [{ upstream: 'openai', model: 'm', protocol: 'messages', dropped: ['seed'], outcome: 'ok', ms: 3, status: 200 }],
+      attempts: [{ upstream: 'openai', model: 'm', translated: 'chat->messages', dropped: ['seed'], outcome: 'ok', ms: 3, status: 200 }],
     }),
     row('b', {
       startedAt: NOW - 2000, key: null, model: null, upstream: null, upstreamModel: null, attempts: [],

@@ -22,15 +22,14 @@ routes:
   const row = (await books.close()).get(id)
   t.match(row, { protocol: 'messages', upstream: 'vllm', upstreamProtocol: 'chat' })
   t.match(row?.attempts, [
-    { upstream: 'claude', status: 503, protocol: undefined, dropped: undefined },
-    { upstream: 'vllm', status: 200, protocol: 'chat', dropped: ['top_k'] },
+    { upstream: 'claude', status: 503, translated: undefined, dropped: undefined },
+    { upstream: 'vllm', status: 200, translated: 'messages->chat', dropped: ['top_k'] },
   ])
   const config = join(t.testdirName, 'gateway.yaml')
   const { stdout: rows } = await run(['usage', '--config', config, '--json'])
   t.match(JSON.parse(rows), { protocol: 'messages', upstream_protocol: 'chat' })
   const { stdout: story } = await run(['usage', '--config', config, '--request', id])
-  t.match(story, /protocol +messages, translated to chat\n/)
-  t.match(story, /attempt 2: vllm, model sim, as chat without top_k: ok/)
+  t.match(story, /attempt 2: vllm, model sim, translated messages->chat without top_k: ok/)
 })
 
 t.test('a field of the client with a long name does not fill the ledger', async t => {

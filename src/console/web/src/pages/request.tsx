@@ -239,13 +239,14 @@ function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
 }
 
 /** Both protocols of a request that was translated, and what its upstream did not get. */
-function Translation({ story: { row, attempts } }: { readonly story: RequestDetails }) {
-  if (row.upstream_protocol === null || row.upstream_protocol === row.protocol) return null
-  const dropped = attempts.findLast(({ protocol }) => protocol === row.upstream_protocol)?.dropped ?? []
+function Translation({ story: { attempts } }: { readonly story: RequestDetails }) {
+  const last = attempts.at(-1)
+  if (!last?.translated) return null
+  const [from, to] = last.translated.split('->')
   return (
     <>
-      <div><dt>Translated</dt><dd>{row.protocol} to {row.upstream_protocol}</dd></div>
-      {dropped.length > 0 && <div><dt>Fields dropped</dt><dd>{dropped.join(', ')}</dd></div>}
+      <div><dt>Translated</dt><dd>{from} to {to}</dd></div>
+      {last.dropped.length > 0 && <div><dt>Fields dropped</dt><dd>{last.dropped.join(', ')}</dd></div>}
     </>
   )
 }

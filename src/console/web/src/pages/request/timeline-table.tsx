@@ -53,7 +53,7 @@ interface AttemptProps {
 
 function Attempt({ attempt, open }: AttemptProps) {
   if (!attempt) return null
-  const { upstream, model, protocol, dropped, outcome, explanation, status, input_tokens, output_tokens, cost_usd } = attempt
+  const { upstream, model, translated, dropped, outcome, explanation, status, input_tokens, output_tokens, cost_usd } = attempt
   const succeeded = outcome === 'ok'
   const tone = succeeded ? 'good' : outcome === 'client_gone' ? 'plain' : 'bad'
   const shares = [
@@ -70,7 +70,7 @@ function Attempt({ attempt, open }: AttemptProps) {
         {status !== null && <span className="dim">HTTP {status}</span>}
       </span>
       {!succeeded && !open && <small>{explanation}</small>}
-      {protocol !== null && <small>translated to {protocol}{dropped.length > 0 && `, without ${dropped.join(', ')}`}</small>}
+      {translated !== null && <small>translated to {translated.split('->')[1]}{dropped.length > 0 && `, without ${dropped.join(', ')}`}</small>}
       {shares.length > 0 && <small>{shares.join(', ')}</small>}
     </>
   )
