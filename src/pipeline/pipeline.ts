@@ -5,7 +5,7 @@ import { accept } from './accept.ts'
 import { admit } from './admit.ts'
 import { forwardUpgrade } from './attempt/forward-upgrade.ts'
 import type { Upgrade } from './attempt/forward-upgrade.ts'
-import { forward } from './attempt/forward.ts'
+import { COUNT_TOKENS, forward } from './attempt/forward.ts'
 import { classify, classifyHandshake } from './classify.ts'
 import { sendModels, sendStatus } from './gateway-endpoints.ts'
 import { sendError, sendHandshakeRefusal } from './gateway-response.ts'
@@ -14,6 +14,7 @@ import { reserve } from './reserve.ts'
 import { plan, route, websocketTargets } from './route.ts'
 import { startRecording } from './settle/record-bodies.ts'
 import { settle } from './settle/settle.ts'
+import { sendTokenCount } from './token-count.ts'
 import { needsHttpForModel } from './upgrade.ts'
 
 /**
@@ -81,7 +82,10 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
     const reserving = reserve(gateway, exchange, exchange.plan)
     if (reserving) await reserving
     startRecording(gateway, exchange)
-    return await forward(gateway, exchange, exchange.plan)
+    const end = await forward(gateway, exchange, exchange.plan)
+    if (end !== COUNT_TOKENS) return end
+    await sendTokenCount(gateway, exchange)
+    return null
   } finally {
     exchange.res.off('close', onClose)
   }

@@ -45,6 +45,21 @@ const TRANSLATIONS: ReadonlyMap<string, NamedTranslation> = new Map(PROTOCOLS.fl
   translation ? translation.endpoints.map(endpoint => [endpoint, { name, translation }] as const) : []
 )))
 
+/** By the name of an endpoint that is at a path of its own, whose protocol it belongs to. */
+const OWNERS: ReadonlyMap<string, string> = new Map(PROTOCOLS.flatMap(({ name, paths }) => paths.map(([, endpoint]) => [endpoint.name, name] as const)))
+
+/**
+ * Does an upstream take requests to the endpoint as they are?
+ *
+ * @param speaks the protocols of the upstream; null = it takes all as they are
+ */
+export function isSpoken(endpoint: Endpoint, speaks: readonly string[] | null): boolean {
+  if (speaks === null || endpoint.formatByCaller) return true
+  const named = TRANSLATIONS.get(endpoint.name)
+  if (named) return speaks.includes(named.name)
+  return speaks.includes(endpoint.protocol) || speaks.includes(OWNERS.get(endpoint.name) ?? '')
+}
+
 /** Can requests to the endpoint be translated to other protocols? */
 export function isTranslated({ name }: Endpoint): boolean {
   return TRANSLATIONS.has(name)
@@ -58,10 +73,9 @@ export function isTranslated({ name }: Endpoint): boolean {
  * @throws GatewayError not_translatable
  */
 export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | null): Translator | null {
-  if (speaks === null || endpoint.formatByCaller) return null
+  if (speaks === null || isSpoken(endpoint, speaks)) return null
   const named = TRANSLATIONS.get(endpoint.name)
   const from = named?.name ?? endpoint.protocol
-  if (speaks.includes(from)) return null
   const to = speaks[0] as string
   const client = named?.translation.client
   const upstream = PROTOCOLS.find(({ name }) => name === to)?.translation?.upstream

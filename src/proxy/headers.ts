@@ -44,6 +44,7 @@ const NOT_SENT_TO_CLIENT = new Set([
   'alt-svc',
   // The gateway's to say.
   'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts', 'x-gateway-translated', 'x-gateway-dropped',
+  'x-gateway-estimated',
 ])
 
 /** Where to go next, or where the response stands; the last as Azure's long operations have it. */

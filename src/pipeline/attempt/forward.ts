@@ -6,6 +6,7 @@ import type { Gateway } from '../../context/gateway.ts'
 import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { Authorization } from '../../credentials/credential.ts'
+import { isSpoken } from '../../protocols/translate.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
 import { headerValue } from '../../proxy/headers.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
@@ -28,16 +29,19 @@ import { upstreamErrorEvent, undeliveredError } from './upstream-errors.ts'
 
 const NONE_REFUSED: readonly Authorization[] = []
 
+/** The gateway has to count the tokens of the prompt: the target has no endpoint for that. */
+export const COUNT_TOKENS = Symbol('count tokens')
+
 /**
  * Sends the request to the targets of the plan, one after the other, until one responds, and relays that response to
  * the client.
  *
- * @returns why the response did not reach its end; null = it did
+ * @returns why the response did not reach its end; null = it did; COUNT_TOKENS = nothing was sent to the client
  * @throws GatewayError as long as nothing was sent to the client; a later failure is sent in the client's stream
  */
 export function forward(
   gateway: Gateway, exchange: Exchange, plan: Plan,
-): Promise<GatewayError | null> {
+): Promise<GatewayError | null | typeof COUNT_TOKENS> {
   return new Forwarding(gateway, exchange, plan).run()
 }
 
@@ -86,12 +90,13 @@ class Forwarding implements ResponseSource, Stoppable {
     exchange.underWay = this
   }
 
-  async run(): Promise<GatewayError | null> {
+  async run(): Promise<GatewayError | null | typeof COUNT_TOKENS> {
     const exchange = this.#exchange
     if (this.#resume === 'hold' && wantsEventStream(exchange)) this.#keepAlive.start()
     try {
       let target = this.#retryPlan.current
       for (;;) {
+        if (isCountedHere(exchange, target)) return COUNT_TOKENS
         const current = this.#begin(target)
         if (current instanceof GatewayError) {
           const skipped = this.#skip(current)
@@ -353,6 +358,11 @@ class Forwarding implements ResponseSource, Stoppable {
     }
     return promise
   }
+}
+
+/** The request asks for a count of tokens, and the target has no endpoint for that. */
+function isCountedHere({ classified: { endpoint } }: Exchange, { upstream: { speaks } }: Target): boolean {
+  return endpoint.tokenCount !== null && !isSpoken(endpoint, speaks)
 }
 
 /** @returns the error, where the request cannot be translated for its target */

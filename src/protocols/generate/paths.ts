@@ -32,7 +32,11 @@ export const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
     ...OF_MODEL, name: 'generate.stream', metering: 'text', prompt: PROMPT, usage: GENERATE_USAGE, streamsByPath: true,
     createMeter: limits => new GenerateMeter(limits), hasLargeEvents: true, streams: STREAMS,
   })],
-  ['countTokens', defineEndpoint({ ...OF_MODEL, name: 'generate.count_tokens', generatesTokens: false })],
+  ['countTokens', defineEndpoint({
+    ...OF_MODEL, name: 'generate.count_tokens', generatesTokens: false,
+    prompt: { members: [...PROMPT.members, 'generateContentRequest', 'generate_content_request'] },
+    tokenCount: tokens => JSON.stringify({ totalTokens: tokens }),
+  })],
   ['embedContent', defineEndpoint({ ...EMBEDDING, name: 'generate.embed', prompt: { members: ['content'] } })],
   ['batchEmbedContents', defineEndpoint({
     ...EMBEDDING, name: 'generate.batch_embed', prompt: { members: ['requests'] },

@@ -30,6 +30,7 @@ export const MESSAGES = defineEndpoint({
 
 export const COUNT_TOKENS = defineEndpoint({
   name: 'messages.count_tokens', format, modelRequired: true, generatesTokens: false, respondsWithJson: true,
+  prompt: { members: ['system', 'messages'] }, tokenCount: tokens => JSON.stringify({ input_tokens: tokens }),
 })
 
 export const MESSAGES_PATHS: readonly KnownPath[] = [

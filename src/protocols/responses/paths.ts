@@ -29,6 +29,8 @@ export const RESPONSES_PATHS: readonly KnownPath[] = [
   })],
   ['/v1/responses/input_tokens', defineEndpoint({
     name: 'responses.input_tokens', format, generatesTokens: false, respondsWithJson: true,
+    prompt: { ...PROMPT, hasTemplate: true },
+    tokenCount: tokens => JSON.stringify({ object: 'response.input_tokens', input_tokens: tokens }),
   })],
   ['/v1/decisions', defineEndpoint({
     name: 'decisions', format, modelRequired: true, metering: 'text', prompt: { members: ['input', 'questions'] },

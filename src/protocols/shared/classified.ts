@@ -25,6 +25,7 @@ export function defineEndpoint(about: EndpointBasics & Partial<Endpoint>): Endpo
     prompt: about.prompt ?? null,
     responseMembers: about.responseMembers ?? null,
     generatesTokens: about.generatesTokens ?? true,
+    tokenCount: about.tokenCount ?? null,
     answersEachPrompt: about.answersEachPrompt ?? false,
     supportsBackground: about.supportsBackground ?? false,
     usageOption: about.usageOption ?? null,

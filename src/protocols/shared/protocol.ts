@@ -136,6 +136,8 @@ export interface Endpoint {
   readonly responseMembers: readonly string[] | null
   /** The model generates tokens for the response. */
   readonly generatesTokens: boolean
+  /** It counts the tokens of its prompt: the body of a response with that number; null = it does something else. */
+  readonly tokenCount: ((tokens: number) => string) | null
   /** Each prompt of a list has a response of its own. */
   readonly answersEachPrompt: boolean
   /** A request may ask for a response that is made in the background. */
