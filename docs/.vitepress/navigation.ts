@@ -34,6 +34,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Add an upstream', link: '/add-an-upstream' },
       { text: 'Credentials of upstreams', link: '/credentials' },
       { text: 'Azure OpenAI', link: '/providers/azure' },
+      { text: 'Google Vertex AI', link: '/providers/vertex' },
       { text: 'Migrate from LiteLLM', link: '/migrate-from-litellm' },
     ],
   },

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { isSecureUrl } from '../base/secure-url.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
+import { defaultCredentialsFile, defaultProject } from './google.ts'
 import { checkHeaderValue, headerName } from './header.ts'
 import type { RawAuth, RawSecret } from './raw.ts'
 import type { Auth, MemberAuth } from './types.ts'
@@ -11,8 +13,8 @@ import { checkQuotes, timerDurationOf } from './values.ts'
 const DEFAULT_COMMAND_INTERVAL = 15 * 60_000
 
 /** Keys of `auth` that make a form of it, and the forms. */
-const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'azure', 'aws', 'pool']
-const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'aws', 'pool'])
+const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'azure', 'aws', 'google', 'pool']
+const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'aws', 'google', 'pool'])
 
 /** The headers of a signature. */
 const AWS_HEADERS = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
@@ -29,7 +31,7 @@ export interface AuthPlace {
 export function buildAuth(raw: RawAuth | undefined, place: AuthPlace, path: Path, findings: Findings): Auth | null {
   if (raw === undefined) return null
   const given = FORM_KEYS.filter(name => findings.has([...path, name])).join(' and ')
-  if (!FORMS.has(given)) findings.error(path, 'auth takes one of bearer, header with value, oauth2, azure, aws and pool', 'key')
+  if (!FORMS.has(given)) findings.error(path, 'auth takes one of bearer, header with value, oauth2, azure, aws, google and pool', 'key')
   if (raw.pool === undefined) return buildMember(raw, place, path, findings)
   const pool = raw.pool.map((member, index) => {
     const at = [...path, 'pool', index]
@@ -40,11 +42,12 @@ export function buildAuth(raw: RawAuth | undefined, place: AuthPlace, path: Path
 }
 
 function buildMember(
-  { bearer, header, value, oauth2, azure, aws }: RawAuth, { directory, region }: AuthPlace, path: Path, findings: Findings,
+  { bearer, header, value, oauth2, azure, aws, google }: RawAuth, { directory, region }: AuthPlace, path: Path, findings: Findings,
 ): MemberAuth | null {
   if (aws !== undefined) return buildAws(aws, region, [...path, 'aws'], findings)
   if (oauth2 !== undefined) return buildOAuth2(oauth2, [...path, 'oauth2'], findings)
   if (azure !== undefined) return buildAzure(azure, [...path, 'azure'], findings)
+  if (google !== undefined) return buildGoogle(google, directory, [...path, 'google'], findings)
   if (bearer !== undefined) {
     return headerAuth('authorization', 'Bearer ', bearer, directory, [...path, 'bearer'], findings)
   }
@@ -85,11 +88,17 @@ function buildAws(raw: NonNullable<RawAuth['aws']>, region: string | null, path:
   return { kind: 'aws', headers: AWS_HEADERS, profile, roleArn, region: region ?? '' }
 }
 
+function buildGoogle({ credentials: name }: NonNullable<RawAuth['google']>, directory: string, path: Path, findings: Findings): MemberAuth {
+  const file = name === undefined ? null : resolve(directory, name)
+  if (file !== null) warnOfMissingFile(file, [...path, 'credentials'], findings)
+  const credentials = file ?? defaultCredentialsFile()
+  return { kind: 'google', headers: ['authorization', 'x-goog-user-project'], credentials, project: defaultProject() }
+}
+
 /** Secrets go there: https, or a loopback address. */
 export function checkSecureUrl(text: string, path: Path, findings: Findings): void {
   const url = URL.parse(text)
-  const isLoopback = url?.protocol === 'http:' && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
-  if (url === null || (url.protocol !== 'https:' && !isLoopback)) {
+  if (url === null || !isSecureUrl(url)) {
     findings.error(path, 'this is not an https URL; plain http is for loopback addresses')
   } else if (url.username !== '' || url.password !== '') {
     findings.error(path, 'a URL must not hold credentials')

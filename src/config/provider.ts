@@ -2,21 +2,35 @@ import { checkSecureUrl } from './auth.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import type { RawUpstream } from './raw.ts'
-import type { ProviderConfig } from './types.ts'
+import type { Auth, ProviderConfig } from './types.ts'
 
 /** An upstream at a cloud provider. */
 export interface CloudUpstream {
   readonly provider: ProviderConfig
   readonly url: URL | null
-  /** The protocols that it serves. */
-  readonly speaks: readonly string[]
+  /** The protocols that it serves; null = each model has its own. */
+  readonly speaks: readonly string[] | null
 }
 
 /** Keys of an upstream that replace `url`. */
-export const PROVIDER_KEYS = ['azure', 'bedrock'] as const
+export const PROVIDER_KEYS = ['azure', 'bedrock', 'vertex'] as const
 
-/** @returns null = the upstream is at a url, or a simulator */
-export function buildCloudUpstream(raw: RawUpstream, path: Path, findings: Findings): CloudUpstream | null {
+/** Google's regions and multi-regions: a part of a host name. */
+const LOCATION = /^[a-z]+(?:-[a-z]+\d+)?$/
+/** Ids, also of old projects with a domain, and numbers. */
+const PROJECT = /^[a-z\d](?:[a-z\d.:-]*[a-z\d])?$/
+/** Locations that are more than a region; the others have a host in each. */
+const VERTEX_HOSTS: Readonly<Record<string, string>> = {
+  global: 'aiplatform.googleapis.com',
+  us: 'aiplatform.us.rep.googleapis.com',
+  eu: 'aiplatform.eu.rep.googleapis.com',
+}
+
+/**
+ * @param auth the credential of the upstream
+ * @returns null = the upstream is at a url, or a simulator
+ */
+export function buildCloudUpstream(raw: RawUpstream, auth: Auth | null, path: Path, findings: Findings): CloudUpstream | null {
   if (raw.azure !== undefined) {
     const { endpoint, api_version: apiVersion = 'v1' } = raw.azure
     if (!/^(?:v1|\d{4}-\d\d-\d\d(?:-preview)?)$/.test(apiVersion)) {
@@ -37,7 +51,32 @@ export function buildCloudUpstream(raw: RawUpstream, path: Path, findings: Findi
       speaks: ['messages'],
     }
   }
+  if (raw.vertex !== undefined) return buildVertex(raw, raw.vertex, auth, path, findings)
   return null
+}
+
+function buildVertex(
+  { speaks }: RawUpstream, raw: NonNullable<RawUpstream['vertex']>, auth: Auth | null, path: Path, findings: Findings,
+): CloudUpstream {
+  const { project = null, location = 'global', endpoint } = raw
+  const place = [...path, 'vertex']
+  if (!LOCATION.test(location)) findings.error([...place, 'location'], 'this is no location such as global, us-central1 or eu')
+  if (project !== null && !PROJECT.test(project)) findings.error([...place, 'project'], 'this is no id of a project')
+  if (project === null && !findings.has([...place, 'project']) && !namesProject(auth)) {
+    findings.error(place, 'a project is needed, unless auth is google, whose credentials can name it', 'key')
+  }
+  if (speaks !== undefined) findings.error([...path, 'speaks'], 'the model decides which protocol Vertex AI speaks; remove it', 'key')
+  const host = VERTEX_HOSTS[location] ?? `${location}-aiplatform.googleapis.com`
+  return {
+    provider: { kind: 'vertex', project, location },
+    url: endpoint === undefined ? URL.parse(`https://${host}`) : endpointOf(endpoint, [...place, 'endpoint'], findings),
+    speaks: null,
+  }
+}
+
+function namesProject(auth: Auth | null): boolean {
+  if (auth?.kind === 'pool') return auth.pool.every(namesProject)
+  return auth?.kind === 'google'
 }
 
 function endpointOf(text: string | undefined, path: Path, findings: Findings): URL | null {

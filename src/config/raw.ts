@@ -81,6 +81,7 @@ export interface RawAuth {
   oauth2?: { token_url?: string, client_id?: string, client_secret?: string, scope?: string }
   azure?: { tenant?: string, client_id?: string, client_secret?: string, authority?: string }
   aws?: { profile?: string, role_arn?: string }
+  google?: { credentials?: string }
   pool?: (Omit<RawAuth, 'pool'> | undefined)[]
 }
 
@@ -90,6 +91,7 @@ export interface RawUpstream {
   url?: string
   azure?: { endpoint?: string, api_version?: string }
   bedrock?: { region?: string, endpoint?: string }
+  vertex?: { project?: string, location?: string, endpoint?: string }
   v1?: string
   simulator?: boolean
   auth?: RawAuth

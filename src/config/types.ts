@@ -176,7 +176,7 @@ export interface Upstream {
   readonly health: { readonly path: string; readonly every: number } | null
 }
 
-export type ProviderConfig = AzureConfig | BedrockConfig
+export type ProviderConfig = AzureConfig | BedrockConfig | VertexConfig
 
 export interface BedrockConfig {
   readonly kind: 'bedrock'
@@ -188,13 +188,21 @@ export interface AzureConfig {
   readonly apiVersion: string
 }
 
+export interface VertexConfig {
+  readonly kind: 'vertex'
+  /** The id of the project; null = that of the credentials. */
+  readonly project: string | null
+  /** `global`, a region such as `us-central1`, or a multi-region: `us` or `eu`. */
+  readonly location: string
+}
+
 /** Where the credential of an upstream comes from, and how it is sent. */
 export type Auth = MemberAuth | PoolAuth
 
 /** What can be in a pool. */
-export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth | AzureAuth | AwsAuth
+export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth | AzureAuth | AwsAuth | GoogleAuth
 
-/** A credential in one header. */
+/** A credential in a header. */
 interface HeaderAuth {
   /** Lower-case names of the headers that the credential sets; the client's own never go upstream. */
   readonly headers: readonly [string]
@@ -257,6 +265,17 @@ export interface AwsAuth {
   /** The ARN of a role that is assumed with them; null = none is. */
   readonly roleArn: string | null
   readonly region: string
+}
+
+/** Access tokens of Google Cloud. */
+export interface GoogleAuth {
+  readonly kind: 'google'
+  /** The second names the project whose quota is used, where the credentials name one. */
+  readonly headers: readonly ['authorization', 'x-goog-user-project']
+  /** Path of a JSON file; null = the metadata server gives tokens. */
+  readonly credentials: string | null
+  /** The project, where the file names none; null = no project is known. */
+  readonly project: string | null
 }
 
 /** Several credentials, which requests take in turn. */

@@ -41,7 +41,7 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
   const ca = raw.ca === undefined ? null : resolve(directory, raw.ca)
   if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
   checkPlace(raw, path, findings)
-  const cloud = buildCloudUpstream(raw, path, findings)
+  const cloud = buildCloudUpstream(raw, auth, path, findings)
   const url = cloud === null ? buildUrl(raw, [...path, 'url'], findings) : cloud.url
   return {
     name,

@@ -79,6 +79,7 @@ export class AttemptAuthorization {
   #add(request: OutgoingRequest, { refusals }: SharedCredential, authorization: Authorization): Promise<void> | null {
     this.#authorization = authorization
     if (refusals.has(authorization, this.#subject)) throw credentialRejected(REMEMBERED_STATUS)
+    request.path = authorization.pathFor?.(request.path) ?? request.path
     const headers = authorization.headersFor(request, this.#upstream.url)
     if (headers instanceof Promise) return headers.then(signed => this.#attach(request, signed))
     this.#attach(request, headers)

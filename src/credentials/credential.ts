@@ -19,6 +19,8 @@ export interface Authorization {
    * @returns a promise only where the request is signed
    */
   headersFor(request: UnauthorizedRequest, upstream: URL): HeaderList | Promise<HeaderList>
+  /** The path with what only the source of the credential knows; absent = as it is. */
+  pathFor?(path: string): string
 }
 
 /** The operator's credential for an upstream. */
@@ -65,10 +67,15 @@ const HEADER_VALUE = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\
  * @throws GatewayError credential_unavailable where no header can carry it
  */
 export function headerAuthorization(header: string, prefix: string, secret: string): Authorization {
-  if (secret === '') throw credentialUnavailable('the secret is empty')
-  if (!HEADER_VALUE.test(secret)) throw credentialUnavailable('the secret has a character that no header can carry')
+  checkHeaderSecret(secret)
   const headers = [header, prefix + secret]
   return { headersFor: () => headers }
+}
+
+/** @throws GatewayError credential_unavailable where no header can carry it */
+export function checkHeaderSecret(secret: string): void {
+  if (secret === '') throw credentialUnavailable('the secret is empty')
+  if (!HEADER_VALUE.test(secret)) throw credentialUnavailable('the secret has a character that no header can carry')
 }
 
 /** A credential that does not change. */

@@ -1,10 +1,9 @@
 import { GatewayError, credentialUnavailable } from '../base/errors.ts'
 import type { OAuth2Auth } from '../config/types.ts'
+import { boundedFetch } from './bounded-fetch.ts'
 import { headerAuthorization } from './credential.ts'
 import type { FetchedCredential } from './refreshing-credential.ts'
 
-/** Bytes of a token response. */
-const MAX_RESPONSE_BYTES = 64 * 1024
 /** Milliseconds that a token is used whose server does not say how long it holds. */
 const DEFAULT_LIFETIME = 10 * 60_000
 /** RFC 6749 section 5.2. What a server calls an error may hold anything; only these forms are reported. */
@@ -48,19 +47,6 @@ export async function fetchOAuth2Token(
       status === 200 ? 'the token server sent no valid token' : `the token server responded ${status}`,
     )
   }
-}
-
-/** Fetches at most `MAX_RESPONSE_BYTES`. Of the runtime, not of the bundle: the library checks its class. */
-async function boundedFetch(url: string, init: object): Promise<Response> {
-  const response = await globalThis.fetch(url, init)
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length
-    if (size > MAX_RESPONSE_BYTES) throw credentialUnavailable('the response of the token server is too long')
-    chunks.push(chunk)
-  }
-  return new globalThis.Response(Buffer.concat(chunks), { status: response.status, headers: response.headers })
 }
 
 function unreachable(error: unknown): Error {

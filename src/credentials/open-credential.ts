@@ -8,6 +8,7 @@ import { headerAuthorization, staticCredential } from './credential.ts'
 import type { Credential } from './credential.ts'
 import { FaultReporter } from './fault-reporter.ts'
 import { FileCredential } from './file-credential.ts'
+import { googleTokens } from './google.ts'
 import { fetchOAuth2Token } from './oauth2.ts'
 import { PoolCredential } from './pool-credential.ts'
 import { RefreshingCredential } from './refreshing-credential.ts'
@@ -36,6 +37,8 @@ export function openCredential(auth: Auth, options: CredentialOptions): Credenti
       return new RefreshingCredential({ clock, reporter, expires: true, fetch: azureTokens(auth) })
     case 'aws':
       return new AwsCredential(auth, { clock, reporter })
+    case 'google':
+      return new RefreshingCredential({ clock, reporter, expires: true, fetch: googleTokens(auth) })
     case 'pool':
       return new PoolCredential(auth.pool.map(member => openCredential(member, options)), options)
     case 'command': {

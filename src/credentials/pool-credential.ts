@@ -163,6 +163,10 @@ class PoolAuthorization implements Authorization {
   headersFor(request: UnauthorizedRequest, upstream: URL): HeaderList | Promise<HeaderList> {
     return this.inner.headersFor(request, upstream)
   }
+
+  pathFor(path: string): string {
+    return this.inner.pathFor?.(path) ?? path
+  }
 }
 
 function isOf(authorization: Authorization, member: Member): boolean {

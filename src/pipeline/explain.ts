@@ -20,7 +20,7 @@ import { upstreamHeaders } from '../proxy/headers.ts'
 import { RouteTable } from '../routing/table.ts'
 import type { MismatchReason } from '../routing/table.ts'
 import { admit, checkModelNamed } from './admit.ts'
-import { translatorFor } from './attempt/translated-request.ts'
+import { targetProtocols, translatorFor } from './attempt/translated-request.ts'
 import { route, websocketTargets } from './route.ts'
 
 export interface RouteQuery {
@@ -174,11 +174,13 @@ function explainTranslation(
   target: Target, { classified: { endpoint }, model, mode, body }: ExplainedRequest,
 ): { readonly translator: Translator | null, readonly translation: ExplainedTranslation | null } {
   let translator: Translator | null
+  const { provider } = target.upstream
+  const speaks = targetProtocols(target, provider && providerOf(provider), model)
   try {
-    translator = translatorFor(endpoint, target, mode)
+    translator = translatorFor(endpoint, speaks, mode)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    const to = target.upstream.speaks?.[0] ?? ''
+    const to = speaks?.[0] ?? ''
     return { translator: null, translation: { from: endpoint.protocol, to, dropped: [], refused: [], refusal: error } }
   }
   if (translator === null) return { translator, translation: null }
@@ -234,6 +236,8 @@ function credentialHeaders(auth: Auth): string[] {
       return [header, 'Bearer <token of Microsoft Entra ID>']
     case 'aws':
       return [header, `AWS4-HMAC-SHA256 <signature for ${auth.region}>`]
+    case 'google':
+      return [header, 'Bearer <token of Google Cloud>']
     case 'pool':
       return auth.headers.flatMap(name => [name, `<one of ${auth.pool.length} credentials>`])
   }

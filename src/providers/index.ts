@@ -2,6 +2,7 @@ import type { ProviderConfig } from '../config/types.ts'
 import { azure } from './azure/azure.ts'
 import { bedrock } from './bedrock/bedrock.ts'
 import type { Provider } from './shared/provider.ts'
+import { vertex } from './vertex/vertex.ts'
 
 /** The provider of an upstream. */
 export function providerOf(config: ProviderConfig): Provider {
@@ -10,5 +11,7 @@ export function providerOf(config: ProviderConfig): Provider {
       return azure(config)
     case 'bedrock':
       return bedrock()
+    case 'vertex':
+      return vertex(config)
   }
 }

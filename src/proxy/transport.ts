@@ -11,8 +11,8 @@ import { acceptUnsolicitedContinue } from './unsolicited-continue.ts'
 /** One request, ready for the wire. */
 export interface OutgoingRequest {
   readonly method: string
-  /** Path and query: below the target's path before http-proxy-3, the whole of it after. */
-  readonly path: string
+  /** Path and query: below the target's path before http-proxy-3, the whole of it after. The credential may complete it. */
+  path: string
   /** Flat names and values; Content-Length included where there is a body. */
   readonly headers: string[]
   readonly body: Buffer | null

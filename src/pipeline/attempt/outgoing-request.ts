@@ -11,7 +11,7 @@ import { restoreOpaqueValues } from '../../protocols/translate.ts'
 import { upstreamPath } from '../../proxy/address.ts'
 import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
-import { translatedRequest, translationHost, translatorFor } from './translated-request.ts'
+import { targetProtocols, translatedRequest, translationHost, translatorFor } from './translated-request.ts'
 
 /**
  * The request as it is sent to the target: path, headers and body are rewritten where they have to be.
@@ -26,7 +26,8 @@ export function outgoingRequest(
   exchange: Exchange, upstream: LiveUpstream, target: Target, mode: TranslateMode,
   continuationEdits: ((body: Buffer) => Edit[]) | null, trace: readonly string[],
 ): { readonly request: OutgoingRequest, readonly sent: AttemptRequest } {
-  const translator = translatorFor(exchange.classified.endpoint, target, mode)
+  const protocols = targetProtocols(target, upstream.provider, exchange.request.model)
+  const translator = translatorFor(exchange.classified.endpoint, protocols, mode)
   if (translator !== null) {
     return translatedRequest(exchange, upstream, target, { translator, isStrict: mode === 'strict', continuationEdits, trace })
   }

@@ -10,18 +10,30 @@ import { spliceBytes } from '../../protocols/shared/splice.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
 import { findTranslator, translate } from '../../protocols/translate.ts'
 import type { Translator } from '../../protocols/translate.ts'
+import type { Provider } from '../../providers/shared/provider.ts'
 import { upstreamPath } from '../../proxy/address.ts'
 import { translatedHeaders, upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 
 /**
+ * The protocols that a target takes.
+ *
+ * @param model as the client names it; null = it names none
+ * @returns null = it takes all as they are
+ */
+export function targetProtocols({ upstream, model: own }: Target, provider: Provider | null, model: string | null): readonly string[] | null {
+  return provider?.speaks ? provider.speaks(own ?? model) : upstream.speaks
+}
+
+/**
  * How the request reaches a target that does not speak its protocol.
  *
+ * @param speaks the protocols that the target takes; null = it takes all as they are
  * @returns null = it speaks it
  * @throws GatewayError not_translatable
  */
-export function translatorFor(endpoint: Endpoint, { upstream }: Target, mode: TranslateMode): Translator | null {
-  const translator = findTranslator(endpoint, upstream.speaks)
+export function translatorFor(endpoint: Endpoint, speaks: readonly string[] | null, mode: TranslateMode): Translator | null {
+  const translator = findTranslator(endpoint, speaks)
   if (translator !== null && mode === 'off') {
     const { from, to } = translator
     throw new GatewayError('not_translatable', `the target speaks ${to}, and requests of ${from} are not translated here`)

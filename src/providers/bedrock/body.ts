@@ -1,13 +1,10 @@
 import { scanJson } from '../../protocols/shared/json-scan.ts'
 import type { Field, ValidJson } from '../../protocols/shared/json-scan.ts'
-import { spliceBytes } from '../../protocols/shared/splice.ts'
-import type { Edit } from '../../protocols/shared/splice.ts'
+import { replaceMembers } from '../shared/members.ts'
 
 const VERSION = '"bedrock-2023-05-31"'
 /** CountTokens takes a whole request, for which this is required. */
 const COUNTED_MAX_TOKENS = '"max_tokens":1'
-const NOTHING = Buffer.alloc(0)
-const COMMA = 0x2c
 
 /** Members that are written anew, or that the path has. */
 const OWN_MEMBERS = ['model', 'stream', 'anthropic_version', 'anthropic_beta'] as const
@@ -34,26 +31,8 @@ function rewritten(body: Buffer, headers: readonly string[], more: (scan: ValidJ
     `"anthropic_version":${version === undefined ? VERSION : body.toString('utf8', version.start, version.end)}`,
     ...betas.length === 0 ? [] : [`"anthropic_beta":${JSON.stringify(betas)}`],
     ...more(scan),
-  ].join(',')
-  const { close, empty } = scan.members
-  const last = removed.some(({ end }) => afterSpace(body, end) === close)
-  const edits: Edit[] = removed.map(field => removal(body, field))
-  // Behind the last member; where that is removed, its comma stands there already.
-  edits.push({ start: close, end: close, bytes: Buffer.from(last || empty ? added : `,${added}`) })
-  return spliceBytes(body, edits)
-}
-
-/** Takes a member out, with the comma behind it. */
-function removal(body: Buffer, { keyStart, end }: Field): Edit {
-  const next = afterSpace(body, end)
-  return { start: keyStart, end: body[next] === COMMA ? next + 1 : end, bytes: NOTHING }
-}
-
-/** Where the next byte stands that is no white space of JSON. */
-function afterSpace(body: Buffer, from: number): number {
-  let at = from
-  while (body[at] === 0x20 || body[at] === 0x09 || body[at] === 0x0a || body[at] === 0x0d) at++
-  return at
+  ]
+  return replaceMembers(body, scan.members, removed, added)
 }
 
 /** The beta features that the request asks for, in its headers or its body. */

@@ -44,6 +44,7 @@ export interface Provider {
   /**
    * The body as the provider reads it; absent = as it is.
    *
+   * @param body not compressed
    * @param headers of the request, flat
    */
   bodyOf?(request: NativeRequest, body: Buffer, headers: readonly string[]): Buffer
@@ -56,4 +57,9 @@ export interface Provider {
    * @param headers flat
    */
   readResponse?(request: NativeRequest, status: number, headers: readonly string[]): ResponseReading
+  /** The protocols in which it serves a model; absent = the configuration says it. @param model null = none is named */
+  speaks?(model: string | null): readonly string[] | null
 }
+
+/** Stands in a path for the project of Google Cloud that the credential alone knows. */
+export const CREDENTIAL_PROJECT = '{project}'

@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import { maskedYaml } from '../../../src/config/masked.ts'
 import { gateway as run } from '../../cli/command.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
+import { serviceAccountFile } from '../../support/google-credentials.ts'
 import { sendJson, startTokenServer } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
@@ -18,6 +19,8 @@ t.test('no secret of an upstream is in anything that the gateway writes', async 
   const folder = folderOf(t)
   writeFileSync(join(folder, 'secret'), `sk-file-${SEED}-0123456789`)
   const tokens = await startTokenServer(t)
+  const google = serviceAccountFile(t, tokens.url, { private_key_id: SEED, client_id: SEED })
+  const brokenGoogle = serviceAccountFile(t, tokens.url, { private_key: `-----BEGIN PRIVATE KEY-----\n${SEED}\n-----END PRIVATE KEY-----` })
   tokens.fault = res => sendJson(res, 400, { error: 'invalid_client', error_description: `client-${SEED}-0123456789` })
   const upstream = await startUpstream(t, (req, res) => {
     // A provider that repeats the credential, as some do.
@@ -34,15 +37,17 @@ upstreams:
   command: { url: "${upstream.url}", auth: { bearer: { command: [echo, sk-command-${SEED}-0123456789] } } }
   failing: { url: "${upstream.url}", auth: { bearer: { command: [sh, -c, "echo sk-failing-${SEED}; echo ${SEED} >&2; exit 1"] } } }
   oauth2: { url: "${upstream.url}", auth: { oauth2: { token_url: "${tokens.url}", client_id: me, client_secret: "\${CLIENT_SECRET}" } } }
+  google: { vertex: { project: p, endpoint: "${upstream.url}" }, auth: { google: { credentials: ${google} } } }
+  google-broken: { vertex: { project: p, endpoint: "${upstream.url}" }, auth: { google: { credentials: ${brokenGoogle} } } }
   pool: { url: "${upstream.url}", auth: { pool: [{ bearer: sk-pool-${SEED}-0123456789 }, { bearer: { file: ${folder}/secret } }] } }
 routes:
-${['static', 'header', 'file', 'command', 'failing', 'oauth2', 'pool'].map(name => `  - { model: ${name}, to: ${name} }`).join('\n')}
+${['static', 'header', 'file', 'command', 'failing', 'oauth2', 'google', 'google-broken', 'pool'].map(name => `  - { model: ${name}, to: ${name} }`).join('\n')}
   - { model: all, to: [static, header, file, command, failing, oauth2, pool] }
 keys: [{ name: test, key: ${KEY} }]
 `
   const written: string[] = []
   const gateway = await startTestGateway(t, yaml, ENV)
-  for (const model of ['static', 'header', 'file', 'command', 'failing', 'oauth2', 'pool', 'all']) {
+  for (const model of ['static', 'header', 'file', 'command', 'failing', 'oauth2', 'google', 'google-broken', 'pool', 'all']) {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
@@ -66,7 +71,7 @@ keys: [{ name: test, key: ${KEY} }]
     t.equal(code, 0, `${command.join(' ')}: ${stderr}`)
     written.push(stdout, stderr)
   }
-  for (const text of written) t.notMatch(text, SEED)
+  for (const text of written) t.notMatch(text, new RegExp(`${SEED}|PRIVATE KEY`))
 })
 
 function folderOf(t: Test): string {

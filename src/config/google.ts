@@ -1,0 +1,16 @@
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+
+/** The file of application default credentials; null = there is none, and the metadata server is asked. */
+export function defaultCredentialsFile(): string | null {
+  const { GOOGLE_APPLICATION_CREDENTIALS: file, CLOUDSDK_CONFIG: folder = join(homedir(), '.config', 'gcloud') } = process.env
+  if (file) return file
+  const ofUser = join(folder, 'application_default_credentials.json')
+  return existsSync(ofUser) ? ofUser : null
+}
+
+/** The project of the environment; null = it names none. */
+export function defaultProject(): string | null {
+  return process.env['GOOGLE_CLOUD_PROJECT'] || null
+}

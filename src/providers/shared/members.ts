@@ -1,0 +1,36 @@
+import type { Field, ValidJson } from '../../protocols/shared/json-scan.ts'
+import { spliceBytes } from '../../protocols/shared/splice.ts'
+import type { Edit } from '../../protocols/shared/splice.ts'
+
+const NOTHING = Buffer.alloc(0)
+const COMMA = 0x2c
+
+/**
+ * A body without some members, and with others at its end. All else stays byte for byte.
+ *
+ * @param members the inside of the object
+ * @param added one or more members, as JSON text
+ */
+export function replaceMembers(
+  body: Buffer, { close, empty }: NonNullable<ValidJson['members']>, removed: readonly Field[], added: readonly string[],
+): Buffer {
+  const text = added.join(',')
+  const isLastRemoved = removed.some(({ end }) => afterSpace(body, end) === close)
+  const edits: Edit[] = removed.map(field => removal(body, field))
+  // Behind the last member; where that is removed, its comma stands there already.
+  edits.push({ start: close, end: close, bytes: Buffer.from(isLastRemoved || empty ? text : `,${text}`) })
+  return spliceBytes(body, edits)
+}
+
+/** Takes a member out, with the comma behind it. */
+function removal(body: Buffer, { keyStart, end }: Field): Edit {
+  const next = afterSpace(body, end)
+  return { start: keyStart, end: body[next] === COMMA ? next + 1 : end, bytes: NOTHING }
+}
+
+/** Where the next byte stands that is no white space of JSON. */
+function afterSpace(body: Buffer, from: number): number {
+  let at = from
+  while (body[at] === 0x20 || body[at] === 0x09 || body[at] === 0x0a || body[at] === 0x0d) at++
+  return at
+}

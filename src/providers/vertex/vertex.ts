@@ -1,0 +1,62 @@
+import { GatewayError } from '../../base/errors.ts'
+import type { VertexConfig } from '../../config/types.ts'
+import { CREDENTIAL_PROJECT } from '../shared/provider.ts'
+import type { NativeRequest, Provider, ProviderAddress } from '../shared/provider.ts'
+import { claudeBody } from './claude-body.ts'
+
+/** Version, and what comes before a resource: at the Gemini API, in the express mode of Vertex AI, and for a project. */
+const PREFIX = /^\/(v1(?:alpha|beta1?)?)\/(?:projects\/[^/]+\/locations\/[^/]+\/)?/i
+const MODEL_PREFIX = /^(?:models\/|publishers\/google\/models\/)/i
+/** Claude has its own API there. */
+const CLAUDE = /^claude-/i
+
+/**
+ * Vertex AI: Gemini's API for a project and a location, and Anthropic's with the model in the path.
+ *
+ * Source: "Method: publishers.models.generateContent", "Request predictions with Claude models" and "Count tokens for Claude
+ * models" of Google Cloud's documentation.
+ */
+export function vertex({ project, location }: VertexConfig): Provider {
+  const parent = `projects/${project === null ? CREDENTIAL_PROJECT : encodeURIComponent(project)}/locations/${location}`
+  return {
+    addressOf: request => (isMessages(request) ? claudeAddress(parent, request) : geminiAddress(parent, request)),
+    bodyOf: (request, body) => (isMessages(request) ? claudeBody(body, isTokenCount(request)) : body),
+    speaks: model => (model === null ? null : [CLAUDE.test(model) ? 'messages' : 'generate']),
+  }
+}
+
+function isMessages({ endpoint }: NativeRequest): boolean {
+  return endpoint.protocol === 'messages'
+}
+
+function isTokenCount({ endpoint }: NativeRequest): boolean {
+  return endpoint.name === 'messages.count_tokens'
+}
+
+/** The query is not sent: clients mark betas in it, and Google refuses parameters that it does not know. */
+function claudeAddress(parent: string, request: NativeRequest): ProviderAddress {
+  const models = `/v1/${parent}/publishers/anthropic/models`
+  if (isTokenCount(request)) return { path: `${models}/count-tokens:rawPredict`, query: '' }
+  const { endpoint, model, stream, path } = request
+  if (endpoint.name !== 'messages' || model === null) {
+    throw notThere(path)
+  }
+  return { path: `${models}/${modelSegment(model)}:${stream ? 'streamRawPredict' : 'rawPredict'}`, query: '' }
+}
+
+/** Clients of Vertex AI have a version that the Gemini API has not; the Gemini API's own are not there. */
+function geminiAddress(parent: string, { path, query }: NativeRequest): ProviderAddress {
+  const [prefix, version] = PREFIX.exec(path) ?? []
+  if (prefix === undefined) throw notThere(path)
+  const resource = path.slice(prefix.length).replace(MODEL_PREFIX, 'publishers/google/models/')
+  return { path: `/${version?.toLowerCase() === 'v1beta1' ? 'v1beta1' : 'v1'}/${parent}/${resource}`, query }
+}
+
+function notThere(path: string): GatewayError {
+  return new GatewayError('not_translatable', `Vertex AI has no counterpart of ${path}`)
+}
+
+/** `claude-haiku-4-5@20251001` as Google writes it. */
+function modelSegment(model: string): string {
+  return encodeURIComponent(model).replace('%40', '@')
+}

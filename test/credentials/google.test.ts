@@ -1,0 +1,117 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type * as http from 'node:http'
+import t from 'tap'
+import { googleTokens } from '../../src/credentials/google.ts'
+import { freePort } from '../support/free-port.ts'
+import { PRIVATE_KEY, claimsOf, serviceAccountFile, setEnvironment, startMetadataServer } from '../support/google-credentials.ts'
+import { sendJson, startTokenServer } from '../support/token-server.ts'
+
+const REQUEST = { method: 'POST', path: '/', headers: [], body: null }
+const HOST = new URL('https://aiplatform.googleapis.com')
+const NEVER = new AbortController().signal
+const PATH = '/v1/projects/{project}/locations/global'
+
+function fetchToken(credentials: string | null, project: string | null = null) {
+  return googleTokens({ kind: 'google', headers: ['authorization', 'x-goog-user-project'], credentials, project })(NEVER)
+}
+
+t.test('a token for the file of a service account', async t => {
+  const server = await startTokenServer(t)
+  const { authorization, lifetimeMs } = await fetchToken(serviceAccountFile(t, server.url))
+  t.strictSame(authorization.headersFor(REQUEST, HOST), ['authorization', 'Bearer token-1'])
+  t.equal(authorization.pathFor?.(PATH), '/v1/projects/file-project/locations/global')
+  t.ok(lifetimeMs > 3_590_000 && lifetimeMs <= 3_600_000, `${lifetimeMs} ms`)
+  const body = server.requests[0]?.body
+  t.equal(body?.get('grant_type'), 'urn:ietf:params:oauth:grant-type:jwt-bearer')
+  t.match(claimsOf(body?.get('assertion') ?? ''), {
+    iss: 'gateway@file-project.iam.gserviceaccount.com', scope: 'https://www.googleapis.com/auth/cloud-platform',
+  })
+})
+
+t.test('a user\'s credentials pay with the quota of another project', async t => {
+  const server = await startTokenServer(t)
+  const file = join(t.testdir({}), 'user.json')
+  writeFileSync(file, JSON.stringify({
+    type: 'authorized_user', client_id: 'c', client_secret: 's', refresh_token: 'r', quota_project_id: 'quota', token_uri: server.url,
+  }))
+  const { authorization } = await fetchToken(file)
+  t.strictSame(authorization.headersFor(REQUEST, HOST), ['authorization', 'Bearer token-1', 'x-goog-user-project', 'quota'])
+  t.throws(() => authorization.pathFor?.(PATH), { cause: { message: 'the credentials name no project; set vertex.project' } })
+  t.equal(authorization.pathFor?.('/v1/projects/mine/locations/global'), '/v1/projects/mine/locations/global')
+})
+
+t.test('a workload identity: the token of another provider is exchanged', async t => {
+  const server = await startTokenServer(t)
+  const directory = t.testdir({ subject: 'subject-token' })
+  const file = join(directory, 'identity.json')
+  writeFileSync(file, JSON.stringify({
+    type: 'external_account',
+    audience: '//iam.googleapis.com/projects/123/locations/global/workloadIdentityPools/pool/providers/kubernetes',
+    subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+    token_url: server.url,
+    credential_source: { file: join(directory, 'subject') },
+  }))
+  const { authorization } = await fetchToken(file, 'environment-project')
+  t.strictSame(authorization.headersFor(REQUEST, HOST), ['authorization', 'Bearer token-1'])
+  t.equal(authorization.pathFor?.(PATH), '/v1/projects/environment-project/locations/global')
+  t.equal(server.requests[0]?.body.get('subject_token'), 'subject-token')
+})
+
+t.test('a metadata server gives the token and the project', async t => {
+  const server = await startMetadataServer(t)
+  const { authorization, lifetimeMs } = await fetchToken(null)
+  t.strictSame(authorization.headersFor(REQUEST, HOST), ['authorization', 'Bearer metadata-token'])
+  t.equal(authorization.pathFor?.(PATH), '/v1/projects/metadata-project/locations/global')
+  t.equal(lifetimeMs, 3_599_000)
+  t.strictSame(server.requests.toSorted(), [
+    'Google /computeMetadata/v1/instance/service-accounts/default/token?scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fcloud-platform',
+    'Google /computeMetadata/v1/project/project-id',
+  ])
+  server.status = 404
+  await t.rejects(fetchToken(null), { code: 'credential_unavailable', cause: { message: 'the metadata server responded 404' } })
+})
+
+t.test('a metadata server that is not there', async t => {
+  setEnvironment(t, { GCE_METADATA_HOST: `127.0.0.1:${await freePort()}` })
+  await t.rejects(fetchToken(null), { cause: { message: 'the metadata server cannot be reached: ECONNREFUSED' } })
+})
+
+for (const [what, fault, reason] of [
+  ['refuses the account', res => sendJson(res, 400, { error: 'invalid_grant', error_description: 'Invalid JWT: s3cret' }), 'the token server responded 400 (invalid_grant)'],
+  ['says in its error what it was sent', res => sendJson(res, 403, { error: { status: 'Secret s3cret' } }), 'the token server responded 403'],
+  ['sends a page', res => res.writeHead(200, { 'content-type': 'text/html' }).end('<p>s3cret'), /^no(?: token of Google Cloud|.*valid token)/],
+  ['sends no token', res => sendJson(res, 200, { token_type: 'Bearer' }), /token/],
+  ['sends a token with a line break', res => sendJson(res, 200, { token_type: 'Bearer', expires_in: 10, access_token: 'a\nb' }), 'the secret has a character that no header can carry'],
+] as readonly (readonly [string, (res: http.ServerResponse) => void, string | RegExp])[]) {
+  t.test(`a token server that ${what}`, async t => {
+    const server = await startTokenServer(t)
+    server.fault = fault
+    const error = await fetchToken(serviceAccountFile(t, server.url)).catch((thrown: unknown) => thrown) as Error
+    t.match(error, { code: 'credential_unavailable', cause: { message: reason } })
+    t.notMatch(`${error.stack}${String(error.cause)}`, /s3cret|PRIVATE KEY/)
+  })
+}
+
+t.test('a token server that is not there', async t => {
+  const file = serviceAccountFile(t, `http://127.0.0.1:${await freePort()}/token`)
+  await t.rejects(fetchToken(file), { cause: { message: 'the token server cannot be reached: ECONNREFUSED' } })
+})
+
+t.test('files that are no credentials', async t => {
+  const server = await startTokenServer(t)
+  for (const [members, reason] of [
+    [{ token_uri: 'http://token.example.com/token' }, 'token_uri of the file is no https URL'],
+    [{ private_key: PRIVATE_KEY.replaceAll(/[a-z]/g, 'x') }, /^no token of Google Cloud from the token server: ERR_/],
+    [{ client_email: undefined }, 'no token of Google Cloud from the token server: Error'],
+  ] as const) {
+    const error = await fetchToken(serviceAccountFile(t, server.url, members)).catch((thrown: unknown) => thrown) as Error
+    t.match(error, { code: 'credential_unavailable', cause: { message: reason } })
+    t.notMatch(`${error.stack}${String(error.cause)}`, 'PRIVATE KEY')
+  }
+  const file = serviceAccountFile(t, server.url)
+  writeFileSync(file, PRIVATE_KEY)
+  await t.rejects(fetchToken(file), { cause: { message: 'the file of the credentials is no JSON object' } })
+  rmSync(file)
+  await t.rejects(fetchToken(file), { cause: { message: 'the file cannot be read: ENOENT' } })
+})
