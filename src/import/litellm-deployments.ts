@@ -18,7 +18,6 @@ export interface Deployment {
   /** Seconds. */
   readonly timeout: number | null
   readonly streamTimeout: number | null
-  readonly protocol: Provider['protocol']
 }
 
 interface Address {
@@ -29,6 +28,8 @@ interface Address {
 export interface Upstream extends Address {
   readonly auth?: { readonly bearer: string } | { readonly header: string; readonly value: string }
   readonly headers?: Readonly<Record<string, string>>
+  /** The protocols that it takes: requests of others are translated. */
+  readonly speaks: readonly string[]
 }
 
 export interface Deployments {
@@ -98,13 +99,12 @@ class ModelList {
       group,
       model,
       upstream: this.#upstreamName(provider, {
-        ...address, ...this.#credential(params, provider, found, address.url),
+        ...address, speaks: [...found.speaks], ...this.#credential(params, provider, found, address.url),
       }),
       weight: this.#weight(params),
       order: this.#source.number([...params, 'order']),
       timeout: this.#source.number([...params, 'timeout']),
       streamTimeout: this.#source.number([...params, 'stream_timeout']),
-      protocol: found.protocol,
     }
   }
 
@@ -127,7 +127,7 @@ class ModelList {
   }
 
   /** @returns a text where there is none, which says why */
-  #address(params: Path, provider: string, { url, v1, protocol }: Provider): Address | string {
+  #address(params: Path, provider: string, { url, v1, speaks }: Provider): Address | string {
     const path = this.#settingPath(params, 'api_base')
     const written = this.#source.text(path) ?? this.#source.text([...params, 'base_url'])
     if (written === null) {
@@ -151,7 +151,7 @@ class ModelList {
     const bare = plain.replace(/\/v1(beta)?$/, '')
     const parsed = URL.parse(bare)
     // OpenAI's SDK puts its paths, such as /chat/completions, right behind the address.
-    if (protocol === 'chat' && bare === plain && parsed && parsed.pathname !== '/') {
+    if (speaks.includes('chat') && bare === plain && parsed && parsed.pathname !== '/') {
       this.#note(path, `requests go to ${bare}/chat/completions and so on, as they did`)
       return { url: parsed.origin, v1: parsed.pathname }
     }
@@ -168,7 +168,7 @@ class ModelList {
     return plain
   }
 
-  #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, keyof Address> {
+  #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, keyof Address | 'speaks'> {
     const headers = { ...found.headers, ...this.#headers(params) }
     const secret = this.#secret(this.#settingPath(params, 'api_key'), provider, found, url)
     const auth = found.auth === 'bearer'

@@ -11,7 +11,8 @@ export interface Note {
 
 const KEY_LIMITS = 'limits belong to keys here: keys[].limits'
 const KEYS_OR_WEIGHT = 'limits belong to keys here: keys[].limits; between several targets it counts as their weight'
-const NO_TRANSLATION = 'requests are forwarded as they are'
+const AS_IT_IS = 'requests are forwarded as they are'
+const DROPPED = 'what a target of another protocol has no counterpart for is dropped, and named in x-gateway-dropped'
 const CIRCUIT = 'the gateway decides by itself when an upstream is left alone, and for how long'
 const NO_CALLBACKS = 'there are no callbacks; every request is in the ledger and in the log'
 const ONE_PROCESS = 'limits are counted in one process, and the ledger is a local file'
@@ -26,8 +27,12 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^model_list\.litellm_params\.(tpm|max_parallel_requests|max_budget|budget_duration)$/, KEY_LIMITS],
   [/^model_list\.litellm_params\.(aws_|vertex_|azure_ad|tenant_id|client_)/, EXPIRING],
   [
-    /^model_list\.litellm_params\.(max_tokens|temperature|drop_params|additional_drop_params|extra_body)/,
-    NO_TRANSLATION,
+    /^model_list\.litellm_params\.(max_tokens|temperature|extra_body)/,
+    AS_IT_IS,
+  ],
+  [
+    /^model_list\.litellm_params\.(drop_params|additional_drop_params)/,
+    DROPPED,
   ],
   [
     /^model_list\.litellm_params\.mock_/,
@@ -38,7 +43,8 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^router_settings\.(redis_|cache_)/, ONE_PROCESS],
   [/^litellm_settings\.cache/, NO_CACHE],
   [/^litellm_settings\.(success_callback|failure_callback|callbacks|service_callback)/, NO_CALLBACKS],
-  [/^litellm_settings\.(drop_params|modify_params|add_function_to_prompt)/, NO_TRANSLATION],
+  [/^litellm_settings\.drop_params/, DROPPED],
+  [/^litellm_settings\.(modify_params|add_function_to_prompt)/, AS_IT_IS],
   [/^litellm_settings\.(max_budget|budget_duration|default_|max_internal)/, KEY_LIMITS],
   [/^litellm_settings\.(set_verbose|json_logs|turn_off_message_logging|redact)/, 'see log.level'],
   [/^general_settings\.(database_|store_model_in_db|use_redis|proxy_batch)/, NO_DATABASE],

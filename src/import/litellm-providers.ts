@@ -8,24 +8,24 @@ export interface Provider {
   readonly variable: string | null
   /** The header of the credential; `bearer` is Authorization: Bearer. */
   readonly auth: 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'api-key'
-  /** The protocol that the provider's own API speaks. */
-  readonly protocol: 'chat' | 'messages' | 'generate'
+  /** The protocols of the provider's own API. */
+  readonly speaks: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
 }
 
 const PROVIDERS: Readonly<Record<string, Provider>> = {
-  openai: chat('https://api.openai.com', 'OPENAI_API_KEY'),
+  openai: { ...chat('https://api.openai.com', 'OPENAI_API_KEY'), speaks: ['chat', 'responses'] },
   'text-completion-openai': chat('https://api.openai.com', 'OPENAI_API_KEY'),
   anthropic: {
     url: 'https://api.anthropic.com', v1: null, variable: 'ANTHROPIC_API_KEY', auth: 'x-api-key',
-    protocol: 'messages', headers: { 'anthropic-version': '2023-06-01' },
+    speaks: ['messages'], headers: { 'anthropic-version': '2023-06-01' },
   },
   gemini: {
     url: 'https://generativelanguage.googleapis.com', v1: null, variable: 'GEMINI_API_KEY',
-    auth: 'x-goog-api-key', protocol: 'generate',
+    auth: 'x-goog-api-key', speaks: ['generate'],
   },
   // Azure's v1 API takes the deployment as the model, and no api-version.
-  azure: { url: null, v1: null, variable: 'AZURE_API_KEY', auth: 'api-key', protocol: 'chat' },
+  azure: { url: null, v1: null, variable: 'AZURE_API_KEY', auth: 'api-key', speaks: ['chat', 'responses'] },
   groq: chat('https://api.groq.com/openai', 'GROQ_API_KEY'),
   mistral: chat('https://api.mistral.ai', 'MISTRAL_API_KEY'),
   codestral: chat('https://codestral.mistral.ai', 'CODESTRAL_API_KEY'),
@@ -102,5 +102,5 @@ export function unsupportedReason(name: string): string {
 }
 
 function chat(url: string | null, variable: string | null, v1: string | null = null): Provider {
-  return { url, v1, variable, auth: 'bearer', protocol: 'chat' }
+  return { url, v1, variable, auth: 'bearer', speaks: ['chat'] }
 }

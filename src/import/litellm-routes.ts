@@ -10,7 +10,6 @@ export interface Target {
 }
 
 export interface Route {
-  readonly path?: string
   readonly model: string
   readonly to: readonly Target[]
   readonly strategy?: string
@@ -41,13 +40,6 @@ interface Settings {
   readonly contextWindowFallbacks: ReadonlyMap<string, Chain>
   readonly contentPolicyFallbacks: ReadonlyMap<string, Chain>
 }
-
-/** Where the requests of a protocol come in; the first that matches counts. */
-const PATHS = [
-  { protocol: 'messages', path: '/v1/messages*' },
-  { protocol: 'generate', path: '/v1beta/*' },
-  { protocol: 'chat', path: null },
-] as const
 
 const STRATEGIES: Readonly<Record<string, string>> = {
   'simple-shuffle': 'weighted',
@@ -94,32 +86,21 @@ class Router {
     // A pattern takes what no name, and no longer pattern, before it has taken.
     const rank = (name: string): number => (name.includes('*') ? name.length : Infinity)
     const names = [...this.#groups.keys()].toSorted((a, b) => rank(a) === rank(b) ? 0 : rank(b) - rank(a))
-    return { routes: names.flatMap(name => this.#routesOf(name, settings)), notes: this.#notes }
-  }
-
-  /** One route, or one for each protocol where the deployments of a model speak several. */
-  #routesOf(name: string, settings: Settings): Route[] {
-    const byProtocol = Map.groupBy(this.#groups.get(name) ?? [], ({ protocol }) => protocol)
-    const present = PATHS.filter(({ protocol }) => byProtocol.has(protocol))
-    return present.map(({ protocol, path }) => {
-      const route = this.#route(name, byProtocol.get(protocol) ?? [], settings)
-      return present.length > 1 && path !== null ? Object.assign({ path }, route) : route
-    })
+    return { routes: names.map(name => this.#route(name, this.#groups.get(name) ?? [], settings)), notes: this.#notes }
   }
 
   #route(name: string, group: readonly Deployment[], settings: Settings): Route {
     const { strategy, retries, timeout, streamTimeout, fallbacks, defaultFallbacks: byDefault, contextWindowFallbacks: longer, contentPolicyFallbacks: milder } = settings
-    const protocol = group[0]?.protocol
-    const alike = (chains: ReadonlyMap<string, Chain>, rest?: Chain): Deployment[] => {
+    const following = (chains: ReadonlyMap<string, Chain>, rest?: Chain): Deployment[] => {
       const chain = chains.get(name) ?? chains.get('*') ?? rest
-      return chain ? this.#compatibleDeployments(name, protocol, chain) : []
+      return (chain?.names ?? []).filter(other => other !== name).flatMap(other => this.#groups.get(other) ?? [])
     }
-    const spare = alike(fallbacks, byDefault)
+    const spare = following(fallbacks, byDefault)
     if (spare.length > 0 && group.length > 1 && LOAD_STRATEGIES.has(strategy)) {
       this.#note(STRATEGY, `${name} has fallbacks, and beside them its targets are shared out by weight`)
     }
-    const [long] = alike(longer)
-    const [mild] = alike(milder)
+    const [long] = following(longer)
+    const [mild] = following(milder)
     const timeouts = {
       ...seconds('first_byte', longestTimeout(group, 'streamTimeout') ?? streamTimeout),
       ...seconds('total', longestTimeout(group, 'timeout') ?? timeout),
@@ -135,18 +116,6 @@ class Router {
       ...Object.keys(on).length > 0 && { on },
       ...Object.keys(timeouts).length > 0 && { timeouts },
     }
-  }
-
-  /** What follows a model, as far as it takes the same requests: they are not translated. */
-  #compatibleDeployments(name: string, protocol: string | undefined, { path, names }: Chain): Deployment[] {
-    return names.filter(other => other !== name).flatMap(other => {
-      const found = this.#groups.get(other) ?? []
-      const alike = found.filter(each => each.protocol === protocol)
-      if (alike.length === 0) {
-        this.#note(path, `${other} speaks another protocol than ${name}: it was left out`)
-      }
-      return alike
-    })
   }
 
   #strategy(): string {

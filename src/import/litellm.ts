@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import { Document, isCollection, isMap, visit } from 'yaml'
+import { Document, isCollection, isMap, isScalar, visit } from 'yaml'
 import type { Scalar, YAMLMap } from 'yaml'
 import { printable } from '../config/source-text.ts'
 import { readDeployments, variableOf } from './litellm-deployments.ts'
-import type { Deployment } from './litellm-deployments.ts'
 import { notesOnUnusedSettings } from './litellm-notes.ts'
 import type { Note } from './litellm-notes.ts'
 import { FALLBACK_WEIGHT_RATIO, readRoutes } from './litellm-routes.ts'
@@ -43,7 +42,7 @@ export function importLitellm(text: string): Imported {
     ...keys.list.length > 0 && { keys: keys.list },
     ledger: { file: 'data/gateway.db' },
   })
-  formatDocument(document, routes, deployments)
+  formatDocument(document, routes)
   const yaml = document.toString({ lineWidth: 110, flowCollectionPadding: true })
   return { yaml, notes: all, variables: variablesIn(yaml) }
 }
@@ -79,16 +78,19 @@ const COMMENTS: Readonly<Record<string, string>> = {
 }
 
 /** Comments, blank lines between the blocks, and one line for what is small. */
-function formatDocument(document: Document, routes: readonly Route[], deployments: readonly Deployment[]): void {
+function formatDocument(document: Document, routes: readonly Route[]): void {
   document.commentBefore = HEADING
   routes.forEach((route, index) => {
-    const text = routeComment(route, deployments)
+    const text = routeComment(route)
     const node = document.getIn(['routes', index], true)
     if (text !== '' && isCollection(node)) node.commentBefore = text
   })
   visit(document, {
     Map(_, node, ancestors) {
       if (ancestors.some(isFlow) || isSmall(node)) node.flow = true
+    },
+    Seq(_, node) {
+      if (node.items.every(isScalar)) node.flow = true
     },
   })
   const blocks = isMap(document.contents) ? document.contents.items : []
@@ -110,21 +112,10 @@ function isSmall(map: YAMLMap): boolean {
 }
 
 /** What clients have to know of a route that LiteLLM served otherwise. */
-function routeComment({ model, path, to, strategy }: Route, deployments: readonly Deployment[]): string {
-  const protocols = new Set(
-    deployments.filter(({ group }) => group === model).map(({ protocol }) => protocol),
-  )
-  const lines: string[] = []
-  if (path === undefined && protocols.size === 1) {
-    if (protocols.has('messages')) lines.push(' Requests are not translated: call it by /v1/messages.')
-    if (protocols.has('generate')) lines.push(' Requests are not translated: call it by /v1beta/models/...')
-  }
+function routeComment({ to, strategy }: Route): string {
   const hasFallbacks = strategy === 'weighted' && to.some(({ weight = 1 }) => weight === 1)
     && to.some(({ weight = 1 }) => weight >= FALLBACK_WEIGHT_RATIO)
-  if (hasFallbacks) {
-    lines.push(' Targets without a weight are fallbacks: asked when the others fail, hardly ever first.')
-  }
-  return lines.join('\n')
+  return hasFallbacks ? ' Targets without a weight are fallbacks: asked when the others fail, hardly ever first.' : ''
 }
 
 function variablesIn(yaml: string): string[] {

@@ -140,18 +140,25 @@ t.test('each price of LiteLLM becomes the one of its kind', t => {
   t.end()
 })
 
-t.test('a model served in several protocols has a route for each', async t => {
+t.test('a model balanced over providers of several protocols keeps all of them', async t => {
   const imported = importLitellm(`
 model_list:
   - { model_name: best, litellm_params: { model: openai/gpt-5.1 } }
   - { model_name: best, litellm_params: { model: anthropic/claude-opus-4-5 } }
   - { model_name: best, litellm_params: { model: gemini/gemini-2.5-pro } }
+  - { model_name: own, litellm_params: { model: hosted_vllm/qwen3, api_base: "http://127.0.0.1:8000/v1" } }
+router_settings: { fallbacks: [{ own: [best] }] }
 `)
-  t.match(load(t, imported).routes, [
-    { path: '/v1/messages*', targets: [{ upstream: { name: 'anthropic' } }] },
-    { path: '/v1beta/*', targets: [{ upstream: { name: 'gemini' } }] },
-    { path: null, targets: [{ upstream: { name: 'openai' } }] },
+  const { routes } = load(t, imported)
+  t.match(routes, [
+    { path: null, targets: [
+      { upstream: { name: 'openai', speaks: ['chat', 'responses'] } },
+      { upstream: { name: 'anthropic', speaks: ['messages'] } },
+      { upstream: { name: 'gemini', speaks: ['generate'] } },
+    ] },
+    { path: null, targets: [{ upstream: { speaks: ['chat'] } }, { model: 'gpt-5.1' }, { model: 'claude-opus-4-5' }, { model: 'gemini-2.5-pro' }] },
   ])
+  t.equal(routes.length, 2)
 })
 
 t.test('names stand before patterns, so that each is reached', async t => {
