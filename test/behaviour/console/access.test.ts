@@ -87,9 +87,9 @@ t.test('the holder of a key is told of no other\'s budget', async t => {
 })
 
 t.test('no secret is in any answer, for anybody', async t => {
-  const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end('wrong key SECRET-OF-ANSWER'))
+  const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end('wrong key, from the account HOLDERS-DO-NOT-SEE'))
   const SECRETS = {
-    UP: 'SECRET-FROM-ENVIRONMENT-1', HEADER: 'SECRET-FROM-ENVIRONMENT-2', TEAM: 'SECRET-FROM-ENVIRONMENT-3',
+    UP: 'SECRET-FROM-ENVIRONMENT-1', HEADER: 'SECRET-FROM-ENVIRONMENT-2', TEAM: 'team-key-SECRET-FROM-ENVIRONMENT-3',
   }
   const gateway = await startConsole(t, `${YAML.replace(/^upstreams.*$/m, `
 upstreams:
@@ -122,7 +122,7 @@ upstreams:
     await gateway.login({ key: KEY }),
     gateway.browser(),
   ]
-  for (const browser of people) {
+  for (const [index, browser] of people.entries()) {
     const answers = [
       ...await everything(browser, id),
       await browser.ask('/openapi.json'),
@@ -132,7 +132,7 @@ upstreams:
     ]
     for (const { text, headers } of answers) {
       const all = text + JSON.stringify([...headers])
-      for (const secret of forbidden) {
+      for (const secret of index < 2 ? forbidden : [...forbidden, 'HOLDERS-DO-NOT-SEE']) {
         t.notOk(all.includes(secret), `${secret.slice(0, 12)} in ${text.slice(0, 80)}`)
       }
     }
@@ -142,5 +142,5 @@ upstreams:
   t.match((await admin.ask('/live')).json, {
     concerns: [{ kind: 'reload_failed' }, { kind: 'upstream_key_rejected' }],
   })
-  t.notMatch(JSON.stringify(gateway.logged), /SECRET-(?!OF-ANSWER)/)
+  t.notMatch(JSON.stringify(gateway.logged), /SECRET-/)
 })

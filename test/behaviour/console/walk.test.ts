@@ -18,6 +18,7 @@ const BODIES: Partial<Record<OperationName, object>> = {
   'POST /keys': { name: 'walked' },
   'POST /keys/find': { key: KEY },
   'PATCH /keys/:name': { models: ['demo'] },
+  'POST /keys/:name/rotate': {},
   'POST /explain': { path: '/v1/chat/completions', model: 'demo' },
 }
 const PARAMS: Readonly<Record<string, string>> = { ':name': 'walked', ':id': 'no-such-request' }
@@ -30,6 +31,7 @@ const ALSO: Partial<Record<OperationName, number>> = {
   // It was revoked a step before.
   'DELETE /keys/:name': 404,
   'PATCH /keys/:name': 404,
+  'POST /keys/:name/rotate': 404,
   'POST /keys': 409,
 }
 

@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { postH2, openSession } from '../../support/http2.ts'
+import { CONSOLE, operatorOf } from '../../support/operator.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, startWireUpstream } from '../../support/wire.ts'
 import type { Wire } from '../../support/wire.ts'
@@ -137,9 +138,9 @@ t.test('connections are kept where nothing about them changed, and closed where 
 t.test('a configuration with an error changes nothing, and is told in the log and the status', async t => {
   const one = await named(t, 'one')
   const good =
-    `console: { listen: 127.0.0.1:0 }\nupstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`
+    `${CONSOLE}\nupstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`
   const gateway = await startTestGateway(t, `server: { listen: 127.0.0.1:0 }\n${good}`)
-  const console = gateway.addresses.console as string
+  const operator = await operatorOf(gateway.addresses.console)
   const { loaded_at: loadedAt } = await status(gateway.url)
   t.match(loadedAt, /^\d{4}-\d\d-\d\dT.*Z$/)
   t.match(await status(gateway.url), { error: null, failed_at: null, restart_needed: { length: 0 } })
@@ -155,14 +156,15 @@ t.test('a configuration with an error changes nothing, and is told in the log an
   t.match(await ask(gateway, 'm', { authorization: `Bearer ${secret}` }), { status: 401 })
   const { problems } =
     await gateway.waitForLog(({ msg }) => /not reloaded/.test(String(msg))) as { problems: string[] }
-  t.match(problems[0], /gateway\.yaml:5:15: error: log\.level/)
+  t.match(problems[0], /gateway\.yaml:7:15: error: log\.level/)
   t.notMatch(JSON.stringify(gateway.logged), secret)
   t.match(await status(gateway.url), {
-    loaded_at: loadedAt, error: /^gateway\.yaml:5:15\n/, failed_at: /^\d/,
+    loaded_at: loadedAt, error: /^gateway\.yaml:7:15\n/, failed_at: /^\d/,
   })
   t.notMatch(await status(gateway.url), { error: /level/ }, 'names are for the operator alone')
-  t.match(await status(console), { loaded_at: loadedAt, error: /^gateway\.yaml:5:15: log\.level/ })
-  t.notMatch(JSON.stringify(await status(console)), secret)
+  const seen = await operator()
+  t.match(seen, { config: { loaded_at: loadedAt, error: /^gateway\.yaml:7:15: log\.level/ } })
+  t.notMatch(JSON.stringify(seen), secret)
 
   t.match(await gateway.change(`server: { listen: 127.0.0.1:0 }\n${good}`), { applied: true, pending: { length: 0 } })
   t.match(await status(gateway.url), { error: null, failed_at: null })
