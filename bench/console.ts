@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { Cursors } from '../src/console/reports/cursors.ts'
 import { openReports } from '../src/console/reports/reports.ts'
 import type { Reports } from '../src/console/reports/reports.ts'
 import { LedgerStore } from '../src/ledger/store.ts'
@@ -24,6 +26,8 @@ const started = now - DAYS * DAY
 /** Inserted in one transaction. */
 const MANY = 250_000
 const ROUNDS = 7
+/** Seals the cursors of the reports. */
+const secret = randomBytes(32)
 
 /**
  * Requests as of a company: 200 keys of which few are busy, six models each of the
@@ -87,7 +91,8 @@ async function asked(reports: Reports): Promise<[name: string, ask: () => Promis
   const middle = (await reports.logs({ from: ago(DAYS), to: ago(45), limit: 1 }, null))
   const some = middle.rows[0]?.request_id ?? ''
   const all = { from: ago(DAYS) }
-  const last = Number((await reports.logs({}, null)).last)
+  const cursors = new Cursors(secret)
+  const last = Number(cursors.open((await reports.logs({}, null)).last ?? '', 'after'))
   const budgets = Array.from({ length: 200 }, (_, n) => ({
     key: `team-${String(n).padStart(3, '0')}`, model: null, per: n % 2 ? 'total' : 'month', limit_usd: '500',
   }) as const)
@@ -102,6 +107,10 @@ async function asked(reports: Reports): Promise<[name: string, ask: () => Promis
     ['upstreams: 30 days', () => reports.upstreamFigures({ from: ago(30) })],
     ['billing: 30 days by key', () => reports.billing({ from: ago(30), by: 'key' }, null)],
     ['billing: 90 days by model', () => reports.billing({ from: ago(DAYS), by: 'model' }, null)],
+    ['billing: 30 days by key and model, a page', () => reports.billing({ from: ago(30), by: 'key,model', limit: 50 }, null)],
+    ['billing: 30 days by key, model and upstream', () => reports.billing({ from: ago(30), by: 'key,model,upstream' }, null)],
+    ['billing: 7 days by protocol', () => reports.billing({ from: ago(7), by: 'protocol' }, null)],
+    ['billing: 30 days by key and status', () => reports.billing({ from: ago(30), by: 'key,status' }, null)],
     ['billing: 90 days of one key', () => reports.billing({ from: ago(DAYS) }, 'team-003')],
     ['budgets: 200', () => reports.budgets(budgets, {})],
     ['statement', () => reports.statement({ key: 'team-000', month }, null)],
@@ -122,7 +131,7 @@ async function asked(reports: Reports): Promise<[name: string, ask: () => Promis
     logs('nothing sent, of an upstream', { ...all, status: 'none', upstream: 'upstream-3' }),
     logs('200 and timeout, never', { ...all, status: '200', end: 'timeout' }),
     logs('complete, of a quiet key', { ...all, end: 'complete', key: 'team-195', status: '2xx' }),
-    logs('live tail', { after: String(last - 500) }),
+    logs('live tail', { after: cursors.seal(String(last - 500)) }),
     ['logs.csv: the first 64 kB', async () => {
       for await (const _ of reports.logsCsv({ ...all, end: 'failed' }, null)) break
     }],
@@ -130,7 +139,7 @@ async function asked(reports: Reports): Promise<[name: string, ask: () => Promis
 }
 
 async function measure(file: string): Promise<void> {
-  const reports = openReports({ file, deadline: 600_000 })
+  const reports = openReports({ file, deadline: 600_000, secret })
   console.log('\n| report | first, ms | median, ms | max, ms |\n|---|---|---|---|')
   for (const [name, ask] of await asked(reports)) {
     const times: number[] = []

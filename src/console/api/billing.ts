@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { Conditions, Count, KnownCost, StrictObject, Day, Figures, Timestamp, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
-/** What usage can be summed by. The ledger keeps sums of the first four; the others are read from its rows. */
-export const DIMENSIONS = ['key', 'model', 'upstream', 'owner', 'protocol', 'status'] as const
+/** What usage can be summed by. The ledger keeps sums by the first four; the others are read from its rows. */
+export const DIMENSIONS = ['key', 'model', 'upstream', 'owner', 'group', 'protocol', 'status'] as const
 export type BillingDimension = (typeof DIMENSIONS)[number]
 
 const ONE = `(${DIMENSIONS.join('|')})`
@@ -49,7 +49,7 @@ export const Billing = StrictObject({
   groups_total: Type.Integer({ minimum: 0, description: 'Number of groups with the searched text' }),
   missing_requests: Type.Integer({
     minimum: 0,
-    description: 'Requests that are not counted, because their rows have expired: sums by protocol and status need them',
+    description: 'Requests that are not counted, because their rows have expired: sums by group, protocol and status need them',
   }),
   /** The twelve groups with the highest cost, highest first: those that the days tell apart. */
   charted: Type.Array(StrictObject({ ...GroupNames, cost_usd: KnownCost })),

@@ -125,7 +125,7 @@ function textOf(names: Names): string {
 
 /** Sums outlive the rows that they are of. */
 function missingRequests(view: View, { period, dimensions, by, owner }: Grouped, { requests }: Totals): number {
-  const needsRows = by.includes('protocol') || by.includes('status')
+  const needsRows = by.some(name => name === 'group' || name === 'protocol' || name === 'status')
   return needsRows && owner === null ? Math.max(0, sumOf(view, period, dimensions).requests - requests) : 0
 }
 

@@ -25,7 +25,7 @@ export function permittedDimensions(query: ReportQuery, own: string | null): Dim
     if (without.includes('key')) forbid('You can see only your own key.', 'without')
     const groups = by?.split(',') ?? []
     if (groups.includes('upstream')) forbid('You cannot see upstreams.', 'by')
-    if (groups.includes('owner')) forbid('You cannot see owners.', 'by')
+    if (groups.includes('owner') || groups.includes('group')) forbid('You cannot see owners and groups.', 'by')
     if (owner !== undefined) forbid('You cannot see owners.', 'owner')
     if (upstream !== undefined) forbid('You cannot see upstreams.', 'upstream')
     if (without.includes('upstream')) forbid('You cannot see upstreams.', 'without')

@@ -34,7 +34,7 @@ export interface Totals {
 type Dimension = Exclude<LedgerDimension, 'group'>
 
 /** What rows have, and sums do not tell. */
-export type RowDimension = 'protocol' | 'status'
+export type RowDimension = 'group' | 'protocol' | 'status'
 export type NamedDimension = Dimension | RowDimension
 
 /** What of the sources is grouped by: a name, or the number of the slice that the time lies in. */
@@ -97,7 +97,7 @@ export function groupSums(
   view: View, period: Period, dimensions: Dimensions, by: readonly Grouping[],
 ): GroupSum[] {
   const names = by.filter(each => typeof each === 'string')
-  const groups = by.map((each, n) => `${typeof each === 'string' ? each : `at / ${each.slice}`} AS group_${n}`)
+  const groups = by.map((each, n) => `${typeof each === 'string' ? `"${each}"` : `at / ${each.slice}`} AS group_${n}`)
   const isFine = by.some(each => typeof each !== 'string' && each.slice < HOUR)
   const { sql, values } = isFine
     ? segmentSource(view.dialect, { table: 'requests', ...period }, dimensions, names)
@@ -158,7 +158,7 @@ function segmentSource(
     const figures = SUM_COLUMNS.map(name => `${ROW_FIGURES[name]} AS ${name}`).join(', ')
     const rows = segmentCondition(piece)
     return {
-      sql: `SELECT started_at AS at, ${names.map(name => `${dialect.rowName(ROW_NAMES[name])} AS ${name}, `).join('')}${figures}
+      sql: `SELECT started_at AS at, ${names.map(name => `${dialect.rowName(ROW_NAMES[name])} AS "${name}", `).join('')}${figures}
         FROM requests WHERE ${rows.sql} AND ${sql}`,
       values: [...rows.values, ...values],
     }
@@ -173,11 +173,11 @@ function segmentSource(
 
 /** The columns of rows that names are in. */
 const ROW_NAMES: Readonly<Record<NamedDimension, string>> = {
-  key: 'key', model: 'model', upstream: 'upstream', protocol: 'protocol', status: 'CAST(status AS text)',
+  key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'CAST(status AS text)',
 }
 
 function isOfRows(name: NamedDimension): name is RowDimension {
-  return name === 'protocol' || name === 'status'
+  return name === 'group' || name === 'protocol' || name === 'status'
 }
 
 /** Days as far as one dimension alone matters. */

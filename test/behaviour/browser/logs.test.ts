@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Test } from 'tap'
-import { go, openBrowser, settled, visit, walk } from './browser.ts'
+import { barriers, go, openBrowser, settled, visit, walk } from './browser.ts'
 import type { Page } from './browser.ts'
 import { ADMIN, KEYS } from './people.ts'
 import { startScene } from './scene.ts'
@@ -34,6 +34,49 @@ t.test('logs', async t => {
     t.strictSame(await textsOf(page), chosen)
     await page.getByRole('button', { name: 'Clear filters' }).click()
     await page.getByText('Complete').first().waitFor()
+  })
+
+  await t.test('a query in text filters, its errors are shown, and the address keeps it', async t => {
+    const page = await open(t, '/logs?range=7d')
+    const bar = page.getByRole('textbox', { name: 'Query' })
+    await bar.fill('key:research model:gemini-* cost>0.02')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/q=key/)
+    await settled(page)
+    const texts = await textsOf(page)
+    t.ok(texts.length > 0)
+    t.ok(texts.every(text => text.includes('research') && text.includes('gemini-3-pro')), texts.join('\n'))
+    await page.reload()
+    await rowsOf(page).first().waitFor()
+    t.equal(await bar.inputValue(), 'key:research model:gemini-* cost>0.02')
+    await bar.fill('key:research modle:gemini')
+    await page.keyboard.press('Enter')
+    await page.getByText(/column 14: unknown field "modle"/).waitFor()
+    t.strictSame(await barriers(page), [])
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await rowsOf(page).first().waitFor()
+    t.equal(await bar.inputValue(), '')
+  })
+
+  await t.test('requests are sorted by the server, and the address keeps the order', async t => {
+    const page = await open(t, '/logs?range=7d&q=model:gpt-5.1')
+    await rowsOf(page).first().waitFor()
+    await page.getByRole('button', { name: 'Cost', exact: true }).click()
+    await page.waitForURL(/sort=-cost/)
+    await settled(page)
+    const costs = async () => (await page.locator('tbody tr td:nth-child(7)').allInnerTexts())
+      .map(text => Number(text.replace(/[^\d.]/g, '')))
+    const shown = await costs()
+    t.ok(shown.length === 50)
+    t.strictSame(shown, shown.toSorted((a, b) => b - a))
+    await page.getByRole('button', { name: 'Load more' }).click()
+    await rowsOf(page).nth(99).waitFor()
+    const more = await costs()
+    t.strictSame(more, more.toSorted((a, b) => b - a))
+    await page.reload()
+    await rowsOf(page).first().waitFor()
+    t.strictSame(await costs(), shown)
+    t.ok(await page.getByRole('switch', { name: 'Live' }).isDisabled())
   })
 
   await t.test('a link with filters shows the matching requests', async t => {

@@ -94,7 +94,7 @@ models:
   gemini-3-pro: { price: { input: 2, output: 12 } }
 groups:
   company: { limits: { budget: { usd: 2000, per: month } } }
-  science: { parent: company, models: ["gpt-*", "claude-*", "gemini-*", steady] }
+  science: { parent: company, models: ["gpt-*", "claude-*", "gemini-*", steady, house-model] }
 keys:
   - name: web-app
     key: ${KEYS['web-app']}

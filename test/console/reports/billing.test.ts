@@ -38,7 +38,7 @@ t.test('requests are summed by up to three of key, model, upstream, owner, proto
     of('1', MIDNIGHT - 1, {}, 1),
     of('2', MIDNIGHT, { model: 'n', protocol: 'messages' }, 20),
     of('3', MIDNIGHT, { key: 'b', status: 503, end: 'error' }, 300),
-    of('4', MIDNIGHT, { key: 'b', status: null, end: 'error' }, 4000),
+    of('4', MIDNIGHT, { key: 'b', group: 'science', status: null, end: 'error' }, 4000),
     of('5', MIDNIGHT + 1, { key: null }, 50_000),
   ], 4)
   const owners = new Map([['a', 'research'], ['b', 'research'], ['c', 'nobody']])
@@ -59,6 +59,7 @@ t.test('requests are summed by up to three of key, model, upstream, owner, proto
     t.strictSame(await sums({ by: 'status,key' }), [
       ['200', null, '50000'], [null, 'b', '4000'], ['503', 'b', '300'], ['200', 'a', '21'], '54321',
     ])
+    t.strictSame(await sums({ by: 'group,key', key: 'b' }), [['science', 'b', '4000'], [null, 'b', '300'], '4300'])
     t.strictSame(await sums({ by: 'upstream,key,model', model: 'n' }), [['u', 'a', 'n', '20'], '20'])
     const { days, charted } = await reports.billing({ ...range, by: 'owner,protocol' }, null, owners)
     t.strictSame(charted.map(({ names }) => names), [[null, 'chat'], ['research', 'chat'], ['research', 'messages']])

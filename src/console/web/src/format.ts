@@ -152,6 +152,23 @@ export function timeUtc(moment: string | number): string {
   return new Date(moment).toISOString().slice(0, 19).replace('T', ' ')
 }
 
+/** `2026-11-21 07:18:22.123`, UTC. */
+export function timeExact(moment: string | number): string {
+  return new Date(moment).toISOString().slice(0, 23).replace('T', ' ')
+}
+
+const LOCAL = new Intl.DateTimeFormat('sv-SE', {
+  dateStyle: 'short', timeStyle: 'medium',
+})
+const ZONE = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' })
+
+/** In the time zone of the browser: `2026-11-21 08:18:22.123 GMT+1` */
+export function timeLocal(moment: string | number): string {
+  const date = new Date(moment)
+  const zone = ZONE.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value ?? ''
+  return `${LOCAL.format(date)}.${String(date.getMilliseconds()).padStart(3, '0')} ${zone}`
+}
+
 /** `2026-11-21` */
 export function dayUtc(moment: string | number): string {
   return new Date(moment).toISOString().slice(0, 10)

@@ -10,6 +10,8 @@ export interface LogFilter {
   readonly end?: string
   /** Requests that have none of these: `key`, `model`, `upstream`, separated by commas. */
   readonly without?: string
+  /** Conditions as text. */
+  readonly q?: string
 }
 
 /** What requests can be filtered by. */
@@ -22,19 +24,23 @@ export function filterFor(kind: FilterKind, name: string | null): LogFilter {
 
 /**
  * Filter for the requests of a group of the Billing page.
- * @returns null if the Logs page cannot filter by one of the dimensions
+ * @returns null if the Logs page cannot filter by one of them: the owner of a key can change
  */
 export function filterForGroup(by: readonly string[], names: readonly (string | null)[]): LogFilter | null {
   const without: string[] = []
+  const query: string[] = []
   const filter: Record<string, string> = {}
   for (const [n, kind] of by.entries()) {
     const name = names[n] ?? null
     if (kind === 'status') filter['status'] = name ?? 'none'
-    else if (!['key', 'model', 'upstream'].includes(kind)) return null
+    else if (kind === 'group' || kind === 'protocol') query.push(`${kind}:${name === null ? 'none' : JSON.stringify(name)}`)
+    else if (kind === 'owner') return null
     else if (name === null) without.push(kind)
     else filter[kind] = name
   }
-  return { ...filter, ...without.length > 0 && { without: without.join() } }
+  return {
+    ...filter, ...without.length > 0 && { without: without.join() }, ...query.length > 0 && { q: query.join(' ') },
+  }
 }
 
 /** Link to the requests in a time range that match a filter. */

@@ -1,7 +1,7 @@
 import { Button, Switch } from '@mantine/core'
 import { useCallback, useEffect, useMemo } from 'react'
 import { useSearchParams } from 'wouter'
-import { addressOf } from '../api.ts'
+import { ApiError, addressOf } from '../api.ts'
 import { CsvLink } from '../components/csv-link.tsx'
 import { Page, Section } from '../components/page.tsx'
 import { RangePicker } from '../components/range-picker.tsx'
@@ -10,7 +10,7 @@ import { count, counted } from '../format.ts'
 import { useNow } from '../use-now.ts'
 import { isOpenEnded, presetRange, useRange } from '../range.ts'
 import { useUser } from '../session.ts'
-import { filterOf, changeFilter } from './logs/filter.ts'
+import { filterOf, changeFilter, sortOf } from './logs/filter.ts'
 import { Filters, ClearFilters } from './logs/filters.tsx'
 import classes from './logs/logs.module.css'
 import { MAX_LIVE_ROWS, identityOf, mergeRows, useRequests, useTail } from './logs/requests.ts'
@@ -36,13 +36,16 @@ export default function LogsPage() {
     setSearch(before => changeFilter(before, changes), { replace: true })
   }, [setSearch])
   const now = useNow(60_000)
-  const canBeLive = isOpenEnded(range)
+  const sort = sortOf(search)
+  const canBeLive = isOpenEnded(range) && sort === null
   const isLive = search.get('live') === '1' && canBeLive
 
-  const requests = useRequests(filter, range)
+  const requests = useRequests(filter, range, sort)
   const loaded = useMemo(() => requests.data?.pages.flatMap(({ rows }) => rows), [requests.data])
   const tail = useTail(isLive, filter, requests.isFetching ? undefined : requests.data?.pages[0]?.last)
-  const rows = useMemo(() => mergeRows(tail.rows, loaded ?? []), [tail.rows, loaded])
+  const rows = useMemo(
+    () => (sort === null ? mergeRows(tail.rows, loaded ?? []) : loaded ?? []), [tail.rows, loaded, sort],
+  )
   const { refetch } = requests
   useEffect(() => {
     // A full tail drops its oldest rows. Reload the page of requests, so that none is missing in between.
@@ -52,20 +55,22 @@ export default function LogsPage() {
   const csv = addressOf('GET /logs.csv', { query: { ...filter, ...range.at(now) } })
   return (
     <Page title="Logs"
-      about={forKey ? 'All requests with your key, newest first.' : 'All requests, newest first.'}
+      about={`All requests${forKey ? ' with your key' : ''}${sort === null ? ', newest first' : ''}.`}
       actions={<>
         <Switch label="Live" size="sm" checked={isLive} disabled={!canBeLive}
           onChange={event => { change({ live: event.currentTarget.checked ? '1' : null }) }} />
         <RangePicker range={range} choose={chooseRange} />
         <CsvLink href={csv} />
       </>}>
-      <Filters filter={filter} change={change} forKey={forKey} />
+      <Filters filter={filter} change={change} forKey={forKey} error={requests.error} />
       <Section title="Requests" flush actions={<>
         {isLive && <LiveState tail={tail} />}
         <ClearFilters filter={filter} change={change} />
       </>}>
         {requests.isError && loaded === undefined
-          ? <LoadError error={requests.error} retry={() => { void requests.refetch() }} />
+          ? requests.error instanceof ApiError && requests.error.field === 'q'
+            ? <Empty title="The query cannot be read">Correct it above.</Empty>
+            : <LoadError error={requests.error} retry={() => { void requests.refetch() }} />
           : loaded === undefined ? <Loading height={480} />
           : rows.length === 0
             ? <Empty title={isLive ? 'No requests yet' : 'No matching requests'}>
@@ -79,13 +84,14 @@ export default function LogsPage() {
                   </Button>
                 )}
               </Empty>
-            : <RequestTable rows={rows} fresh={fresh} forKey={forKey} list={`/logs?${text}`} />}
+            : <RequestTable rows={rows} fresh={fresh} forKey={forKey} list={`/logs?${text}`}
+                sort={sort} choose={sort => { change({ sort }) }} />}
         {rows.length > 0 && (
           <div className={classes.more}>
             {requests.hasNextPage
               ? <Button variant="default" size="sm" loading={requests.isFetchingNextPage}
                   onClick={() => { void requests.fetchNextPage() }}>
-                  Load older
+                  {sort === null ? 'Load older' : 'Load more'}
                 </Button>
               : null}
             <span>

@@ -5,13 +5,13 @@ import { useHistoryState } from 'wouter/use-browser-location'
 import type { RequestDetails } from '../../../api/logs.ts'
 import { useApiQuery } from '../api-hooks.ts'
 import { NameLabel } from '../components/badges.tsx'
+import { CodeBlock } from '../components/code-block.tsx'
 import { Copy } from '../components/copy.tsx'
 import { EndBadge } from '../components/end-badge.tsx'
 import { Columns, Page, Section, Stack } from '../components/page.tsx'
 import { Empty, LoadError, Loading } from '../components/states.tsx'
-import { Time } from '../components/time.tsx'
 import tones from '../components/tones.module.css'
-import { bytes, quantity } from '../format.ts'
+import { bytes, quantity, timeExact, timeLocal } from '../format.ts'
 import { logsHref } from '../links.ts'
 import { useNow } from '../use-now.ts'
 import { customRange } from '../range.ts'
@@ -147,12 +147,29 @@ function RequestView({ story, traceUrl, title }: RequestViewProps) {
       <Section title="Timeline" flush>
         <TimelineTable story={story} elapsedMs={elapsedMs} />
       </Section>
+      <UpstreamErrors story={story} />
       <Columns least={24}>
         <Section title="Cost"><Cost story={story} /></Section>
         <Section title="Usage"><UsageCounts story={story} /></Section>
       </Columns>
       <Route story={story} />
     </Stack>
+  )
+}
+
+/** What the upstreams said of their errors. Hidden from key holders. */
+function UpstreamErrors({ story: { attempts } }: { readonly story: RequestDetails }) {
+  const failed = attempts.flatMap(({ upstream, error_name, error_text }, n) =>
+    (error_text === null ? [] : [{ n, title: [`Attempt ${n + 1}`, upstream, error_name].filter(Boolean).join(', '), error_text }]))
+  if (failed.length === 0) return null
+  return (
+    <Section title="Errors of upstreams" about="The beginning of each error, with secrets masked">
+      <Stack>
+        {failed.map(({ n, title, error_text }) => (
+          <div key={n}><h3>{title}</h3><CodeBlock label={`Error of ${title}`} form="bounded">{error_text}</CodeBlock></div>
+        ))}
+      </Stack>
+    </Section>
   )
 }
 
@@ -211,7 +228,8 @@ function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
   const renamed = row.upstream_model !== null && row.upstream_model !== row.model
   return (
     <dl className={classes.facts}>
-      <div><dt>Started (UTC)</dt><dd><Time at={row.started_at} /></dd></div>
+      <div><dt>Started (UTC)</dt><dd className="numbers"><time dateTime={row.started_at}>{timeExact(row.started_at)}</time></dd></div>
+      <div><dt>Started (local)</dt><dd className="numbers">{timeLocal(row.started_at)}</dd></div>
       <div><dt>Key</dt><dd><NameLabel kind="key" name={row.key} /></dd></div>
       <div><dt>Model</dt><dd><NameLabel kind="model" name={row.model} /></dd></div>
       {!forKey && (

@@ -9,6 +9,7 @@ const GROUPS: readonly { value: BillingDimension; label: string; ofKeyHolder: bo
   { value: 'model', label: 'Model', ofKeyHolder: true },
   { value: 'upstream', label: 'Upstream', ofKeyHolder: false },
   { value: 'owner', label: 'Owner', ofKeyHolder: false },
+  { value: 'group', label: 'Group', ofKeyHolder: false },
   { value: 'protocol', label: 'Protocol', ofKeyHolder: true },
   { value: 'status', label: 'Status', ofKeyHolder: true },
 ]
@@ -27,7 +28,7 @@ export function labelOf(by: string): string {
   return GROUPS.find(({ value }) => value === by)?.label ?? by
 }
 
-const NO_GROUP: Readonly<Record<string, string>> = { ...NO_NAME, protocol: 'No protocol', status: 'No response' }
+const NO_GROUP: Readonly<Record<string, string>> = { ...NO_NAME, group: 'No group', protocol: 'No protocol', status: 'No response' }
 
 /** Name of a group in one dimension; null is the group of requests without one. */
 export function nameOf(by: string, name: string | null): string {

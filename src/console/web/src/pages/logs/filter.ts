@@ -11,12 +11,27 @@ export interface LogFilter {
   readonly end?: End | 'failed'
   /** Requests without these: `key`, `model`, `upstream`, separated by commas. */
   readonly without?: string
+  /** Conditions as text: `status:5xx cost>0.01`. The API reads them. */
+  readonly q?: string
+}
+
+/** Names of the API for the columns that requests can be sorted by. */
+const SORTS = ['started', 'ttft', 'duration', 'cost', 'input', 'output', 'status'] as const
+type SortColumn = (typeof SORTS)[number]
+/** `-`: the largest first. */
+export type Sort = SortColumn | `-${SortColumn}`
+
+/** @returns the order in the page's address; null: the newest first */
+export function sortOf(search: URLSearchParams): Sort | null {
+  const text = search.get('sort') ?? ''
+  const isKnown = SORTS.some(name => name === text || `-${name}` === text)
+  return isKnown && text !== '-started' ? text as Sort : null
 }
 
 const NAMES = ['key', 'model', 'upstream'] as const
 export type NameFilter = (typeof NAMES)[number]
 const STATUS = /^([1-5]xx|[1-5]\d\d|none)$/
-export const FILTERS = [...NAMES, 'status', 'end', 'without'] as const
+export const FILTERS = [...NAMES, 'status', 'end', 'without', 'q'] as const
 
 /** @returns the filters in the page's address; invalid ones are ignored */
 export function filterOf(search: URLSearchParams): LogFilter {
@@ -31,6 +46,8 @@ export function filterOf(search: URLSearchParams): LogFilter {
   if (status !== null && STATUS.test(status)) filter.status = status
   const end = search.get('end')
   if (end !== null && (end === 'failed' || Object.hasOwn(END_LABELS, end))) filter.end = end as End
+  const query = search.get('q')?.trim() ?? ''
+  if (query !== '') filter.q = query
   return filter
 }
 

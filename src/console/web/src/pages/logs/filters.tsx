@@ -3,6 +3,7 @@ import { IconFilterOff, IconSearch } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { useLocation } from 'wouter'
+import { ApiError } from '../../api.ts'
 import { useApiQuery } from '../../api-hooks.ts'
 import { END_LABELS } from '../../end-labels.ts'
 import { FILTERS, parsePastedId, narrowFilter, withoutOf } from './filter.ts'
@@ -13,6 +14,8 @@ export interface FiltersProps {
   readonly filter: LogFilter
   readonly change: (changes: Record<string, string | null>) => void
   readonly forKey: boolean
+  /** Why the requests could not be read. */
+  readonly error: Error | null
 }
 
 const STATUSES = [
@@ -35,10 +38,11 @@ const ENDS = [
 ]
 
 /** Filters the requests, or opens one by its ID. */
-export function Filters({ filter, change, forKey }: FiltersProps) {
+export function Filters({ filter, change, forKey, error }: FiltersProps) {
   const names = useApiQuery('GET /filters', {}).data
   return (
     <div className={classes.filters}>
+      <QueryBar filter={filter} change={change} error={error} />
       <FindById />
       {!forKey && <NameFilterSelect label="Key" name="key" filter={filter} change={change}
         names={names?.keys} />}
@@ -60,6 +64,29 @@ export function ClearFilters({ filter, change }: Pick<FiltersProps, 'filter' | '
       onClick={() => { change(Object.fromEntries(FILTERS.map(name => [name, null]))) }}>
       Clear filters
     </Button>
+  )
+}
+
+const EXAMPLE = 'status:5xx model:gpt-* -error:rate_limit cost>0.01 ttft>2s'
+
+/** Conditions as text. Enter applies them; an error names the column. */
+function QueryBar({ filter, change, error }: Pick<FiltersProps, 'filter' | 'change' | 'error'>) {
+  const applied = filter.q ?? ''
+  // What was typed since: another query in the address replaces it.
+  const [typed, setTyped] = useState({ over: applied, text: applied })
+  const text = typed.over === applied ? typed.text : applied
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    change({ q: text.trim() })
+  }
+  const isOwnError = error instanceof ApiError && error.field === 'q'
+  return (
+    <form onSubmit={submit} className={classes.query}>
+      <TextInput label="Query" size="sm" placeholder={EXAMPLE} value={text} className="mono" spellCheck={false}
+        autoComplete="off" maxLength={1000} {...isOwnError && { error: error.message }}
+        onChange={event => { setTyped({ over: applied, text: event.currentTarget.value }) }} />
+      <Button type="submit" variant="default" size="sm">Search</Button>
+    </form>
   )
 }
 

@@ -4,7 +4,7 @@ import type { Row } from '../../../../api/logs.ts'
 import { send } from '../../api.ts'
 import type { QueryOf, ResponseOf } from '../../api.ts'
 import type { TimeRange } from '../../range.ts'
-import type { LogFilter } from './filter.ts'
+import type { LogFilter, Sort } from './filter.ts'
 
 type Page = ResponseOf<'GET /logs'> & { readonly range: { from: string; to: string } }
 
@@ -22,15 +22,15 @@ const LIVE_EVERY = 1000
 /** Maximum number of rows in the live tail. */
 export const MAX_LIVE_ROWS = 500
 
-/** Requests, page by page, newest first. */
-export function useRequests(filter: LogFilter, range: TimeRange) {
+/** Requests, page by page. @param sort - null: the newest first */
+export function useRequests(filter: LogFilter, range: TimeRange, sort: Sort | null) {
   return useInfiniteQuery({
-    queryKey: ['GET /logs', filter, range.id],
+    queryKey: ['GET /logs', filter, range.id, sort],
     initialPageParam: null as PageCursor | null,
     queryFn: async ({ pageParam, signal }): Promise<Page> => {
       const at = pageParam?.range ?? range.at(Date.now())
-      const query: QueryOf<'GET /logs'> = { ...filter, ...at, limit: PAGE, ...pageParam
-        && { before: pageParam.before } }
+      const query: QueryOf<'GET /logs'> = { ...filter, ...at, limit: PAGE,
+        ...sort !== null && { sort }, ...pageParam && { before: pageParam.before } }
       return { ...await send('GET /logs', { query }, { signal }), range: at }
     },
     getNextPageParam: ({ next, range: at }: Page): PageCursor | null =>

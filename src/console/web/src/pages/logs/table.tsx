@@ -1,10 +1,11 @@
 import { useMemo } from 'react'
 import type { Row } from '../../../../api/logs.ts'
 import { DataTable } from '../../components/data-table.tsx'
-import type { Column } from '../../components/data-table.tsx'
+import type { Column, Order } from '../../components/data-table.tsx'
 import { EndBadge } from '../../components/end-badge.tsx'
-import { count, counted, duration, money, moneyShort, timeShort, visible } from '../../format.ts'
+import { count, counted, duration, money, moneyShort, timeExact, timeLocal, timeShort, visible } from '../../format.ts'
 import { useNow } from '../../use-now.ts'
+import type { Sort } from './filter.ts'
 import classes from './logs.module.css'
 import { identityOf } from './requests.ts'
 
@@ -16,15 +17,19 @@ export interface RequestTableProps {
   readonly forKey: boolean
   /** Address of this list, for the link back from a request. */
   readonly list: string
+  /** null: the newest first. */
+  readonly sort: Sort | null
+  readonly choose: (sort: Sort | null) => void
 }
 
 /** The table of requests; a row opens the request. */
-export function RequestTable({ rows, fresh, forKey, list }: RequestTableProps) {
+export function RequestTable({ rows, fresh, forKey, list, sort, choose }: RequestTableProps) {
   const now = useNow(60_000)
   const columns = useMemo(() => columnsAt(now, forKey), [now, forKey])
   return (
     <div className={classes.table}>
-      <DataTable label="Requests, newest first" rows={rows} columns={columns} id={identityOf}
+      <DataTable label={sort === null ? 'Requests, newest first' : 'Requests'} rows={rows}
+        sorted={{ order: orderOf(sort), choose: order => { choose(sortFor(order)) } }} columns={columns} id={identityOf}
         phone="cards"
         state={{ list }}
         href={({ request_id }) => `/logs/${encodeURIComponent(request_id)}`}
@@ -33,11 +38,29 @@ export function RequestTable({ rows, fresh, forKey, list }: RequestTableProps) {
   )
 }
 
+/** The ids of sortable columns are the names of the API. */
+function orderOf(sort: Sort | null): Order {
+  const text = sort ?? '-started'
+  return { column: text.replace('-', ''), descending: text.startsWith('-') }
+}
+
+function sortFor(order: Order | null): Sort | null {
+  if (order === null || (order.column === 'started' && order.descending)) return null
+  return `${order.descending ? '-' : ''}${order.column}` as Sort
+}
+
+/** Makes a column sortable; the server sorts. */
+const BY_SERVER = { sort: () => '' }
+
 function columnsAt(now: number, forKey: boolean): readonly Column<Row>[] {
   const columns: Column<Row>[] = [
     {
-      id: 'time', title: 'Time (UTC)',
-      cell: ({ started_at }) => <time dateTime={started_at}>{timeShort(started_at, now)}</time>,
+      id: 'started', title: 'Time (UTC)', ...BY_SERVER,
+      cell: ({ started_at }) => (
+        <time dateTime={started_at} title={`${timeExact(started_at)} UTC\n${timeLocal(started_at)}`}>
+          {timeShort(started_at, now)}
+        </time>
+      ),
     },
     { id: 'key', title: 'Key', cell: ({ key }) => <Name text={key} width={classes.key} /> },
     { id: 'model', title: 'Model', cell: ({ model }) => <Name text={model} width={classes.model} /> },
@@ -51,7 +74,7 @@ function columnsAt(now: number, forKey: boolean): readonly Column<Row>[] {
       ),
     },
     {
-      id: 'end', title: 'Status',
+      id: 'status', title: 'Status', ...BY_SERVER,
       cell: ({ status, end, error }) => (
         <span className={classes.end}>
           <EndBadge end={end} status={status} />
@@ -60,16 +83,16 @@ function columnsAt(now: number, forKey: boolean): readonly Column<Row>[] {
       ),
     },
     {
-      id: 'tokens', title: 'Tokens in / out', align: 'right',
+      id: 'output', title: 'Tokens in / out', align: 'right', ...BY_SERVER,
       cell: ({ input_tokens, output_tokens }) => (
         input_tokens === null && output_tokens === null ? <span className="dim">–</span>
         : `${count(input_tokens)} / ${count(output_tokens)}`
       ),
     },
-    { id: 'cost', title: 'Cost', align: 'right', cell: row => <Cost row={row} /> },
-    { id: 'first', title: 'First byte', align: 'right',
+    { id: 'cost', title: 'Cost', align: 'right', ...BY_SERVER, cell: row => <Cost row={row} /> },
+    { id: 'ttft', title: 'First byte', align: 'right', ...BY_SERVER,
       cell: ({ first_byte_ms }) => duration(first_byte_ms) },
-    { id: 'duration', title: 'Duration', align: 'right', cell: ({ duration_ms }) => duration(duration_ms) },
+    { id: 'duration', title: 'Duration', align: 'right', ...BY_SERVER, cell: ({ duration_ms }) => duration(duration_ms) },
   ]
   return columns.filter(({ id }) => !forKey || (id !== 'key' && id !== 'upstream'))
 }
