@@ -3,6 +3,9 @@ import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import type { RawConfig, RawValkey } from './raw.ts'
 import type { Address, ClusterConfig, ValkeyAddress } from './types.ts'
+import { timerDurationOf } from './values.ts'
+
+const DEFAULT_VALKEY_TIMEOUT_MS = 100
 
 /** @param listen where this gateway listens, for its name */
 export function buildCluster(raw: RawConfig, listen: Address, findings: Findings): ClusterConfig | null {
@@ -16,17 +19,11 @@ export function buildCluster(raw: RawConfig, listen: Address, findings: Findings
   if (cluster.postgres !== undefined && ledger === undefined) {
     findings.error(path, 'cluster.postgres needs ledger.file: each request is written there before it is sent to PostgreSQL', 'key')
   }
-  if (cluster.valkey !== undefined) {
-    for (const [name, group] of Object.entries(raw.groups ?? {})) {
-      if (group?.limits !== undefined) {
-        findings.error(['groups', name, 'limits'], 'with cluster.valkey only keys can have limits, not groups', 'key')
-      }
-    }
-  }
   return {
     valkey: cluster.valkey === undefined ? null : valkeyAddress(cluster.valkey, findings),
     postgres: cluster.postgres ?? null,
     limitsOffline: cluster.limits_offline ?? 'share',
+    valkeyTimeout: timerDurationOf(cluster.valkey_timeout, ['cluster', 'valkey_timeout'], DEFAULT_VALKEY_TIMEOUT_MS, findings),
     instance: cluster.instance ?? `${hostname()}:${listen.port}`,
   }
 }

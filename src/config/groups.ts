@@ -24,6 +24,7 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
     for (const member of cycle) parents.delete(member)
   }
   const groups = new Map<string, Group>()
+  const members = new Map(names.map(name => [name, [] as string[]]))
   const build = (name: string): Group => {
     const known = groups.get(name)
     if (known !== undefined) return known
@@ -36,8 +37,10 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
       parent: parent ?? null,
       models: modelGlobs(given[name]?.models, [...path, 'models'], findings),
       limits: buildLimits(given[name]?.limits, [...path, 'limits'], findings),
+      members: members.get(name) ?? [],
     }
     const withChain: Group = { ...group, chain: [group, ...above] }
+    for (const each of withChain.chain) members.get(each.name)?.push(name)
     groups.set(name, withChain)
     return withChain
   }

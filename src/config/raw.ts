@@ -36,7 +36,7 @@ export interface RawConfig {
     bodies?: (RawBodyRule | undefined)[]
   }
   telemetry?: RawTelemetry
-  cluster?: { valkey?: RawValkey, postgres?: string, instance?: string, limits_offline?: 'share' | 'refuse' }
+  cluster?: { valkey?: RawValkey, postgres?: string, instance?: string, limits_offline?: 'share' | 'refuse', valkey_timeout?: string }
 }
 
 export interface RawTelemetry {

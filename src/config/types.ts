@@ -45,6 +45,8 @@ export interface ClusterConfig {
   readonly valkey: ValkeyAddress | null
   /** While Valkey is away: `share` = a part of each limit is in force here; `refuse` = requests of limited keys get 503. */
   readonly limitsOffline: 'share' | 'refuse'
+  /** ms after which Valkey counts as away. */
+  readonly valkeyTimeout: number
   /** The URL of the database of ledger and keys, with its password; null = both are local. */
   readonly postgres: string | null
   /** The name of this gateway among the others. */
@@ -404,6 +406,8 @@ export interface GroupRules {
   /** Globs; null = all models of the keys. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
+  /** The names of this group and of those below it: what their keys spend counts here. */
+  readonly members: readonly string[]
 }
 
 export interface OldSecret {

@@ -38,6 +38,8 @@ export interface Accounts {
   restoreBudgets(keys: readonly LimitedKey[], defaults: Limits | null): void
   /** The same of groups. @param all groups of the configuration */
   restoreGroupBudgets(groups: readonly LimitedKey[], all: Config['groups']): void
+  /** Resolves when the ledger can be written, and the limits of all gateways are known or cannot be had. */
+  ready(): Promise<unknown>
   /** Writes what waits, then closes. */
   close(): Promise<void>
 }
@@ -93,6 +95,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     ledger,
     shipping,
     checkpointTimer,
+    ready: () => Promise.all([ledger?.ready(), cluster?.ready()]),
     restoreGroupBudgets: restoreGroups,
     restoreBudgets: (keys, defaults) => restore(keys, defaults, keys.length <= MAX_SINGLE_LOOKUPS),
     close: async () => {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { compileGlob } from '../config/glob.ts'
 import type { ClusterConfig, Limits } from '../config/types.ts'
-import { clusterSpend } from '../ledger/cluster-spend.ts'
+import { clusterGroupSpend, clusterSpend } from '../ledger/cluster-spend.ts'
 import { SharedLimits } from '../limits/shared-limits.ts'
 import { SCRIPT } from '../limits/shared-script.ts'
 import type { Limiter } from '../limits/types.ts'
@@ -19,6 +19,8 @@ const LOG_INTERVAL_MS = 60_000
 /** The limits of all gateways, with their connections. */
 export interface ClusterLimits {
   readonly limits: SharedLimits
+  /** Resolves when Valkey has answered, or after a while without a response. */
+  ready(): Promise<void>
   /** Gives back what is held, and closes the connections. */
   close(): Promise<void>
 }
@@ -26,8 +28,8 @@ export interface ClusterLimits {
 /** @returns null where each gateway counts for itself */
 export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): ClusterLimits | null {
   if (cluster === null || cluster.valkey === null) return null
-  const { valkey: address, postgres, instance, limitsOffline } = cluster
-  const valkey = new Valkey(address, SCRIPT)
+  const { valkey: address, postgres, instance, limitsOffline, valkeyTimeout } = cluster
+  const valkey = new Valkey(address, SCRIPT, valkeyTimeout)
   const database = postgres === null ? null : new Database({ url: postgres, name: `gateway limits ${instance}` })
   let loggedAt = -Infinity
   const limits = new SharedLimits({
@@ -41,6 +43,10 @@ export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): C
       await migrate(database, MIGRATIONS)
       return clusterSpend(database, names, since)
     }),
+    groupSpentOf: database && (async (groups, since) => {
+      await migrate(database, MIGRATIONS)
+      return clusterGroupSpend(database, groups, since)
+    }),
     onState: failure => {
       if (failure === null) return log.warn('the limits are shared again')
       if (performance.now() - loggedAt < LOG_INTERVAL_MS) return
@@ -50,6 +56,7 @@ export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): C
   })
   return {
     limits,
+    ready: () => limits.ready(),
     close: async () => {
       await limits.close()
       await valkey.close()

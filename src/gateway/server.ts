@@ -168,8 +168,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   })
   try {
     // The ledger is ready before the first request, so that a kill loses no row.
-    await first.accounts.ledger?.ready()
-    await member?.ready()
+    await Promise.all([first.accounts.ready(), member?.ready()])
     const base = await open(config.server.listen, certificate, null, false)
     if (config.server.reusePort) warnOfResets(parts.log)
     const console = config.console ? await open(config.console.listen, null, mounted, true) : null

@@ -1,5 +1,5 @@
-import type { Database } from '../postgres/database.ts'
-import { PART_SIZE } from './contributions.ts'
+import type { Database, Row } from '../postgres/database.ts'
+import { DIMENSION, PART_SIZE } from './contributions.ts'
 
 /** What requests of one key for one model cost that began on one UTC day, at all gateways. */
 export interface ClusterDaySpend {
@@ -23,10 +23,25 @@ export async function clusterSpend(database: Database, names: readonly string[],
   const rows = await database.query(`SELECT coalesce(key, '') AS name, model, day, sum(cost_high)::text AS high, sum(cost_low)::text AS low
     FROM gateway.days WHERE (key = ANY($1) OR (key IS NULL AND '' = ANY($1))) AND day >= $2 GROUP BY 1, 2, 3`,
   [[...names], Math.floor(since / DAY_MS)], TIMEOUT_MS)
-  return rows.map(({ name, model, day, high, low }) => ({
+  return rows.map(toSpend)
+}
+
+/**
+ * The same by the group that the key was in then.
+ * @param groups their names
+ */
+export async function clusterGroupSpend(database: Database, groups: readonly string[], since: number): Promise<ClusterDaySpend[]> {
+  const rows = await database.query(`SELECT name, NULL AS model, day, sum(cost_high)::text AS high, sum(cost_low)::text AS low
+    FROM gateway.dimension_days WHERE dimension = ${DIMENSION.group} AND name = ANY($1) AND day >= $2 GROUP BY name, day`,
+  [[...groups], Math.floor(since / DAY_MS)], TIMEOUT_MS)
+  return rows.map(toSpend)
+}
+
+function toSpend({ name, model, day, high, low }: Row): ClusterDaySpend {
+  return {
     name: String(name),
     model: model === null ? null : String(model),
     startedAt: Number(day) * DAY_MS,
     pico: BigInt(String(high)) * BigInt(PART_SIZE) + BigInt(String(low)),
-  }))
+  }
 }

@@ -1,10 +1,9 @@
-import { picoUsd } from '../base/decimal.ts'
 import type { Limits } from '../config/types.ts'
 import { BudgetAccount } from './budget-account.ts'
 import { effectiveLimits } from './effective-limits.ts'
 import { PERIOD_SEPARATOR } from './shared-script.ts'
-import type { AccountArgument, AccountReply, AdmitArgument, BucketArgument, GaugeArgument } from './shared-script.ts'
-import type { CompileGlob, Reservation, ScopeLimits, Spend } from './types.ts'
+import { idOf } from './types.ts'
+import type { CompileGlob, LimitedKey, Reservation, ScopeLimits, Spend } from './types.ts'
 
 const PICO_PER_NANO = 1_000n
 
@@ -36,8 +35,8 @@ export interface SharedAccount {
 
 /** The limits of a key as a whole, or of a glob of models, and what this instance has of them. */
 export class SharedScope {
-  /** Limits of groups are not shared. */
-  readonly group = null
+  /** The group whose limits these are; null = a key. */
+  readonly group: string | null
   readonly model: string | null
   readonly matches: (model: string | null) => boolean
   limits: ScopeLimits
@@ -48,7 +47,8 @@ export class SharedScope {
   /** End of the period that was asked for last. */
   #lastEnd = 0
 
-  constructor(model: string | null, limits: ScopeLimits, matches: (model: string | null) => boolean) {
+  constructor(group: string | null, model: string | null, limits: ScopeLimits, matches: (model: string | null) => boolean) {
+    this.group = group
     this.model = model
     this.limits = limits
     this.matches = matches
@@ -82,8 +82,11 @@ export class SharedScope {
 
 /** What a request, or a lease for several, took of one scope. */
 interface Part {
+  readonly key: SharedKey
   readonly scope: SharedScope
   readonly account: SharedAccount | null
+  /** The key's round, in which it was taken. */
+  readonly round: number
 }
 
 /** What is held for one request, or for a lease. */
@@ -94,19 +97,59 @@ export class SharedHold {
   nano: number
   running: number
   /** It was admitted without Valkey: by the limits of this process, and on the allowances. */
-  readonly offline: { readonly reservation: Reservation, readonly round: number } | null
+  readonly offline: Reservation | null
 
-  constructor(parts: readonly Part[], requests: number, tokens: number, nano: number, offline: SharedHold['offline'] = null) {
+  constructor(parts: readonly Part[], requests: number, tokens: number, nano: number, offline: Reservation | null = null) {
     this.parts = parts
     this.requests = this.running = requests
     this.tokens = tokens
     this.nano = nano
     this.offline = offline
   }
+
+  release(count = this.running): void {
+    this.running -= count
+    for (const { key, scope } of this.parts) {
+      key.isDirty = true
+      scope.running -= count
+    }
+  }
+
+  /** Takes the part of one request out of a lease. */
+  split(tokens: number, nano: number): SharedHold {
+    const part = new SharedHold(this.parts, 1, Math.min(tokens, this.tokens), Math.min(nano, this.nano))
+    this.requests -= 1
+    this.running -= 1
+    this.tokens -= part.tokens
+    this.nano -= part.nano
+    return part
+  }
+
+  /** @param used requests, tokens and nanodollars; null = what was held */
+  settle(used: { requests: number, tokens: number | null, nano: number | null }): void {
+    this.release()
+    const spent = used.nano ?? this.nano
+    for (const { key, scope, account, round } of this.parts) {
+      if (this.offline === null) {
+        scope.refundRequests += this.requests - used.requests
+        scope.refundTokens += this.tokens - (used.tokens ?? this.tokens)
+      }
+      if (account === null) continue
+      account.reserved -= this.nano
+      account.own += spent
+      if (this.offline === null || round !== key.round) continue
+      account.reservedOffline -= this.nano
+      account.allowance = Math.max(0, account.allowance - spent)
+    }
+  }
 }
+
+/** A key, and the groups above it that have limits, the nearest first. */
+export type SharedChain = readonly SharedKey[]
 
 /** A request that is to be admitted. */
 export interface SharedAdmission {
+  readonly chain: SharedChain
   readonly model: string | null
   readonly tokens: number
   /** null = no price is known. */
@@ -114,9 +157,46 @@ export interface SharedAdmission {
   readonly leaseRequests: number
 }
 
-/** The limits of one key, and what this instance has of them. */
+/** Every limit that counts a request. */
+export function scopesOf(chain: SharedChain, model: string | null): readonly SharedScope[] {
+  return chain.flatMap(key => key.scopesFor(model))
+}
+
+/** Takes what a request, or a lease for several, may use. @param now ms since 1970 */
+export function takeHold(
+  { chain, model, tokens, nano }: SharedAdmission, requests: number, now: number, offline: Reservation | null = null,
+): SharedHold {
+  const parts = chain.flatMap(key => key.scopesFor(model).map(scope => ({ key, scope, account: scope.account(now), round: key.round })))
+  const hold = new SharedHold(parts, requests, tokens * requests, (nano ?? 0) * requests, offline)
+  for (const { scope, account } of parts) {
+    scope.running += requests
+    if (account === null) continue
+    account.reserved += hold.nano
+    if (offline !== null) account.reservedOffline += hold.nano
+  }
+  return hold
+}
+
+/** Whether the allowances are enough. @param now ms since 1970 */
+export function isAllowed({ chain, model, nano }: SharedAdmission, now: number): boolean {
+  return nano === 0 || scopesOf(chain, model).every(scope => {
+    const account = scope.account(now)
+    return account === null || (nano !== null && account.allowance - account.reservedOffline >= nano)
+  })
+}
+
+/** The limits of one key or group, and what this instance has of them. */
 export class SharedKey {
+  /** Of all keys and groups no other has it. */
+  readonly id: string
   readonly name: string
+  readonly isGroup: boolean
+  /** With whose requests its own are decided. */
+  lane = ''
+  /** A call is under way that has it. */
+  isCalling = false
+  /** Of a group: those whose spending counts here. */
+  members: readonly string[] = []
   /** Calls of the script that succeeded: what was admitted without Valkey before counts as reserved since. */
   round = 0
   /** ms of a monotonic clock. */
@@ -130,8 +210,10 @@ export class SharedKey {
   #scopes: readonly SharedScope[] = []
   readonly #byModel = new Map<string | null, SharedScope>()
 
-  constructor(name: string) {
+  constructor({ name, isGroup }: Pick<LimitedKey, 'name' | 'isGroup'>) {
+    this.id = idOf({ name, isGroup })
     this.name = name
+    this.isGroup = isGroup ?? false
   }
 
   configure(own: Limits | null, defaults: Limits | null, compileGlob: CompileGlob): void {
@@ -140,7 +222,7 @@ export class SharedKey {
     this.#scopes = [[null, whole] as const, ...models].map(([model, limits]) => {
       const globMatches = model === null ? null : compileGlob(model)
       const scope = this.#byModel.get(model)
-        ?? new SharedScope(model, limits, asked => globMatches === null || (asked !== null && globMatches(asked)))
+        ?? new SharedScope(this.isGroup ? this.name : null, model, limits, asked => globMatches === null || (asked !== null && globMatches(asked)))
       scope.limits = limits
       this.#byModel.set(model, scope)
       return scope
@@ -181,152 +263,8 @@ export class SharedKey {
       || this.accounts().some(({ reserved, allowance }) => reserved > 0 || allowance > 0)
   }
 
-  hold({ model, tokens, nano }: SharedAdmission, requests: number, now: number, offline: SharedHold['offline'] = null): SharedHold {
-    const parts = this.scopesFor(model).map(scope => ({ scope, account: scope.account(now) }))
-    const hold = new SharedHold(parts, requests, tokens * requests, (nano ?? 0) * requests, offline)
-    for (const { scope, account } of parts) {
-      scope.running += requests
-      if (account === null) continue
-      account.reserved += hold.nano
-      if (offline !== null) account.reservedOffline += hold.nano
-    }
-    return hold
-  }
-
-  release(hold: SharedHold, count = hold.running): void {
-    this.isDirty = true
-    hold.running -= count
-    for (const { scope } of hold.parts) scope.running -= count
-  }
-
-  /** Takes the part of one request out of a lease. */
-  split(lease: SharedHold, tokens: number, nano: number): SharedHold {
-    const part = new SharedHold(lease.parts, 1, Math.min(tokens, lease.tokens), Math.min(nano, lease.nano))
-    lease.requests -= 1
-    lease.running -= 1
-    lease.tokens -= part.tokens
-    lease.nano -= part.nano
-    return part
-  }
-
-  /** @param used requests, tokens and nanodollars; null = what was held */
-  settle(hold: SharedHold, used: { requests: number, tokens: number | null, nano: number | null }): void {
-    this.release(hold)
-    const spent = used.nano ?? hold.nano
-    for (const { scope, account } of hold.parts) {
-      if (hold.offline === null) {
-        scope.refundRequests += hold.requests - used.requests
-        scope.refundTokens += hold.tokens - (used.tokens ?? hold.tokens)
-      }
-      if (account === null) continue
-      account.reserved -= hold.nano
-      account.own += spent
-      if (hold.offline?.round !== this.round) continue
-      account.reservedOffline -= hold.nano
-      account.allowance = Math.max(0, account.allowance - spent)
-    }
-  }
-
-  /** Whether the allowances are enough. */
-  isAllowed({ model, nano }: SharedAdmission, now: number): boolean {
-    return nano === 0 || this.scopesFor(model).every(scope => {
-      const account = scope.account(now)
-      return account === null || (nano !== null && account.allowance - account.reservedOffline >= nano)
-    })
-  }
-
-  /** The arguments of the script: what is held, and what is to be admitted. */
-  arguments(admissions: readonly SharedAdmission[], now: number, wantsAllowance: boolean): Call {
-    return new Call(this, [...this.#byModel.values()], admissions, now, wantsAllowance)
+  /** All that ever were in force. */
+  scopes(): Iterable<SharedScope> {
+    return this.#byModel.values()
   }
 }
-
-/** One call of the script. */
-export class Call {
-  readonly buckets: BucketArgument[] = []
-  readonly gauges: GaugeArgument[] = []
-  readonly accounts: AccountArgument[] = []
-  readonly admits: AdmitArgument[]
-  readonly #accounts: SharedAccount[] = []
-  readonly #refunds: { readonly scope: SharedScope, readonly requests: number, readonly tokens: number }[] = []
-  readonly #key: SharedKey
-  /** Where each scope's limits are, from 1: requests, tokens, concurrency, account; 0 = there is none. */
-  readonly #places = new Map<SharedScope, [number, number, number, number]>()
-
-  constructor(
-    key: SharedKey, scopes: readonly SharedScope[], admissions: readonly SharedAdmission[], now: number, wantsAllowance: boolean,
-  ) {
-    this.#key = key
-    key.isDirty = false
-    for (const scope of scopes) this.#addScope(scope, now, wantsAllowance)
-    this.admits = admissions.map(({ model, tokens, nano, leaseRequests }) => [
-      tokens, nano ?? -1, leaseRequests, key.scopesFor(model).map(scope => this.#places.get(scope) ?? [0, 0, 0, 0]),
-    ])
-  }
-
-  /** The levels of a scope's requests and tokens. @param levels of the reply */
-  levelsOf(scope: SharedScope, levels: readonly number[]): { readonly requests: number, readonly tokens: number } {
-    const [requests = 0, tokens = 0] = this.#places.get(scope) ?? []
-    return { requests: levels[requests - 1] ?? 0, tokens: levels[tokens - 1] ?? 0 }
-  }
-
-  /** The server has done it. */
-  succeeded(replies: readonly AccountReply[]): void {
-    for (const [n, account] of this.#accounts.entries()) {
-      const [spent = -1, allowance = 0, target = 0] = replies[n] ?? []
-      if (allowance > target) this.#key.isDirty = true
-      Object.assign(account, { spent, allowance, target, floor: -1, restores: 0, reservedOffline: 0 })
-    }
-    this.#key.round += 1
-  }
-
-  /**
-   * Whether the server has done it is unknown. What it may have admitted is not of the allowances, and counts no more
-   * after the next call.
-   */
-  failed(): void {
-    this.#key.isDirty = true
-    for (const { scope, requests, tokens } of this.#refunds) {
-      scope.refundRequests += requests
-      scope.refundTokens += tokens
-    }
-  }
-
-  #addScope(scope: SharedScope, now: number, wantsAllowance: boolean): void {
-    const { limits, model, running, refundRequests, refundTokens } = scope
-    const id = model ?? ''
-    const place: [number, number, number, number] = [0, 0, 0, 0]
-    if (limits.requestsPerMinute !== null) {
-      place[0] = this.buckets.push([`r ${id}`, limits.requestsPerMinute, refundRequests])
-    }
-    if (limits.tokensPerMinute !== null) place[1] = this.buckets.push([`t ${id}`, limits.tokensPerMinute, refundTokens])
-    if (limits.concurrent !== null) place[2] = this.gauges.push([id, limits.concurrent, running])
-    this.#refunds.push({ scope, requests: refundRequests, tokens: refundTokens })
-    scope.refundRequests = scope.refundTokens = 0
-    const current = scope.account(now)
-    for (const account of scope.accounts.values()) {
-      const isCurrent = account === current
-      // What is left of a past period is what its last requests spend.
-      if (!isCurrent && account.reserved === 0 && now > account.end + PAST_PERIOD_MS) {
-        scope.accounts.delete(account.id)
-        continue
-      }
-      const { own, reserved, allowance, reservedOffline, target, floor } = account
-      const keep = isCurrent ? Math.max(0, Math.min(allowance - reservedOffline, target)) : 0
-      const limit = isCurrent && limits.budget !== null ? nanoOf(picoUsd(limits.budget.usd)) : 0
-      const renewalMs = account.end === Infinity ? -1 : Math.max(1, account.end - now)
-      const argument: AccountArgument = [
-        account.id, limit, own, reserved, keep, floor, isCurrent && wantsAllowance ? 1 : 0, renewalMs, account.restores,
-      ]
-      const at = this.accounts.push(argument)
-      this.#accounts.push(account)
-      // Until the reply, this is all that may be spent without Valkey.
-      account.allowance = keep + reservedOffline
-      if (isCurrent) place[3] = at
-    }
-    this.#places.set(scope, place)
-  }
-}
-
-/** ms for which spending of a past period is still reported. */
-const PAST_PERIOD_MS = 3_600_000

@@ -8,15 +8,21 @@ import type { LocalLimiter } from './limiter.ts'
 import type { AdmissionReply, GrantedLease, LimiterReplies, LimiterRequest } from './messages.ts'
 import { refusalOf } from './refusal.ts'
 import { normalizeEstimate, normalizeUsage } from './reservation.ts'
-import { nanoOf, SharedKey } from './shared-key.ts'
-import type { Call, SharedAdmission, SharedHold, SharedScope } from './shared-key.ts'
+import { SharedCall } from './shared-call.ts'
+import { isAllowed, nanoOf, scopesOf, SharedKey, takeHold } from './shared-key.ts'
+import type { SharedAdmission, SharedChain, SharedHold, SharedScope } from './shared-key.ts'
 import type { AdmitReply, ScriptArgument, ScriptReply } from './shared-script.ts'
+import { idOf } from './types.ts'
 import type { CompileGlob, LimitedKey, RateLimitState, RateLimitStates, Refusal, RefusalReason, Spend } from './types.ts'
 
 /** What the limits of all instances are kept in. */
 export interface SharedStore {
+  /** Keys are spread over several servers, by what stands in braces. */
+  readonly isPartitioned: boolean
+  /** Resolves when there is a connection for the first time, or after a while without one. */
+  connected(): Promise<void>
   /** Runs SCRIPT. Rejects when there is no reply in time. */
-  run(key: string, argument: string): Promise<unknown>
+  run(keys: readonly string[], argument: string): Promise<unknown>
   /** Sets a key where it is missing. @returns its value */
   setIfMissing(key: string, value: string): Promise<string>
 }
@@ -34,9 +40,15 @@ export interface SharedLimitsOptions {
    * @param names of keys
    * @param since ms since 1970
    */
-  readonly spentOf: ((names: readonly string[], since: number) => Promise<readonly (Omit<Spend, 'key'> & { readonly name: string })[]>) | null
+  readonly spentOf: ((names: readonly string[], since: number) => Promise<readonly NamedSpend[]>) | null
+  /** The same by groups, each without those below it. */
+  readonly groupSpentOf: ((groups: readonly string[], since: number) => Promise<readonly NamedSpend[]>) | null
   /** Called when the store goes away, with why, and when it is back (null). */
   readonly onState: (why: string | null) => void
+}
+
+interface NamedSpend extends Omit<Spend, 'key'> {
+  readonly name: string
 }
 
 /** ms that a lease lasts. */
@@ -54,10 +66,15 @@ const COMPARE_MS = 10_000
 /** ms after the store was emptied until budgets are restored: every instance has then said what it holds, and sent its rows. */
 const RESTORE_AFTER_MS = 3_000
 const MAX_BATCH = 200
+/** Keys and groups in one call. */
+const MAX_KEYS = 50
+/** Keys that share groups are decided together, since no two calls may be under way for one group. */
+const GROUPS_LANE = 'groups\n'
 const EPOCH_KEY = 'gateway:limits'
+/** A hash without limits, for which every instance reports: so each knows how many there are. */
+const INSTANCES_KEY = 'gateway:limits:\ninstances'
 const CODES: readonly RefusalReason[] = ['requests', 'tokens', 'concurrent', 'budget', 'unpriced']
 const RESTORE = 6
-/** https://valkey.io/topics/cluster-spec/#hash-tags keeps a key's state in one place by itself. */
 const HASH_PREFIX = 'gateway:limits:'
 
 /** A request that waits for the store. */
@@ -67,8 +84,9 @@ interface Pending extends SharedAdmission {
   readonly pico: bigint | null
 }
 
-interface KeyState {
-  readonly key: SharedKey
+/** Keys whose requests are decided together: one key by itself, or all that have groups. */
+interface Lane {
+  readonly keys: Set<SharedKey>
   readonly queue: Pending[]
   /** Requests for a budget that is being restored. */
   readonly restoring: Pending[]
@@ -79,7 +97,7 @@ interface KeyState {
 
 /**
  * The limits of several gateways as one. State is in the store; this instance knows what it holds of it, and says so
- * with each call. One call of a key is under way at a time, and takes all that has come meanwhile. It speaks with
+ * with each call. One call of a lane is under way at a time, and takes all that has come meanwhile. It speaks with
  * workers as LeaseServer does, so that most requests are admitted on a lease without a call.
  *
  * Without the store, `share` admits by limits divided by the number of instances, and budgets by the allowance that
@@ -87,15 +105,19 @@ interface KeyState {
  */
 export class SharedLimits {
   readonly #options: SharedLimitsOptions
-  readonly #keys = new Map<string, KeyState>()
+  readonly #keys = new Map<string, SharedKey>()
+  readonly #lanes = new Map<string, Lane>()
   readonly #local: LocalLimiter
-  readonly #localKeys = new Map<string, { readonly of: Limits | null, readonly instances: number, readonly key: LimitedKey }>()
+  /** By the ids of keys and groups. */
+  readonly #shares = new Map<string, Share>()
+  #calls = 0
   #defaults: Limits | null = null
   #instances = 1
   #epoch: string | null = null
   #isReachable = true
   #isClosed = false
   #beat: Timer | null = null
+  readonly #started: Promise<void>
   #comparedAt: number
 
   constructor(options: SharedLimitsOptions) {
@@ -103,8 +125,12 @@ export class SharedLimits {
     const { clock, compileGlob } = options
     this.#local = createLimiter({ defaults: null, compileGlob, clock })
     this.#comparedAt = clock.monotonic()
-    this.#beat = clock.setTimeout(() => void this.#beatAll(), PROBE_MS)
-    void this.#readEpoch().catch((error: unknown) => this.#lost(error))
+    this.#started = this.#start()
+  }
+
+  /** Resolves when the store has answered for the first time, or after a while without a response. */
+  ready(): Promise<void> {
+    return this.#started
   }
 
   /** Connects a worker, or this process, from its start to its end. */
@@ -115,9 +141,10 @@ export class SharedLimits {
   /** What all instances spent of the budgets of keys as a whole, 1e-12 USD. */
   budgetSpend(): ReadonlyMap<string, bigint> {
     const spend = new Map<string, bigint>()
-    for (const [name, { key }] of this.#keys) {
+    for (const key of this.#keys.values()) {
+      if (key.isGroup) continue
       const spent = key.scopesFor(null)[0]?.account(this.#options.clock.wall())?.spent ?? -1
-      if (spent >= 0) spend.set(name, BigInt(spent) * 1_000n)
+      if (spent >= 0) spend.set(key.name, BigInt(spent) * 1_000n)
     }
     return spend
   }
@@ -127,41 +154,43 @@ export class SharedLimits {
     this.#isClosed = true
     this.#beat?.cancel()
     if (!this.#isReachable) return
-    await Promise.all([...this.#keys.values()].map(async state => {
-      state.flush?.cancel()
-      state.key.giveUpAllowances()
-      if (!state.isCalling && state.key.isBusy) await this.#call(state, [], false)
+    await Promise.all([...this.#lanes.values()].map(async lane => {
+      lane.flush?.cancel()
+      for (const key of lane.keys) key.giveUpAllowances()
+      if (lane.isCalling) return
+      for (const keys of chunks([...lane.keys].filter(({ isBusy }) => isBusy), MAX_KEYS)) await this.#call(lane, [], keys, false)
     }))
   }
 
   setDefaults(limits: Limits | null): void {
     this.#defaults = limits
-    for (const { key } of this.#keys.values()) key.configure(key.own, limits, this.#options.compileGlob)
+    for (const key of this.#keys.values()) if (!key.isGroup) key.configure(key.own, limits, this.#options.compileGlob)
   }
 
-  configure(name: string, limits: Limits | null): void {
-    const state = this.#state(name)
-    state.key.configure(limits, this.#defaults, this.#options.compileGlob)
+  /** @returns the key, and the groups above it that have limits */
+  configure({ groups = [], ...own }: LimitedKey): SharedChain {
+    const limited = [own, ...groups.filter(({ limits }) => limits !== null)]
+    const isAlone = limited.length === 1 && !own.isGroup
+    return limited.map(each => {
+      const key = this.#key(each)
+      key.configure(each.limits, key.isGroup ? null : this.#defaults, this.#options.compileGlob)
+      key.members = each.members ?? []
+      this.#assignLane(key, isAlone ? key.id : GROUPS_LANE)
+      return key
+    })
   }
 
-  admit(name: string, pending: Pending): void {
-    const state = this.#state(name)
-    state.key.usedAt = this.#options.clock.monotonic()
-    state.queue.push(pending)
-    this.#advance(state)
+  admit(pending: Pending): void {
+    const { chain } = pending
+    for (const key of chain) key.usedAt = this.#options.clock.monotonic()
+    const lane = this.#laneOf(chain[0]!)
+    lane.queue.push(pending)
+    this.#advance(lane)
   }
 
   /** What is held has changed. */
-  changed(key: SharedKey): void {
-    const state = this.#state(key.name)
-    state.flush ??= this.#options.clock.setTimeout(() => {
-      state.flush = null
-      if (this.#isReachable && !this.#isClosed && !state.isCalling) void this.#call(state, [], true)
-    }, SETTLE_MS)
-  }
-
-  key(name: string): SharedKey {
-    return this.#state(name).key
+  changed({ parts }: SharedHold): void {
+    for (const { key } of parts) this.#scheduleReport(this.#laneOf(key))
   }
 
   now(): number {
@@ -172,101 +201,130 @@ export class SharedLimits {
     return this.#options.clock.setTimeout(work, ms)
   }
 
-  /** Decides what waits: in the next call, or at once where there is no store. */
-  #advance(state: KeyState): void {
-    if (state.isCalling || state.queue.length === 0) return
-    const batch = state.queue.splice(0, MAX_BATCH)
-    if (this.#isReachable) void this.#call(state, batch, true)
-    else for (const pending of batch) this.#admitOffline(state.key, pending)
+  #scheduleReport(lane: Lane): void {
+    lane.flush ??= this.#options.clock.setTimeout(() => {
+      lane.flush = null
+      if (!this.#isReachable || this.#isClosed) return
+      if (lane.isCalling) return this.#scheduleReport(lane)
+      const dirty = [...lane.keys].filter(({ isDirty, isCalling }) => isDirty && !isCalling)
+      if (dirty.length > 0) void this.#call(lane, [], dirty.slice(0, MAX_KEYS), true)
+      if (dirty.length > MAX_KEYS) this.#scheduleReport(lane)
+    }, SETTLE_MS)
   }
 
-  async #call(state: KeyState, batch: readonly Pending[], isOpen: boolean): Promise<void> {
-    const { key } = state
+  /** Decides what waits: in the next call, or at once where there is no store. */
+  #advance(lane: Lane): void {
+    if (lane.isCalling || lane.queue.length === 0) return
+    if (!this.#isReachable) {
+      for (const pending of lane.queue.splice(0)) this.#admitOffline(pending)
+      return
+    }
+    const keys = new Set<SharedKey>()
+    let count = 0
+    for (; count < Math.min(lane.queue.length, MAX_BATCH); count++) {
+      const { chain } = lane.queue[count]!
+      // A key that was in another lane until now: it is this lane's turn after that call.
+      if (keys.size + chain.length > MAX_KEYS || chain.some(({ isCalling }) => isCalling)) break
+      for (const key of chain) keys.add(key)
+    }
+    if (count > 0) void this.#call(lane, lane.queue.splice(0, count), [...keys], true)
+  }
+
+  /** @param keys those of the requests, and others whose state is reported */
+  async #call(lane: Lane, batch: readonly Pending[], keys: readonly SharedKey[], isOpen: boolean): Promise<void> {
     const { store, instance, clock } = this.#options
-    state.isCalling = true
-    const wantsAllowance = isOpen && clock.monotonic() - key.usedAt < IDLE_MS
-    const call = key.arguments(batch, clock.wall(), wantsAllowance)
+    lane.isCalling = true
+    for (const key of keys) key.isCalling = true
+    const ended = (): void => {
+      lane.isCalling = false
+      for (const key of keys) key.isCalling = false
+    }
+    const call = new SharedCall(keys, batch, clock.wall(), key => isOpen && clock.monotonic() - key.usedAt < IDLE_MS)
     const { buckets, gauges, accounts, admits } = call
     try {
-      const argument: ScriptArgument = { instance, buckets, gauges, accounts, admits }
-      const reply = await store.run(HASH_PREFIX + key.name, JSON.stringify(argument)) as ScriptReply
-      state.isCalling = false
+      const argument: ScriptArgument = { instance, call: ++this.#calls, buckets, gauges, accounts, admits }
+      const reply = await store.run(keys.map(key => this.#hashOf(key)), JSON.stringify(argument)) as ScriptReply
+      ended()
       call.succeeded(reply[2])
-      this.#instances = reply[3]
-      for (const [n, pending] of batch.entries()) this.#apply(state, pending, reply[0][n]!, call, reply[1])
+      this.#instances = Math.max(this.#instances, reply[3])
+      for (const [n, pending] of batch.entries()) this.#apply(lane, pending, reply[0][n]!, call, reply[1])
     } catch (error) {
-      state.isCalling = false
+      ended()
       call.failed()
       this.#lost(error)
-      for (const pending of batch) this.#admitOffline(key, pending)
+      for (const pending of batch) this.#admitOffline(pending)
     }
-    this.#advance(state)
-    if (key.isDirty) this.changed(key)
+    this.#advance(lane)
+    for (const key of keys) {
+      const own = this.#laneOf(key)
+      if (own !== lane) this.#advance(own)
+      if (key.isDirty) this.#scheduleReport(own)
+    }
   }
 
-  #apply(state: KeyState, pending: Pending, [code, at, waitMs, leaseRequests]: AdmitReply, call: Call, levels: readonly number[]): void {
-    const { key } = state
+  #apply(lane: Lane, pending: Pending, [code, at, waitMs, leaseRequests]: AdmitReply, call: SharedCall, levels: readonly number[]): void {
     const { connection, id } = pending
     const now = this.now()
     if (code === RESTORE) {
-      if (this.#admitOnAllowance(key, pending)) return
-      state.restoring.push(pending)
-      if (!state.isRestoring) void this.#restore(state)
+      if (this.#admitOnAllowance(pending)) return
+      lane.restoring.push(pending)
+      if (!lane.isRestoring) void this.#restore(lane)
       return
     }
-    const scopes = key.scopesFor(pending.model)
+    const scopes = scopesOf(pending.chain, pending.model)
     const rateLimitStates = ratesOf(scopes, call, levels)
     if (code === 0) {
-      const hold = key.hold(pending, 1, now)
-      const lease = leaseRequests > 0 ? key.hold(pending, leaseRequests, now) : null
-      connection.admitted(id, key, hold, lease, rateLimitStates, scopes)
+      const hold = takeHold(pending, 1, now)
+      const lease = leaseRequests > 0 ? takeHold(pending, leaseRequests, now) : null
+      connection.admitted(id, hold, lease, rateLimitStates, scopes)
       return
     }
     const which = CODES[code - 1] ?? 'requests'
     // The allowance is the last part of the budget that this instance spends.
-    if (which === 'budget' && this.#admitOnAllowance(key, pending)) return
+    if (which === 'budget' && this.#admitOnAllowance(pending)) return
     const scope = scopes[at - 1] ?? { group: null, model: null, limits: {} as SharedScope['limits'] }
-    const refusal = refusalOf({ which, waitMs: waitMs < 0 ? Infinity : waitMs, scope }, requestOf(key, pending))
+    const refusal = refusalOf({ which, waitMs: waitMs < 0 ? Infinity : waitMs, scope }, requestOf(pending))
     connection.refused(id, refusal, rateLimitStates)
   }
 
   /** Finds out what was spent, for budgets that the store does not know. */
-  async #restore(state: KeyState): Promise<void> {
-    const { key, restoring } = state
-    state.isRestoring = true
+  async #restore(lane: Lane): Promise<void> {
+    const { restoring } = lane
+    lane.isRestoring = true
     try {
       const epoch = await this.#readEpoch()
       const wall = this.now()
       const pause = Math.max(0, epoch + RESTORE_AFTER_MS - wall)
       if (pause > 0) await new Promise<void>(resolve => this.after(pause, resolve))
-      const accounts = key.accounts().filter(({ spent, end }) => spent < 0 && end > wall)
+      const unknown = (key: SharedKey) => key.accounts().filter(({ spent, end }) => spent < 0 && end > wall)
       // Of a period that began later, the store has all spending.
-      if (accounts.every(({ start }) => start >= epoch)) key.raiseFloors([], true)
-      else await this.#compare([state], true)
+      const isNew = (key: SharedKey) => unknown(key).every(({ start }) => start >= epoch)
+      const keys = new Set(restoring.flatMap(({ chain }) => chain))
+      for (const key of keys) if (isNew(key)) key.raiseFloors([], true)
+      await this.#compare([...keys].filter(key => !isNew(key)), true)
     } catch (error) {
       this.#options.onState(`budgets cannot be restored: ${messageOf(error)}`)
-      state.isRestoring = false
-      for (const pending of restoring.splice(0)) this.#admitOffline(key, pending)
+      lane.isRestoring = false
+      for (const pending of restoring.splice(0)) this.#admitOffline(pending)
       return
     }
-    state.isRestoring = false
-    state.queue.push(...restoring.splice(0))
-    this.#advance(state)
+    lane.isRestoring = false
+    lane.queue.push(...restoring.splice(0))
+    this.#advance(lane)
   }
 
   /** Has the next call raise what was spent to what the common ledger says. */
-  async #compare(states: readonly KeyState[], restores: boolean): Promise<void> {
-    const { spentOf } = this.#options
-    const accounts = states.flatMap(({ key }) => key.accounts())
+  async #compare(keys: readonly SharedKey[], restores: boolean): Promise<void> {
+    const { spentOf, groupSpentOf } = this.#options
+    const accounts = keys.flatMap(key => key.accounts())
     if (accounts.length === 0) return
     const since = Math.max(0, Math.min(...accounts.map(({ start }) => start)))
-    const names = states.map(({ key }) => key.name)
-    const rows = spentOf === null
-      ? states.flatMap(({ key: { name, localSpend } }) => localSpend.map(row => ({ ...row, name })))
-      : await spentOf(names, since)
-    const byName = Map.groupBy(rows, ({ name }) => name)
-    for (const { key } of states) {
-      key.raiseFloors(byName.get(key.name) ?? [], restores)
+    const [groups, own] = [keys.filter(({ isGroup }) => isGroup), keys.filter(({ isGroup }) => !isGroup)]
+    const spent = await spentOf?.(own.map(({ name }) => name), since) ?? null
+    const groupSpent = groups.length === 0 ? [] : await groupSpentOf?.([...new Set(groups.flatMap(({ members }) => members))], since) ?? null
+    for (const key of keys) {
+      const rows = key.isGroup ? groupSpent?.filter(({ name }) => key.members.includes(name)) : spent?.filter(({ name }) => name === key.name)
+      key.raiseFloors(rows ?? key.localSpend, restores)
     }
   }
 
@@ -274,6 +332,22 @@ export class SharedLimits {
     const { store, clock } = this.#options
     this.#epoch = await store.setIfMissing(EPOCH_KEY, `${Math.floor(clock.wall())} ${randomUUID()}`)
     return Number(this.#epoch.split(' ', 1)[0])
+  }
+
+  async #start(): Promise<void> {
+    await this.#options.store.connected()
+    if (this.#isClosed) return
+    await this.#readEpoch().catch((error: unknown) => this.#lost(error))
+    await this.#beatAll()
+  }
+
+  /** Says that this instance is there. */
+  async #register(): Promise<void> {
+    const argument: ScriptArgument = {
+      instance: this.#options.instance, call: ++this.#calls, buckets: [], gauges: [], accounts: [], admits: [],
+    }
+    const reply = await this.#options.store.run([INSTANCES_KEY], JSON.stringify(argument)) as ScriptReply
+    this.#instances = reply[3]
   }
 
   async #beatAll(): Promise<void> {
@@ -293,14 +367,23 @@ export class SharedLimits {
 
   async #report(): Promise<void> {
     const { clock, spentOf } = this.#options
-    const busy = [...this.#keys.values()].filter(({ key }) => key.isBusy)
+    await this.#register()
+    const busy = [...this.#keys.values()].filter(({ isBusy }) => isBusy)
     const mono = clock.monotonic()
     if (spentOf !== null && mono - this.#comparedAt > COMPARE_MS && busy.length > 0) {
       this.#comparedAt = mono
       // Without it the store is right, unless it was replaced by an older copy.
       await this.#compare(busy, false).catch(() => undefined)
     }
-    await Promise.all(busy.filter(({ isCalling }) => !isCalling).map(state => this.#call(state, [], true)))
+    await Promise.all([...this.#lanes.values()].map(lane => this.#reportLane(lane)))
+  }
+
+  async #reportLane(lane: Lane): Promise<void> {
+    for (const keys of chunks([...lane.keys].filter(({ isBusy }) => isBusy), MAX_KEYS)) {
+      // A call that is under way, or one that comes between, takes what is dirty; the rest is reported at the next beat.
+      if (lane.isCalling || !this.#isReachable) return
+      await this.#call(lane, [], keys.filter(({ isCalling }) => !isCalling), true)
+    }
   }
 
   #lost(error: unknown): void {
@@ -311,60 +394,92 @@ export class SharedLimits {
     if (!this.#isClosed) this.#beat = this.#options.clock.setTimeout(() => void this.#beatAll(), PROBE_MS)
   }
 
-  #admitOffline(key: SharedKey, pending: Pending): void {
+  #admitOffline(pending: Pending): void {
     if (this.#options.offline === 'share') {
-      if (this.#admitOnAllowance(key, pending)) return
-      const admission = this.#admitLocally(key, pending)
+      if (this.#admitOnAllowance(pending)) return
+      const admission = this.#admitLocally(pending)
       if (!admission.ok) return pending.connection.refused(pending.id, admission.refusal, NO_RATES)
       admission.reservation.release()
     }
-    pending.connection.refused(pending.id, unavailable(key), NO_RATES)
+    pending.connection.refused(pending.id, unavailable(pending.chain), NO_RATES)
   }
 
   /** @returns false, and decides nothing, where the allowance is too small or the limits refuse */
-  #admitOnAllowance(key: SharedKey, pending: Pending): boolean {
-    if (this.#state(key.name).isCalling || !key.isAllowed(pending, this.now())) return false
-    const admission = this.#admitLocally(key, pending)
+  #admitOnAllowance(pending: Pending): boolean {
+    if (pending.chain.some(({ isCalling }) => isCalling) || !isAllowed(pending, this.now())) return false
+    const admission = this.#admitLocally(pending)
     if (!admission.ok) return false
-    const hold = key.hold(pending, 1, this.now(), { reservation: admission.reservation, round: key.round })
-    pending.connection.admitted(pending.id, key, hold, null, NO_RATES, [])
+    pending.connection.admitted(pending.id, takeHold(pending, 1, this.now(), admission.reservation), null, NO_RATES, [])
     return true
   }
 
-  #admitLocally(key: SharedKey, { model, tokens }: Pending) {
-    return this.#local.admit({ key: this.#shareOf(key), model, estimate: { tokens, pico: 0n } })
+  #admitLocally({ chain, model, tokens }: Pending) {
+    const [key, ...groups] = chain.map(each => this.#shareOf(each)) as [Share, ...Share[]]
+    const limited = { ...key.limited, groups: groups.map(group => group.limited) }
+    return this.#local.admit({ key: limited, model, estimate: { tokens, pico: 0n } })
   }
 
   /** The key with its share of the limits; the budget is not one of them. */
-  #shareOf(key: SharedKey): LimitedKey {
+  #shareOf({ id, name, isGroup, own }: SharedKey): Share {
+    const of = own ?? (isGroup ? null : this.#defaults)
     const instances = this.#instances
-    const known = this.#localKeys.get(key.name)
-    if (known?.of === key.own && known.instances === instances) return known.key
-    const shared = { name: key.name, limits: shareOf(key.own ?? this.#defaults, instances) }
-    this.#localKeys.set(key.name, { of: key.own, instances, key: shared })
-    return shared
+    const known = this.#shares.get(id)
+    if (known?.of === of && known.instances === instances) return known
+    const share = { of, instances, limited: { name, limits: shareOf(of, instances), isGroup: isGroup || undefined } }
+    this.#shares.set(id, share)
+    return share
   }
 
-  #state(name: string): KeyState {
-    let state = this.#keys.get(name)
-    if (state === undefined) {
-      const key = new SharedKey(name)
-      key.configure(null, this.#defaults, this.#options.compileGlob)
-      state = { key, queue: [], restoring: [], isCalling: false, isRestoring: false, flush: null }
-      this.#keys.set(name, state)
+  #key(limited: Pick<LimitedKey, 'name' | 'isGroup'>): SharedKey {
+    let key = this.#keys.get(idOf(limited))
+    if (key === undefined) {
+      key = new SharedKey(limited)
+      this.#keys.set(key.id, key)
     }
-    return state
+    return key
   }
+
+  #assignLane(key: SharedKey, id: string): void {
+    if (key.lane === id) return
+    this.#lanes.get(key.lane)?.keys.delete(key)
+    key.lane = id
+    this.#laneOf(key).keys.add(key)
+  }
+
+  #laneOf({ lane: id }: SharedKey): Lane {
+    let lane = this.#lanes.get(id)
+    if (lane === undefined) {
+      lane = { keys: new Set(), queue: [], restoring: [], isCalling: false, isRestoring: false, flush: null }
+      this.#lanes.set(id, lane)
+    }
+    return lane
+  }
+
+  /** https://valkey.io/topics/cluster-spec/#hash-tags: one call reaches one server, so keys with groups are all on one. */
+  #hashOf({ id, lane }: SharedKey): string {
+    return this.#options.store.isPartitioned && lane === GROUPS_LANE ? `${HASH_PREFIX}{groups}${id}` : HASH_PREFIX + id
+  }
+}
+
+/** What this instance applies of the limits of a key or group while the store is away. */
+interface Share {
+  readonly of: Limits | null
+  readonly instances: number
+  readonly limited: LimitedKey
+}
+
+function chunks<T>(all: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size))
 }
 
 /** What one worker, or this process, has open. */
 export class SharedConnection {
   readonly #limits: SharedLimits
   readonly #send: (replies: LimiterReplies) => void
-  readonly #keys = new Map<number, string>()
+  readonly #chains = new Map<number, SharedChain>()
   /** By the ids that the worker gives them. */
-  readonly #open: ({ readonly key: SharedKey, readonly hold: SharedHold } | null)[] = []
-  readonly #leases = new Slots<{ readonly key: SharedKey, readonly hold: SharedHold }>()
+  readonly #open: (SharedHold | null)[] = []
+  readonly #leases = new Slots<SharedHold>()
   #replies: AdmissionReply[] = []
   #isClosed = false
 
@@ -383,20 +498,19 @@ export class SharedConnection {
   close(): void {
     this.#isClosed = true
     for (const open of this.#open.splice(0)) if (open !== null) this.#settle(open, 1, null, null)
-    for (const lease of this.#leases) this.#settle(lease, lease.hold.requests, null, null)
+    for (const lease of this.#leases) this.#settle(lease, lease.requests, null, null)
   }
 
   admitted(
-    id: number, key: SharedKey, hold: SharedHold, lease: SharedHold | null, rateLimitStates: RateLimitStates,
-    scopes: readonly SharedScope[],
+    id: number, hold: SharedHold, lease: SharedHold | null, rateLimitStates: RateLimitStates, scopes: readonly SharedScope[],
   ): void {
     if (this.#isClosed) {
-      this.#settle({ key, hold }, 0, 0, 0)
-      if (lease !== null) this.#settle({ key, hold: lease }, 0, 0, 0)
+      this.#settle(hold, 0, 0, 0)
+      if (lease !== null) this.#settle(lease, 0, 0, 0)
       return
     }
-    this.#open[id] = { key, hold }
-    this.#reply({ id, refusal: null, rateLimitStates, lease: lease && this.#grant(key, lease, scopes) })
+    this.#open[id] = hold
+    this.#reply({ id, refusal: null, rateLimitStates, lease: lease && this.#grant(lease, scopes) })
   }
 
   refused(id: number, refusal: Refusal, rateLimitStates: RateLimitStates): void {
@@ -406,8 +520,8 @@ export class SharedConnection {
   #handle(request: LimiterRequest): void {
     switch (request.kind) {
       case 'key':
-        this.#keys.set(request.ref, request.name)
-        return this.#limits.configure(request.name, request.limits)
+        this.#chains.set(request.ref, this.#limits.configure(request))
+        return
       case 'admit':
         return this.#admit(request)
       case 'return-lease':
@@ -415,9 +529,9 @@ export class SharedConnection {
       case 'release-concurrency': {
         const open = this.#open[request.id]
         if (!open) return
-        open.key.release(open.hold)
-        open.hold.offline?.reservation.releaseConcurrency()
-        return this.#limits.changed(open.key)
+        open.release()
+        open.offline?.releaseConcurrency()
+        return this.#limits.changed(open)
       }
       case 'settle':
         for (const [n, id] of request.ids.entries()) {
@@ -425,12 +539,12 @@ export class SharedConnection {
           this.#open[id] = null
           if (!open) continue
           const { tokens, pico } = normalizeUsage({ tokens: request.tokens[n] ?? null, pico: request.pico[n] ?? null })
-          open.hold.offline?.reservation.settle({ tokens, pico })
+          open.offline?.settle({ tokens, pico })
           this.#settle(open, 1, tokens, pico === null ? null : nanoOf(pico))
         }
         return
       case 'restore':
-        for (const [ref, rows] of Map.groupBy(request.rows, ({ ref }) => ref)) this.#limits.key(this.#name(ref)).localSpend = rows
+        for (const [ref, rows] of Map.groupBy(request.rows, ({ ref }) => ref)) this.#chain(ref)[0]!.localSpend = rows
         return
       case 'defaults':
         return this.#limits.setDefaults(request.limits)
@@ -439,13 +553,13 @@ export class SharedConnection {
 
   #admit({ id, ref, model, leaseRequests, ...estimate }: LimiterRequest & { kind: 'admit' }): void {
     const { tokens, pico } = normalizeEstimate(estimate)
-    this.#limits.admit(this.#name(ref), {
-      id, connection: this, model, tokens, pico, nano: pico === null ? null : nanoOf(pico), leaseRequests,
+    this.#limits.admit({
+      id, connection: this, chain: this.#chain(ref), model, tokens, pico, nano: pico === null ? null : nanoOf(pico), leaseRequests,
     })
   }
 
-  #grant(key: SharedKey, hold: SharedHold, scopes: readonly SharedScope[]): GrantedLease {
-    const leaseId = this.#leases.add({ key, hold })
+  #grant(hold: SharedHold, scopes: readonly SharedScope[]): GrantedLease {
+    const leaseId = this.#leases.add(hold)
     const renewal = Math.min(...hold.parts.map(({ account }) => (account?.end ?? Infinity) - this.#limits.now()))
     return {
       leaseId,
@@ -460,18 +574,17 @@ export class SharedConnection {
     const lease = this.#leases.at(leaseId)
     if (lease === null) return
     this.#leases.delete(leaseId)
-    const { key, hold } = lease
     for (const { id, isRunning, ...estimate } of open) {
-      const part = key.split(hold, estimate.tokens, nanoOf(estimate.pico ?? 0n))
-      this.#open[id] = { key, hold: part }
-      if (!isRunning) key.release(part)
+      const part = lease.split(estimate.tokens, nanoOf(estimate.pico ?? 0n))
+      this.#open[id] = part
+      if (!isRunning) part.release()
     }
     this.#settle(lease, requests - open.length, tokens, nanoOf(pico))
   }
 
-  #settle({ key, hold }: { readonly key: SharedKey, readonly hold: SharedHold }, requests: number, tokens: number | null, nano: number | null): void {
-    key.settle(hold, { requests, tokens, nano })
-    this.#limits.changed(key)
+  #settle(hold: SharedHold, requests: number, tokens: number | null, nano: number | null): void {
+    hold.settle({ requests, tokens, nano })
+    this.#limits.changed(hold)
   }
 
   #reply(reply: AdmissionReply): void {
@@ -483,30 +596,31 @@ export class SharedConnection {
     })
   }
 
-  #name(ref: number): string {
-    const name = this.#keys.get(ref)
-    if (name === undefined) throw new Error(`no key is registered as ${ref}`)
-    return name
+  #chain(ref: number): SharedChain {
+    const chain = this.#chains.get(ref)
+    if (chain === undefined) throw new Error(`no key is registered as ${ref}`)
+    return chain
   }
 }
 
 const NO_RATES: RateLimitStates = Object.freeze({ requests: null, tokens: null })
 
-function requestOf(key: SharedKey, { model, tokens, pico }: Pending) {
-  return { key: { name: key.name, limits: key.own }, model, estimate: { tokens, pico } }
+function requestOf({ chain, model, tokens, pico }: Pending) {
+  const { name, own } = chain[0]!
+  return { key: { name, limits: own }, model, estimate: { tokens, pico } }
 }
 
-function unavailable(key: SharedKey): Refusal {
+function unavailable(chain: SharedChain): Refusal {
   return {
     which: 'unavailable',
-    scope: { key: key.name, group: null, model: null },
+    scope: { key: chain[0]!.name, group: null, model: null },
     retryAfterMs: 1_000,
     renewsSoon: true,
     message: 'The limits of this key cannot be checked at the moment.',
   }
 }
 
-function ratesOf(scopes: readonly SharedScope[], call: Call, levels: readonly number[]): RateLimitStates {
+function ratesOf(scopes: readonly SharedScope[], call: SharedCall, levels: readonly number[]): RateLimitStates {
   let requests: RateLimitState | null = null
   let tokens: RateLimitState | null = null
   for (const scope of scopes) {

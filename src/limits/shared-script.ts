@@ -11,10 +11,14 @@ export const SEPARATOR = '\u001f'
 /** Stands between the scope and the end of the period in the name of an account. */
 export const PERIOD_SEPARATOR = '\u001e'
 
+/*
+ * Each limit names the hash that has its state, from 1: that of the key, or of a group above it.
+ */
+
 /** A rate per minute: its name, requests or tokens a minute, and what is given back since the last call. */
-export type BucketArgument = readonly [id: string, perMinute: number, refund: number]
+export type BucketArgument = readonly [id: string, perMinute: number, refund: number, hash: number]
 /** A bound of concurrent requests, and how many this instance runs. */
-export type GaugeArgument = readonly [id: string, limit: number, mine: number]
+export type GaugeArgument = readonly [id: string, limit: number, mine: number, hash: number]
 /**
  * A budget in one period, in nanodollars: the limit; what this instance spent since its start and has reserved; how
  * much of its allowance it keeps at least; what PostgreSQL says was spent, or -1; 1 where an allowance is wanted;
@@ -22,7 +26,7 @@ export type GaugeArgument = readonly [id: string, limit: number, mine: number]
  */
 export type AccountArgument = readonly [
   id: string, limit: number, own: number, reserved: number, keep: number, floor: number, wanted: 0 | 1, renewalMs: number,
-  restores: 0 | 1,
+  restores: 0 | 1, hash: number,
 ]
 /** A request: its worst case (-1 = no price), for how many more a lease is wanted, and which limits count it, from 1. */
 export type AdmitArgument = readonly [
@@ -31,6 +35,8 @@ export type AdmitArgument = readonly [
 
 export interface ScriptArgument {
   readonly instance: string
+  /** Counts the calls of this instance. */
+  readonly call: number
   readonly buckets: readonly BucketArgument[]
   readonly gauges: readonly GaugeArgument[]
   readonly accounts: readonly AccountArgument[]
@@ -46,13 +52,17 @@ export type ScriptReply = readonly [
 ]
 
 /**
- * Everything about the limits of one key, in one step. KEYS[1] is a hash with all of its state: levels of rates
- * (r, with their time q), what is spent of budgets (t), and by instance: requests that run (c), reservations (b),
- * spending since its start (o), allowances (a), and when it was last here (s). Field w is when somebody last needed
- * what others have as allowances.
+ * Everything about the limits of some keys and groups, in one step. Each of KEYS is a hash with the whole state of one:
+ * levels of rates (r, with their time q), what is spent of budgets (t), and by instance: requests that run (c),
+ * reservations (b), spending since its start (o), allowances (a), its last call (n), and when that was (s). Field w is
+ * when an instance last needed what others have as allowances.
  *
  * What an instance holds is sent whole with each call. So a lost reply, an emptied server and a killed instance need
- * no repair. Spending is sent as a sum that only grows; the script adds the difference.
+ * no repair. Spending is sent as a sum that only grows; the script adds the difference. A call that arrives after a
+ * later one, on a connection that was given up, changes nothing.
+ *
+ * While the server does not know what was spent of a budget, it takes down what each instance holds and had spent: the
+ * instance that restores the budget then leaves that to the others, and what they spend from then on is added.
  *
  * Rates are those of bucket.ts: levels in 1/60,000, drained by the server's clock.
  */
@@ -61,61 +71,69 @@ local A = cjson.decode(ARGV[1])
 local SEP, ME = '\\31', A.instance
 local T = redis.call('TIME')
 local now = tonumber(T[1]) * 1000 + math.floor(tonumber(T[2]) / 1000)
-local H, sets, dels = {}, {}, {}
-local raw = redis.call('HGETALL', KEYS[1])
-for i = 1, #raw, 2 do H[raw[i]] = tonumber(raw[i + 1]) end
-local function put(field, value) sets[#sets + 1] = field; sets[#sets + 1] = string.format('%.0f', value) end
-
-local seen, instances = {}, 1
-for field, at in pairs(H) do
-  if string.sub(field, 1, 2) == 's' .. SEP then
-    local who = string.sub(field, 3)
-    if who ~= ME then
-      seen[who] = at
-      if now - at < ${DEAD_AFTER_MS} then instances = instances + 1 end
-      if now - at > ${FORGOTTEN_AFTER_MS} then dels[#dels + 1] = field end
-    end
-  end
-end
-
-local others = {}
-for field, value in pairs(H) do
-  local kind, id = string.match(field, '^([tcboaw])' .. SEP .. '([^' .. SEP .. ']*)')
-  local ends = id and tonumber(string.match(id, '\\30(%d+)$'))
-  if ends and ends > 0 and ends < now - 172800000 then
-    dels[#dels + 1] = field
-  elseif kind and kind ~= 't' and kind ~= 'w' then
-    local who = string.match(field, SEP .. '([^' .. SEP .. ']*)$')
-    if who ~= ME then
-      local age = seen[who] and now - seen[who] or ${FORGOTTEN_AFTER_MS + 1}
-      if age > ${FORGOTTEN_AFTER_MS} or (age > ${DEAD_AFTER_MS} and (kind == 'c' or kind == 'b')) then
-        dels[#dels + 1] = field
-      elseif kind ~= 'o' then
-        local name = kind .. SEP .. id
-        others[name] = (others[name] or 0) + value
+local hashes = {}
+for h, key in ipairs(KEYS) do
+  local H, dels, seen, instances, others = {}, {}, {}, 1, {}
+  local raw = redis.call('HGETALL', key)
+  for i = 1, #raw, 2 do H[raw[i]] = tonumber(raw[i + 1]) end
+  if (H['n' .. SEP .. ME] or 0) >= A.call then return redis.error_reply('a later call was here before') end
+  for field, at in pairs(H) do
+    if string.sub(field, 1, 2) == 's' .. SEP then
+      local who = string.sub(field, 3)
+      if who ~= ME then
+        seen[who] = at
+        if now - at < ${DEAD_AFTER_MS} then instances = instances + 1 end
+        if now - at > ${FORGOTTEN_AFTER_MS} then dels[#dels + 1] = field end
       end
     end
   end
+  for field, value in pairs(H) do
+    local kind, id = string.match(field, '^([tcboawn])' .. SEP .. '([^' .. SEP .. ']*)')
+    local ends = id and tonumber(string.match(id, '\\30(%d+)$'))
+    if ends and ends > 0 and ends < now - 172800000 then
+      dels[#dels + 1] = field
+    elseif kind and kind ~= 't' and kind ~= 'w' then
+      local who = string.match(field, SEP .. '([^' .. SEP .. ']*)$')
+      if who ~= ME then
+        local age = seen[who] and now - seen[who] or ${FORGOTTEN_AFTER_MS + 1}
+        if age > ${FORGOTTEN_AFTER_MS} or (age > ${DEAD_AFTER_MS} and (kind == 'c' or kind == 'b')) then
+          dels[#dels + 1] = field
+        elseif kind ~= 'o' then
+          local name = kind .. SEP .. id
+          others[name] = (others[name] or 0) + value
+        end
+      end
+    end
+  end
+  hashes[h] = { state = H, sets = {}, dels = dels, others = others, instances = instances }
+end
+local function get(h, field) return hashes[h].state[field] end
+local function ofOthers(h, field) return hashes[h].others[field] or 0 end
+local function put(h, field, value)
+  local sets = hashes[h].sets
+  sets[#sets + 1] = field
+  sets[#sets + 1] = string.format('%.0f', value)
 end
 
 local levels, running, free, spent = {}, {}, {}, {}
 for j, b in ipairs(A.buckets) do
-  local level, at = H['r' .. SEP .. b[1]] or 0, H['q' .. SEP .. b[1]] or now
+  local level, at = get(b[4], 'r' .. SEP .. b[1]) or 0, get(b[4], 'q' .. SEP .. b[1]) or now
   levels[j] = math.max(0, level - math.max(0, now - at) * b[2] - b[3] * 60000)
 end
-for j, g in ipairs(A.gauges) do running[j] = g[3] + (others['c' .. SEP .. g[1]] or 0) end
+for j, g in ipairs(A.gauges) do running[j] = g[3] + ofOthers(g[4], 'c' .. SEP .. g[1]) end
 for j, a in ipairs(A.accounts) do
-  local id, limit, own, reserved, floor = a[1], a[2], a[3], a[4], a[6]
-  local total = H['t' .. SEP .. id]
+  local id, limit, own, reserved, floor, h = a[1], a[2], a[3], a[4], a[6], a[10]
+  local total = get(h, 't' .. SEP .. id)
+  local field = 'o' .. SEP .. id .. SEP .. ME
+  local before = get(h, field)
   if floor >= 0 and (total or a[9] == 1) then total = math.max(total or 0, floor) end
   if total then
-    local field = 'o' .. SEP .. id .. SEP .. ME
-    local before = H[field]
     if before and own > before then total = total + own - before end
-    put(field, own)
+    put(h, field, own)
     spent[j] = total
-    free[j] = limit - total - reserved - (others['b' .. SEP .. id] or 0) - (others['a' .. SEP .. id] or 0) - a[5]
+    free[j] = limit - total - reserved - ofOthers(h, 'b' .. SEP .. id) - ofOthers(h, 'a' .. SEP .. id) - a[5]
   else
+    if not before then put(h, field, own) end
     spent[j], free[j] = -1, 0
   end
 end
@@ -152,7 +170,8 @@ for i, r in ipairs(A.admits) do
       elseif nano < 0 then blocked(5, s, math.huge)
       elseif nano > 0 and nano > free[j] then
         -- Only allowances are in the way: the others give theirs back at their next report.
-        if nano <= free[j] + (others['a' .. SEP .. a[1]] or 0) then put('w' .. SEP .. a[1], now); H['w' .. SEP .. a[1]] = now end
+        local claim = 'w' .. SEP .. a[1]
+        if nano <= free[j] + ofOthers(a[10], 'a' .. SEP .. a[1]) then put(a[10], claim, now); hashes[a[10]].state[claim] = now end
         if nano > a[2] then blocked(4, s, math.huge)
         elseif spent[j] + nano <= a[2] then blocked(4, s, math.min(1000, renewal))
         else blocked(4, s, renewal) end
@@ -186,25 +205,35 @@ end
 
 local accounts = {}
 for j, a in ipairs(A.accounts) do
-  local allowance, target = 0, 0
+  local id, h = a[1], a[10]
+  local allowance, target, reserved = a[5], a[5], a[4]
   if spent[j] >= 0 then
-    put('t' .. SEP .. a[1], spent[j])
+    put(h, 't' .. SEP .. id, spent[j])
     local left = math.max(0, free[j])
-    local claimed = H['w' .. SEP .. a[1]]
-    if a[7] == 1 and not (claimed and now - claimed < ${CLAIM_MS}) then target = math.floor((left + a[5]) / 2 / instances) end
+    local claimed = get(h, 'w' .. SEP .. id)
+    target = 0
+    if a[7] == 1 and not (claimed and now - claimed < ${CLAIM_MS}) then
+      target = math.floor((left + a[5]) / 2 / hashes[h].instances)
+    end
     allowance = a[5] + math.min(math.max(0, target - a[5]), left)
     -- What was admitted now is reserved too.
-    local taken = (a[2] - spent[j] - a[4] - (others['b' .. SEP .. a[1]] or 0) - (others['a' .. SEP .. a[1]] or 0) - a[5]) - free[j]
-    put('b' .. SEP .. a[1] .. SEP .. ME, a[4] + taken)
-    put('a' .. SEP .. a[1] .. SEP .. ME, allowance)
+    reserved = a[2] - spent[j] - ofOthers(h, 'b' .. SEP .. id) - ofOthers(h, 'a' .. SEP .. id) - a[5] - free[j]
   end
+  put(h, 'b' .. SEP .. id .. SEP .. ME, reserved)
+  put(h, 'a' .. SEP .. id .. SEP .. ME, allowance)
   accounts[j] = { spent[j], allowance, target }
 end
-for j, b in ipairs(A.buckets) do put('r' .. SEP .. b[1], levels[j]); put('q' .. SEP .. b[1], now) end
-for j, g in ipairs(A.gauges) do put('c' .. SEP .. g[1] .. SEP .. ME, running[j] - (others['c' .. SEP .. g[1]] or 0)) end
-put('s' .. SEP .. ME, now)
-if #dels > 0 then redis.call('HDEL', KEYS[1], unpack(dels)) end
-redis.call('HSET', KEYS[1], unpack(sets))
-redis.call('PEXPIRE', KEYS[1], 3456000000)
+for j, b in ipairs(A.buckets) do put(b[4], 'r' .. SEP .. b[1], levels[j]); put(b[4], 'q' .. SEP .. b[1], now) end
+for j, g in ipairs(A.gauges) do put(g[4], 'c' .. SEP .. g[1] .. SEP .. ME, running[j] - ofOthers(g[4], 'c' .. SEP .. g[1])) end
+local instances = 1
+for h, key in ipairs(KEYS) do
+  local hash = hashes[h]
+  put(h, 's' .. SEP .. ME, now)
+  put(h, 'n' .. SEP .. ME, A.call)
+  if #hash.dels > 0 then redis.call('HDEL', key, unpack(hash.dels)) end
+  redis.call('HSET', key, unpack(hash.sets))
+  redis.call('PEXPIRE', key, 3456000000)
+  instances = math.max(instances, hash.instances)
+end
 return { admits, levels, accounts, instances }
 `

@@ -12,6 +12,8 @@ export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>
 export interface LimitedKey extends Pick<Key, 'name' | 'limits'> {
   /** The groups above it, the nearest first: their limits hold as well. Absent = none. */
   readonly groups?: readonly LimitedKey[] | undefined
+  /** Of a group: the names of itself and of those below it. What their keys spend counts here. */
+  readonly members?: readonly string[] | undefined
   /** It is a group: no defaults hold for it, and its name says nothing of a key's. */
   readonly isGroup?: true | undefined
 }

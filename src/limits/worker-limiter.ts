@@ -182,11 +182,11 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     const id = idOf(key)
     const known = this.#keys.get(id)
     if (known && hasSameLimits(known.key, key)) return known.ref
-    const { name, limits, groups, isGroup } = key
+    const { name, limits, groups, isGroup, members } = key
     const ref = known?.ref ?? ++this.#refs
     this.#keys.set(id, { key, ref })
-    const above = groups?.map(group => ({ name: group.name, limits: group.limits, isGroup: group.isGroup }))
-    this.#outbox.post({ kind: 'key', ref, name, limits, groups: above, isGroup })
+    const above = groups?.map(group => ({ name: group.name, limits: group.limits, isGroup: group.isGroup, members: group.members }))
+    this.#outbox.post({ kind: 'key', ref, name, limits, groups: above, isGroup, members })
     return ref
   }
 

@@ -1,9 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import { messageOf } from '../base/message-of.ts'
 import type { ValkeyAddress } from '../config/types.ts'
 
-/** ms for the reply to a command. */
-const COMMAND_TIMEOUT_MS = 100
 const CONNECT_TIMEOUT_MS = 1_000
 const MAX_RECONNECT_MS = 500
 
@@ -13,7 +12,7 @@ export class ValkeyError extends Error {
 }
 
 /** The client with the script as a command. */
-type Client = (Redis | Cluster) & Readonly<Record<'gatewayScript', (key: string, argument: string) => Promise<unknown>>>
+type Client = (Redis | Cluster) & Readonly<Record<'gatewayScript', (keys: number, ...keysAndArgument: string[]) => Promise<unknown>>>
 
 /**
  * A connection to Valkey or Redis. No command waits longer than its deadline: none is queued while there is no
@@ -23,6 +22,8 @@ export class Valkey {
   readonly #lua: string
   readonly #timeoutMs: number
   readonly #client: Promise<Client>
+  /** Keys are spread over several servers. */
+  readonly isPartitioned: boolean
   readonly #ready = Promise.withResolvers<void>()
   /** There was a connection before. */
   #wasReady = false
@@ -32,21 +33,22 @@ export class Valkey {
   #waitsSince: number | null = null
 
   /**
-   * @param lua the script that `run` runs; it has one key and one argument
+   * @param lua the script that `run` runs; it has any number of keys and one argument
    * @param timeoutMs ms for the reply to a command
    */
-  constructor(address: ValkeyAddress, lua: string, timeoutMs = COMMAND_TIMEOUT_MS) {
+  constructor(address: ValkeyAddress, lua: string, timeoutMs: number) {
     this.#lua = lua
     this.#timeoutMs = timeoutMs
+    this.isPartitioned = 'cluster' in address
     this.#client = this.#open(address)
   }
 
   /**
-   * @param key the one that the script reads and writes
+   * @param keys those that the script reads and writes; in a cluster of one slot
    * @throws {ValkeyError}
    */
-  run(key: string, argument: string): Promise<unknown> {
-    return this.#command(client => client.gatewayScript(key, argument))
+  run(keys: readonly string[], argument: string): Promise<unknown> {
+    return this.#command(client => client.gatewayScript(keys.length, ...keys, argument))
   }
 
   /**
@@ -69,19 +71,31 @@ export class Valkey {
     return performance.now() - started
   }
 
+  /** Resolves when there is a connection for the first time, or after a second without one. */
+  async connected(): Promise<void> {
+    const deadline = new AbortController()
+    const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: deadline.signal }).catch(() => undefined)
+    await Promise.race([this.#ready.promise, late])
+    deadline.abort()
+  }
+
   async close(): Promise<void> {
     (await this.#client).disconnect()
   }
 
   async #command<T>(send: (client: Client) => Promise<T>): Promise<T> {
     const client = await this.#client
+    let isDone = false
     let deadline: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      deadline = setTimeout(() => {
+      const expire = (): void => {
+        if (isDone) return
         // Every later reply of this connection would be late too; one that is being opened has its own deadline.
         if (client.status === 'ready') client.disconnect(true)
         reject(new ValkeyError(`Valkey did not answer within ${this.#timeoutMs} ms${this.#reason}`))
-      }, this.#timeoutMs)
+      }
+      // After a pause of this process the reply may be there, and is read first.
+      deadline = setTimeout(() => setImmediate(expire), this.#timeoutMs)
     })
     try {
       if (client.status !== 'ready') {
@@ -93,6 +107,7 @@ export class Valkey {
     } catch (error) {
       throw error instanceof ValkeyError ? error : new ValkeyError(messageOf(error))
     } finally {
+      isDone = true
       clearTimeout(deadline)
     }
   }
@@ -138,7 +153,7 @@ export class Valkey {
     client.on('error', (error: unknown) => {
       this.#lastError = messageOf(error)
     })
-    client.defineCommand('gatewayScript', { numberOfKeys: 1, lua: this.#lua })
+    client.defineCommand('gatewayScript', { lua: this.#lua })
     return client as unknown as Client
   }
 }

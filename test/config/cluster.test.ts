@@ -10,7 +10,7 @@ t.test('a gateway alone', async t => {
 
 t.test('the name of a gateway is its host and port', async t => {
   const { config } = load(t, `${LEAST}\n${LEDGER}server: { listen: :9090 }\ncluster: { postgres: "postgres://u:p@db/x" }\n`)
-  t.strictSame(config.cluster, { valkey: null, limitsOffline: 'share', postgres: 'postgres://u:p@db/x', instance: `${hostname()}:9090` })
+  t.strictSame(config.cluster, { valkey: null, limitsOffline: 'share', valkeyTimeout: 100, postgres: 'postgres://u:p@db/x', instance: `${hostname()}:9090` })
 })
 
 t.test('Valkey is one server, sentinels or a cluster', async t => {
@@ -20,8 +20,8 @@ t.test('Valkey is one server, sentinels or a cluster', async t => {
     ['{ sentinels: ["redis://a", "redis://b"], master: m }', { sentinels: ['redis://a', 'redis://b'], master: 'm' }],
     ['{ cluster: ["redis://a"] }', { cluster: ['redis://a'] }],
   ] as const) {
-    const { config } = load(t, `${LEAST}\ncluster: { valkey: ${valkey}, limits_offline: refuse }\n`)
-    t.match(config.cluster, { valkey: address, limitsOffline: 'refuse', postgres: null })
+    const { config } = load(t, `${LEAST}\ncluster: { valkey: ${valkey}, limits_offline: refuse, valkey_timeout: 1s }\n`)
+    t.match(config.cluster, { valkey: address, limitsOffline: 'refuse', valkeyTimeout: 1_000, postgres: null })
   }
 })
 
@@ -38,7 +38,6 @@ t.test('what is wrong is named, and the password is not', async t => {
     ['cluster: { valkey: "http://u:s3cret@host" }', /this is not a URL such as redis:/],
     ['cluster: { valkey: { cluster: ["redis://u:s3cret@host/name"] } }', /this is not a URL such as redis:/],
     [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db/x", limits_offline: share }`, /without cluster.valkey no limits are shared/],
-    ['cluster: { valkey: "redis://u:s3cret@host" }\ngroups: { a: { limits: { concurrent: 1 } } }', /with cluster.valkey only keys can have limits/],
     ['cluster: {}', /cluster/],
     [`${LEDGER}cluster: { postgre: "postgres://u:s3cret@db/x" }`, /"postgre".*"postgres"|postgre/],
   ] as const) {

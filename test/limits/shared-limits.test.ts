@@ -20,6 +20,10 @@ function keyWith(limits: Partial<Limits>): LimitedKey {
   return { name: 'team', limits: { ...NO_LIMITS, ...limits } }
 }
 
+function groupWith(name: string, limits: Partial<Limits>): LimitedKey {
+  return { name, limits: { ...NO_LIMITS, ...limits }, isGroup: true, members: [name] }
+}
+
 interface Instance {
   admit(key: LimitedKey, estimate?: Estimate, model?: string): Promise<Admission>
   readonly limits: SharedLimits
@@ -31,12 +35,12 @@ interface Instance {
 
 let names = 0
 
-function start(t: Test, url: string, options: Partial<SharedLimitsOptions> = {}): Instance {
-  const store = new Valkey({ url }, SCRIPT)
+async function start(t: Test, url: string, options: Partial<SharedLimitsOptions> = {}, timeoutMs = 5_000): Promise<Instance> {
+  const store = new Valkey({ url }, SCRIPT, timeoutMs)
   const states: (string | null)[] = []
   const waiting = new Set<() => void>()
   const limits = new SharedLimits({
-    instance: `gw${++names}`, offline: 'share', compileGlob, clock: systemClock, store, spentOf: null,
+    instance: `gw${++names}`, offline: 'share', compileGlob, clock: systemClock, store, spentOf: null, groupSpentOf: null,
     onState: why => {
       states.push(why)
       for (const look of waiting) look()
@@ -50,6 +54,7 @@ function start(t: Test, url: string, options: Partial<SharedLimitsOptions> = {})
     await store.close()
   }
   t.teardown(end)
+  await limits.ready()
   return {
     admit: async (key, estimate = { tokens: 1, pico: 0n }, model = 'm') => limiter.admit({ key, model, estimate }),
     limits,
@@ -92,7 +97,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
       ['budget', { budget: { usd: '100', per: 'month' } }],
     ] as const) {
       await inUse(server)
-      const instances = [start(t, server.url()), start(t, server.url()), start(t, server.url())]
+      const instances = [await start(t, server.url()), await start(t, server.url()), await start(t, server.url())]
       const key = keyWith(limits)
       const admissions = Array.from({ length: 900 }, (_, n) => instances[n % 3]!.admit(key, { tokens: 1, pico: USD }))
       const all = await Promise.all(admissions)
@@ -105,9 +110,58 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     }
   })
 
+  t.test('limits of groups hold for all keys and instances together, in one step with those of the key', async t => {
+    for (const [which, limits] of [
+      ['requests', { requestsPerMinute: 100 }], ['concurrent', { concurrent: 100 }], ['budget', { budget: { usd: '100', per: 'month' } }],
+    ] as const) {
+      await inUse(server)
+      const instances = [await start(t, server.url()), await start(t, server.url()), await start(t, server.url())]
+      const company = groupWith('company', limits)
+      const groups = [groupWith('research', { tokensPerMinute: 1_000_000 }), company]
+      const keys = ['a', 'b', 'c'].map(name => ({ ...keyWith({ concurrent: 1000 }), name, groups: name === 'c' ? [company] : groups }))
+      const all = await Promise.all(Array.from({ length: 900 }, (_, n) =>
+        instances[n % 3]!.admit(keys[Math.floor(n / 3) % 3]!, { tokens: 1, pico: USD })))
+      const admitted = all.filter(({ ok }) => ok)
+      t.ok(admitted.length <= 100, `${which}: ${admitted.length} of 900 are admitted`)
+      t.ok(admitted.length >= 70, `${which}: ${admitted.length} of 900 are admitted`)
+      for (const admission of all) if (!admission.ok) t.match(admission.refusal, { which, scope: { group: 'company' } })
+      for (const admission of admitted) reservationOf(admission).release()
+      if (which === 'concurrent') {
+        let again = await instances[0]!.admit(keys[0]!)
+        while (!again.ok) again = await instances[0]!.admit(keys[0]!)
+      }
+      for (const instance of instances) await instance.end()
+    }
+  })
+
+  t.test('a key that joins a group while it runs requests keeps its counts', async t => {
+    await inUse(server)
+    const [one, two] = [await start(t, server.url()), await start(t, server.url())]
+    const key = keyWith({ concurrent: 2 })
+    const held = reservationOf(await one.admit(key))
+    const member = { ...key, groups: [groupWith('company', { concurrent: 2 })] }
+    reservationOf(await one.admit(member))
+    t.match(await two.admit(key), { refusal: { which: 'concurrent', scope: { group: null } } })
+    held.release()
+    let next = await two.admit(member)
+    while (!next.ok) next = await two.admit(member)
+    t.match(await one.admit({ ...member, name: 'other' }), { refusal: { which: 'concurrent', scope: { group: 'company' } } })
+  })
+
+  t.test('the budget of a group is restored with what its groups below spent', async t => {
+    await server.client.flushall()
+    const groupSpentOf: SharedLimitsOptions['groupSpentOf'] = async groups =>
+      groups.map(name => ({ name, model: null, startedAt: Date.now(), pico: 40n * USD }))
+    const instance = await start(t, server.url(), { spentOf: async () => [], groupSpentOf })
+    const company = { ...groupWith('company', { budget: { usd: '100', per: 'month' } }), members: ['company', 'research'] }
+    const key = { ...keyWith({}), groups: [company] }
+    t.match(await instance.admit(key, { tokens: 1, pico: 21n * USD }), { refusal: { which: 'budget', scope: { group: 'company' } } })
+    t.match(await instance.admit(key, { tokens: 1, pico: 9n * USD }), { ok: true })
+  })
+
   t.test('what requests do not use is free for other instances; what they spend is not', async t => {
     await inUse(server)
-    const [one, two] = [start(t, server.url()), start(t, server.url())]
+    const [one, two] = [await start(t, server.url()), await start(t, server.url())]
     const key = keyWith({ budget: { usd: '10', per: 'total' }, concurrent: 2 })
     const first = reservationOf(await one.admit(key, { tokens: 1, pico: 10n * USD }))
     t.match(await two.admit(key, { tokens: 1, pico: 1n }), { refusal: { which: 'budget', retryAfterMs: 1000 } })
@@ -127,7 +181,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     await inUse(server)
     let days = 0
     const clock = { ...systemClock, wall: () => Date.now() + days * 86_400_000 }
-    const instance = start(t, server.url(), { clock })
+    const instance = await start(t, server.url(), { clock })
     const key = keyWith({ budget: { usd: '10', per: 'day' } })
     reservationOf(await instance.admit(key, { tokens: 1, pico: 9n * USD })).settle({ tokens: 1, pico: 9n * USD })
     for (days of [-1, -5, 0, -2]) {
@@ -142,7 +196,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
   t.test('most of many requests need no call', async t => {
     await inUse(server)
     await server.client.config('RESETSTAT')
-    const instance = start(t, server.url())
+    const instance = await start(t, server.url())
     const key = keyWith({ requestsPerMinute: 1_000_000, budget: { usd: '1000000', per: 'month' } })
     for (let n = 0; n < 500; n++) reservationOf(await instance.admit(key, { tokens: 1, pico: 1000n })).settle({ tokens: 1, pico: 1000n })
     const stats = await server.client.info('commandstats')
@@ -152,7 +206,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
 
   t.test('a limit of a glob of models, a request without a price, and one that can never fit', async t => {
     await inUse(server)
-    const instance = start(t, server.url())
+    const instance = await start(t, server.url())
     const models = new Map([['gpt-*', { ...NO_LIMITS, budget: { usd: '1', per: 'day' } as const }]])
     const key = keyWith({ models, tokensPerMinute: 10 })
     t.match(await instance.admit(key, { tokens: 1, pico: 2n * USD }, 'gpt-4'), { refusal: { which: 'budget', scope: { model: 'gpt-*' }, retryAfterMs: null } })
@@ -164,8 +218,8 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
 
   t.test('what a killed instance held comes back', async t => {
     await inUse(server)
-    const dead = start(t, server.url(), { instance: 'dead' })
-    const alive = start(t, server.url())
+    const dead = await start(t, server.url(), { instance: 'dead' })
+    const alive = await start(t, server.url())
     const key = keyWith({ concurrent: 1, budget: { usd: '10', per: 'month' } })
     reservationOf(await dead.admit(key, { tokens: 1, pico: 9n * USD }))
     t.equal((await alive.admit(key)).ok, false)
@@ -178,14 +232,14 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.test(`without the store (${fault}) each instance has a share, and no budget is overspent`, async t => {
       await inUse(server)
       const proxy = await startTcpProxy(t, server.port)
-      const instances = [start(t, server.url(proxy.port)), start(t, server.url(proxy.port))]
+      const instances = [await start(t, server.url(proxy.port), {}, 500), await start(t, server.url(proxy.port), {}, 500)]
       const key = keyWith({ requestsPerMinute: 100_000, budget: { usd: '100', per: 'month' } })
       for (const instance of [...instances, ...instances]) reservationOf(await instance.admit(key, { tokens: 1, pico: USD })).settle({ tokens: 1, pico: USD })
-      if (fault === 'slow') proxy.delay(200)
+      if (fault === 'slow') proxy.delay(600)
       else proxy[fault]()
       const started = performance.now()
       const all = await Promise.all(Array.from({ length: 300 }, (_, n) => instances[n % 2]!.admit(key, { tokens: 1, pico: USD })))
-      t.ok(performance.now() - started < 5_000, 'no request hangs')
+      t.ok(performance.now() - started < 10_000, 'no request hangs')
       const admitted = all.filter(({ ok }) => ok)
       t.ok(admitted.length >= 10 && admitted.length <= 96, `${admitted.length} are admitted`)
       for (const admission of all) if (!admission.ok) t.match(admission.refusal.which, /unavailable/)
@@ -204,7 +258,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     await inUse(server)
     const proxy = await startTcpProxy(t, server.port)
     const [one, two, strict] = [
-      start(t, server.url(proxy.port)), start(t, server.url(proxy.port)), start(t, server.url(proxy.port), { offline: 'refuse' }),
+      await start(t, server.url(proxy.port)), await start(t, server.url(proxy.port)), await start(t, server.url(proxy.port), { offline: 'refuse' }),
     ]
     const key = keyWith({ requestsPerMinute: 900 })
     for (const instance of [one, two, strict, one]) reservationOf(await instance.admit(key))
@@ -214,11 +268,39 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.match(await strict.admit(key), { refusal: { which: 'unavailable', retryAfterMs: 1000 } })
   })
 
+  t.test('what is reserved at other instances outlasts that the store is emptied', async t => {
+    await inUse(server)
+    let spent = 0n
+    const spentOf: SharedLimitsOptions['spentOf'] = async names => names.map(name => ({ name, model: 'm', startedAt: Date.now(), pico: spent }))
+    const [one, two] = [await start(t, server.url(), { spentOf }), await start(t, server.url(), { spentOf })]
+    const key = keyWith({ budget: { usd: '100', per: 'month' } })
+    const held = reservationOf(await one.admit(key, { tokens: 1, pico: 60n * USD }))
+    await server.client.flushall()
+    const all = await Promise.all(Array.from({ length: 100 }, () => two.admit(key, { tokens: 1, pico: USD })))
+    const admitted = all.filter(({ ok }) => ok).length
+    t.ok(admitted > 0 && admitted <= 40, `${admitted} USD of 40 are admitted`)
+    held.settle({ tokens: 1, pico: 60n * USD })
+    spent += 60n * USD
+    t.equal(await countAdmitted(Array.from({ length: 100 }, () => two.admit(key, { tokens: 1, pico: USD }))) + admitted <= 40, true)
+  })
+
+  t.test('a call on a connection that was given up changes nothing any more', async t => {
+    await inUse(server)
+    const store = new Valkey({ url: server.url() }, SCRIPT, 5_000)
+    t.teardown(() => store.close())
+    const report = (call: number, running: number) => store.run(['gateway:limits:team'], JSON.stringify({
+      instance: 'gw', call, buckets: [], gauges: [['', 10, running, 1]], accounts: [], admits: [],
+    }))
+    await report(2, 5)
+    await t.rejects(report(1, 0), /a later call was here before/)
+    t.equal(await server.client.hget('gateway:limits:team', `c${SEPARATOR}${SEPARATOR}gw`), '5')
+  })
+
   t.test('an emptied store gets the budgets back from the ledger, once', async t => {
     await inUse(server)
     let spent = 0n
     const spentOf: SharedLimitsOptions['spentOf'] = async names => names.map(name => ({ name, model: 'm', startedAt: Date.now(), pico: spent }))
-    const instances = [start(t, server.url(), { spentOf }), start(t, server.url(), { spentOf })]
+    const instances = [await start(t, server.url(), { spentOf }), await start(t, server.url(), { spentOf })]
     const key = keyWith({ budget: { usd: '100', per: 'month' } })
     const spend = async (count: number): Promise<number> => {
       const all = await Promise.all(Array.from({ length: count }, (_, n) => instances[n % 2]!.admit(key, { tokens: 1, pico: USD })))

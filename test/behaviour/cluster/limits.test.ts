@@ -17,12 +17,14 @@ models: { demo: { price: { input: 0, output: 1000000 } } }
 ledger: { file: gateway.db }
 `
 
-function start(t: Test, instance: string, limits: string, cluster: string): Promise<TestGateway> {
+/** @param group limits of the key's group */
+function start(t: Test, instance: string, limits: string, cluster: string, group = '{ concurrent: 1000 }'): Promise<TestGateway> {
   // Each has a folder of its own.
   const folder = mkdtempSync(join(tmpdir(), 'gateway-limits-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const place = { testdir: () => folder, teardown: t.teardown.bind(t) } as unknown as Pick<Test, 'testdir' | 'teardown'>
-  return startTestGateway(place, `${CONFIG}keys: [{ name: test, key: ${KEY}, limits: ${limits} }]
+  return startTestGateway(place, `${CONFIG}groups: { company: { limits: ${group} }, research: { parent: company } }
+keys: [{ name: test, key: ${KEY}, group: research, limits: ${limits} }]
 cluster: { instance: ${instance}, ${cluster} }
 `)
 }
@@ -51,9 +53,13 @@ t.test('gateways with common limits', { skip: withoutPostgres || withoutRedis },
   t.test('requests per minute count at all gateways; without Valkey each has a share', async t => {
     await redis.client.flushall()
     const proxy = await startTcpProxy(t, redis.port)
-    const cluster = `valkey: "${redis.url(proxy.port)}"`
+    const cluster = `valkey: "${redis.url(proxy.port)}", valkey_timeout: 5s`
     const gateways = await Promise.all(['gw1', 'gw2'].map(name => start(t, name, '{ requests_per_minute: 20 }', cluster)))
-    t.match(await count(gateways, 60), { 200: 20, 429: 40 })
+    const started = performance.now()
+    const { 200: all = 0 } = await count(gateways, 60)
+    // A slow machine gives the limit time to renew.
+    const renewed = Math.ceil((performance.now() - started) / 3_000)
+    t.ok(all >= 20 && all <= 20 + renewed, `${all} of 20, and ${renewed} more`)
     proxy.cut()
     const { 200: served = 0 } = await count(gateways, 60)
     t.ok(served <= 20, `${served} of 20`)
@@ -63,19 +69,20 @@ t.test('gateways with common limits', { skip: withoutPostgres || withoutRedis },
     await gateways[0]!.waitForLog(({ msg }) => msg === 'the limits are shared again')
   })
 
-  t.test('a budget is kept over both gateways, when Valkey is emptied, and after a restart of all', async t => {
+  for (const holder of ['key', 'group'] as const) t.test(`a budget of a ${holder} is kept over both gateways, when Valkey is emptied, and after a restart of all`, async t => {
     await redis.client.flushall()
     await postgres.createDatabase()
-    const cluster = `valkey: "${redis.url()}", postgres: "${postgres.url()}"`
-    const limits = '{ budget: { usd: 200, per: month } }'
-    const gateways = [await start(t, 'gw1', limits, cluster)]
-    gateways.push(await start(t, 'gw2', limits, cluster))
+    const cluster = `valkey: "${redis.url()}", valkey_timeout: 5s, postgres: "${postgres.url()}"`
+    const budget = '{ budget: { usd: 200, per: month } }'
+    const open = (name: string) => start(t, name, holder === 'key' ? budget : '{ concurrent: 1000 }', cluster, holder === 'group' ? budget : undefined)
+    const gateways = [await open('gw1')]
+    gateways.push(await open('gw2'))
     await count(gateways, 10)
     await redis.client.flushall()
     await count(gateways, 60)
     for (const gateway of gateways) await gateway.close()
     await redis.client.flushall()
-    const again = await start(t, 'gw3', limits, cluster)
+    const again = await open('gw3')
     await count([again], 60)
     await again.close()
     const [sum] = await postgres.query('SELECT sum(cost_high) AS high, sum(cost_low) AS low FROM gateway.days')

@@ -1,0 +1,102 @@
+import { picoUsd } from '../base/decimal.ts'
+import { nanoOf, scopesOf } from './shared-key.ts'
+import type { SharedAccount, SharedAdmission, SharedKey, SharedScope } from './shared-key.ts'
+import type { AccountArgument, AccountReply, AdmitArgument, BucketArgument, GaugeArgument } from './shared-script.ts'
+
+/** One call of the script. */
+export class SharedCall {
+  readonly buckets: BucketArgument[] = []
+  readonly gauges: GaugeArgument[] = []
+  readonly accounts: AccountArgument[] = []
+  readonly admits: AdmitArgument[]
+  readonly #accounts: { readonly key: SharedKey, readonly account: SharedAccount }[] = []
+  readonly #refunds: { readonly scope: SharedScope, readonly requests: number, readonly tokens: number }[] = []
+  readonly #keys: readonly SharedKey[]
+  /** Where each scope's limits are, from 1: requests, tokens, concurrency, account; 0 = there is none. */
+  readonly #places = new Map<SharedScope, [number, number, number, number]>()
+
+  /**
+   * @param keys those of the admissions, and others whose state is reported
+   * @param now ms since 1970
+   * @param wantsAllowance for which of them
+   */
+  constructor(
+    keys: readonly SharedKey[], admissions: readonly SharedAdmission[], now: number, wantsAllowance: (key: SharedKey) => boolean,
+  ) {
+    this.#keys = keys
+    for (const [n, key] of keys.entries()) {
+      key.isDirty = false
+      for (const scope of key.scopes()) this.#addScope(key, n + 1, scope, now, wantsAllowance(key))
+    }
+    this.admits = admissions.map(({ chain, model, tokens, nano, leaseRequests }) => [
+      tokens, nano ?? -1, leaseRequests, scopesOf(chain, model).map(scope => this.#places.get(scope) ?? [0, 0, 0, 0]),
+    ])
+  }
+
+  /** The levels of a scope's requests and tokens. @param levels of the reply */
+  levelsOf(scope: SharedScope, levels: readonly number[]): { readonly requests: number, readonly tokens: number } {
+    const [requests = 0, tokens = 0] = this.#places.get(scope) ?? []
+    return { requests: levels[requests - 1] ?? 0, tokens: levels[tokens - 1] ?? 0 }
+  }
+
+  /** The server has done it. */
+  succeeded(replies: readonly AccountReply[]): void {
+    for (const [n, { key, account }] of this.#accounts.entries()) {
+      const [spent = -1, allowance = 0, target = 0] = replies[n] ?? []
+      if (allowance > target) key.isDirty = true
+      Object.assign(account, { spent, allowance, target, floor: -1, restores: 0, reservedOffline: 0 })
+    }
+    for (const key of this.#keys) key.round += 1
+  }
+
+  /**
+   * Whether the server has done it is unknown. What it may have admitted is not of the allowances, and counts no more
+   * after the next call.
+   */
+  failed(): void {
+    for (const key of this.#keys) key.isDirty = true
+    for (const { scope, requests, tokens } of this.#refunds) {
+      scope.refundRequests += requests
+      scope.refundTokens += tokens
+    }
+  }
+
+  /** @param hash where the key's state is, from 1 */
+  #addScope(key: SharedKey, hash: number, scope: SharedScope, now: number, wantsAllowance: boolean): void {
+    const { limits, model, running, refundRequests, refundTokens } = scope
+    const id = model ?? ''
+    const place: [number, number, number, number] = [0, 0, 0, 0]
+    if (limits.requestsPerMinute !== null) {
+      place[0] = this.buckets.push([`r ${id}`, limits.requestsPerMinute, refundRequests, hash])
+    }
+    if (limits.tokensPerMinute !== null) place[1] = this.buckets.push([`t ${id}`, limits.tokensPerMinute, refundTokens, hash])
+    if (limits.concurrent !== null) place[2] = this.gauges.push([id, limits.concurrent, running, hash])
+    this.#refunds.push({ scope, requests: refundRequests, tokens: refundTokens })
+    scope.refundRequests = scope.refundTokens = 0
+    const current = scope.account(now)
+    for (const account of scope.accounts.values()) {
+      const isCurrent = account === current
+      // What is left of a past period is what its last requests spend.
+      if (!isCurrent && account.reserved === 0 && now > account.end + PAST_PERIOD_MS) {
+        scope.accounts.delete(account.id)
+        continue
+      }
+      const { own, reserved, allowance, reservedOffline, target, floor } = account
+      const keep = isCurrent ? Math.max(0, Math.min(allowance - reservedOffline, target)) : 0
+      const limit = isCurrent && limits.budget !== null ? nanoOf(picoUsd(limits.budget.usd)) : 0
+      const renewalMs = account.end === Infinity ? -1 : Math.max(1, account.end - now)
+      const argument: AccountArgument = [
+        account.id, limit, own, reserved, keep, floor, isCurrent && wantsAllowance ? 1 : 0, renewalMs, account.restores, hash,
+      ]
+      const at = this.accounts.push(argument)
+      this.#accounts.push({ key, account })
+      // Until the reply, this is all that may be spent without Valkey.
+      account.allowance = keep + reservedOffline
+      if (isCurrent) place[3] = at
+    }
+    this.#places.set(scope, place)
+  }
+}
+
+/** ms for which spending of a past period is still reported. */
+const PAST_PERIOD_MS = 3_600_000
