@@ -57,12 +57,8 @@ export interface GatewayOptions {
 }
 
 /** The gateway as an operator runs it: a key with limits, price, ledger, a log line for each request. */
-export async function startGateway(
-  upstreamPort: number, options: GatewayOptions = {},
-): Promise<StartedGateway> {
-  const dir = temporaryDirectory('gateway-bench-')
-  const file = join(dir, 'gateway.yaml')
-  writeFileSync(file, `
+export function startGateway(upstreamPort: number, options: GatewayOptions = {}): Promise<StartedGateway> {
+  return startConfigured(`
 server: { listen: 127.0.0.1:0${options.server === undefined ? '' : `, ${options.server}`} }
 upstreams:
   up: { url: "http://127.0.0.1:${upstreamPort}" }
@@ -81,7 +77,16 @@ keys:
 ${options.keys ?? ''}
 ledger: { file: ${options.ledger ?? 'gateway.db'} }
 ${options.extra ?? ''}
-`)
+`, options)
+}
+
+/** Starts a gateway with that configuration. */
+export async function startConfigured(
+  yaml: string, options: Pick<GatewayOptions, 'name' | 'nodeArgs'> = {},
+): Promise<StartedGateway> {
+  const dir = temporaryDirectory('gateway-bench-')
+  const file = join(dir, 'gateway.yaml')
+  writeFileSync(file, yaml)
   // The log goes to a file; its first line tells the port.
   const log = join(dir, 'log')
   const out = openSync(log, 'w')

@@ -129,13 +129,14 @@ function explanationLines(
 /**
  * How one of several targets is chosen, and what follows when it fails; nothing for what is as everywhere.
  */
-function routingLines({ targets, strategy, affinity, retries, on, resume }: Route): string[] {
+function routingLines({ targets, strategy, affinity, retries, hedgeAfter, on, resume }: Route): string[] {
   const order = affinity === null
     ? STRATEGY_TEXT[strategy]
     : `one target for ${affinity.by === 'key' ? 'each key' : `each value of ${affinity.name}`}`
   return [
     ...targets.length > 1 ? [`order     ${order}; those that are not well last`] : [],
     ...retries > 0 ? [`retries   ${retries} after the first attempt`] : [],
+    ...hedgeAfter === null ? [] : [`hedge     another target too when a stream has not begun after ${hedgeAfter / 1000} s`],
     ...on.contextLength ? [`on        context_length: ${on.contextLength.upstream.name}`] : [],
     ...on.contentFilter ? [`on        content_filter: ${on.contentFilter.upstream.name}`] : [],
     ...resume === 'off' ? [] : [`resume    ${resume}`],

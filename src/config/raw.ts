@@ -120,6 +120,7 @@ export interface RawRoute {
   retries?: number
   on?: { context_length?: string | RawTarget, content_filter?: string | RawTarget }
   resume?: ResumeMode
+  hedge?: { after?: string }
   translate?: TranslateMode
   timeouts?: RawTimeouts
 }

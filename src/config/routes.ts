@@ -4,7 +4,7 @@ import { nearest } from './nearest.ts'
 import type { RawConfig, RawRoute, RawTarget } from './raw.ts'
 import type { Affinity, Route, Target, Timeouts, Upstream } from './types.ts'
 import { headerName } from './header.ts'
-import { buildTimeouts } from './values.ts'
+import { MAX_TIMER, buildTimeouts, timerDurationOf } from './values.ts'
 
 /** The route table, in the file's order. */
 export function buildRoutes(
@@ -33,10 +33,15 @@ export function buildRoutes(
       retries: route.retries ?? Math.max(0, targets.length - 1),
       on: { contextLength: onTarget('context_length'), contentFilter: onTarget('content_filter') },
       resume: route.resume ?? 'off',
+      hedgeAfter: hedgeAfterOf(route.hedge, [...path, 'hedge'], findings),
       translate: route.translate ?? 'lenient',
       timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),
     }]
   })
+}
+
+function hedgeAfterOf(hedge: RawRoute['hedge'], path: Path, findings: Findings): number | null {
+  return hedge?.after === undefined ? null : timerDurationOf(hedge.after, [...path, 'after'], MAX_TIMER, findings)
 }
 
 const MAX_LISTED = 5

@@ -312,6 +312,8 @@ export interface Route {
    * continued by another target, or held until it is complete.
    */
   readonly resume: ResumeMode
+  /** Milliseconds without a response after which another target is asked too; null = never. */
+  readonly hedgeAfter: number | null
   /** What becomes of a request whose target does not speak its protocol. */
   readonly translate: TranslateMode
   /** The defaults, overridden by the route's own. */

@@ -14,7 +14,7 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
 }
 
 /** What a timer of Node holds, in whole days: above 2^31-1 ms it would fire at once. */
-const MAX_TIMER = 24 * 86_400_000
+export const MAX_TIMER = 24 * 86_400_000
 
 /** Milliseconds of an optional duration that a timer will be set to. */
 export function timerDurationOf(

@@ -13,6 +13,7 @@ export function addConfigWarnings(config: Config, findings: Findings): void {
   warnOfAzurePath(config, findings)
   warnOfHiddenRoutes(config.routes, findings)
   warnOfResumeWithoutPrefill(config.routes, findings)
+  warnOfHedgeWithoutTarget(config.routes, findings)
   warnOfUnservedModels(config, findings)
   warnOfSeparateLogins(config, findings)
   warnOfSeparateLimits(config, findings)
@@ -94,6 +95,17 @@ function warnOfResumeWithoutPrefill(routes: readonly Route[], findings: Findings
     findings.warn(
       ['routes', index, 'resume'], 'no target of this route has prefill: true, so none continues a stream',
     )
+  }
+}
+
+function warnOfHedgeWithoutTarget(routes: readonly Route[], findings: Findings): void {
+  for (const { index, hedgeAfter, targets, retries, timeouts } of routes) {
+    if (hedgeAfter === null) continue
+    if (targets.length < 2 || retries === 0) {
+      findings.warn(['routes', index, 'hedge'], 'hedge needs a second target and retries of at least 1: no other target is asked')
+    } else if (hedgeAfter >= timeouts.firstByte) {
+      findings.warn(['routes', index, 'hedge', 'after'], 'hedge.after is not below timeouts.first_byte: the first target has failed by then')
+    }
   }
 }
 

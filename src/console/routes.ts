@@ -126,7 +126,7 @@ function circuitOf(model: string, known: readonly CandidateState[]): CandidateSt
 }
 
 function routeRow(route: Route, states: ReadonlyMap<string, readonly CandidateState[]>): RouteRow {
-  const { index, line, path, models, targets, strategy, affinity, retries, on, resume, timeouts } = route
+  const { index, line, path, models, targets, strategy, affinity, retries, on, resume, hedgeAfter, timeouts } = route
   return {
     index,
     line,
@@ -143,6 +143,7 @@ function routeRow(route: Route, states: ReadonlyMap<string, readonly CandidateSt
     affinity: affinity && affinityText(affinity),
     retries,
     resume,
+    hedge_after_ms: hedgeAfter,
     on_context_length: on.contextLength && targetText(on.contextLength),
     on_content_filter: on.contentFilter && targetText(on.contentFilter),
     timeouts: {

@@ -122,7 +122,7 @@ export class Exchange {
   ledgerEntry: LedgerEntry | null = null
   /** Records what the client is sent, from `reserve` on; null = bodies are not kept. */
   recording: ResponseRecorder | null = null
-  /** Written by `attempt`, in their order. */
+  /** Written by `attempt`, in the order of their start; the one that responds is the last. */
   readonly attempts: UpstreamAttempt[] = []
   /** The attempt whose response the client gets; until there is one, the latest. Written by `attempt`. */
   servedBy: UpstreamAttempt | null = null
@@ -166,7 +166,7 @@ export class Exchange {
     return this.delivery.status
   }
 
-  /** Attempts whose part of the response was continued by another: each is billed for its part. */
+  /** Attempts that another one continued, or that were cancelled beside another: each is billed for its part. */
   get interruptedAttempts(): readonly UpstreamAttempt[] {
     return this.attempts.filter(({ share }) => share !== null)
   }
@@ -212,6 +212,16 @@ export class Exchange {
   /** Starts an attempt. */
   begin(attempt: UpstreamAttempt): void {
     this.attempts.push(attempt)
+    this.servedBy = attempt
+  }
+
+  /** The client gets the response of that attempt: it becomes the last one. */
+  serve(attempt: UpstreamAttempt): void {
+    const at = this.attempts.indexOf(attempt)
+    if (at < this.attempts.length - 1) {
+      this.attempts.push(...this.attempts.splice(at, 1))
+      this.trace?.moveAttemptToEnd(at)
+    }
     this.servedBy = attempt
   }
 

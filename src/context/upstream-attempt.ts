@@ -16,7 +16,7 @@ export interface AttemptRecord {
   readonly translated?: string
   /** The client's fields that the upstream did not get; absent = it got all. */
   readonly dropped?: readonly string[]
-  /** `ok`, the code of the error that ended it, or `error_answer`: the upstream sent an error of its own. */
+  /** `ok`, the code of the error that ended it, `error_answer`: the upstream sent an error of its own, or `hedge_lost`. */
   outcome: string
   /** Duration in ms. */
   ms: number
@@ -104,7 +104,7 @@ export class UpstreamAttempt {
   held: Pick<ResponseContent, 'metered'> | null = null
   /** The messages of a WebSocket that is open; null = there is none, or they are not read. */
   session: Session | null = null
-  /** What its part of the response used, where another attempt continues it; null = none does. */
+  /** What it used, where another attempt continues its response or responds in its place; null = none does. */
   share: InterruptedUsage | null = null
   /** What the response tells of itself; null = no trace asks for it. */
   facts: ResponseFactsReader | null = null

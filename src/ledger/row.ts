@@ -17,6 +17,9 @@ export type EndReason =
 /** Who counted: the upstream, the gateway's tokenizer, both, or nobody. */
 export type UsageSource = 'reported' | 'estimated' | 'mixed' | 'none'
 
+/** Outcome of an attempt that was cancelled because another one beside it responded first. */
+export const HEDGE_LOST = 'hedge_lost'
+
 /** One try at one upstream. */
 export interface AttemptRecord {
   readonly upstream: string
@@ -26,7 +29,7 @@ export interface AttemptRecord {
   readonly translated?: string
   /** The client's fields that a translated request did not have; absent = it had all of them. */
   readonly dropped?: readonly string[]
-  /** `ok`, the code of the error that ended it, or `error_answer`: an error of the upstream's own. */
+  /** `ok`, the code of the error that ended it, `error_answer`: an error of the upstream's own, or `hedge_lost`. */
   readonly outcome: string
   /** Milliseconds that it took. */
   readonly ms: number

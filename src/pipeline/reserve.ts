@@ -7,23 +7,26 @@ import { retryHeaders } from '../limits/headers.ts'
 import type { Admission, Estimate, Refusal } from '../limits/types.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import { isMetered } from '../pricing/settle-usage.ts'
+import { addCost } from '../pricing/settled-cost.ts'
 import { highestCost, hasCacheWriteRate } from '../pricing/tier-price.ts'
 import { cacheWriteField, estimateItems, estimateRequest } from '../protocols/shared/request-estimate.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
+import { hedgeAfter } from './attempt/hedge.ts'
 import { checkpointRow } from './settle/ledger-row.ts'
 
 /**
  * Reserves the worst case of what the request may use, so that requests under way together cannot overspend. What is
  * not used is released when the exchange is settled. Then the ledger gets its first draft of the row.
  *
- * The most expensive target of the plan decides the reservation; with an unpriced target it is unknown.
+ * The most expensive target of the plan decides the reservation; with an unpriced target it is unknown. On a route with
+ * `hedge` the prompt counts twice.
  *
  * @returns null = done: only a limiter that several workers share has to be awaited
  * @throws GatewayError rate_limited, budget_spent, model_unpriced, limits_unavailable
  */
-export function reserve(gateway: Gateway, exchange: Exchange, { quotes }: Plan): Promise<void> | null {
+export function reserve(gateway: Gateway, exchange: Exchange, { quotes, route }: Plan): Promise<void> | null {
   const { identity, request: { model } } = exchange
-  const { inputTokens, ...expected } = estimate(gateway, exchange, quotes)
+  const { inputTokens, ...expected } = estimate(gateway, exchange, quotes, hedgeAfter(exchange, route) !== null)
   if (identity.unlimited) {
     enter(gateway, exchange, inputTokens, null)
     return null
@@ -65,7 +68,10 @@ interface RequestEstimate extends Estimate {
   readonly inputTokens: number | null
 }
 
-function estimate(gateway: Gateway, exchange: Exchange, quotes: readonly (QuotedPrice | null)[]): RequestEstimate {
+/** @param isHedged a second attempt may run beside the first: its prompt is billed too */
+function estimate(
+  gateway: Gateway, exchange: Exchange, quotes: readonly (QuotedPrice | null)[], isHedged: boolean,
+): RequestEstimate {
   const { classified: { endpoint }, request: { body, model } } = exchange
   // A WebSocket will use an unknown amount.
   if (body === null && endpoint.session !== null) {
@@ -85,7 +91,10 @@ function estimate(gateway: Gateway, exchange: Exchange, quotes: readonly (Quoted
   // It is unknown whether media are written to the cache too.
   const written = [input, input - mediaTokens]
   const usages = write === null ? [used] : written.map(tokens => ({ ...used, [write]: tokens }))
-  return { inputTokens, tokens: Math.max(1, input + output), pico: highestCost(usages, quotes) }
+  const pico = highestCost(usages, quotes)
+  if (!isHedged || gateway.config.billing.abandoned === 'none') return { inputTokens, tokens: Math.max(1, input + output), pico }
+  const second = highestCost(usages.map(usage => ({ ...usage, outputTokens: 0 })), quotes)
+  return { inputTokens, tokens: Math.max(1, 2 * input + output), pico: addCost(pico, second) }
 }
 
 function refusalError(refusal: Refusal): GatewayError {

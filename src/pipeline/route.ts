@@ -59,10 +59,11 @@ function orderedTargets(gateway: Gateway, exchange: Exchange, { targets, strateg
  * @returns the first of `order`, and then the others
  */
 function reachableTargets(
-  { retries, resume, on }: Pick<Route, 'retries' | 'resume' | 'on'>, order: readonly Target[],
+  { retries, resume, hedgeAfter, on }: Pick<Route, 'retries' | 'resume' | 'hedgeAfter' | 'on'>, order: readonly Target[],
 ): readonly Target[] {
-  // The next target that can continues a response, so any of them may be tried.
-  const isAnyTried = order.length <= retries + 1 || ((resume === 'continue' || resume === 'continue_or_hold') && retries > 0)
+  // The next target that can continues a response, and the next healthy one is hedged with: any of them may be tried.
+  const skips = resume === 'continue' || resume === 'continue_or_hold' || hedgeAfter !== null
+  const isAnyTried = order.length <= retries + 1 || (skips && retries > 0)
   const tried = isAnyTried ? order : order.slice(0, retries + 1)
   const others = refusalTargets({ on })
   return others.size === 0 ? tried : [...tried, ...others.values()]

@@ -1,4 +1,5 @@
 import type { Endpoint } from '../protocols/shared/protocol.ts'
+import { blankUsage } from '../protocols/shared/usage.ts'
 import { provisionalUsage } from './provisional.ts'
 import { noCharge, settleUsage } from './settle-usage.ts'
 import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
@@ -55,5 +56,23 @@ export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, 
       suspect: reading?.suspect ?? false,
       unread: false,
     }
+  })
+}
+
+/**
+ * Begins to count what an attempt used that was cancelled before any of its response came.
+ *
+ * @param abandoned what is billed for such a request
+ */
+export function createAbandonedUsage(
+  counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse, abandoned: 'prompt' | 'none',
+): InterruptedUsage {
+  const counting = Promise.try(settleUsage, { ...input, end: 'client_gone', abandoned }, counter)
+  return new InterruptedUsage(counting, () => abandoned === 'none' || estimatedInput === null ? noCharge() : {
+    usage: { ...blankUsage(), inputTokens: estimatedInput, outputTokens: 0 },
+    source: 'estimated',
+    billed: true,
+    suspect: false,
+    unread: false,
   })
 }

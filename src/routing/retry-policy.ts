@@ -88,14 +88,8 @@ export function nextAttempt(
   before: RetryState, failure: FailedAttempt, { now: time, timeLeft, random }: RetryContext,
   suits: (target: Target) => boolean = () => true,
 ): Decision {
-  // With fractions of ms, a sum minus one of its terms may exceed the other term.
-  const now = Math.floor(time)
-  const failed: Candidate = {
-    ...before.current,
-    excluded: before.current.excluded || !failure.again || before.current.wasUnhealthy,
-    // "Retry at once" is answered with the backoff too.
-    notBefore: now + (failure.retryAfterMs || backoff(before.current.attempts, random)),
-  }
+  const now = wholeMs(time)
+  const failed = afterFailure(before.current, failure, now, random)
   const state = replace(before, failed)
   if (!failure.retryable || state.attemptsLeft <= 0) return { state, step: null }
   const left = state.candidates.filter(({ target, excluded }) => !excluded && suits(target))
@@ -108,6 +102,46 @@ export function nextAttempt(
   if (!earliest) return { state, step: null }
   const delayMs = Math.max(0, earliest.notBefore - now)
   return delayMs > MAX_WAIT || delayMs >= timeLeft ? { state, step: null } : moveTo(state, earliest, delayMs)
+}
+
+/** With fractions of ms, a sum minus one of its terms may exceed the other term. */
+function wholeMs(time: number): number {
+  return Math.floor(time)
+}
+
+function afterFailure(failed: Candidate, failure: FailedAttempt, now: number, random: number): Candidate {
+  return {
+    ...failed,
+    excluded: failed.excluded || !failure.again || failed.wasUnhealthy,
+    // "Retry at once" is answered with the backoff too.
+    notBefore: now + (failure.retryAfterMs || backoff(failed.attempts, random)),
+  }
+}
+
+/**
+ * Starts an attempt beside the current one, at a target that was not tried.
+ *
+ * @param suits which targets can be used now
+ * @returns null = there is none, or no attempt is left
+ */
+export function startBeside(before: RetryState, suits: (target: Target) => boolean): { state: RetryState; target: Target } | null {
+  const next = before.candidates.find(({ target, attempts, excluded }) => attempts === 0 && !excluded && suits(target))
+  if (next === undefined || before.attemptsLeft <= 0) return null
+  const candidates = before.candidates.map(candidate => (candidate === next ? { ...next, attempts: 1 } : candidate))
+  return { state: { ...before, candidates, attemptsLeft: before.attemptsLeft - 1 }, target: next.target }
+}
+
+/** Of two attempts that run at once, one failed: the other becomes the current one. */
+export function failBeside(
+  before: RetryState, failed: Target, other: Target, failure: FailedAttempt, { now, random }: RetryContext,
+): RetryState {
+  const state = select(before, failed)
+  return select(replace(state, afterFailure(state.current, failure, wholeMs(now), random)), other)
+}
+
+/** Makes the attempt at that target the current one. */
+export function select(before: RetryState, target: Target): RetryState {
+  return { ...before, current: before.candidates.find(candidate => candidate.target === target) ?? before.current }
 }
 
 /** Makes a target the only candidate; its attempt does not count as a retry. */

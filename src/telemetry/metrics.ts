@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import type { Usage } from '../protocols/shared/usage.ts'
+import { HEDGE_LOST } from '../ledger/row.ts'
 import { genAiMetrics } from './gen-ai-metrics.ts'
 import type { Conventions, GenAiMetrics, GenAiSeries } from './gen-ai-metrics.ts'
 import type { ModelLabels } from './model-labels.ts'
@@ -126,10 +127,11 @@ export class Metrics {
   }
 
   #countAttempts({ row: { attempts, route }, continued }: Settlement, model: string): void {
-    for (const [at, { upstream, outcome }] of attempts.entries()) {
+    for (const [at, { upstream, outcome, atMs }] of attempts.entries()) {
       this.#attempts.series({ upstream, model, outcome }).value++
       const next = attempts[at + 1]
-      if (next === undefined) continue
+      // What ran beside it did not follow a failure.
+      if (next === undefined || outcome === HEDGE_LOST || (next.atMs ?? 0) < (atMs ?? 0)) continue
       const labels = { route: routeLabel(route), from: upstream, to: next.upstream }
       if (continued[at]) this.#continuations.series(labels).value++
       else if (next.upstream !== upstream || next.model !== attempts[at]?.model) this.#failovers.series(labels).value++

@@ -6,6 +6,7 @@ import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { RandomIdGenerator, SamplingDecision } from '@opentelemetry/sdk-trace'
 import type { IdGenerator, Sampler } from '@opentelemetry/sdk-trace'
 import type { ResponseFacts } from '../protocols/shared/response-facts.ts'
+import { HEDGE_LOST } from '../ledger/row.ts'
 import { errorTypeOf } from './settlement.ts'
 import type { Settlement } from './settlement.ts'
 
@@ -144,6 +145,11 @@ export class RequestTrace {
     return traceState === undefined ? parent : [...parent, 'tracestate', traceState.serialize()]
   }
 
+  /** Attempts change their order. @param at place of the one that becomes the last */
+  moveAttemptToEnd(at: number): void {
+    this.#attempts.push(...this.#attempts.splice(at, 1))
+  }
+
   /** The request is settled, and it is sampled. @param endedAt on the monotonic clock, ms */
   end(settlement: Settlement, facts: RequestFacts, endedAt: number): void {
     const { row } = settlement
@@ -182,6 +188,7 @@ export class RequestTrace {
     const name = [call?.operation, record.model ?? record.upstream].filter(Boolean).join(' ')
     const span = this.#spans.start(name, context, SpanKind.CLIENT, facts.startedAt, parent)
     const isLast = at === row.attempts.length - 1
+    const isError = record.outcome !== 'ok' && record.outcome !== HEDGE_LOST
     const { usage } = row
     setAttributes(span, {
       'gateway.request_id': row.requestId,
@@ -197,7 +204,7 @@ export class RequestTrace {
       'http.response.status_code': record.status ?? null,
       'gateway.key': row.key,
       'gateway.route': row.route,
-      'error.type': record.outcome === 'ok' ? null : record.said ?? record.outcome,
+      'error.type': isError ? record.said ?? record.outcome : null,
       'gen_ai.usage.input_tokens': isLast ? usage.inputTokens : record.inputTokens ?? null,
       'gen_ai.usage.output_tokens': isLast ? usage.outputTokens : record.outputTokens ?? null,
       'gen_ai.usage.cache_read.input_tokens': isLast ? usage.cachedInputTokens : null,
@@ -207,7 +214,7 @@ export class RequestTrace {
     })
     const reasons = facts.response?.finishReasons ?? []
     if (reasons.length > 0) span.setAttribute('gen_ai.response.finish_reasons', reasons)
-    if (record.outcome !== 'ok') span.setStatus({ code: SpanStatusCode.ERROR })
+    if (isError) span.setStatus({ code: SpanStatusCode.ERROR })
     span.end(facts.startedAt + record.ms)
   }
 }

@@ -13,6 +13,7 @@ routes:
     strategy: weighted
     on: { context_length: b }
     resume: continue
+    hedge: { after: 8s }
   - { model: kept, to: [a, b], affinity: "header:X-Session", retries: 0 }
   - { model: single, to: a }
 auth: open
@@ -29,6 +30,7 @@ t.test('several targets: the order, the retries, what follows, and each target',
   const text = await explained(t, 'fast')
   t.match(text, 'order     at random, by weight; those that are not well last\n')
   t.match(text, 'retries   1 after the first attempt\n')
+  t.match(text, 'hedge     another target too when a stream has not begun after 8 s\n')
   t.match(text, 'on        context_length: b\n')
   t.match(text, 'resume    continue\n')
   t.match(text, /target {4}1 of 2, weight 3\nupstream {2}a\n[^]*as model {2}x\n[^]*target {4}2 of 2/)

@@ -18,7 +18,7 @@ t.test('without retries: one for each further target', t => {
 
 t.test('what is not said is off', t => {
   t.match(routes(t, '  - { to: a }')[0], {
-    strategy: 'ordered', affinity: null, on: { contextLength: null, contentFilter: null }, resume: 'off',
+    strategy: 'ordered', affinity: null, on: { contextLength: null, contentFilter: null }, resume: 'off', hedgeAfter: null,
     targets: [{ prefill: false, weight: 1, upstream: { health: null } }],
   })
   t.end()
@@ -26,12 +26,12 @@ t.test('what is not said is off', t => {
 
 t.test('affinity, other targets, prefill and checks', t => {
   const found = routes(t, `
-  - { model: x, to: [a, { upstream: b, prefill: true }], affinity: key, resume: continue }
+  - { model: x, to: [a, { upstream: b, prefill: true }], affinity: key, resume: continue, hedge: { after: 1500ms } }
   - { model: y, to: a, affinity: "header:X-Session-Id",
       on: { context_length: b, content_filter: { upstream: a, model: m } } }
 `)
   t.match(found[0], {
-    affinity: { by: 'key' }, resume: 'continue',
+    affinity: { by: 'key' }, resume: 'continue', hedgeAfter: 1500,
     targets: [{ prefill: false }, { prefill: true, upstream: { health: { path: '/ok', every: 10_000 } } }],
   })
   t.match(found[1], {

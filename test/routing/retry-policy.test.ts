@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nextAttempt, redirect, startRetries } from '../../src/routing/retry-policy.ts'
+import { failBeside, nextAttempt, redirect, select, startBeside, startRetries } from '../../src/routing/retry-policy.ts'
 import type { FailedAttempt, RetryContext } from '../../src/routing/retry-policy.ts'
 
 const [A, B, C] = ['a', 'b', 'c'].map(name => ({ upstream: { name } })) as never[]
@@ -130,5 +130,21 @@ t.test('the target of a redirect is retried like any other', t => {
   t.equal(request.attemptsLeft, 1, 'to go there is no retry')
   t.match(request.next(PLAIN, MOMENT), { target: C, delayMs: 50 })
   t.equal(request.next(PLAIN, MOMENT), null)
+  t.end()
+})
+
+t.test('an attempt beside another: at the next suitable target that was not tried, as one of the retries', t => {
+  const begun = startRetries([A!, B!, C!], 2, () => false)
+  const started = startBeside(begun, target => target !== B)
+  t.match(started, { target: C, state: { attemptsLeft: 1, current: { target: A } } })
+  t.equal(startBeside(begun, () => false), null, 'no target is suitable')
+  t.equal(startBeside(startRetries([A!], 2, () => false), () => true), null, 'all were tried')
+  t.equal(startBeside(startRetries([A!, B!], 0, () => false), () => true), null, 'no attempt is left')
+  const failed = failBeside(started!.state, C!, A!, { ...PLAIN, again: false }, MOMENT)
+  t.equal(failed.current.target, A)
+  t.match(nextAttempt(failed, PLAIN, MOMENT).step, { target: B, delayMs: 0 })
+  const chosen = select(started!.state, C!)
+  t.equal(chosen.current.target, C)
+  t.match(nextAttempt(chosen, { ...PLAIN, again: false }, MOMENT).step, { target: B, delayMs: 0 })
   t.end()
 })

@@ -20,6 +20,7 @@ export const RouteRow = StrictObject({
   affinity: Nullable(Type.String()),
   retries: Count,
   resume: StringEnum(['off', 'continue', 'hold', 'continue_or_hold']),
+  hedge_after_ms: Nullable(Ms),
   on_context_length: Nullable(Type.String()),
   on_content_filter: Nullable(Type.String()),
   timeouts: StrictObject({ connect_ms: Ms, first_byte_ms: Ms, idle_ms: Ms, total_ms: Ms }),

@@ -2,6 +2,7 @@ import { ERRORS } from '../../base/errors.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import type { FoundRequest } from '../../ledger/query.ts'
 import { usageCounts, END_DESCRIPTIONS, SOURCE_DESCRIPTIONS } from '../../ledger/request-report.ts'
+import { HEDGE_LOST } from '../../ledger/row.ts'
 import type { AttemptRecord, LedgerRow } from '../../ledger/row.ts'
 import { explainCost } from '../../pricing/cost.ts'
 import type { RequestDetailsList, RequestDetails } from '../api/logs.ts'
@@ -54,6 +55,7 @@ function toAttempt(attempt: AttemptRecord, own: string | null): RequestDetails['
 
 function outcomeText({ outcome: code, said }: AttemptRecord): string {
   if (code === 'ok') return 'The upstream responded.'
+  if (code === HEDGE_LOST) return 'Another target responded first, and this attempt was cancelled.'
   if (code === 'error_answer') {
     return `The upstream responded with an error${said === undefined ? '' : `: ${said}`}.`
   }

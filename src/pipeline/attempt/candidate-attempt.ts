@@ -7,6 +7,7 @@ import type { Exchange, Plan } from '../../context/exchange.ts'
 import type { Gateway, LiveUpstream } from '../../context/gateway.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { Authorization } from '../../credentials/credential.ts'
+import { HEDGE_LOST } from '../../ledger/row.ts'
 import { errorIdentifier } from '../../protocols/shared/refusal.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
@@ -38,7 +39,7 @@ import { requestedRetryDelay, decompressedBody } from './upstream-errors.ts'
 const REDIRECT_STATUSES = new Set([301, 302, 307, 308])
 
 /** Of a response that only a request refused for its content, or a rejected credential, keeps from the client. */
-const ERROR_REQUIREMENTS: ResponseRequirements = { reasons: NO_REFUSAL_TARGETS, whole: false }
+const ERROR_REQUIREMENTS: ResponseRequirements = { reasons: NO_REFUSAL_TARGETS, whole: false, content: false }
 
 /** How an attempt failed before the client got any of its response. */
 export interface AttemptFailure {
@@ -68,6 +69,8 @@ export interface CandidateAttemptOptions {
   readonly resume: Plan['route']['resume']
   /** What happens to a request whose target does not speak its protocol. */
   readonly translate: Plan['route']['translate']
+  /** The attempt runs beside another: a good response of its own has begun. @returns false where the other is to respond */
+  readonly claim: ((attempt: CandidateAttempt, status: number) => boolean) | null
   /** Edits of the request's body that ask for the rest of a response; null = all of it is requested. */
   readonly continuationEdits: ((body: Buffer) => Edit[]) | null
 }
@@ -276,6 +279,13 @@ export class CandidateAttempt {
     else this.#health.failed(requestedRetryDelay(headers, errorBody, this.#gateway.clock.wall()))
   }
 
+  /** The response of another attempt goes to the client. */
+  lost(): void {
+    this.#recordOutcome(HEDGE_LOST, null)
+    this.#health.abandoned()
+    this.stop(new GatewayError('internal', 'another target responded first'))
+  }
+
   /** The exchange is over; after an outcome of its own this does nothing. */
   abandon(): void {
     this.#health.abandoned()
@@ -308,8 +318,11 @@ export class CandidateAttempt {
     const isRead = isCredentialRefused(status) || this.#authorization.isRefusal(status) || this.state.translated !== null
     const required = requirements ?? (isRead ? ERROR_REQUIREMENTS : null)
     if (required === null) return relay
+    const { claim } = this.#options
+    // Of several attempts, the head is read as a response to this one.
+    if (claim !== null) this.#exchange.servedBy = this.state
     this.#gate = new ResponseGate(this.#gateway, this.#exchange, {
-      ...this.#options, requirements: required, attempt: this.#attempt,
+      ...this.#options, requirements: required, attempt: this.#attempt, claim: at => claim?.(this, at) ?? true,
     })
     this.state.held = this.#gate
     return this.#gate

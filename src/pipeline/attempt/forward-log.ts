@@ -36,6 +36,11 @@ export function logNotContinued(gateway: Gateway, exchange: Exchange, why: strin
   gateway.log.info({ ...logIds(exchange), why }, 'the stream cannot be continued')
 }
 
+/** Logs that a target is silent, and that another one is asked beside it. */
+export function logHedge(gateway: Gateway, exchange: Exchange, { upstream }: AttemptRecord, { upstream: { name } }: Target): void {
+  gateway.log.info({ ...logIds(exchange), upstream, beside: name }, 'the upstream is slow: another one is asked too')
+}
+
 /** Logs a failed attempt that another follows. */
 export function logRetry(
   gateway: Gateway, exchange: Exchange, { upstream, outcome, status }: AttemptRecord, { target, delayMs }: RetryStep,

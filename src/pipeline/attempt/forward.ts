@@ -4,8 +4,10 @@ import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Plan, Stoppable } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
+import { NOT_DELIVERED } from '../../context/upstream-attempt.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { Authorization } from '../../credentials/credential.ts'
+import { createAbandonedUsage } from '../../pricing/interrupted-usage.ts'
 import { isSpoken } from '../../protocols/translate.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
 import { headerValue } from '../../proxy/headers.ts'
@@ -21,8 +23,10 @@ import type { RelayEnd, ResponseBody, ResponseSource } from '../respond/relay.ts
 import type { HeldResponse } from '../respond/response-gate.ts'
 import { createResponseStream } from '../respond/response-stages.ts'
 import { CandidateAttempt, failureWithoutResponse } from './candidate-attempt.ts'
-import type { AttemptFailure } from './candidate-attempt.ts'
-import { reportCredentialRejected, reportCredentialUnavailable, logNotContinued, logRetry } from './forward-log.ts'
+import type { AttemptFailure, CandidateAttemptOptions } from './candidate-attempt.ts'
+import { reportCredentialRejected, reportCredentialUnavailable, logHedge, logNotContinued, logRetry } from './forward-log.ts'
+import { Hedge, hedgeAfter } from './hedge.ts'
+import type { AttemptEnd } from './hedge.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
 import { RetryPlan } from './retry-plan.ts'
 import { upstreamErrorEvent, undeliveredError } from './upstream-errors.ts'
@@ -69,6 +73,11 @@ class Forwarding implements ResponseSource, Stoppable {
   /** Milliseconds in which earlier attempts and pauses between them had the gateway wait. */
   #waitedMs = 0
   #cancelWait: (() => void) | null = null
+  /** Starts a second attempt beside a slow one; null = the request has none. */
+  readonly #hedge: Hedge | null
+  readonly #claim: CandidateAttemptOptions['claim']
+  /** The second attempt, its own deadlines, and how much later it started, in ms. */
+  #second: { readonly attempt: CandidateAttempt, readonly deadlines: Deadlines, readonly afterMs: number } | null = null
   /** Credentials of the current target that it refused. */
   #refused: readonly Authorization[] = NONE_REFUSED
 
@@ -86,6 +95,14 @@ class Forwarding implements ResponseSource, Stoppable {
     const canContinue = continuation?.isPossible === true && this.#retryPlan.hasContinuationTarget
     this.#resume = resume === 'continue_or_hold' ? (canContinue ? 'continue' : 'hold') : resume
     this.#continuation = this.#resume === 'continue' ? continuation : null
+    const afterMs = hedgeAfter(exchange, plan.route)
+    this.#hedge = afterMs === null ? null : new Hedge(gateway.clock, afterMs, {
+      start: () => this.#startSecondSafely(),
+      onFailed: ({ attempt, failure }, other) => this.#failedBeside(attempt, failure, other),
+      onWon: (attempt, other) => this.#won(attempt, other),
+    })
+    const hedge = this.#hedge
+    this.#claim = hedge && ((attempt, status) => hedge.claim(attempt, status))
     exchange.delivery = this.#relay
     exchange.underWay = this
   }
@@ -97,14 +114,14 @@ class Forwarding implements ResponseSource, Stoppable {
       let target = this.#retryPlan.current
       for (;;) {
         if (isCountedHere(exchange, target)) return COUNT_TOKENS
-        const current = this.#begin(target)
-        if (current instanceof GatewayError) {
-          const skipped = this.#skip(current)
-          if (skipped === null) return await this.#giveUp(failureWithoutResponse(current))
+        const begun = this.#begin(target)
+        if (begun instanceof GatewayError) {
+          const skipped = this.#skip(begun)
+          if (skipped === null) return await this.#giveUp(failureWithoutResponse(begun))
           target = skipped.target
           continue
         }
-        const failure = await current.run()
+        const { attempt: current, failure } = await this.#run(begun)
         let step: RetryStep | null
         if (failure !== null) {
           const refused = current.otherCredential(failure)
@@ -112,6 +129,7 @@ class Forwarding implements ResponseSource, Stoppable {
           exchange.throwIfStopped()
           if (refused !== null) {
             this.#refused = refused
+            target = current.state.target
             logRetry(this.#gateway, exchange, current.state.record, { target, delayMs: 0 })
             continue
           }
@@ -143,8 +161,83 @@ class Forwarding implements ResponseSource, Stoppable {
       if (exchange.servedBy) exchange.servedBy.held = null
       this.#keepAlive.stop()
       this.#deadlines.stop()
+      this.#second?.deadlines.stop()
       exchange.underWay = null
     }
+  }
+
+  /** Runs an attempt, and on a route with `hedge` another one beside it. @returns the end of the last that is left */
+  async #run(attempt: CandidateAttempt): Promise<AttemptEnd> {
+    if (this.#hedge === null || this.#streamError) return { attempt, failure: await attempt.run() }
+    const end = await this.#hedge.run(attempt)
+    // From here on the deadlines of the exchange watch the response.
+    this.#second?.deadlines.stop()
+    return end
+  }
+
+  /** From a timer, whose errors nobody would catch. */
+  #startSecondSafely(): CandidateAttempt | null {
+    try {
+      return this.#startSecond()
+    } catch (thrown) {
+      this.#exchange.stop(asGatewayError(thrown))
+      return null
+    }
+  }
+
+  /** @returns null = no other target is left */
+  #startSecond(): CandidateAttempt | null {
+    const first = this.#attempt
+    const target = this.#retryPlan.startBeside()
+    if (target === null || first === null) return null
+    const { timeouts } = (this.#exchange.plan as Plan).route
+    const deadlines = new Deadlines(this.#gateway.clock, timeouts, this.#exchange.startedAt, error => {
+      this.#expired(error, this.#second?.attempt ?? null)
+    })
+    const attempt = this.#begin(target, deadlines)
+    this.#attempt = first
+    if (attempt instanceof GatewayError) {
+      this.#retryPlan.failBeside(target, first.state.target, failureWithoutResponse(attempt))
+      return null
+    }
+    this.#second = { attempt, deadlines, afterMs: attempt.state.record.atMs - first.state.record.atMs }
+    logHedge(this.#gateway, this.#exchange, first.state.record, target)
+    return attempt
+  }
+
+  #failedBeside(failed: CandidateAttempt, failure: AttemptFailure, other: CandidateAttempt): void {
+    this.#attempt = other
+    if (failed === this.#second?.attempt) this.#second.deadlines.stop()
+    else this.#deadlines.betweenAttempts()
+    this.#retryPlan.failBeside(failed.state.target, other.state.target, failure)
+    this.#recordFailure(failed, failure, false)
+    if (this.#exchange.stopped !== null && failed.isSent) this.#billAbandoned(failed)
+  }
+
+  #won(attempt: CandidateAttempt, other: CandidateAttempt | null): void {
+    this.#attempt = attempt
+    this.#exchange.serve(attempt.state)
+    this.#retryPlan.select(attempt.state.target)
+    if (attempt === this.#second?.attempt) {
+      this.#deadlines.betweenAttempts()
+      // The gateway waited for the first one before.
+      this.#waitedMs += this.#second.afterMs
+    }
+    if (other === null) return
+    other.lost()
+    other.state.fail(true)
+    if (other.isSent) this.#billAbandoned(other)
+  }
+
+  #billAbandoned({ state }: CandidateAttempt): void {
+    const { accounts: { counter }, config: { billing } } = this.#gateway
+    const { classified, request: { body } } = this.#exchange
+    state.share = createAbandonedUsage(counter, {
+      endpoint: state.endpoint ?? classified.endpoint,
+      request: state.sentBody ?? body?.bytes ?? null,
+      answer: NOT_DELIVERED,
+      estimatedInput: state.estimatedInput,
+    }, billing.abandoned)
   }
 
   /** The request cannot be translated for the current target. @returns null = there is no other target */
@@ -153,24 +246,29 @@ class Forwarding implements ResponseSource, Stoppable {
     return this.#streamError ? this.#retryPlan.nextForContinuation(failure) : this.#retryPlan.next(failure)
   }
 
-  /** @returns the error of a request that cannot be translated for the target */
-  #begin(target: Target): CandidateAttempt | GatewayError {
+  /**
+   * @param own deadlines of an attempt that runs beside another
+   * @returns the error of a request that cannot be translated for the target
+   */
+  #begin(target: Target, own: Deadlines | null = null): CandidateAttempt | GatewayError {
     const isFirst = this.#exchange.attempts.length === 0
     const whole = this.#resume === 'hold'
     // To a client that has got keep-alive events not every response can go as it is.
     const isFree = !whole && !this.#keepAlive.isRunning && !this.#relay.isWaiting
-    const isLast = isFree && this.#retryPlan.isLast
+    const isLast = own === null && isFree && this.#retryPlan.isLast
     const reasons = this.#streamError ? NO_REFUSAL_TARGETS : this.#retryPlan.refusalTargets
+    const claim = this.#streamError ? null : this.#claim
     const attempt = attemptUnlessUntranslatable(() => new CandidateAttempt(this.#gateway, this.#exchange, {
       target,
-      refused: this.#refused,
-      deadlines: this.#deadlines,
+      refused: own === null ? this.#refused : NONE_REFUSED,
+      deadlines: own ?? this.#deadlines,
       relay: this.#relay,
       keepAlive: this.#keepAlive,
-      requirements: isLast ? null : { reasons, whole },
+      requirements: isLast ? null : { reasons, whole, content: claim !== null },
       resume: this.#resume,
       translate: this.#translate,
       continuationEdits: this.#continuation?.edits ?? null,
+      claim,
     }))
     if (attempt instanceof GatewayError) return attempt
     this.#attempt = attempt
@@ -192,11 +290,15 @@ class Forwarding implements ResponseSource, Stoppable {
    * @param isRetried the target is tried again with another credential
    */
   #failed(current: CandidateAttempt, failure: AttemptFailure, isRetried: boolean): void {
+    this.#deadlines.betweenAttempts()
+    this.#waitedMs += current.waitedMs + (current === this.#second?.attempt ? this.#second.afterMs : 0)
+    this.#recordFailure(current, failure, isRetried)
+  }
+
+  #recordFailure(current: CandidateAttempt, failure: AttemptFailure, isRetried: boolean): void {
     const exchange = this.#exchange
     const { state } = current
     const { status, response, reason } = failure
-    this.#deadlines.betweenAttempts()
-    this.#waitedMs += current.waitedMs
     current.failed(failure, isRetried)
     // The request was sent and not refused: a client that leaves now may have to pay for the prompt.
     state.fail(exchange.stopped !== null && current.isSent && (status === null || status < 400))
@@ -316,13 +418,13 @@ class Forwarding implements ResponseSource, Stoppable {
   }
 
   /** A deadline has passed: of an attempt, which others may follow, or of the exchange. */
-  #expired(error: GatewayError): void {
+  #expired(error: GatewayError, attempt = this.#attempt): void {
     if (error.source !== 'upstream') {
       this.#exchange.stop(error)
       return
     }
     const { status, isWaiting } = this.#relay
-    this.#attempt?.stop(error)
+    attempt?.stop(error)
     // If only its end was missing, a held response was passed to the relay just now.
     if (status !== 0 && !isWaiting) this.#relay.stop(error)
   }
@@ -334,6 +436,7 @@ class Forwarding implements ResponseSource, Stoppable {
       return
     }
     this.#attempt?.stop(reason)
+    this.#hedge?.stop(reason)
     this.#relay.stop(reason)
     this.#cancelWait?.()
   }

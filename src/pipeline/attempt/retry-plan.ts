@@ -7,7 +7,7 @@ import type { Deadlines } from '../../proxy/deadlines.ts'
 import { candidateId } from '../../routing/candidate.ts'
 import { isTransientFailure, retryability } from '../../routing/failure.ts'
 import type { CandidateHealth } from '../../routing/health.ts'
-import { nextAttempt, redirect, startRetries } from '../../routing/retry-policy.ts'
+import { failBeside, nextAttempt, redirect, select, startBeside, startRetries } from '../../routing/retry-policy.ts'
 import type { FailedAttempt, RetryContext, RetryState, RetryStep } from '../../routing/retry-policy.ts'
 import type { AttemptFailure } from './candidate-attempt.ts'
 import { refusalTargets } from './refusal-targets.ts'
@@ -63,6 +63,30 @@ export class RetryPlan {
     const { consecutiveFailures } = this.#condition(this.current)
     const soon = isTransientFailure(status, retryAfterMs, consecutiveFailures)
     return this.#decide({ ...retryability(error, status), soon, retryAfterMs })
+  }
+
+  /**
+   * Starts an attempt beside the current one.
+   *
+   * @returns its target; null = no healthy target is left that was not tried
+   */
+  startBeside(): Target | null {
+    const started = startBeside(this.#state, target => this.#condition(target).circuit === 'closed')
+    if (started === null) return null
+    this.#state = started.state
+    return started.target
+  }
+
+  /** Of two attempts that run at once, one failed: the other becomes the current one. */
+  failBeside(failed: Target, other: Target, { error, status, headers, said }: AttemptFailure): void {
+    const retryAfterMs = requestedRetryDelay(headers, said, this.#gateway.clock.wall())
+    const failure = { ...retryability(error, status), soon: false, retryAfterMs }
+    this.#state = failBeside(this.#state, failed, other, failure, this.#retryContext)
+  }
+
+  /** The attempt at that target responds. */
+  select(target: Target): void {
+    this.#state = select(this.#state, target)
   }
 
   /**

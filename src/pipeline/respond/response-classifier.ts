@@ -4,12 +4,13 @@ import type { Exchange } from '../../context/exchange.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import { denialReason, refusalReason } from '../../protocols/shared/refusal.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
+import { createStreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { isCredentialRefused, isRetryableStatus } from '../../routing/failure.ts'
 import { FirstElementClassifier, BodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
-import { FirstEventClassifier, UnknownFormatClassifier } from './stream-classifier.ts'
+import { FirstContentClassifier, FirstEventClassifier, UnknownFormatClassifier } from './stream-classifier.ts'
 import { WholeResponseClassifier } from './whole-response-classifier.ts'
 
 /** Bytes of an error response that are kept for the client, and milliseconds that it may take to come. */
@@ -27,6 +28,8 @@ export interface ResponseRequirements {
   readonly reasons: RefusalReasons
   /** It has to be whole. */
   readonly whole: boolean
+  /** A stream has to have content, not an event alone. */
+  readonly content: boolean
 }
 
 /**
@@ -36,7 +39,7 @@ export interface ResponseRequirements {
  * @returns null when the response may go to the client as it is
  */
 export function classifierFor(
-  exchange: Exchange, head: ResponseHead, { reasons, whole }: ResponseRequirements, isContinuation: boolean,
+  exchange: Exchange, head: ResponseHead, { reasons, whole, content }: ResponseRequirements, isContinuation: boolean,
   reserveMemory: ReserveMemory,
 ): ResponseClassifier | null {
   const { status } = head
@@ -58,7 +61,10 @@ export function classifierFor(
     return isFormatUnknown(exchange, head) && head.coding === null ? new UnknownFormatClassifier(body) : body
   }
   // The events of a stream that is compressed although the request forbids it pass unread.
-  return head.coding === null ? new FirstEventClassifier() : new AnyByteClassifier()
+  if (head.coding !== null) return new AnyByteClassifier()
+  if (!content) return new FirstEventClassifier()
+  const { meteredEndpoint: endpoint } = exchange
+  return new FirstContentClassifier(createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory }))
 }
 
 /** A response with the status of an error. */

@@ -40,9 +40,11 @@ export interface ResponseGateOptions {
   readonly attempt: Attempt
   readonly relay: Relay
   readonly deadlines: Deadlines
-  /** Started when a stream has begun of which nothing but pings have come. */
+  /** Started when a stream has begun of which nothing has come that is for the client. */
   readonly keepAlive: KeepAliveTimer
   readonly requirements: ResponseRequirements
+  /** A good response has begun. @returns false where another attempt is to respond */
+  claim(status: number): boolean
 }
 
 /**
@@ -65,6 +67,7 @@ export class ResponseGate implements ResponseSink {
   #classifier: ResponseClassifier | null = null
   readonly #held = new ChunkList()
   #timer: Timer | null = null
+  #claimed = false
   #decided = false
   #passed = false
 
@@ -123,13 +126,14 @@ export class ResponseGate implements ResponseSink {
 
   data(chunk: Buffer): boolean {
     const classifier = this.#classifier as ResponseClassifier
-    if (classifier.anyByteCounts) this.#options.deadlines.upstreamActive()
+    const isAwaited = !classifier.anyByteCounts
     if (!reserveHeldMemory(this.#gateway, this.#exchange, chunk.length)) {
       this.#reject(overloaded('the bodies under way and the held responses use all of server.body_memory'), null)
       return true
     }
     this.#held.push(chunk)
     const classification = classifier.push(chunk)
+    if (classifier.anyByteCounts) this.#options.deadlines.upstreamActive()
     if (classification === 'good') return this.#pass()
     if (classification === 'bad') {
       this.#reject(classifier.fault, this.#heldResponse())
@@ -137,7 +141,9 @@ export class ResponseGate implements ResponseSink {
     }
     if (this.#held.size > classifier.maxBytes) return this.#decideNow(classifier)
     if (classifier.framed !== undefined) this.#checkpoint.schedule()
-    if (!classifier.anyByteCounts && this.#held.size === chunk.length) this.#options.keepAlive.start()
+    // All of it is held; its first words decide between two attempts.
+    if (classifier.framed?.meter.sawContent) this.#claim()
+    if (isAwaited && this.#held.size === chunk.length) this.#options.keepAlive.start()
     return true
   }
 
@@ -189,6 +195,10 @@ export class ResponseGate implements ResponseSink {
 
   /** @returns false when no more should come until the flow is resumed */
   #pass(chunks: readonly Buffer[] = this.#held.list): boolean {
+    if (!this.#decided && !this.#claim()) {
+      this.#reject(null, null)
+      return true
+    }
     if (!this.#decide()) return true
     const { attempt, relay } = this.#options
     attempt.handOver(relay)
@@ -210,6 +220,11 @@ export class ResponseGate implements ResponseSink {
     this.#passed = true
     this.#settle(null)
     return more
+  }
+
+  #claim(): boolean {
+    this.#claimed ||= this.#options.claim(this.#status)
+    return this.#claimed
   }
 
   #reject(error: GatewayError | null, response: HeldResponse | null): void {

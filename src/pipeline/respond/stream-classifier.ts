@@ -1,7 +1,8 @@
 import { GatewayError } from '../../base/errors.ts'
 import { SseReader } from '../../protocols/shared/sse.ts'
 import { kindOf } from '../../protocols/shared/stream-event.ts'
-import type { StreamEvent } from '../../protocols/shared/stream-event.ts'
+import type { EventReader, StreamEvent } from '../../protocols/shared/stream-event.ts'
+import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { beginsJson } from './body-classifier.ts'
 import type { BodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
@@ -54,6 +55,52 @@ export class FirstEventClassifier implements ResponseClassifier {
 
   #reject(code: 'upstream_cut' | 'upstream_invalid', message: string): 'bad' {
     this.fault = new GatewayError(code, message)
+    return 'bad'
+  }
+}
+
+/**
+ * A stream that runs beside another one: its first content makes it good. Providers send the first event before the
+ * model has begun.
+ */
+export class FirstContentClassifier implements ResponseClassifier {
+  readonly maxBytes = MAX_EVENT_BYTES
+  readonly timeoutMs = null
+  /** From the first event on. */
+  anyByteCounts = false
+  fault: GatewayError | null = null
+  readonly #first = new FirstEventClassifier()
+  readonly #meter: StreamMeter
+  readonly #reader: EventReader
+
+  constructor(meter: StreamMeter) {
+    this.#meter = meter
+    this.#reader = meter.createReader(meter)
+  }
+
+  push(chunk: Buffer): Classification {
+    if (!this.anyByteCounts) {
+      const first = this.#first.push(chunk)
+      this.fault = this.#first.fault
+      if (first === 'bad') return 'bad'
+      this.anyByteCounts = first === 'good'
+    }
+    this.#reader.push(chunk)
+    if (this.#meter.sawError) return 'bad'
+    return this.#meter.sawContent || this.#meter.terminated === true ? 'good' : 'open'
+  }
+
+  decide(body: Buffer, whole: boolean): 'good' | 'bad' {
+    if (!this.anyByteCounts) {
+      const first = this.#first.decide(body, whole)
+      this.fault = this.#first.fault
+      return first
+    }
+    if (!whole) return 'good'
+    this.#reader.end()
+    if (this.#meter.sawError) return 'bad'
+    if (this.#meter.terminated !== false) return 'good'
+    this.fault = new GatewayError('upstream_cut', 'the upstream ended the stream before its first content')
     return 'bad'
   }
 }

@@ -19,7 +19,7 @@ export function settlementOf(exchange: Exchange, failure: GatewayError | null, r
     row,
     failure,
     refusedBy: exchange.refusedBy,
-    continued: attempts.map(({ share }) => share !== null),
+    continued: attempts.map(({ share, response }) => share !== null && response !== null),
     call: isCall ? { ...genAiCall(endpoint, host), serverAddress: host } : null,
     isStream: isCall && wantsEventStream(exchange),
     overheadMs: exchange.overheadMs,

@@ -13,6 +13,8 @@ interface Scenario {
   readonly asked: number
   /** Milliseconds that have to lie between the first two attempts there. */
   readonly gap?: number
+  /** Of a stream: both are asked at once, because the one that breaks is silent. */
+  readonly hedged?: true
   /** Where an answer in one piece fares otherwise than a stream. */
   readonly whole?: Pick<Scenario, 'by'>
 }
@@ -23,8 +25,8 @@ const SCENARIOS: readonly Scenario[] = [
   { model: 'fb-s03-500-then-200', by: 'primary', asked: 2 },
   { model: 'fb-s04-503-persistent', by: 'fallback', asked: 1 },
   { model: 'fb-s05-reset', by: 'fallback', asked: 1 },
-  { model: 'fb-s06-no-response', by: 'fallback', asked: 1 },
-  { model: 'fb-s07-slow-ttft', by: 'fallback', asked: 1 },
+  { model: 'fb-s06-no-response', by: 'fallback', asked: 1, hedged: true },
+  { model: 'fb-s07-slow-ttft', by: 'fallback', asked: 1, hedged: true },
   { model: 'fb-s08-stream-cut', by: 'both', asked: 1, whole: { by: 'fallback' } },
   { model: 'fb-s09-stream-stall', by: 'both', asked: 1, whole: { by: 'fallback' } },
   { model: 'fb-s10-malformed-chunk', by: 'both', asked: 1, whole: { by: 'fallback' } },
@@ -40,16 +42,18 @@ const FLAP = 'fb-s15-flap'
 function configuration(url: string): string {
   return `
 upstreams: { wall: { url: "${url}" } }
-timeouts: { first_byte: 3s, idle: 3s }
+timeouts: { first_byte: 4s, idle: 3s }
 routes:
   - model: fb-s14-*
     to: [wall, { upstream: wall, model: fb-ok-noprefill }]
     retries: 2
-    resume: hold
+    hedge: { after: 3s }
+    resume: continue_or_hold
   - model: fb-s*
     to: [wall, { upstream: wall, model: fb-ok, prefill: true }]
     retries: 2
-    resume: continue
+    hedge: { after: 3s }
+    resume: continue_or_hold
     on: { context_length: { upstream: wall, model: fb-ok } }
 ${priced(...SCENARIOS.map(({ model }) => model), FLAP, 'fb-ok', 'fb-ok-noprefill')}`
 }
@@ -86,6 +90,13 @@ for (const { name } of DIALECTS) {
               break
             default:
               t.match(outcome, { model: by === 'primary' ? model : fallback, outputTokens: 60 })
+              if (scenario.hedged && stream) {
+                const { inputTokens } = row?.usage ?? {}
+                t.ok((inputTokens ?? 0) > 20, 'the prompt of the cancelled attempt counts')
+                t.match(row, { usage: { outputTokens: 60 }, attempts: [{ outcome: 'hedge_lost' }, { outcome: 'ok' }] })
+                t.equal(row?.costPico, costOf({ input: inputTokens ?? 0, output: 60 }))
+                break
+              }
               t.match(row, { usage: { inputTokens: 20, outputTokens: 60 } })
               t.equal(row?.costPico, costOf({ input: 20, output: 60 }), 'one answer is billed, once')
           }

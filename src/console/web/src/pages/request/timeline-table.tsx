@@ -55,7 +55,7 @@ function Attempt({ attempt, open }: AttemptProps) {
   if (!attempt) return null
   const { upstream, model, translated, dropped, outcome, explanation, status, input_tokens, output_tokens, cost_usd } = attempt
   const succeeded = outcome === 'ok'
-  const tone = succeeded ? 'good' : outcome === 'client_gone' ? 'plain' : 'bad'
+  const tone = succeeded ? 'good' : outcome === 'client_gone' || outcome === 'hedge_lost' ? 'plain' : 'bad'
   const shares = [
     ...input_tokens === null ? [] : [counted(input_tokens, 'input token')],
     ...output_tokens === null ? [] : [counted(output_tokens, 'output token')],

@@ -23,7 +23,7 @@ export interface Timeline {
 }
 
 /** Outcomes that are not failures. */
-const NOT_FAILED: ReadonlySet<string> = new Set(['ok', 'complete', 'client_gone'])
+const NOT_FAILED: ReadonlySet<string> = new Set(['ok', 'complete', 'client_gone', 'hedge_lost'])
 /** Shorter gaps between attempts are not shown, ms. */
 const SHORTEST_GAP = 1
 

@@ -97,12 +97,13 @@ const RESUME: Readonly<Record<RouteRow['resume'], readonly string[]>> = {
 
 /** How a target is selected, and what happens when it fails. */
 function Policy({ route }: { readonly route: RouteRow }) {
-  const { targets, strategy, affinity, retries, resume, on_context_length, on_content_filter, timeouts } =
+  const { targets, strategy, affinity, retries, resume, hedge_after_ms, on_context_length, on_content_filter, timeouts } =
     route
   const lines = [
     ...targets.length > 1 ? [affinity === null ? STRATEGIES[strategy] : `Same target for each ${affinity}`]
       : [],
     ...retries > 0 ? [retries === 1 ? '1 retry' : `${retries} retries`] : [],
+    ...hedge_after_ms === null ? [] : [`Second target after ${duration(hedge_after_ms)} without content`],
     ...RESUME[resume],
     ...on_context_length === null ? [] : [`Context too long: ${on_context_length}`],
     ...on_content_filter === null ? [] : [`Content filtered: ${on_content_filter}`],

@@ -1,0 +1,278 @@
+import type { ServerResponse } from 'node:http'
+import t from 'tap'
+import type { Test } from 'tap'
+import type { LedgerRow } from '../../../src/ledger/row.ts'
+import { scrape, sum } from '../../support/metrics.ts'
+import { bodyOf, startUpstream } from '../../support/upstream.ts'
+import { costOf, openBooks, priced } from '../billing/books.ts'
+import { DIALECTS, WITH_STATUS, ask, candidatesOf } from './asking.ts'
+import type { Dialect } from './asking.ts'
+
+const [CHAT] = DIALECTS as [Dialect]
+
+/** A provider of one model, whose responses the test decides on. */
+class Provider {
+  readonly asked = Promise.withResolvers<ServerResponse>()
+  /** Its connection was closed from the gateway's side, before its response was complete. */
+  readonly cancelled = Promise.withResolvers<void>()
+  requests = 0
+  url = ''
+
+  async start(t: Test): Promise<this> {
+    const { url } = await startUpstream(t, async (req, res) => {
+      this.requests++
+      await bodyOf(req)
+      res.on('close', () => {
+        if (!res.writableFinished) this.cancelled.resolve()
+      })
+      this.asked.resolve(res)
+    })
+    this.url = url
+    return this
+  }
+}
+
+/** The head of a stream comes at once, as with a model that is slow to begin. */
+function openStream(res: ServerResponse): void {
+  res.writeHead(200, { 'content-type': 'text/event-stream' })
+  res.flushHeaders()
+}
+
+function respond(res: ServerResponse, text: string): void {
+  if (!res.headersSent) openStream(res)
+  res.end(`data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":"${text}"},"finish_reason":null}]}\n\n`
+    + 'data: {"id":"1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+    + 'data: {"id":"1","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}\n\n'
+    + 'data: [DONE]\n\n')
+}
+
+function refuse(res: ServerResponse, status: number): void {
+  res.writeHead(status, { 'content-type': 'application/json' }).end('{"error":{"message":"refused","code":"some_code"}}')
+}
+
+async function startPair(t: Test, { after = '50ms', route = '', more = '' } = {}) {
+  const first = await new Provider().start(t)
+  const second = await new Provider().start(t)
+  const books = await openBooks(t, `
+${WITH_STATUS}
+upstreams: { a: { url: "${first.url}" }, b: { url: "${second.url}" } }
+routes: [{ to: [{ upstream: a, model: one }, { upstream: b, model: two }], hedge: { after: ${after} }${route} }]
+${more}
+${priced('one', 'two')}`)
+  return { first, second, books, gateway: books.gateway }
+}
+
+async function onlyRow(close: Promise<Map<string, LedgerRow>>): Promise<LedgerRow> {
+  const rows = [...(await close).values()]
+  return rows[0] as LedgerRow
+}
+
+for (const resume of ['off', 'continue', 'hold']) {
+  t.test(`the second target responds first, the slow one is cancelled: resume ${resume}`, async t => {
+    const { first, second, books, gateway } = await startPair(t, { route: `, resume: ${resume}` })
+    const asking = ask(gateway, CHAT, { stream: true })
+    openStream(await first.asked.promise)
+    respond(await second.asked.promise, 'second')
+    const answer = await asking
+    t.match(answer, { status: 200, text: 'second', whole: true })
+    t.equal(answer.headers.get('x-gateway-upstream'), 'b')
+    t.equal(answer.headers.get('x-gateway-attempts'), '2')
+    await first.cancelled.promise
+    const row = await onlyRow(books.drain())
+    t.match(row, {
+      end: 'complete', upstream: 'b', error: null,
+      attempts: [{ upstream: 'a', outcome: 'hedge_lost' }, { upstream: 'b', outcome: 'ok', inputTokens: 10, outputTokens: 2 }],
+    })
+    const prompt = row.attempts[0]?.inputTokens ?? 0
+    t.ok(prompt > 0, 'the prompt of the cancelled attempt is counted')
+    t.equal(row.costPico, costOf({ input: 10 + prompt, output: 2 }))
+    t.match(row.usage, { inputTokens: 10 + prompt, outputTokens: 2 })
+  })
+}
+
+t.test('the first target responds after all: the second one is cancelled', async t => {
+  const { first, second, books, gateway } = await startPair(t)
+  const asking = ask(gateway, CHAT, { stream: true })
+  const slow = await first.asked.promise
+  await second.asked.promise
+  respond(slow, 'first')
+  t.match(await asking, { status: 200, text: 'first', whole: true })
+  await second.cancelled.promise
+  const row = await onlyRow(books.drain())
+  t.match(row, { upstream: 'a', attempts: [{ upstream: 'b', outcome: 'hedge_lost' }, { upstream: 'a', outcome: 'ok' }] })
+  t.ok((row.attempts[0]?.atMs ?? 0) > (row.attempts[1]?.atMs ?? 0), 'the attempt that responds is the last')
+})
+
+t.test('billing.abandoned: none bills nothing for the cancelled attempt', async t => {
+  const { first, second, books, gateway } = await startPair(t, { more: 'billing: { abandoned: none }' })
+  const asking = ask(gateway, CHAT, { stream: true })
+  await first.asked.promise
+  respond(await second.asked.promise, 'second')
+  await asking
+  const row = await onlyRow(books.drain())
+  t.equal(row.costPico, costOf({ input: 10, output: 2 }))
+})
+
+for (const status of [400, 401, 404, 503]) {
+  t.test(`the second target refuses with ${status}: the first one is awaited`, async t => {
+    const { first, second, books, gateway } = await startPair(t)
+    const asking = ask(gateway, CHAT, { stream: true })
+    const slow = await first.asked.promise
+    refuse(await second.asked.promise, status)
+    await gateway.waitForLog(line => line.msg === 'the upstream is slow: another one is asked too')
+    respond(slow, 'first')
+    t.match(await asking, { status: 200, text: 'first', whole: true })
+    const row = await onlyRow(books.drain())
+    t.match(row, { upstream: 'a', costPico: costOf({ input: 10, output: 2 }) })
+  })
+}
+
+t.test('the first target fails while the second one is silent: the second one is awaited', async t => {
+  const { first, second, books, gateway } = await startPair(t)
+  const asking = ask(gateway, CHAT, { stream: true })
+  const slow = await first.asked.promise
+  const other = await second.asked.promise
+  slow.destroy()
+  respond(other, 'second')
+  t.match(await asking, { status: 200, text: 'second', whole: true })
+  const row = await onlyRow(books.drain())
+  t.match(row, { upstream: 'b', attempts: [{ upstream: 'a', outcome: /^upstream_|hedge_lost/ }, { upstream: 'b', outcome: 'ok' }] })
+})
+
+t.test('the first byte timeout of the first target leaves the second one alone, which has its own', async t => {
+  const { first, second, gateway } = await startPair(t, { route: ', timeouts: { first_byte: 300ms }' })
+  const asking = ask(gateway, CHAT, { stream: true })
+  await second.asked.promise
+  const answer = await asking
+  t.equal(answer.status, 504)
+  t.match(answer.body, /first_byte_timeout/)
+  t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { attempts: 2, error: 'first_byte_timeout' })
+  t.strictSame([first.requests, second.requests], [1, 1])
+})
+
+t.test('both fail: the client gets the last error of an upstream', async t => {
+  const { first, second, gateway } = await startPair(t)
+  const asking = ask(gateway, CHAT, { stream: true })
+  const slow = await first.asked.promise
+  refuse(await second.asked.promise, 503)
+  refuse(slow, 500)
+  t.match(await asking, { status: /50[03]/, body: /some_code/ })
+})
+
+t.test('a client that leaves ends both attempts', async t => {
+  const { first, second, books, gateway } = await startPair(t)
+  const leaving = new AbortController()
+  const asking = ask(gateway, CHAT, { stream: true, signal: leaving.signal })
+  await Promise.all([first.asked.promise, second.asked.promise])
+  leaving.abort()
+  await t.rejects(asking)
+  await Promise.all([first.cancelled.promise, second.cancelled.promise])
+  const row = await onlyRow(books.drain())
+  t.match(row, { end: 'client_gone', attempts: { length: 2 } })
+  const prompts = row.attempts.map(({ inputTokens }) => inputTokens)
+  t.equal(row.usage.inputTokens, (prompts[0] ?? 0) + (prompts[1] ?? 0), 'both prompts are billed')
+})
+
+t.test('a cancelled attempt says nothing about the health of its target', async t => {
+  const { first, second, gateway } = await startPair(t)
+  const asking = ask(gateway, CHAT, { stream: true })
+  await first.asked.promise
+  respond(await second.asked.promise, 'second')
+  await asking
+  t.match(await candidatesOf(gateway), [{ circuit: 'closed', in_flight: 0 }, { circuit: 'closed', in_flight: 0 }])
+})
+
+t.test('a response that is no stream is awaited', async t => {
+  const { first, second, gateway } = await startPair(t)
+  const asking = ask(gateway, CHAT)
+  const res = await first.asked.promise
+  const stream = ask(gateway, CHAT, { stream: true })
+  // That of the stream, which began later.
+  respond(await second.asked.promise, 'second')
+  await stream
+  res.writeHead(200, { 'content-type': 'application/json' })
+  res.end('{"choices":[{"index":0,"message":{"role":"assistant","content":"first"}}]}')
+  t.match(await asking, { status: 200, text: 'first' })
+  t.equal(second.requests, 1)
+})
+
+t.test('a failure before that time is followed by the second target alone', async t => {
+  const { first, second, books, gateway } = await startPair(t, { after: '1h' })
+  const asking = ask(gateway, CHAT, { stream: true })
+  refuse(await first.asked.promise, 503)
+  respond(await second.asked.promise, 'second')
+  t.match(await asking, { status: 200, text: 'second' })
+  const row = await onlyRow(books.drain())
+  t.match(row, { attempts: [{ upstream: 'a', outcome: 'error_answer' }, { upstream: 'b', outcome: 'ok' }] })
+  t.equal(row.costPico, costOf({ input: 10, output: 2 }))
+})
+
+t.test('an event without content is no response yet, and goes to the client with the first content', async t => {
+  for (const resume of ['off', 'continue', 'hold']) {
+    const { first, second, gateway } = await startPair(t, { route: `, resume: ${resume}` })
+    const asking = ask(gateway, CHAT, { stream: true })
+    const slow = await first.asked.promise
+    openStream(slow)
+    slow.write('data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}\n\n')
+    respond(await second.asked.promise, 'second')
+    const answer = await asking
+    t.match(answer, { status: 200, text: 'second', whole: true }, resume)
+    t.equal(answer.body.split('"role"').length, 2, 'the events of one attempt')
+    await first.cancelled.promise
+  }
+})
+
+t.test('the response that is chosen is watched by the timeouts of the route', async t => {
+  const { second, gateway } = await startPair(t, { route: ', timeouts: { idle: 300ms }' })
+  const asking = ask(gateway, CHAT, { stream: true })
+  const res = await second.asked.promise
+  openStream(res)
+  res.write('data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":"begun"},"finish_reason":null}]}\n\n')
+  t.match((await asking).body, /idle_timeout/)
+})
+
+t.test('limits have room for the prompts of both attempts', async t => {
+  const first = await new Provider().start(t)
+  const books = await openBooks(t, `
+upstreams: { a: { url: "${first.url}" }, b: { url: "${first.url}" } }
+routes:
+  - { model: hedged, to: [{ upstream: a, model: one }, { upstream: b, model: two }], hedge: { after: 1h } }
+  - { model: plain, to: [{ upstream: a, model: one }, { upstream: b, model: two }] }
+keys: [{ name: team, key: sk-team-0123456789abcdef, limits: { tokens_per_minute: 4500 } }]
+${priced('one', 'two')}`)
+  const headers = { authorization: 'Bearer sk-team-0123456789abcdef' }
+  // About 2,500 tokens, and 1,000 of output.
+  const body = { max_tokens: 1000, messages: [{ role: 'user', content: 'word '.repeat(2_000) }] }
+  const refused = await ask(books.gateway, CHAT, { model: 'hedged', stream: true, headers, body })
+  t.equal(refused.status, 429)
+  const asking = ask(books.gateway, CHAT, { model: 'plain', stream: true, headers, body })
+  void first.asked.promise.then(res => respond(res, 'first'))
+  t.match(await asking, { status: 200, text: 'first' })
+})
+
+t.test('an error before the first content is followed by the next target', async t => {
+  const [, messages] = DIALECTS as [Dialect, Dialect]
+  const { first, second, gateway } = await startPair(t, { after: '1h' })
+  const asking = ask(gateway, messages, { stream: true })
+  const res = await first.asked.promise
+  openStream(res)
+  const start = { id: 'm', type: 'message', role: 'assistant', content: [], usage: { input_tokens: 9, output_tokens: 1 } }
+  res.write(`event: message_start\ndata: ${JSON.stringify({ type: 'message_start', message: start })}\n\n`)
+  res.end('event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n')
+  refuse(await second.asked.promise, 400)
+  t.match(await asking, { status: 400 })
+})
+
+t.test('metrics: a cancelled attempt is one, and no failover', async t => {
+  const { first, second, gateway } = await startPair(t, { more: 'telemetry: { prometheus: { listen: 127.0.0.1:0 } }' })
+  const asking = ask(gateway, CHAT, { stream: true })
+  await first.asked.promise
+  respond(await second.asked.promise, 'second')
+  await asking
+  await gateway.waitForLog(line => line.msg === 'exchange')
+  const samples = await scrape(String(gateway.addresses.metrics))
+  t.equal(sum(samples, 'gateway_attempts_total', { upstream: 'a', outcome: 'hedge_lost' }), 1)
+  t.equal(sum(samples, 'gateway_attempts_total', { upstream: 'b', outcome: 'ok' }), 1)
+  t.equal(sum(samples, 'gateway_failovers_total'), 0)
+  t.equal(sum(samples, 'gateway_continuations_total'), 0)
+})
