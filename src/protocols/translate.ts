@@ -1,13 +1,17 @@
 import { GatewayError } from '../base/errors.ts'
 import { classifyPath } from './endpoint.ts'
 import { PROTOCOLS } from './index.ts'
+import type { EmbeddingsFormat, EmbeddingsTranslation } from './neutral/embeddings.ts'
 import { mayHoldCapsule } from './neutral/capsule.ts'
+import type { JsonObject } from './neutral/json.ts'
 import { providerTag } from './neutral/opaque.ts'
+import { TranslationReport } from './neutral/report.ts'
+import { EMPTY_REQUEST } from './neutral/request.ts'
 import type { NeutralRequest } from './neutral/request.ts'
 import { translateRequest } from './neutral/translate-request.ts'
-import type { TranslatedRequest } from './neutral/translate-request.ts'
 import { StreamTranslator, translateBody } from './neutral/translate-response.ts'
-import type { ClientContext, ClientSide, Translation, UpstreamSide } from './neutral/translation.ts'
+import type { ClientContext, ClientSide, Translation, UpstreamSide, WrittenRequest } from './neutral/translation.ts'
+import { estimateTokens } from './shared/request-estimate.ts'
 import type { Endpoint } from './shared/protocol.ts'
 import { parseJson } from './shared/stream-event.ts'
 
@@ -18,6 +22,8 @@ export interface Translator {
   readonly to: string
   readonly client: ClientSide
   readonly upstream: UpstreamSide
+  /** For requests for embeddings: then the sides translate errors alone. null = the request is for text. */
+  readonly embeddings: { readonly client: EmbeddingsTranslation, readonly upstream: EmbeddingsTranslation } | null
 }
 
 /** A request that was translated, and what its response needs to be translated back. */
@@ -31,6 +37,15 @@ export interface TranslatedAttempt {
   readonly request: NeutralRequest
   /** Tag of the upstream, see `providerTag`. */
   readonly provider: string
+  /** null = the request is for text. */
+  readonly embeddings: ExpectedEmbeddings | null
+}
+
+/** What the response to a request for embeddings is due to be. */
+interface ExpectedEmbeddings {
+  readonly format: EmbeddingsFormat
+  /** For an upstream that reports none. */
+  readonly estimatedTokens: number
 }
 
 export type { StreamTranslator } from './neutral/translate-response.ts'
@@ -43,6 +58,11 @@ interface NamedTranslation {
 /** By the name of the endpoint whose requests it translates. */
 const TRANSLATIONS: ReadonlyMap<string, NamedTranslation> = new Map(PROTOCOLS.flatMap(({ name, translation }) => (
   translation ? translation.endpoints.map(endpoint => [endpoint, { name, translation }] as const) : []
+)))
+
+/** By the name of the endpoint whose requests for embeddings it translates. */
+const EMBEDDINGS = new Map(PROTOCOLS.flatMap(({ name, embeddings }) => (
+  embeddings ? embeddings.endpoints.map(endpoint => [endpoint, { name, embeddings }] as const) : []
 )))
 
 /** By the name of an endpoint that is at a path of its own, whose protocol it belongs to. */
@@ -60,7 +80,7 @@ export function isSpoken(endpoint: Endpoint, speaks: readonly string[] | null): 
   return speaks.includes(endpoint.protocol) || speaks.includes(OWNERS.get(endpoint.name) ?? '')
 }
 
-/** Can requests to the endpoint be translated to other protocols? */
+/** Is it an endpoint for text whose requests can be translated to other protocols? */
 export function isTranslated({ name }: Endpoint): boolean {
   return TRANSLATIONS.has(name)
 }
@@ -74,6 +94,8 @@ export function isTranslated({ name }: Endpoint): boolean {
  */
 export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | null): Translator | null {
   if (speaks === null || isSpoken(endpoint, speaks)) return null
+  const embeddings = EMBEDDINGS.get(endpoint.name)
+  if (embeddings) return embeddingsTranslator(endpoint, embeddings, speaks)
   const named = TRANSLATIONS.get(endpoint.name)
   const from = named?.name ?? endpoint.protocol
   const to = speaks[0] as string
@@ -82,7 +104,20 @@ export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | n
   if (!client || !upstream) {
     throw new GatewayError('not_translatable', `requests to ${endpoint.name} cannot be translated to ${to}`)
   }
-  return { from, to, client, upstream }
+  return { from, to, client, upstream, embeddings: null }
+}
+
+/** To the first protocol of the upstream that has embeddings. */
+function embeddingsTranslator(
+  endpoint: Endpoint, { name: from, embeddings: own }: { readonly name: string, readonly embeddings: EmbeddingsTranslation }, speaks: readonly string[],
+): Translator {
+  const target = PROTOCOLS.filter(({ name, embeddings }) => embeddings && speaks.includes(name))
+    .toSorted((a, b) => speaks.indexOf(a.name) - speaks.indexOf(b.name))[0]
+  const client = PROTOCOLS.find(({ name }) => name === from)?.translation?.client
+  if (!target?.embeddings || !target.translation?.upstream || !client) {
+    throw new GatewayError('not_translatable', `requests to ${endpoint.name} cannot be translated to ${speaks.join(', ')}: that has no embeddings`)
+  }
+  return { from, to: target.name, client, upstream: target.translation.upstream, embeddings: { client: own, upstream: target.embeddings } }
 }
 
 export interface TranslationTarget {
@@ -105,20 +140,40 @@ export interface TranslationTarget {
  */
 export function translate(
   translator: Translator, body: Buffer, { host, isStrict, ...target }: TranslationTarget,
-): TranslatedAttempt & { readonly written: TranslatedRequest } {
+): TranslatedAttempt & { readonly written: WrittenRequest } {
   const { client, upstream, to } = translator
   const value = parseJson(body.toString('utf8'))
   if (typeof value !== 'object' || value === null) throw new GatewayError('invalid_json', 'the body is no JSON object')
   const provider = providerTag(to, host)
-  const written = translateRequest(client, upstream, value as Record<string, unknown>, { ...target, provider })
+  const given = value as Record<string, unknown>
+  if (translator.embeddings) return translateEmbeddings(translator, translator.embeddings, given, { model: target.model, isStrict, provider })
+  const written = translateRequest(client, upstream, given, { ...target, provider })
   const { dropped, request, path } = written
-  if (isStrict && dropped.length > 0) {
-    throw new GatewayError(
-      'translation_lossy', `these fields have no counterpart at the target: ${dropped.join(', ')}`, { param: dropped[0] as string },
-    )
-  }
+  if (isStrict) checkLossless(dropped)
   const { endpoint } = classifyPath(path.split('?', 1)[0] as string)
-  return { translator, endpoint, dropped, request: { ...request, messages: [] }, provider, written }
+  return { translator, endpoint, dropped, request: { ...request, messages: [] }, provider, embeddings: null, written }
+}
+
+function translateEmbeddings(
+  translator: Translator, { client, upstream }: NonNullable<Translator['embeddings']>, body: JsonObject,
+  { model, isStrict, provider }: { readonly model: string, readonly isStrict: boolean, readonly provider: string },
+): TranslatedAttempt & { readonly written: WrittenRequest } {
+  const report = new TranslationReport(new Map())
+  const request = client.readRequest(body, report)
+  const { dropped } = report
+  if (isStrict) checkLossless(dropped)
+  const written = { ...upstream.writeRequest(request, model), headers: {} }
+  const { format, inputs } = request
+  const embeddings = { format, estimatedTokens: estimateTokens(Buffer.from(JSON.stringify(inputs))) }
+  return { translator, endpoint: classifyPath(written.path).endpoint, dropped, request: EMPTY_REQUEST, provider, embeddings, written }
+}
+
+/** @throws GatewayError translation_lossy */
+function checkLossless(dropped: readonly string[]): void {
+  if (dropped.length === 0) return
+  throw new GatewayError(
+    'translation_lossy', `these fields have no counterpart at the target: ${dropped.join(', ')}`, { param: dropped[0] as string },
+  )
 }
 
 /**
@@ -167,13 +222,21 @@ export function createTranslator({ attempt: { translator: { client, upstream }, 
  * @throws GatewayError upstream_invalid
  */
 export function translateWhole(translation: ResponseTranslation, value: unknown): string {
-  const { attempt: { translator: { client, upstream }, provider }, context } = translation
+  const { attempt: { translator: { client, upstream, embeddings }, provider, embeddings: expected }, context } = translation
   if (typeof value !== 'object' || value === null) {
     throw new GatewayError('upstream_invalid', 'the upstream responded with a body that is no JSON object')
   }
   const body = value as Record<string, unknown>
+  if (embeddings && expected) return JSON.stringify(embeddingsBody(embeddings, expected, body, context.model))
   if (context.request.stream) return createTranslator(translation).whole(body)
   return JSON.stringify(translateBody(client, upstream, body, context, provider))
+}
+
+function embeddingsBody(
+  { client, upstream }: NonNullable<Translator['embeddings']>, { format, estimatedTokens }: ExpectedEmbeddings, body: JsonObject, model: string,
+): JsonObject {
+  const { vectors, inputTokens } = upstream.readResponse(body)
+  return client.writeResponse({ vectors, inputTokens: inputTokens ?? estimatedTokens }, format, model)
 }
 
 /** The body of an upstream's error, in the client's shape. @param body decompressed */

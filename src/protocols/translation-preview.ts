@@ -15,7 +15,11 @@ export interface TranslationLosses {
 }
 
 /** What a translator drops and refuses, whatever the request. Of other fields some values may have no counterpart. */
-export function translationLosses({ client, upstream }: Translator): TranslationLosses {
+export function translationLosses({ client, upstream, embeddings }: Translator): TranslationLosses {
+  if (embeddings) {
+    const fields = Object.entries(embeddings.client.fields)
+    return { dropped: fields.filter(([, rule]) => rule === 'dropped').map(([path]) => path), refused: [] }
+  }
   const dropped: string[] = []
   const refused: string[] = []
   for (const [path, rule] of Object.entries(client.fields)) {
@@ -27,18 +31,21 @@ export function translationLosses({ client, upstream }: Translator): Translation
   return { dropped, refused }
 }
 
+const NO_EMBEDDINGS = { inputs: [], dimensions: null, format: { isBase64: false, isSingle: false } }
+
 /** Where a translated request goes: its path and query, before the upstream's own prefix, and the endpoint there. */
-export function translatedAddress({ upstream }: Translator, model: string, stream: boolean): {
+export function translatedAddress({ upstream, embeddings }: Translator, model: string, stream: boolean): {
   readonly path: string, readonly query: string, readonly endpoint: Endpoint
 } {
   const report = new TranslationReport(new Map())
-  const { path } = upstream.writeRequest({ ...EMPTY_REQUEST, stream }, { report, model, asksForUsage: false, provider: '' })
+  const text = () => upstream.writeRequest({ ...EMPTY_REQUEST, stream }, { report, model, asksForUsage: false, provider: '' })
+  const { path } = embeddings ? embeddings.upstream.writeRequest(NO_EMBEDDINGS, model) : text()
   const [plain = '', query] = path.split('?', 2)
   return { path: plain, query: query === undefined ? '' : `?${query}`, endpoint: classifyPath(plain).endpoint }
 }
 
 /**
- * The translators that bring requests to an upstream, one for each protocol that it does not speak.
+ * The translators that bring requests for text to an upstream, one for each protocol that it does not speak.
  *
  * @param speaks the upstream's protocols
  * @param takesPath is there a route to it from that path?

@@ -1,4 +1,5 @@
 import { OPENAI_FORMAT } from '../shared/openai-format.ts'
+import { CHAT_EMBEDDINGS } from './embeddings.ts'
 import type { Protocol } from '../shared/protocol.ts'
 import { CHAT_PATHS } from './paths.ts'
 import { CHAT_TRANSLATION } from './translation.ts'
@@ -9,4 +10,5 @@ export const CHAT: Protocol = {
   paths: CHAT_PATHS,
   textPath: () => '/v1/chat/completions',
   translation: CHAT_TRANSLATION,
+  embeddings: CHAT_EMBEDDINGS,
 }

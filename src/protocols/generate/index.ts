@@ -1,3 +1,4 @@
+import { GENERATE_EMBEDDINGS } from './embeddings.ts'
 import type { Protocol } from '../shared/protocol.ts'
 import { GENERATE_FORMAT } from './errors.ts'
 import { GENERATE_PATHS, classifyGenerate } from './paths.ts'
@@ -11,4 +12,5 @@ export const GENERATE: Protocol = {
   isCaller: (headers, hasGoogleKey) => hasGoogleKey || headers['x-goog-api-key'] !== undefined,
   textPath: model => `/v1beta/models/${encodeURIComponent(model)}:generateContent`,
   translation: GENERATE_TRANSLATION,
+  embeddings: GENERATE_EMBEDDINGS,
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayError } from '../../base/errors.ts'
+import type { EmbeddingsTranslation } from '../neutral/embeddings.ts'
 import type { Translation } from '../neutral/translation.ts'
 import type { ValidJson } from './json-scan.ts'
 import type { MeterLimits, StreamMeter } from './meter.ts'
@@ -30,6 +31,8 @@ export interface Protocol {
   readonly textPath?: (model: string) => string
   /** How it is translated from and to others; absent = it is not. */
   readonly translation?: Translation
+  /** How its embeddings are translated; absent = it has none. */
+  readonly embeddings?: EmbeddingsTranslation
 }
 
 export type KnownPath = readonly [path: string, endpoint: Endpoint]

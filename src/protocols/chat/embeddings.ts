@@ -1,0 +1,62 @@
+import { reportEmbeddingsFields } from '../neutral/embeddings.ts'
+import type { EmbeddingsFormat, EmbeddingsRequest, EmbeddingsResponse, EmbeddingsTranslation } from '../neutral/embeddings.ts'
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { TranslationReport } from '../neutral/report.ts'
+
+export const CHAT_EMBEDDING_FIELDS = {
+  model: 'mapped', input: 'mapped', dimensions: 'mapped', encoding_format: 'mapped', user: 'dropped',
+} as const
+
+export const CHAT_EMBEDDINGS: EmbeddingsTranslation = {
+  endpoints: ['embeddings'],
+  fields: CHAT_EMBEDDING_FIELDS,
+  readRequest,
+  writeRequest,
+  readResponse,
+  writeResponse,
+}
+
+function readRequest(body: JsonObject, report: TranslationReport): EmbeddingsRequest {
+  reportEmbeddingsFields(body, CHAT_EMBEDDING_FIELDS, '', report)
+  const { input } = body
+  const inputs = (Array.isArray(input) ? input : [input]).map(item => (
+    asText(item) ?? report.refuse('input', 'tokens are those of one provider; send text')
+  ))
+  return { inputs, dimensions: asNumber(body['dimensions']), format: { isBase64: body['encoding_format'] === 'base64', isSingle: false } }
+}
+
+function writeRequest({ inputs, dimensions }: EmbeddingsRequest, model: string): { path: string, body: JsonObject } {
+  return { path: '/v1/embeddings', body: { model, input: inputs, encoding_format: 'float', ...dimensions !== null && { dimensions } } }
+}
+
+function readResponse(body: JsonObject): EmbeddingsResponse {
+  const items = asList(body['data']).map(item => asObject(item) ?? {})
+    .toSorted((a, b) => (asNumber(a['index']) ?? 0) - (asNumber(b['index']) ?? 0))
+  const usage = asObject(body['usage'])
+  return {
+    vectors: items.map(({ embedding }) => typeof embedding === 'string' ? decodeVector(embedding) : asList(embedding).map(Number)),
+    inputTokens: asNumber(usage?.['prompt_tokens']) ?? asNumber(usage?.['total_tokens']),
+  }
+}
+
+function writeResponse({ vectors, inputTokens }: EmbeddingsResponse, { isBase64 }: EmbeddingsFormat, model: string): JsonObject {
+  return {
+    object: 'list',
+    data: vectors.map((vector, index) => ({ object: 'embedding', index, embedding: isBase64 ? encodeVector(vector) : vector })),
+    model,
+    usage: { prompt_tokens: inputTokens, total_tokens: inputTokens },
+  }
+}
+
+/** Servers may send base64 although they were asked for numbers. */
+function decodeVector(text: string): number[] {
+  const bytes = Buffer.from(text, 'base64')
+  return Array.from({ length: Math.floor(bytes.length / 4) }, (_, at) => bytes.readFloatLE(at * 4))
+}
+
+function encodeVector(vector: readonly number[]): string {
+  const bytes = Buffer.alloc(vector.length * 4)
+  for (const [at, value] of vector.entries()) bytes.writeFloatLE(value, at * 4)
+  return bytes.toString('base64')
+}

@@ -1,0 +1,67 @@
+import { reportEmbeddingsFields } from '../neutral/embeddings.ts'
+import type { EmbeddingsFormat, EmbeddingsRequest, EmbeddingsResponse, EmbeddingsTranslation } from '../neutral/embeddings.ts'
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { TranslationReport } from '../neutral/report.ts'
+import { camelCase } from './camel-case.ts'
+
+const BATCH = 'requests'
+const SINGLE_FIELDS = {
+  model: 'mapped', content: 'mapped', outputDimensionality: 'mapped', taskType: 'dropped', title: 'dropped', autoTruncate: 'dropped',
+} as const
+/** One request, or a list of them. */
+export const GENERATE_EMBEDDING_FIELDS: EmbeddingsTranslation['fields'] = {
+  ...SINGLE_FIELDS,
+  ...Object.fromEntries(Object.entries(SINGLE_FIELDS).map(([name, rule]) => [`${BATCH}.${name}`, rule] as const)),
+}
+
+export const GENERATE_EMBEDDINGS: EmbeddingsTranslation = {
+  endpoints: ['generate.embed', 'generate.batch_embed'],
+  fields: GENERATE_EMBEDDING_FIELDS,
+  readRequest,
+  writeRequest,
+  readResponse,
+  writeResponse,
+}
+
+function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRequest {
+  const body = camelCase(given)
+  const isSingle = body[BATCH] === undefined
+  const requests = isSingle ? [body] : asList(body[BATCH]).map(item => asObject(item) ?? {})
+  const prefix = isSingle ? '' : `${BATCH}.`
+  for (const request of requests) reportEmbeddingsFields(request, GENERATE_EMBEDDING_FIELDS, prefix, report)
+  const dimensions = new Set(requests.map(request => asNumber(request['outputDimensionality'])))
+  if (dimensions.size > 1) report.refuse(`${prefix}outputDimensionality`, 'the target has one number of dimensions for all inputs')
+  return {
+    inputs: requests.map(({ content }) => textOf(asObject(content) ?? {}, `${prefix}content`, report)),
+    dimensions: [...dimensions][0] ?? null,
+    format: { isBase64: false, isSingle },
+  }
+}
+
+function textOf({ parts }: JsonObject, path: string, report: TranslationReport): string {
+  return asList(parts).map(part => asText(asObject(part)?.['text']) ?? report.refuse(`${path}.parts`, 'the target embeds text alone')).join('\n')
+}
+
+function writeRequest({ inputs, dimensions }: EmbeddingsRequest, model: string): { path: string, body: JsonObject } {
+  const options = { model: `models/${model}`, ...dimensions !== null && { outputDimensionality: dimensions } }
+  return {
+    path: `/v1beta/models/${encodeURIComponent(model)}:batchEmbedContents`,
+    body: { [BATCH]: inputs.map(text => ({ ...options, content: { parts: [{ text }] } })) },
+  }
+}
+
+function readResponse(body: JsonObject): EmbeddingsResponse {
+  return {
+    vectors: asList(body['embeddings']).map(item => asList(asObject(item)?.['values']).map(Number)),
+    inputTokens: asNumber(asObject(body['usageMetadata'])?.['promptTokenCount']),
+  }
+}
+
+function writeResponse({ vectors, inputTokens }: EmbeddingsResponse, { isSingle }: EmbeddingsFormat): JsonObject {
+  const embeddings = vectors.map(values => ({ values }))
+  return {
+    ...isSingle ? { embedding: embeddings[0] ?? { values: [] } } : { embeddings },
+    ...inputTokens !== null && { usageMetadata: { promptTokenCount: inputTokens } },
+  }
+}

@@ -1,0 +1,67 @@
+import OpenAI from 'openai'
+import t from 'tap'
+import { KEY } from '../../support/gateway.ts'
+import { genaiClient, openaiClient, startTranslating } from '../../support/translating-gateway.ts'
+
+const VECTORS = [[0.5, -0.25, 1], [0, 2, -3.5]]
+const GEMINI = { speaks: 'generate', responses: [{ body: { embeddings: VECTORS.map(values => ({ values })) } }] }
+const CHAT = { speaks: 'chat', responses: [{ body: {
+  object: 'list', model: 'up', usage: { prompt_tokens: 6, total_tokens: 6 },
+  // Not in order.
+  data: VECTORS.map((embedding, index) => ({ object: 'embedding', index, embedding })).toReversed(),
+} }] }
+const failureOf = (promise: PromiseLike<unknown>): Promise<unknown> => Promise.resolve(promise).then(() => null, (error: unknown) => error)
+
+t.test('an OpenAI client gets embeddings of Gemini, as base64 and as numbers', async t => {
+  const { gateway, seen } = await startTranslating(t, { up: GEMINI })
+  for (const format of [undefined, 'base64', 'float'] as const) {
+    const { data: list, response } = await openaiClient(gateway).embeddings.create({
+      model: 'm', input: ['one', 'two'], dimensions: 3, user: 'u', ...format && { encoding_format: format },
+    }).withResponse()
+    // The SDK asks for base64 itself, and decodes it.
+    if (format !== 'base64') t.strictSame(list.data.map(({ embedding }) => embedding), VECTORS)
+    else t.equal(Buffer.from(String(list.data[0]?.embedding), 'base64').readFloatLE(4), -0.25)
+    t.match(list, { object: 'list', model: 'm', data: [{ index: 0 }, { index: 1 }] })
+    t.ok(list.usage.prompt_tokens > 0, 'estimated: the upstream reports none')
+    t.equal(response.headers.get('x-gateway-translated'), 'chat->generate')
+    t.equal(response.headers.get('x-gateway-dropped'), 'user')
+  }
+  t.match(seen['up']?.[0], {
+    path: '/v1beta/models/up-model:batchEmbedContents',
+    body: { requests: [
+      { model: 'models/up-model', content: { parts: [{ text: 'one' }] }, outputDimensionality: 3 },
+      { model: 'models/up-model', content: { parts: [{ text: 'two' }] }, outputDimensionality: 3 },
+    ] },
+  })
+})
+
+t.test('a Gemini client gets embeddings of an OpenAI upstream, one and several', async t => {
+  const { gateway, seen } = await startTranslating(t, { up: CHAT })
+  const { embeddings } = await genaiClient(gateway).models.embedContent({ model: 'm', contents: ['one', 'two'], config: { taskType: 'RETRIEVAL_QUERY', outputDimensionality: 3 } })
+  t.strictSame(embeddings?.map(({ values }) => values), VECTORS)
+  t.match(seen['up']?.[0], { path: '/v1/embeddings', body: { model: 'up-model', input: ['one', 'two'], encoding_format: 'float', dimensions: 3 } })
+  t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { input_tokens: 6 })
+  const single = await startTranslating(t, { up: { speaks: 'chat', responses: [{ body: { data: [{ index: 0, embedding: VECTORS[0] }], usage: { prompt_tokens: 1 } } }] } })
+  const response = await fetch(`${single.gateway.url}/v1beta/models/m:embedContent`, {
+    method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ content: { parts: [{ text: 'one' }, { text: 'more' }] }, task_type: 'CLUSTERING' }),
+  })
+  t.strictSame(await response.json(), { embedding: { values: VECTORS[0] }, usageMetadata: { promptTokenCount: 1 } })
+  t.equal(response.headers.get('x-gateway-dropped'), 'taskType')
+  t.match(single.seen['up']?.[0]?.body, { input: ['one\nmore'] })
+})
+
+t.test('what cannot be embedded elsewhere is refused, by name', async t => {
+  const { gateway, seen } = await startTranslating(t, { up: GEMINI })
+  t.match(await failureOf(openaiClient(gateway).embeddings.create({ model: 'm', input: [[1, 2]] })), { status: 400, param: 'input', message: /tokens/ })
+  t.equal(seen['up']?.length, 0)
+  const claude = await startTranslating(t, { up: { speaks: 'messages', responses: [{ body: {} }] } })
+  t.match(await failureOf(openaiClient(claude.gateway).embeddings.create({ model: 'm', input: 'x' })), { status: 400, code: 'not_translatable', message: /no embeddings/ })
+})
+
+t.test('errors come in the shape of the client', async t => {
+  const down = await startTranslating(t, { up: { speaks: 'generate', responses: [{ status: 429, body: { error: { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED' } } }] } })
+  const limited = await failureOf(openaiClient(down.gateway).embeddings.create({ model: 'm', input: 'a' }))
+  t.ok(limited instanceof OpenAI.RateLimitError)
+  t.match(limited, { message: /slow down/ })
+})
