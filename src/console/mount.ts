@@ -50,7 +50,7 @@ class Console implements Mount {
   #drainTimer: NodeJS.Timeout | null = null
 
   constructor(host: MountHost, options: Required<ConsoleOptions>) {
-    const { config: { ledger, cluster }, sharedState: { worker } } = host.current()
+    const { config: { ledger, cluster }, sharedState: { circuits, worker } } = host.current()
     const file = ledger && consoleFileOf(ledger.file)
     this.#host = host
     this.#ledgerFile = ledger?.file ?? null
@@ -59,6 +59,10 @@ class Console implements Mount {
     this.#store = new ConsoleStoreClient({
       consoleFile: file, keyFile: ledger && keyFileOf(ledger.file),
       shared: this.#cluster && { url: this.#cluster.url, name: `gateway console ${this.#cluster.instance}` },
+    })
+    circuits.subscribe(change => {
+      this.#store.call('addCircuitChange', { ...change, worker: worker ?? 0 })
+        .catch((error: unknown) => host.current().log.error({ err: error }, 'the change of a circuit cannot be stored'))
     })
     this.#workers = new Workers({
       current: () => host.current(), worker: worker ?? null, file, store: this.#store,

@@ -8,6 +8,7 @@ import { liveOperations } from './live.ts'
 import type { KeyOwners } from './reports/reports.ts'
 import { routeOperations } from './routes.ts'
 import { sessionOperations } from './session-operations.ts'
+import { upstreamOperations } from './upstreams.ts'
 import type { Workers } from './workers.ts'
 
 /** What stands behind each operation of the API. */
@@ -19,6 +20,7 @@ export function createOperations(context: Context, workers: Workers): Operations
   return {
     ...sessionOperations(context),
     ...liveOperations(context, workers),
+    ...upstreamOperations(context, workers),
     ...keyOperations(context),
     ...routeOperations(context, workers),
     ...bodyOperations(context),

@@ -3,6 +3,7 @@ import { wantsEventStream } from '../context/exchange.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway, CredentialFailure } from '../context/gateway.ts'
 import { candidateOf } from '../routing/candidate.ts'
+import type { CircuitCause } from '../routing/circuit-log.ts'
 import type { Live, UpstreamState } from './api/panel.ts'
 import type { ConsoleStoreClient } from './store/console-store-client.ts'
 import { isoTime } from './texts.ts'
@@ -13,6 +14,8 @@ export interface WorkerCandidate extends Readonly<UpstreamState['candidates'][nu
   /** When the circuit opened, ISO 8601; null while it is closed. */
   readonly open_since: string | null
   readonly consecutive_failures: number
+  /** What failed since it worked. */
+  readonly cause: CircuitCause
 }
 
 /** What one process has under way, and what it knows of the candidates. */
@@ -67,6 +70,7 @@ export function activityOf({ sharedState: lasting, health, config }: Gateway, ow
         first_byte_ms: firstByteMs,
         open_since: openForMs === null ? null : isoTime(Date.now() - openForMs),
         consecutive_failures: consecutiveFailures,
+        cause: health.causeOf(id),
       }
     }),
     credentialFailures: [...lasting.credentialFailures].filter(([name]) => named(name)),

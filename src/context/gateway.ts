@@ -11,6 +11,7 @@ import type { GuessLimit } from '../limits/guess-limit.ts'
 import type { Limiter } from '../limits/types.ts'
 import type { ProxyServer } from '../proxy/http-proxy.ts'
 import type { ReadTurns } from '../proxy/read-turns.ts'
+import type { CircuitLog } from '../routing/circuit-log.ts'
 import type { Health } from '../routing/health.ts'
 import type { RouteTable } from '../routing/table.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
@@ -89,6 +90,10 @@ export interface CredentialFailure {
 
 /** State that is kept across reloads. */
 export interface SharedState extends GatewayParts {
+  /** When this process started, ms since 1970. */
+  readonly startedAt: number
+  /** What has opened and closed circuits. */
+  readonly circuits: CircuitLog
   /** All exchanges under way, whatever their configuration. */
   readonly activeExchanges: ActiveExchanges
   readonly keyStore: KeyStore | null

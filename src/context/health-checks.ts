@@ -94,7 +94,7 @@ class HealthCheck {
   #recordResult(failure: CheckFailure | null): void {
     const { name } = this
     const { health, log } = this.#parts
-    const isHealthy = health.recordCheck(name, failure === null)
+    const isHealthy = health.recordCheck(name, failure === null, failure?.why)
     if (isHealthy === this.#isHealthy) return
     if (isHealthy) log.info({ upstream: name }, 'the upstream is healthy again')
     else log.warn({ upstream: name, ...failure }, 'the upstream is unhealthy')

@@ -18,6 +18,7 @@ import { interruptedSettlement } from '../telemetry/settlement.ts'
 import { createPriceBook } from '../pricing/prices.ts'
 import { createProxy } from '../proxy/http-proxy.ts'
 import { ReadTurns } from '../proxy/read-turns.ts'
+import { CircuitLog } from '../routing/circuit-log.ts'
 import { Health } from '../routing/health.ts'
 import { RouteTable } from '../routing/table.ts'
 import { openStoredKeys } from './stored-keys.ts'
@@ -152,12 +153,15 @@ function newGroupBudgets(config: Config, before: Config): LimitedKey[] {
 }
 
 function createSharedState(config: Config, parts: GatewayParts): SharedState {
+  const circuits = new CircuitLog()
   return {
     ...parts,
+    startedAt: parts.clock.wall(),
+    circuits,
     activeExchanges: new ActiveExchanges(),
     keyStore: openStoredKeys(config, parts.clock, parts.log),
     proxy: createProxy(),
-    health: new Health({ clock: parts.clock, random: Math.random }),
+    health: new Health({ clock: parts.clock, random: Math.random, circuits }),
     bodyMemory: new MemoryBudget(),
     readTurns: new ReadTurns(),
     archive: openArchive(config, parts.clock, parts.log),

@@ -1,12 +1,23 @@
 import type { Clock } from '../base/clock.ts'
 import { candidateOf, withoutModel } from './candidate.ts'
 import type { CandidateId } from './candidate.ts'
+import type { CircuitCause, CircuitChange, CircuitFailure, CircuitLog } from './circuit-log.ts'
 
 export interface HealthOptions {
-  readonly clock: Pick<Clock, 'monotonic'>
+  readonly clock: Pick<Clock, 'monotonic' | 'wall'>
   /** Between 0 and 1. */
   readonly random: () => number
+  /** Told of each circuit that opens or closes. */
+  readonly circuits?: CircuitLog
 }
+
+/** What an attempt tells of its failure, once it has failed. */
+export interface ObservedAttempt {
+  readonly requestId: string
+  readonly record: { readonly outcome: string, readonly status?: number, readonly said?: string }
+}
+
+const NO_CAUSE: CircuitCause = { first: null, last: null }
 
 /** What is known of one candidate, for the status page and the choosing. */
 export interface CandidateHealth {
@@ -82,7 +93,7 @@ export class Health {
   readonly #options: HealthOptions
   readonly #records = new Map<CandidateId, CandidateRecord>()
   /** Upstreams that fail their checks: how often in a row, and since when on the monotonic clock. */
-  readonly #failing = new Map<string, { readonly count: number; readonly since: number }>()
+  readonly #failing = new Map<string, { readonly count: number; readonly since: number } & CircuitCause>()
   /** The number of records at which those are forgotten that say nothing any more. */
   #sweepAt = MAX_HEALTHY_RECORDS
 
@@ -128,31 +139,44 @@ export class Health {
     return now >= record.openUntil && record.mayBeProbed(now)
   }
 
+  /** Why its circuit is open, or what failed since it worked. */
+  causeOf(id: CandidateId): CircuitCause {
+    const checks = this.#isDown(id) ? this.#failing.get(candidateOf(id)[0]) : undefined
+    return checks ?? this.#records.get(id)?.cause ?? NO_CAUSE
+  }
+
   /** An attempt at the candidate begins. */
-  begin(id: CandidateId): HealthReporter {
+  begin(id: CandidateId, attempt: ObservedAttempt | null = null): HealthReporter {
     const record = this.#records.get(id) ?? this.#createRecord(id)
     record.inFlight++
-    return new AttemptHealthReporter(record, this.#options)
+    return new AttemptHealthReporter(id, record, this.#options, attempt)
   }
 
   /**
    * An upstream was asked whether it is well. Its circuits are open from the
    * second no in a row on, until the first yes.
    *
+   * @param why it is not
    * @returns whether it is taken to be well
    */
-  recordCheck(upstream: string, isHealthy: boolean): boolean {
+  recordCheck(upstream: string, isHealthy: boolean, why = 'failed'): boolean {
+    const { clock } = this.#options
     if (!isHealthy) {
-      const { count, since } = this.#failing.get(upstream)
-        ?? { count: 0, since: this.#options.clock.monotonic() }
-      this.#failing.set(upstream, { count: count + 1, since })
+      const failure = { at: clock.wall(), reason: `health check: ${why}`, requestId: null }
+      const { count, since, first } = this.#failing.get(upstream) ?? { count: 0, since: clock.monotonic(), first: failure }
+      const failing = { count: count + 1, since, first, last: failure }
+      this.#failing.set(upstream, failing)
+      if (failing.count === CHECK_FAILURES_TO_OPEN) this.#report(withoutModel(upstream), 'open', failing, failing.count)
       return !this.failsChecks(upstream)
     }
-    this.#failing.delete(upstream)
-    const now = this.#options.clock.monotonic()
+    this.clearChecks(upstream)
+    const now = clock.monotonic()
     // That it is there does not tell that it takes requests.
     for (const [id, record] of this.#records) {
-      if (candidateOf(id)[0] === upstream) record.close(-Infinity, now)
+      if (candidateOf(id)[0] !== upstream) continue
+      const wasOpen = record.isOpen
+      record.close(-Infinity, now)
+      if (wasOpen && !record.isOpen) this.#report(id, 'closed', record.cause, record.consecutive)
     }
     return true
   }
@@ -164,13 +188,23 @@ export class Health {
 
   /** The upstream is checked no more: what its last checks said is forgotten. */
   clearChecks(upstream: string): void {
+    const failing = this.#failing.get(upstream)
+    if (this.failsChecks(upstream) && failing) this.#report(withoutModel(upstream), 'closed', failing, failing.count)
     this.#failing.delete(upstream)
   }
 
   /** The upstream is another one from now on: nothing is known of it. */
   forget(upstream: string): void {
-    this.#failing.delete(upstream)
-    for (const id of this.#records.keys()) if (candidateOf(id)[0] === upstream) this.#records.delete(id)
+    this.clearChecks(upstream)
+    for (const [id, record] of this.#records) {
+      if (candidateOf(id)[0] !== upstream) continue
+      if (record.isOpen) this.#report(id, 'closed', record.cause, record.consecutive)
+      this.#records.delete(id)
+    }
+  }
+
+  #report(id: CandidateId, state: CircuitChange['state'], cause: CircuitCause, failures: number): void {
+    this.#options.circuits?.add(changeOf(id, state, cause, failures, this.#options.clock))
   }
 
   #isDown(id: CandidateId): boolean {
@@ -192,17 +226,28 @@ export class Health {
   }
 }
 
+function changeOf(
+  id: CandidateId, state: CircuitChange['state'], { first, last }: CircuitCause, failures: number, clock: HealthOptions['clock'],
+): CircuitChange {
+  const [upstream, model] = candidateOf(id)
+  return { at: clock.wall(), upstream, model: model === '' ? null : model, state, failures, first, last }
+}
+
 class AttemptHealthReporter implements HealthReporter {
+  readonly #id: CandidateId
   readonly #record: CandidateRecord
   readonly #options: HealthOptions
+  readonly #attempt: ObservedAttempt | null
   /** On the monotonic clock. */
   readonly #beganAt: number
   #isProbe: boolean
   #over = false
 
-  constructor(record: CandidateRecord, options: HealthOptions) {
+  constructor(id: CandidateId, record: CandidateRecord, options: HealthOptions, attempt: ObservedAttempt | null) {
+    this.#id = id
     this.#record = record
     this.#options = options
+    this.#attempt = attempt
     this.#beganAt = options.clock.monotonic()
     this.#isProbe = record.openUntil !== 0 && record.mayBeProbed(this.#beganAt)
     if (this.#isProbe) record.beginProbe(this.#beganAt)
@@ -212,18 +257,21 @@ class AttemptHealthReporter implements HealthReporter {
     if (this.#over) return
     this.#endProbe()
     const now = this.#options.clock.monotonic()
-    this.#record.close(this.#beganAt, now)
+    this.#close(now)
     this.#record.recordFirstByte(firstByteMs, now)
   }
 
   succeeded(): void {
     if (!this.#end()) return
-    this.#record.close(this.#beganAt, this.#options.clock.monotonic())
+    this.#close(this.#options.clock.monotonic())
     this.#record.success()
   }
 
   failed(coolMs: number | null): void {
-    if (this.#end()) this.#record.failure(coolMs, this.#options)
+    if (!this.#end()) return
+    const wasOpen = this.#record.isOpen
+    this.#record.failure(coolMs, this.#options, this.#failure())
+    if (!wasOpen && this.#record.isOpen) this.#report('open')
   }
 
   abandoned(): void {
@@ -236,6 +284,25 @@ class AttemptHealthReporter implements HealthReporter {
     this.#record.inFlight--
     this.#endProbe()
     return true
+  }
+
+  #close(now: number): void {
+    const wasOpen = this.#record.isOpen
+    this.#record.close(this.#beganAt, now)
+    if (wasOpen && !this.#record.isOpen) this.#report('closed')
+  }
+
+  #report(state: CircuitChange['state']): void {
+    const { cause, consecutive } = this.#record
+    this.#options.circuits?.add(changeOf(this.#id, state, cause, consecutive, this.#options.clock))
+  }
+
+  #failure(): CircuitFailure | null {
+    if (this.#attempt === null) return null
+    const { requestId, record: { outcome, status, said } } = this.#attempt
+    // With an error of the upstream's own, its status tells more than the outcome.
+    const what = status === undefined || status < 400 ? outcome : `status ${status}`
+    return { at: this.#options.clock.wall(), reason: said === undefined ? what : `${what} ${said}`, requestId }
   }
 
   #endProbe(): void {
@@ -264,11 +331,18 @@ class CandidateRecord {
    * always breaks off in the middle is not well.
    */
   consecutive = 0
+  /** Of these failures. */
+  cause: CircuitCause = NO_CAUSE
   /** On the monotonic clock: when it asked to be left alone, and until when. */
   #retryAfter = NO_RETRY_AFTER
   #openings = 0
   /** The latest outcomes, oldest first; true = failed. */
   readonly #latest: boolean[] = []
+
+  /** Half-open included. */
+  get isOpen(): boolean {
+    return this.openUntil !== 0
+  }
 
   /** Does no probe keep the next one waiting? */
   mayBeProbed(now: number): boolean {
@@ -293,6 +367,7 @@ class CandidateRecord {
 
   success(): void {
     this.consecutive = 0
+    this.cause = NO_CAUSE
     this.#openings = 0
     this.#note(false)
   }
@@ -302,8 +377,9 @@ class CandidateRecord {
     this.firstByteMs = this.firstByteMs === null ? ms : this.firstByteMs + NEWEST_WEIGHT * (ms - this.firstByteMs)
   }
 
-  failure(coolMs: number | null, { clock, random }: HealthOptions): void {
+  failure(coolMs: number | null, { clock, random }: HealthOptions, failure: CircuitFailure | null): void {
     this.consecutive++
+    this.cause = { first: this.cause.first ?? failure, last: failure }
     this.#note(true)
     const now = clock.monotonic()
     // What was under way when the circuit opened says nothing new of it.

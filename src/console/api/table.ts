@@ -9,6 +9,7 @@ import { Configuration, Explanation, Models, ExplainRequest, Routes } from './ro
 import { Login, Session } from './session.ts'
 import { StrictObject, Name, Range, StringEnum } from './shapes.ts'
 import type { Role } from './shapes.ts'
+import { UpstreamDetails } from './upstream.ts'
 
 /**
  * The console's API: what can be asked, by whom, in which shapes. The server takes
@@ -58,6 +59,10 @@ export const API = {
   'GET /upstreams': {
     summary: 'Health and share of requests of each upstream', tag: 'panel', roles: READERS,
     query: StrictObject(Range), response: Upstreams,
+  },
+  'GET /upstreams/:name': {
+    summary: 'One upstream: why circuits are open, their changes, outcomes, latency, failovers', tag: 'panel', roles: READERS,
+    params: StrictObject({ name: Name }), query: StrictObject(Range), response: UpstreamDetails,
   },
   'GET /billing': {
     summary: 'Cost by day and group; for key holders by model', tag: 'billing', roles: ALL,

@@ -11,12 +11,13 @@ import { panel, upstreamFigures } from './panel.ts'
 import { ReportError } from './report-error.ts'
 import { requestDetails } from './request-details.ts'
 import { statement } from './statement.ts'
+import { upstreamReport } from './upstream.ts'
 import { openView } from './view.ts'
 import type { OpenView, View } from './view.ts'
 
 /** The reports by name. Arguments and results are copied between threads. */
 const REPORTS = {
-  panel, upstreamFigures, billing, unpricedModels, budgets, nearBudgets,
+  panel, upstreamFigures, upstreamReport, billing, unpricedModels, budgets, nearBudgets,
   statement, logs, logPage, requestDetails, filters, keyUse,
 } as const
 export type ReportTable = typeof REPORTS

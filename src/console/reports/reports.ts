@@ -4,6 +4,7 @@ import type { Billing, Budgets, Statement } from '../api/billing.ts'
 import type { Logs, RequestDetailsList } from '../api/logs.ts'
 import type { Panel } from '../api/panel.ts'
 import type { QueryOf, ResponseOf } from '../api/table.ts'
+import type { UpstreamReport } from '../api/upstream.ts'
 import type { KeyOwners, UnpricedModel } from './billing.ts'
 import type { ConfiguredBudget, NearBudget } from './budgets.ts'
 import type { ClusterSource } from './cluster-view.ts'
@@ -35,6 +36,8 @@ export interface Reports {
   /** Every upstream that the ledger knows of in that time, the busiest first. */
   upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]>
   /** @param owners needed where the query is about owners */
+  /** @param name of an upstream */
+  upstreamReport(name: string, query: QueryOf<'GET /upstreams/:name'>): Promise<UpstreamReport>
   billing(query: QueryOf<'GET /billing'>, own: string | null, owners?: KeyOwners): Promise<Billing>
   /** Pieces of text, as fast as they are asked for. What is wrong is thrown before the first. */
   billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null, owners?: () => Promise<KeyOwners>): AsyncIterable<string>
@@ -108,6 +111,10 @@ class ThreadedReports implements Reports {
 
   upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]> {
     return this.#client.run('upstreamFigures', query)
+  }
+
+  upstreamReport(name: string, query: QueryOf<'GET /upstreams/:name'>): Promise<UpstreamReport> {
+    return this.#client.run('upstreamReport', name, query)
   }
 
   billing(query: QueryOf<'GET /billing'>, own: string | null, owners?: KeyOwners): Promise<Billing> {
@@ -185,6 +192,7 @@ class UnavailableReports implements Reports {
   readonly clusterFailure = null
   panel = rejectUnavailable
   upstreamFigures = rejectUnavailable
+  upstreamReport = rejectUnavailable
   billing = rejectUnavailable
   billingCsv = rejectUnavailableText
   unpricedModels = rejectUnavailable

@@ -15,6 +15,8 @@ import { maskedYaml } from '../../config/masked.ts'
 import type { Key } from '../../config/types.ts'
 import type { DatabaseOptions } from '../../postgres/database.ts'
 import { DatabaseError } from '../../postgres/database-error.ts'
+import { CircuitHistory } from './circuit-history.ts'
+import type { StoredCircuitChange } from './circuit-history.ts'
 import { openConsoleFile } from './console-file.ts'
 import { LoginAttemptTable } from './login-attempts.ts'
 import type { LoginAttempt } from './login-attempts.ts'
@@ -60,6 +62,7 @@ export class ConsoleStore {
   readonly #db: DatabaseSync
   readonly #sessions: SessionTable
   readonly #attempts: LoginAttemptTable
+  readonly #circuits: CircuitHistory
   readonly #sharedKeys: SharedKeys | null
   readonly #sharedSessions: SharedSessions | null
   #keys: { readonly file: KeyFile; readonly identity: string | null } | null = null
@@ -69,6 +72,7 @@ export class ConsoleStore {
     this.#db = openConsoleFile(options.consoleFile)
     this.#sessions = new SessionTable(this.#db)
     this.#attempts = new LoginAttemptTable(this.#db)
+    this.#circuits = new CircuitHistory(this.#db)
     const { shared } = options
     this.#sharedKeys = shared && new SharedKeys(shared)
     this.#sharedSessions = shared && new SharedSessions(shared)
@@ -168,6 +172,15 @@ export class ConsoleStore {
     else await file.unblock(key, now, by)
     // Where it was so already, somebody may still have to confirm it.
     return waitUntilPublished(file)
+  }
+
+  addCircuitChange(change: StoredCircuitChange): void {
+    this.#circuits.add(change)
+  }
+
+  /** @param from ms since 1970 @param to ms since 1970 */
+  circuitChanges(upstream: string, from: number, to: number): StoredCircuitChange[] {
+    return this.#circuits.read(upstream, from, to)
   }
 
   /** A configuration's text for people to read: of a large one it takes a while. */

@@ -23,7 +23,7 @@ export function beginAttempt(
 ): { readonly state: UpstreamAttempt, readonly health: HealthReporter } {
   const isFirst = exchange.attempts.length === 0
   const quoted = isFirst ? exchange.quoted : quote(gateway, exchange, target)
-  const record = {
+  const record: AttemptRecord = {
     upstream: target.upstream.name,
     model: target.model ?? exchange.request.model,
     ...translationRecord(request),
@@ -33,7 +33,7 @@ export function beginAttempt(
   }
   const state = new UpstreamAttempt(target, record, quoted, request)
   exchange.begin(state)
-  return { state, health: gateway.health.begin(candidateId(target, exchange.request.model)) }
+  return { state, health: gateway.health.begin(candidateId(target, exchange.request.model), { requestId: exchange.id, record }) }
 }
 
 function translationRecord({ translated }: AttemptRequest): Pick<AttemptRecord, 'translated' | 'dropped'> {

@@ -1,0 +1,66 @@
+import { Type } from 'typebox'
+import type { Static } from 'typebox'
+import { UpstreamState } from './panel.ts'
+import { Count, Ms, Name, Nullable, StrictObject, StringEnum, Timestamp } from './shapes.ts'
+
+/** How requests ended, by who is at fault. */
+const Outcomes = StrictObject({
+  requests: Count,
+  complete: Count,
+  client_disconnected: Count,
+  provider_failures: Type.Integer({ minimum: 0, description: 'Timeouts, broken responses, and errors of the provider' }),
+  client_errors: Type.Integer({ minimum: 0, description: 'The request was wrong' }),
+  gateway_refusals: Type.Integer({ minimum: 0, description: 'The gateway refused the request, for example over a limit' }),
+})
+export type Outcomes = Static<typeof Outcomes>
+
+const Latency = StrictObject({ p50_ms: Nullable(Ms), p95_ms: Nullable(Ms), p99_ms: Nullable(Ms) })
+export type Latency = Static<typeof Latency>
+
+const Failure = StrictObject({
+  at: Timestamp,
+  reason: Type.String({ description: 'Such as status 503 overloaded_error, connect_timeout, or health check: status 500' }),
+  request_id: Nullable(Type.String({ description: 'The request that failed; null = a health check' })),
+})
+
+const Cause = {
+  first: Nullable(Failure),
+  last: Nullable(Failure),
+}
+
+export const UpstreamReport = StrictObject({
+  from: Timestamp,
+  to: Timestamp,
+  complete: Type.Boolean({ description: 'false: there were more requests; the newest are counted' }),
+  slice_ms: Ms,
+  outcomes: Outcomes,
+  first_byte: Latency,
+  duration: Latency,
+  slices: Type.Array(StrictObject({ at: Timestamp, outcomes: Outcomes, first_byte: Latency, duration: Latency })),
+  attempts: Type.Array(StrictObject({ outcome: Type.String(), count: Count }), { description: 'The most frequent first' }),
+  failovers_to: Type.Array(StrictObject({ upstream: Name, count: Count })),
+  failovers_from: Type.Array(StrictObject({ upstream: Name, count: Count })),
+})
+export type UpstreamReport = Static<typeof UpstreamReport>
+
+export const UpstreamDetails = StrictObject({
+  upstream: UpstreamState,
+  circuits: Type.Array(StrictObject({
+    model: Nullable(Name),
+    circuit: StringEnum(['open', 'probing']),
+    since: Nullable(Timestamp),
+    failures: Count,
+    ...Cause,
+  }), { description: 'Those that are open or half-open now: since when, and what failed first and last' }),
+  changes: Type.Array(StrictObject({
+    at: Timestamp,
+    worker: Type.Integer({ minimum: 0, description: 'Each worker has circuits of its own; 0 = there is one process' }),
+    model: Nullable(Type.String({ description: 'null: all models, because health checks fail' })),
+    state: StringEnum(['open', 'closed']),
+    failures: Count,
+    ...Cause,
+  }), { description: 'Oldest first, with the last one before the time of each circuit' }),
+  credential_failure: Nullable(StrictObject({ at: Timestamp, reason: Type.String() })),
+  report: Nullable(UpstreamReport),
+})
+export type UpstreamDetails = Static<typeof UpstreamDetails>

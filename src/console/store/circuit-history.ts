@@ -1,0 +1,52 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { CircuitChange } from '../../routing/circuit-log.ts'
+
+/** A change, and the process whose circuit it is: 0 where there is only one. */
+export interface StoredCircuitChange extends CircuitChange {
+  readonly worker: number
+}
+
+/** A table that version 2 of the file may lack: it is made without a new version, which would empty the others. */
+export const CIRCUIT_SCHEMA = `
+  CREATE TABLE IF NOT EXISTS circuit_changes (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    upstream TEXT NOT NULL,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS circuit_changes_by_upstream ON circuit_changes (upstream, at);`
+
+/** Changes that are kept: of three circuits that open and close every minute, a day. */
+const MAX_CHANGES = 10_000
+/** Changes between two looks for those beyond. */
+const TRIM_INTERVAL = 100
+
+/** The changes of all circuits, for longer than the process runs. */
+export class CircuitHistory {
+  readonly #db: DatabaseSync
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+  }
+
+  add(change: StoredCircuitChange): void {
+    const { lastInsertRowid } = this.#db.prepare('INSERT INTO circuit_changes (at, upstream, data) VALUES (?, ?, ?)')
+      .run(Math.round(change.at), change.upstream, JSON.stringify(change))
+    if (Number(lastInsertRowid) % TRIM_INTERVAL !== 0) return
+    this.#db.prepare('DELETE FROM circuit_changes WHERE id <= (SELECT max(id) FROM circuit_changes) - ?').run(MAX_CHANGES)
+  }
+
+  /**
+   * Those of an upstream in a time, the oldest first, behind the last one before it of each circuit.
+   *
+   * @param from ms since 1970
+   * @param to ms since 1970
+   */
+  read(upstream: string, from: number, to: number): StoredCircuitChange[] {
+    const changes = this.#db.prepare('SELECT data FROM circuit_changes WHERE upstream = ? AND at < ? ORDER BY id')
+      .all(upstream, Math.ceil(to))
+      .map(({ data }) => JSON.parse(String(data)) as StoredCircuitChange)
+    const before = new Map(changes.filter(({ at }) => at < from).map(change => [`${change.worker} ${change.model}`, change]))
+    return [...before.values(), ...changes.filter(({ at }) => at >= from)]
+  }
+}
