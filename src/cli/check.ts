@@ -10,6 +10,7 @@ import type { Config, Target, TranslateMode } from '../config/types.ts'
 import { createPriceBook } from '../pricing/prices.ts'
 import type { Translator } from '../protocols/translate.ts'
 import { translationLosses, translatorsTo } from '../protocols/translation-preview.ts'
+import { checkOnline } from './check-online.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { countText, plural, problemText } from './problems.ts'
@@ -26,21 +27,34 @@ are not checked) without a price.
 For each upstream that speaks other protocols than its clients, it prints what is translated, and
 the fields that are dropped or refused.
 
+With --online it also sends a request to each upstream, with each of its credentials: for its list of
+models, or a count of tokens. These cost nothing. It prints how long each took, and what is wrong.
+
 Examples:
   gateway check
+  gateway check --online
   gateway check --config /etc/gateway.yaml && systemctl restart gateway
-${EXIT_CODES.replace('success', 'no error; warnings are possible')}`
+${EXIT_CODES.replace('success', 'no error; warnings are possible').replace('failed while running', 'with --online: a credential failed')}`
 
 /** `gateway check`: says everything that is wrong with a configuration. */
 export function checkCommand(): Command {
   return new Command('check')
     .description('Check a configuration and print every problem in it.')
     .addOption(configOption('the configuration'))
+    .option('--online', 'try the credentials of all upstreams too')
     .addHelpText('after', HELP)
     .action(check)
 }
 
-function check({ config: file }: { config: string }, command: Command): void {
+async function check({ config: file, online = false }: { config: string, online?: boolean }, command: Command): Promise<void> {
+  const config = checkFile(file, command)
+  if (!online) return
+  const { text, failures } = await checkOnline(config)
+  process.stdout.write(text)
+  if (failures > 0) command.error(`${file}: ${plural(failures, 'credential')} failed`, { exitCode: EXIT.failed })
+}
+
+function checkFile(file: string, command: Command): Config {
   try {
     const { config, warnings } = loadConfig(file, process.env, null, warnOfUnpriced)
     if (warnings.length > 0) process.stdout.write(`${problemText(warnings, process.stdout)}\n`)
@@ -49,10 +63,11 @@ function check({ config: file }: { config: string }, command: Command): void {
     const parts = Object.entries(counts).map(([noun, count]) => plural(count, noun))
     const verdict = warnings.length === 0 ? 'no problems' : countText(warnings)
     process.stdout.write(`${[...translationLines(config), `${file}: ${verdict} (${parts.join(', ')})`].join('\n')}\n`)
+    return config
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     process.stdout.write(`${problemText(error.problems, process.stdout)}\n`)
-    command.error(`${file}: ${countText(error.problems)}`, { exitCode: EXIT.usage })
+    return command.error(`${file}: ${countText(error.problems)}`, { exitCode: EXIT.usage })
   }
 }
 

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import { pino } from 'pino'
+import { systemClock } from '../base/clock.ts'
+import { formatNumber, table } from '../base/text-table.ts'
+import { everyTarget } from '../config/routes.ts'
+import type { Auth, Config, Upstream } from '../config/types.ts'
+import { liveUpstreams } from '../context/upstreams.ts'
+import type { LiveUpstream } from '../context/upstreams.ts'
+import { probeUpstream } from '../pipeline/attempt/probe-upstream.ts'
+import type { ProbeResult } from '../pipeline/attempt/probe-upstream.ts'
+import { createProxy } from '../proxy/http-proxy.ts'
+
+/** One credential of an upstream. */
+interface Check {
+  readonly name: string
+  readonly upstream: Upstream
+  readonly auth: Auth | null
+}
+
+type Row = ProbeResult & Pick<Check, 'name'>
+
+/**
+ * Tries the credentials of all upstreams at once, each one of a pool by itself, with requests that cost nothing.
+ *
+ * @returns the table for people, and how many failed
+ */
+export async function checkOnline(config: Config): Promise<{ readonly text: string, readonly failures: number }> {
+  const rows = await Promise.all(checksOf(config).map(check => run(config, check)))
+  if (rows.length === 0) return { text: 'nothing to try: all upstreams are simulated\n', failures: 0 }
+  const text = table<Row>([
+    { title: 'UPSTREAM', text: ({ name }) => name },
+    { title: 'RESULT', text: ({ verdict }) => verdict },
+    { title: 'MS', text: ({ ms }) => formatNumber(Math.round(ms)), right: true },
+    { title: 'DETAIL', text: ({ detail }) => detail },
+  ], rows)
+  return { text, failures: rows.filter(({ verdict }) => verdict === 'failed').length }
+}
+
+/** Simulators have none. */
+function checksOf({ upstreams }: Config): Check[] {
+  return [...upstreams.values()].filter(({ simulator }) => !simulator).flatMap(upstream => {
+    const { auth, name } = upstream
+    if (auth?.kind !== 'pool') return { name, upstream, auth }
+    return auth.pool.map((member, at) => ({ name: `${name} (${at + 1} of ${auth.pool.length})`, upstream, auth: member }))
+  })
+}
+
+async function run(config: Config, { name, upstream, auth }: Check): Promise<Row> {
+  const parts = { clock: systemClock, log: pino({ enabled: false }) }
+  const live = liveUpstreams({ ...config, upstreams: new Map([[name, { ...upstream, auth }]]) }, parts, null).get(name) as LiveUpstream
+  try {
+    return { name, ...await probeUpstream(live, modelOf(config, upstream), { clock: systemClock, proxy: createProxy(), newId: randomUUID }) }
+  } finally {
+    live.credential?.credential.close()
+    void live.transport.destroy()
+  }
+}
+
+/** A model that a route sends to the upstream; null = none is named without a glob. */
+function modelOf({ routes }: Config, upstream: Upstream): string | null {
+  const names = routes.flatMap(route => everyTarget(route)
+    .filter(target => target.upstream === upstream)
+    .map(({ model }) => model ?? route.models?.find(name => !name.includes('*')) ?? null))
+  return names.find(name => name !== null) ?? null
+}

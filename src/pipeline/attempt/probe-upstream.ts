@@ -1,0 +1,152 @@
+import type { Clock } from '../../base/clock.ts'
+import { GatewayError, causeOf } from '../../base/errors.ts'
+import { AttemptAuthorization } from '../../context/authorize.ts'
+import type { LiveUpstream } from '../../context/gateway.ts'
+import { classifyPath } from '../../protocols/endpoint.ts'
+import { errorIdentifier } from '../../protocols/shared/refusal.ts'
+import { PROBE_HEADERS, probeOf } from '../../providers/probe.ts'
+import type { Probe } from '../../providers/probe.ts'
+import { upstreamPath } from '../../proxy/address.ts'
+import { Attempt } from '../../proxy/attempt.ts'
+import type { ResponseSink } from '../../proxy/attempt.ts'
+import { Deadlines } from '../../proxy/deadlines.ts'
+import { upstreamHeaders } from '../../proxy/headers.ts'
+import type { ProxyServer } from '../../proxy/http-proxy.ts'
+import { ReadTurns } from '../../proxy/read-turns.ts'
+import { credentialReason } from './forward-log.ts'
+import { providerRequest } from './provider-request.ts'
+
+export interface ProbeResult {
+  /** `unclear`: the upstream responds, but does not show whether the credential is good. */
+  readonly verdict: 'ok' | 'unclear' | 'failed'
+  /** Milliseconds until the response had come, tokens included. */
+  readonly ms: number
+  /** What was asked, and what is wrong with it; without secrets. */
+  readonly detail: string
+}
+
+export interface ProbeParts {
+  readonly clock: Clock
+  readonly proxy: ProxyServer
+  newId(): string
+}
+
+/** Milliseconds for the whole of it: fetching a token, connecting, and the response. */
+const DEADLINE = 15_000
+/** That of the whole is sooner, and counts while a token is fetched, too. */
+const NO_TIMEOUTS = { connect: 2 * DEADLINE, firstByte: 2 * DEADLINE, idle: 2 * DEADLINE, total: 2 * DEADLINE }
+/** Bytes of a response that are read. */
+const MAX_READ = 64 * 1024
+
+/**
+ * Sends a request that costs nothing to an upstream, with the operator's credential.
+ *
+ * @param model one of the upstream's; null = none is known
+ */
+export async function probeUpstream(upstream: LiveUpstream, model: string | null, { clock, proxy, newId }: ProbeParts): Promise<ProbeResult> {
+  const startedAt = clock.monotonic()
+  const { config, url, transport } = upstream
+  const probe = probeOf(config, model)
+  const stop = (error: GatewayError): void => {
+    attempt.abort(error)
+    sink.broken(error)
+  }
+  const sink = new BodySink(() => stop(READ))
+  const deadlines = new Deadlines(clock, NO_TIMEOUTS, startedAt, stop)
+  const attempt = new Attempt({
+    transport,
+    upstreamUrl: url,
+    ...probeRequest(upstream, probe, newId()),
+    authorize: new AttemptAuthorization(upstream, 'check').authorize,
+    clientResponse: null,
+    deadlines,
+    readTurns: new ReadTurns(),
+    decompresses: true,
+    sinkFor: () => sink,
+  })
+  const timer = clock.setTimeout(() => stop(new GatewayError('total_timeout', `no response within ${DEADLINE / 1000} s`)), DEADLINE)
+  const failure = await attempt.run(proxy) ?? await sink.ended
+  timer.cancel()
+  deadlines.stop()
+  const result = failure === null || failure === READ ? judge(probe, sink.status, sink.body) : failed(failure)
+  return { ...result, ms: clock.monotonic() - startedAt }
+}
+
+function probeRequest(upstream: LiveUpstream, { method, path, body, model }: Probe, requestId: string): ReturnType<typeof providerRequest> {
+  const { config } = upstream
+  const bytes = body && Buffer.from(JSON.stringify(body))
+  const headers = upstreamHeaders([...bytes ? ['content-type', 'application/json'] : [], ...PROBE_HEADERS], {
+    upstream: config,
+    requestId,
+    httpVersion: '1.1',
+    trustedPeer: null,
+    uncompressed: true,
+    dropContentEncoding: false,
+    contentLength: bytes && bytes.length,
+  })
+  const request = { method, path: upstreamPath(config, path), headers, body: bytes }
+  return providerRequest(upstream, request, { endpoint: classifyPath(path).endpoint, model, stream: false })
+}
+
+function judge(probe: Probe, status: number, body: Buffer): Omit<ProbeResult, 'ms'> {
+  const asked = probe.model === null ? 'list of models' : `token count of ${probe.model}`
+  if (status >= 200 && status < 300) return { verdict: 'ok', detail: asked }
+  const word = errorIdentifier(body)
+  const said = `${asked}: ${status}${word === null ? '' : ` ${word}`}`
+  if (status === 401 || status === 403) return { verdict: 'failed', detail: `${said}: the credential is refused` }
+  if (status === 429) return { verdict: 'ok', detail: `${said}: the credential is at its rate limit` }
+  // Not every upstream has such a list, and not every model can be counted.
+  const isMissing = probe.model === null ? status === 404 || status === 405 : status === 400
+  return isMissing ? { verdict: 'unclear', detail: `${said}: nothing is known of the credential` } : { verdict: 'failed', detail: said }
+}
+
+function failed(error: GatewayError): Omit<ProbeResult, 'ms'> {
+  if (error.code === 'credential_unavailable') return { verdict: 'failed', detail: credentialReason(error) }
+  const cause = causeOf(error)
+  return { verdict: 'failed', detail: cause === undefined ? error.message : `${error.message}: ${cause}` }
+}
+
+const READ = new GatewayError('internal', 'a check has what it wants')
+
+/** Reads the response. */
+class BodySink implements ResponseSink {
+  status = 0
+  readonly #chunks: Buffer[] = []
+  #size = 0
+  readonly #end = Promise.withResolvers<GatewayError | null>()
+  readonly #onFull: () => void
+
+  /** @param onFull more than is of interest has come */
+  constructor(onFull: () => void) {
+    this.#onFull = onFull
+  }
+
+  /** Why the response did not come whole; null = it did. */
+  get ended(): Promise<GatewayError | null> {
+    return this.#end.promise
+  }
+
+  get body(): Buffer {
+    return Buffer.concat(this.#chunks)
+  }
+
+  head(status: number): null {
+    this.status = status
+    return null
+  }
+
+  data(chunk: Buffer): boolean {
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    if (this.#size > MAX_READ) this.#onFull()
+    return true
+  }
+
+  end(): void {
+    this.#end.resolve(null)
+  }
+
+  broken(error: GatewayError): void {
+    this.#end.resolve(error)
+  }
+}

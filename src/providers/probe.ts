@@ -1,0 +1,38 @@
+import type { Upstream } from '../config/types.ts'
+
+/** A request that costs nothing, and shows whether a credential is accepted: one of the vendor's own API. */
+export interface Probe {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  /** null = it has none. */
+  readonly body: object | null
+  /** The model that it names; null = none. */
+  readonly model: string | null
+}
+
+/** Headers of all probes, flat: Anthropic requires a version, and others pass over it. */
+export const PROBE_HEADERS: readonly string[] = ['anthropic-version', '2023-06-01']
+
+const LIST: Probe = { method: 'GET', path: '/v1/models', body: null, model: null }
+const LIST_OF_GOOGLE: Probe = { ...LIST, path: '/v1beta/models' }
+/** Asked for where no route names a model of the upstream. */
+const DEFAULT_MODELS = { bedrock: 'anthropic.claude-3-5-haiku-20241022-v1:0', vertex: 'gemini-2.5-flash' } as const
+
+/**
+ * What an upstream is asked: for its list of models, or where the cloud has none, to count the tokens of a word.
+ *
+ * @param model one of the upstream's; null = none is known
+ */
+export function probeOf({ provider, speaks, url }: Upstream, model: string | null): Probe {
+  if (provider === null || provider.kind === 'azure') {
+    const isGoogles = speaks === null ? url?.hostname === 'generativelanguage.googleapis.com' : speaks[0] === 'generate'
+    return isGoogles ? LIST_OF_GOOGLE : LIST
+  }
+  const counted = model ?? DEFAULT_MODELS[provider.kind]
+  if (provider.kind === 'bedrock' || /^claude-/i.test(counted)) {
+    const body = { model: counted, messages: [{ role: 'user', content: 'Hello' }] }
+    return { method: 'POST', path: '/v1/messages/count_tokens', body, model: counted }
+  }
+  const body = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }
+  return { method: 'POST', path: `/v1beta/models/${encodeURIComponent(counted)}:countTokens`, body, model: counted }
+}
