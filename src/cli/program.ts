@@ -7,6 +7,7 @@ import { helpCommand } from './help-command.ts'
 import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
 import { keysCommand } from './keys.ts'
+import { ledgerCommand } from './ledger.ts'
 import { passwordCommand } from './password.ts'
 import { serveCommand } from './serve.ts'
 import { simulateCommand } from './simulate.ts'
@@ -33,7 +34,7 @@ export function program(): Command {
     .addHelpText('after', HELP)
     .exitOverride()
   const commands = [
-    serveCommand, checkCommand, explainCommand, usageCommand, keysCommand, clusterCommand, passwordCommand, simulateCommand,
+    serveCommand, checkCommand, explainCommand, usageCommand, keysCommand, clusterCommand, ledgerCommand, passwordCommand, simulateCommand,
     initCommand, importCommand,
   ]
   for (const command of commands) gateway.addCommand(command())

@@ -89,6 +89,16 @@ export class ClusterLedger {
     return Number(journal?.['journal'])
   }
 
+  /** @returns the last row of the journal that `gateway ledger copy` has sent */
+  async copiedTo(journal: number): Promise<number> {
+    const [found] = await this.#database.query('SELECT copied_to FROM gateway.journals WHERE journal = $1', [journal])
+    return Number(found?.['copied_to'])
+  }
+
+  async markCopied(journal: number, id: number): Promise<void> {
+    await this.#database.query('UPDATE gateway.journals SET copied_to = $2 WHERE journal = $1', [journal, id])
+  }
+
   /**
    * Adds rows, all of them or none. A row that is there already changes nothing.
    *

@@ -34,7 +34,7 @@ export class Outbox {
     this.#db = db
     this.journalId = String(db.prepare('SELECT id FROM journal').get()?.['id'])
     this.#rows = db.prepare(`SELECT id, ${READ_LIST} FROM requests
-      WHERE id > (SELECT shipped_to FROM journal) ORDER BY id LIMIT ${MAX_BATCH_ROWS}`)
+      WHERE id > ? ORDER BY id LIMIT ${MAX_BATCH_ROWS}`)
     this.#counts = db.prepare(
       'SELECT coalesce(max(id), 0) AS last, (SELECT shipped_to FROM journal) AS shipped FROM requests')
     this.#mark = db.prepare('UPDATE journal SET shipped_to = ?')
@@ -72,9 +72,14 @@ export class Outbox {
 
   /** The rows that wait longest, in their order. */
   next(): OutboxRow[] {
+    return this.after(Number(this.#counts.get()?.['shipped']))
+  }
+
+  /** The first rows after that one, in their order, wherever they have been sent. */
+  after(position: number): OutboxRow[] {
     const batch: OutboxRow[] = []
     let length = 0
-    for (const { id, ...row } of this.#rows.iterate()) {
+    for (const { id, ...row } of this.#rows.iterate(position)) {
       batch.push({ id: Number(id), row })
       length += String(row['attempts']).length + String(row['price']).length
       if (length > MAX_BATCH_LENGTH) break

@@ -246,4 +246,7 @@ const GROUPS = `
 
 const UPSTREAM_PROTOCOL = 'ALTER TABLE gateway.requests ADD COLUMN upstream_protocol text'
 
-export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS]
+/** How far `gateway ledger copy` is with a journal, so that it can go on. */
+const COPIED_TO = 'ALTER TABLE gateway.journals ADD COLUMN copied_to bigint NOT NULL DEFAULT 0'
+
+export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO]

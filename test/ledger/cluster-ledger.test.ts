@@ -158,3 +158,17 @@ t.test('two gateways that start at once on an empty database', { skip: withoutPo
   t.strictSame(await server.query('SELECT version FROM gateway.schema_version'), [{ version: 99 }])
   for (const database of databases) database.close()
 })
+
+t.test('the first version of the schema, and a gateway that knows no other, go on beside the latest', { skip: withoutPostgres }, async t => {
+  const server = await startPostgres(t)
+  const database = new Database({ url: server.url(), name: 'test' })
+  t.teardown(() => database.close())
+  await migrate(database, MIGRATIONS.slice(0, 1))
+  await database.query(`SELECT gateway.add_partition('2026-11-01')`)
+  const add = (id: string) => database.query(`INSERT INTO gateway.requests (journal, request_id, started_at, key, "end", source)
+    VALUES (1, $1, extract(epoch FROM timestamp '2026-11-02') * 1000, 'team-a', 'complete', 'none')`, [id])
+  await add('before')
+  await migrate(database, MIGRATIONS)
+  await add('after')
+  t.strictSame(await server.query(`SELECT key, requests::int FROM gateway.days`), [{ key: 'team-a', requests: 2 }])
+})
