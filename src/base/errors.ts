@@ -80,7 +80,8 @@ export const ERRORS = {
     502, 'upstream', true, "The gateway could not get the operator's credential for the upstream. The log has the reason.",
   ),
   upstream_rate_limited: row(
-    429, 'upstream', true, 'Every credential of the upstream is at its rate limit. Wait for the time in retry-after.',
+    429, 'upstream', true,
+    'The upstream is at its limits: at `upstreams.NAME.limits`, or with every credential at its rate limit. Wait for the time in retry-after.',
   ),
   upstream_cut: row(502, 'upstream', true, 'The response ended before it was complete.'),
   answer_too_large: row(

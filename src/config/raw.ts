@@ -101,6 +101,7 @@ export interface RawUpstream {
   usage?: 'ask' | 'as_is'
   speaks?: (string | undefined)[]
   ca?: string
+  limits?: Pick<RawLimits, 'requests_per_minute' | 'tokens_per_minute' | 'concurrent'>
   health?: { path?: string, every?: string }
 }
 

@@ -174,8 +174,18 @@ export interface Upstream {
   readonly speaks: readonly string[] | null
   /** Absolute path of a PEM file with extra trusted roots, or null. */
   readonly ca: string | null
+  /** What its provider allows all requests together; null = it is not limited here. */
+  readonly limits: UpstreamLimits | null
   /** Asked at that path, every so many milliseconds, whether it is well; null = requests alone tell. */
   readonly health: { readonly path: string; readonly every: number } | null
+}
+
+/** They are counted as those of groups are. */
+export interface UpstreamLimits {
+  /** Of no key and no group. */
+  readonly name: string
+  readonly isGroup: true
+  readonly limits: Limits
 }
 
 export type ProviderConfig = AzureConfig | BedrockConfig | VertexConfig

@@ -3,6 +3,7 @@ import { buildAuth } from './auth.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import { checkHeaderValue, headerName } from './header.ts'
+import { buildLimits } from './limits.ts'
 import { checkCertificates } from './pem.ts'
 import { PROVIDER_KEYS, buildCloudUpstream } from './provider.ts'
 import type { RawConfig, RawUpstream } from './raw.ts'
@@ -56,8 +57,14 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
     usage: raw.usage ?? (url && REPORTS_USAGE_BY_DEFAULT.test(url.hostname) ? 'as_is' : 'ask'),
     speaks: raw.speaks === undefined ? cloud?.speaks ?? null : raw.speaks.filter(name => name !== undefined),
     ca,
+    limits: buildUpstreamLimits(name, raw, [...path, 'limits'], findings),
     health: buildHealth(raw, [...path, 'health'], findings),
   }
+}
+
+function buildUpstreamLimits(name: string, raw: RawUpstream, path: Path, findings: Findings): Upstream['limits'] {
+  const limits = buildLimits(raw.limits, path, findings)
+  return limits && { name: `upstream\t${name}`, isGroup: true, limits }
 }
 
 /** An upstream is at exactly one place: a url, the simulator, or a cloud provider. */

@@ -58,6 +58,8 @@ export interface Reserved {
   readonly reservation: Reservation | null
   /** Tokens of the request as the client sent it; null = the body does not tell. */
   readonly estimatedInput: number | null
+  /** Tokens that the request may use at most, input and output. */
+  readonly tokens: number
 }
 
 /** A request after the phases accept, identify and classify. */

@@ -1,6 +1,7 @@
 import { EMPTY_REQUEST } from '../protocols/neutral/request.ts'
 import type { GatewayError } from '../base/errors.ts'
 import type { Target } from '../config/types.ts'
+import type { Reservation } from '../limits/types.ts'
 import type { InterruptedUsage } from '../pricing/interrupted-usage.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import type { MeteredResponse, SettledCost } from '../pricing/settle-usage.ts'
@@ -108,6 +109,8 @@ export class UpstreamAttempt {
   share: InterruptedUsage | null = null
   /** What the response tells of itself; null = no trace asks for it. */
   facts: ResponseFactsReader | null = null
+  /** Of the limits of the upstream; null = it has none. */
+  reservation: Reservation | null = null
   /** Only the end of the protocol was missing, and the gateway sent that. */
   completedByGateway = false
   #sentBody: Buffer | null
@@ -164,6 +167,7 @@ export class UpstreamAttempt {
     this.held = null
     this.#response = null
     this.#isAbandoned = isAbandoned
+    if (!isAbandoned) this.reservation?.release()
   }
 
   /** Releases the body that it sent. */

@@ -14,7 +14,7 @@ export interface LimitedKey extends Pick<Key, 'name' | 'limits'> {
   readonly groups?: readonly LimitedKey[] | undefined
   /** Of a group: the names of itself and of those below it. What their keys spend counts here. */
   readonly members?: readonly string[] | undefined
-  /** It is a group: no defaults hold for it, and its name says nothing of a key's. */
+  /** It is a group of keys, or an upstream: no defaults hold for it, and its name says nothing of a key's. */
   readonly isGroup?: true | undefined
 }
 

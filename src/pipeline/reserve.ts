@@ -26,9 +26,9 @@ import { checkpointRow } from './settle/ledger-row.ts'
  */
 export function reserve(gateway: Gateway, exchange: Exchange, { quotes, route }: Plan): Promise<void> | null {
   const { identity, request: { model } } = exchange
-  const { inputTokens, ...expected } = estimate(gateway, exchange, quotes, hedgeAfter(exchange, route) !== null)
+  const expected = estimate(gateway, exchange, quotes, hedgeAfter(exchange, route) !== null)
   if (identity.unlimited) {
-    enter(gateway, exchange, inputTokens, null)
+    enter(gateway, exchange, expected, null)
     return null
   }
   const key = identity.limited ?? ANONYMOUS_KEY
@@ -36,13 +36,13 @@ export function reserve(gateway: Gateway, exchange: Exchange, { quotes, route }:
     exchange.refusedBy = 'unpriced'
     throw new GatewayError('model_unpriced', 'the cost of a batch is unknown: the budget of this key cannot be kept')
   }
-  const admission = gateway.accounts.limiter.admit({ key, model, estimate: expected })
+  const admission = gateway.accounts.limiter.admit({ key, model, estimate: { tokens: expected.tokens, pico: expected.pico } })
   if (!(admission instanceof Promise)) {
-    enter(gateway, exchange, inputTokens, admission)
+    enter(gateway, exchange, expected, admission)
     return null
   }
   return admission.then(later => {
-    enter(gateway, exchange, inputTokens, later)
+    enter(gateway, exchange, expected, later)
     exchange.throwIfStopped()
   })
 }
@@ -53,12 +53,12 @@ function startsBatch(exchange: Exchange): boolean {
 }
 
 /** @param admission null = no limit applies to the key */
-function enter(gateway: Gateway, exchange: Exchange, estimatedInput: number | null, admission: Admission | null): void {
+function enter(gateway: Gateway, exchange: Exchange, { inputTokens, tokens }: RequestEstimate, admission: Admission | null): void {
   if (admission !== null && !admission.ok) {
     exchange.refusedBy = admission.refusal.which
     throw refusalError(admission.refusal)
   }
-  exchange.reserved = { reservation: admission?.reservation ?? null, estimatedInput }
+  exchange.reserved = { reservation: admission?.reservation ?? null, estimatedInput: inputTokens, tokens }
   exchange.ledgerEntry = gateway.accounts.ledger?.open(() => checkpointRow(exchange)) ?? null
 }
 

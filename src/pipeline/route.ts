@@ -63,7 +63,9 @@ function reachableTargets(
 ): readonly Target[] {
   // The next target that can continues a response, and the next healthy one is hedged with: any of them may be tried.
   const skips = resume === 'continue' || resume === 'continue_or_hold' || hedgeAfter !== null
-  const isAnyTried = order.length <= retries + 1 || (skips && retries > 0)
+  // One that is at the limit of its upstream does not count as tried.
+  const isLimited = order.some(({ upstream }) => upstream.limits !== null)
+  const isAnyTried = order.length <= retries + 1 || isLimited || (skips && retries > 0)
   const tried = isAnyTried ? order : order.slice(0, retries + 1)
   const others = refusalTargets({ on })
   return others.size === 0 ? tried : [...tried, ...others.values()]

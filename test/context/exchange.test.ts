@@ -30,7 +30,7 @@ t.test('before an attempt, plan and reservation tell the price and the estimate'
   t.strictSame({ quoted, estimatedInput, response }, {
     quoted: null, estimatedInput: null, response: null,
   })
-  exchange.reserved = { reservation: null, estimatedInput: 7 }
+  exchange.reserved = { reservation: null, estimatedInput: 7, tokens: 7 }
   t.equal(exchange.estimatedInput, 7)
   exchange.begin(newAttempt('a'))
   t.equal(exchange.estimatedInput, 3)

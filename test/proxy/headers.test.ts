@@ -7,7 +7,7 @@ import type { UpstreamHeaderOptions } from '../../src/proxy/headers.ts'
 const UPSTREAM: Upstream = {
   name: 'up', url: null, provider: null, simulator: false, auth: { kind: 'static', headers: ['x-up-key'], value: 'secret' },
   headers: { 'x-default': 'd' },
-  websocket: false, versionHeader: 'anthropic-version', usage: 'ask', speaks: null, ca: null, health: null, v1: null,
+  websocket: false, versionHeader: 'anthropic-version', usage: 'ask', speaks: null, ca: null, limits: null, health: null, v1: null,
 }
 const OPTIONS: UpstreamHeaderOptions = {
   upstream: UPSTREAM, requestId: 'id-1', httpVersion: '1.1', trustedPeer: null, uncompressed: false,

@@ -48,3 +48,8 @@ export function logRetry(
   const line = { ...logIds(exchange), upstream, outcome, status, next: target.upstream.name, wait_ms: delayMs }
   gateway.log.warn(line, 'attempt failed')
 }
+
+/** Logs that a target is not tried because its upstream is at its limit. @param step null = there is no other target */
+export function logPassedOver(gateway: Gateway, exchange: Exchange, upstream: string, step: RetryStep | null): void {
+  gateway.log.info({ ...logIds(exchange), upstream, next: step?.target.upstream.name }, 'target passed over: its upstream is at its limit')
+}

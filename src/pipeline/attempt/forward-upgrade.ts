@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { withoutSubprotocolKey } from '../../auth/credentials.ts'
-import { asGatewayError } from '../../base/errors.ts'
-import type { GatewayError } from '../../base/errors.ts'
+import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
 import { AttemptAuthorization, REMEMBERED_STATUS } from '../../context/authorize.ts'
 import type { ClientDelivery, Exchange, Plan } from '../../context/exchange.ts'
@@ -13,6 +12,7 @@ import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
 import { DELIVERED } from '../../context/upstream-attempt.ts'
 import type { ResponseContent, UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { Authorization } from '../../credentials/credential.ts'
+import type { Reservation } from '../../limits/types.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
 import { errorIdentifier } from '../../protocols/shared/refusal.ts'
 import { renamePath } from '../../protocols/shared/rename.ts'
@@ -28,8 +28,9 @@ import { isOperatorError } from '../../routing/failure.ts'
 import { MeteredSession } from '../respond/session.ts'
 import { beginAttempt, credentialSubject } from './begin-attempt.ts'
 import { errorText } from './error-text.ts'
-import { NOT_SENT, credentialReason, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
+import { NOT_SENT, credentialReason, logPassedOver, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
 import { classifyHandshakeRefusal } from './refused-handshake.ts'
+import { reserveAtUpstream } from './upstream-limits.ts'
 
 const NOTHING = Buffer.alloc(0)
 const UNREAD_MESSAGES: ResponseContent = { metered: DELIVERED, encoding: null, errorBody: null }
@@ -53,12 +54,22 @@ export async function forwardUpgrade(
 ): Promise<TunnelEnd> {
   let failure: GatewayError | null = null
   let denied: DeniedHandshake | null = null
+  let unsent = head
   for (const target of plan.order) {
     let refused: readonly Authorization[] | null = []
     while (refused !== null) {
+      const { limits, name } = target.upstream
+      const reservation = limits && await reserveAtUpstream(gateway, exchange, limits)
+      if (reservation instanceof GatewayError) {
+        logPassedOver(gateway, exchange, name, null)
+        failure = reservation
+        break
+      }
+      if (exchange.stopped !== null) reservation?.release()
       exchange.throwIfStopped()
       // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
-      const opened: AttemptEnd = await openTunnel(gateway, exchange, plan, { target, refused }, socket, failure ? NOTHING : head)
+      const opened: AttemptEnd = await openTunnel(gateway, exchange, plan, { target, refused, reservation }, socket, unsent)
+      unsent = NOTHING
       failure = opened.failure
       denied = opened.denied ?? denied
       refused = opened.refused
@@ -101,7 +112,9 @@ class TunnelDelivery implements ClientDelivery {
 /** One attempt: another can follow as long as no upstream has accepted the handshake. */
 async function openTunnel(
   gateway: Gateway, exchange: Exchange, { route }: Plan,
-  { target, refused: earlier }: { readonly target: Target, readonly refused: readonly Authorization[] },
+  { target, refused: earlier, reservation }: {
+    readonly target: Target, readonly refused: readonly Authorization[], readonly reservation: Reservation | null
+  },
   socket: Duplex, head: Buffer,
 ): Promise<AttemptEnd> {
   const { clock } = gateway
@@ -113,6 +126,7 @@ async function openTunnel(
     gateway, exchange, target, { sentBody: null, estimatedInput, hidesUsage: false, translated: null }, startedAt,
   )
   const { record } = state
+  state.reservation = reservation
   const authorization = new AttemptAuthorization(upstream, credentialSubject(exchange, target), earlier)
   try {
     const authorizing = authorization.authorize(request)

@@ -1,5 +1,5 @@
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
-import type { ResumeMode, Target } from '../../config/types.ts'
+import type { ResumeMode, Target, UpstreamLimits } from '../../config/types.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Plan, Stoppable } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
@@ -7,6 +7,7 @@ import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
 import { NOT_DELIVERED } from '../../context/upstream-attempt.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { Authorization } from '../../credentials/credential.ts'
+import type { Reservation } from '../../limits/types.ts'
 import { createAbandonedUsage } from '../../pricing/interrupted-usage.ts'
 import { isSpoken } from '../../protocols/translate.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
@@ -24,12 +25,13 @@ import type { HeldResponse } from '../respond/response-gate.ts'
 import { createResponseStream } from '../respond/response-stages.ts'
 import { CandidateAttempt, failureWithoutResponse } from './candidate-attempt.ts'
 import type { AttemptFailure, CandidateAttemptOptions } from './candidate-attempt.ts'
-import { reportCredentialRejected, reportCredentialUnavailable, logHedge, logNotContinued, logRetry } from './forward-log.ts'
+import { reportCredentialRejected, reportCredentialUnavailable, logHedge, logNotContinued, logPassedOver, logRetry } from './forward-log.ts'
 import { Hedge, hedgeAfter } from './hedge.ts'
 import type { AttemptEnd } from './hedge.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
 import { RetryPlan } from './retry-plan.ts'
 import { upstreamErrorEvent, undeliveredError } from './upstream-errors.ts'
+import { reserveAtOnce, reserveAtUpstream } from './upstream-limits.ts'
 
 const NONE_REFUSED: readonly Authorization[] = []
 
@@ -78,6 +80,10 @@ class Forwarding implements ResponseSource, Stoppable {
   readonly #claim: CandidateAttemptOptions['claim']
   /** The second attempt, its own deadlines, and how much later it started, in ms. */
   #second: { readonly attempt: CandidateAttempt, readonly deadlines: Deadlines, readonly afterMs: number } | null = null
+  /** Of the limits of the next attempt's upstream; null = it has none, or the attempt has it. */
+  #reservation: Reservation | null = null
+  /** Of the targets that are at their limit, the one that has room the soonest. */
+  #full: GatewayError | null = null
   /** Credentials of the current target that it refused. */
   #refused: readonly Authorization[] = NONE_REFUSED
 
@@ -114,6 +120,14 @@ class Forwarding implements ResponseSource, Stoppable {
       let target = this.#retryPlan.current
       for (;;) {
         if (isCountedHere(exchange, target)) return COUNT_TOKENS
+        const full = target.upstream.limits && await this.#reserve(target.upstream.limits)
+        if (full !== null) {
+          const next = this.#passOver(target, full)
+          if (next === null) return await this.#giveUp(failureWithoutResponse(this.#full ?? full))
+          target = next.target
+          this.#refused = NONE_REFUSED
+          continue
+        }
         const begun = this.#begin(target)
         if (begun instanceof GatewayError) {
           const skipped = this.#skip(begun)
@@ -155,6 +169,7 @@ class Forwarding implements ResponseSource, Stoppable {
       this.#relay.broken(asGatewayError(thrown))
       return await this.#relay.done
     } finally {
+      this.#reservation?.release()
       this.#attempt?.abandon()
       // It refers to the request's body, and the client's connection may refer to this object for longer.
       this.#attempt = null
@@ -164,6 +179,23 @@ class Forwarding implements ResponseSource, Stoppable {
       this.#second?.deadlines.stop()
       exchange.underWay = null
     }
+  }
+
+  /** @returns why the upstream has no room; null = its place is reserved */
+  async #reserve(limits: UpstreamLimits): Promise<GatewayError | null> {
+    const reserved = await reserveAtUpstream(this.#gateway, this.#exchange, limits)
+    if (reserved instanceof GatewayError) return reserved
+    this.#reservation = reserved
+    this.#exchange.throwIfStopped()
+    return null
+  }
+
+  /** The upstream of the target is at its limit. @returns null = there is no other target */
+  #passOver({ upstream }: Target, error: GatewayError): RetryStep | null {
+    if (this.#full === null || Number(error.headers['retry-after']) < Number(this.#full.headers['retry-after'])) this.#full = error
+    const step = this.#retryPlan.passOver(this.#streamError !== null)
+    logPassedOver(this.#gateway, this.#exchange, upstream.name, step)
+    return step
   }
 
   /** Runs an attempt, and on a route with `hedge` another one beside it. @returns the end of the last that is left */
@@ -190,10 +222,17 @@ class Forwarding implements ResponseSource, Stoppable {
     const first = this.#attempt
     const target = this.#retryPlan.startBeside()
     if (target === null || first === null) return null
+    const { limits } = target.upstream
+    const place = limits && reserveAtOnce(this.#gateway, this.#exchange, limits)
+    if (place instanceof GatewayError) {
+      this.#retryPlan.failBeside(target, first.state.target, failureWithoutResponse(place))
+      return null
+    }
     const { timeouts } = (this.#exchange.plan as Plan).route
     const deadlines = new Deadlines(this.#gateway.clock, timeouts, this.#exchange.startedAt, error => {
       this.#expired(error, this.#second?.attempt ?? null)
     })
+    this.#reservation = place
     const attempt = this.#begin(target, deadlines)
     this.#attempt = first
     if (attempt instanceof GatewayError) {
@@ -270,7 +309,13 @@ class Forwarding implements ResponseSource, Stoppable {
       continuationEdits: this.#continuation?.edits ?? null,
       claim,
     }))
-    if (attempt instanceof GatewayError) return attempt
+    if (attempt instanceof GatewayError) {
+      this.#reservation?.release()
+      this.#reservation = null
+      return attempt
+    }
+    attempt.state.reservation = this.#reservation
+    this.#reservation = null
     this.#attempt = attempt
     this.#continuation?.begin()
     // If the process dies, the ledger has every attempt that was started.

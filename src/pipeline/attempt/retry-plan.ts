@@ -99,10 +99,23 @@ export class RetryPlan {
     const { retryable, again } = retryability(error, status)
     // Another target may be able to continue, whatever the failure.
     const failure = { retryable: true, again: retryable && again, soon: false, retryAfterMs }
-    // Without any output so far, every target can start over.
-    const suits = ({ prefill }: Target): boolean => prefill || !hasGeneratedOutput(this.#exchange)
-    return this.#decide(failure, suits)
+    return this.#decide(failure, this.#canContinue)
   }
+
+  /**
+   * The current target is at its limit: it is not tried, which does not count as an attempt.
+   *
+   * @param isContinuation the client's stream is to be continued
+   * @returns null = there is no other target
+   */
+  passOver(isContinuation: boolean): RetryStep | null {
+    this.#state = { ...this.#state, attemptsLeft: this.#state.attemptsLeft + 1 }
+    const failure = { retryable: true, again: false, soon: false, retryAfterMs: null }
+    return this.#decide(failure, isContinuation ? this.#canContinue : undefined)
+  }
+
+  /** Without any output so far, every target can start over. */
+  readonly #canContinue = ({ prefill }: Target): boolean => prefill || !hasGeneratedOutput(this.#exchange)
 
   #decide(failure: FailedAttempt, suits?: (target: Target) => boolean): RetryStep | null {
     const { state, step } = nextAttempt(this.#state, failure, this.#retryContext, suits)

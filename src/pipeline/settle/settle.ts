@@ -19,6 +19,7 @@ import { withDecompressed } from './decompress.ts'
 import { ledgerRow } from './ledger-row.ts'
 import { archiveRecording } from './record-bodies.ts'
 import { requestFacts, settlementOf } from './settlement.ts'
+import { releaseUpstreamConcurrency, settleUpstreamLimits } from './upstream-limits.ts'
 
 /** The bill of an exchange, and the price by which it was made. */
 interface Bill extends SettledCost {
@@ -44,6 +45,7 @@ export async function settle(
     exchange.ended = { failure, at: gateway.clock.monotonic() }
     // The count may take a while, in which the key can send the next request.
     reservation?.releaseConcurrency()
+    releaseUpstreamConcurrency(exchange)
     const session = servedBy?.session ?? null
     const billing = session?.end(failure) ?? costOfExchange(gateway, exchange, failure)
     // If the process dies during the count, the ledger has how the exchange ended.
@@ -52,8 +54,10 @@ export async function settle(
     if (session !== null) noteMixedPrices(exchange, bill, bill.quoted)
     const row = ledgerRow(exchange, bill)
     ledger?.close(row, ledgerEntry)
-    if (bill.billed) reservation?.settle(actualUsage(session, bill, row.costPico))
+    const used = actualUsage(session, bill, row.costPico)
+    if (bill.billed) reservation?.settle(used)
     else reservation?.release()
+    settleUpstreamLimits(exchange, used.tokens, bill.billed)
     report(gateway, exchange, failure, row)
     archiveRecording(gateway, exchange)
     logLine(gateway, exchange, failure, row, bill.suspect)

@@ -1,0 +1,36 @@
+import type { Exchange } from '../../context/exchange.ts'
+import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { SettledCost } from '../../pricing/settle-usage.ts'
+
+/** The exchange has ended: its places at upstreams are free, and what it used is settled later. */
+export function releaseUpstreamConcurrency({ attempts }: Exchange): void {
+  for (const { reservation } of attempts) reservation?.releaseConcurrency()
+}
+
+/**
+ * Settles what each attempt used of the limits of its upstream.
+ *
+ * @param tokens of the whole exchange; null = unknown, and the reservations stand
+ * @param isBilled something was used
+ */
+export function settleUpstreamLimits({ attempts, servedBy }: Exchange, tokens: number | null, isBilled: boolean): void {
+  let rest = tokens
+  for (const attempt of attempts) {
+    const { share, reservation } = attempt
+    if (share === null) continue
+    const used = tokensOf(share.reported)
+    reservation?.settle({ tokens: used, pico: 0n })
+    rest = rest === null || used === null ? null : Math.max(0, rest - used)
+  }
+  for (const attempt of attempts) settleAttempt(attempt, attempt === servedBy && isBilled, rest)
+}
+
+/** A reservation that is settled already stays as it is. */
+function settleAttempt({ reservation }: UpstreamAttempt, isServing: boolean, tokens: number | null): void {
+  if (isServing) reservation?.settle({ tokens, pico: 0n })
+  else reservation?.release()
+}
+
+function tokensOf({ usage: { inputTokens, outputTokens } }: Pick<SettledCost, 'usage'>): number | null {
+  return inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0)
+}
