@@ -56,6 +56,7 @@ function upstreamHealth({ health }: Gateway) {
       upstream,
       model,
       circuit,
+      reason: circuit === 'closed' ? null : health.causeOf(id).last?.reason ?? null,
       opens_in_ms: opensIn === Infinity ? null : Math.round(opensIn),
       in_flight: inFlight,
       first_byte_ms: firstByteMs === null ? null : Math.round(firstByteMs),

@@ -17,6 +17,8 @@ export interface ObservedAttempt {
   readonly record: { readonly outcome: string, readonly status?: number, readonly said?: string }
 }
 
+/** What failed before the request was sent. */
+const CREDENTIALS = 'credentials: '
 const NO_CAUSE: CircuitCause = { first: null, last: null }
 
 /** What is known of one candidate, for the status page and the choosing. */
@@ -300,6 +302,8 @@ class AttemptHealthReporter implements HealthReporter {
   #failure(): CircuitFailure | null {
     if (this.#attempt === null) return null
     const { requestId, record: { outcome, status, said } } = this.#attempt
+    // It says all that there is to say: nothing was sent.
+    if (said?.startsWith(CREDENTIALS)) return { at: this.#options.clock.wall(), reason: said, requestId }
     // With an error of the upstream's own, its status tells more than the outcome.
     const what = status === undefined || status < 400 ? outcome : `status ${status}`
     return { at: this.#options.clock.wall(), reason: said === undefined ? what : `${what} ${said}`, requestId }

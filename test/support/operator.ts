@@ -18,7 +18,7 @@ export const CONSOLE = `console:
 
 export interface OperatorStatus {
   readonly running: number
-  readonly upstreams: readonly { readonly in_flight: number, readonly circuit: string }[]
+  readonly upstreams: readonly { readonly upstream: string, readonly in_flight: number, readonly circuit: string }[]
 }
 
 /** Logs in to a gateway with CONSOLE. @returns asks for the status, as its user */
