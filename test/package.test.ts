@@ -26,6 +26,10 @@ t.test('the packed package, installed into an empty prefix, serves', async t => 
     execFileSync('env', [...PLAIN, gateway, ...args], { cwd: join(dir, 'work'), env }).toString()
 
   t.match(run('--version'), /^\d+\.\d+\.\d+\n$/)
+  const sbom = JSON.parse(readFileSync(join(dir, 'prefix', 'lib/node_modules/model-gateway/dist/sbom.cdx.json'), 'utf8'))
+  t.match(sbom, { bomFormat: 'CycloneDX', metadata: { component: { name: 'model-gateway' } } })
+  const names = new Set(sbom.components.map(({ name }: { readonly name: string }) => name))
+  t.ok(names.has('undici') && names.has('react'))
   run('init')
   t.match(run('check'), /no problems/)
   t.throws(() => run('init'), 'init never overwrites')
