@@ -162,10 +162,24 @@ export function upgradeRequired(message = 'no WebSocket is served here; use plai
   return new GatewayError('upgrade_required', message, { headers: { upgrade: 'websocket' } })
 }
 
+const NO_DESCRIPTOR_CODES = new Set<unknown>(['EMFILE', 'ENFILE'])
+
+export function noDescriptor(cause?: Error): GatewayError {
+  return overloaded('the gateway has no file descriptor left for a connection (ulimit -n)', cause)
+}
+
+/** @returns null where the error is another one than that the process, or the machine, has no descriptor left */
+export function descriptorShortage(error: unknown): GatewayError | null {
+  if (!(error instanceof Error) || !('code' in error)) return null
+  return NO_DESCRIPTOR_CODES.has(error.code) ? noDescriptor(error) : null
+}
+
 /** Wraps whatever was thrown, so that every exchange ends in a row of the table. */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
-  return new GatewayError('internal', 'the gateway failed; quote the request id', { cause: thrown })
+  // Such as a module that is loaded when it is first needed.
+  return descriptorShortage(thrown)
+    ?? new GatewayError('internal', 'the gateway failed; quote the request id', { cause: thrown })
 }
 
 function row(status: number, source: ErrorSource, retryable: boolean, about: string): ErrorRow {

@@ -2,6 +2,8 @@ import type * as http2 from 'node:http2'
 import * as net from 'node:net'
 import type { Duplex } from 'node:stream'
 import * as tls from 'node:tls'
+import { descriptorBounds, descriptorOf } from '../base/descriptors.ts'
+import type { DescriptorBounds } from '../base/descriptors.ts'
 import { Slots } from '../base/slots.ts'
 import { localUrl } from '../config/address.ts'
 import type { Address } from '../config/types.ts'
@@ -36,8 +38,8 @@ export interface ListenerOptions extends Http1Handlers {
   readonly drainIdle?: number
   /** A TLS handshake failed; the connection is closed. */
   onHandshakeFailure(error: NodeJS.ErrnoException, socket: net.Socket): void
-  /** One connection too many: the handler writes the response to the socket. */
-  onTooManyConnections(socket: Duplex): void
+  /** One connection too many, or one descriptor: the handler writes the response to the socket. */
+  onNoRoom(socket: Duplex, missing: 'connection' | 'descriptor'): void
 }
 
 export interface Listener {
@@ -81,7 +83,9 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   const h1 = createHttp1Server(options, { headersTimeout, keepAlive }, state)
   const h2 = createHttp2Server(options)
   const sockets = new Slots<net.Socket>()
-  const isFull = () => sockets.size > options.maxConnections()
+  const descriptors = descriptorBounds()
+  const isFull = (socket: net.Socket) =>
+    sockets.size > options.maxConnections() || descriptorOf(socket) >= descriptors.clients
   const isBlocked = (socket: net.Socket) => options.resetLimit.blocks(peerOf(socket))
   const handOff = (socket: net.Socket, isHttp2: boolean) => {
     if (!isHttp2) {
@@ -103,12 +107,12 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       )
     : net.createServer({ allowHalfOpen: true, noDelay: true, highWaterMark: WRITE_AHEAD_BYTES }, socket => {
         if (isBlocked(socket)) socket.destroy()
-        else if (isFull()) rejectConnection(socket, options)
+        else if (isFull(socket)) rejectConnection(socket, options, descriptors)
         else detectHttp2(socket, headersTimeout, handOff)
       })
   front.on('connection', (socket: net.Socket) => {
     // Before the TLS handshake no response is possible.
-    if (options.tls && (isFull() || isBlocked(socket))) socket.destroy()
+    if (options.tls && (isFull(socket) || isBlocked(socket))) socket.destroy()
     // A broken connection ends its exchanges through their `close` event; the error itself needs a listener.
     socket.on('error', ignore)
   })
@@ -177,9 +181,17 @@ function urlOf(front: net.Server, isSecure: boolean): string {
   }
 }
 
-/** Sends one response, whatever the request, and closes without cutting it off. */
-function rejectConnection(socket: net.Socket, options: ListenerOptions): void {
-  options.onTooManyConnections(socket)
+/**
+ * Sends one response, whatever the request, and closes without cutting it off: what the client sends is read for a
+ * while. Not where the last descriptors are in use: the system would cut off the next clients without a response.
+ */
+function rejectConnection(socket: net.Socket, options: ListenerOptions, descriptors: DescriptorBounds): void {
+  const descriptor = descriptorOf(socket)
+  options.onNoRoom(socket, descriptor < descriptors.clients ? 'connection' : 'descriptor')
+  if (descriptor >= descriptors.upstreams) {
+    socket.destroy()
+    return
+  }
   socket.resume().once('end', () => socket.destroy())
   const timer = setTimeout(() => socket.destroy(), REJECTION_TIMEOUT)
   socket.once('close', () => clearTimeout(timer))

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Socket } from 'node:net'
 import { systemClock } from '../base/clock.ts'
-import { GatewayError, overloaded } from '../base/errors.ts'
+import { GatewayError, noDescriptor, overloaded } from '../base/errors.ts'
 import type { Address, Config } from '../config/types.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { GatewayParts } from '../context/gateway.ts'
@@ -137,7 +137,10 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       },
       onMalformed: (error, socket, own) => respondToMalformed(reloader.gateway, error, socket, own),
       onHandshakeFailure: (error, socket) => logHandshakeFailure(reloader.gateway, error, socket),
-      onTooManyConnections: socket => sendRawResponse(reloader.gateway, overloaded('too many connections are open'), socket),
+      onNoRoom: (socket, missing) => {
+        const error = missing === 'descriptor' ? noDescriptor() : overloaded('too many connections are open')
+        sendRawResponse(reloader.gateway, error, socket)
+      },
     })
     listeners.push(listener)
     return listener.url

@@ -1,9 +1,6 @@
-import { GatewayError, overloaded } from '../base/errors.ts'
+import { GatewayError, descriptorShortage } from '../base/errors.ts'
 
 const MALFORMED = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
-
-/** The process, or the machine, has no descriptor left for a connection. */
-const NO_DESCRIPTOR_CODES = new Set(['EMFILE', 'ENFILE'])
 
 /** OpenSSL's words for a certificate whose root is not known here. Node's advice with them is for its own users. */
 const UNKNOWN_ROOT = new Set([
@@ -13,9 +10,8 @@ const UNKNOWN_ROOT = new Set([
 
 /** Why no response began: the error of a connection, of undici or of node, as a row of the table. */
 export function connectionError(cause: Error & { code?: string }, connected: boolean): GatewayError {
-  if (NO_DESCRIPTOR_CODES.has(cause.code ?? '')) {
-    return overloaded('the gateway has no file descriptor left for a connection (ulimit -n)', cause)
-  }
+  const shortage = descriptorShortage(cause)
+  if (shortage) return shortage
   if (UNKNOWN_ROOT.has(cause.code ?? '')) {
     const message = 'the upstream shows a certificate whose root is not trusted; its ca: can name the root'
     return new GatewayError('upstream_unreachable', message, { cause })

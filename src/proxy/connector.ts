@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import type { Socket } from 'node:net'
 import tls from 'node:tls'
 import { buildConnector } from 'undici'
+import { descriptorBounds, descriptorOf } from '../base/descriptors.ts'
 
 /** Makes a connection, and is called back when it stands, its TLS handshake done. */
 export type Connector = buildConnector.connector
@@ -49,13 +51,25 @@ export function createConnector({ socketPath, connectTimeout, trust, http2 }: Co
     ...(trust === null ? {} : { secureContext: trust }),
   }
   const connect = buildConnector(options)
-  return (target, callback) => {
+  const descriptors = descriptorBounds()
+  return (target, done) => {
+    const callback: buildConnector.Callback = (...args) => {
+      const [error, socket] = args
+      if (error !== null || descriptorOf(socket) < descriptors.upstreams) done(...args)
+      else done(shortageAfter(socket), null)
+    }
     connect(target, (...args) => {
       const address = slowAddress(args[0])
       if (address === null) callback(...args)
       else buildConnector({ ...options, ...singleAddressOptions(address) })(target, callback)
     })
   }
+}
+
+/** Closes a connection that has one of the last descriptors. @returns what the system says when there is none */
+function shortageAfter(socket: Socket): Error {
+  socket.destroy()
+  return Object.assign(new Error('the last file descriptors are reserved'), { code: 'EMFILE' })
 }
 
 /** The first address of several to which node's time was too short; null = there is none. */

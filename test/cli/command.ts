@@ -22,6 +22,8 @@ interface Surroundings {
   readonly node?: string
   /** Of node, not of the command. */
   readonly flags?: readonly string[]
+  /** How many files it may have open. */
+  readonly descriptors?: number
   /** Another copy of bin/gateway.js. */
   readonly script?: string
 }
@@ -35,12 +37,13 @@ export async function gateway(args: readonly string[], surroundings: Surrounding
 }
 
 function start(args: readonly string[], surroundings: Surroundings) {
-  const { cwd = ROOT, env = {}, node = process.execPath, flags = [], script = GATEWAY } = surroundings
+  const { cwd = ROOT, env = {}, node = process.execPath, flags = [], script = GATEWAY, descriptors } = surroundings
   // By way of env, which leaves out what the test runner would put into the process.
   const variables = Object.entries({ PATH: process.env['PATH'], ...env })
     .map(([name, value]) => `${name}=${value}`)
-  const command = ['-i', ...variables, node, ...flags, script, ...args]
-  return spawn('env', command, { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const command = ['env', '-i', ...variables, node, ...flags, script, ...args]
+  const limited = descriptors === undefined ? 'exec "$@"' : `ulimit -n ${descriptors}; exec "$@"`
+  return spawn('sh', ['-c', limited, 'sh', ...command], { cwd, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
 export interface Running {

@@ -26,7 +26,7 @@ async function start(t: Test, options: Partial<ListenerOptions> = {}) {
     maxConnections: () => Infinity,
     resetLimit: resetLimit(),
     onHandshakeFailure: () => {},
-    onTooManyConnections: socket => void socket.end('HTTP/1.1 503 Full\r\n\r\n'),
+    onNoRoom: socket => void socket.end('HTTP/1.1 503 Full\r\n\r\n'),
     onRequest: (req, res) => void (res as ServerResponse).end(`${req.httpVersion} ${req.url}`),
     onUpgrade: (_req, socket) => void socket.end('upgraded'),
     onMalformed: (error, socket) => {
