@@ -5,8 +5,8 @@ import { DAY, periodOf, wholeDays } from './period.ts'
 import type { Period } from './period.ts'
 import { permittedDimensions } from './permitted-dimensions.ts'
 import { ReportError } from './report-error.ts'
-import { compareByCost, figures, groupSums, knownCost, sumOf, sumsBy, sumTotals } from './sums.ts'
-import type { Dimensions, Grouping, NamedDimension, Totals } from './sums.ts'
+import { COST_COLUMNS, compareByCost, figures, groupSums, knownCost, sumOf, sumsBy, sumTotals } from './sums.ts'
+import type { Dimensions, NamedDimension, Totals } from './sums.ts'
 import type { View } from './view.ts'
 
 /** The owner of each key that has one, by the name of the key. */
@@ -42,7 +42,7 @@ export function billing(view: View, query: QueryOf<'GET /billing'>, own: string 
   }
   const { by, period } = asked
   if (new Set(by).size < by.length) throw new ReportError('bad_request', 'A group is named twice.', 'by')
-  const all = [...groupsOf(view, asked, [])].map(({ names, totals }) => ({ names, totals })).sort(compareByCost)
+  const all = [...groupsOf(view, asked, null)].sort(compareByCost)
   const total = sumTotals(all.map(({ totals }) => totals))
   const charted = all.slice(0, MAX_CHARTED_GROUPS)
   const found = inOrder(all.filter(matches(query.search)), query)
@@ -60,26 +60,37 @@ export function billing(view: View, query: QueryOf<'GET /billing'>, own: string 
   }
 }
 
-/** @yields what belongs together, with the number of its day where `more` asks for that */
+/**
+ * @param slice null for all figures of the whole period; else the cost in each slice of so many ms
+ * @yields what belongs together, with the number of its slice
+ */
 function* groupsOf(
-  view: View, { period, dimensions, by, owner, owners }: Grouped, more: readonly Grouping[],
+  view: View, { period, dimensions, by, owner, owners }: Grouped, slice: number | null,
 ): Generator<Group & { readonly slice: number }> {
   // Keys have owners, so that these are sums of the sums of keys.
   const needed = new Set<NamedDimension>(by.map(name => (name === 'owner' ? 'key' : name)))
   if (owner !== null) needed.add('key')
   const order = [...needed]
+  const sums = slice === null
+    ? groupSums(view, period, dimensions, order)
+    : groupSums(view, period, dimensions, [...order, { slice }], COST_COLUMNS)
+  const hasOwners = owner !== null || by.includes('owner')
   const merged = new Map<string, { names: Names, slice: number, totals: Totals[] }>()
-  for (const { names, totals } of groupSums(view, period, dimensions, [...order, ...more])) {
+  for (const { names, totals } of sums) {
     const nameOf = (dimension: BillingDimension): string | null => {
       const name = names[order.indexOf(dimension === 'owner' ? 'key' : dimension)] as string | null
       return dimension !== 'owner' || name === null ? name : owners.get(name) ?? null
     }
     if (owner !== null && nameOf('owner') !== owner) continue
     const own = by.map(nameOf)
-    const slice = more.length === 0 ? 0 : Number(names.at(-1))
-    const id = JSON.stringify([slice, own])
+    const at = slice === null ? 0 : Number(names.at(-1))
+    if (!hasOwners) {
+      yield { names: own, slice: at, totals }
+      continue
+    }
+    const id = JSON.stringify([at, own])
     const known = merged.get(id)
-    if (known === undefined) merged.set(id, { names: own, slice, totals: [totals] })
+    if (known === undefined) merged.set(id, { names: own, slice: at, totals: [totals] })
     else known.totals.push(totals)
   }
   for (const { names, slice, totals } of merged.values()) yield { names, slice, totals: sumTotals(totals) }
@@ -147,7 +158,7 @@ export function unpricedModels(view: View, most: number): UnpricedModel[] {
 
 function daysOf(view: View, asked: Grouped, charted: readonly Group[]): Billing['days'] {
   const days = new Map<number, Map<string, Totals>>()
-  for (const { names, slice, totals } of groupsOf(view, asked, [{ slice: DAY }])) {
+  for (const { names, slice, totals } of groupsOf(view, asked, DAY)) {
     const ofDay = days.get(slice) ?? new Map<string, Totals>()
     days.set(slice, ofDay.set(JSON.stringify(names), totals))
   }

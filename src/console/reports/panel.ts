@@ -3,7 +3,7 @@ import type { Panel, Slice } from '../api/panel.ts'
 import type { FirstByte, Figures } from '../api/shapes.ts'
 import type { QueryOf } from '../api/table.ts'
 import { firstBytes, percentiles } from './first-bytes.ts'
-import { alignedPeriod, canReadRows, DAY, floor, HOUR, MINUTE, periodOf } from './period.ts'
+import { alignedPeriod, canReadRows, DAY, hasEachRow, floor, HOUR, MINUTE, periodOf } from './period.ts'
 import type { Period } from './period.ts'
 import { ReportError } from './report-error.ts'
 import { sortByCost, figures, knownCost, ZERO_TOTALS, sumOf, sumsBy, sumTotals } from './sums.ts'
@@ -22,6 +22,8 @@ export interface UpstreamFigures {
 const TOP = 10
 /** A longer period is shown by days, unless another slice is asked for. */
 const MAX_HOURLY_SPAN = 3 * DAY
+/** A longer period is shown by hours, and one of which rows have expired. */
+const MAX_MINUTELY_SPAN = 3 * HOUR
 const SLICE_SIZES = { minute: MINUTE, hour: HOUR, day: DAY } as const
 /** The longest time that is cut into such slices, ms. */
 const MAX_SPANS = { minute: DAY, hour: 31 * DAY, day: Infinity } as const
@@ -63,7 +65,10 @@ export function upstreamFigures(view: View, query: QueryOf<'GET /upstreams'>): U
 }
 
 function sliceOf(view: View, { from, to }: Period, asked: Panel['slice'] | undefined): Panel['slice'] {
-  if (asked === undefined) return to - from > MAX_HOURLY_SPAN ? 'day' : 'hour'
+  if (asked === undefined) {
+    if (to - from > MAX_HOURLY_SPAN) return 'day'
+    return to - from <= MAX_MINUTELY_SPAN && hasEachRow(view, { from, to }) ? 'minute' : 'hour'
+  }
   if (to - from > MAX_SPANS[asked]) {
     throw new ReportError('bad_request', `The time is too long for slices of a ${asked}: ${MAX_SPANS[asked] / DAY} days at most.`, 'slice')
   }

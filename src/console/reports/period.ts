@@ -79,6 +79,15 @@ function hasAllRows(view: View, hour: number): boolean {
   return Number(rows?.['rows']) === requests
 }
 
+/** Are there rows of all requests in the time, and not too many to be read one by one? */
+export function hasEachRow(view: View, period: Period): boolean {
+  if (!canReadRows(view, period)) return false
+  for (let hour = Math.floor(period.from / HOUR); hour * HOUR < period.to; hour++) {
+    if (!hasAllRows(view, hour)) return false
+  }
+  return true
+}
+
 /** Are there so few requests in the time that their rows can be read one by one? */
 export function canReadRows(view: View, { from, to }: Period): boolean {
   const [sums] = view.all({

@@ -136,7 +136,7 @@ t.test('keys', async t => {
   await t.test('groups are listed with their shared limits, and keys are found by owner', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'light', width: 390 } })
     await go(page, '/keys')
-    await page.getByRole('table', { name: 'Groups' }).getByText('$2,000.00 per month').waitFor()
+    await page.getByRole('table', { name: 'Groups' }).getByText('6,000 requests per minute').waitFor()
     await page.getByRole('textbox', { name: 'Filter keys' }).fill('laboratory')
     await page.getByText('evaluation of models').waitFor()
     t.equal(await page.getByRole('table', { name: /^Keys/ }).locator('tbody tr').count(), 1)

@@ -55,6 +55,42 @@ t.test('panel', async t => {
     t.ok(await rows.count() >= 7)
   })
 
+  await t.test('dragging over bars zooms in, down to minutes, and a button zooms out', async t => {
+    const { page, faults } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/?range=24h')
+    const chart = page.getByRole('region', { name: 'Requests and errors' }).locator('.recharts-surface').first()
+    const box = await chart.boundingBox()
+    if (box === null) throw new Error('the chart is not shown')
+    const y = box.y + box.height / 2
+    await page.mouse.move(box.x + box.width * 0.5, y)
+    await page.mouse.down()
+    await page.mouse.move(box.x + box.width * 0.52, y, { steps: 4 })
+    await page.mouse.move(box.x + box.width * 0.56, y, { steps: 4 })
+    await page.mouse.up()
+    await page.waitForURL(/from=/)
+    await page.getByText('Per minute (UTC)').first().waitFor()
+    const length = () => {
+      const { searchParams } = new URL(page.url())
+      return Date.parse(searchParams.get('to') ?? '') - Date.parse(searchParams.get('from') ?? '')
+    }
+    const zoomed = length()
+    t.ok(zoomed >= 2 * 3_600_000 && zoomed <= 3 * 3_600_000, `${zoomed}`)
+    await page.getByRole('button', { name: 'Zoom out' }).press('Enter')
+    await page.waitForURL(url => Date.parse(url.searchParams.get('to') ?? '') - Date.parse(url.searchParams.get('from') ?? '') !== zoomed)
+    t.equal(length(), 2 * zoomed)
+    t.strictSame(faults, [])
+  })
+
+  await t.test('the table of a chart zooms in by keyboard', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/?range=24h')
+    await page.getByRole('button', { name: 'Show as table: Tokens' }).press('Enter')
+    await page.getByRole('table', { name: 'Traffic by hour' }).getByRole('link').nth(2).press('Enter')
+    await page.waitForURL(/from=/)
+    await page.getByRole('table', { name: 'Traffic by minute' }).waitFor()
+    t.equal(await page.getByRole('table', { name: 'Traffic by minute' }).locator('tbody tr').count(), 60)
+  })
+
   await t.test('the page says which period the data covers', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/?from=2026-01-10T05:30:00Z&to=2026-01-11T09:00:00Z')

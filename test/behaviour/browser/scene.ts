@@ -93,7 +93,7 @@ models:
   claude-sonnet-4.5: { price: { input: 3, cached_input: 0.30, output: 15 } }
   gemini-3-pro: { price: { input: 2, output: 12 } }
 groups:
-  company: { limits: { budget: { usd: 2000, per: month } } }
+  company: { limits: { requests_per_minute: 6000 } }
   science: { parent: company, models: ["gpt-*", "claude-*", "gemini-*", steady, house-model] }
 keys:
   - name: web-app

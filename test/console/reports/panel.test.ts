@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { encode } from '../../../src/ledger/columns.ts'
 import { HOURS_KEPT } from '../../../src/ledger/rollups.ts'
@@ -96,4 +97,18 @@ t.test('a time of which only days are kept is told in whole days', async t => {
     t.match(now, { from: iso(old), to: iso(old + DAY), figures: { requests: 3, cost_usd: '0.00198' } })
     t.ok(Math.abs((now.first_byte.p50_ms ?? 0) - 100) < 10, 'right to 5 %')
   })
+})
+
+t.test('up to three hours are shown by minutes, unless rows have expired', async t => {
+  const at = NOW - (NOW % HOUR) - HOUR
+  const file = filled(t.testdir(), [row('1', { startedAt: at }), row('2', { startedAt: at + HOUR - 1 })])
+  const sliceOf = (from: number) => withReports(file, async reports =>
+    (await reports.panel({ from: iso(from), to: iso(at + HOUR) }, null)).slice)
+  t.equal(await sliceOf(at), 'minute')
+  t.equal(await sliceOf(at - 2 * HOUR), 'minute')
+  t.equal(await sliceOf(at - 2 * HOUR - 1), 'hour')
+  const db = new DatabaseSync(file)
+  db.exec(`DELETE FROM requests WHERE request_id = '1'`)
+  db.close()
+  t.equal(await sliceOf(at), 'hour')
 })

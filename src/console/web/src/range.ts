@@ -60,6 +60,16 @@ export function customRange(from: string, to: string): TimeRange {
   return { id: `${from}/${to}`, preset: 'custom', label: labelOf(from, to), at: () => ({ from, to }) }
 }
 
+/** A range of twice the length around this one, up to the present. */
+export function zoomedOut(range: TimeRange, now: number): TimeRange {
+  const { from, to } = range.at(now)
+  const [start, end] = [Date.parse(from), Date.parse(to)]
+  const half = Math.round((end - start) / 2)
+  const last = Math.max(end, Math.min(end + half, now))
+  const next = isoRange(last - 4 * half, last)
+  return customRange(next.from, next.to)
+}
+
 /**
  * The range in the page's address: `?range=7d`, or `?from=…&to=…`. Invalid values are ignored.
  */

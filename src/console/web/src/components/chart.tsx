@@ -1,8 +1,9 @@
 import { ActionIcon, Tooltip } from '@mantine/core'
 import { BarChart } from '@mantine/charts'
 import { IconChartBar, IconTable } from '@tabler/icons-react'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import type { ReactNode } from 'react'
+import { ReferenceArea } from 'recharts'
 import classes from './chart.module.css'
 import { Section } from './page.tsx'
 
@@ -38,6 +39,8 @@ export interface BarsProps {
   }
   /** Called on a click on a part of a bar. The table has the same links for keyboard users. */
   readonly open?: (point: Point, series: Series) => void
+  /** Called after the pointer was dragged over some bars, with the first and the last. */
+  readonly zoom?: (first: Point, last: Point) => void
   /** Charts with the same name show their tooltips together. */
   readonly sync?: string
 }
@@ -48,7 +51,8 @@ interface Datum {
 
 /** Stacked bars over time. Hidden from screen readers: ChartSection has the same data as a table. */
 export function Bars(props: BarsProps) {
-  const { points, series, height, tick, scale, divisible = false, tip, open, sync } = props
+  const { points, series, height, tick, scale, divisible = false, tip, open, zoom, sync } = props
+  const brush = useBrush(points, zoom)
   const data = points.map(point => ({ id: point.id, point, ...point.values }))
   return (
     <div className={`${classes.chart} ${open ? classes.link : ''}`} aria-hidden>
@@ -60,6 +64,7 @@ export function Bars(props: BarsProps) {
         cursorFill="var(--chart-cursor)" maxBarWidth={44}
         barChartProps={{
           accessibilityLayer: false, barCategoryGap: '18%', ...sync !== undefined && { syncId: sync },
+          ...brush.handlers,
         }}
         barProps={({ name }) => ({
           isAnimationActive: false,
@@ -81,9 +86,41 @@ export function Bars(props: BarsProps) {
             return active && datum ? <Tip {...tip(datum.point)} /> : null
           },
         }}
-      />
+      >
+        {brush.area && <ReferenceArea x1={brush.area[0]} x2={brush.area[1]} fill="var(--accent)" fillOpacity={0.15} />}
+      </BarChart>
     </div>
   )
+}
+
+/** Selects a range of bars by dragging. The time range picker and the table do the same for keyboard users. */
+function useBrush(points: readonly Point[], zoom: BarsProps['zoom']) {
+  const from = useRef<string | null>(null)
+  const [area, setArea] = useState<readonly [string, string] | null>(null)
+  if (!zoom) return { area: null, handlers: {} }
+  const idOf = ({ activeLabel }: { activeLabel?: string | number | undefined }) =>
+    (activeLabel === undefined ? null : String(activeLabel))
+  const end = () => {
+    from.current = null
+    setArea(null)
+  }
+  return {
+    area,
+    handlers: {
+      onMouseDown: (state: Parameters<typeof idOf>[0]) => { from.current = idOf(state) },
+      onMouseMove: (state: Parameters<typeof idOf>[0]) => {
+        const id = idOf(state)
+        if (from.current !== null && id !== null && (area !== null || id !== from.current)) setArea([from.current, id])
+      },
+      onMouseUp: () => {
+        const selected = area?.map(id => points.findIndex(point => point.id === id)).sort((a, b) => a - b) ?? []
+        const [first, last] = selected.map(index => points[index])
+        end()
+        if (first && last && first !== last) zoom(first, last)
+      },
+      onMouseLeave: end,
+    },
+  }
 }
 
 function Tip({ title, parts, total }: ReturnType<BarsProps['tip']>) {

@@ -1,7 +1,8 @@
-import { Button, Popover, Select, TextInput } from '@mantine/core'
+import { ActionIcon, Button, Popover, Select, TextInput, Tooltip } from '@mantine/core'
+import { IconZoomOut } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
-import { PRESETS, presetRange } from '../range.ts'
+import { PRESETS, presetRange, zoomedOut } from '../range.ts'
 import type { Preset, TimeRange } from '../range.ts'
 import { parseRangeInput, toRangeInput } from '../range-input.ts'
 import type { RangeErrors } from '../range-input.ts'
@@ -46,6 +47,18 @@ export function RangePicker({ range, choose, presets = DEFAULT_PRESETS, days = f
         }} />
       </Popover.Dropdown>
     </Popover>
+  )
+}
+
+/** Doubles the time range. */
+export function ZoomOut({ range, choose }: Pick<RangePickerProps, 'range' | 'choose'>) {
+  return (
+    <Tooltip label="Zoom out">
+      <ActionIcon variant="default" size="lg" aria-label="Zoom out"
+        onClick={() => { choose(zoomedOut(range, Date.now())) }}>
+        <IconZoomOut size={17} stroke={1.6} />
+      </ActionIcon>
+    </Tooltip>
   )
 }
 

@@ -59,8 +59,7 @@ export default function BillingPage() {
     set({ by: chosen.join(), sort: null, order: null, offset: null })
   }
   const hrefOfDay = (day: string, names?: Names) => {
-    const from = `${day}T00:00:00.000Z`
-    return logsOfGroup(customRange(from, new Date(Date.parse(from) + DAY).toISOString()), filter, by, names)
+    return logsOfGroup(customRange(dayStart(day), dayEnd(day)), filter, by, names)
   }
   return (
     <Page title="Billing" about={`${range.label}, whole UTC days`}
@@ -88,6 +87,7 @@ export default function BillingPage() {
             <BillingFigures total={data.total} />
             <div className={classes.split}>
               <SpendChart billing={data} hrefOfDay={hrefOfDay}
+                zoom={(first, last) => { choose(customRange(dayStart(first), dayEnd(last))) }}
                 open={(day, names) => {
                   const href = hrefOfDay(day, names)
                   if (href !== null) navigate(href)
@@ -102,6 +102,14 @@ export default function BillingPage() {
       <Budgets about="Current period of each budget, regardless of the time range above" />
     </Page>
   )
+}
+
+function dayStart(day: string): string {
+  return `${day}T00:00:00.000Z`
+}
+
+function dayEnd(day: string): string {
+  return new Date(Date.parse(dayStart(day)) + DAY).toISOString()
 }
 
 function BillingFigures({ total }: { readonly total: Billing['total'] }) {

@@ -1,7 +1,7 @@
 import { Link, useLocation } from 'wouter'
 import { useApiQuery } from '../api-hooks.ts'
 import { Columns, Page, Stack } from '../components/page.tsx'
-import { RangePicker } from '../components/range-picker.tsx'
+import { RangePicker, ZoomOut } from '../components/range-picker.tsx'
 import { QueryView, LoadError } from '../components/states.tsx'
 import { logsHref, filterFor } from '../links.ts'
 import { Alerts } from './panel/alerts.tsx'
@@ -32,7 +32,7 @@ export default function Panel() {
     <Page title="Panel" about={<>
       {range.label}, compared with the previous period{covered !== range.label && `. Data covers ${covered}`}
     </>}
-      actions={<RangePicker range={range} choose={choose} />}>
+      actions={<><ZoomOut range={range} choose={choose} /><RangePicker range={range} choose={choose} /></>}>
       {live.data
         ? <Alerts alerts={live.data.concerns} />
         : live.isError && <LoadError error={live.error} />}
@@ -42,7 +42,8 @@ export default function Panel() {
             <PanelFigures panel={data} />
             <TrafficCharts panel={data} open={(from, to, failed) => {
               navigate(logsHref(customRange(from, to), failed ? { end: 'failed' } : {}))
-            }} />
+            }} zoom={(from, to) => { choose(customRange(from, to)) }}
+              hrefOf={(from, to) => `/?${new URLSearchParams({ from, to })}`} />
           </Stack>
         )}
       </QueryView>

@@ -22,10 +22,12 @@ export interface SpendChartProps {
   /** Opens the requests of a part of a bar; all requests of the day if the names are undefined. */
   readonly open: (day: string, names: Day['parts'][number]['names'] | undefined) => void
   readonly hrefOfDay: (day: string) => string | null
+  /** Shows some days only. */
+  readonly zoom: (firstDay: string, lastDay: string) => void
 }
 
 /** Spend by day, stacked by group. */
-export function SpendChart({ billing, open, hrefOfDay }: SpendChartProps) {
+export function SpendChart({ billing, open, hrefOfDay, zoom }: SpendChartProps) {
   const { days, charted, by } = billing
   const now = Date.parse(billing.to)
   const series = charted.map(({ names }, index) => ({
@@ -52,14 +54,14 @@ export function SpendChart({ billing, open, hrefOfDay }: SpendChartProps) {
     return { title: `${point.id} UTC`, parts: parts.toReversed(), total: costText(day) }
   }
   return (
-    <ChartSection title="Spend by day" about="UTC days. Select a bar to see its requests"
+    <ChartSection title="Spend by day" about="UTC days. Select a bar to see its requests; drag to zoom"
       table={<DayTable days={days} hrefOfDay={hrefOfDay} />}>
       {isEmpty
         ? <Empty title="No spend in this time range" />
         : <>
             <Legend series={all} />
             <Bars height={260} series={all} tick={day => dayShort(day, now)} scale={moneyTick} divisible
-              tip={tip}
+              tip={tip} zoom={(first, last) => { zoom(first.id, last.id) }}
               points={days.map(day => ({
                 id: day.day,
                 values: Object.fromEntries(all.map(each => [each.id, approximate(costOf(day, each))])),

@@ -22,29 +22,38 @@ export interface TrafficChartsProps {
   readonly panel: Panel
   /** Opens the requests of a bar. */
   readonly open: (from: string, to: string, failed: boolean) => void
+  /** Shows a part of the time range. */
+  readonly zoom: (from: string, to: string) => void
+  /** Link to the panel of a part. */
+  readonly hrefOf: (from: string, to: string) => string
 }
 
-/** Requests, tokens and spend, per hour or day. */
-export function TrafficCharts({ panel, open }: TrafficChartsProps) {
+const LENGTHS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
+
+/** Requests, tokens and spend, per minute, hour or day. Dragging over bars zooms in. */
+export function TrafficCharts({ panel, open, zoom, hrefOf }: TrafficChartsProps) {
   const { slices, slice } = panel
   const bySlice = new Map(slices.map(each => [each.at, each]))
   const now = Date.parse(panel.now.to)
   const ofPoint = ({ id }: Point) => bySlice.get(id)
     ?? { at: id, requests: 0, errors: 0, tokens: 0, cost_usd: '0', unpriced_requests: 0 }
-  const title = ({ id }: Point) => slice === 'hour' ? `${minuteUtc(id)} UTC` : `${dayUtc(id)} UTC`
-  const isDay = slices.length <= 26 && slice === 'hour'
-  const tick = (id: string) => isDay ? hourUtc(id) : dayShort(id, now)
-  const openSlice = (point: Point, series: Series) => {
-    const length = slice === 'hour' ? 3_600_000 : 86_400_000
-    open(point.id, new Date(Date.parse(point.id) + length).toISOString(), series.id === ERRORS.id)
+  const title = ({ id }: Point) => `${slice === 'day' ? dayUtc(id) : minuteUtc(id)} UTC`
+  // The first moment of a day has its date, other moments their time.
+  const tick = (id: string) => (slice === 'day' || hourUtc(id) === '00:00' ? dayShort(id, now) : hourUtc(id))
+  const endOf = (id: string) => new Date(Date.parse(id) + LENGTHS[slice]).toISOString()
+  const openSlice = (point: Point, series: Series) => { open(point.id, endOf(point.id), series.id === ERRORS.id) }
+  const common = {
+    tick, height: HEIGHT, sync: 'traffic', open: openSlice,
+    zoom: (first: Point, last: Point) => { zoom(first.id, endOf(last.id)) },
   }
-  const common = { tick, height: HEIGHT, sync: 'traffic', open: openSlice }
+  const table = (
+    <SliceTable slices={slices} slice={slice} href={({ at }) => (slice === 'minute' ? null : hrefOf(at, endOf(at)))} />
+  )
   const about = `Per ${slice} (UTC)`
   const unpriced = panel.now.figures.unpriced_requests
   return (
     <Columns least={17}>
-      <ChartSection title="Requests and errors" about={about}
-        table={<SliceTable slices={slices} slice={slice} />}>
+      <ChartSection title="Requests and errors" about={`${about}. Drag to zoom`} table={table}>
         <Bars {...common} series={[OK, ERRORS]} scale={countShort}
           points={slices.map(({ at, requests, errors }) => ({
             id: at, values: { ok: requests - errors, errors },
@@ -62,7 +71,7 @@ export function TrafficCharts({ panel, open }: TrafficChartsProps) {
             }
           }} />
       </ChartSection>
-      <ChartSection title="Tokens" about={about} table={<SliceTable slices={slices} slice={slice} />}>
+      <ChartSection title="Tokens" about={about} table={table}>
         <Bars {...common} series={[TOKENS]} scale={countShort}
           points={slices.map(({ at, tokens }) => ({ id: at, values: { tokens } }))}
           tip={point => ({
@@ -70,7 +79,7 @@ export function TrafficCharts({ panel, open }: TrafficChartsProps) {
           })} />
       </ChartSection>
       <ChartSection title="Spend" about={unpriced === 0 ? about : `${about}. Cost unknown for ${counted(unpriced, 'request')}`}
-        table={<SliceTable slices={slices} slice={slice} />}>
+        table={table}>
         <Bars {...common} series={[SPEND]} scale={moneyTick} divisible
           points={slices.map(({ at, cost_usd }) => ({ id: at, values: { spend: approximate(cost_usd) } }))}
           tip={point => ({
@@ -88,11 +97,17 @@ const COLUMNS: readonly Column<Slice>[] = [
   { id: 'spend', title: 'Spend', align: 'right', cell: row => costText(row) },
 ]
 
-function SliceTable({ slices, slice }: Pick<Panel, 'slices' | 'slice'>) {
+interface SliceTableProps extends Pick<Panel, 'slices' | 'slice'> {
+  readonly href: (slice: Slice) => string | null
+}
+
+const HEADINGS = { minute: 'Minute (UTC)', hour: 'Hour (UTC)', day: 'Day (UTC)' } as const
+
+/** The charts as a table. A row opens the panel of its hour or day. */
+function SliceTable({ slices, slice, href }: SliceTableProps) {
   const at: Column<Slice> = {
-    id: 'at', title: slice === 'hour' ? 'Hour (UTC)' : 'Day (UTC)',
-    cell: row => slice === 'hour' ? minuteUtc(row.at) : dayUtc(row.at),
+    id: 'at', title: HEADINGS[slice], cell: row => slice === 'day' ? dayUtc(row.at) : minuteUtc(row.at),
   }
   return <DataTable label={`Traffic by ${slice}`} rows={slices} columns={[at, ...COLUMNS]}
-    id={row => row.at} />
+    id={row => row.at} href={href} />
 }
