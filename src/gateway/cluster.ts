@@ -3,9 +3,11 @@ import type { Logger } from 'pino'
 import { keyFileOf } from '../auth/key-file.ts'
 import { KeySync } from '../auth/key-sync.ts'
 import { systemClock } from '../base/clock.ts'
-import type { Config } from '../config/types.ts'
+import type { ClusterConfig, Config, ValkeyAddress } from '../config/types.ts'
+import { CircuitHints, HINTS_SCRIPT } from '../context/circuit-hints.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { Heartbeat } from '../context/heartbeat.ts'
+import { Valkey } from '../valkey/valkey.ts'
 
 /** What a process has to do with the other gateways, beside its requests. */
 export interface ClusterMember {
@@ -15,14 +17,31 @@ export interface ClusterMember {
   close(): Promise<void>
 }
 
-/** @returns null where the gateways share nothing in PostgreSQL */
+/** @returns null where the gateway is alone */
 export function joinCluster(
-  { cluster, ledger }: Config, { version, log }: { readonly version: string, readonly log: Logger }, gateway: () => Gateway,
+  config: Config, parts: { readonly version: string, readonly log: Logger }, gateway: () => Gateway,
 ): ClusterMember | null {
-  if (cluster === null || cluster.postgres === null || ledger === null) return null
-  const { postgres: url, instance } = cluster
-  const common = { url, instance, process: randomUUID(), clock: systemClock }
-  const keySync = new KeySync({
+  const { cluster } = config
+  if (cluster === null) return null
+  const process = randomUUID()
+  const members = [
+    ...cluster.postgres === null ? [] : [followDatabase(config, cluster.postgres, process, parts, gateway)],
+    ...cluster.valkey === null ? [] : [shareCircuits(cluster, cluster.valkey, process, gateway)],
+  ]
+  return {
+    ready: async () => void await Promise.all(members.map(member => member.ready())),
+    close: async () => void await Promise.all(members.map(member => member.close())),
+  }
+}
+
+/** Follows the keys, and reports this process. */
+function followDatabase(
+  { cluster, ledger }: Config, url: string, process: string, { version, log }: { readonly version: string, readonly log: Logger },
+  gateway: () => Gateway,
+): ClusterMember {
+  const { instance = '' } = cluster ?? {}
+  const common = { url, instance, process, clock: systemClock }
+  const keySync = ledger && new KeySync({
     ...common,
     file: keyFileOf(ledger.file),
     onChanged: () => gateway().keyStore?.refresh(),
@@ -39,15 +58,34 @@ export function joinCluster(
       return {
         requestsInFlight: sharedState.activeExchanges.size,
         outboxRows: accounts.shipping?.stats().pending ?? 0,
-        keyChange: keySync.applied,
+        keyChange: keySync?.applied ?? null,
       }
     },
   })
   return {
-    ready: () => keySync.ready(),
+    ready: async () => keySync?.ready(),
     close: async () => {
-      keySync.close()
+      keySync?.close()
       await heartbeat.close()
+    },
+  }
+}
+
+function shareCircuits(
+  { instance, valkeyTimeout }: ClusterConfig, address: ValkeyAddress, process: string, gateway: () => Gateway,
+): ClusterMember {
+  const valkey = new Valkey(address, HINTS_SCRIPT, valkeyTimeout)
+  const { health, sharedState: { circuits } } = gateway()
+  const hints = new CircuitHints({
+    instance, process, health, circuits, clock: systemClock,
+    knows: upstream => gateway().config.upstreams.has(upstream),
+    run: (keys, argument) => valkey.run(keys, argument),
+  })
+  return {
+    ready: () => Promise.resolve(),
+    close: async () => {
+      hints.close()
+      await valkey.close()
     },
   }
 }

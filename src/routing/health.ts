@@ -34,6 +34,8 @@ export interface CandidateHealth {
   /** The same, less the longer nobody has measured it: what was slow once gets another try. */
   readonly expectedMs: number | null
   readonly consecutiveFailures: number
+  /** The circuit is open because another gateway says so, and nothing failed here. */
+  readonly isHint: boolean
 }
 
 /**
@@ -68,6 +70,10 @@ const WINDOW = 20
  */
 const FIRST_OPEN_MS = 1_000
 const MAX_OPEN_MS = 5_000
+/** Milliseconds after a response in which no other gateway's word counts */
+const HINT_IGNORED_MS = 15_000
+/** Milliseconds for the news of how the other gateway's probe went. */
+const HINT_GRACE_MS = 1_500
 /**
  * Milliseconds that a probe keeps the next one waiting: a response in one piece may
  * take minutes to begin, of a candidate that is well.
@@ -121,7 +127,21 @@ export class Health {
         ? null
         : record.firstByteMs * 2 ** ((record.measuredAt - now) / HALF_LIFE),
       consecutiveFailures: record.consecutive,
+      isHint: record.isHint,
     }
+  }
+
+  /**
+   * Another gateway has opened this circuit. It opens here too, for a few seconds at most: other candidates are asked
+   * first, and then one request finds out. So a wrong hint delays a request, and keeps none out.
+   *
+   * @param ms until the other gateway asks the candidate again
+   * @param from the name of that gateway
+   */
+  hint(id: CandidateId, ms: number, from: string): void {
+    const { clock } = this.#options
+    const record = this.#records.get(id) ?? this.#createRecord(id)
+    record.hint(Math.min(ms, MAX_OPEN_MS) + HINT_GRACE_MS, clock.monotonic(), { at: clock.wall(), reason: `reported by ${from}`, requestId: null })
   }
 
   /** For the status: every candidate that was asked, and upstreams that fail their checks before any was. */
@@ -327,6 +347,10 @@ class CandidateRecord {
   openUntil = 0
   /** On the monotonic clock: when it opened last. */
   openedAt = 0
+  /** On the monotonic clock: when it worked last. */
+  #workedAt = -Infinity
+  /** It is open by what another gateway says alone. */
+  isHint = false
   firstByteMs: number | null = null
   /** On the monotonic clock. */
   measuredAt = 0
@@ -343,9 +367,18 @@ class CandidateRecord {
   /** The latest outcomes, oldest first; true = failed. */
   readonly #latest: boolean[] = []
 
-  /** Half-open included. */
+  /** By what failed here; half-open included. */
   get isOpen(): boolean {
-    return this.openUntil !== 0
+    return this.openUntil !== 0 && !this.isHint
+  }
+
+  hint(ms: number, now: number, failure: CircuitFailure): void {
+    // What was seen here counts for more: the other gateway's way to the candidate may be broken.
+    if (this.isOpen || now - this.#workedAt < HINT_IGNORED_MS) return
+    if (this.openUntil === 0) this.openedAt = now
+    this.isHint = true
+    this.openUntil = Math.max(this.openUntil, now + ms)
+    this.cause = { first: failure, last: failure }
   }
 
   /** Does no probe keep the next one waiting? */
@@ -367,6 +400,8 @@ class CandidateRecord {
     const isOlder = since < askedAt
     if (!isOlder) this.#retryAfter = NO_RETRY_AFTER
     this.openUntil = isOlder && until > now ? until : 0
+    this.isHint = false
+    this.#workedAt = now
   }
 
   success(): void {
@@ -383,11 +418,13 @@ class CandidateRecord {
 
   failure(coolMs: number | null, { clock, random }: HealthOptions, failure: CircuitFailure | null): void {
     this.consecutive++
-    this.cause = { first: this.cause.first ?? failure, last: failure }
+    this.cause = { first: this.isHint ? failure : this.cause.first ?? failure, last: failure }
     this.#note(true)
     const now = clock.monotonic()
     // What was under way when the circuit opened says nothing new of it.
-    const wasOpen = this.openUntil > now
+    const wasOpen = this.isOpen && this.openUntil > now
+    // Where it was open by a hint, that is confirmed.
+    this.isHint = false
     if (this.openUntil === 0) this.openedAt = now
     if (coolMs !== null) {
       this.#retryAfter = { since: now, until: Math.max(this.#retryAfter.until, now + Math.min(coolMs, MAX_RETRY_AFTER)) }
@@ -415,5 +452,5 @@ class CandidateRecord {
 
 const UNKNOWN: CandidateHealth = {
   circuit: 'closed', opensIn: 0, openForMs: null, inFlight: 0, firstByteMs: null, expectedMs: null,
-  consecutiveFailures: 0,
+  consecutiveFailures: 0, isHint: false,
 }

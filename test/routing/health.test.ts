@@ -18,7 +18,7 @@ t.test('nobody knows ill of a candidate that was never asked', t => {
   t.ok(health.allows('a'))
   t.strictSame(health.condition('a'), {
     circuit: 'closed', opensIn: 0, openForMs: null, inFlight: 0, firstByteMs: null, expectedMs: null,
-    consecutiveFailures: 0,
+    consecutiveFailures: 0, isHint: false,
   })
   t.strictSame(health.conditions(), [])
   t.end()
