@@ -68,6 +68,7 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
     revealUpstream: raw.reveal_upstream ?? false,
     trustedProxies: proxiesOf(raw.trusted_proxies ?? [], findings),
     drain: timerDurationOf(raw.drain, ['server', 'drain'], DEFAULT_DRAIN, findings, 0),
+    drainDelay: timerDurationOf(raw.drain_delay, ['server', 'drain_delay'], 0, findings, 0),
   }
 }
 

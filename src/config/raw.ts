@@ -18,6 +18,7 @@ export interface RawConfig {
     hosts?: (string | undefined)[]
     trusted_proxies?: (string | undefined)[]
     drain?: string
+    drain_delay?: string
   }
   console?: { listen?: string | number, users?: (RawUser | undefined)[] }
   docs?: { listen?: string | number }

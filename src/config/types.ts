@@ -125,8 +125,10 @@ export interface ServerConfig {
   readonly hosts: readonly string[]
   /** Responses name the upstream and the number of attempts. */
   readonly revealUpstream: boolean
-  /** Milliseconds that running exchanges may take after SIGTERM. */
+  /** Milliseconds that running exchanges may take after SIGTERM, and after drainDelay. */
   readonly drain: number
+  /** Milliseconds after SIGTERM in which requests are served, though the status says that the gateway drains. */
+  readonly drainDelay: number
 }
 
 export interface ConsoleConfig {

@@ -36,10 +36,10 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
       const concerns = own === null
         ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets, ...unpriced]
         : budgets.filter(({ subject }) => subject === own)
-      const { draining, handingOver } = gateway.sharedState
+      const { shutdown } = gateway.sharedState
       return {
         at: isoTime(now),
-        status: draining ? 'draining' : handingOver ? 'handing_over' : 'ok',
+        status: shutdown === null ? 'ok' : shutdown === 'hand_over' ? 'handing_over' : 'draining',
         running: sum(all.map(({ running }) => running)),
         running_streams: sum(all.map(({ streams }) => streams)),
         exchanges: exchanges.slice(0, MAX_ITEMS),

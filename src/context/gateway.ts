@@ -118,8 +118,9 @@ export interface SharedState extends GatewayParts {
   newId(): string
   /** Responses of the gateway's own that clients have not read yet. */
   unreadResponses: number
-  /** No new requests are accepted. */
-  draining: boolean
-  /** Another process has the address: requests on open connections are served, and no others come. */
-  handingOver: boolean
+  /**
+   * null: not shutting down. `delay`: requests are served, while load balancers learn of it. `refuse`: no new
+   * requests are accepted. `hand_over`: another process has the address; requests on open connections are served.
+   */
+  shutdown: null | 'delay' | 'refuse' | 'hand_over'
 }

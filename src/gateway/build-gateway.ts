@@ -69,7 +69,7 @@ export function buildGateway(
       ? () => false
       : address => trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
     get draining() {
-      return sharedState.draining
+      return sharedState.shutdown === 'refuse'
     },
   }
 }
@@ -176,7 +176,7 @@ function createSharedState(config: Config, parts: GatewayParts): SharedState {
     shown: { chain: [] },
     newId: requestIds(() => parts.clock.wall()),
     unreadResponses: 0,
-    draining: false,
+    shutdown: null,
     handingOver: false,
   }
 }

@@ -76,7 +76,7 @@ export class Reloader {
 
   async #run(load: ConfigLoader): Promise<ReloadResult> {
     const { log, sharedState } = this.#gateway
-    if (sharedState.draining || sharedState.handingOver) return this.#rejectWhileDraining()
+    if (sharedState.shutdown !== null) return this.#rejectWhileDraining()
     try {
       const { config, warnings } = await load()
       // Receiving thousands of keys from the loader thread takes time: other work gets a turn.
@@ -84,7 +84,7 @@ export class Reloader {
       const certificate = readCertificate(config.server.tls)
       const simulatorSocket = await this.#options.simulatorFor(config)
       if (newBudgets(config, this.#gateway).length > 0) await waitForLedger(this.#gateway)
-      if (sharedState.draining || sharedState.handingOver) return this.#rejectWhileDraining()
+      if (sharedState.shutdown !== null) return this.#rejectWhileDraining()
       // No await from here on: the new gateway is built from the current state.
       this.#apply(buildGateway(config, sharedState, simulatorSocket, this.#gateway), certificate)
       for (const problem of warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)

@@ -34,7 +34,7 @@ const FLUSH_TIMEOUT = 500
 /**
  * How a gateway ends. When another process can take over its address, it stops listening
  * at once and serves the open connections to their end. Otherwise the listeners stay open
- * while it drains: probes see it, and clients get a 503 with Retry-After.
+ * while it drains: probes see it, and after `server.drain_delay` clients get a 503 with Retry-After.
  */
 export function createShutdown(options: ShutdownOptions): Shutdown {
   const { gateway, listeners } = options
@@ -42,9 +42,11 @@ export function createShutdown(options: ShutdownOptions): Shutdown {
   const { activeExchanges } = sharedState
   const idle = () => new Promise<void>(resolve => activeExchanges.whenIdle(resolve))
   let closing: Promise<number> | null = null
+  const closeRequested = Promise.withResolvers<void>()
 
   const cutAndClose = async (): Promise<number> => {
-    sharedState.draining = true
+    closeRequested.resolve()
+    sharedState.shutdown = 'refuse'
     const cut = activeExchanges.size
     const headers = { 'retry-after': '1' }
     activeExchanges.stopAll(new GatewayError('draining', 'the gateway is shutting down', { headers }))
@@ -56,17 +58,23 @@ export function createShutdown(options: ShutdownOptions): Shutdown {
   const close = (): Promise<number> => (closing ??= cutAndClose())
 
   const handOver = async (): Promise<void> => {
-    sharedState.handingOver = true
+    sharedState.shutdown = 'hand_over'
     await Promise.all(listeners.map(listener => listener.drain()))
     await idle()
   }
   const refuse = (): Promise<void> => {
-    sharedState.draining = true
+    sharedState.shutdown = 'refuse'
     return idle()
   }
   const drain = async (hasSuccessor = options.hasSuccessor): Promise<number> => {
     options.onDrain?.()
-    await withTimeout(clock, gateway().config.server.drain, hasSuccessor ? handOver() : refuse())
+    const { drain, drainDelay } = gateway().config.server
+    if (!hasSuccessor && drainDelay > 0) {
+      sharedState.shutdown = 'delay'
+      await withTimeout(clock, drainDelay, closeRequested.promise)
+      if (closing !== null) return closing
+    }
+    await withTimeout(clock, drain, hasSuccessor ? handOver() : refuse())
     return close()
   }
   return { close, drain }

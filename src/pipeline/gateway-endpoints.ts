@@ -13,16 +13,18 @@ import { sendJson } from './gateway-response.ts'
  * upstreams and files; others get the place or code of a message.
  */
 export function sendStatus(gateway: Gateway, exchange: Exchange): void {
-  const { draining, version, sharedState } = gateway
+  const { version, sharedState } = gateway
+  const { shutdown } = sharedState
+  const isReady = shutdown === null || shutdown === 'hand_over'
   const { loadedAt, failure, pending } = sharedState.reloads
   const errors = failure?.problems.filter(({ severity }) => severity === 'error').map(problem => {
     const place = placeOf({ ...problem, file: basename(problem.file) })
     return exchange.isOperator ? `${place}: ${problem.message}` : place
   })
   const body = {
-    success: !draining,
+    success: isReady,
     version,
-    status: draining ? 'draining' : sharedState.handingOver ? 'handing_over' : 'ok',
+    status: shutdown === null ? 'ok' : isReady ? 'handing_over' : 'draining',
     ...sharedState.worker !== undefined && { worker: sharedState.worker },
     running: sharedState.activeExchanges.size - 1,
     body_bytes: sharedState.bodyMemory.reservedBytes,
@@ -35,7 +37,7 @@ export function sendStatus(gateway: Gateway, exchange: Exchange): void {
     ledger: ledgerStatus(gateway, exchange.isOperator),
     ...exchange.isOperator ? { upstreams: upstreamHealth(gateway) } : {},
   }
-  sendJson(gateway, exchange, draining ? 503 : 200, JSON.stringify(body), { 'cache-control': 'no-store' })
+  sendJson(gateway, exchange, isReady ? 200 : 503, JSON.stringify(body), { 'cache-control': 'no-store' })
 }
 
 /** Are rows written? If not, requests are still served. null = no ledger is configured. */

@@ -169,3 +169,33 @@ t.test('a drain with nothing to wait for ends at once, kept-alive connections an
   t.equal(await gateway.drain(), 0)
   await client.ended
 })
+
+t.test('in drain_delay, requests are served though the status says that it drains', async t => {
+  const { gateway } = await setUp(t, '30s, drain_delay: 10m')
+  const client = await connect(t, gateway.url)
+  const drain = gateway.drain()
+  const status = await fetch(`${gateway.url}/api/status`)
+  t.equal(status.status, 503)
+  t.match(await status.json(), { success: false, status: 'draining' })
+  t.strictSame(await gateway.change(), { applied: false, because: 'drain' })
+  client.send(post('/v1/chat/completions', CHAT))
+  await client.until(/hi/)
+  t.equal(await gateway.close(), 1, 'a second signal does not wait')
+  t.equal(await drain, 1)
+})
+
+t.test('after drain_delay, new requests get 503', async t => {
+  const { gateway, wires } = await setUp(t, '30s, drain_delay: 1ms')
+  const running = await connect(t, gateway.url)
+  running.send(post('/v1/chat/completions', CHAT))
+  await running.until(/hi/)
+  const drain = gateway.drain()
+  const refused = async () => {
+    const client = await connect(t, gateway.url)
+    client.send(post('/v1/chat/completions', CHAT))
+    return /^HTTP\/1.1 503/.test(await client.until(/hi|shutting down/))
+  }
+  while (!await refused()) wires.at(-1)?.send(END)
+  for (const wire of wires) wire.send(END)
+  t.equal(await drain, 0)
+})
