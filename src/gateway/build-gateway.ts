@@ -177,7 +177,6 @@ function createSharedState(config: Config, parts: GatewayParts): SharedState {
     newId: requestIds(() => parts.clock.wall()),
     unreadResponses: 0,
     shutdown: null,
-    handingOver: false,
   }
 }
 

@@ -1,0 +1,91 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse, parseAllDocuments } from 'yaml'
+import { loadConfig } from '../../src/config/load.ts'
+import { cheapHash } from '../support/operator.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const DEPLOY = join(ROOT, 'deploy')
+const isMissing = (command: string, ...args: string[]) => (spawnSync(command, args).error ? `needs ${command}` : false)
+const read = (path: string) => readFileSync(join(DEPLOY, path), 'utf8')
+
+t.test('the image: what it copies is there, and its Node is one that the gateway runs on', async t => {
+  const lines = read('Dockerfile').split('\n')
+  for (const line of lines.filter(line => line.startsWith('COPY ') && !line.includes('--from'))) {
+    const [, ...files] = line.split(' ')
+    for (const file of files.slice(0, -1)) t.ok(existsSync(join(ROOT, file)), file)
+  }
+  for (const line of lines.filter(line => line.startsWith('COPY --from=build '))) {
+    for (const file of line.match(/\/build\/\S+/g) ?? []) {
+      if (!/node_modules|dist/.test(file)) t.ok(existsSync(join(ROOT, file.slice('/build/'.length))), file)
+    }
+  }
+  const { engines, workspaces } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  t.ok(Number(/^FROM node:(\d+)/m.exec(lines.join('\n'))?.[1]) >= Number(engines.node.slice(2)))
+  for (const workspace of workspaces) t.ok(lines.some(line => line.startsWith(`COPY ${workspace}/package.json`)), workspace)
+})
+
+t.test('compose: each file is there, and the configuration is right with the variables that it sets', async t => {
+  const { services, volumes } = parse(read('compose/compose.yaml'), { merge: true })
+  const mounts = Object.values<{ volumes?: string[] }>(services).flatMap(({ volumes = [] }) => volumes)
+  for (const mount of mounts) {
+    const [source = ''] = mount.split(':')
+    t.ok(source.startsWith('.') ? existsSync(join(DEPLOY, 'compose', source)) : source in volumes, source)
+  }
+  for (const { depends_on: others = [] } of Object.values<{ depends_on?: string[] }>(services)) {
+    for (const other of others) t.ok(other in services, other)
+  }
+  const { environment } = services.gateway1
+  const env = Object.fromEntries(Object.keys(environment).map(name => [name, `${name.toLowerCase()}-0123456789abcdef`]))
+  const file = join(DEPLOY, 'compose/gateway.yaml')
+  const { config } = loadConfig(file, { ...env, CONSOLE_PASSWORD: cheapHash('correct horse battery staple') })
+  t.equal(config.cluster?.instance, env['GATEWAY_INSTANCE'])
+  const names = read('compose/.env.example').match(/^\w+(?==)/gm)
+  t.strictSame(new Set(names), new Set(Object.keys(environment).filter(name => name !== 'GATEWAY_INSTANCE')))
+})
+
+t.test('Prometheus reads its configurations', { skip: isMissing('promtool', '--version') }, async t => {
+  const dir = t.testdir({ 'prometheus.yml': read('compose/prometheus.yml'), 'rules.yml': read('prometheus/rules.yml') })
+  execFileSync('promtool', ['check', 'config', join(dir, 'prometheus.yml')])
+})
+
+t.test('systemd accepts the units', { skip: isMissing('systemd-analyze', '--version') }, async t => {
+  const dir = t.testdir({
+    'model-gateway.service': read('systemd/model-gateway.service').replace('/usr/bin/gateway', join(ROOT, 'bin/gateway.js')),
+    'model-gateway.socket': read('systemd/model-gateway.socket'),
+  })
+  for (const unit of ['model-gateway.service', 'model-gateway.socket']) {
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', join(dir, unit)], { encoding: 'utf8' })
+    t.equal(status, 0, stderr)
+    t.notMatch(stderr, /model-gateway/)
+  }
+})
+
+t.test('the chart', { skip: isMissing('helm', 'version') }, async t => {
+  const chart = join(DEPLOY, 'helm/model-gateway')
+  const helm = (...args: string[]) => execFileSync('helm', args, { encoding: 'utf8' })
+  const objects = (...args: string[]) => parseAllDocuments(helm('template', 'mine', chart, '--kube-version', '1.31.0', ...args))
+    .map(document => document.toJS())
+  const find = (all: ReturnType<typeof objects>, kind: string) => all.find(object => object.kind === kind)
+
+  helm('lint', '--strict', chart)
+  const all = objects(
+    '--set', 'autoscaling.enabled=true', '--set', 'serviceMonitor.enabled=true', '--set', 'ingress.enabled=true',
+    '--set', 'ingress.hosts={ai.example.com}', '--set', 'preStopSeconds=7',
+  )
+  t.strictSame(new Set(all.map(({ kind }) => kind)), new Set([
+    'ConfigMap', 'HorizontalPodAutoscaler', 'Ingress', 'PodDisruptionBudget', 'Service', 'ServiceAccount', 'ServiceMonitor', 'StatefulSet',
+  ]))
+  const { spec } = find(all, 'StatefulSet')
+  t.notOk('replicas' in spec, 'the autoscaler sets them')
+  const [container] = spec.template.spec.containers
+  t.strictSame(container.ports.map((port: { containerPort: number }) => port.containerPort), [8080, 8081, 9464])
+  t.strictSame(container.lifecycle.preStop.exec.command, ['sleep', '7'])
+  t.equal(find(objects(), 'StatefulSet').spec.replicas, 2)
+
+  const dir = t.testdir({ 'gateway.yaml': find(all, 'ConfigMap').data['gateway.yaml'] })
+  const { config } = loadConfig(join(dir, 'gateway.yaml'), { GATEWAY_KEY: 'sk-0123456789abcdef0123' })
+  t.ok(spec.template.spec.terminationGracePeriodSeconds * 1000 > config.server.drain)
+})
