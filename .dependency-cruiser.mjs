@@ -8,6 +8,7 @@ const FLOORS = [
   [
     'valkey', 'auth', 'credentials', 'ledger', 'limits', 'proxy', 'routing', 'transcripts',
     'protocols/chat', 'protocols/responses', 'protocols/messages', 'protocols/generate', 'protocols/media',
+    'protocols/converse',
     'providers/azure', 'providers/bedrock', 'providers/vertex',
   ],
   ['protocols', 'providers', 'pricing', 'console/store', 'telemetry'],

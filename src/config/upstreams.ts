@@ -43,6 +43,9 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
   if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
   checkPlace(raw, path, findings)
   const cloud = buildCloudUpstream(raw, auth, path, findings)
+  if (raw.speaks?.includes('converse') && raw.bedrock === undefined) {
+    findings.error([...path, 'speaks'], 'converse is for an upstream at bedrock', 'key')
+  }
   const url = cloud === null ? buildUrl(raw, [...path, 'url'], findings) : cloud.url
   return {
     name,

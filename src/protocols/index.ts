@@ -1,4 +1,5 @@
 import { CHAT } from './chat/index.ts'
+import { CONVERSE } from './converse/index.ts'
 import { GENERATE } from './generate/index.ts'
 import { MEDIA } from './media/index.ts'
 import { MESSAGES } from './messages/index.ts'
@@ -6,4 +7,4 @@ import { RESPONSES } from './responses/index.ts'
 import type { Protocol } from './shared/protocol.ts'
 
 /** All wire protocols: to add one, add its folder and its name here. */
-export const PROTOCOLS: readonly Protocol[] = [CHAT, RESPONSES, MEDIA, MESSAGES, GENERATE]
+export const PROTOCOLS: readonly Protocol[] = [CHAT, RESPONSES, MEDIA, MESSAGES, GENERATE, CONVERSE]

@@ -25,6 +25,7 @@ export class ResponseFactsReader implements ResponseFacts {
       this.id ??= name(part.id) ?? name(part.responseId)
       this.model ??= name(part.model) ?? name(part.modelVersion)
       this.#addReason(part.stop_reason)
+      this.#addReason(part.stopReason)
     }
     if (isObject(value.response)) this.#addReason(endStatus(value.response))
     if (value.object === 'response') this.#addReason(endStatus(value))
@@ -43,7 +44,7 @@ export class ResponseFactsReader implements ResponseFacts {
 
 /** Does the event say something that `read` has not seen at the beginning of the stream? */
 export function mayHaveFinishReason(data: Buffer): boolean {
-  return data.includes('finish') || data.includes('stop_reason') || data.includes('"status"')
+  return data.includes('finish') || data.includes('stop_reason') || data.includes('stopReason') || data.includes('"status"')
 }
 
 function endStatus({ status }: Readonly<Record<string, unknown>>): unknown {

@@ -10,28 +10,37 @@ import { readResponse } from './response.ts'
 const DROPPED_HEADERS = new Set(['anthropic-version', 'anthropic-beta', 'accept', 'accept-encoding'])
 
 /**
- * Amazon Bedrock: the models of Anthropic by InvokeModel, InvokeModelWithResponseStream and CountTokens.
+ * Amazon Bedrock: the models of Anthropic by InvokeModel, InvokeModelWithResponseStream and CountTokens, and those of all
+ * makers by Converse and ConverseStream.
  *
  * Source: "Amazon Bedrock API Reference", "Anthropic Claude Messages API" in the user guide.
  */
 export function bedrock(): Provider {
   return {
     addressOf,
-    bodyOf: ({ endpoint: { name } }, body, headers) => (name === COUNT ? countBody(body, headers) : invokeBody(body, headers)),
+    bodyOf: ({ endpoint: { name } }, body, headers) => {
+      if (name === CONVERSE) return body
+      return name === COUNT ? countBody(body, headers) : invokeBody(body, headers)
+    },
     droppedHeaders: DROPPED_HEADERS,
     readResponse,
   }
 }
 
 const COUNT = 'messages.count_tokens'
+const CONVERSE = 'converse'
+/** The operations of an endpoint, without and with a stream. */
+const OPERATIONS: Readonly<Record<string, readonly [string, string]>> = {
+  messages: ['invoke', 'invoke-with-response-stream'], [COUNT]: ['count-tokens', 'count-tokens'], [CONVERSE]: ['converse', 'converse-stream'],
+}
 
 /** @throws GatewayError not_translatable */
 function addressOf({ endpoint: { name }, model, stream }: NativeRequest): ProviderAddress {
-  if ((name !== 'messages' && name !== COUNT) || model === null || /^\.*$/.test(model)) {
+  const operations = OPERATIONS[name]
+  if (operations === undefined || model === null || /^\.*$/.test(model)) {
     throw new GatewayError('not_translatable', `the provider of the target does not serve ${name}`)
   }
-  const operation = name === COUNT ? 'count-tokens' : stream ? 'invoke-with-response-stream' : 'invoke'
-  return { path: `/model/${encodeModel(model)}/${operation}`, query: '' }
+  return { path: `/model/${encodeModel(model)}/${operations[stream ? 1 : 0]}`, query: '' }
 }
 
 /** The name of a model, of an inference profile, or an ARN; RFC 3986 section 2.3 has what stays as it is. */

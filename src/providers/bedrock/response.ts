@@ -11,7 +11,7 @@ const TYPE = /^\{\s*"type"\s*:\s*"([a-z_]+)"/
 /** Of the last event: latencies and counts, which the usage has too. */
 const METRICS = /,\s*"amazon-bedrock-invocationMetrics"\s*:\s*\{[^{}]*\}/
 
-/** A response of Bedrock as Anthropic's API has it. */
+/** A response of Bedrock as Anthropic's API has it, or of Converse as Server-Sent Events. */
 export function readResponse({ endpoint: { format, name } }: NativeRequest, status: number, headers: readonly string[]): ResponseReading {
   const decoder = decoderOf(format, name, status, headers)
   const isStream = decoder instanceof EventStreamDecoder
@@ -27,13 +27,19 @@ function decoderOf(format: ClientFormat, endpoint: string, status: number, heade
 /** An event of the model's own API is in base64. */
 function writeFrame({ kind, name, payload }: Frame, format: ClientFormat): string {
   if (kind !== 'event') return format.errorEvent(errorJson(name, null, payload))
-  if (name !== 'chunk') return ''
+  // Of Converse, which names its events.
+  if (name !== 'chunk') return `event: ${name}\ndata: ${oneLine(payload.toString('utf8'))}\n\n`
   const { bytes } = JSON.parse(payload.toString('utf8')) as { readonly bytes?: unknown }
   if (typeof bytes !== 'string') throw new TypeError('a chunk has no bytes')
   const text = Buffer.from(bytes, 'base64').toString('utf8').replace(METRICS, '')
-  const json = /[\r\n]/.test(text) ? JSON.stringify(JSON.parse(text)) : text
+  const json = oneLine(text)
   const type = TYPE.exec(json)?.[1] ?? String((JSON.parse(json) as { readonly type?: unknown }).type)
   return `event: ${type}\ndata: ${json}\n\n`
+}
+
+/** JSON text that can stand in a line. */
+function oneLine(json: string): string {
+  return /[\r\n]/.test(json) ? JSON.stringify(JSON.parse(json)) : json
 }
 
 function writeCount(body: Buffer): string {

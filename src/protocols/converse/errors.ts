@@ -1,0 +1,49 @@
+import type { GatewayError } from '../../base/errors.ts'
+import { errorKindOf } from '../neutral/errors.ts'
+import { asObject, asText } from '../neutral/json.ts'
+import type { NeutralError } from '../neutral/response.ts'
+import type { ClientFormat } from '../shared/protocol.ts'
+import { rateLimitHeaders } from '../shared/rate-limit-headers.ts'
+
+/** The format of errors; the events of a stream are named, as the binary event stream names them. */
+export const CONVERSE_FORMAT: ClientFormat = {
+  protocol: 'converse',
+  errorBody: error => JSON.stringify(errorObject(error)),
+  streamError: error => `event: error\ndata: ${JSON.stringify(errorObject(error))}\n\n`,
+  errorEvent: json => `event: error\ndata: ${json}\n\n`,
+  keepAlive: ': keep-alive\n\n',
+  modelList: models => JSON.stringify({ modelSummaries: models.map(card) }),
+  modelCard: model => JSON.stringify({ modelDetails: card(model) }),
+  unmaskedMembers: null,
+  requestIdHeader: null,
+  isGoogles: false,
+  rateLimitHeaders,
+}
+
+function card(modelId: string) {
+  return { modelId, modelName: modelId }
+}
+
+function errorObject({ code, message }: GatewayError) {
+  return { type: 'error', error: { type: code, message } }
+}
+
+/** HTTP status of an error in a stream, which has none. */
+const STATUSES: Readonly<Record<string, number>> = {
+  invalid_request_error: 400, permission_error: 403, not_found_error: 404, timeout_error: 408, rate_limit_error: 429,
+  overloaded_error: 503,
+}
+
+/** Reads an error as the provider of the upstream gives it: `{type: "error", error: {type, message}}`. */
+export function readConverseError(status: number | null, body: unknown): NeutralError {
+  const error = asObject(asObject(body)?.['error']) ?? {}
+  const type = asText(error['type'])
+  const actual = status ?? STATUSES[type ?? ''] ?? 500
+  return {
+    kind: errorKindOf(actual, type),
+    status: actual,
+    message: asText(error['message']) ?? `the upstream responded with the status ${actual}`,
+    code: type,
+    param: null,
+  }
+}

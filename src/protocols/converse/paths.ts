@@ -1,0 +1,32 @@
+import { defineEndpoint, withPathModel } from '../shared/classified.ts'
+import type { Classified } from '../shared/protocol.ts'
+import { CONVERSE_FORMAT } from './errors.ts'
+import { ConverseMeter } from './meter.ts'
+import { CONVERSE_USAGE } from './usage.ts'
+
+const CONVERSE = defineEndpoint({
+  name: 'converse',
+  format: CONVERSE_FORMAT,
+  modelIn: 'path',
+  modelRequired: true,
+  metering: 'text',
+  prompt: { members: ['system', 'messages'] },
+  responseMembers: ['output'],
+  respondsWithJson: true,
+  usage: CONVERSE_USAGE,
+  createMeter: limits => new ConverseMeter(limits),
+})
+
+const PREFIX = '/model/'
+const PATH = /^\/model\/[^/]+(?=\/converse(?:-stream)?$)/
+
+/** `/model/{model}/converse`, and the same for streams. */
+export function classifyConverse(path: string): Classified | null {
+  const found = PATH.exec(path)
+  return found && withPathModel(CONVERSE, path, PREFIX.length, found[0].length)
+}
+
+/** The path of a request. */
+export function conversePath(model: string, isStream: boolean): string {
+  return `${PREFIX}${encodeURIComponent(model)}/converse${isStream ? '-stream' : ''}`
+}

@@ -1,0 +1,154 @@
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import { PartsWriter } from '../neutral/parts-writer.ts'
+import { NO_USAGE } from '../neutral/response.ts'
+import type { ResponseEvent, ResponsePart, StopReason, TokenUsage } from '../neutral/response.ts'
+import type { ResponseReader } from '../neutral/translation.ts'
+import { readConverseError } from './errors.ts'
+
+const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+  end_turn: 'end',
+  tool_use: 'tool_calls',
+  max_tokens: 'max_tokens',
+  model_context_window_exceeded: 'context_window',
+  stop_sequence: 'stop_sequence',
+  guardrail_intervened: 'content_filter',
+  content_filtered: 'content_filter',
+  refusal: 'refusal',
+}
+
+interface OpenBlock {
+  readonly index: number
+  signature: string
+}
+
+/** Reads what Converse and ConverseStream respond. */
+export class ConverseResponseReader implements ResponseReader {
+  readonly #provider: string
+  readonly #parts = new PartsWriter()
+  /** By the number that the upstream gives them. */
+  readonly #blocks = new Map<number, OpenBlock>()
+  #isOver = false
+
+  constructor(provider: string) {
+    this.#provider = provider
+  }
+
+  event(name: string, value: unknown, out: ResponseEvent[]): void {
+    const event = asObject(value)
+    if (event === null || this.#isOver) return
+    const number = asNumber(event['contentBlockIndex']) ?? 0
+    switch (name) {
+      case 'messageStart':
+        start(out)
+        break
+      case 'contentBlockStart':
+        this.#open(number, asObject(event['start']) ?? {}, out)
+        break
+      case 'contentBlockDelta':
+        this.#delta(number, asObject(event['delta']) ?? {}, out)
+        break
+      case 'contentBlockStop':
+        this.#close(number, out)
+        break
+      case 'messageStop':
+        this.#stop(event, out)
+        break
+      case 'metadata':
+        this.#isOver = true
+        out.push({ type: 'usage', usage: readTokens(event['usage']) }, { type: 'end' })
+        break
+      case 'error':
+        this.#isOver = true
+        out.push({ type: 'error', error: readConverseError(null, event) })
+        break
+    }
+  }
+
+  body(value: JsonObject, out: ResponseEvent[]): void {
+    start(out)
+    const content = asList(asObject(asObject(value['output'])?.['message'])?.['content'])
+    for (const [number, block] of content.entries()) {
+      this.#delta(number, asObject(block) ?? {}, out)
+      this.#close(number, out)
+    }
+    this.#stop(value, out)
+    out.push({ type: 'usage', usage: readTokens(value['usage']) }, { type: 'end' })
+  }
+
+  /** A delta of a stream, or a whole block, whose members have the same names. */
+  #delta(number: number, delta: JsonObject, out: ResponseEvent[]): void {
+    const reasoning = asObject(delta['reasoningContent'])
+    const whole = asObject(reasoning?.['reasoningText']) ?? reasoning
+    const { index, ...block } = this.#blocks.get(number) ?? this.#open(number, delta, out)
+    if (index === NO_PART) return
+    const input = asObject(delta['toolUse'])?.['input']
+    this.#parts.delta(index, asText(delta['text']) ?? asText(whole?.['text']) ?? inputText(input), out)
+    const signature = asText(whole?.['signature'])
+    if (signature !== null) this.#blocks.set(number, { index, signature: block.signature + signature })
+  }
+
+  /** @param block its start, or its first delta where it has none */
+  #open(number: number, block: JsonObject, out: ResponseEvent[]): OpenBlock {
+    const part = this.#partOf(block)
+    const opened = { index: part === null ? NO_PART : this.#parts.start(part, out), signature: '' }
+    this.#blocks.set(number, opened)
+    return opened
+  }
+
+  /** null = the client has no use for it. */
+  #partOf(block: JsonObject): ResponsePart | null {
+    const tool = asObject(block['toolUse'])
+    if (tool !== null) {
+      return { type: 'tool_call', id: asText(tool['toolUseId']) ?? '', name: asText(tool['name']) ?? '', isFreeform: false, opaque: null }
+    }
+    const reasoning = asObject(block['reasoningContent'])
+    if (reasoning === null) return typeof block['text'] === 'string' ? { type: 'text' } : null
+    const redacted = asText(reasoning['redactedContent'])
+    if (redacted === null) return { type: 'thinking' }
+    return { type: 'redacted_thinking', opaque: { provider: this.#provider, value: redacted } }
+  }
+
+  #close(number: number, out: ResponseEvent[]): void {
+    const block = this.#blocks.get(number)
+    this.#blocks.delete(number)
+    if (block === undefined || block.index === NO_PART) return
+    this.#parts.end(block.index, block.signature === '' ? null : { provider: this.#provider, value: block.signature }, out)
+  }
+
+  #stop(event: JsonObject, out: ResponseEvent[]): void {
+    for (const number of this.#blocks.keys()) this.#close(number, out)
+    const reason = asText(event['stopReason']) ?? ''
+    const fields = asObject(event['additionalModelResponseFields'])
+    out.push({ type: 'stop', reason: STOP_REASONS[reason] ?? 'end', sequence: asText(fields?.['stop_sequence']), explanation: null })
+  }
+}
+
+/** Of a block of which the client gets nothing. */
+const NO_PART = -1
+
+function start(out: ResponseEvent[]): void {
+  out.push({ type: 'start', id: null, model: null, usage: null })
+}
+
+/** The input of a tool is JSON text in a stream, and an object in a whole response. */
+function inputText(input: unknown): string {
+  return asText(input) ?? (input === undefined ? '' : JSON.stringify(input))
+}
+
+/** Input tokens exclude what was read from the cache, or written to it. */
+function readTokens(value: unknown): TokenUsage {
+  const usage = asObject(value) ?? {}
+  const input = asNumber(usage['inputTokens'])
+  const cachedInput = asNumber(usage['cacheReadInputTokens'])
+  const cacheWrite = asNumber(usage['cacheWriteInputTokens'])
+  const hour = asList(usage['cacheDetails']).map(asObject).find(detail => detail?.['ttl'] === '1h')
+  return {
+    ...NO_USAGE,
+    input: input === null ? null : input + (cachedInput ?? 0) + (cacheWrite ?? 0),
+    cachedInput,
+    cacheWrite,
+    cacheWrite1h: asNumber(hour?.['inputTokens']),
+    output: asNumber(usage['outputTokens']),
+  }
+}

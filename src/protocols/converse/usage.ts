@@ -1,0 +1,28 @@
+import type { UsageReader } from '../shared/reported-usage.ts'
+import { remainder } from '../shared/usage-figures.ts'
+import type { Figures, JsonObject } from '../shared/usage-figures.ts'
+import { blankUsage } from '../shared/usage.ts'
+import type { Usage } from '../shared/usage.ts'
+
+export const CONVERSE_USAGE: UsageReader = { read: readConverse }
+
+/**
+ * `inputTokens` excludes what was read from the cache, and written to it. `cacheDetails` has the writes by lifetime.
+ *
+ * Source: Amazon Bedrock API Reference, "TokenUsage".
+ */
+function readConverse(usage: JsonObject, f: Figures): Usage {
+  const fresh = f.required(usage.inputTokens)
+  const cachedInputTokens = f.count(usage.cacheReadInputTokens)
+  const written = f.count(usage.cacheWriteInputTokens)
+  const hour = f.array(usage.cacheDetails).map(detail => f.object(detail)).find(({ ttl }) => ttl === '1h')
+  const long = hour === undefined ? null : f.part(hour.inputTokens, written)
+  return {
+    ...blankUsage(),
+    inputTokens: f.suspect || fresh === null ? null : fresh + (cachedInputTokens ?? 0) + (written ?? 0),
+    cachedInputTokens,
+    cacheWrite5mTokens: remainder(written, long),
+    cacheWrite1hTokens: long,
+    outputTokens: f.required(usage.outputTokens),
+  }
+}

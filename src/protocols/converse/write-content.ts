@@ -1,0 +1,123 @@
+import { alternatingTurns } from '../neutral/conversation.ts'
+import { asObject } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import { valueFor } from '../neutral/opaque.ts'
+import type { CacheMark, DocumentPart, ImagePart, MediaSource, Message, Part, ToolResultPart } from '../neutral/request.ts'
+import { fittingToolId } from '../neutral/tool-ids.ts'
+import type { WriteContext } from '../neutral/translation.ts'
+
+const TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: 64, prefix: 'tooluse_' }
+const IMAGE_FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'gif', 'webp'])
+/** By media type; source: Amazon Bedrock API Reference, "DocumentBlock". */
+const DOCUMENT_FORMATS: Readonly<Record<string, string>> = {
+  'application/pdf': 'pdf', 'text/csv': 'csv', 'text/html': 'html', 'text/plain': 'txt', 'text/markdown': 'md',
+  'application/msword': 'doc', 'application/vnd.ms-excel': 'xls',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
+}
+
+/** Writes the parts of a conversation as content blocks. */
+export class ContentWriter {
+  readonly #context: WriteContext
+  #documents = 0
+
+  constructor(context: WriteContext) {
+    this.#context = context
+  }
+
+  messages(messages: readonly Message[]): JsonObject[] {
+    for (const { name } of messages) if (name !== null) this.#context.report.drop('messages[].name')
+    return alternatingTurns(messages).flatMap(({ role, parts }) => {
+      const content = parts.flatMap(part => this.content(part))
+      return content.length === 0 ? [] : [{ role, content }]
+    })
+  }
+
+  content(part: Part): JsonObject[] {
+    const blocks = this.#blocks(part)
+    return part.cache === null || blocks.length === 0 ? blocks : [...blocks, cachePoint(part.cache)]
+  }
+
+  #blocks(part: Part): JsonObject[] {
+    const { report, provider } = this.#context
+    switch (part.type) {
+      case 'text':
+      case 'refusal':
+        // A blank text is refused.
+        return part.text.trim() === '' ? [] : [{ text: part.text }]
+      case 'image':
+        return [this.#image(part)]
+      case 'document':
+        return [this.#document(part)]
+      case 'audio':
+        return report.refuse(part.path, 'the target takes no audio')
+      case 'thinking': {
+        const signature = valueFor(part.opaque, provider)
+        if (signature !== null) return [{ reasoningContent: { reasoningText: { text: part.text, signature } } }]
+        report.drop(`${part.path}.thinking`)
+        return []
+      }
+      case 'redacted_thinking': {
+        const redactedContent = valueFor(part.opaque, provider)
+        if (redactedContent !== null) return [{ reasoningContent: { redactedContent } }]
+        report.drop(`${part.path}.redacted_thinking`)
+        return []
+      }
+      case 'tool_call':
+        return [{ toolUse: { toolUseId: fittingToolId(part.id, TOOL_IDS), name: part.name, input: parseInput(part.arguments) } }]
+      case 'tool_result':
+        return [this.#toolResult(part)]
+    }
+  }
+
+  #toolResult({ callId, parts, isError }: ToolResultPart): JsonObject {
+    const content = parts.flatMap(part => this.#blocks(part))
+    return {
+      toolResult: {
+        toolUseId: fittingToolId(callId, TOOL_IDS),
+        content: content.length === 0 ? [{ text: '(no output)' }] : content,
+        ...isError && { status: 'error' },
+      },
+    }
+  }
+
+  #image({ source, path }: ImagePart): JsonObject {
+    const { mediaType, data } = this.#bytes(source, path)
+    const format = mediaType.replace(/^image\//, '').replace(/^jpg$/, 'jpeg')
+    if (!IMAGE_FORMATS.has(format)) this.#context.report.refuse(path, `the target takes PNG, JPEG, GIF and WebP, and not ${mediaType}`)
+    return { image: { format, source: { bytes: data } } }
+  }
+
+  #document({ source, name, path }: DocumentPart): JsonObject {
+    const { mediaType, data } = source.kind === 'text'
+      ? { mediaType: 'text/plain', data: Buffer.from(source.text).toString('base64') }
+      : this.#bytes(source, path)
+    const format = DOCUMENT_FORMATS[mediaType.split(';', 1)[0] ?? '']
+    if (format === undefined) this.#context.report.refuse(path, `the target takes no documents of the type ${mediaType}`)
+    this.#documents++
+    // Names are required, differ, and have few characters.
+    const own = (name ?? '').replace(/[^a-zA-Z0-9 ()[\]-]+/g, '-').replace(/ {2,}/g, ' ').trim().slice(0, 100)
+    return { document: { format, name: `${own === '' ? 'document' : own} (${this.#documents})`, source: { bytes: data } } }
+  }
+
+  #bytes(source: MediaSource, path: string): MediaSource & { readonly kind: 'base64' } {
+    if (source.kind === 'base64') return source
+    return this.#context.report.refuse(path, 'the target takes no addresses and no files of a provider; send the content as base64')
+  }
+}
+
+/** The provider keeps the prompt up to here in its cache. */
+export function cachePoint({ ttl }: CacheMark): JsonObject {
+  return { cachePoint: { type: 'default', ...ttl !== null && { ttl } } }
+}
+
+/** What a model generated as arguments may be broken; the protocol takes an object alone. */
+function parseInput(text: string): JsonObject {
+  try {
+    const value = JSON.parse(text === '' ? '{}' : text) as unknown
+    return asObject(value) ?? { value }
+  } catch {
+    // It is cut off, or no JSON.
+    return { arguments: text }
+  }
+}

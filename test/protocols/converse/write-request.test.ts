@@ -1,0 +1,73 @@
+import t from 'tap'
+import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
+import { requestBetween } from '../../support/translation.ts'
+
+const HI = { role: 'user', content: 'Hi' }
+const TOOLS = ['a', 'b'].map(name => ({ type: 'function', function: { name, parameters: { type: 'object' } } }))
+
+function written(body: JsonObject, model = 'amazon.nova-lite-v1:0', from = 'chat') {
+  return requestBetween(from, 'converse', { model: 'm', messages: [HI], ...body }, model)
+}
+
+t.test('path and sampling', async t => {
+  const { path, body, dropped } = written({ max_tokens: 5, temperature: 0.5, top_p: 0.9, stop: ['END'], seed: 1, user: 'u' })
+  t.equal(path, '/model/amazon.nova-lite-v1%3A0/converse')
+  t.strictSame(body.inferenceConfig, { maxTokens: 5, temperature: 0.5, topP: 0.9, stopSequences: ['END'] })
+  t.strictSame([...dropped].sort(), ['seed', 'user'])
+})
+
+t.test('images and documents', async t => {
+  const content = [
+    { type: 'text', text: 'Look' }, { type: 'image_url', image_url: { url: 'data:image/jpg;base64,AAAA' } },
+    { type: 'file', file: { filename: 'a/b_c.pdf', file_data: 'data:application/pdf;base64,BBBB' } },
+  ]
+  t.strictSame(written({ messages: [{ role: 'user', content }] }).body.messages, [{
+    role: 'user',
+    content: [
+      { text: 'Look' }, { image: { format: 'jpeg', source: { bytes: 'AAAA' } } },
+      { document: { format: 'pdf', name: 'a-b-c-pdf (1)', source: { bytes: 'BBBB' } } },
+    ],
+  }])
+  const image = (url: string) => written({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] })
+  t.throws(() => image('https://example.com/a.png'), { code: 'not_translatable' })
+  t.throws(() => image('data:image/tiff;base64,AAAA'), { code: 'not_translatable' })
+})
+
+t.test('which tools the model may call', async t => {
+  const choice = (value: unknown, messages: unknown[] = [HI]) => written({ tools: TOOLS, tool_choice: value, messages }).body.toolConfig as JsonObject
+  t.strictSame(choice('auto')['toolChoice'], { auto: {} })
+  t.strictSame(choice('required')['toolChoice'], { any: {} })
+  t.match(choice({ type: 'function', function: { name: 'b' } }), { toolChoice: { tool: { name: 'b' } }, tools: [{ toolSpec: { name: 'b' } }] })
+  t.equal(choice('none'), undefined)
+  const called = [HI, { role: 'assistant', tool_calls: [{ id: '1', type: 'function', function: { name: 'a', arguments: '{}' } }] }, { role: 'tool', tool_call_id: '1', content: '' }]
+  t.match(choice('none', called), { tools: [{}, {}] }, 'a conversation with calls needs its tools')
+  t.strictSame(written({ tools: TOOLS, parallel_tool_calls: false }).dropped, ['parallel_tool_calls'])
+})
+
+t.test('structured output', async t => {
+  const schema = { type: 'object', properties: { a: { type: 'string' } } }
+  const { body } = written({ response_format: { type: 'json_schema', json_schema: { name: 'n', schema } } })
+  t.strictSame(body.outputConfig, { textFormat: { type: 'json_schema', structure: { jsonSchema: { schema: JSON.stringify(schema), name: 'n' } } } })
+  const any = written({ response_format: { type: 'json_object' } })
+  t.match(any.body.system, [{ text: /JSON/ }])
+  t.strictSame(any.dropped, ['response_format'])
+})
+
+t.test('what only some models have', async t => {
+  const claude = 'us.anthropic.claude-sonnet-4-20250514-v1:0'
+  const thinking = { max_tokens: 4000, top_k: 5, thinking: { type: 'enabled', budget_tokens: 2000 } }
+  t.strictSame(written(thinking, claude, 'messages').body.additionalModelRequestFields, { top_k: 5, thinking: { type: 'enabled', budget_tokens: 2000 } })
+  t.strictSame(written(thinking, 'amazon.nova-lite-v1:0', 'messages').body.additionalModelRequestFields, { inferenceConfig: { topK: 5 } })
+  t.strictSame([...written(thinking, 'meta.llama3-70b-instruct-v1:0', 'messages').dropped].sort(), ['thinking', 'top_k'])
+  t.strictSame(written({ reasoning_effort: 'low' }, 'openai.gpt-oss-120b-1:0').body.additionalModelRequestFields, { reasoning_effort: 'low' })
+})
+
+t.test('cache marks, tiers and metadata', async t => {
+  const { body } = written({
+    max_tokens: 5, system: [{ type: 'text', text: 'Be brief', cache_control: { type: 'ephemeral', ttl: '1h' } }],
+  }, 'm', 'messages')
+  t.strictSame(body.system, [{ text: 'Be brief' }, { cachePoint: { type: 'default', ttl: '1h' } }])
+  const { body: tiered, dropped } = written({ service_tier: 'flex', metadata: { team: 'a', 'b*': 'c' } })
+  t.match(tiered, { serviceTier: { type: 'flex' }, requestMetadata: { team: 'a' } })
+  t.strictSame(dropped, ['metadata'])
+})
