@@ -31,7 +31,8 @@ export interface QuotedPrice {
 const OTHER_HOSTS: readonly (readonly [RegExp, string])[] = [
   [/^[a-z]+\.api\.openai\.com$/, 'openai'],
   [/^[a-z\d]+\.api\.cognitive\.microsoft\.com$/, 'azure'],
-  [/^bedrock-(?:runtime-fips\.[a-z\d-]+\.amazonaws\.com|mantle\.[a-z\d-]+\.api\.aws)$/, 'aws'],
+  [/^bedrock-(?:runtime-fips\.[a-z\d-]+\.amazonaws\.com|runtime\.[a-z\d-]+\.amazonaws\.com\.cn|mantle\.[a-z\d-]+\.api\.aws)$/, 'aws'],
+  [/\.bedrock-runtime\.[a-z\d-]+\.vpce\.amazonaws\.com$/, 'aws'],
   [/^api\.together\.ai$/, 'together'],
 ]
 /** Models of one maker alone, which the catalogue does not find by their names. */

@@ -101,6 +101,8 @@ t.test("a vendor's other addresses are its own", async t => {
   same('https://eastus.api.cognitive.microsoft.com', 'https://x.openai.azure.com', 'phi-4')
   same('https://bedrock-runtime-fips.us-east-1.amazonaws.com/openai', bedrock, claude)
   same('https://bedrock-mantle.us-east-1.api.aws', bedrock, claude)
+  same('https://vpce-0123-abcd.bedrock-runtime.us-east-1.vpce.amazonaws.com', bedrock, claude)
+  same('https://bedrock-runtime.cn-north-1.amazonaws.com.cn', bedrock, claude)
   same('https://api.together.ai', 'https://api.together.xyz', 'meta-llama/Llama-3.3-70B-Instruct-Turbo')
   const elsewhere = new URL('https://eu.api.openai.com.example.com')
   t.equal(prices.priceOf(elsewhere, 'ft:gpt-4o-2024-08-06:acme::abc', AT), null)

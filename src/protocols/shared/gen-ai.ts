@@ -15,7 +15,7 @@ export interface GenAiCall {
 const PROVIDERS: readonly (readonly [host: RegExp, name: string])[] = [
   [/(?:^|\.)openai\.azure\.com$/, 'azure.ai.openai'],
   [/(?:^|\.)(?:services\.ai|inference\.ai)\.azure\.com$/, 'azure.ai.inference'],
-  [/^bedrock[\w.-]*\.amazonaws\.com(?:\.cn)?$/, 'aws.bedrock'],
+  [/(?:^|\.)bedrock[\w.-]*\.amazonaws\.com(?:\.cn)?$/, 'aws.bedrock'],
   [/(?:^|[.-])aiplatform\.googleapis\.com$/, 'gcp.vertex_ai'],
   [/(?:^|\.)generativelanguage\.googleapis\.com$/, 'gcp.gemini'],
   [/(?:^|\.)anthropic\.com$/, 'anthropic'],
