@@ -1,5 +1,8 @@
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
+import { readCloud } from './litellm-clouds.ts'
+import type { CloudEntry, EntrySettings } from './litellm-clouds.ts'
 import type { Note } from './litellm-notes.ts'
+import { readPrice } from './litellm-prices.ts'
 import { findProvider, providerOf, unsupportedReason } from './litellm-providers.ts'
 import type { Provider } from './litellm-providers.ts'
 import { formatPath } from './source.ts'
@@ -25,7 +28,7 @@ interface Address {
   readonly v1?: string
 }
 
-export interface Upstream extends Address {
+interface Upstream extends Address {
   readonly auth?: { readonly bearer: string } | { readonly header: string; readonly value: string }
   readonly headers?: Readonly<Record<string, string>>
   /** The protocols that it takes: requests of others are translated. */
@@ -34,7 +37,8 @@ export interface Upstream extends Address {
 
 export interface Deployments {
   readonly deployments: readonly Deployment[]
-  readonly upstreams: ReadonlyMap<string, Upstream>
+  /** By name, as gateway.yaml has them. */
+  readonly upstreams: ReadonlyMap<string, object>
   /** USD per million tokens unless the name says otherwise, by the model's name at its upstream. */
   readonly prices: ReadonlyMap<string, Readonly<Record<string, number>>>
   readonly notes: readonly Note[]
@@ -47,7 +51,7 @@ export function readDeployments(source: Source): Deployments {
 
 class ModelList {
   readonly #source: Source
-  readonly #upstreams = new Map<string, Upstream>()
+  readonly #upstreams = new Map<string, object>()
   readonly #prices = new Map<string, Readonly<Record<string, number>>>()
   /** What entries may share, by name: where its values stand. */
   readonly #credentials = new Map<string, Path>()
@@ -86,25 +90,65 @@ class ModelList {
     if (credential !== null && !this.#credentials.has(credential)) {
       return this.#skip(path, `its credential ${credential} is not in the file`)
     }
+    const cloud = readCloud(provider, named.model, this.#entrySettings(params))
+    if (typeof cloud === 'string') return this.#skip(path, cloud)
+    if (cloud !== null) {
+      return this.#deployment(path, group, { provider, model: cloud.model, upstream: { ...cloud.upstream, ...this.#ownHeaders(params) } })
+    }
     const found = findProvider(provider)
     if (found === null) return this.#skip(path, `${provider}: ${unsupportedReason(provider)}`)
     const address = this.#address(params, provider, found)
     if (typeof address === 'string') return this.#skip(path, address)
-    const model = upstreamModel(group, named.model)
+    return this.#deployment(path, group, {
+      provider,
+      model: named.model,
+      upstream: { ...address, speaks: [...found.speaks], ...this.#credential(params, provider, found, address.url) },
+    })
+  }
+
+  /** @param entry the provider's name of the model, and its upstream */
+  #deployment(path: Path, group: string, entry: CloudEntry & { readonly provider: string }): Deployment | null {
+    const model = upstreamModel(group, entry.model)
     if (model === undefined) {
       return this.#skip(path, `a pattern keeps the model's name: ${group} cannot become another`)
     }
-    this.#readPrice(path, named.model)
+    this.#readPrice(path, entry.model)
+    const params = [...path, 'litellm_params']
     return {
       group,
       model,
-      upstream: this.#upstreamName(provider, {
-        ...address, speaks: [...found.speaks], ...this.#credential(params, provider, found, address.url),
-      }),
+      upstream: this.#upstreamName(entry.provider, entry.upstream),
       weight: this.#weight(params),
       order: this.#source.number([...params, 'order']),
       timeout: this.#source.number([...params, 'timeout']),
       streamTimeout: this.#source.number([...params, 'stream_timeout']),
+    }
+  }
+
+  #entrySettings(params: Path): EntrySettings {
+    const pathOf = (setting: string): Path => this.#settingPath(params, setting)
+    return {
+      text: setting => {
+        const written = this.#source.text(pathOf(setting))
+        return written === null ? null : toReference(written)
+      },
+      secret: (setting, variable) => {
+        const written = this.#source.text(pathOf(setting))
+        if (written === null) return null
+        const named = variableOf(written)
+        if (named === null) this.#note(pathOf(setting), notCopied(variable))
+        return `\${${named ?? variable}}`
+      },
+      address: setting => {
+        const written = this.#source.text(pathOf(setting))
+        if (written === null) return null
+        const reference = toReference(written)
+        return reference.startsWith('${') ? reference : this.#withoutSecrets(pathOf(setting), reference).replace(/\/+$/, '')
+      },
+      note: (settings, text) => {
+        const found = settings.map(pathOf).filter(path => this.#source.take(path) !== undefined)
+        for (const path of found.slice(0, 1)) this.#note(path, text)
+      },
     }
   }
 
@@ -188,7 +232,7 @@ class ModelList {
       ?? (isElsewhere ? `KEY_FOR_${new URL(url).hostname.toUpperCase().replace(/\W+/g, '_')}` : usual)
       ?? `${provider.toUpperCase()}_API_KEY`
     if (written !== null && named === null) {
-      this.#note(path, `the key itself is not copied: put it into the environment as ${name}`)
+      this.#note(path, notCopied(name))
     }
     return `\${${name}}`
   }
@@ -214,6 +258,11 @@ class ModelList {
     return `\${${variable}}`
   }
 
+  #ownHeaders(params: Path): { readonly headers?: Readonly<Record<string, string>> } {
+    const headers = this.#headers(params)
+    return Object.keys(headers).length === 0 ? {} : { headers }
+  }
+
   #weight(params: Path): number | null {
     const weight = this.#source.number([...params, 'weight'])
     // Where there is no weight, LiteLLM's shuffle goes by rpm.
@@ -222,7 +271,7 @@ class ModelList {
   }
 
   /** The name of an upstream like this; one more is made where there is none. */
-  #upstreamName(provider: string, upstream: Upstream): string {
+  #upstreamName(provider: string, upstream: object): string {
     const same = JSON.stringify(upstream)
     for (const [name, known] of this.#upstreams) if (JSON.stringify(known) === same) return name
     let name = provider
@@ -232,15 +281,8 @@ class ModelList {
   }
 
   #readPrice(path: Path, model: string): void {
-    const price: Record<string, number> = {}
-    for (const [setting, [name, factor]] of Object.entries(PRICES)) {
-      const own = this.#source.number([...path, 'litellm_params', setting])
-      const cost = this.#source.number([...path, 'model_info', setting]) ?? own
-      if (cost === null || cost < 0 || cost * factor > MAX_PRICE) continue
-      // All digits that were written, without the noise of the product.
-      price[name] = cost * factor < MIN_PRICE ? 0 : Number((cost * factor).toPrecision(PRICE_DIGITS))
-    }
-    if (Object.keys(price).length === 0) return
+    const price = readPrice(this.#source, path)
+    if (price === null) return
     const known = this.#prices.get(model)
     if (known === undefined) this.#prices.set(model, price)
     else if (JSON.stringify(known) !== JSON.stringify(price)) {
@@ -249,26 +291,8 @@ class ModelList {
   }
 }
 
-const MILLION = 1_000_000
-/** As many as a double keeps of any decimal. */
-const PRICE_DIGITS = 15
-/** USD; a million of what costs less than this are no picodollar. */
-const MIN_PRICE = 1e-18
-/** USD; what the configuration takes. */
-const MAX_PRICE = 1_000_000_000
-
-/** LiteLLM's names of prices, ours, and how many of its units are one of ours. */
-const PRICES: Readonly<Record<string, readonly [name: string, factor: number]>> = {
-  input_cost_per_token: ['input', MILLION],
-  output_cost_per_token: ['output', MILLION],
-  cache_read_input_token_cost: ['cached_input', MILLION],
-  cache_creation_input_token_cost: ['cache_write', MILLION],
-  output_cost_per_reasoning_token: ['reasoning', MILLION],
-  input_cost_per_audio_token: ['input_audio', MILLION],
-  output_cost_per_audio_token: ['output_audio', MILLION],
-  input_cost_per_second: ['per_second', 1],
-  input_cost_per_character: ['per_character', 1],
-  output_cost_per_image: ['per_image', 1],
+function notCopied(variable: string): string {
+  return `the key itself is not copied: put it into the environment as ${variable}`
 }
 
 /** @returns null where the name stays as it is, undefined where a pattern would have to change it */

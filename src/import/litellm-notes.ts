@@ -18,14 +18,14 @@ const NO_CALLBACKS = 'there are no callbacks; every request is in the ledger and
 const ONE_PROCESS = 'limits are counted in one process, and the ledger is a local file'
 const NO_CACHE = "answers are not cached; the providers' prompt caches work as they do without a gateway"
 const NO_DATABASE = "LiteLLM's database is not read: make keys anew with `gateway keys create`"
-const EXPIRING = 'credentials that expire are not supported'
+const CLOUD = 'how the gateway gets credentials of a cloud is under auth of the upstream'
 const NO_SUCH_SETTING = 'there is no such setting'
 
 /** What to say of a setting without an equal, by its name without places in lists; the first match counts. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^model_list\.litellm_params\.rpm$/, KEYS_OR_WEIGHT],
   [/^model_list\.litellm_params\.(tpm|max_parallel_requests|max_budget|budget_duration)$/, KEY_LIMITS],
-  [/^model_list\.litellm_params\.(aws_|vertex_|azure_ad|tenant_id|client_)/, EXPIRING],
+  [/^model_list\.litellm_params\.(aws_|vertex_|azure_|tenant_id|client_)/, CLOUD],
   [
     /^model_list\.litellm_params\.(max_tokens|temperature|extra_body)/,
     AS_IT_IS,

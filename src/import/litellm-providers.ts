@@ -1,3 +1,5 @@
+import { isCloud } from './litellm-clouds.ts'
+
 /** Where a provider of LiteLLM's is, for a gateway that puts its url in front of the client's path. */
 export interface Provider {
   /** null: the operator's api_base alone says it. */
@@ -54,15 +56,9 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   litellm_proxy: chat(null, 'LITELLM_PROXY_API_KEY'),
 }
 
-const EXPIRING = 'Vertex AI wants access tokens that expire within the hour; use the Gemini API with a key'
-
 /** Providers that LiteLLM knows and that a url with a fixed credential cannot reach. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
-  bedrock: 'requests to Bedrock are signed one by one (SigV4), which the gateway does not do',
-  bedrock_converse: 'requests to Bedrock are signed one by one (SigV4), which the gateway does not do',
   sagemaker: 'requests to SageMaker are signed one by one (SigV4), which the gateway does not do',
-  vertex_ai: EXPIRING,
-  vertex_ai_beta: EXPIRING,
   huggingface: 'its API is none of the three protocols',
   replicate: 'its API is none of the three protocols',
   watsonx: 'its API is none of the three protocols',
@@ -81,7 +77,7 @@ export interface NamedModel {
  */
 export function providerOf(model: string, custom: string | null): NamedModel {
   const [prefix = '', ...rest] = model.split('/')
-  const isKnown = Object.hasOwn(PROVIDERS, prefix) || Object.hasOwn(UNSUPPORTED, prefix)
+  const isKnown = Object.hasOwn(PROVIDERS, prefix) || Object.hasOwn(UNSUPPORTED, prefix) || isCloud(prefix)
   if (rest.length > 0 && (isKnown || custom === null)) {
     // azure/responses/x says how LiteLLM is to call it.
     const name = rest.join('/')

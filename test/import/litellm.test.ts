@@ -15,7 +15,7 @@ function load(t: Test, { yaml, variables }: Imported): Config {
   const file = join(t.testdir({}), 'gateway.yaml')
   writeFileSync(file, yaml)
   const values = variables.map(name => [
-    name, /BASE|URL/.test(name) ? 'https://example.com' : `${name}-0123456789abcdef`,
+    name, /BASE|URL/.test(name) ? 'https://example.com' : name === 'REGION' ? 'us-east-1' : `${name}-0123456789abcdef`,
   ])
   return loadConfig(file, Object.fromEntries(values) as Record<string, string>).config
 }
@@ -518,8 +518,8 @@ credential_list:
 `)
   const config = load(t, imported)
   t.strictSame([...config.upstreams.values()].map(({ url, auth }) => [url?.href, valueOf(auth)]), [
-    ['https://ours.openai.azure.com/openai', 'OUR_KEY-0123456789abcdef'],
-    ['https://ours.openai.azure.com/openai', 'OWN_KEY-0123456789abcdef'],
+    ['https://ours.openai.azure.com/', 'OUR_KEY-0123456789abcdef'],
+    ['https://ours.openai.azure.com/', 'OWN_KEY-0123456789abcdef'],
   ])
   t.strictSame(config.routes.map(({ models }) => models), [['fast'], ['slow']], 'nothing goes to OpenAI')
   t.match(imported.notes, [

@@ -1,0 +1,121 @@
+/** The settings of one entry, or of the credential that it names. */
+export interface EntrySettings {
+  /** Takes a text as the gateway writes it: `os.environ/NAME` becomes a reference; null = it is not there. */
+  text(setting: string): string | null
+  /**
+   * Takes a secret, which is a reference in any case.
+   *
+   * @param variable what holds the secret where the file has it itself
+   */
+  secret(setting: string, variable: string): string | null
+  /** Takes an http or https URL without credentials, or a reference; null = it is not there. */
+  address(setting: string): string | null
+  /** Takes settings, and says what became of them, where one of them is there. */
+  note(settings: readonly string[], text: string): void
+}
+
+export interface CloudEntry {
+  /** As gateway.yaml has it. */
+  readonly upstream: object
+  /** The model's name at the cloud. */
+  readonly model: string
+}
+
+type CloudReader = (settings: EntrySettings, model: string) => CloudEntry | string | null
+
+const CLOUDS: Readonly<Record<string, CloudReader>> = {
+  azure: readAzure,
+  bedrock: readBedrock,
+  bedrock_converse: readBedrock,
+  vertex_ai: readVertex,
+  vertex_ai_beta: readVertex,
+}
+
+/** Is it the prefix of a cloud's models? */
+export function isCloud(provider: string): boolean {
+  return Object.hasOwn(CLOUDS, provider)
+}
+
+/**
+ * Reads an entry of a cloud provider.
+ *
+ * @returns a text where it cannot be served, which says why; null = the provider is no cloud, or another server stands in front
+ *   of it
+ */
+export function readCloud(provider: string, model: string, settings: EntrySettings): CloudEntry | string | null {
+  return isCloud(provider) ? (CLOUDS[provider] as CloudReader)(settings, model) : null
+}
+
+function readAzure(settings: EntrySettings, model: string): CloudEntry | string | null {
+  const endpoint = settings.address('api_base')?.replace(/\/openai(?:\/.*)?$/, '') ?? null
+  if (endpoint === null) return 'an entry of this provider needs api_base'
+  if (!/^(?:https:\/\/[^/]+|\$\{\w+\})$/.test(endpoint)) return null
+  const version = settings.text('api_version')
+  const isVersion = version !== null && /^(?:\d{4}-\d\d-\d\d(?:-preview)?|\$\{.*\})$/.test(version)
+  return { model, upstream: { azure: { endpoint, ...isVersion && { api_version: version } }, auth: azureAuth(settings) } }
+}
+
+function azureAuth(settings: EntrySettings): object {
+  const key = settings.secret('api_key', 'AZURE_API_KEY')
+  if (key !== null) return { header: 'api-key', value: key }
+  const clientSecret = settings.secret('client_secret', 'AZURE_CLIENT_SECRET')
+  const tenant = settings.text('tenant_id')
+  const clientId = settings.text('client_id')
+  if (clientSecret !== null && tenant !== null && clientId !== null) {
+    return { azure: { tenant, client_id: clientId, client_secret: clientSecret } }
+  }
+  const token = settings.secret('azure_ad_token', 'AZURE_AD_TOKEN')
+  return token === null ? { header: 'api-key', value: '${AZURE_API_KEY}' } : { bearer: token }
+}
+
+const AWS_KEYS = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token']
+/** How LiteLLM is to call it, and where. */
+const BEDROCK_PREFIX = /^(?:converse\/|invoke\/)?(?:([a-z]{2}(?:-[a-z]+)+-\d+)\/)?/
+
+function readBedrock(settings: EntrySettings, name: string): CloudEntry | string {
+  const [prefix = '', place = null] = BEDROCK_PREFIX.exec(name) ?? []
+  const model = name.slice(prefix.length)
+  if (!/anthropic|^arn:|^\*$/.test(model)) return 'bedrock: of its models, only those of Anthropic are reached'
+  const region = settings.text('aws_region_name') ?? place ?? '${AWS_REGION}'
+  const endpoint = settings.address('aws_bedrock_runtime_endpoint') ?? settings.address('api_base')
+  const key = settings.secret('api_key', 'AWS_BEARER_TOKEN_BEDROCK')
+  const profile = settings.text('aws_profile_name')
+  const role = settings.text('aws_role_name')
+  settings.note(AWS_KEYS, 'keys of AWS are not copied: put them into the environment, or into a profile')
+  const aws = { ...profile !== null && { profile }, ...role !== null && { role_arn: role } }
+  return {
+    model,
+    upstream: { bedrock: { region, ...endpoint !== null && { endpoint } }, auth: key === null ? { aws } : { bearer: key } },
+  }
+}
+
+/** Where LiteLLM asks unless the entry says it. */
+const DEFAULT_LOCATION = 'us-central1'
+
+function readVertex(settings: EntrySettings, model: string): CloudEntry | string {
+  if (!/^(?:claude-|gemini-(?!embedding-001$)|\*$)/.test(model)) return 'vertex_ai: of its models, only Claude and Gemini are reached'
+  const project = settings.text('vertex_project') ?? settings.text('vertex_ai_project')
+  const location = settings.text('vertex_location') ?? settings.text('vertex_ai_location') ?? DEFAULT_LOCATION
+  const endpoint = settings.address('api_base')
+  return {
+    model,
+    upstream: {
+      vertex: { ...project !== null && { project }, location, ...endpoint !== null && { endpoint } },
+      auth: { google: googleCredentials(settings) },
+    },
+  }
+}
+
+/** LiteLLM takes the name of a file, or all that is in it. */
+function googleCredentials(settings: EntrySettings): object {
+  const setting = 'vertex_credentials'
+  const written = settings.text(setting)
+  if (written === null) return {}
+  if (written.startsWith('${')) {
+    settings.note([setting], 'the variable must hold the name of a file, and not what is in it')
+    return { credentials: written }
+  }
+  if (!written.trimStart().startsWith('{')) return { credentials: written }
+  settings.note([setting], 'the credentials are not copied: put them into a file, and its name into the environment as GOOGLE_APPLICATION_CREDENTIALS')
+  return {}
+}

@@ -1,0 +1,40 @@
+import type { Path, Source } from './source.ts'
+
+const MILLION = 1_000_000
+/** As many as a double keeps of any decimal. */
+const PRICE_DIGITS = 15
+/** USD; a million of what costs less than this are no picodollar. */
+const MIN_PRICE = 1e-18
+/** USD; what the configuration takes. */
+const MAX_PRICE = 1_000_000_000
+
+/** LiteLLM's names of prices, ours, and how many of its units are one of ours. */
+const PRICES: Readonly<Record<string, readonly [name: string, factor: number]>> = {
+  input_cost_per_token: ['input', MILLION],
+  output_cost_per_token: ['output', MILLION],
+  cache_read_input_token_cost: ['cached_input', MILLION],
+  cache_creation_input_token_cost: ['cache_write', MILLION],
+  output_cost_per_reasoning_token: ['reasoning', MILLION],
+  input_cost_per_audio_token: ['input_audio', MILLION],
+  output_cost_per_audio_token: ['output_audio', MILLION],
+  input_cost_per_second: ['per_second', 1],
+  input_cost_per_character: ['per_character', 1],
+  output_cost_per_image: ['per_image', 1],
+}
+
+/**
+ * The price that an entry of model_list names.
+ *
+ * @returns USD per million tokens unless the name says otherwise; null = it names none
+ */
+export function readPrice(source: Source, path: Path): Readonly<Record<string, number>> | null {
+  const price: Record<string, number> = {}
+  for (const [setting, [name, factor]] of Object.entries(PRICES)) {
+    const own = source.number([...path, 'litellm_params', setting])
+    const cost = source.number([...path, 'model_info', setting]) ?? own
+    if (cost === null || cost < 0 || cost * factor > MAX_PRICE) continue
+    // All digits that were written, without the noise of the product.
+    price[name] = cost * factor < MIN_PRICE ? 0 : Number((cost * factor).toPrecision(PRICE_DIGITS))
+  }
+  return Object.keys(price).length === 0 ? null : price
+}
