@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 export const AUDIT_ACTIONS = [
   'key.created', 'key.changed', 'key.rotated', 'key.revoked', 'key.blocked',
   'key.unblocked', 'login', 'login.refused', 'logout',
-  'bodies.read',
+  'bodies.read', 'config.reloaded', 'config.rejected',
 ] as const
 
 export interface AuditEvent {

@@ -9,8 +9,10 @@ import { initCommand } from './init.ts'
 import { keysCommand } from './keys.ts'
 import { ledgerCommand } from './ledger.ts'
 import { passwordCommand } from './password.ts'
+import { reloadCommand } from './reload.ts'
 import { serveCommand } from './serve.ts'
 import { simulateCommand } from './simulate.ts'
+import { statusCommand } from './status.ts'
 import { usageCommand } from './usage.ts'
 import { packageVersion } from './version.ts'
 
@@ -34,8 +36,8 @@ export function program(): Command {
     .addHelpText('after', HELP)
     .exitOverride()
   const commands = [
-    serveCommand, checkCommand, explainCommand, usageCommand, keysCommand, clusterCommand, ledgerCommand, passwordCommand, simulateCommand,
-    initCommand, importCommand,
+    serveCommand, statusCommand, reloadCommand, checkCommand, explainCommand, usageCommand, keysCommand, clusterCommand, ledgerCommand,
+    passwordCommand, simulateCommand, initCommand, importCommand,
   ]
   for (const command of commands) gateway.addCommand(command())
   return addHelpCommands(gateway)

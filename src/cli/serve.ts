@@ -9,7 +9,10 @@ import { ConfigError, placeOf } from '../config/problem.ts'
 import { UnreadableError, rereadText } from '../config/read.ts'
 import { startupSettingsOf, withStartupSettings } from '../config/startup-settings.ts'
 import { FileWatch } from '../base/file-watch.ts'
+import { openControl, reloadReport } from '../gateway/control.ts'
+import type { ControlHandlers, ControlRequest } from '../gateway/control.ts'
 import { pendingKeys } from '../gateway/pending-keys.ts'
+import type { ReloadResult } from '../gateway/reload.ts'
 import type { RunningGateway } from '../gateway/server.ts'
 import type { Site } from '../gateway/site.ts'
 import type { Listening } from '../gateway/worker-messages.ts'
@@ -81,7 +84,7 @@ async function serve(options: Options, command: Command): Promise<void> {
     watched?.close()
     const beginning = { text: loaded.config.text, start: startupSettingsOf(loaded.config) }
     const supervised = superviseWorkers({
-      workers, drain, beginning, logOutput: opened, announce: listening => announce(loaded, listening, log),
+      workers, drain, beginning, logOutput: opened, ledgerFile: loaded.config.ledger?.file ?? null, announce: listening => announce(loaded, listening, log),
     })
     passHangups?.()
     return supervised
@@ -90,16 +93,23 @@ async function serve(options: Options, command: Command): Promise<void> {
 
   const gateway = await start(loaded, log, line, command)
   let inForce = loaded.config
-  const reloadNow = async (): Promise<void> => {
-    const { applied } = await gateway.reload(async () => {
+  const reloadNow = async (): Promise<ReloadResult> => {
+    const result = await gateway.reload(async () => {
       const again = await reloadAndWatch(file, watched)
       inForce = again.config
       return again
     })
-    if (applied) line?.reloaded(inForce.text, inForce.server.drain)
+    if (result.applied) line?.reloaded(inForce.text, inForce.server.drain)
+    return result
   }
   // Who reads the announcement may send a signal at once.
-  const stopped = untilStopped({ gateway, log, faults, line, reload: () => void reloadNow() })
+  const control: ControlHandlers = {
+    status: async () => [gateway.status()],
+    reload: async () => reloadReport(await reloadNow()),
+  }
+  const stopped = untilStopped({ gateway, log, faults, line, control, reload: () => void reloadNow() })
+  const { ledger } = loaded.config
+  const closeControl = line === null && ledger !== null ? await openControl(ledger.file, control, log) : null
   if (line === null) announce(loaded, gateway, log)
   else line.listening({ addresses: gateway.addresses, docs: gateway.docs })
   reload.resolve(() => void reloadNow())
@@ -111,6 +121,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   // Left to itself, node keeps what it compiled when it exits, which a kill is not.
   systemClock.setTimeout(flushCompileCache, STARTUP_DURATION)
   const cut = await stopped
+  closeControl?.()
   watched?.close()
   const lastReport = await gateway.metricsReport()
   if (lastReport !== null) await line?.sendMetrics(lastReport)
@@ -228,11 +239,12 @@ interface StopOptions {
   readonly log: Logger
   readonly faults: UncaughtErrors
   readonly line: SupervisorChannel | null
+  readonly control: ControlHandlers
   reload(): void
 }
 
 /** @returns how many exchanges the end cut off */
-function untilStopped({ gateway, log, faults, line, reload }: StopOptions): Promise<number> {
+function untilStopped({ gateway, log, faults, line, control, reload }: StopOptions): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   const drain = (handsOver?: boolean): void => void gateway.drain(handsOver).then(resolve)
   faults.setGateway({
@@ -243,7 +255,10 @@ function untilStopped({ gateway, log, faults, line, reload }: StopOptions): Prom
       setTimeout(() => resolve(gateway.close()), UNCAUGHT_ERROR_DRAIN)
     },
   })
-  const commands = { drain, close: () => resolve(gateway.close()), reload, metricsReport: () => gateway.metricsReport() }
+  const commands = {
+    drain, close: () => resolve(gateway.close()), reload, metricsReport: () => gateway.metricsReport(),
+    control: (request: ControlRequest) => control[request](),
+  }
   if (line !== null) {
     line.handleCommands(commands)
     return promise

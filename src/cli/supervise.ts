@@ -1,3 +1,4 @@
+import { openControl } from '../gateway/control.ts'
 import { supervise } from '../gateway/supervisor.ts'
 import type { WorkerStart, Listening } from '../gateway/worker-messages.ts'
 import { EXIT } from './exit.ts'
@@ -11,20 +12,25 @@ interface SuperviseOptions {
   readonly drain: number
   readonly beginning: WorkerStart
   readonly logOutput: OpenLog
+  /** null = there is no ledger, beside which the gateway can be asked. */
+  readonly ledgerFile: string | null
   /** Called when all workers listen. */
   announce(listening: Listening): void
 }
 
 /** Runs workers instead of serving, until a signal ends them; then the process ends. */
 export async function superviseWorkers(
-  { workers, drain, beginning, logOutput: opened, announce }: SuperviseOptions,
+  { workers, drain, beginning, logOutput: opened, ledgerFile, announce }: SuperviseOptions,
 ): Promise<void> {
   const { log } = opened
   const supervisor = supervise(workers, drain, beginning, { log, version: packageVersion() })
   stopOnSignals(log, supervisor)
   const listening = await supervisor.ready
+  const handlers = { status: () => supervisor.status(), reload: () => supervisor.requestReload() }
+  const closeControl = ledgerFile === null ? null : await openControl(ledgerFile, handlers, log)
   if (listening !== null) announce(listening)
   const failed = await supervisor.ended
+  closeControl?.()
   log.info('ended')
   await opened.flush()
   process.exit(failed ? EXIT.failed : EXIT.ok)

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path'
 import { namesForeignHost } from '../auth/cross-site.ts'
 import { keyFileOf } from '../auth/key-file.ts'
 import { systemClock } from '../base/clock.ts'
+import { placeOf } from '../config/problem.ts'
 import type { MountHost, Mount, OpenMount } from '../context/mount.ts'
 import { localAddressOf, writeHead } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
@@ -23,6 +24,8 @@ export interface ConsoleOptions {
 
 const DRAIN_TIMEOUT = 5_000
 const BODY_TIMEOUT = 30_000
+/** ms within which the reloads of all workers are one. */
+const RELOAD_WINDOW_MS = 5_000
 /** What is below is an exchange, which the gateway itself lets finish. */
 const PLAYGROUND_PREFIX = '/console/api/playground/'
 /** Of the gateway itself; somebody who is logged in gets more of it. */
@@ -50,7 +53,7 @@ class Console implements Mount {
   #drainTimer: NodeJS.Timeout | null = null
 
   constructor(host: MountHost, options: Required<ConsoleOptions>) {
-    const { config: { ledger, cluster }, sharedState: { circuits, worker } } = host.current()
+    const { config: { ledger, cluster }, sharedState: { circuits, reloads, worker } } = host.current()
     const file = ledger && consoleFileOf(ledger.file)
     this.#host = host
     this.#ledgerFile = ledger?.file ?? null
@@ -63,6 +66,13 @@ class Console implements Mount {
     circuits.subscribe(change => {
       this.#store.call('addCircuitChange', { ...change, worker: worker ?? 0 })
         .catch((error: unknown) => host.current().log.error({ err: error }, 'the change of a circuit cannot be stored'))
+    })
+    reloads.history.subscribe(({ at, applied, changes, problems }) => {
+      const detail = applied ? changes.join(', ') || 'nothing changed' : problems.map(problem => `${placeOf(problem)}: ${problem.message}`).join(', ')
+      const event = { at, actor: 'gateway', address: null, action: applied ? 'config.reloaded' : 'config.rejected', subject: null, detail } as const
+      // Every worker reloads; one entry tells it.
+      this.#store.call('noteOnce', event, RELOAD_WINDOW_MS)
+        .catch((error: unknown) => host.current().log.error({ err: error }, 'a reload cannot be noted in the audit list'))
     })
     this.#workers = new Workers({
       current: () => host.current(), worker: worker ?? null, file, store: this.#store,

@@ -56,7 +56,7 @@ export function routeOperations({ host, clock, store: desk }: Context, workers: 
     },
 
     'GET /configuration': async () => {
-      const { config, sharedState: { reloads: { loadedAt, failure, pending } } } = host.current()
+      const { config, sharedState: { reloads: { loadedAt, failure, pending, history } } } = host.current()
       return {
         file: config.file,
         loaded_at: isoTime(loadedAt),
@@ -69,6 +69,9 @@ export function routeOperations({ host, clock, store: desk }: Context, workers: 
             message: problem.message,
           })),
         },
+        reloads: history.events.toReversed().map(({ at, applied, changes, problems }) => ({
+          at: isoTime(at), applied, changes: [...changes], problems: problems.map(problem => `${placeOf(problem)}: ${problem.message}`),
+        })),
         restart_needed: [...pending],
       }
     },

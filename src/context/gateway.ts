@@ -4,6 +4,7 @@ import type { KeyStore } from '../auth/key-store.ts'
 import type { Keyring } from '../auth/keyring.ts'
 import type { Clock } from '../base/clock.ts'
 import type { MemoryBudget } from '../base/memory-budget.ts'
+import type { EventLog } from '../base/event-log.ts'
 import type { ClientRequestIds } from '../base/request-id.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Config, Limits } from '../config/types.ts'
@@ -78,6 +79,19 @@ export interface Reloads {
   /** Reloads since the start. */
   applied: number
   rejected: number
+  /** The latest. */
+  readonly history: EventLog<ReloadEvent>
+}
+
+/** One reload. */
+export interface ReloadEvent {
+  /** ms since 1970 */
+  readonly at: number
+  readonly applied: boolean
+  /** `upstreams.openai: changed`; empty where it was rejected, or nothing changed. */
+  readonly changes: readonly string[]
+  /** Why it was rejected; empty where it was not. */
+  readonly problems: readonly Problem[]
 }
 
 /** Requests failed because of the operator's credential. */

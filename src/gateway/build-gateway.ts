@@ -2,6 +2,7 @@ import { BlockList, isIPv6 } from 'node:net'
 import type { KeyChange } from '../auth/key-store.ts'
 import { Keyring, digestsOf } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
+import { EventLog } from '../base/event-log.ts'
 import { MemoryBudget } from '../base/memory-budget.ts'
 import { ClientRequestIds, requestIds } from '../base/request-id.ts'
 import { compileGlobs } from '../config/glob.ts'
@@ -22,6 +23,9 @@ import { CircuitLog } from '../routing/circuit-log.ts'
 import { Health } from '../routing/health.ts'
 import { RouteTable } from '../routing/table.ts'
 import { openStoredKeys } from './stored-keys.ts'
+
+/** Reloads that are kept. */
+const MAX_RELOADS = 20
 
 /**
  * Builds the gateway that a configuration describes. It does not serve anything
@@ -166,7 +170,10 @@ function createSharedState(config: Config, parts: GatewayParts): SharedState {
     readTurns: new ReadTurns(),
     archive: openArchive(config, parts.clock, parts.log),
     bodyRules: bodyRules(config.log.bodies),
-    reloads: { loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [], applied: 0, rejected: 0 },
+    reloads: {
+      loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [], applied: 0, rejected: 0,
+      history: new EventLog(MAX_RELOADS),
+    },
     credentialFailures: new Map(),
     givenIds: new ClientRequestIds(),
     guessLimit: new GuessLimit({

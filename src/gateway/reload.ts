@@ -1,4 +1,5 @@
 import { messageOf } from '../base/message-of.ts'
+import { configChanges } from '../config/changes.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError, placeOf } from '../config/problem.ts'
 import type { Problem } from '../config/problem.ts'
@@ -11,9 +12,17 @@ import { pendingKeys } from './pending-keys.ts'
 
 /** The result of a reload. */
 export type ReloadResult =
-  | { readonly applied: true; /** Keys that take effect at the next restart. */ readonly pending: readonly string[] }
-  /** `drain`: the gateway is shutting down. */
-  | { readonly applied: false; readonly because: 'invalid' | 'drain' }
+  | {
+    readonly applied: true
+    /** Keys that take effect at the next restart. */
+    readonly pending: readonly string[]
+    /** As configChanges. */
+    readonly changes: readonly string[]
+    readonly warnings: readonly Problem[]
+  }
+  | { readonly applied: false; readonly because: 'invalid'; readonly problems: readonly Problem[] }
+  /** The gateway is shutting down. */
+  | { readonly applied: false; readonly because: 'drain' }
 
 export interface ReloaderOptions {
   readonly gateway: Gateway
@@ -75,7 +84,9 @@ export class Reloader {
   }
 
   async #run(load: ConfigLoader): Promise<ReloadResult> {
-    const { log, sharedState } = this.#gateway
+    const { log, sharedState, clock, config: before } = this.#gateway
+    let changes: readonly string[]
+    let problems: readonly Problem[]
     if (sharedState.shutdown !== null) return this.#rejectWhileDraining()
     try {
       const { config, warnings } = await load()
@@ -88,6 +99,8 @@ export class Reloader {
       // No await from here on: the new gateway is built from the current state.
       this.#apply(buildGateway(config, sharedState, simulatorSocket, this.#gateway), certificate)
       for (const problem of warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
+      changes = configChanges(before, config)
+      problems = warnings
     } catch (error) {
       return this.#rejectInvalid(error)
     }
@@ -96,7 +109,8 @@ export class Reloader {
       log.warn({ key }, `${key} changed: restart to apply it; the other changes are in force`)
     }
     log.info({ pending }, 'configuration reloaded')
-    return { applied: true, pending }
+    sharedState.reloads.history.add({ at: clock.wall(), applied: true, changes, problems: [] })
+    return { applied: true, pending, changes, warnings: problems }
   }
 
   /** The one step that applies a configuration: nothing here can fail. */
@@ -121,7 +135,8 @@ export class Reloader {
       { problems: problems.map(problem => `${placeOf(problem)}: ${problem.severity}: ${problem.message}`) },
       'not reloaded: the previous configuration stays in force',
     )
-    return { applied: false, because: 'invalid' }
+    sharedState.reloads.history.add({ at: clock.wall(), applied: false, changes: [], problems })
+    return { applied: false, because: 'invalid', problems }
   }
 
   #rejectWhileDraining(): ReloadResult {

@@ -16,6 +16,8 @@ import { watchCertificateValidity } from './certificate-watch.ts'
 import { readCertificate } from './certificate.ts'
 import type { ParsedCertificate } from './certificate.ts'
 import { joinCluster } from './cluster.ts'
+import { processStatus } from './control.ts'
+import type { ProcessStatus } from './control.ts'
 import { gaugeSource } from './gauge-source.ts'
 import { listen } from './listener.ts'
 import type { Certificate, Listener } from './listener.ts'
@@ -45,6 +47,8 @@ export interface RunningGateway extends Shutdown {
   reload(load: ConfigLoader): Promise<ReloadResult>
   /** What this process counted since the last call, and its state; null = it counts nothing. */
   metricsReport(): Promise<MetricsReport> | null
+  /** The state of this process. */
+  status(): ProcessStatus
   /**
    * Ends the exchange in whose asynchronous context an uncaught error was thrown.
    *
@@ -183,6 +187,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       ...ending,
       addresses: { base, console, metrics: metrics?.url ?? null },
       metricsReport: () => telemetry?.report() ?? null,
+      status: () => processStatus(reloader.gateway),
       reload: load => reloader.reload(load),
       abortExchange: error => stopExchange(exchangeContext.getStore()?.exchange ?? null, error),
     }

@@ -7,6 +7,7 @@ import { LeaseServer } from '../limits/lease-server.ts'
 import type { GatewayParts } from '../context/gateway.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { closeUnacceptedConnections } from './connection-handoff.ts'
+import type { ControlRequest, ProcessStatus, ReloadReport } from './control.ts'
 import { superviseMetrics } from './supervisor-metrics.ts'
 import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
@@ -18,6 +19,8 @@ export interface Supervisor {
   reload(): void
   drain(): void
   close(): void
+  status(): Promise<readonly ProcessStatus[]>
+  requestReload(): Promise<ReloadReport>
 }
 
 /** Milliseconds until a worker that died is replaced: first, and maximum. */
@@ -27,6 +30,8 @@ const MAX_RESTART_DELAY = 10_000
 const CLOSE_TIMEOUT = 5_000
 /** Milliseconds after which a worker counts as stable: its restart delay starts over. */
 const STABLE_AFTER = 60_000
+/** Milliseconds for a worker to tell its state, or to reload. */
+const CONTROL_TIMEOUT = 50_000
 
 /**
  * Runs the same command in several worker processes, which share the listening sockets and
@@ -52,6 +57,8 @@ export function supervise(
   const ready = Promise.withResolvers<Listening | null>()
   const delays = new Set<NodeJS.Timeout>()
   const listeningWorkers = new Set<Worker>()
+  const questions = new Map<number, (result: unknown) => void>()
+  let lastQuestion = 0
   let isReady = false
   let isEnding = false
   let failed = false
@@ -135,6 +142,11 @@ export function supervise(
         metrics.add(worker.id, report.report)
         return
       }
+      if (report.kind === 'control') {
+        questions.get(report.id)?.(report.result)
+        questions.delete(report.id)
+        return
+      }
       if (report.kind === 'reloaded') {
         if (report.text === text) return
         text = report.text
@@ -161,8 +173,31 @@ export function supervise(
     worker.once('exit', over)
   }
 
+  /** What each worker that listens replies; one that ends or hangs is left out. */
+  const askEach = async (request: ControlRequest): Promise<unknown[]> => {
+    const results = await Promise.all([...listeningWorkers].map(async worker => {
+      const id = ++lastQuestion
+      const { promise, resolve } = Promise.withResolvers<unknown>()
+      questions.set(id, resolve)
+      const timer = setTimeout(resolve, CONTROL_TIMEOUT)
+      worker.once('exit', () => resolve(undefined))
+      sendToWorker(worker, { kind: 'control', id, request })
+      const result = await promise
+      clearTimeout(timer)
+      questions.delete(id)
+      return result
+    }))
+    return results.filter(result => result !== undefined)
+  }
+
   start(MIN_RESTART_DELAY)
   return {
+    status: async () => (await askEach('status') as ProcessStatus[][]).flat(),
+    requestReload: async () => {
+      const reports = await askEach('reload') as ReloadReport[]
+      // All read the same file: where one has rejected it, the operator has to look.
+      return reports.find(({ applied }) => !applied) ?? reports[0] ?? { applied: false, problems: ['no worker has answered'] }
+    },
     ready: ready.promise,
     ended: ended.promise.finally(() => metrics.close()),
     reload: () => order({ kind: 'reload' }),

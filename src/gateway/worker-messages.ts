@@ -1,6 +1,7 @@
 import type { StartupSettings } from '../config/startup-settings.ts'
 import type { LimiterReplies, LimiterRequest } from '../limits/messages.ts'
 import type { MetricsReport } from '../telemetry/worker-metrics.ts'
+import type { ControlRequest } from './control.ts'
 
 export interface Addresses {
   readonly base: string
@@ -29,6 +30,8 @@ export type SupervisorMessage =
   | { readonly kind: 'limits'; readonly answers: LimiterReplies }
   /** A report of its metrics is wanted. */
   | { readonly kind: 'metrics' }
+  /** The worker tells the result with the same id. */
+  | { readonly kind: 'control'; readonly id: number; readonly request: ControlRequest }
 
 /** From a worker to the supervisor. */
 export type WorkerMessage =
@@ -37,3 +40,4 @@ export type WorkerMessage =
   | { readonly kind: 'reloaded'; readonly text: string; readonly drain: number }
   | { readonly kind: 'limits'; readonly requests: readonly LimiterRequest[] }
   | { readonly kind: 'metrics'; readonly report: MetricsReport }
+  | { readonly kind: 'control'; readonly id: number; readonly result: unknown }

@@ -4,6 +4,7 @@ import type { Limits } from '../config/types.ts'
 import type { Limiter } from '../limits/types.ts'
 import { WorkerLimiter } from '../limits/worker-limiter.ts'
 import type { MetricsReport } from '../telemetry/worker-metrics.ts'
+import type { ControlRequest } from './control.ts'
 import type { WorkerStart, Listening, SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 /** Commands of the supervisor to a worker. */
@@ -11,6 +12,8 @@ export interface WorkerCommands {
   drain(): void
   close(): void
   reload(): void
+  /** @returns ProcessStatus[] or ReloadReport */
+  control(request: ControlRequest): Promise<unknown>
   /** null = this process counts nothing. */
   metricsReport(): Promise<MetricsReport> | null
 }
@@ -54,6 +57,7 @@ export function connectToSupervisor(): SupervisorChannel | null {
     if (order.kind === 'begin') beginning.resolve(order.beginning)
     else if (order.kind === 'limits') limiter?.receive(order.answers)
     else if (order.kind === 'metrics') void handler?.metricsReport()?.then(sendMetrics)
+    else if (order.kind === 'control') void handler?.control(order.request).then(result => report({ kind: 'control', id: order.id, result }))
     else if (handler !== null) handler[order.kind]()
     else if (order.kind === 'reload') isStale = true
     // It serves no client yet.

@@ -1,3 +1,5 @@
+import { EventLog } from '../base/event-log.ts'
+
 /** A failure of a candidate, for the operator. */
 export interface CircuitFailure {
   /** ms since 1970 */
@@ -26,29 +28,12 @@ export interface CircuitChange extends CircuitCause {
   readonly failures: number
 }
 
-type Listener = (change: CircuitChange) => void
-
 /** Changes that are kept in memory. */
 const MAX_CHANGES = 200
 
-/** The latest changes of the circuits of this process, and who wants to hear of the next. */
-export class CircuitLog {
-  readonly #changes: CircuitChange[] = []
-  readonly #listeners = new Set<Listener>()
-
-  /** The oldest first. */
-  get changes(): readonly CircuitChange[] {
-    return this.#changes
-  }
-
-  add(change: CircuitChange): void {
-    this.#changes.push(change)
-    if (this.#changes.length > MAX_CHANGES) this.#changes.shift()
-    for (const listener of this.#listeners) listener(change)
-  }
-
-  /** @param listener must not throw */
-  subscribe(listener: Listener): void {
-    this.#listeners.add(listener)
+/** The latest changes of the circuits of this process. */
+export class CircuitLog extends EventLog<CircuitChange> {
+  constructor() {
+    super(MAX_CHANGES)
   }
 }

@@ -37,7 +37,7 @@ t.test('gateways share which circuits are open', { skip: withoutRedis }, async t
   t.match(two.health.condition(UP), { circuit: 'open', isHint: true, consecutiveFailures: 0 })
   t.match(two.health.causeOf(UP), { last: { reason: 'reported by gw1', requestId: null } })
   t.ok(two.health.allows('unknown\nm'), 'this gateway has no such upstream')
-  t.strictSame(two.circuits.changes, [], 'the circuit of another gateway raises no alert here')
+  t.strictSame(two.circuits.events, [], 'the circuit of another gateway raises no alert here')
 
   two.clock.advance(7_000)
   t.ok(two.health.allows(UP), 'a hint lasts for seconds')

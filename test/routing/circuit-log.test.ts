@@ -40,7 +40,7 @@ t.test('a circuit tells what broke first, what broke last, and when it closed ag
   t.match(heard[1], {
     at: begun + 6_020, state: 'closed', failures: 4, first, last: { reason: 'status 503 overloaded', requestId: 'r4' },
   })
-  t.strictSame(circuits.changes, heard)
+  t.strictSame(circuits.events, heard)
   health.begin('up\nm').succeeded()
   t.strictSame(health.causeOf('up\nm'), { first: null, last: null })
   t.end()
@@ -73,7 +73,7 @@ t.test('not more than 200 are kept', t => {
     health.recordCheck('up', false)
     health.recordCheck('up', true)
   }
-  t.equal(circuits.changes.length, 200)
-  t.equal(circuits.changes.at(-1)?.state, 'closed')
+  t.equal(circuits.events.length, 200)
+  t.equal(circuits.events.at(-1)?.state, 'closed')
   t.end()
 })

@@ -113,7 +113,7 @@ export const Audit = StrictObject({
     action: StringEnum([
       'key.created', 'key.changed', 'key.rotated', 'key.revoked', 'key.blocked',
       'key.unblocked', 'login', 'login.refused', 'logout',
-      'bodies.read',
+      'bodies.read', 'config.reloaded', 'config.rejected',
     ]),
     subject: Nullable(Name),
     detail: Nullable(Type.String()),

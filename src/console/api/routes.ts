@@ -126,6 +126,12 @@ export const Configuration = StrictObject({
       place: Type.String(), severity: StringEnum(['error', 'warning']), message: Type.String(),
     })),
   })),
+  reloads: Type.Array(StrictObject({
+    at: Timestamp,
+    applied: Type.Boolean(),
+    changes: Type.Array(Type.String({ description: 'Such as upstreams.openai: changed' })),
+    problems: Type.Array(Type.String()),
+  }), { description: 'The last reloads since the start, the newest first' }),
   restart_needed: Type.Array(Type.String(), { description: 'Changed keys of the configuration that need a restart' }),
 })
 export type Configuration = Static<typeof Configuration>

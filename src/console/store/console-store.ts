@@ -115,6 +115,13 @@ export class ConsoleStore {
     }
   }
 
+  /** As note, unless the last entries have the same from within `window` ms. */
+  async noteOnce(event: AuditEvent, window: number): Promise<void> {
+    const isSame = (other: AuditEvent) => other.action === event.action && other.detail === event.detail && other.at > event.at - window
+    if ((await this.audit(null, 10)).some(isSame)) return
+    await this.note(event)
+  }
+
   async audit(before: number | null, count: number): Promise<StoredAuditEvent[]> {
     if (this.#options.keyFile === null) return readAuditEvents(this.#db, before, count)
     return this.#keyWriter().audit(before, count)

@@ -58,6 +58,8 @@ const ACTIONS: Readonly<Record<Entry['action'], { tone: Tone; label: string }>> 
   'login.refused': { tone: 'bad', label: 'Login failed' },
   logout: { tone: 'plain', label: 'Logged out' },
   'bodies.read': { tone: 'warn', label: 'Bodies viewed' },
+  'config.reloaded': { tone: 'accent', label: 'Configuration reloaded' },
+  'config.rejected': { tone: 'bad', label: 'Reload rejected' },
 }
 
 const COLUMNS: readonly Column<Entry>[] = [

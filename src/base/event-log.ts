@@ -1,0 +1,27 @@
+/** The latest events of one kind, and who wants to hear of the next. */
+export class EventLog<T> {
+  readonly #kept: number
+  readonly #events: T[] = []
+  readonly #listeners = new Set<(event: T) => void>()
+
+  /** @param kept how many events are kept */
+  constructor(kept: number) {
+    this.#kept = kept
+  }
+
+  /** The oldest first. */
+  get events(): readonly T[] {
+    return this.#events
+  }
+
+  add(event: T): void {
+    this.#events.push(event)
+    if (this.#events.length > this.#kept) this.#events.shift()
+    for (const listener of this.#listeners) listener(event)
+  }
+
+  /** @param listener must not throw */
+  subscribe(listener: (event: T) => void): void {
+    this.#listeners.add(listener)
+  }
+}

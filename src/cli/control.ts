@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+import * as http from 'node:http'
+import { dirname, resolve } from 'node:path'
+import { json } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import { parse } from 'yaml'
+import { loadConfig } from '../config/load.ts'
+import { ConfigError } from '../config/problem.ts'
+import { controlPath } from '../gateway/control.ts'
+import { EXIT } from './exit.ts'
+import { loadForLedger } from './problems.ts'
+
+/** ms for a response: a reload of a large configuration takes a while. */
+const TIMEOUT_MS = 60_000
+
+/** Asks the running gateway of a configuration. Without one, the command ends with exit code 1. */
+export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: string, command: Command): Promise<T> {
+  const ledgerFile = ledgerFileOf(file, command)
+  const fail = (why: string, exitCode: number = EXIT.failed): never => command.error(`error: ${why}`, { exitCode })
+  if (ledgerFile === null) return fail(`${file} configures no ledger: { file: ... }, and a running gateway is asked beside it`, EXIT.usage)
+  const socketPath = controlPath(ledgerFile)
+  if (socketPath === null) return fail(`the path of ${ledgerFile} is too long for a socket`)
+  const { promise, resolve: responded, reject } = Promise.withResolvers<http.IncomingMessage>()
+  http.request({ socketPath, method, path, timeout: TIMEOUT_MS }, responded)
+    .on('error', reject)
+    .on('timeout', () => reject(new Error('the gateway does not answer')))
+    .end()
+  let res: http.IncomingMessage
+  try {
+    res = await promise
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const isAway = code === 'ENOENT' || code === 'ECONNREFUSED'
+    return fail(isAway ? `no gateway runs with ${file}` : `${socketPath}: ${message}`)
+  }
+  const body = await json(res)
+  return res.statusCode === 200 ? body as T : fail(String((body as { error?: unknown }).error))
+}
+
+/** Of a file with errors too: the gateway that runs is asked about those. */
+function ledgerFileOf(file: string, command: Command): string | null {
+  try {
+    return loadConfig(file, process.env, ['ledger']).config.ledger?.file ?? null
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const path = ledgerPathIn(file)
+    // Then its errors are all that can be said.
+    return path ?? loadForLedger(file, command).config.ledger?.file ?? null
+  }
+}
+
+function ledgerPathIn(file: string): string | null {
+  try {
+    const path = (parse(readFileSync(file, 'utf8')) as { ledger?: { file?: unknown } } | null)?.ledger?.file
+    if (typeof path !== 'string') return null
+    const written = path.replace(/\$\{(\w+)(?::-([^}]*))?\}/g, (_, name: string, fallback = '') => process.env[name] ?? String(fallback))
+    return resolve(dirname(file), written)
+  } catch {
+    // It cannot be read, or is no YAML.
+    return null
+  }
+}

@@ -1,0 +1,34 @@
+import type { Config } from './types.ts'
+
+/**
+ * What differs between two configurations: `routes: changed`, `upstreams.openai: added`. No values: they may be secrets.
+ *
+ * @returns empty where they mean the same
+ */
+export function configChanges(before: Config, after: Config): string[] {
+  const { file: _file, text: _text, ...sections } = after
+  return (Object.keys(sections) as (keyof typeof sections)[]).flatMap(name => {
+    const [old, current] = [entriesOf(before[name]), entriesOf(after[name])]
+    if (old === null || current === null) return jsonOf(before[name]) === jsonOf(after[name]) ? [] : [`${name}: changed`]
+    return [...new Set([...old.keys(), ...current.keys()])].flatMap(entry => {
+      const change = !old.has(entry) ? 'added' : !current.has(entry) ? 'removed' : old.get(entry) === current.get(entry) ? null : 'changed'
+      return change === null ? [] : [`${name}.${entry}: ${change}`]
+    })
+  })
+}
+
+/** Entries that have names, as JSON; null = the section has none. */
+function entriesOf(section: unknown): Map<string, string> | null {
+  if (section instanceof Map) return new Map(Array.from(section as Map<string, unknown>, ([name, value]) => [name, jsonOf(value)]))
+  if (!Array.isArray(section)) return null
+  const named = section as readonly { readonly name?: unknown }[]
+  if (!named.every(({ name }) => typeof name === 'string')) return null
+  return new Map(named.map(each => [String(each.name), jsonOf(each)]))
+}
+
+function jsonOf(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) => {
+    if (each instanceof Map) return [...each as Map<unknown, unknown>]
+    return typeof each === 'bigint' ? String(each) : each
+  }) ?? ''
+}

@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, rmSync, statSync } from 'node:fs'
+import * as http from 'node:http'
+import { dirname, join } from 'node:path'
+import type { Logger } from 'pino'
+import { makeDirectory } from '../base/directory.ts'
+import { messageOf } from '../base/message-of.ts'
+import { formatProblem } from '../config/problem.ts'
+import type { Gateway } from '../context/gateway.ts'
+import { candidateOf } from '../routing/candidate.ts'
+import type { CircuitCause } from '../routing/circuit-log.ts'
+import type { ReloadResult } from './reload.ts'
+
+/** What can be asked of a running gateway on its machine. */
+export type ControlRequest = 'status' | 'reload'
+
+/** The state of one process. */
+export interface ProcessStatus {
+  readonly version: string
+  /** null = there is one process. */
+  readonly worker: number | null
+  /** ISO 8601 */
+  readonly since: string
+  readonly state: 'ok' | 'draining' | 'handing_over'
+  readonly config: {
+    readonly file: string
+    /** Of its text: SHA-256, hexadecimal. */
+    readonly hash: string
+    readonly loaded_at: string
+    readonly rejected_at: string | null
+    readonly problems: readonly string[]
+    readonly restart_needed: readonly string[]
+  }
+  readonly requests_in_flight: number
+  readonly circuits: readonly CircuitStatus[]
+  readonly upstreams: readonly string[]
+  readonly ledger: { readonly healthy: boolean, readonly waiting: number, readonly lost: number } | null
+  /** Rows that wait to be sent to PostgreSQL; null = they are not sent. */
+  readonly outbox_rows: number | null
+}
+
+/** A circuit that is not closed. */
+export interface CircuitStatus extends CircuitCause {
+  readonly upstream: string
+  readonly model: string | null
+  readonly circuit: 'open' | 'half-open'
+  readonly since: string
+  readonly failures: number
+}
+
+/** What a reload came to. */
+export type ReloadReport =
+  | { readonly applied: true, readonly changes: readonly string[], readonly restart_needed: readonly string[], readonly warnings: readonly string[] }
+  | { readonly applied: false, readonly problems: readonly string[] }
+
+/** What answers for one process. */
+export interface ControlHandlers {
+  status(): Promise<readonly ProcessStatus[]>
+  reload(): Promise<ReloadReport>
+}
+
+const MAX_PATH_LENGTH = 100
+
+/** Where a gateway with this ledger is asked; null = the path is too long for a socket. */
+export function controlPath(ledgerFile: string): string | null {
+  const path = join(dirname(ledgerFile), 'control.sock')
+  return Buffer.byteLength(path) > MAX_PATH_LENGTH ? null : path
+}
+
+/**
+ * Listens for `gateway status` and `gateway reload`, on a socket that only the gateway's user can open. A later gateway with the
+ * same ledger takes the place of an earlier one.
+ *
+ * @returns closes it
+ */
+export async function openControl(ledgerFile: string, handlers: ControlHandlers, log: Logger): Promise<() => void> {
+  const path = controlPath(ledgerFile)
+  if (path === null) {
+    log.warn({ path: dirname(ledgerFile) }, 'gateway status and gateway reload cannot be used: the path of the ledger is too long for a socket')
+    return () => {}
+  }
+  const server = http.createServer((req, res) => {
+    void respond(req, handlers).then(
+      ([status, body]) => res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
+      (error: unknown) => res.writeHead(500).end(JSON.stringify({ error: messageOf(error) })),
+    )
+  })
+  try {
+    makeDirectory(dirname(path))
+    rmSync(path, { force: true })
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    server.once('error', reject).listen(path, resolve)
+    await promise
+    chmodSync(path, 0o600)
+  } catch (error) {
+    log.warn({ err: error }, 'gateway status and gateway reload cannot be used: the socket cannot be opened')
+    return () => {}
+  }
+  server.unref()
+  const own = statSync(path).ino
+  return () => {
+    server.close()
+    server.closeAllConnections()
+    // The gateway that took the place of this one has the path.
+    if (statSync(path, { throwIfNoEntry: false })?.ino === own) rmSync(path, { force: true })
+  }
+}
+
+async function respond({ method, url }: http.IncomingMessage, handlers: ControlHandlers): Promise<[status: number, body: unknown]> {
+  if (method === 'GET' && url === '/status') return [200, await handlers.status()]
+  if (method === 'POST' && url === '/reload') return [200, await handlers.reload()]
+  return [404, { error: 'there is no such operation' }]
+}
+
+/** The state of this process. */
+export function processStatus({ config, version, health, accounts, sharedState }: Gateway): ProcessStatus {
+  const { worker = null, startedAt, shutdown, activeExchanges, reloads } = sharedState
+  const stats = accounts.ledger?.stats()
+  const now = Date.now()
+  return {
+    version,
+    worker,
+    since: new Date(startedAt).toISOString(),
+    state: shutdown === null ? 'ok' : shutdown === 'hand_over' ? 'handing_over' : 'draining',
+    config: {
+      file: config.file,
+      hash: createHash('sha256').update(config.text).digest('hex'),
+      loaded_at: new Date(reloads.loadedAt).toISOString(),
+      rejected_at: reloads.failure && new Date(reloads.failure.at).toISOString(),
+      problems: reloads.failure?.problems.map(problem => formatProblem(problem)) ?? [],
+      restart_needed: reloads.pending,
+    },
+    requests_in_flight: activeExchanges.size,
+    circuits: health.conditions().filter(([, { circuit }]) => circuit !== 'closed').map(([id, condition]) => {
+      const [upstream, model] = candidateOf(id)
+      return {
+        upstream,
+        model: model === '' ? null : model,
+        circuit: condition.circuit === 'open' ? 'open' : 'half-open',
+        since: new Date(now - (condition.openForMs ?? 0)).toISOString(),
+        failures: condition.consecutiveFailures,
+        ...health.causeOf(id),
+      }
+    }),
+    upstreams: [...config.upstreams.keys()],
+    ledger: stats === undefined ? null : { healthy: stats.healthy, waiting: stats.waiting, lost: stats.lost },
+    outbox_rows: accounts.shipping?.stats().pending ?? null,
+  }
+}
+
+export function reloadReport(result: ReloadResult): ReloadReport {
+  if (result.applied) {
+    return {
+      applied: true, changes: result.changes, restart_needed: result.pending,
+      warnings: result.warnings.map(problem => formatProblem(problem)),
+    }
+  }
+  const problems = result.because === 'drain' ? ['the gateway is shutting down'] : result.problems.map(problem => formatProblem(problem))
+  return { applied: false, problems }
+}
