@@ -27,7 +27,7 @@ export class ChatResponseWriter implements ResponseWriter {
   readonly #context: ClientContext
   readonly #thinking = new ThinkingCarrier()
   /** What the open parts are; of a tool call its number too. */
-  readonly #open = new Map<number, { readonly type: ResponsePart['type'], readonly call: number }>()
+  readonly #open = new Map<number, { readonly type: ResponsePart['type'], readonly call: number, hasArguments: boolean }>()
   #head: JsonObject = {}
   #calls = 0
   #hasRefusal = false
@@ -49,8 +49,7 @@ export class ChatResponseWriter implements ResponseWriter {
       case 'delta':
         return this.#delta(event.index, event.text)
       case 'part_end':
-        this.#open.delete(event.index)
-        return ''
+        return this.#end(event.index)
       case 'stop':
         return this.#stop(event)
       case 'usage':
@@ -66,7 +65,7 @@ export class ChatResponseWriter implements ResponseWriter {
   }
 
   #start({ index, part }: PartStartEvent): string {
-    this.#open.set(index, { type: part.type, call: part.type === 'tool_call' ? this.#calls : 0 })
+    this.#open.set(index, { type: part.type, call: part.type === 'tool_call' ? this.#calls : 0, hasArguments: false })
     if (part.type !== 'tool_call') return ''
     const id = writeToolId(part, this.#thinking.take(), `${this.#context.uniqueId}${this.#calls}`)
     const call = { index: this.#calls++, id, ...writeCall(part, '') }
@@ -84,10 +83,19 @@ export class ChatResponseWriter implements ResponseWriter {
         this.#hasRefusal = true
         return this.#chunk({ refusal: text })
       case 'tool_call':
+        open.hasArguments = true
         return this.#chunk({ tool_calls: [{ index: open.call, function: { arguments: text } }] })
       default:
         return ''
     }
+  }
+
+  /** Clients parse the arguments: a call without any has an empty object. */
+  #end(index: number): string {
+    const open = this.#open.get(index)
+    this.#open.delete(index)
+    if (open?.type !== 'tool_call' || open.hasArguments) return ''
+    return this.#chunk({ tool_calls: [{ index: open.call, function: { arguments: '{}' } }] })
   }
 
   #stop({ reason, explanation }: StopEvent): string {

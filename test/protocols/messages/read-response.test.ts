@@ -33,7 +33,7 @@ const deltas = (stream: string): unknown[] => dataOf(stream).map(event => (event
 
 t.test('thinking, text and parallel tool calls become chunks, with an index each', async t => {
   const stream = streamBetween('chat', 'messages', [sse(...STREAM)])
-  const [role, thinking, text, first, more, rest, second, end] = deltas(stream) as JsonObject[]
+  const [role, thinking, text, first, more, rest, second, empty, end] = deltas(stream) as JsonObject[]
   t.strictSame([role, thinking, text], [{ role: 'assistant', content: '' }, { reasoning_content: 'Hm.' }, { content: 'I look.' }])
   const [call] = (first as JsonObject)['tool_calls'] as JsonObject[]
   t.match(call, { index: 0, type: 'function', function: { name: 'look', arguments: '' } })
@@ -42,6 +42,7 @@ t.test('thinking, text and parallel tool calls become chunks, with an index each
     { tool_calls: [{ index: 0, function: { arguments: '{"at":' } }] }, { tool_calls: [{ index: 0, function: { arguments: '"sky"}' } }] },
   ])
   t.match(second, { tool_calls: [{ index: 1, id: 'toolu_2', function: { name: 'look', arguments: '' } }] })
+  t.match(empty, { tool_calls: [{ index: 1, function: { arguments: '{}' } }] }, 'clients parse the arguments')
   t.strictSame(end, {})
   t.match(stream, '"finish_reason":"tool_calls"')
   t.ok(stream.endsWith('data: [DONE]\n\n'))
