@@ -26,7 +26,7 @@ function start() {
   const said = on(lines, 'line')
   const log = pino({}, sink)
   return {
-    supervisor: supervise(1, 0, { text: '', start: { telemetry: { prometheus: null, otlp: null } } } as WorkerStart, { log, version: '0' }),
+    supervisor: supervise(1, 0, { text: '', start: { telemetry: { prometheus: null, otlp: null }, cluster: null } } as WorkerStart, { log, version: '0' }),
     /** Resolves with the next line that says this. */
     async said(msg: string): Promise<Record<string, unknown>> {
       for (;;) {

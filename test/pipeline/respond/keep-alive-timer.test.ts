@@ -31,6 +31,7 @@ routes:
   - to: [up, { upstream: up, model: b, prefill: true }, { upstream: up, model: c, prefill: true }]
     resume: continue
 auth: open
+server: { hosts: [gateway] }
 `,
   }), 'gateway.yaml')
   const clock = new FakeClock()
