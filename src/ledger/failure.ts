@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { messageOf } from '../base/message-of.ts'
 
 /** Why rows are not being written. */
@@ -58,17 +59,40 @@ const SQLITE: Readonly<Record<number, LedgerFailureCode>> = {
   26: 'corrupt',
 }
 
+/** SQLITE_READONLY and SQLITE_CANTOPEN, and node's codes: who may write is asked. */
+const NOT_PERMITTED = new Set<unknown>([8, 14, 'EACCES', 'EPERM'])
+
 /**
  * Sorts what node:sqlite or node:fs threw.
+ * @param file of the ledger, to say whose it is if it cannot be written
  * @returns a code and one line for the log
  */
-export function toLedgerFailure(error: unknown): LedgerFailure {
+export function toLedgerFailure(error: unknown, file: string | null = null): LedgerFailure {
   const message = messageOf(error)
   if (error instanceof LedgerError) return { code: error.code, message }
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
-  if (typeof errcode === 'number') return { code: SQLITE[errcode & 0xff] ?? 'unwritable', message }
-  if (code === 'ENOSPC' || code === 'EDQUOT') return { code: 'full', message }
+  const primary = typeof errcode === 'number' ? errcode & 0xff : null
+  const known = primary === null ? knownCode(code) : SQLITE[primary]
+  if (known !== undefined) return { code: known, message }
+  const hint = file !== null && NOT_PERMITTED.has(primary ?? code) ? otherOwner(file) : ''
+  return { code: 'unwritable', message: message + hint }
+}
+
+function knownCode(code: unknown): LedgerFailureCode | undefined {
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'full'
   // Node refuses values that SQLite has no type for before SQLite sees them.
-  if (typeof code === 'string' && code.startsWith('ERR_INVALID_ARG')) return { code: 'row', message }
-  return { code: 'unwritable', message }
+  return typeof code === 'string' && code.startsWith('ERR_INVALID_ARG') ? 'row' : undefined
+}
+
+/** As when a gateway ran as root once. Empty = the file is this user's, or nothing is known of it. */
+function otherOwner(file: string): string {
+  const user = process.geteuid?.()
+  try {
+    const owner = statSync(file).uid
+    if (user === undefined || owner === user) return ''
+    return `: the file belongs to another user (uid ${owner}); the gateway runs as uid ${user}`
+  } catch {
+    // The first error says more.
+    return ''
+  }
 }

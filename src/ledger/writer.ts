@@ -144,7 +144,7 @@ export class Writer {
   }
 
   #handleFailure(error: unknown): LedgerFailure {
-    const trouble = toLedgerFailure(error)
+    const trouble = toLedgerFailure(error, this.#options.file)
     const store = this.#store
     // A file that is full or locked is as good as before when that is over.
     if (store === null || trouble.code === 'locked' || trouble.code === 'full') return trouble

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, rmdirSync, writeFileSync,
+  chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, rmdirSync, writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
@@ -12,6 +12,9 @@ import { LedgerError, toLedgerFailure } from '../../src/ledger/failure.ts'
 import { openReader } from '../../src/ledger/query.ts'
 import { draft, MIDNIGHT, UNBINDABLE, row } from './rows.ts'
 import { watch } from './watched.ts'
+
+/** A user that every system has. */
+const NOBODY = 65_534
 
 function ids(file: string): string[] {
   using reader = openReader(file)
@@ -301,6 +304,86 @@ t.test('a full disk: the rows wait, and are written when there is room', async t
   t.strictSame(ids(file), Array.from({ length: rows }, (_, n) => `r${n}`))
   t.match(ledger.stats(), { written: rows, waiting: 0, lost: 0, healthy: true })
 })
+
+t.test('a file system that turns read-only: the rows wait, and are written where there is another', async t => {
+  const dir = mkdtempSync(join(tmpdir(), 'ledger-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  const [image, disk] = [join(dir, 'image'), join(dir, 'disk')]
+  mkdirSync(disk)
+  const turnReadOnly = mountExt4(image, disk)
+  if (turnReadOnly === null) {
+    t.comment('skipped: no right to mount an ext4 image, or no mkfs.ext4')
+    return
+  }
+  let isMounted = true
+  const unmount = () => {
+    if (isMounted) execFileSync('umount', ['-l', disk])
+    isMounted = false
+  }
+  t.teardown(unmount)
+  const file = join(disk, 'gateway.db')
+  await using watched = watch(file)
+  const { ledger } = watched
+  ledger.close(row('before'))
+  await ledger.flush()
+  const entry = ledger.open(() => draft('across', { startedAt: MIDNIGHT + 1 }))
+  turnReadOnly()
+  ledger.close(row('across', { startedAt: MIDNIGHT + 1 }), entry)
+  for (let n = 0; n < 100; n += 1) ledger.close(row(`during${n}`, { startedAt: MIDNIGHT + 2 + n }))
+  await watched.heard('unwritable')
+  t.match(ledger.stats(), { written: 1, waiting: 101, lost: 0, healthy: false, lastError: { code: 'unwritable' } })
+  t.strictSame(ids(file), ['before'], 'what was written can be read')
+  unmount()
+  await ledger.flush()
+  await watched.heard('recovered')
+  t.strictSame(ids(file), ['across', ...Array.from({ length: 100 }, (_, n) => `during${n}`)])
+  t.match(ledger.stats(), { written: 102, waiting: 0, lost: 0, healthy: true })
+})
+
+/** Mounts a new file system. @returns turns it read-only, as an error on the disk does; null = not here */
+function mountExt4(image: string, directory: string): (() => void) | null {
+  try {
+    execFileSync('truncate', ['-s', '16M', image], { stdio: 'ignore' })
+    execFileSync('mkfs.ext4', ['-q', image], { stdio: 'ignore' })
+    execFileSync('mount', ['-o', 'loop,errors=remount-ro', image, directory], { stdio: 'ignore' })
+  } catch {
+    return null
+  }
+  const device = execFileSync('findmnt', ['-no', 'SOURCE', directory], { encoding: 'utf8' }).trim()
+  return () => writeFileSync(`/sys/fs/ext4/${basename(device)}/trigger_fs_error`, '1')
+}
+
+for (const [what, mode] of [['that others may not read', 0o600], ['that others may read', 0o644]] as const) {
+  t.test(`a ledger of another owner, ${what}, is told and left alone, and the rows wait`, async t => {
+    if (process.getuid?.() !== 0) {
+      t.comment('skipped: only the superuser can change the owner of a file')
+      return
+    }
+    const dir = mkdtempSync(join(tmpdir(), 'ledger-'))
+    t.teardown(() => rmSync(dir, { recursive: true }))
+    chmodSync(dir, 0o777)
+    const file = join(dir, 'gateway.db')
+    const owners = watch(file)
+    owners.ledger.close(row('theirs'))
+    await owners.ledger.shutdown()
+    chmodSync(file, mode)
+    process.seteuid?.(NOBODY)
+    t.teardown(() => process.seteuid?.(0))
+    await using watched = watch(file)
+    const { ledger } = watched
+    ledger.close(row('ours', { startedAt: MIDNIGHT + 1 }))
+    await watched.heard('unwritable')
+    t.match(ledger.stats(), { written: 0, waiting: 1, lost: 0, healthy: false })
+    t.match(ledger.stats().lastError?.message, /another user/)
+    t.strictSame(readdirSync(dir).filter(name => name.includes('corrupt')), [], 'it is not moved away')
+    process.seteuid?.(0)
+    chownSync(file, NOBODY, NOBODY)
+    process.seteuid?.(NOBODY)
+    await ledger.flush()
+    await watched.heard('recovered')
+    t.strictSame(ids(file), ['theirs', 'ours'])
+  })
+}
 
 t.test('what node and SQLite throw is sorted by what the operator can do', async t => {
   const dir = t.testdir({ directory: {} })
