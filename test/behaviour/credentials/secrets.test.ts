@@ -4,6 +4,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { maskedYaml } from '../../../src/config/masked.ts'
+import { API } from '../../../src/console/api/table.ts'
+import { setAwsEnvironment } from '../../support/bedrock.ts'
+import { CONSOLE, PASSWORD } from '../../support/operator.ts'
 import { gateway as run } from '../../cli/command.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { serviceAccountFile } from '../../support/google-credentials.ts'
@@ -15,6 +18,8 @@ const SEED = 'seeded5ecret'
 /** In the environment of the gateway. */
 const ENV = { STATIC: `sk-static-${SEED}-0123456789`, CLIENT_SECRET: `client-${SEED}-0123456789` }
 
+const MODELS = ['static', 'header', 'file', 'command', 'failing', 'oauth2', 'google', 'google-broken', 'azure', 'aws', 'aws-profile', 'pool']
+
 t.test('no secret of an upstream is in anything that the gateway writes', async t => {
   const folder = folderOf(t)
   writeFileSync(join(folder, 'secret'), `sk-file-${SEED}-0123456789`)
@@ -24,12 +29,27 @@ t.test('no secret of an upstream is in anything that the gateway writes', async 
   tokens.fault = res => sendJson(res, 400, { error: 'invalid_client', error_description: `client-${SEED}-0123456789` })
   const upstream = await startUpstream(t, (req, res) => {
     // A provider that repeats the credential, as some do.
-    void bodyOf(req).then(() => sendJson(res, 401, { error: { message: `bad key ${req.headers.authorization} ${req.headers['x-api-key']}` } }))
+    void bodyOf(req).then(() => sendJson(res, 401, {
+      error: { message: `bad key ${req.headers.authorization} ${req.headers['x-api-key']} ${req.headers['x-amz-security-token']}` },
+    }))
   })
+  // The configuration of AWS has a profile whose source prints secrets, and fails.
+  writeFileSync(join(folder, 'aws-config'), `[profile failing]\ncredential_process = sh -c "echo ${SEED}; echo ${SEED} >&2; exit 1"\n`)
+  setAwsEnvironment(t, {
+    AWS_ACCESS_KEY_ID: 'AKIATESTTESTTESTTEST', AWS_SECRET_ACCESS_KEY: `aws-${SEED}-0123456789`, AWS_SESSION_TOKEN: `session-${SEED}-0123456789`,
+    AWS_CONFIG_FILE: join(folder, 'aws-config'),
+  })
+  const collected: string[] = []
+  const collector = await startUpstream(t, (req, res) => void bodyOf(req).then(body => {
+    collected.push(body.toString('latin1'))
+    sendJson(res, 200, {})
+  }))
   const yaml = `
 server: { listen: 127.0.0.1:0 }
-console: { listen: 127.0.0.1:0 }
+${CONSOLE}
 ledger: { file: ${folder}/ledger.db }
+log: { bodies: [{ key: test, keep: 1h, limit: 64kb }] }
+telemetry: { prometheus: { listen: 127.0.0.1:0 }, otlp: { endpoint: "${collector.url}", protocol: http/json, content: true, headers: { authorization: "Bearer otlp-${SEED}-0123456789" } } }
 upstreams:
   static: { url: "${upstream.url}", auth: { bearer: "\${STATIC}" } }
   header: { url: "${upstream.url}", auth: { header: x-api-key, value: sk-header-${SEED}-0123456789 } }
@@ -39,40 +59,66 @@ upstreams:
   oauth2: { url: "${upstream.url}", auth: { oauth2: { token_url: "${tokens.url}", client_id: me, client_secret: "\${CLIENT_SECRET}" } } }
   google: { vertex: { project: p, endpoint: "${upstream.url}" }, auth: { google: { credentials: ${google} } } }
   google-broken: { vertex: { project: p, endpoint: "${upstream.url}" }, auth: { google: { credentials: ${brokenGoogle} } } }
+  azure: { azure: { endpoint: "${upstream.url}" }, auth: { azure: { tenant: t, client_id: me, client_secret: "\${CLIENT_SECRET}", authority: "${new URL(tokens.url).origin}" } } }
+  aws: { bedrock: { region: us-east-1, endpoint: "${upstream.url}" }, auth: { aws: {} } }
+  aws-profile: { bedrock: { region: us-east-1, endpoint: "${upstream.url}" }, auth: { aws: { profile: failing } } }
   pool: { url: "${upstream.url}", auth: { pool: [{ bearer: sk-pool-${SEED}-0123456789 }, { bearer: { file: ${folder}/secret } }] } }
 routes:
-${['static', 'header', 'file', 'command', 'failing', 'oauth2', 'google', 'google-broken', 'pool'].map(name => `  - { model: ${name}, to: ${name} }`).join('\n')}
-  - { model: all, to: [static, header, file, command, failing, oauth2, pool] }
+${MODELS.map(name => `  - { model: ${name}, to: ${name} }`).join('\n')}
+  - { model: all, to: [static, header, file, command, failing, oauth2, azure, aws, aws-profile, pool] }
 keys: [{ name: test, key: ${KEY} }]
 `
   const written: string[] = []
+  const ids: string[] = []
   const gateway = await startTestGateway(t, yaml, ENV)
-  for (const model of ['static', 'header', 'file', 'command', 'failing', 'oauth2', 'google', 'google-broken', 'pool', 'all']) {
+  for (const model of [...MODELS, 'all']) {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
     })
     t.equal(response.status, 502, model)
+    ids.push(response.headers.get('x-gateway-request-id') ?? '')
     written.push(JSON.stringify([...response.headers]), await response.text())
   }
-  written.push(await (await fetch(`${gateway.addresses.console}/api/status`)).text())
+  const { ask } = await loginAs(gateway.addresses.console as string)
+  written.push(await ask('/api/status'))
+  for (const operation of Object.keys(API).filter(name => name.startsWith('GET '))) {
+    const path = `/console/api${operation.slice('GET '.length)}`
+    const paths = path.includes(':id') ? ids.map(id => path.replace(':id', id)) : [path.replace(':name', 'test')]
+    for (const each of paths) written.push(await ask(each + (path.endsWith('/statement') ? '?month=2026-01&key=test' : '')))
+  }
+  t.ok(written.some(text => text.includes('"upstreams":')), 'the status is that for users')
+  t.ok(written.some(text => text.includes('"attempts":[') && text.includes('aws-profile')), 'the console shows the requests')
+  const metrics = await (await fetch(`${gateway.addresses.metrics}/metrics`)).text()
+  t.match(metrics, /gateway_attempts_total\{[^}]*aws-profile/)
+  written.push(metrics)
   t.match(await gateway.change(yaml.replace('concurrent', 'x').replace('auth: { bearer: "${STATIC}" }', `auth: { barer: sk-broken-${SEED} }`)), { applied: false })
   await gateway.close()
-  written.push(JSON.stringify(gateway.logged), maskedYaml(yaml))
+  t.ok(collected.some(text => text.includes('aws-profile')), 'traces were sent')
+  written.push(JSON.stringify(gateway.logged), maskedYaml(yaml), ...collected)
   for (const name of readdirSync(folder)) {
-    if (name !== 'secret') written.push(readFileSync(join(folder, name), 'latin1'))
+    if (name !== 'secret' && name !== 'aws-config') written.push(readFileSync(join(folder, name), 'latin1'))
   }
   t.ok(gateway.logged.some(({ msg }) => String(msg).startsWith('credentials:')), 'the reasons are in the log')
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, yaml)
-  for (const command of [['check'], ...['all', 'pool'].map(model => ['explain', '--path', '/v1/chat/completions', '--model', model])]) {
+  for (const command of [['check'], ...['all', 'pool', 'aws'].map(model => ['explain', '--path', '/v1/chat/completions', '--model', model])]) {
     const { code, stdout, stderr } = await run([...command, '--config', file], { env: ENV })
     t.equal(code, 0, `${command.join(' ')}: ${stderr}`)
     written.push(stdout, stderr)
   }
   for (const text of written) t.notMatch(text, new RegExp(`${SEED}|PRIVATE KEY`))
 })
+
+/** Logs in to the console. @returns asks for a path, as its user */
+async function loginAs(console: string): Promise<{ ask(path: string): Promise<string> }> {
+  const login = await fetch(`${console}/console/api/session`, {
+    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ name: 'ops', password: PASSWORD }),
+  })
+  const [cookie = ''] = (login.headers.getSetCookie()[0] ?? '').split(';')
+  return { ask: async path => await (await fetch(console + path, { headers: { cookie } })).text() }
+}
 
 function folderOf(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'credentials-'))
