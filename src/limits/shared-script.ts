@@ -115,7 +115,8 @@ local function put(h, field, value)
   sets[#sets + 1] = string.format('%.0f', value)
 end
 
-local levels, running, free, spent = {}, {}, {}, {}
+-- kept: what is left of this instance's own allowance.
+local levels, running, free, spent, kept = {}, {}, {}, {}, {}
 for j, b in ipairs(A.buckets) do
   local level, at = get(b[4], 'r' .. SEP .. b[1]) or 0, get(b[4], 'q' .. SEP .. b[1]) or now
   levels[j] = math.max(0, level - math.max(0, now - at) * b[2] - b[3] * 60000)
@@ -126,6 +127,7 @@ for j, a in ipairs(A.accounts) do
   local total = get(h, 't' .. SEP .. id)
   local field = 'o' .. SEP .. id .. SEP .. ME
   local before = get(h, field)
+  kept[j] = a[5]
   if floor >= 0 and (total or a[9] == 1) then total = math.max(total or 0, floor) end
   if total then
     if before and own > before then total = total + own - before end
@@ -168,10 +170,10 @@ for i, r in ipairs(A.admits) do
       local renewal = a[8] < 0 and math.huge or a[8]
       if spent[j] < 0 then restore = true
       elseif nano < 0 then blocked(5, s, math.huge)
-      elseif nano > 0 and nano > free[j] then
+      elseif nano > 0 and nano > free[j] + kept[j] then
         -- Only allowances are in the way: the others give theirs back at their next report.
         local claim = 'w' .. SEP .. a[1]
-        if nano <= free[j] + ofOthers(a[10], 'a' .. SEP .. a[1]) then put(a[10], claim, now); hashes[a[10]].state[claim] = now end
+        if nano <= free[j] + kept[j] + ofOthers(a[10], 'a' .. SEP .. a[1]) then put(a[10], claim, now); hashes[a[10]].state[claim] = now end
         if nano > a[2] then blocked(4, s, math.huge)
         elseif spent[j] + nano <= a[2] then blocked(4, s, math.min(1000, renewal))
         else blocked(4, s, renewal) end
@@ -186,7 +188,11 @@ for i, r in ipairs(A.admits) do
         if at[1] > 0 then levels[at[1]] = levels[at[1]] + n * 60000 end
         if at[2] > 0 then levels[at[2]] = levels[at[2]] + n * tokens * 60000 end
         if at[3] > 0 then running[at[3]] = running[at[3]] + n end
-        if at[4] > 0 then free[at[4]] = free[at[4]] - n * math.max(0, nano) end
+        local j = at[4]
+        if j > 0 and nano > 0 then
+          free[j] = free[j] - n * nano
+          if free[j] < 0 then free[j], kept[j] = 0, math.max(0, kept[j] + free[j]) end
+        end
       end
     end
     take(1)
@@ -206,18 +212,18 @@ end
 local accounts = {}
 for j, a in ipairs(A.accounts) do
   local id, h = a[1], a[10]
-  local allowance, target, reserved = a[5], a[5], a[4]
+  local allowance, target, reserved = kept[j], kept[j], a[4]
   if spent[j] >= 0 then
     put(h, 't' .. SEP .. id, spent[j])
     local left = math.max(0, free[j])
     local claimed = get(h, 'w' .. SEP .. id)
     target = 0
     if a[7] == 1 and not (claimed and now - claimed < ${CLAIM_MS}) then
-      target = math.floor((left + a[5]) / 2 / hashes[h].instances)
+      target = math.floor((left + kept[j]) / 2 / hashes[h].instances)
     end
-    allowance = a[5] + math.min(math.max(0, target - a[5]), left)
+    allowance = kept[j] + math.min(math.max(0, target - kept[j]), left)
     -- What was admitted now is reserved too.
-    reserved = a[2] - spent[j] - ofOthers(h, 'b' .. SEP .. id) - ofOthers(h, 'a' .. SEP .. id) - a[5] - free[j]
+    reserved = a[2] - spent[j] - ofOthers(h, 'b' .. SEP .. id) - ofOthers(h, 'a' .. SEP .. id) - kept[j] - free[j]
   end
   put(h, 'b' .. SEP .. id .. SEP .. ME, reserved)
   put(h, 'a' .. SEP .. id .. SEP .. ME, allowance)

@@ -193,6 +193,19 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.match(await instance.admit(key, { tokens: 1, pico: 10n * USD }), { ok: true }, 'the next day is a new one')
   })
 
+  t.test('a request may take what this instance has as its allowance', async t => {
+    await inUse(server)
+    const [one, two] = [await start(t, server.url()), await start(t, server.url())]
+    const key = keyWith({ budget: { usd: '10', per: 'month' } })
+    const first = reservationOf(await one.admit(key, { tokens: 1, pico: USD }))
+    first.settle({ tokens: 1, pico: USD })
+    const allowance = async () => Number(await server.client.hget('gateway:limits:team', (await server.client.hkeys('gateway:limits:team')).find(field => field.startsWith('a')) ?? ''))
+    while (await allowance() < 4e9) await new Promise(resolve => setTimeout(resolve, 20))
+    const second = await one.admit(key, { tokens: 1, pico: 8n * USD })
+    t.match(second, { ok: true })
+    t.match(await two.admit(key, { tokens: 1, pico: 2n * USD }), { refusal: { which: 'budget' } })
+  })
+
   t.test('most of many requests need no call', async t => {
     await inUse(server)
     await server.client.config('RESETSTAT')
