@@ -47,7 +47,7 @@ t.test('pages with many models show the first ones', async t => {
   }
 })
 
-t.test('the panel shows the first alerts, and more on demand', async t => {
+t.test('the panel shows alerts of a kind as one, and all on demand', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const gateway = await startConsole(t, YAML.replace('"sim*"', '"*"'))
@@ -57,8 +57,10 @@ t.test('the panel shows the first alerts, and more on demand', async t => {
   })
   await go(page, '/')
   const alerts = page.getByRole('region', { name: 'Alerts' })
+  await alerts.getByText('15 models without a price').first().waitFor()
+  t.equal(await alerts.getByRole('listitem').count(), 1)
+  await alerts.getByRole('button', { name: 'Show all 15 models without a price' }).click()
   await alerts.getByText('12 of 15 shown').waitFor()
-  t.equal(await alerts.getByRole('listitem').count(), 12)
   await alerts.getByRole('button', { name: 'Show 3 more' }).click()
-  t.equal(await alerts.getByRole('listitem').count(), 15)
+  t.equal(await alerts.getByRole('listitem').count(), 1 + 15)
 })

@@ -18,10 +18,24 @@ t.test('panel', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/')
     const alerts = page.getByRole('region', { name: 'Alerts' })
-    await alerts.getByText('house-model').waitFor()
+    await alerts.getByText('house-model').first().waitFor()
     await alerts.getByText('azure-eu').first().waitFor()
-    await alerts.getByRole('link', { name: 'Models and prices' }).click()
-    await page.waitForURL('**/console/models')
+    await alerts.getByRole('link', { name: 'Unpriced requests' }).click()
+    await page.waitForURL(/logs\?.*q=cost%3Anone/)
+    await page.getByRole('table', { name: /^Requests/ }).getByText('unknown').first().waitFor()
+  })
+
+  await t.test('alerts are muted in this browser, until they are shown again', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/')
+    const alerts = page.getByRole('region', { name: 'Alerts' })
+    await alerts.getByRole('button', { name: /^Mute .*house-model/ }).press('Enter')
+    await alerts.getByText('1 alert muted in this browser').waitFor()
+    t.equal(await alerts.getByText('house-model').count(), 0)
+    await page.reload()
+    await alerts.getByText('1 alert muted in this browser').waitFor()
+    await alerts.getByRole('button', { name: 'Show', exact: true }).click()
+    await alerts.getByText('house-model').first().waitFor()
   })
 
   await t.test('running requests update without a reload', async t => {

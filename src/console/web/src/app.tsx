@@ -15,6 +15,8 @@ import { Shell } from './shell/shell.tsx'
 const PAGES: readonly { path: string; page: ComponentType }[] = [
   { path: '/', page: lazyPage(() => import('./pages/panel.tsx')) },
   { path: '/billing', page: lazyPage(() => import('./pages/billing.tsx')) },
+  { path: '/upstreams', page: lazyPage(() => import('./pages/upstreams.tsx')) },
+  { path: '/upstreams/:name', page: lazyPage(() => import('./pages/upstream.tsx')) },
   { path: '/statement', page: lazyPage(() => import('./pages/statement.tsx')) },
   { path: '/own', page: lazyPage(() => import('./pages/my-key.tsx')) },
   { path: '/logs', page: lazyPage(() => import('./pages/logs.tsx')) },

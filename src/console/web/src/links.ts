@@ -43,6 +43,11 @@ export function filterForGroup(by: readonly string[], names: readonly (string | 
   }
 }
 
+/** Link to the page of an upstream. */
+export function upstreamHref(name: string, range: TimeRange): string {
+  return `/upstreams/${encodeURIComponent(name)}?${new URLSearchParams(searchOf(range))}`
+}
+
 /** Link to the requests in a time range that match a filter. */
 export function logsHref(range: TimeRange, filter: LogFilter): string {
   return `/logs?${new URLSearchParams({ ...searchOf(range), ...filter })}`

@@ -1,6 +1,6 @@
 import {
   IconBox, IconChartHistogram, IconGauge, IconHistory, IconKey,
-  IconListDetails, IconReceipt, IconRoute, IconSettings,
+  IconListDetails, IconReceipt, IconRoute, IconServer, IconSettings,
   IconTerminal2, IconUserCircle,
 } from '@tabler/icons-react'
 import type { Icon } from '@tabler/icons-react'
@@ -25,6 +25,7 @@ export const NAVIGATION_ITEMS: readonly NavigationItem[] = [
   { path: '/billing', title: 'Billing', icon: IconChartHistogram, letter: 'b', group: 'Monitor', roles: ALL },
   { path: '/statement', title: 'Statement', icon: IconReceipt, letter: 's', group: 'Monitor', roles: ALL },
   { path: '/logs', title: 'Logs', icon: IconListDetails, letter: 'l', group: 'Monitor', roles: ALL },
+  { path: '/upstreams', title: 'Upstreams', icon: IconServer, letter: 'u', group: 'Monitor', roles: READERS },
   { path: '/own', title: 'My key', icon: IconUserCircle, letter: 'k', group: 'Monitor', roles: ['key'] },
   { path: '/keys', title: 'Keys', icon: IconKey, letter: 'k', group: 'Manage', roles: READERS },
   { path: '/models', title: 'Models', icon: IconBox, letter: 'm', group: 'Manage', roles: ALL },

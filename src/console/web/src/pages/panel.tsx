@@ -3,7 +3,7 @@ import { useApiQuery } from '../api-hooks.ts'
 import { Columns, Page, Stack } from '../components/page.tsx'
 import { RangePicker, ZoomOut } from '../components/range-picker.tsx'
 import { QueryView, LoadError } from '../components/states.tsx'
-import { logsHref, filterFor } from '../links.ts'
+import { logsHref, filterFor, upstreamHref } from '../links.ts'
 import { Alerts } from './panel/alerts.tsx'
 import { TrafficCharts } from './panel/charts.tsx'
 import { PanelFigures } from './panel/figures.tsx'
@@ -50,7 +50,7 @@ export default function Panel() {
       {isReader && (
         <QueryView of={upstreams} height={180}>
           {data => (
-            <Upstreams upstreams={data.upstreams} href={upstream => logsHref(range, { upstream })} />
+            <Upstreams upstreams={data.upstreams} href={name => upstreamHref(name, range)} />
           )}
         </QueryView>
       )}

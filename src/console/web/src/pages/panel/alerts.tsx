@@ -1,67 +1,104 @@
+import { Button } from '@mantine/core'
 import { IconAlertTriangle, IconExclamationCircle } from '@tabler/icons-react'
+import { useId, useState } from 'react'
 import { Link } from 'wouter'
-import type { ResponseOf } from '../../api.ts'
 import { Prose } from '../../components/prose.tsx'
 import { useShowMore } from '../../components/show-more.tsx'
 import { Time } from '../../components/time.tsx'
 import tones from '../../components/tones.module.css'
-import { clockUtc } from '../../format.ts'
+import { clockUtc, counted } from '../../format.ts'
 import { navigationItemsFor } from '../../navigation-items.ts'
 import { useUser } from '../../session.ts'
 import { useNow } from '../../use-now.ts'
+import { groupText, groupsOf, linksOf } from './alert-groups.ts'
+import type { Alert, AlertGroup } from './alert-groups.ts'
 import classes from './alerts.module.css'
+import { useMuted } from './use-muted.ts'
 
-type Alert = ResponseOf<'GET /live'>['concerns'][number]
-
-/** Alerts shown at first. Clients can cause one alert per model name that they invent. */
+/** Alerts of a group shown at first. Clients can cause one alert per model name that they invent. */
 const STEP = 12
-
-/** Pages to fix or inspect each kind of alert. The link goes to the first one that the user may see. */
-const LINKS: Readonly<Record<Alert['kind'], readonly { path: string; text: string }[]>> = {
-  unpriced_model: [{ path: '/models', text: 'Models and prices' }],
-  upstream_key_rejected: [{ path: '/configuration', text: 'Configuration' }],
-  circuit_open: [{ path: '/routes', text: 'Routes' }],
-  reload_failed: [{ path: '/configuration', text: 'Configuration' }],
-  restart_needed: [{ path: '/configuration', text: 'Configuration' }],
-  ledger: [{ path: '/configuration', text: 'Configuration' }],
-  budget: [{ path: '/own', text: 'My key' }, { path: '/billing', text: 'Budgets' }],
-  cluster: [],
-  no_keys: [{ path: '/keys', text: 'Keys' }],
-  key_store: [{ path: '/keys', text: 'Keys' }],
-  certificate: [{ path: '/configuration', text: 'Configuration' }],
-}
 
 const TONES: Readonly<Record<Alert['severity'], 'bad' | 'warn'>> = { error: 'bad', warning: 'warn' }
 
-/** Current alerts, errors first. Nothing if there are none. */
+/** Current alerts by kind, errors first: since when, how many, a link, and a button to mute them. */
 export function Alerts({ alerts }: { readonly alerts: readonly Alert[] }) {
-  const { role } = useUser()
   const now = useNow(60_000)
-  const [shown, more] = useShowMore(alerts, STEP)
+  const { isMuted, mute, unmuteAll } = useMuted(now)
+  const groups = groupsOf(alerts.filter(alert => !isMuted(alert)))
+  const muted = alerts.filter(isMuted).length
   if (alerts.length === 0) return null
-  const visiblePaths = new Set(navigationItemsFor(role).map(({ path }) => path))
   return (
     <section aria-labelledby="alerts">
       <h2 id="alerts" className="unseen">Alerts</h2>
       <ul className={classes.list}>
-        {shown.map(({ kind, severity, subject, message, since }) => {
-          const Icon = severity === 'error' ? IconExclamationCircle : IconAlertTriangle
-          const link = LINKS[kind].find(({ path }) => visiblePaths.has(path))
-          return (
-            <li key={`${kind} ${subject} ${message}`} className={`${classes.alert} ${tones[TONES[severity]]}`}>
-              <Icon size={18} stroke={1.8} aria-label={severity} />
-              <div>
-                <p><Prose text={message} /></p>
-                {since !== null && (
-                  <small>since {clockUtc(since, now)} (<Time at={since} form="relative" />)</small>
-                )}
-              </div>
-              {link && <Link href={link.path} className={classes.link}>{link.text}</Link>}
-            </li>
-          )
-        })}
+        {groups.map(group => (
+          <GroupItem key={`${group.severity} ${group.kind}`} group={group} now={now} mute={() => { mute(group.alerts) }} />
+        ))}
+      </ul>
+      {muted > 0 && (
+        <p className={classes.muted}>
+          {counted(muted, 'alert')} muted in this browser
+          <Button variant="subtle" size="compact-xs" onClick={unmuteAll}>Show</Button>
+        </p>
+      )}
+    </section>
+  )
+}
+
+interface GroupItemProps {
+  readonly group: AlertGroup
+  readonly now: number
+  readonly mute: () => void
+}
+
+function GroupItem({ group, now, mute }: GroupItemProps) {
+  const { role } = useUser()
+  const [isOpen, setOpen] = useState(false)
+  const listId = useId()
+  const { severity, alerts, since } = group
+  const isSingle = alerts.length === 1
+  const visiblePaths = new Set(navigationItemsFor(role).map(({ path }) => path))
+  const link = linksOf(group).find(({ href }) => visiblePaths.has(`/${href.split(/[/?]/)[1]}`))
+  const Icon = severity === 'error' ? IconExclamationCircle : IconAlertTriangle
+  const text = isSingle ? alerts[0]?.message ?? '' : groupText(group)
+  return (
+    <li className={`${classes.alert} ${tones[TONES[severity]]}`}>
+      <Icon size={18} stroke={1.8} aria-label={severity} />
+      <div>
+        <p><Prose text={text} /></p>
+        {since !== null && (
+          <small>since {clockUtc(since, now)} (<Time at={since} form="relative" />)</small>
+        )}
+      </div>
+      <div className={classes.actions}>
+        {!isSingle && (
+          <Button variant="subtle" size="compact-sm" aria-expanded={isOpen} aria-controls={listId}
+            onClick={() => { setOpen(!isOpen) }}>
+            {isOpen ? 'Hide' : 'Show all'}<span className="unseen"> {groupText(group)}</span>
+          </Button>
+        )}
+        {link && <Link href={link.href} className={classes.link}>{link.text}</Link>}
+        <Button variant="subtle" color="gray" size="compact-sm" title="For 24 hours, in this browser" onClick={mute}>
+          Mute<span className="unseen"> {text}</span>
+        </Button>
+      </div>
+      {isOpen && <div id={listId} className={classes.all}><AllOf alerts={alerts} /></div>}
+    </li>
+  )
+}
+
+function AllOf({ alerts }: { readonly alerts: readonly Alert[] }) {
+  const [shown, more] = useShowMore(alerts, STEP)
+  return (
+    <>
+      <ul>
+        {shown.map(({ kind, subject, message, since }) => (
+          <li key={`${kind} ${subject} ${message}`}>
+            <Prose text={message} />{since !== null && <>, <Time at={since} form="relative" /></>}
+          </li>
+        ))}
       </ul>
       {more}
-    </section>
+    </>
   )
 }

@@ -11,7 +11,7 @@ import classes from './upstreams.module.css'
 
 type Upstream = ResponseOf<'GET /upstreams'>['upstreams'][number]
 
-const HEALTH: Readonly<Record<Upstream['health'], { tone: Tone; text: string }>> = {
+export const HEALTH: Readonly<Record<Upstream['health'], { tone: Tone; text: string }>> = {
   well: { tone: 'good', text: 'Healthy' },
   failing: { tone: 'warn', text: 'Degraded' },
   down: { tone: 'bad', text: 'Unhealthy' },
@@ -61,7 +61,7 @@ const COLUMNS: readonly Column<Upstream>[] = [
 
 export interface UpstreamsProps {
   readonly upstreams: readonly Upstream[]
-  /** Link to the requests of an upstream. */
+  /** Link to the page of an upstream. */
   readonly href: (name: string) => string
 }
 

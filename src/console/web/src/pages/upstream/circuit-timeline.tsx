@@ -1,0 +1,38 @@
+import type { UpstreamDetails } from '../../../../api/upstream.ts'
+import { Section } from '../../components/page.tsx'
+import { duration, minuteUtc } from '../../format.ts'
+import classes from './circuit-timeline.module.css'
+import { lanesOf } from './spans.ts'
+
+export interface CircuitTimelineProps extends Pick<UpstreamDetails, 'changes'> {
+  /** ISO 8601. */
+  readonly range: { readonly from: string; readonly to: string }
+}
+
+/** When each circuit was open: a bar to scale, and the total as text. Nothing if all were closed. */
+export function CircuitTimeline({ changes, range }: CircuitTimelineProps) {
+  const [from, to] = [Date.parse(range.from), Date.parse(range.to)]
+  const lanes = lanesOf(changes, from, to)
+  if (lanes.length === 0) return null
+  const share = (ms: number) => ms / (to - from)
+  return (
+    <Section title="Open circuits over time" about={`${minuteUtc(range.from)} – ${minuteUtc(range.to)} UTC`}>
+      <ul className={classes.lanes}>
+        {lanes.map(({ id, model, worker, open }) => (
+          <li key={id}>
+            <span className={classes.name}>
+              {model ?? 'all models'}{worker > 0 && `, worker ${worker}`}
+              <small>open for {duration(open.reduce((total, span) => total + span.to - span.from, 0))}</small>
+            </span>
+            <span className={classes.lane} aria-hidden>
+              {open.map(span => (
+                <i key={span.from} style={{ '--at': share(span.from - from), '--share': share(span.to - span.from) }}
+                  title={`${minuteUtc(span.from)} – ${minuteUtc(span.to)} UTC`} />
+              ))}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  )
+}
