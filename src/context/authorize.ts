@@ -1,4 +1,5 @@
 import { credentialRejected } from '../base/errors.ts'
+import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import type { Authorization, HeaderList, Refusal } from '../credentials/credential.ts'
 import type { RawHeaders } from '../proxy/headers.ts'
 import { secretsOf } from '../proxy/secret-mask.ts'
@@ -10,21 +11,31 @@ export const REMEMBERED_STATUS = 401
 
 const NONE: HeaderList = []
 
+/** What a credential is sent for. */
+export interface CredentialUse {
+  /** An upstream may refuse it for one endpoint or one model. */
+  readonly purpose: string
+  /** The client's key; null = it has none. A client may cause a refusal: the requests of others are sent. */
+  readonly key: string | null
+  /** The client has chosen an account, which may be what the upstream refuses. */
+  readonly choosesAccount: boolean
+}
+
 /** What one attempt sends to its upstream as the operator's credential. */
 export class AttemptAuthorization {
   readonly #upstream: LiveUpstream
-  readonly #subject: string
+  readonly #use: CredentialUse
   readonly #refused: readonly Authorization[]
   #authorization: Authorization | null = null
   #headers: HeaderList = NONE
 
   /**
-   * @param subject what the credential is used for: it is not sent while the upstream's refusal for that is remembered
+   * @param use the credential is not sent while the upstream's refusal for that is remembered
    * @param refused those of earlier attempts of the request at this upstream, which it refused
    */
-  constructor(upstream: LiveUpstream, subject: string, refused: readonly Authorization[] = []) {
+  constructor(upstream: LiveUpstream, use: CredentialUse, refused: readonly Authorization[] = []) {
     this.#upstream = upstream
-    this.#subject = subject
+    this.#use = use
     this.#refused = refused
   }
 
@@ -45,18 +56,34 @@ export class AttemptAuthorization {
   }
 
   /** What was sent, and must not come back to the client. */
-  readonly secrets = (): readonly string[] => secretsOf(this.#headers)
+  readonly secrets = (): readonly string[] => {
+    const { headers } = this.#upstream.config
+    const configured = Object.keys(headers).filter(name => CREDENTIAL_NAME.test(name))
+    return secretsOf(configured.length === 0 ? this.#headers : [
+      ...this.#headers, ...configured.flatMap(name => [name, headers[name] as string]),
+    ])
+  }
 
   /** With that status the upstream may have refused the credential, and another one may succeed. */
   isRefusal(status: number): boolean {
     return this.#authorization !== null && (this.#upstream.credential?.credential.refusalStatuses.has(status) ?? false)
   }
 
-  /** The upstream refused the credential: after a 401 it is not sent again for a while. @returns false = this was known */
+  /** A refusal may be of what the client has chosen, and not of the credential. */
+  get isClientsChoice(): boolean {
+    return this.#use.choosesAccount
+  }
+
+  /** The upstream refused the credential: after a 401 it is not sent again for a while. @returns false = it was logged before */
   rememberRefusal(status: number): boolean {
     const { credential } = this.#upstream
-    if (status !== REMEMBERED_STATUS || credential === null || this.#authorization === null) return true
-    return credential.refusals.add(this.#authorization, this.#subject)
+    if (status !== REMEMBERED_STATUS || credential === null || this.#authorization === null || this.isClientsChoice) return true
+    credential.refusals.add(this.#authorization, this.#subject)
+    return credential.refusals.add(this.#authorization, this.#use.purpose)
+  }
+
+  get #subject(): string {
+    return JSON.stringify([this.#use.purpose, this.#use.key])
   }
 
   /**
@@ -67,6 +94,7 @@ export class AttemptAuthorization {
   alternatives(refusal: Refusal): readonly Authorization[] | null {
     const credential = this.#upstream.credential?.credential
     if (credential === undefined || this.#authorization === null || !this.isRefusal(refusal.status)) return null
+    if (this.isClientsChoice && refusal.status !== 429) return null
     const refused = [...this.#refused, this.#authorization]
     return credential.recordRefusal(refused, refusal) ? refused : null
   }
@@ -78,7 +106,7 @@ export class AttemptAuthorization {
 
   #add(request: OutgoingRequest, { refusals }: SharedCredential, authorization: Authorization): Promise<void> | null {
     this.#authorization = authorization
-    if (refusals.has(authorization, this.#subject)) throw credentialRejected(REMEMBERED_STATUS)
+    if (!this.isClientsChoice && refusals.has(authorization, this.#subject)) throw credentialRejected(REMEMBERED_STATUS)
     request.path = authorization.pathFor?.(request.path) ?? request.path
     const headers = authorization.headersFor(request, this.#upstream.url)
     if (headers instanceof Promise) return headers.then(signed => this.#attach(request, signed))

@@ -1,15 +1,21 @@
 import type { Target } from '../../config/types.ts'
+import type { CredentialUse } from '../../context/authorize.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { quote } from '../../context/quote.ts'
 import { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { AttemptRecord, AttemptRequest } from '../../context/upstream-attempt.ts'
+import { ACCOUNT_CHOICE_HEADERS } from '../../protocols/shared/vendor-headers.ts'
 import { candidateId } from '../../routing/candidate.ts'
 import type { HealthReporter } from '../../routing/health.ts'
 
-/** What an attempt needs a credential for: an upstream may refuse it for one model, or for one endpoint. */
-export function credentialSubject({ classified, request: { model } }: Exchange, target: Target): string {
-  return `${classified.endpoint.name}\n${target.model ?? model ?? ''}`
+/** What an attempt needs a credential for. */
+export function credentialUse({ req, classified, identity, request: { model } }: Exchange, target: Target): CredentialUse {
+  return {
+    purpose: JSON.stringify([classified.endpoint.name, target.model ?? model]),
+    key: identity.key?.name ?? null,
+    choosesAccount: ACCOUNT_CHOICE_HEADERS.some(name => req.headers[name] !== undefined),
+  }
 }
 
 /**

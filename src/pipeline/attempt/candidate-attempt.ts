@@ -27,7 +27,7 @@ import type { ResponseRequirements } from '../respond/response-classifier.ts'
 import { ResponseGate } from '../respond/response-gate.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
 import { releaseHeldMemory, reserveHeldMemory } from '../respond/response-memory.ts'
-import { beginAttempt, credentialSubject } from './begin-attempt.ts'
+import { beginAttempt, credentialUse } from './begin-attempt.ts'
 import { errorText } from './error-text.ts'
 import { NOT_SENT, credentialReason } from './forward-log.ts'
 import { outgoingRequest } from './outgoing-request.ts'
@@ -114,7 +114,7 @@ export class CandidateAttempt {
     const { state, health } = beginAttempt(gateway, exchange, target, sent, this.#startedAt)
     this.state = state
     this.#health = health
-    this.#authorization = new AttemptAuthorization(upstream, credentialSubject(exchange, target), options.refused)
+    this.#authorization = new AttemptAuthorization(upstream, credentialUse(exchange, target), options.refused)
     this.#attempt = new Attempt({
       transport: upstream.transport,
       upstreamUrl: upstream.url,
@@ -248,6 +248,7 @@ export class CandidateAttempt {
     const isFault = isRetried || error?.code === 'upstream_rate_limited' ? false : error
       ? error.source === 'upstream'
       : reason === null && status !== null && isFailure(status)
+        && !(isCredentialRefused(status) && this.#authorization.isClientsChoice)
     if (isFault) this.#health.failed(requestedRetryDelay(headers, said, this.#gateway.clock.wall()))
     else this.#health.abandoned()
   }

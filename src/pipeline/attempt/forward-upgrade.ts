@@ -26,7 +26,7 @@ import { Tunnel } from '../../proxy/websocket.ts'
 import type { HandshakeRefusal } from '../../proxy/websocket.ts'
 import { isOperatorError } from '../../routing/failure.ts'
 import { MeteredSession } from '../respond/session.ts'
-import { beginAttempt, credentialSubject } from './begin-attempt.ts'
+import { beginAttempt, credentialUse } from './begin-attempt.ts'
 import { errorText } from './error-text.ts'
 import { NOT_SENT, credentialReason, logPassedOver, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
 import { classifyHandshakeRefusal } from './refused-handshake.ts'
@@ -127,7 +127,7 @@ async function openTunnel(
   )
   const { record } = state
   state.reservation = reservation
-  const authorization = new AttemptAuthorization(upstream, credentialSubject(exchange, target), earlier)
+  const authorization = new AttemptAuthorization(upstream, credentialUse(exchange, target), earlier)
   try {
     const authorizing = authorization.authorize(request)
     if (authorizing !== null) await authorizing

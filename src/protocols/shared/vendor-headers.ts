@@ -24,5 +24,8 @@ export const RATE_LIMIT_HEADER = /^(x-ratelimit-|anthropic-ratelimit-)/
 export const ACCOUNT_HEADER =
   /(?:^|-)(?:organization|org|project|workspace|account|tenant|subscription|team|deployment)(?:-(?:id|name|slug))?$|^x-litellm-/
 
+/** In which a client chooses one of the accounts that the credential is for: an upstream may refuse the choice with 401. */
+export const ACCOUNT_CHOICE_HEADERS = ['openai-organization', 'openai-project', 'x-goog-user-project'] as const
+
 /** Browsers cannot set headers on a WebSocket; OpenAI's realtime client sends the key as a subprotocol. */
 export const SUBPROTOCOL_KEY_PREFIX = 'openai-insecure-api-key.'

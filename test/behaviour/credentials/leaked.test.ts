@@ -151,3 +151,23 @@ t.test('a compressed error that is too large to be searched passes', async t => 
 function chunkOf(bytes: Buffer): string {
   return chunk(bytes.toString('latin1'))
 }
+
+t.test('a credential among the headers of the upstream is masked, and no other header', async t => {
+  const { url } = await startUpstream(t, async (req, res) => {
+    await bodyOf(req)
+    res.writeHead(400, { 'content-type': 'application/json' })
+    res.end(JSON.stringify({ error: { message: `${req.headers['cf-access-client-secret']} ${req.headers['x-region']}` } }))
+  })
+  for (const auth of ['', `, auth: { bearer: ${SECRET} }`]) {
+    const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${url}", headers: { cf-access-client-secret: front-door-0123456789, x-region: region-of-the-operator }${auth} } }
+routes: [{ to: up }]
+`)
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST', body: '{"model":"m","messages":[]}',
+      headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
+    })
+    const text = await response.text()
+    t.match(text, `${'*'.repeat('front-door-0123456789'.length)} region-of-the-operator`)
+  }
+})

@@ -140,3 +140,45 @@ t.test('a WebSocket with a refused credential is not opened again', async t => {
   t.equal(seen.length, 1)
   t.strictSame(errors(gateway), [REFUSED])
 })
+
+t.test('a refusal that one client causes does not concern the others', async t => {
+  const { url, seen } = await startProvider(t)
+  const gateway = await startTestGateway(t, `${configuration(url, DEAD)}keys:
+  - { name: a, key: ${KEY} }
+  - { name: b, key: sk-other-0123456789abcdef }
+`)
+  const askWith = async (key: string) => {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST', body: '{"model":"m","messages":[]}',
+      headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
+    })
+    await response.text()
+    return response.status
+  }
+  for (const key of [KEY, KEY, 'sk-other-0123456789abcdef', 'sk-other-0123456789abcdef']) t.equal(await askWith(key), 502)
+  t.equal(seen.length, 2)
+  t.strictSame(errors(gateway), [REFUSED], 'the operator is told once')
+})
+
+t.test('a client that chooses a wrong account makes no credential of a pool rest, and opens no circuit', async t => {
+  const credentials: string[] = []
+  const { url } = await startUpstream(t, async (req, res) => {
+    credentials.push(String(req.headers.authorization))
+    await bodyOf(req)
+    res.writeHead(req.headers['openai-organization'] ? 401 : 200, { 'content-type': 'application/json' })
+    res.end(req.headers['openai-organization'] ? '{"error":{"message":"mismatched_organization"}}' : '{"choices":[]}')
+  })
+  const gateway = await startTestGateway(t, configuration(url, 'auth: { pool: [{ bearer: sk-one-12345 }, { bearer: sk-two-12345 }] }'))
+  for (let n = 0; n < 4; n++) {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST', body: '{"model":"m","messages":[]}',
+      headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', 'openai-organization': 'org-wrong' },
+    })
+    t.equal(response.status, 502)
+    await response.text()
+  }
+  t.equal(credentials.length, 4)
+  for (let n = 0; n < 2; n++) t.equal(await ask(gateway), 200)
+  t.strictSame(new Set(credentials.slice(4)), new Set(['Bearer sk-one-12345', 'Bearer sk-two-12345']))
+  t.notOk(gateway.logged.some(({ msg }) => msg === 'credentials: one of the pool rests'))
+})
