@@ -147,7 +147,8 @@ function targetOptionsText({ target: { weight, prefill } }: Destination): string
   return `${weight === 1 ? '' : `, weight ${weight}`}${prefill ? ', prefill' : ''}`
 }
 
-function destinationLines({ target, url, model, headers, translation }: Destination): string[] {
+function destinationLines({ target, url, model, headers, translation, isCountedHere }: Destination): string[] {
+  if (isCountedHere) return [`upstream  ${target.upstream.name}`, 'answered  by the gateway itself, which counts the tokens']
   const out = [`upstream  ${target.upstream.name}`, `url       ${url}`, `as model  ${model ?? 'none'}`, ...translationLines(translation)]
   for (let i = 0; i < headers.length; i += 2) out.push(`header    ${headers[i]}: ${headers[i + 1]}`)
   return out

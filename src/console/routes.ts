@@ -98,7 +98,7 @@ function explanation(config: Config, path: string, model: string | null, key: Ke
     steps: steps.map(({ route: { index, line }, miss }) => ({
       index, line, takes: miss === null, why: miss === null ? 'matches' : MISMATCH_TEXT[miss],
     })),
-    candidates: candidates.map(({ target, url, model, headers, translation }) => ({
+    candidates: candidates.map(({ target, url, model, headers, translation, isCountedHere }) => ({
       upstream: target.upstream.name,
       model,
       url,
@@ -106,6 +106,7 @@ function explanation(config: Config, path: string, model: string | null, key: Ke
         name: headers[at * 2] as string,
         value: maskedHeaderValue(headers[at * 2] as string, headers[at * 2 + 1] as string, target),
       })),
+      counted_here: isCountedHere,
       translation: translation && {
         from: translation.from, to: translation.to, dropped: [...translation.dropped], refused: [...translation.refused],
         refusal: translation.refusal?.message ?? null,

@@ -9,7 +9,7 @@ import { locate } from '../protocols/locate.ts'
 import type { Classified } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel, renameQuery } from '../protocols/shared/query.ts'
 import { renamePath } from '../protocols/shared/rename.ts'
-import { translate } from '../protocols/translate.ts'
+import { isSpoken, translate } from '../protocols/translate.ts'
 import type { Translator } from '../protocols/translate.ts'
 import { translatedAddress, translationLosses } from '../protocols/translation-preview.ts'
 import type { TranslationLosses } from '../protocols/translation-preview.ts'
@@ -55,6 +55,8 @@ export interface Destination {
   readonly headers: readonly string[]
   /** null = the target gets the request as it is. */
   readonly translation: ExplainedTranslation | null
+  /** The target cannot count the tokens of such a request: the gateway does, and sends nothing. */
+  readonly isCountedHere: boolean
 }
 
 /** How a request is translated for a target. Fields are paths of the client's body. */
@@ -137,7 +139,8 @@ interface ExplainedRequest {
 function destination(target: Target, request: ExplainedRequest): Destination {
   const { classified, path, query, model } = request
   const { upstream } = target
-  const { translator, translation } = explainTranslation(target, request)
+  const isCountedHere = classified.endpoint.tokenCount !== null && !isSpoken(classified.endpoint, protocolsOf(target, model))
+  const { translator, translation } = isCountedHere ? { translator: null, translation: null } : explainTranslation(target, request)
   const translated = translator && translatedAddress(translator, target.model ?? model ?? '', classified.endpoint.streamsByPath)
   const renamed = target.model !== null && target.model !== model ? target.model : null
   const base = upstream.url === null ? 'simulator:' : upstream.url.href.replace(/\/+$/, '')
@@ -146,6 +149,7 @@ function destination(target: Target, request: ExplainedRequest): Destination {
   return {
     target,
     translation,
+    isCountedHere,
     url: base + addressAt(upstream, translated ? {
       endpoint: translated.endpoint, path: upstreamPath(upstream, translated.path), query: translated.query,
       model: target.model ?? model, stream: false,
@@ -169,13 +173,17 @@ function destination(target: Target, request: ExplainedRequest): Destination {
   }
 }
 
+function protocolsOf(target: Target, model: string | null): readonly string[] | null {
+  const { provider } = target.upstream
+  return targetProtocols(target, provider && providerOf(provider), model)
+}
+
 /** @returns the translator; null = the request is not translated, or cannot be */
 function explainTranslation(
   target: Target, { classified: { endpoint }, model, mode, body }: ExplainedRequest,
 ): { readonly translator: Translator | null, readonly translation: ExplainedTranslation | null } {
   let translator: Translator | null
-  const { provider } = target.upstream
-  const speaks = targetProtocols(target, provider && providerOf(provider), model)
+  const speaks = protocolsOf(target, model)
   try {
     translator = translatorFor(endpoint, speaks, mode)
   } catch (error) {

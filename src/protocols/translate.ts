@@ -2,6 +2,7 @@ import { GatewayError } from '../base/errors.ts'
 import { classifyPath } from './endpoint.ts'
 import { PROTOCOLS } from './index.ts'
 import type { EmbeddingsFormat, EmbeddingsTranslation } from './neutral/embeddings.ts'
+import { CONTEXT_LENGTH } from './neutral/errors.ts'
 import { mayHoldCapsule } from './neutral/capsule.ts'
 import type { JsonObject } from './neutral/json.ts'
 import { providerTag } from './neutral/opaque.ts'
@@ -11,6 +12,7 @@ import type { NeutralRequest } from './neutral/request.ts'
 import { translateRequest } from './neutral/translate-request.ts'
 import { StreamTranslator, translateBody } from './neutral/translate-response.ts'
 import type { ClientContext, ClientSide, Translation, UpstreamSide, WrittenRequest } from './neutral/translation.ts'
+import { refusalReason } from './shared/refusal.ts'
 import { estimateTokens } from './shared/request-estimate.ts'
 import type { Endpoint } from './shared/protocol.ts'
 import { parseJson } from './shared/stream-event.ts'
@@ -242,7 +244,8 @@ function embeddingsBody(
 /** The body of an upstream's error, in the client's shape. @param body decompressed */
 export function translateError({ translator: { client, upstream } }: TranslatedAttempt, status: number, body: Buffer, requestId: string): string {
   const error = upstream.readError(status, parseJson(body.toString('utf8')))
-  return JSON.stringify(client.writeError({ ...error, status }, requestId))
+  const isTooLong = refusalReason(body) === 'context_length'
+  return JSON.stringify(client.writeError({ ...error, status, ...isTooLong && { code: CONTEXT_LENGTH } }, requestId))
 }
 
 /** The upstream's names for the id of a request. */

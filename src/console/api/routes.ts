@@ -102,6 +102,7 @@ export const Explanation = StrictObject({
     headers: Type.Array(StrictObject({
       name: Type.String(), value: Type.String({ description: 'Credentials are masked' }),
     })),
+    counted_here: Type.Boolean({ description: 'The target does not count tokens: the gateway does, and sends nothing' }),
     /** null = the target speaks the client's protocol. */
     translation: Nullable(StrictObject({
       from: Type.String(),

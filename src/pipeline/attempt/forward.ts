@@ -2,7 +2,7 @@ import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { ResumeMode, Target, UpstreamLimits } from '../../config/types.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Plan, Stoppable } from '../../context/exchange.ts'
-import type { Gateway } from '../../context/gateway.ts'
+import type { Gateway, LiveUpstream } from '../../context/gateway.ts'
 import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
 import { NOT_DELIVERED } from '../../context/upstream-attempt.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
@@ -30,6 +30,7 @@ import { Hedge, hedgeAfter } from './hedge.ts'
 import type { AttemptEnd } from './hedge.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
 import { RetryPlan } from './retry-plan.ts'
+import { targetProtocols } from './translated-request.ts'
 import { upstreamErrorEvent, undeliveredError } from './upstream-errors.ts'
 import { reserveAtOnce, reserveAtUpstream } from './upstream-limits.ts'
 
@@ -119,7 +120,7 @@ class Forwarding implements ResponseSource, Stoppable {
     try {
       let target = this.#retryPlan.current
       for (;;) {
-        if (isCountedHere(exchange, target)) return COUNT_TOKENS
+        if (isCountedHere(this.#gateway, exchange, target)) return COUNT_TOKENS
         const full = target.upstream.limits && await this.#reserve(target.upstream.limits)
         if (full !== null) {
           const next = this.#passOver(target, full)
@@ -509,8 +510,10 @@ class Forwarding implements ResponseSource, Stoppable {
 }
 
 /** The request asks for a count of tokens, and the target has no endpoint for that. */
-function isCountedHere({ classified: { endpoint } }: Exchange, { upstream: { speaks } }: Target): boolean {
-  return endpoint.tokenCount !== null && !isSpoken(endpoint, speaks)
+function isCountedHere({ upstreams }: Gateway, { classified: { endpoint }, request: { model } }: Exchange, target: Target): boolean {
+  if (endpoint.tokenCount === null) return false
+  const { provider } = upstreams.get(target.upstream.name) as LiveUpstream
+  return !isSpoken(endpoint, targetProtocols(target, provider, model))
 }
 
 /** @returns the error, where the request cannot be translated for its target */

@@ -1,4 +1,5 @@
 import { seal } from '../neutral/capsule.ts'
+import { CONTEXT_LENGTH } from '../neutral/errors.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
@@ -34,6 +35,9 @@ const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
   overloaded: 'overloaded_error',
   timeout: 'timeout_error',
 }
+
+/** With what the error of a request begins that is too long for the model. */
+const TOO_LONG = 'prompt is too long'
 
 /** Writes the events of a streamed message. */
 export class MessagesResponseWriter implements ResponseWriter {
@@ -138,8 +142,10 @@ export function writeMessagesBody(response: NeutralResponse, context: ClientCont
 }
 
 /** Writes the body of an error response. */
-export function writeMessagesError({ kind, message }: NeutralError, requestId: string): JsonObject {
-  return { type: 'error', error: { type: ERROR_TYPES[kind], message }, request_id: requestId === '' ? null : requestId }
+export function writeMessagesError({ kind, message, code }: NeutralError, requestId: string): JsonObject {
+  // There is no code for it: Claude Code reads the words, and makes the conversation shorter.
+  const text = code === CONTEXT_LENGTH && !message.includes(TOO_LONG) ? `${TOO_LONG}: ${message}` : message
+  return { type: 'error', error: { type: ERROR_TYPES[kind], message: text }, request_id: requestId === '' ? null : requestId }
 }
 
 function writeBlock({ part, text, opaque }: CollectedPart, uniqueId: string): JsonObject[] {

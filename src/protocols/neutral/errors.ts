@@ -1,5 +1,8 @@
 import type { ErrorKind } from './response.ts'
 
+/** The code of an error that says that the request is too long for the model: OpenAI's, by which its clients know it. */
+export const CONTEXT_LENGTH = 'context_length_exceeded'
+
 /** The kind of an upstream's error, by its status and by the name that it gives itself. */
 export function errorKindOf(status: number, name: string | null): ErrorKind {
   if (name !== null && /overloaded/.test(name)) return 'overloaded'

@@ -60,3 +60,33 @@ for (const [from, client] of Object.entries(CLIENTS)) {
     })
   }
 }
+
+/** How each vendor says that a request is too long for the model. */
+const TOO_LONG: Readonly<Record<string, JsonObject>> = {
+  chat: { error: { message: "This model's maximum context length is 8192 tokens.", type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' } },
+  messages: { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' } },
+  responses: { error: { message: 'Your input exceeds the context window of this model.', type: 'invalid_request_error', param: 'input', code: 'context_length_exceeded' } },
+  generate: { error: { code: 400, message: 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).', status: 'INVALID_ARGUMENT' } },
+}
+
+for (const [to, body] of Object.entries(TOO_LONG)) {
+  t.test(`a request that is too long for a model of ${to}: clients know the error as their own, and on.context_length goes elsewhere`, async t => {
+    for (const [from, client] of Object.entries(CLIENTS)) {
+      if (from === to) continue
+      const { gateway } = await startTranslating(t, { up: { speaks: to, responses: [{ status: 400, body }] } }, ', retries: 0')
+      const thrown: unknown = await Promise.resolve(client(gateway)).then(() => null, (reason: unknown) => reason)
+      // Claude Code reads the words and makes the conversation shorter, Codex reads the code.
+      if (from === 'messages') t.match(failed(thrown).text, /prompt is too long/, `${from} -> ${to}`)
+      else if (from !== 'generate') t.match(thrown, { code: 'context_length_exceeded' }, `${from} -> ${to}`)
+    }
+    const other = to === 'chat' ? 'messages' : 'chat'
+    const fits: JsonObject = other === 'chat'
+      ? { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'fits' } }] }
+      : { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: 'fits' }], stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 1 } }
+    const { gateway } = await startTranslating(t, {
+      up: { speaks: to, responses: [{ status: 400, body }] }, longer: { speaks: other, responses: [{ body: fits }] },
+    }, ', retries: 0, on: { context_length: { upstream: longer, model: big } }')
+    const { choices } = await openaiClient(gateway).chat.completions.create({ model: 'm', messages })
+    t.equal(choices[0]?.message.content, 'fits')
+  })
+}

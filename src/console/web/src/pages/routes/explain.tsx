@@ -136,13 +136,14 @@ function Steps({ steps }: { readonly steps: Explanation['steps'] }) {
   )
 }
 
-function Candidate({ candidate: { upstream, model, url, headers, translation }, title }: {
+function Candidate({ candidate: { upstream, model, url, headers, translation, counted_here: isCountedHere }, title }: {
   readonly candidate: Explanation['candidates'][number]
   readonly title: string
 }) {
   return (
     <div className={classes.candidate}>
       <h3>{title}: <NameLabel kind="upstream" name={upstream} /></h3>
+      {isCountedHere && <p>The gateway counts the tokens itself.</p>}
       <p className={classes.url}><code>{url}</code></p>
       <p>Model: {model === null ? 'none' : <code>{model}</code>}</p>
       {translation !== null && <Translation translation={translation} />}
