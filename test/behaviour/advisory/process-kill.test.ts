@@ -77,7 +77,7 @@ t.test('framing headers behind two thousand others, and then a malformed body', 
   await serves(t, gateway.url)
 })
 
-t.test('malformed bytes behind a whole request: it is answered, and its connection ends', async t => {
+t.test('malformed bytes behind a whole request: it is answered, they are refused once, and its connection ends', async t => {
   const { promise: told, resolve: tell } = Promise.withResolvers<void>()
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -96,8 +96,8 @@ t.test('malformed bytes behind a whole request: it is answered, and its connecti
   }
   tell()
   t.equal(await client.ended, 'end')
-  t.match(client.text, /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n[^]*\r\n0\r\n\r\n$/i)
-  t.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1)
+  t.match(client.text, /^HTTP\/1\.1 200 [^]*\r\n0\r\n\r\nHTTP\/1\.1 400 [^]*\r\nconnection: close\r\n[^]*"code":"bad_framing"/i)
+  t.equal(client.text.match(/HTTP\/1\.1/g)?.length, 2)
   await serves(t, gateway.url)
 })
 
