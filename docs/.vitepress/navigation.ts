@@ -33,9 +33,19 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Getting started', link: '/getting-started' },
       { text: 'Add an upstream', link: '/add-an-upstream' },
       { text: 'Credentials of upstreams', link: '/credentials' },
-      { text: 'Azure OpenAI', link: '/providers/azure' },
-      { text: 'Google Vertex AI', link: '/providers/vertex' },
+      { text: 'Rotate credentials', link: '/rotate-credentials' },
       { text: 'Migrate from LiteLLM', link: '/migrate-from-litellm' },
+    ],
+  },
+  {
+    text: 'Providers',
+    items: [
+      { text: 'OpenAI', link: '/providers/openai' },
+      { text: 'Anthropic', link: '/providers/anthropic' },
+      { text: 'Gemini API', link: '/providers/gemini' },
+      { text: 'Azure OpenAI', link: '/providers/azure' },
+      { text: 'Amazon Bedrock', link: '/providers/bedrock' },
+      { text: 'Google Vertex AI', link: '/providers/vertex' },
     ],
   },
   {
