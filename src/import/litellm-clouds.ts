@@ -72,10 +72,13 @@ const AWS_KEYS = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_tok
 /** How LiteLLM is to call it, and where. */
 const BEDROCK_PREFIX = /^(?:converse\/|invoke\/)?(?:([a-z]{2}(?:-[a-z]+)+-\d+)\/)?/
 
+/** Embeddings, images, video and rankings. */
+const WITHOUT_TEXT = /embed|stability\.|canvas|reel|image|rerank/
+
 function readBedrock(settings: EntrySettings, name: string): CloudEntry | string {
   const [prefix = '', place = null] = BEDROCK_PREFIX.exec(name) ?? []
   const model = name.slice(prefix.length)
-  if (!/anthropic|^arn:|^\*$/.test(model)) return 'bedrock: of its models, only those of Anthropic are reached'
+  if (WITHOUT_TEXT.test(model)) return 'bedrock: of its models, only those that write text are reached'
   const region = settings.text('aws_region_name') ?? place ?? '${AWS_REGION}'
   const endpoint = settings.address('aws_bedrock_runtime_endpoint') ?? settings.address('api_base')
   const key = settings.secret('api_key', 'AWS_BEARER_TOKEN_BEDROCK')
@@ -85,7 +88,12 @@ function readBedrock(settings: EntrySettings, name: string): CloudEntry | string
   const aws = { ...profile !== null && { profile }, ...role !== null && { role_arn: role } }
   return {
     model,
-    upstream: { bedrock: { region, ...endpoint !== null && { endpoint } }, auth: key === null ? { aws } : { bearer: key } },
+    upstream: {
+      bedrock: { region, ...endpoint !== null && { endpoint } },
+      // Converse serves the models of all makers.
+      ...!model.includes('anthropic.') && { speaks: ['converse'] },
+      auth: key === null ? { aws } : { bearer: key },
+    },
   }
 }
 

@@ -246,8 +246,8 @@ t.test('what cannot be imported says why and where', async t => {
     ['a: [', /^\d+:\d+: /],
     ['model_list: []', 'no model_list'],
     [
-      'model_list: [{ model_name: m, litellm_params: { model: bedrock/x } }]',
-      /none of its models[^]*\n1:14: bedrock/,
+      'model_list: [{ model_name: m, litellm_params: { model: sagemaker/x } }]',
+      /none of its models[^]*\n1:14: sagemaker/,
     ],
     ['a: &a [x]\nb: &b [*a, *a]\nc: *nowhere', /nowhere/],
   ] as const) {
