@@ -7,7 +7,8 @@ import { fileExists } from '../base/file-exists.ts'
 import { messageOf } from '../base/message-of.ts'
 import { table } from '../base/text-table.ts'
 import type { Config, Key } from '../config/types.ts'
-import { lastUse } from '../ledger/last-use.ts'
+import { clusterLastUse, lastUse } from '../ledger/last-use.ts'
+import { Database } from '../postgres/database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { EXIT_CODES } from './exit.ts'
 import { exitOnStoreError, storeCommand, keyStoreOf } from './key-store.ts'
@@ -15,8 +16,8 @@ import { exitOnStoreError, storeCommand, keyStoreOf } from './key-store.ts'
 const HELP = `
 Lists the keys of gateway.yaml, then the created ones, with revoked and blocked keys. KEY has the
 first 8 characters of the secret, where they are known. SHA256 has the first 8 hexadecimal digits of
-its SHA-256: printf %s "$KEY" | sha256sum. LAST USED is from the ledger of this gateway. --json has the notes, and
-the secrets that a rotation has replaced.
+its SHA-256: printf %s "$KEY" | sha256sum. LAST USED is from the ledger; with cluster.postgres from that
+of all gateways. --json has the notes, and the secrets that a rotation has replaced.
 
 Examples:
   gateway keys list
@@ -50,7 +51,7 @@ async function list({ config: from, json }: { config: string; json?: true }, com
   const { config, file } = keyStoreOf(from, command)
   const { keys: stored, blocks } = await exitOnStoreError(file, command, () => storedKeys(config, file))
   const blockedAt = ({ digest }: Key) => blocks.find(block => block.digest.equals(digest))?.blockedAt ?? null
-  const used = lastUses(config)
+  const used = latest(lastUses(config), await clusterLastUses(config))
   const facts = (key: Key) => ({ key, blockedAt: blockedAt(key), lastUsedAt: used.get(key.name) ?? null })
   const keys = [
     ...config.keys.map((key): ListedKey =>
@@ -82,6 +83,26 @@ function lastUses({ ledger }: Config): Map<string, number> {
     process.stderr.write(`warning: ${ledger.file} cannot be read, so that the last use is unknown: ${messageOf(error)}\n`)
     return new Map()
   }
+}
+
+/** Those of all gateways; none where there are no others, or PostgreSQL is away, of which there is a warning. */
+async function clusterLastUses({ cluster }: Config): Promise<Map<string, number>> {
+  if (cluster === null || cluster.postgres === null) return new Map()
+  const database = new Database({ url: cluster.postgres, name: 'gateway keys list' })
+  try {
+    return await clusterLastUse(database)
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error
+    return new Map()
+  } finally {
+    database.close()
+  }
+}
+
+function latest(here: ReadonlyMap<string, number>, all: ReadonlyMap<string, number>): Map<string, number> {
+  const both = new Map(here)
+  for (const [name, at] of all) both.set(name, Math.max(at, both.get(name) ?? 0))
+  return both
 }
 
 function jsonLine({ id, key, source, createdAt, revokedAt, blockedAt, lastUsedAt }: ListedKey): string {

@@ -1,3 +1,4 @@
+import type { Database } from '../postgres/database.ts'
 import { DIMENSION } from './contributions.ts'
 import { openReadOnly } from './read-only.ts'
 
@@ -17,4 +18,11 @@ export function lastUse(file: string): Map<string, number> {
         WHERE id > (SELECT up_to FROM summed) AND key IS NOT NULL)
     GROUP BY key`).all()
   return new Map(rows.map(({ key, last_at: at }) => [String(key), Number(at)]))
+}
+
+/** The same at all gateways. @throws {DatabaseError} */
+export async function clusterLastUse(database: Database): Promise<Map<string, number>> {
+  const rows = await database.query(`SELECT name, max(last_at) AS last_at FROM gateway.dimension_days
+    WHERE dimension = ${DIMENSION.key} AND name IS NOT NULL AND requests > 0 GROUP BY name`)
+  return new Map(rows.map(({ name, last_at: at }) => [String(name), Number(at)]))
 }

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { KeyFile } from '../../../src/auth/key-file.ts'
-import { gateway as command } from '../../cli/command.ts'
+import { gateway as command, listening } from '../../cli/command.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { PASSWORD as OPERATOR_PASSWORD, cheapHash } from '../../support/operator.ts'
@@ -37,6 +37,15 @@ async function ask({ url }: TestGateway, key: string): Promise<number> {
   return response.status
 }
 
+async function chat({ url }: TestGateway, key: string): Promise<void> {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'Hello' }] }),
+  })
+  await response.text()
+}
+
 const askAll = (gateways: readonly TestGateway[], key: string) => Promise.all(gateways.map(gateway => ask(gateway, key)))
 
 async function login({ addresses }: TestGateway): Promise<Browser> {
@@ -63,6 +72,13 @@ t.test('keys of several gateways', { skip: withoutPostgres, timeout: 120_000 }, 
     const rotated = (await keys(second, 'rotate', 'team-a', '--grace', '1h')).stdout.trim()
     t.strictSame([...await askAll(gateways, secret), ...await askAll(gateways, rotated)], [200, 200, 200, 200])
     t.match((await keys(first, 'list')).stdout, /team-a .* research .* 50 USD a month/)
+    const lastUsed = async (of: TestGateway) => {
+      const { stdout } = await keys(of, 'list', '--json')
+      return stdout.split('\n').filter(line => line.includes('"team-a"')).map(line => (JSON.parse(line) as Record<string, unknown>)['last_used_at'])[0]
+    }
+    await chat(second, rotated)
+    while (await lastUsed(first) === null) await new Promise(resolve => setTimeout(resolve, 50))
+    t.match(await lastUsed(first), /Z$/, 'also where another gateway served it')
     const revoked = await keys(first, 'revoke', secret)
     t.equal(revoked.code, 0, revoked.stderr)
     t.strictSame([...await askAll(gateways, secret), ...await askAll(gateways, rotated)], [401, 401, 401, 401])
@@ -76,6 +92,43 @@ t.test('keys of several gateways', { skip: withoutPostgres, timeout: 120_000 }, 
     t.strictSame(await askAll(gateways, 'sk-test-0123456789abcdef'), [401, 401])
     t.equal((await keys(first, 'unblock', '--name', 'test')).code, 0)
     t.strictSame(await askAll(gateways, 'sk-test-0123456789abcdef'), [200, 200])
+  })
+
+  t.test('each worker of a gateway applies a change before the command returns', async t => {
+    await postgres.createDatabase()
+    const { folder } = machine(t)
+    using before = new KeyFile(join(folder, 'keys.db'))
+    before.create({ name: 'before', digest: Buffer.alloc(32, 1), models: null, limits: null }, 1, { actor: 'command line: root', address: null })
+    const file = join(folder, 'gateway.yaml')
+    writeFileSync(file, `
+server: { listen: 127.0.0.1:0, workers: 2 }
+upstreams: { demo: { simulator: true } }
+routes: [{ to: demo }]
+ledger: { file: gateway.db }
+cluster: { instance: gw1, postgres: "${postgres.url()}" }
+`)
+    const running = await listening(t, ['serve', '--config', file])
+    const processes = async () => (await postgres.query('SELECT count(*)::int AS n FROM gateway.instances'))[0]?.['n']
+    while (await processes() !== 2) await new Promise(resolve => setTimeout(resolve, 50))
+    const run = (...args: string[]) => command(['keys', ...args, '--config', file])
+    // Each on a connection of its own, so that both workers have some.
+    const statuses = async (key: string) => {
+      const all = await Promise.all(Array.from({ length: 12 }, async () => {
+        const response = await fetch(`${running.base}/v1/models`, { headers: { authorization: `Bearer ${key}`, connection: 'close' } })
+        await response.text()
+        return response.status
+      }))
+      return [...new Set(all)]
+    }
+    const created = await run('create', '--name', 'team-a')
+    t.notMatch(created.stderr, 'warning')
+    const secret = created.stdout.trim()
+    t.strictSame(await statuses(secret), [200])
+    const revoked = await run('revoke', 'team-a')
+    t.equal(revoked.code, 0, revoked.stderr)
+    t.strictSame(await statuses(secret), [401])
+    const names = await postgres.query('SELECT name FROM gateway.keys ORDER BY id')
+    t.strictSame(names.map(({ name }) => name), ['before', 'team-a'], 'two workers upload a key once')
   })
 
   t.test('a session and the audit list are those of all consoles', async t => {
