@@ -4,6 +4,7 @@ import t from 'tap'
 import { JsonScan, scanJson } from '../../../src/protocols/shared/json-scan.ts'
 import type { InvalidJson, ValidJson } from '../../../src/protocols/shared/json-scan.ts'
 import { WatchedKeys } from '../../../src/protocols/shared/watched-keys.ts'
+import { JSON_CASES } from '../../support/json-cases.ts'
 import { chunksOf, chunksOfSize } from './chunks.ts'
 import { jsonText, NAMES, objectText } from './json-texts.ts'
 
@@ -41,26 +42,7 @@ function plain(result: ValidJson | InvalidJson): unknown {
 }
 
 t.test('accepts what JSON.parse accepts, and nothing else', async t => {
-  const texts = [
-    '', ' ', '{}', '[]', ' { } ', '[ ]', '{"a":1}', '{"a":1,"a":2}', '[1,2]', '"x"', '\t1\r\n',
-    'true', 'false', 'null', '0', '-0', '0.5', '1e5', '1E+5', '1e-5', '10', '-1.25e10', '1e999',
-    '9'.repeat(400),
-    '01', '-', '+1', '1.', '.5', '1e', '1e+', '1.e5', '-01', '00', '0x1', '1_0', '1a', '--1', '1-', '1-1',
-    '1e5.5', '1e5e5', 'NaN', 'Infinity', '-Infinity', 'undefined',
-    'tru', 'truee', 'True', 'nul', 'nulll', 'fals', 't', 'n', 'f',
-    '{', '}', '[', ']', '{"a"', '{"a":', '{"a":1', '{"a":1,', '{"a":1,}', '[1,]', '[,1]', '[1,,2]', '{,}',
-    '{"a" 1}', '{"a":}', '{1:2}', '{"a":1 "b":2}', '[1 2]', '{]', '[}', '{"a":[}', '[{]', '[1}',
-    '{"a":1]', '{"a","b"}', '["a":1]', '{a:1}', "{'a':1}", "['a']", '{"a"::1}', '{"a":1,,"b":2}',
-    '1 2', '{} {}', '[]]', '{}}', '{},', '"a""b"', 'null null', '// c\n1', '1 // c', '/* c */ 1', '#', '[1]x',
-    '"', '"abc', '"a\\', '"a\\"', '"\\u12', '"\\u12"', '"\\u12g4"', '"\\u00e9"', '"\\uD83D\\uDE00"',
-    '"\\ud800"', '"\\x41"', '"\\0"', '"\\\'"', '"\\U0041"',
-    '"\\uaAfF"', '"\\u09zz"', '"\\u0`00"', '"\\u0@00"', '"\\u0G00"', '"\\u0/0:"',
-    '"\\"\\\\\\/\\b\\f\\n\\r\\t"',
-    '"a\nb"', '"a\tb"', '"a\u0000b"', '"a\u001fb"', '"a\u007fb"', '"a\u2028b"', '"é€😀"',
-    '\u00a01', '1\u00a0', '\ufeff1', '1\ufeff', '\u20281', '\f1', '\v1', '\u00001', '1\u0000',
-    'é', '[é]', '{é:1}', '{"a":é}', '{"a":1é}', '"\\é"', '"\\u00é0"', 'tré', '1é'
-  ]
-  for (const text of texts) {
+  for (const text of JSON_CASES) {
     const bytes = Buffer.from(text)
     t.equal(scanJson(bytes, keys).ok, accepted(bytes), bytes.toString('latin1').replace(/[^ -~]/g, '·'))
   }
