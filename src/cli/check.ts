@@ -8,9 +8,11 @@ import { ConfigError } from '../config/problem.ts'
 import { everyTarget } from '../config/routes.ts'
 import type { Config, Target, TranslateMode } from '../config/types.ts'
 import { createPriceBook } from '../pricing/prices.ts'
+import { targetProtocols } from '../pipeline/attempt/translated-request.ts'
 import type { Translator } from '../protocols/translate.ts'
 import { translationLosses, translatorsTo } from '../protocols/translation-preview.ts'
 import { checkOnline } from './check-online.ts'
+import { providerOf } from '../providers/index.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { countText, plural, problemText } from './problems.ts'
@@ -73,10 +75,13 @@ function checkFile(file: string, command: Command): Config {
 
 /** What is translated for each upstream, and what is lost; a line for each protocol that it does not speak. */
 function translationLines({ routes }: Config): string[] {
-  const lines = routes.flatMap(route => everyTarget(route).flatMap(({ upstream: { name, speaks } }) => {
-    if (speaks === null) return []
-    return translatorsTo(speaks, route.path === null ? () => true : compileGlob(route.path))
-      .map(translator => `${name}: ${translationText(translator, route.translate)}`)
+  const lines = routes.flatMap(route => everyTarget(route).flatMap(target => {
+    const { upstream: { name, speaks, provider }, model } = target
+    const served = targetProtocols(target, provider && providerOf(provider), route.models?.[0] ?? null)
+    if (served === null) return []
+    const place = served === speaks || model === null ? name : `${name}, ${model}`
+    return translatorsTo(served, route.path === null ? () => true : compileGlob(route.path))
+      .map(translator => `${place}: ${translationText(translator, route.translate)}`)
   }))
   return [...new Set(lines)]
 }

@@ -113,3 +113,15 @@ models: { "*": { price: { input: 1, output: 1 } } }
   t.match(lines[1], /^claude: requests of responses are translated to messages; refused with .*metadata.*previous_response_id/)
   t.match(lines[2], /^claude: requests of chat are refused, because it speaks messages and the route has translate: off$/)
 })
+
+t.test('where the provider serves each model in a protocol of its own, the model is named', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': `
+upstreams: { vertex: { vertex: { project: p, location: us-central1 }, auth: { bearer: 0123456789abcdef } } }
+routes: [{ path: /v1/messages, model: [a, b], to: [{ upstream: vertex, model: gemini-3-pro }, { upstream: vertex, model: claude-opus-4-5 }] }]
+auth: open
+` })
+  const { stdout } = await gateway(['check'], { cwd })
+  const lines = stdout.split('\n').filter(line => line.startsWith('vertex'))
+  t.equal(lines.length, 1)
+  t.match(lines[0], /^vertex, gemini-3-pro: requests of messages are translated to generate, without /)
+})
