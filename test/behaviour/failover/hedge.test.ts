@@ -12,11 +12,17 @@ const [CHAT] = DIALECTS as [Dialect]
 
 /** A provider of one model, whose responses the test decides on. */
 class Provider {
-  readonly asked = Promise.withResolvers<ServerResponse>()
+  asked = Promise.withResolvers<ServerResponse>()
   /** Its connection was closed from the gateway's side, before its response was complete. */
   readonly cancelled = Promise.withResolvers<void>()
   requests = 0
   url = ''
+
+  /** The next request. */
+  askAgain(): Promise<ServerResponse> {
+    this.asked = Promise.withResolvers<ServerResponse>()
+    return this.asked.promise
+  }
 
   async start(t: Test): Promise<this> {
     const { url } = await startUpstream(t, async (req, res) => {
@@ -275,4 +281,58 @@ t.test('metrics: a cancelled attempt is one, and no failover', async t => {
   t.equal(sum(samples, 'gateway_attempts_total', { upstream: 'b', outcome: 'ok' }), 1)
   t.equal(sum(samples, 'gateway_failovers_total'), 0)
   t.equal(sum(samples, 'gateway_continuations_total'), 0)
+})
+
+t.test('the second target speaks another protocol', async t => {
+  const first = await new Provider().start(t)
+  const second = await new Provider().start(t)
+  const books = await openBooks(t, `
+${WITH_STATUS}
+upstreams: { a: { url: "${first.url}", speaks: [chat] }, b: { url: "${second.url}", speaks: [messages] } }
+routes: [{ to: [{ upstream: a, model: one }, { upstream: b, model: two }], hedge: { after: 50ms } }]
+${priced('one', 'two')}`)
+  const asking = ask(books.gateway, CHAT, { stream: true })
+  const slow = await first.asked.promise
+  openStream(slow)
+  slow.write('data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}\n\n')
+  const res = await second.asked.promise
+  openStream(res)
+  for (const event of [
+    { type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', model: 'two', content: [], usage: { input_tokens: 10, output_tokens: 1 } } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'second' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } },
+    { type: 'message_stop' },
+  ]) res.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  res.end()
+  t.match(await asking, { status: 200, text: 'second', whole: true })
+  await first.cancelled.promise
+  const row = await onlyRow(books.drain())
+  t.match(row, { upstream: 'b', attempts: [{ upstream: 'a', outcome: 'hedge_lost' }, { upstream: 'b', outcome: 'ok' }] })
+  t.equal(row.usage.outputTokens, 2)
+})
+
+t.test('a response that another target has to continue after a race is continued, by the one that was cancelled too', async t => {
+  const first = await new Provider().start(t)
+  const second = await new Provider().start(t)
+  const books = await openBooks(t, `
+${WITH_STATUS}
+upstreams: { a: { url: "${first.url}" }, b: { url: "${second.url}" } }
+routes:
+  - to: [{ upstream: a, model: one, prefill: true }, { upstream: b, model: two, prefill: true }]
+    hedge: { after: 50ms }
+    retries: 2
+    resume: continue
+${priced('one', 'two')}`)
+  const asking = ask(books.gateway, CHAT, { stream: true })
+  await first.asked.promise
+  const res = await second.asked.promise
+  openStream(res)
+  const again = first.askAgain()
+  res.write('data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":"begun"},"finish_reason":null}]}\n\n', () => res.destroy())
+  respond(await again, ' and ended')
+  t.match(await asking, { status: 200, text: 'begun and ended', whole: true })
+  const row = await onlyRow(books.drain())
+  t.match(row.attempts.map(({ upstream, outcome }) => `${upstream} ${outcome}`), ['a hedge_lost', /^b upstream_/, 'a ok'])
 })

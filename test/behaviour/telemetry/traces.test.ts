@@ -114,6 +114,39 @@ t.test('a trace has the request and each attempt, below the span of the client',
   t.notMatch(JSON.stringify(spans), /prompt-text|answer-text|sk-operator|sk-test|query-secret/)
 })
 
+t.test('each attempt of a hedged request has its own span, and the cancelled one is no error', async t => {
+  const collector = await startCollector(t)
+  const seen = new Map<string, unknown>()
+  const second = Promise.withResolvers<void>()
+  const provider = (name: string) => startUpstream(t, async (req, res) => {
+    seen.set(name, req.headers.traceparent)
+    res.setHeader('content-type', 'text/event-stream')
+    if (name === 'second') second.resolve()
+    else {
+      // Its content comes first, though the other one is asked last.
+      await second.promise
+      res.end('data: {"choices":[{"index":0,"delta":{"content":"first"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
+    }
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { a: { url: "${(await provider('first')).url}" }, b: { url: "${(await provider('second')).url}" } }
+routes: [{ to: [a, b], hedge: { after: 50ms } }]
+telemetry: { otlp: { endpoint: "${collector.url}", protocol: http/json, metrics: false } }
+`)
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST', body: '{"model":"m","stream":true,"messages":[]}',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+  })
+  t.match(await response.text(), 'first')
+  await collector.until(() => collector.spans.length === 3)
+  const attempts = collector.spans.filter(({ kind }) => kind === 3)
+  for (const [upstream, name] of [['a', 'first'], ['b', 'second']] as const) {
+    const span = attempts.find(each => attributesOf(each)['gateway.upstream'] === upstream) as Span
+    t.match(seen.get(name), span.spanId, `the upstream ${upstream} has the span of its attempt`)
+    t.equal(attributesOf(span)['error.type'], undefined)
+  }
+})
+
 t.test('with content: true a trace has the prompt and the response, and no credential', async t => {
   const collector = await startCollector(t)
   const model = await startModel(t)
