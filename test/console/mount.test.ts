@@ -142,7 +142,7 @@ t.test('a client that holds its body back is told to go on', async t => {
   const gateway = await startConsole(t)
   const wire = await connect(t, gateway.console)
   const body = JSON.stringify({ key: KEY })
-  wire.send('POST /console/api/session HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n' +
+  wire.send('POST /console/api/session HTTP/1.1\r\nHost: localhost\r\nexpect: 100-continue\r\n' +
     'content-type: application/json\r\n' +
     `content-length: ${body.length}\r\n\r\n`)
   await wire.until(/^HTTP\/1\.1 100 /)
@@ -158,10 +158,10 @@ t.test('somebody who looks at the console does not keep the gateway from ending'
     const asking = await gateway.login({ name: 'ops', password: PASSWORD })
     t.equal((await asking.ask('/live')).status, 200)
     const wire = await connect(t, gateway.console)
-    wire.send('GET /console/api/session HTTP/1.1\r\nhost: x\r\n\r\n')
+    wire.send('GET /console/api/session HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await wire.until(/csrf/)
     // Half a request, which is none yet.
-    wire.send('POST /console/api/session HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n')
+    wire.send('POST /console/api/session HTTP/1.1\r\nHost: localhost\r\ncontent-length: 10\r\n\r\n')
     t.equal(await gateway.drain(handsOver), 0, `hands over: ${handsOver}`)
     await t.rejects(fetch(`${gateway.console}/console/api/session`))
   }
@@ -170,7 +170,7 @@ t.test('somebody who looks at the console does not keep the gateway from ending'
 t.test('a body that does not come is not waited for, over HTTP/1.1 and HTTP/2', async t => {
   const gateway = await startConsole(t, YAML, {}, { bodyTimeout: 50 })
   const wire = await connect(t, gateway.console)
-  wire.send('POST /console/api/session HTTP/1.1\r\nhost: x\r\n' +
+  wire.send('POST /console/api/session HTTP/1.1\r\nHost: localhost\r\n' +
     'content-type: application/json\r\ncontent-length: 10\r\n\r\n')
   await wire.ended
   const session = await openSession(t, gateway.console)
