@@ -49,7 +49,7 @@ t.test('billing', async t => {
     t.equal(span(ofRow), 7 * 86_400_000)
 
     await page.goBack()
-    await page.locator('.recharts-bar-rectangle path').first().click()
+    await page.locator('[data-part]').first().click()
     await page.waitForURL('**/console/logs?**')
     const ofBar = new URL(page.url())
     t.ok(ofBar.searchParams.get('model'))

@@ -72,7 +72,7 @@ t.test('panel', async t => {
   await t.test('dragging over bars zooms in, down to minutes, and a button zooms out', async t => {
     const { page, faults } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/?range=24h')
-    const chart = page.getByRole('region', { name: 'Requests and errors' }).locator('.recharts-surface').first()
+    const chart = page.getByRole('region', { name: 'Requests and errors' }).locator('[data-plot]')
     const box = await chart.boundingBox()
     if (box === null) throw new Error('the chart is not shown')
     const y = box.y + box.height / 2

@@ -1,5 +1,4 @@
 import '@mantine/core/styles.css'
-import '@mantine/charts/styles.css'
 import './theme.css'
 import { MantineProvider } from '@mantine/core'
 import { QueryClientProvider } from '@tanstack/react-query'

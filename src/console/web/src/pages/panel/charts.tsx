@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import type { ResponseOf } from '../../api.ts'
 import { Bars, ChartSection } from '../../components/chart.tsx'
 import type { Point, Series } from '../../components/chart.tsx'
@@ -33,6 +34,7 @@ const LENGTHS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
 /** Requests, tokens and spend, per minute, hour or day. Dragging over bars zooms in. */
 export function TrafficCharts({ panel, open, zoom, hrefOf }: TrafficChartsProps) {
   const { slices, slice } = panel
+  const [hovered, setHovered] = useState<string | null>(null)
   const bySlice = new Map(slices.map(each => [each.at, each]))
   const now = Date.parse(panel.now.to)
   const ofPoint = ({ id }: Point) => bySlice.get(id)
@@ -43,7 +45,7 @@ export function TrafficCharts({ panel, open, zoom, hrefOf }: TrafficChartsProps)
   const endOf = (id: string) => new Date(Date.parse(id) + LENGTHS[slice]).toISOString()
   const openSlice = (point: Point, series: Series) => { open(point.id, endOf(point.id), series.id === ERRORS.id) }
   const common = {
-    tick, height: HEIGHT, sync: 'traffic', open: openSlice,
+    tick, height: HEIGHT, hover: { id: hovered, set: setHovered }, open: openSlice,
     zoom: (first: Point, last: Point) => { zoom(first.id, endOf(last.id)) },
   }
   const table = (

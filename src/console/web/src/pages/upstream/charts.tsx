@@ -89,7 +89,6 @@ function sharedProps({ slices, slice_ms, to }: UpstreamReport, zoom: ChartProps[
     endOf,
     common: {
       height: HEIGHT,
-      sync: 'upstream',
       tick: (id: string) => (hourUtc(id) === '00:00' ? dayShort(id, now) : hourUtc(id)),
       zoom: (first: Point, last: Point) => { zoom(first.id, endOf(last.id)) },
     },

@@ -1,0 +1,20 @@
+import t from 'tap'
+import { axisTicks, labelStep } from '../../../src/console/web/src/components/chart-ticks.ts'
+
+t.test('an axis has round numbers from 0 to the largest value or above', async t => {
+  t.strictSame(axisTicks(0, false), [0, 1])
+  t.strictSame(axisTicks(1, false), [0, 1])
+  t.strictSame(axisTicks(3, false), [0, 1, 2, 3])
+  t.strictSame(axisTicks(10, false), [0, 5, 10])
+  t.strictSame(axisTicks(240, false), [0, 100, 200, 300])
+  t.strictSame(axisTicks(0.9, true), [0, 0.5, 1])
+  t.strictSame(axisTicks(0.6, true), [0, 0.2, 0.4, 0.6])
+  t.strictSame(axisTicks(3e-8, true), [0, 1e-8, 2e-8, 3e-8])
+})
+
+t.test('labels of bars do not touch', async t => {
+  t.equal(labelStep(24, 1200, 50), 1)
+  t.equal(labelStep(24, 400, 50), 3)
+  t.equal(labelStep(180, 500, 50), 18)
+  t.equal(labelStep(24, 0, 50), 24)
+})
