@@ -2,13 +2,14 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { compileGlob } from '../../src/config/glob.ts'
-import type { Limits } from '../../src/config/types.ts'
+import type { Limits, ValkeyAddress } from '../../src/config/types.ts'
 import { SharedLimits } from '../../src/limits/shared-limits.ts'
 import type { SharedLimitsOptions } from '../../src/limits/shared-limits.ts'
 import { SCRIPT, SEPARATOR } from '../../src/limits/shared-script.ts'
 import type { Admission, Estimate, LimitedKey, Reservation } from '../../src/limits/types.ts'
 import { WorkerLimiter } from '../../src/limits/worker-limiter.ts'
 import { Valkey } from '../../src/valkey/valkey.ts'
+import { freePort } from '../support/free-port.ts'
 import { startRedis, withoutRedis } from '../support/redis.ts'
 import type { TestRedis } from '../support/redis.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -35,8 +36,8 @@ interface Instance {
 
 let names = 0
 
-async function start(t: Test, url: string, options: Partial<SharedLimitsOptions> = {}, timeoutMs = 5_000): Promise<Instance> {
-  const store = new Valkey({ url }, SCRIPT, timeoutMs)
+async function start(t: Test, server: string | ValkeyAddress, options: Partial<SharedLimitsOptions> = {}, timeoutMs = 5_000): Promise<Instance> {
+  const store = new Valkey(typeof server === 'string' ? { url: server } : server, SCRIPT, timeoutMs)
   const states: (string | null)[] = []
   const waiting = new Set<() => void>()
   const limits = new SharedLimits({
@@ -335,4 +336,17 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.ok(instances[0]!.limits.budgetSpend().get('team')! <= 100n * USD)
     t.ok(spent >= 50n * USD, `${spent / USD} USD of 100 are spent`)
   })
+})
+
+t.test('limits of groups in a cluster of servers, where a call has to stay in one slot', { skip: withoutRedis }, async t => {
+  const server = await startRedis(t, ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort()), '--cluster-announce-ip', '127.0.0.1'])
+  await server.client.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+  while (!(await server.client.call('CLUSTER', 'INFO') as string).includes('cluster_state:ok')) await new Promise(resolve => setTimeout(resolve, 50))
+  await inUse(server)
+  const instance = await start(t, { cluster: [server.url().replace(/\/0$/, '')] })
+  const company = groupWith('company', { requestsPerMinute: 5 })
+  const keys = ['a', 'b'].map(name => ({ ...keyWith({ concurrent: 100 }), name, groups: [groupWith('research', { concurrent: 100 }), company] }))
+  const all = await Promise.all(Array.from({ length: 20 }, (_, n) => instance.admit(keys[n % 2]!)))
+  t.equal(all.filter(({ ok }) => ok).length, 5)
+  t.strictSame(instance.states, [], 'the store was never away')
 })

@@ -23,8 +23,11 @@ export const withoutRedis: string | false = COMMAND === null ? 'needs valkey-ser
 
 export const REDIS_PASSWORD = 's3cret/with:signs@'
 
-/** A server without data; it ends with the test. It takes passwords only. */
-export async function startRedis(t: Test): Promise<TestRedis> {
+/**
+ * A server without data; it ends with the test. It takes passwords only.
+ * @param options of the command line, beside those that every server here has
+ */
+export async function startRedis(t: Test, options: readonly string[] = []): Promise<TestRedis> {
   const command = COMMAND
   if (command === null) throw new Error('redis-server is not installed')
   const port = await freePort()
@@ -40,7 +43,7 @@ export async function startRedis(t: Test): Promise<TestRedis> {
   }
   const start = async (): Promise<void> => {
     server = spawn(command, [
-      '--port', String(port), '--bind', '127.0.0.1', '--save', '', '--requirepass', REDIS_PASSWORD, '--dir', folder,
+      '--port', String(port), '--bind', '127.0.0.1', '--save', '', '--requirepass', REDIS_PASSWORD, '--dir', folder, ...options,
     ], { stdio: 'ignore' })
     await client.ping()
   }
