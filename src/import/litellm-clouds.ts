@@ -101,7 +101,7 @@ function readBedrock(settings: EntrySettings, name: string): CloudEntry | string
 const DEFAULT_LOCATION = 'us-central1'
 
 function readVertex(settings: EntrySettings, model: string): CloudEntry | string {
-  if (!/^(?:claude-|gemini-(?!embedding-001$)|\*$)/.test(model)) return 'vertex_ai: of its models, only Claude and Gemini are reached'
+  if (!/^(?:claude-|gemini-|text-(?:multilingual-)?embedding-|\*$)/.test(model)) return 'vertex_ai: of its models, only Claude and Gemini are reached'
   const project = settings.text('vertex_project') ?? settings.text('vertex_ai_project')
   const location = settings.text('vertex_location') ?? settings.text('vertex_ai_location') ?? DEFAULT_LOCATION
   const endpoint = settings.address('api_base')

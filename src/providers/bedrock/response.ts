@@ -3,7 +3,7 @@ import type { BodyDecoder, NativeRequest, ResponseReading } from '../shared/prov
 import { errorJson } from './errors.ts'
 import { EventStreamDecoder } from './event-stream.ts'
 import type { Frame } from './event-stream.ts'
-import { WholeBody } from './whole-body.ts'
+import { WholeBody } from '../shared/whole-body.ts'
 
 const EVENT_STREAM = 'application/vnd.amazon.eventstream'
 /** The type of most events, where it comes first. */

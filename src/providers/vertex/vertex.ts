@@ -3,10 +3,12 @@ import type { VertexConfig } from '../../config/types.ts'
 import { CREDENTIAL_PROJECT } from '../shared/provider.ts'
 import type { NativeRequest, Provider, ProviderAddress } from '../shared/provider.ts'
 import { claudeBody } from './claude-body.ts'
+import { isPredicted, predictBody, readPrediction } from './embeddings.ts'
 
 /** Version, and what comes before a resource: at the Gemini API, in the express mode of Vertex AI, and for a project. */
 const PREFIX = /^\/(v1(?:alpha|beta1?)?)\/(?:projects\/[^/]+\/locations\/[^/]+\/)?/i
 const MODEL_PREFIX = /^(?:models\/|publishers\/google\/models\/)/i
+const EMBED_METHOD = /(?::|%3a)[a-z]+$/i
 /** Claude has its own API there. */
 const CLAUDE = /^claude-/i
 
@@ -20,7 +22,13 @@ export function vertex({ project, location }: VertexConfig): Provider {
   const parent = `projects/${project === null ? CREDENTIAL_PROJECT : encodeURIComponent(project)}/locations/${location}`
   return {
     addressOf: request => (isMessages(request) ? claudeAddress(parent, request) : geminiAddress(parent, request)),
-    bodyOf: (request, body) => (isMessages(request) ? claudeBody(body, isTokenCount(request)) : body),
+    bodyOf: (request, body) => {
+      if (isMessages(request)) return claudeBody(body, isTokenCount(request))
+      return isPredicted(request) ? predictBody(body) : body
+    },
+    readResponse: (request, status, headers) => (
+      isPredicted(request) ? readPrediction(request, status, headers) : { headers, decoder: null }
+    ),
     speaks: model => (model === null ? null : [CLAUDE.test(model) ? 'messages' : 'generate']),
   }
 }
@@ -45,10 +53,12 @@ function claudeAddress(parent: string, request: NativeRequest): ProviderAddress 
 }
 
 /** Clients of Vertex AI have a version that the Gemini API has not; the Gemini API's own are not there. */
-function geminiAddress(parent: string, { path, query }: NativeRequest): ProviderAddress {
+function geminiAddress(parent: string, request: NativeRequest): ProviderAddress {
+  const { path, query } = request
   const [prefix, version] = PREFIX.exec(path) ?? []
   if (prefix === undefined) throw notThere(path)
-  const resource = path.slice(prefix.length).replace(MODEL_PREFIX, 'publishers/google/models/')
+  const named = path.slice(prefix.length).replace(MODEL_PREFIX, 'publishers/google/models/')
+  const resource = isPredicted(request) ? named.replace(EMBED_METHOD, ':predict') : named
   return { path: `/${version?.toLowerCase() === 'v1beta1' ? 'v1beta1' : 'v1'}/${parent}/${resource}`, query }
 }
 

@@ -86,6 +86,25 @@ for (const [name, client, prefix] of [
   })
 }
 
+t.test('embeddings, of models that have the method and of those that have predict', async t => {
+  const { gateway, seen } = await start(t)
+  const { models } = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.url } })
+  for (const [model, method] of [['gemini-embedding-001', 'predict'], ['gemini-embedding-2', 'batchEmbedContents']] as const) {
+    const { embeddings } = await models.embedContent({ model, contents: 'Hi', config: { taskType: 'RETRIEVAL_QUERY', outputDimensionality: 2 } })
+    t.match(embeddings, [{ values: [0.5, -0.5] }])
+    t.equal(seen.at(-1)?.url, `${HERE}/publishers/google/models/${model}:${method}`)
+  }
+  t.match(seen[0]?.body, { instances: [{ content: 'Hi', task_type: 'RETRIEVAL_QUERY' }], parameters: { outputDimensionality: 2 } })
+  const vertex = new GoogleGenAI({ vertexai: true, apiKey: KEY, httpOptions: { baseUrl: gateway.url } })
+  t.match((await vertex.models.embedContent({ model: 'gemini-embedding-001', contents: 'Hi' })).embeddings, [{ values: [0.5, -0.5] }])
+  const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY })
+  const { data, usage } = await openai.embeddings.create({ model: 'gemini-embedding-001', input: 'Hi', encoding_format: 'float' })
+  t.match(data, [{ embedding: [0.5, -0.5] }])
+  t.equal(usage.prompt_tokens, 2)
+  const line = await gateway.waitForLog(({ msg, endpoint }) => msg === 'exchange' && endpoint === 'embeddings')
+  t.match(line, { input_tokens: 2 })
+})
+
 t.test('other clients are translated to the protocol of the model', async t => {
   const { gateway, seen } = await start(t)
   const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY })
@@ -182,6 +201,8 @@ async function start(t: Test, haiku = 'vertex') {
       if (accepted !== null && headers.authorization !== accepted) sendJson(res, 401, { error: { code: 401, status: 'UNAUTHENTICATED' } })
       else if (url.includes('count-tokens')) sendJson(res, 200, { input_tokens: 3 })
       else if (url.endsWith(':countTokens')) sendJson(res, 200, { totalTokens: 3 })
+      else if (url.endsWith(':predict')) sendJson(res, 200, { predictions: [{ embeddings: { values: [0.5, -0.5], statistics: { token_count: 2 } } }] })
+      else if (url.endsWith(':batchEmbedContents')) sendJson(res, 200, { embeddings: [{ values: [0.5, -0.5] }] })
       else if (url.endsWith(':rawPredict') || url === '/v1/messages') sendJson(res, 200, MESSAGE)
       else if (url.endsWith(':streamRawPredict')) {
         res.setHeader('content-type', 'text/event-stream').end(EVENTS.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''))

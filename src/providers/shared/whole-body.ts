@@ -1,8 +1,8 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { BodyDecoder } from '../shared/provider.ts'
+import type { BodyDecoder } from './provider.ts'
 
-/** Bytes of a body that is written anew: errors and counts are short. */
-const MAX_BYTES = 256 * 1024
+/** Bytes of a body that is written anew, where nothing else is said: errors and counts are short. */
+const DEFAULT_MAX_BYTES = 256 * 1024
 const NOTHING = Buffer.alloc(0)
 
 /** A body that is written anew when all of it came. */
@@ -10,15 +10,17 @@ export class WholeBody implements BodyDecoder {
   fault: GatewayError | null = null
   readonly #chunks: Buffer[] = []
   readonly #write: (body: Buffer) => string
+  readonly #maxBytes: number
   #size = 0
 
-  constructor(write: (body: Buffer) => string) {
+  constructor(write: (body: Buffer) => string, maxBytes: number = DEFAULT_MAX_BYTES) {
     this.#write = write
+    this.#maxBytes = maxBytes
   }
 
   push(chunk: Buffer): Buffer {
     this.#size += chunk.length
-    if (this.#size > MAX_BYTES) this.#fail()
+    if (this.#size > this.#maxBytes) this.#fail()
     else this.#chunks.push(chunk)
     return NOTHING
   }

@@ -1,0 +1,82 @@
+import { GatewayError } from '../../base/errors.ts'
+import { asList, asObject } from '../../protocols/neutral/json.ts'
+import type { JsonObject } from '../../protocols/neutral/json.ts'
+import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import type { NativeRequest, ResponseReading } from '../shared/provider.ts'
+import { WholeBody } from '../shared/whole-body.ts'
+
+/** Bytes of a response: a batch of 100 vectors of 3,072 numbers has some 7 MB. */
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024
+/** Embedding models that Vertex AI serves by `predict`; others have the methods of the Gemini API there too. */
+const BY_PREDICT = /^(?:text-|textembedding-|gemini-embedding-001$)/i
+const SINGLE = 'generate.embed'
+const BATCH = 'generate.batch_embed'
+
+interface Prediction {
+  readonly embeddings?: { readonly values?: unknown, readonly statistics?: { readonly token_count?: unknown } }
+}
+
+/** Is it a request for embeddings that Vertex AI takes in another form? */
+export function isPredicted({ endpoint: { name }, model }: NativeRequest): boolean {
+  return (name === SINGLE || name === BATCH) && model !== null && BY_PREDICT.test(model)
+}
+
+/**
+ * A request of the Gemini API for embeddings as `predict` takes it.
+ *
+ * Source: "Text embeddings API" of Vertex AI.
+ *
+ * @throws GatewayError not_translatable
+ */
+export function predictBody(body: Buffer): Buffer {
+  const parsed = asObject(JSON.parse(body.toString('utf8'))) ?? {}
+  const requests = parsed['requests'] === undefined ? [parsed] : asList(parsed['requests']).map(item => asObject(item) ?? {})
+  const dimensions = requests[0] && eitherOf(requests[0], 'outputDimensionality', 'output_dimensionality')
+  return Buffer.from(JSON.stringify({
+    instances: requests.map(request => ({
+      content: textOf(request), task_type: eitherOf(request, 'taskType', 'task_type'), title: request['title'],
+    })),
+    ...dimensions !== undefined && { parameters: { outputDimensionality: dimensions } },
+  }))
+}
+
+/** Google takes both spellings. */
+function eitherOf(request: JsonObject, camel: string, snake: string): unknown {
+  return request[camel] ?? request[snake]
+}
+
+function textOf({ content }: JsonObject): string {
+  const texts = asList(asObject(content)?.['parts']).map(part => asObject(part)?.['text'])
+  if (!texts.every(text => typeof text === 'string')) {
+    throw new GatewayError('not_translatable', 'this model embeds text alone at Vertex AI')
+  }
+  return texts.join('\n')
+}
+
+/** The response of `predict` as the Gemini API has it. */
+export function readPrediction({ endpoint: { name } }: NativeRequest, status: number, headers: readonly string[]): ResponseReading {
+  if (status >= 300) return { headers, decoder: null }
+  const coding = valueOf(headers, 'content-encoding')
+  const decoder = new WholeBody(body => embeddingsJson(decompressedOrRaw(body, coding), name === SINGLE), MAX_RESPONSE_BYTES)
+  return { headers: headers.filter((_, i) => !isOfBody(headers[i - i % 2] as string)), decoder }
+}
+
+function isOfBody(name: string): boolean {
+  return ['content-encoding', 'content-length'].includes(name.toLowerCase())
+}
+
+function valueOf(headers: readonly string[], name: string): string | null {
+  const at = headers.findIndex((header, i) => i % 2 === 0 && header.toLowerCase() === name)
+  return at === -1 ? null : (headers[at + 1] as string).trim().toLowerCase()
+}
+
+function embeddingsJson(body: Buffer, isSingle: boolean): string {
+  const { predictions } = JSON.parse(body.toString('utf8')) as { readonly predictions?: readonly Prediction[] }
+  if (!Array.isArray(predictions)) throw new TypeError('there are no predictions')
+  const embeddings = (predictions as readonly Prediction[]).map(({ embeddings: found }) => ({ values: found?.values }))
+  const counts = (predictions as readonly Prediction[]).map(({ embeddings: found }) => found?.statistics?.token_count)
+  const usage = counts.every(count => typeof count === 'number')
+    ? { usageMetadata: { promptTokenCount: counts.reduce((sum, count) => sum + count, 0) } }
+    : {}
+  return JSON.stringify(isSingle ? { embedding: embeddings[0], ...usage } : { embeddings, ...usage })
+}
