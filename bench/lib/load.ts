@@ -27,6 +27,12 @@ export function requestLoad(headers = ''): Load {
   return { bytes: requestBytes(JSON_BODY, headers), units: 1, end: '}}' }
 }
 
+/** The same as a request of the messages protocol. */
+export function messagesLoad(): Load {
+  const bytes = requestBytes(JSON_BODY.replace('{', '{"max_tokens":50,'), '').toString('latin1').replace('/v1/chat/completions', '/v1/messages')
+  return { bytes: Buffer.from(bytes, 'latin1'), units: 1, end: '}}' }
+}
+
 /** A chat stream. @param everyMs between two chunks; each tells when it was sent if `stamped` */
 export function streamLoad(chunks: number, headers = '', { everyMs = 1, stamped = false } = {}): Load {
   const wishes = `X-Chunks: ${chunks}\r\nX-Every: ${everyMs}\r\n${stamped ? 'X-Stamped: 1\r\n' : ''}`

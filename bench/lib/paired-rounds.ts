@@ -1,5 +1,6 @@
 import { relativeExcess, percent, printTable, spread } from './figures.ts'
 import { closedLoop, requestLoad } from './load.ts'
+import type { Load } from './load.ts'
 import { cpuSeconds } from './subjects.ts'
 import type { Subject } from './subjects.ts'
 
@@ -12,9 +13,8 @@ const WARM_UP_MS = 4_000
  * Prints the figures of both, and how much more the second takes.
  */
 export async function printCpuExcess(
-  subjects: readonly [Subject, Subject], rounds: number, seconds: number,
+  subjects: readonly [Subject, Subject], rounds: number, seconds: number, load: Load = requestLoad(),
 ): Promise<void> {
-  const load = requestLoad()
   const figures = new Map(subjects.map(({ name }) => [name, [] as number[]]))
   for (const { port } of subjects) await closedLoop(port, load, CONNECTIONS, WARM_UP_MS)
   for (let round = 0; round < rounds; round++) {
@@ -29,5 +29,7 @@ export async function printCpuExcess(
   )
   printTable(['', 'us CPU per request'], [...figures].map(([name, values]) => [name, spread(values)]))
   const [one = [], other = []] = figures.values()
-  console.log(`\n${subjects[1].name} takes ${percent(relativeExcess(one, other))} more, with 95 % certainty`)
+  const differences = one.map((value, round) => (other[round] as number) - value)
+  console.log(`\nA pair differs by ${spread(differences)} us CPU per request`)
+  console.log(`${subjects[1].name} takes ${percent(relativeExcess(one, other))} more, with 95 % certainty`)
 }

@@ -4,7 +4,7 @@
  * prints its port. A request whose head says `x-chunks: N` gets a stream of N
  * events, one every `x-every` milliseconds; with `x-stamped` each tells when it
  * was sent, in microseconds of the system's monotonic clock: `@123@`. One that says
- * `x-full-speed` gets events without end, as fast as its connection takes them.
+ * `x-full-speed` gets events without end, as fast as its connection takes them. Below `/model/` it is Amazon Bedrock.
  */
 import * as net from 'node:net'
 
@@ -15,6 +15,13 @@ const BODY = JSON.stringify({
 })
 const RESPONSE = Buffer.from(
   `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`,
+)
+const MESSAGE = JSON.stringify({
+  id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text: 'x'.repeat(220) }],
+  stop_reason: 'end_turn', stop_sequence: null, usage: { input_tokens: 200, output_tokens: 50 },
+})
+const MESSAGE_RESPONSE = Buffer.from(
+  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${MESSAGE.length}\r\n\r\n${MESSAGE}`,
 )
 const STREAM = Buffer.from(
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n',
@@ -40,7 +47,7 @@ const server = net.createServer({ noDelay: true }, socket => {
       const wish = (name: string) => Number(new RegExp(`\\r\\n${name}: (\\d+)`, 'i').exec(head)?.[1] ?? 0)
       const chunks = wish('x-chunks')
       if (wish('x-full-speed') === 1) sendAtFullSpeed(socket)
-      else if (chunks === 0) socket.write(RESPONSE)
+      else if (chunks === 0) socket.write(head.startsWith('POST /model/') ? MESSAGE_RESPONSE : RESPONSE)
       else sendStream(socket, chunks, wish('x-every') || 1, wish('x-stamped') === 1)
     }
   })

@@ -1,10 +1,9 @@
-import { createHash, createHmac } from 'node:crypto'
-import type { Hash, Hmac } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import type { SignatureV4 } from '@smithy/signature-v4'
 import type { Authorization, HeaderList, UnauthorizedRequest } from './credential.ts'
 import type { ServerClock } from './server-clock.ts'
 
-const SIGNATURE_HEADERS = new Set(['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256'])
+const SIGNATURE_HEADERS = ['authorization', 'x-amz-date', 'x-amz-security-token'] as const
 
 /** Signs each request (AWS Signature Version 4): its method, path, body and those headers that AWS asks for. */
 export class AwsAuthorization implements Authorization {
@@ -23,11 +22,14 @@ export class AwsAuthorization implements Authorization {
       protocol: upstream.protocol,
       hostname: upstream.hostname,
       path: pathname,
-      query: Object.fromEntries(new URLSearchParams(query)),
+      query: query === undefined ? {} : Object.fromEntries(new URLSearchParams(query)),
       headers: signedHeaders(headers, upstream.host),
       ...body !== null && { body },
     }, { signingDate: new Date(this.#clock.now) })
-    return Object.entries(signed.headers).filter(([name]) => SIGNATURE_HEADERS.has(name)).flat()
+    return SIGNATURE_HEADERS.flatMap(name => {
+      const value = signed.headers[name]
+      return value === undefined ? [] : [name, value]
+    })
   }
 }
 
@@ -41,23 +43,39 @@ function signedHeaders(headers: HeaderList, host: string): Record<string, string
   return signed
 }
 
-/** A hash as the signer takes it; the one of AWS's library is written in JavaScript. */
-export class Sha256 {
-  readonly #hash: Hash | Hmac
+/**
+ * Makes the hash that a signer takes; the one of AWS's library is written in JavaScript. The signer derives its key with
+ * each request: what it hashes under a text is the same for a day, and is hashed once.
+ */
+export function createSha256() {
+  let derived: { readonly secret: string, readonly data: string, readonly digest: Uint8Array } | null = null
+  return class {
+    readonly #secret: string | NodeJS.ArrayBufferView | undefined
+    #data: Uint8Array = NOTHING
 
-  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', secret as NodeJS.ArrayBufferView | string)
-  }
+    constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
+      this.#secret = secret as string | NodeJS.ArrayBufferView | undefined
+    }
 
-  update(data: Uint8Array): void {
-    this.#hash.update(data)
-  }
+    update(data: Uint8Array): void {
+      this.#data = this.#data === NOTHING ? data : Buffer.concat([this.#data, data])
+    }
 
-  digest(): Promise<Uint8Array> {
-    return Promise.resolve(this.#hash.digest())
-  }
+    async digest(): Promise<Uint8Array> {
+      const secret = this.#secret
+      if (secret === undefined) return hash('sha256', this.#data, 'buffer')
+      if (typeof secret !== 'string') return createHmac('sha256', secret).update(this.#data).digest()
+      const data = Buffer.from(this.#data).toString('latin1')
+      if (derived?.secret !== secret || derived.data !== data) {
+        derived = { secret, data, digest: createHmac('sha256', secret).update(this.#data).digest() }
+      }
+      return derived.digest
+    }
 
-  reset(): void {
-    throw new TypeError('a hash is made for each use')
+    reset(): void {
+      this.#data = NOTHING
+    }
   }
 }
+
+const NOTHING = new Uint8Array()

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { credentialUnavailable } from '../base/errors.ts'
 import type { AwsAuth } from '../config/types.ts'
-import { AwsAuthorization, Sha256 } from './aws-authorization.ts'
+import { AwsAuthorization, createSha256 } from './aws-authorization.ts'
 import type { Authorization, HeaderList } from './credential.ts'
 import type { FaultReporter } from './fault-reporter.ts'
 import { RefreshingCredential } from './refreshing-credential.ts'
@@ -32,7 +32,7 @@ export class AwsCredential extends RefreshingCredential {
 async function fetchAwsCredentials(auth: AwsAuth, clock: ServerClock): Promise<FetchedCredential> {
   const [found, { SignatureV4: Signer }] = await Promise.all([awsIdentity(auth), import('@smithy/signature-v4')])
   const { expiration } = found
-  const signer = new Signer({ service: SERVICE, region: auth.region, credentials: found, sha256: Sha256 })
+  const signer = new Signer({ service: SERVICE, region: auth.region, credentials: found, sha256: createSha256(), applyChecksum: false })
   return {
     authorization: new AwsAuthorization(signer, clock),
     lifetimeMs: expiration === undefined ? DEFAULT_LIFETIME : expiration.getTime() - clock.now,
