@@ -1,3 +1,4 @@
+import { splitInstructions } from '../neutral/conversation.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
@@ -47,7 +48,7 @@ export function writeChatRequest(request: NeutralRequest, context: WriteContext)
   if (stopSequences.length > MAX_STOP_SEQUENCES) report.dropField('stopSequences')
   const body = withoutNulls({
     model: context.model,
-    messages: request.messages.flatMap(message => writeMessage(message, context)),
+    messages: joinInstructions(request.messages).flatMap(message => writeMessage(message, context)),
     tools: tools.length === 0 ? null : tools.map(tool => writeTool(tool, report)),
     tool_choice: toolChoice && tools.length > 0 ? writeToolChoice(toolChoice) : null,
     parallel_tool_calls: tools.length === 0 ? null : request.parallelToolCalls,
@@ -68,6 +69,13 @@ export function writeChatRequest(request: NeutralRequest, context: WriteContext)
     stream_options: request.stream && context.asksForUsage ? { include_usage: true } : null,
   })
   return { path: '/v1/chat/completions', body, headers: {} }
+}
+
+/** The instructions with which a conversation begins, as one message: chat templates of open models refuse a second one. */
+function joinInstructions(messages: readonly Message[]): readonly Message[] {
+  const { leading, rest } = splitInstructions(messages)
+  if (leading.length < 2 || leading.some(({ name }) => name !== null)) return messages
+  return [{ role: 'system', parts: leading.flatMap(({ parts }) => parts), name: null }, ...rest]
 }
 
 function writeMessage({ role, parts, name }: Message, context: WriteContext): JsonObject[] {

@@ -7,10 +7,10 @@ export interface Conversation {
 }
 
 /** Separates the system and developer messages with which a conversation begins. */
-function splitInstructions(messages: readonly Message[]): Conversation {
-  const rest = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer')
-  const end = rest === -1 ? messages.length : rest
-  return { instructions: messages.slice(0, end).flatMap(({ parts }) => parts), messages: messages.slice(end) }
+export function splitInstructions(messages: readonly Message[]): { readonly leading: readonly Message[], readonly rest: readonly Message[] } {
+  const first = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer')
+  const end = first === -1 ? messages.length : first
+  return { leading: messages.slice(0, end), rest: messages.slice(end) }
 }
 
 /**
@@ -18,8 +18,8 @@ function splitInstructions(messages: readonly Message[]): Conversation {
  * instructions alone, the last is what the user says.
  */
 export function conversationOf(all: readonly Message[]): Conversation {
-  const split = splitInstructions(all)
-  if (split.messages.length > 0) return split
+  const { leading, rest } = splitInstructions(all)
+  if (rest.length > 0) return { instructions: leading.flatMap(({ parts }) => parts), messages: rest }
   return { instructions: all.slice(0, -1).flatMap(({ parts }) => parts), messages: all.slice(-1).map(message => ({ ...message, role: 'user' })) }
 }
 

@@ -47,6 +47,7 @@ export function writeResponsesRequest(request: NeutralRequest, context: WriteCon
   const { tools, toolChoice, maxOutputTokens, serviceTier } = request
   const format = request.outputFormat && writeOutputFormat(request.outputFormat)
   const reasoning = request.reasoning && writeReasoning(request.reasoning, report)
+  const reasons = REASONS.test(model)
   const body = withoutNulls({
     model,
     input: request.messages.flatMap(message => writeMessage(message, context)),
@@ -55,10 +56,11 @@ export function writeResponsesRequest(request: NeutralRequest, context: WriteCon
     parallel_tool_calls: tools.length === 0 ? null : request.parallelToolCalls,
     text: format === null && request.verbosity === null ? null : withoutNulls({ format, verbosity: request.verbosity }),
     max_output_tokens: maxOutputTokens && Math.max(MIN_OUTPUT_TOKENS, maxOutputTokens),
-    temperature: request.temperature,
-    top_p: request.topP,
+    // They refuse sampling parameters, and 1 is their default, which Claude Code sends.
+    temperature: request.temperature === 1 && reasons ? null : request.temperature,
+    top_p: request.topP === 1 && reasons ? null : request.topP,
     reasoning,
-    include: reasoning !== null || REASONS.test(model) ? ['reasoning.encrypted_content'] : null,
+    include: reasoning !== null || reasons ? ['reasoning.encrypted_content'] : null,
     service_tier: serviceTier === 'standard' ? 'default' : serviceTier,
     safety_identifier: writeUserName(request.user),
     metadata: request.metadata,

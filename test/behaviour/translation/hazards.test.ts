@@ -249,3 +249,17 @@ t.test('stop reasons: refusal, pause_turn, context window, content filter', asyn
   ]
   for (const [from, body, to, expected] of stops) t.match(bodyBetween(to, from, body), expected, `${from} -> ${to}: ${json(expected)}`)
 })
+
+t.test('a second system message, which chat templates of open models refuse', async t => {
+  const input = [{ role: 'developer', content: 'Permissions.' }, { role: 'user', content: 'Hi' }]
+  t.strictSame(requestBetween('responses', 'chat', { instructions: 'You are Codex.', input }).body['messages'], [
+    { role: 'system', content: 'You are Codex.\n\nPermissions.' }, { role: 'user', content: 'Hi' },
+  ])
+})
+
+t.test('sampling parameters that a reasoning model refuses although they say what is the case anyway', async t => {
+  const body = { max_tokens: 99, temperature: 1, messages: [{ role: 'user', content: 'Hi' }] }
+  t.notOk('temperature' in requestBetween('messages', 'responses', body, 'gpt-5.1').body)
+  t.equal(requestBetween('messages', 'responses', body, 'llama').body['temperature'], 1)
+  t.equal(requestBetween('messages', 'responses', { ...body, temperature: 0.5 }, 'gpt-5.1').body['temperature'], 0.5, 'what would change the response is for the upstream to refuse')
+})

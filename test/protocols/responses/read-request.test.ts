@@ -35,8 +35,7 @@ t.test('a conversation with instructions, images and tools becomes a chat reques
   t.strictSame(body, {
     model: 'upstream-model',
     messages: [
-      { role: 'system', content: 'Be brief.' },
-      { role: 'system', content: 'Look twice.' },
+      { role: 'system', content: 'Be brief.\n\nLook twice.' },
       { role: 'user', content: [{ type: 'text', text: 'What is it?' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } }] },
       { role: 'assistant', content: 'I look.', tool_calls: [call('c1', '{"at":1}'), call('c2', '{}')] },
       { role: 'tool', tool_call_id: 'c1', content: 'sky' },
