@@ -1,5 +1,5 @@
 import t from 'tap'
-import { go, openBrowser, visit, walk } from './browser.ts'
+import { barriers, go, openBrowser, overflow, visit, walk } from './browser.ts'
 import type { Page } from './browser.ts'
 import { ADMIN, KEYS, VIEWER } from './people.ts'
 import { startScene } from './scene.ts'
@@ -32,6 +32,22 @@ t.test('playground', async t => {
     await page.getByText('The client disconnected').first().waitFor()
     t.match(page.url(), /\/logs\/[0-9a-f-]{36}$/)
   })
+
+  for (const width of [1280, 390] as const) {
+    await t.test(`two models are compared side by side, ${width}`, async t => {
+      const { page, faults } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'dark', width } })
+      await go(page, '/playground?model=gpt-5.1')
+      await page.getByRole('combobox', { name: 'Compare with' }).fill('claude-sonnet-4.5')
+      await page.keyboard.press('Escape')
+      await send(page)
+      for (const name of ['gpt-5.1', 'claude-sonnet-4.5']) {
+        await page.getByRole('region', { name, exact: true }).getByTestId('cost').waitFor()
+      }
+      t.strictSame(await barriers(page), [])
+      t.equal(await overflow(page), 0)
+      t.strictSame(faults, [])
+    })
+  }
 
   await t.test('an error is shown as the client gets it', async t => {
     const page = await open('/playground?model=gpt-5.1')

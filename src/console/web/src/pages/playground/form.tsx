@@ -10,6 +10,8 @@ import classes from './playground.module.css'
 export interface Draft extends Omit<Prompt, 'maxTokens' | 'temperature'> {
   readonly maxTokens: string
   readonly temperature: string
+  /** Name of the model to compare with; empty: none. */
+  readonly other: string
 }
 
 type DraftErrors = Partial<Record<keyof Draft, string>>
@@ -70,6 +72,9 @@ export function PromptForm(props: PromptFormProps) {
           data={protocols.map(value => ({ value, label: PROTOCOL_NAMES[value] }))}
           onChange={event => { change({ protocol: event.currentTarget.value as Protocol }) }} />
       </div>
+      <Autocomplete label="Compare with" value={draft.other} placeholder="No second model" maxDropdownHeight={280}
+        spellCheck={false} data={models.filter(({ protocols }) => protocols.length > 0).map(({ name }) => name)}
+        onChange={other => { change({ other }) }} />
       <Textarea label="System prompt" rows={2} resize="vertical" value={draft.system} placeholder="None"
         onChange={event => { change({ system: event.currentTarget.value }) }} />
       <Textarea label="Prompt" rows={6} resize="vertical" value={draft.text} error={errors.text}
