@@ -58,6 +58,29 @@ t.test('a place is free again after every failure', async t => {
   t.equal((await ask(alone.gateway)).status, 200)
 })
 
+t.test('a second target that is at its limit is not asked beside a slow one', async t => {
+  const [slow, full] = await Promise.all([startTestUpstream(t), startTestUpstream(t)])
+  const gateway = await startTestGateway(t, `
+upstreams: { slow: { url: "${slow.url}" }, full: { url: "${full.url}", limits: { concurrent: 1 } } }
+routes:
+  - { model: full, to: full }
+  - { to: [slow, full], hedge: { after: 10ms } }
+`)
+  const filling = full.hold()
+  const first = ask(gateway, 10, null, 'full')
+  await filling.asked
+  const held = slow.hold()
+  const second = ask(gateway, 10, null, 'm', { stream: true })
+  await held.asked
+  const third = ask(gateway, 10, null, 'full')
+  t.match(await third, { status: 429 }, 'the place is taken')
+  held.release()
+  t.match(await second, { status: 200, upstream: 'slow' })
+  t.equal(full.requests, 1)
+  filling.release()
+  await first
+})
+
 t.test('the limits of keys do not hold for an upstream', async t => {
   const { gateway, a } = await start(
     t, '{ concurrent: 5 }', 'routes: [{ to: a }]\nlimits: { requests_per_minute: 3 }\nauth: open',
@@ -158,11 +181,11 @@ function inFolder(t: Test, name: string): Pick<Test, 'testdir' | 'teardown'> {
   return { testdir: () => `${folders}/${name}`, teardown: t.teardown.bind(t) } as unknown as Pick<Test, 'testdir' | 'teardown'>
 }
 
-async function ask({ url }: TestGateway, maxTokens = 10, signal: AbortSignal | null = null) {
+async function ask({ url }: TestGateway, maxTokens = 10, signal: AbortSignal | null = null, model = 'm', more: object = {}) {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', max_tokens: maxTokens, messages: [{ role: 'user', content: 'Hi' }] }),
+    body: JSON.stringify({ model, max_tokens: maxTokens, messages: [{ role: 'user', content: 'Hi' }], ...more }),
     signal,
   })
   const { error } = await response.json() as { error?: { code?: string } }
