@@ -42,7 +42,7 @@ Every response has:
 
 ${headerTable(api, name => OWN.includes(name))}
 
-Every response from an upstream also has:
+A response from an upstream can also have:
 
 ${headerTable(api, name => !OWN.includes(name))}
 

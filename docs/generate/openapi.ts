@@ -63,7 +63,7 @@ const ERROR_SHAPES: Readonly<Record<string, string>> = {
 
 /** Headers of every response, and of those from an upstream. */
 export const OWN: readonly string[] = ['x-gateway-request-id', 'x-gateway-version', 'via']
-const FORWARDED: readonly string[] = ['x-gateway-upstream', 'x-gateway-attempts']
+const FORWARDED: readonly string[] = ['x-gateway-upstream', 'x-gateway-attempts', 'x-gateway-translated', 'x-gateway-dropped', 'x-gateway-estimated']
 
 const TAGS: Readonly<Record<string, string>> = {
   chat: 'Chat completions', messages: 'Messages', generate: 'Generate content',
@@ -105,6 +105,15 @@ export function openApi(): OpenAPIV3_1.Document {
         'x-gateway-upstream': { description: 'The upstream that sent the response. Sent with server.reveal_upstream only.', schema: { type: 'string' } },
         'x-gateway-attempts': {
           description: 'The number of attempts, including this one. Sent with server.reveal_upstream only.', schema: { type: 'integer' },
+        },
+        'x-gateway-translated': {
+          description: "The client's protocol and the upstream's, messages->chat, if the request was translated.", schema: { type: 'string' },
+        },
+        'x-gateway-dropped': {
+          description: 'The fields of a translated request that the upstream did not get, separated by commas.', schema: { type: 'string' },
+        },
+        'x-gateway-estimated': {
+          description: 'true: the gateway counted the tokens itself, because the upstream cannot.', schema: { type: 'string', enum: ['true'] },
         },
       },
       schemas: SCHEMAS,
