@@ -66,6 +66,11 @@ export class KeyCopy {
     return row === undefined ? null : { database: String(row['database']), position: Number(row['position']) }
   }
 
+  /** Whether there are keys that PostgreSQL does not have: they were made while the gateway was alone. */
+  hasOwnKeys(): boolean {
+    return this.#db.prepare('SELECT 1 FROM keys WHERE shared_id IS NULL AND revoked_at IS NULL LIMIT 1').get() !== undefined
+  }
+
   /** All keys that are here, revoked ones too, and all blocks. */
   local(): LocalKeys {
     const keys = this.#db.prepare('SELECT * FROM keys ORDER BY id').all().map(row => ({

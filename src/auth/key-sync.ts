@@ -138,7 +138,7 @@ export class KeySync {
     const state = copy.state()
     const found = await this.#changes(state?.position ?? 0)
     // The database is another one, or was restored from a backup.
-    const isOther = state === null || state.database !== found.database || state.position > found.position
+    const isOther = state === null || state.database !== found.database || state.position > found.position || copy.hasOwnKeys()
     if (isOther) {
       await this.#upload(copy)
       const all = await this.#changes(0)
