@@ -1,5 +1,6 @@
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { knownEndpoints } from '../../src/protocols/endpoint.ts'
+import { isTranslated } from '../../src/protocols/translate.ts'
 import type { BodyKind, Endpoint } from '../../src/protocols/shared/protocol.ts'
 import { SCHEMAS } from './openapi-schemas.ts'
 
@@ -63,7 +64,7 @@ const ERROR_SHAPES: Readonly<Record<string, string>> = {
 
 /** Headers of every response, and of those from an upstream. */
 export const OWN: readonly string[] = ['x-gateway-request-id', 'x-gateway-version', 'via']
-const FORWARDED: readonly string[] = ['x-gateway-upstream', 'x-gateway-attempts', 'x-gateway-translated', 'x-gateway-dropped', 'x-gateway-estimated']
+const FORWARDED: readonly string[] = ['x-gateway-upstream', 'x-gateway-attempts']
 
 const TAGS: Readonly<Record<string, string>> = {
   chat: 'Chat completions', messages: 'Messages', generate: 'Generate content',
@@ -143,7 +144,7 @@ function operation(path: string, method: string, endpoint: Endpoint, about: Abou
         : {
             200: {
               description: 'The response.',
-              headers: headers(isOwn ? OWN : [...OWN, ...FORWARDED]),
+              headers: headers(isOwn ? OWN : [...OWN, ...FORWARDED, ...translationHeaders(endpoint)]),
               content: responseContent(about),
             },
           },
@@ -155,6 +156,12 @@ function operation(path: string, method: string, endpoint: Endpoint, about: Abou
       },
     },
   }
+}
+
+/** Headers that a response has if its upstream speaks another protocol. */
+function translationHeaders(endpoint: Endpoint): readonly string[] {
+  if (endpoint.tokenCount !== null) return ['x-gateway-estimated']
+  return isTranslated(endpoint) || endpoint.metering === 'embedding' ? ['x-gateway-translated', 'x-gateway-dropped'] : []
 }
 
 function parameters(path: string, { query = [], headers = [] }: About): OpenAPIV3_1.ParameterObject[] {

@@ -23,6 +23,9 @@ function form(format: string): FormData {
   return form
 }
 
+/** What a response has only if its upstream speaks another protocol. */
+const OF_TRANSLATION = new Set(['x-gateway-translated', 'x-gateway-dropped', 'x-gateway-estimated'])
+
 t.test('answers are of a type, and have the headers, that openapi.json tells', async t => {
   const { url } = await startTestGateway(t, 'upstreams: { a: { simulator: true } }\nroutes: [{ to: a }]\n')
   const json = (body: object) => JSON.stringify({ model: 'sim', ...body })
@@ -47,6 +50,6 @@ t.test('answers are of a type, and have the headers, that openapi.json tells', a
     const found = (answer.headers.get('content-type') ?? '').split(';', 1)[0] ?? ''
     t.equal(found.replace(/^audio\/.*/, 'audio/*'), type, path)
     t.ok(Object.hasOwn(told.content, type), `${path} is told to answer with ${type}`)
-    for (const name of Object.keys(told.headers)) t.ok(answer.headers.has(name), `${path}: ${name}`)
+    for (const name of Object.keys(told.headers).filter(each => !OF_TRANSLATION.has(each))) t.ok(answer.headers.has(name), `${path}: ${name}`)
   }
 })
