@@ -42,7 +42,8 @@ routes: [{ to: up }]
   const lines = () => gateway.logged.filter(line => line['msg'] === 'exchange')
   await gateway.waitForLog(() => lines().length === COUNT)
   for (const line of lines()) t.match(line, { end: 'complete', input_tokens: 7, output_tokens: 5 })
-  t.ok(most < 8 * SIZE, `${Math.round(most / MB)} MB at most`)
+  // What was unpacked is garbage until the next collection.
+  t.ok(most < COUNT * SIZE / 2, `${Math.round(most / MB)} MB at most`)
   const status = (await (await fetch(`${gateway.url}/api/status`)).json()) as { body_bytes: number }
   t.equal(status.body_bytes, 0, 'all of it was given back')
 })
