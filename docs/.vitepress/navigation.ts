@@ -111,6 +111,7 @@ export const SECTIONS: readonly Section[] = [
     searchWeight: 0.1,
     items: [
       { text: 'Architecture', link: '/architecture' },
+      { text: 'Scaling', link: '/scaling' },
       { text: 'Benchmarks', link: '/benchmarks' },
       { text: 'Changelog', link: '/changes' },
     ],
