@@ -1,5 +1,5 @@
 import { alternatingTurns } from '../neutral/conversation.ts'
-import { asObject } from '../neutral/json.ts'
+import { argumentsObject } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { CacheMark, DocumentPart, ImagePart, MediaSource, Message, Part, ToolResultPart } from '../neutral/request.ts'
@@ -64,7 +64,7 @@ export class ContentWriter {
         return []
       }
       case 'tool_call':
-        return [{ toolUse: { toolUseId: fittingToolId(part.id, TOOL_IDS), name: part.name, input: parseInput(part.arguments) } }]
+        return [{ toolUse: { toolUseId: fittingToolId(part.id, TOOL_IDS), name: part.name, input: argumentsObject(part.arguments) } }]
       case 'tool_result':
         return [this.#toolResult(part)]
     }
@@ -109,15 +109,4 @@ export class ContentWriter {
 /** The provider keeps the prompt up to here in its cache. */
 export function cachePoint({ ttl }: CacheMark): JsonObject {
   return { cachePoint: { type: 'default', ...ttl !== null && { ttl } } }
-}
-
-/** What a model generated as arguments may be broken; the protocol takes an object alone. */
-function parseInput(text: string): JsonObject {
-  try {
-    const value = JSON.parse(text === '' ? '{}' : text) as unknown
-    return asObject(value) ?? { value }
-  } catch {
-    // It is cut off, or no JSON.
-    return { arguments: text }
-  }
 }

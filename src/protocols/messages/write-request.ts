@@ -1,5 +1,5 @@
 import { alternatingTurns, conversationOf } from '../neutral/conversation.ts'
-import { asObject, withoutNulls } from '../neutral/json.ts'
+import { argumentsObject, asObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { TranslationReport } from '../neutral/report.ts'
@@ -145,7 +145,7 @@ class ContentWriter {
   }
 
   #toolUse({ id, name, arguments: text }: ToolCallPart): JsonObject {
-    return { type: 'tool_use', id: this.#newId(id), name, input: parseInput(text) }
+    return { type: 'tool_use', id: this.#newId(id), name, input: argumentsObject(text) }
   }
 
   #toolResult({ callId, parts, isError }: ToolResultPart): JsonObject {
@@ -204,17 +204,6 @@ function writeSource(source: MediaSource, path: string, report: TranslationRepor
       return { type: 'url', url: source.url }
     case 'file':
       return report.refuse(path, 'a file that was uploaded to one provider is not at another; send its content as base64')
-  }
-}
-
-/** What a model generated as arguments may be broken; the protocol takes an object alone. */
-function parseInput(text: string): JsonObject {
-  try {
-    const value = JSON.parse(text === '' ? '{}' : text) as unknown
-    return asObject(value) ?? { value }
-  } catch {
-    // It is cut off, or no JSON.
-    return { arguments: text }
   }
 }
 

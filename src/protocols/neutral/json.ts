@@ -40,3 +40,14 @@ export function parseObject(text: string): JsonObject | null {
     return null
   }
 }
+
+/** What a model generated as arguments of a tool, for protocols that take an object alone: it may be broken. */
+export function argumentsObject(text: string): JsonObject {
+  try {
+    const value = JSON.parse(text === '' ? '{}' : text) as unknown
+    return asObject(value) ?? { value }
+  } catch {
+    // It is cut off, or no JSON.
+    return { arguments: text }
+  }
+}
