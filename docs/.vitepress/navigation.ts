@@ -86,6 +86,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Change a running gateway', link: '/operation-reload' },
       { text: 'Log and ledger rows', link: '/operation/log' },
       { text: 'Metrics and traces', link: '/operation/telemetry' },
+      { text: 'Alerts', link: '/operation/alerts' },
       { text: 'Workers', link: '/workers' },
       { text: 'More than one machine', link: '/more-than-one-machine' },
       { text: 'Resource limits', link: '/bounds' },

@@ -69,7 +69,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   // Begun before the file is read: a change from then on is one.
   const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
   const loaded = line === null
-    ? { ...loadOrFail(file, command), pending: [] }
+    ? { ...loadOrFail(file, command), pending: [], reportsAlerts: true }
     : await workerInitialConfig(line, file, command)
   watched?.watch([file, ...referencedFiles(loaded.config)])
   const opened = await openLog(loaded.config.log.level)
@@ -142,15 +142,17 @@ interface Options {
 interface InitialConfig extends LoadedConfig {
   /** Its keys that wait for the next start of all. */
   readonly pending: readonly string[]
+  /** false = another worker reports alerts */
+  readonly reportsAlerts: boolean
 }
 
 /** What a worker begins with. */
 async function workerInitialConfig(line: SupervisorChannel, file: string, command: Command): Promise<InitialConfig> {
-  const { text, start } = await line.workerStart
+  const { text, start, reportsAlerts = false } = await line.workerStart
   try {
     const loaded = loadTextOrFail(file, text, command)
     const config = withStartupSettings(loaded.config, start)
-    return { ...loaded, config, pending: pendingKeys(config, loaded.config) }
+    return { ...loaded, config, pending: pendingKeys(config, loaded.config), reportsAlerts }
   } catch (error) {
     // A certificate that is just being replaced, say: the next worker may find it whole.
     line.release()
@@ -186,7 +188,7 @@ interface GatewayWithDocs extends RunningGateway {
 }
 
 async function start(
-  { config, pending }: InitialConfig, log: Logger, line: SupervisorChannel | null, command: Command,
+  { config, pending, reportsAlerts }: InitialConfig, log: Logger, line: SupervisorChannel | null, command: Command,
 ): Promise<GatewayWithDocs> {
   // Only this command needs the server's modules: the others start faster without.
   const [{ startGateway }, { openConsole }] = await Promise.all([
@@ -195,7 +197,7 @@ async function start(
   let site: Site | null = null
   try {
     site = await openSite(config, log)
-    const parts = { ...workerParts(line), pending, log, version: packageVersion(), mount: openConsole() }
+    const parts = { ...workerParts(line), pending, reportsAlerts, log, version: packageVersion(), mount: openConsole() }
     const gateway = await startGateway(config, parts)
     const drain = (handsOver?: boolean): Promise<number> => {
       // The next gateway may have its address at once.

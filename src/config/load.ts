@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import { nonDirectoryAncestor, nonFileKind } from '../base/file-exists.ts'
+import { buildAlerts } from './alerts.ts'
 import { buildCluster } from './cluster.ts'
 import { locate, parseYaml } from './document.ts'
 import type { ParsedYaml } from './document.ts'
@@ -153,6 +154,7 @@ function buildConfig(
     keys: buildKeys(raw, findings, isGatewayEnvironment),
     limits: buildLimits(raw.limits, ['limits'], findings),
     ledger: buildLedger(raw, file, findings),
+    alerts: buildAlerts(raw, findings),
     billing: {
       abandoned: raw.billing?.abandoned ?? 'prompt',
       assumedOutput: raw.billing?.assumed_output ?? 4096,

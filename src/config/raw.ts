@@ -32,6 +32,7 @@ export interface RawConfig {
   limits?: RawLimits
   ledger?: { file?: string, keep?: string }
   billing?: { abandoned?: 'prompt' | 'none'; assumed_output?: number }
+  alerts?: { webhook?: { url?: string, headers?: Record<string, string | undefined>, secret?: string }, budget?: (number | undefined)[] }
   log?: {
     level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
     bodies?: (RawBodyRule | undefined)[]

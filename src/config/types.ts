@@ -27,10 +27,26 @@ export interface Config {
   readonly limits: Limits | null
   readonly ledger: LedgerConfig | null
   readonly billing: BillingConfig
+  /** null = none are sent. */
+  readonly alerts: AlertsConfig | null
   readonly log: LogConfig
   readonly telemetry: TelemetryConfig
   /** null = this gateway is one by itself. */
   readonly cluster: ClusterConfig | null
+}
+
+/** Where events are sent. */
+export interface WebhookConfig {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Signs events; null = they are not signed. */
+  readonly secret: string | null
+}
+
+export interface AlertsConfig {
+  readonly webhook: WebhookConfig | null
+  /** Percentages of a key's budget, ascending. */
+  readonly budget: readonly number[]
 }
 
 /** One server, a master behind sentinels, or a cluster. Each URL is redis://user:password@host:port/database. */

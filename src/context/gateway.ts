@@ -60,6 +60,8 @@ export interface GatewayParts {
   readonly log: Logger
   /** The number of this process among several; absent where there is one. */
   readonly worker?: number
+  /** Another worker reports alerts; absent = this process does. */
+  readonly reportsAlerts?: boolean
   /** Configuration keys that need a restart; absent = none. */
   readonly pending?: readonly string[]
   /** Metrics and traces; absent or null = there are none. */

@@ -11,6 +11,7 @@ import { responseOn } from '../pipeline/upgrade.ts'
 import type { ClientRequest } from '../proxy/client.ts'
 import type { MetricsOutput } from '../telemetry/telemetry.ts'
 import type { MetricsReport } from '../telemetry/worker-metrics.ts'
+import { watchAlerts } from './alert-watch.ts'
 import { buildGateway } from './build-gateway.ts'
 import { watchCertificateValidity } from './certificate-watch.ts'
 import { readCertificate } from './certificate.ts'
@@ -152,6 +153,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   telemetry?.watch(gaugeSource(() => reloader.gateway))
   let metrics: MetricsOutput | null = null
   const unwatch = watchCertificateValidity(first.sharedState)
+  const unwatchAlerts = parts.reportsAlerts === false ? null : watchAlerts(() => reloader.gateway)
   const member = joinCluster(config, parts, () => reloader.gateway)
   const ending = createShutdown({
     gateway: () => reloader.gateway,
@@ -160,6 +162,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     onDrain: () => mounted?.drain(),
     closeResources: async () => {
       unwatch()
+      unwatchAlerts?.()
       await mounted?.close()
       const { upstreams, keyStore, accounts, checks } = reloader.gateway
       checks.stop()

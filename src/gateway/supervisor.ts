@@ -82,7 +82,8 @@ export function supervise(
     if (running().length === 0) ended.resolve(failed)
   }
 
-  const start = (patience: number): void => {
+  /** @param reportsAlerts one worker does, and after its end the one that takes its place */
+  const start = (patience: number, reportsAlerts: boolean): void => {
     const startedAt = performance.now()
     /** Replaces the worker, unless all are ending or none has started yet. */
     const replace = (how: object, isAtFault: boolean): void => {
@@ -100,7 +101,7 @@ export function supervise(
       log.error({ ...how, again_ms: next }, 'worker ended: starting another')
       const delay = setTimeout(() => {
         delays.delete(delay)
-        start(Math.min(MAX_RESTART_DELAY, next * 2))
+        start(Math.min(MAX_RESTART_DELAY, next * 2), reportsAlerts)
       }, next)
       delays.add(delay)
     }
@@ -115,7 +116,7 @@ export function supervise(
     }
     closeUnacceptedConnections(worker)
     const connection = leaseServer.connect(answers => sendToWorker(worker, { kind: 'limits', answers }))
-    sendToWorker(worker, { kind: 'begin', beginning: { ...beginning, text } })
+    sendToWorker(worker, { kind: 'begin', beginning: { ...beginning, text, reportsAlerts } })
     let isOver = false
     const over = (code: number | null, signal: string | null): void => {
       isOver = true
@@ -167,7 +168,7 @@ export function supervise(
         )
       } else if (listeningWorkers.size === 1) {
         // The others start when the first one has succeeded.
-        for (let n = 1; n < count; n++) start(MIN_RESTART_DELAY)
+        for (let n = 1; n < count; n++) start(MIN_RESTART_DELAY, false)
       }
     })
     worker.once('exit', over)
@@ -190,7 +191,7 @@ export function supervise(
     return results.filter(result => result !== undefined)
   }
 
-  start(MIN_RESTART_DELAY)
+  start(MIN_RESTART_DELAY, true)
   return {
     status: async () => (await askEach('status') as ProcessStatus[][]).flat(),
     requestReload: async () => {

@@ -21,6 +21,8 @@ export interface WorkerStart {
   /** The text of the configuration in force: the file may have changed since. */
   readonly text: string
   readonly start: StartupSettings
+  /** The one worker that reports alerts. */
+  readonly reportsAlerts?: boolean
 }
 
 /** From the supervisor to a worker. */
