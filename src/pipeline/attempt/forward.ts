@@ -288,7 +288,7 @@ class Forwarding implements ResponseSource, Stoppable {
 
   /**
    * @param own deadlines of an attempt that runs beside another
-   * @returns the error of a request that cannot be translated for the target
+   * @returns the error of a request that cannot be translated for the target, or of a second attempt that cannot start
    */
   #begin(target: Target, own: Deadlines | null = null): CandidateAttempt | GatewayError {
     const isFirst = this.#exchange.attempts.length === 0
@@ -298,7 +298,7 @@ class Forwarding implements ResponseSource, Stoppable {
     const isLast = own === null && isFree && this.#retryPlan.isLast
     const reasons = this.#streamError ? NO_REFUSAL_TARGETS : this.#retryPlan.refusalTargets
     const claim = this.#streamError ? null : this.#claim
-    const attempt = attemptUnlessUntranslatable(() => new CandidateAttempt(this.#gateway, this.#exchange, {
+    const attempt = orGatewayError(() => new CandidateAttempt(this.#gateway, this.#exchange, {
       target,
       refused: own === null ? this.#refused : NONE_REFUSED,
       deadlines: own ?? this.#deadlines,
@@ -309,7 +309,8 @@ class Forwarding implements ResponseSource, Stoppable {
       translate: this.#translate,
       continuationEdits: this.#continuation?.edits ?? null,
       claim,
-    }))
+      // Without memory for its request there is no second attempt, and the first one goes on.
+    }), error => own !== null || isUntranslatable(error.code))
     if (attempt instanceof GatewayError) {
       this.#reservation?.release()
       this.#reservation = null
@@ -516,12 +517,12 @@ function isCountedHere({ upstreams }: Gateway, { classified: { endpoint }, reque
   return !isSpoken(endpoint, targetProtocols(target, provider, model))
 }
 
-/** @returns the error, where the request cannot be translated for its target */
-function attemptUnlessUntranslatable(create: () => CandidateAttempt): CandidateAttempt | GatewayError {
+/** @returns the result, or the error of the gateway that is expected */
+function orGatewayError<T>(create: () => T, isExpected: (error: GatewayError) => boolean): T | GatewayError {
   try {
     return create()
   } catch (thrown) {
-    if (thrown instanceof GatewayError && isUntranslatable(thrown.code)) return thrown
+    if (thrown instanceof GatewayError && isExpected(thrown)) return thrown
     throw thrown
   }
 }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import type { Test } from 'tap'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
+import { startTestGateway } from '../../support/gateway.ts'
 import { scrape, sum } from '../../support/metrics.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { costOf, openBooks, priced } from '../billing/books.ts'
@@ -335,4 +336,24 @@ ${priced('one', 'two')}`)
   t.match(await asking, { status: 200, text: 'begun and ended', whole: true })
   const row = await onlyRow(books.drain())
   t.match(row.attempts.map(({ upstream, outcome }) => `${upstream} ${outcome}`), ['a hedge_lost', /^b upstream_/, 'a ok'])
+})
+
+t.test('a second attempt for which there is no memory is none, and the first one goes on', async t => {
+  const first = await new Provider().start(t)
+  const second = await new Provider().start(t)
+  const gateway = await startTestGateway(t, `
+server: { body_limit: 4kb, body_memory: 4kb }
+upstreams: { a: { url: "${first.url}", speaks: [chat] }, b: { url: "${second.url}", speaks: [messages] } }
+routes: [{ to: [a, b], hedge: { after: 50ms } }]`)
+  const large = ask(gateway, CHAT, { stream: true, body: { messages: [{ role: 'user', content: 'x'.repeat(2_500) }] } })
+  const res = await first.asked.promise
+  const again = first.askAgain()
+  const small = ask(gateway, CHAT, { stream: true, body: { messages: [{ role: 'user', content: 'x' }] } })
+  // That of the small request, which began later.
+  await second.asked.promise
+  respond(await again, 'small')
+  t.match(await small, { status: 200, text: 'small' })
+  respond(res, 'large')
+  t.match(await large, { status: 200, text: 'large' })
+  t.equal(second.requests, 1)
 })
