@@ -29,8 +29,9 @@ are not checked) without a price.
 For each upstream that speaks other protocols than its clients, it prints what is translated, and
 the fields that are dropped or refused.
 
-With --online it also sends a request to each upstream, with each of its credentials: for its list of
-models, or a count of tokens. These cost nothing. It prints how long each took, and what is wrong.
+With --online it also sends a request to each upstream, with each of its credentials: for its list
+of models, or a count of tokens. These cost nothing. It prints how long each took, and what is
+wrong.
 
 Examples:
   gateway check

@@ -7,9 +7,9 @@ import { keysRevokeCommand } from './keys-revoke.ts'
 import { keysRotateCommand } from './keys-rotate.ts'
 
 const HELP = `
-These keys are stored in keys.db next to the ledger, or in PostgreSQL with cluster.postgres, in addition
-to the keys of gateway.yaml. Only their SHA-256 is stored. When a command returns, every running gateway
-has applied the change.
+These keys are stored in keys.db next to the ledger, or in PostgreSQL with cluster.postgres, in
+addition to the keys of gateway.yaml. Only their SHA-256 is stored. When a command returns, every
+running gateway has applied the change.
 
 Examples:
   gateway keys create --name team-a --models "gpt-*,fast" --limit budget=50/month

@@ -6,10 +6,10 @@ import { copyLedger } from '../ledger/copy.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 
 const HELP = `
-Copies the requests of a SQLite ledger to the ledger of several gateways (cluster.postgres). It can be
-interrupted and run again: it continues where it was, and copies no request twice. The gateway that
-writes the file may run; one with cluster.postgres sends its requests by itself. A file of an older
-version is brought up to date. Without a password in the URL, PGPASSWORD is used.
+Copies the requests of a SQLite ledger to the ledger of several gateways (cluster.postgres). It can
+be interrupted and run again: it continues where it was, and copies no request twice. The gateway
+that writes the file may run; one with cluster.postgres sends its requests by itself. A file of an
+older version is brought up to date. Without a password in the URL, PGPASSWORD is used.
 
 Examples:
   gateway ledger copy --from data/gateway.db --to postgres://gateway@db.example.com/gateway

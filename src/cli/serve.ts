@@ -40,7 +40,8 @@ addresses. Port 0 picks a free port.
 
 Signals:
   SIGHUP             reload the configuration; if it has an error, the old one stays in force
-  SIGTERM, SIGINT    after server.drain_delay, take no new requests, finish running ones within server.drain, then exit
+  SIGTERM, SIGINT    after server.drain_delay take no new requests, finish running ones within
+                     server.drain, then exit
   SIGTERM or SIGINT  a second time: close every connection and exit now
 
 Examples:

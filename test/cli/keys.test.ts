@@ -67,8 +67,8 @@ t.test('a key is shown once, alone on standard output, and kept hashed', async t
   const prefix = hash('sha256', stdout.trim()).slice(0, 8)
   t.strictSame(listed.stdout.trimEnd().split('\n').map(line => JSON.parse(line) as unknown).slice(0, 1), [
     { id: null,
-      name: 'team', source: 'yaml', models: ['demo'], limits: null, owner: null, note: null, created_at: null,
-      expires_at: null, last_used_at: null, revoked_at: null, blocked_at: null, prefix: null, sha256_prefix: null,
+      name: 'team', source: 'yaml', models: ['demo'], limits: null, group: null, owner: null, note: null,
+      created_at: null, expires_at: null, last_used_at: null, revoked_at: null, blocked_at: null, prefix: null, sha256_prefix: null,
       old_secrets: [] },
   ])
   t.match(JSON.parse(listed.stdout.split('\n')[1] ?? ''), {
@@ -201,7 +201,7 @@ t.test('a key can be revoked by its name, its id or itself', async t => {
   const unknown = await run('revoke', `${key.slice(0, 4)}${'0'.repeat(32)}3VDO1M`)
   t.match(unknown, { code: 1, stderr: 'no key has this value' })
   t.notMatch(unknown.stderr, '3VDO1M')
-  t.match((await run('list')).stdout, /\n *3 +c +mgw_\w{4} +[0-9a-f]{8} +- +store +\S+Z +- +- +- +- +all +none\n/)
+  t.match((await run('list')).stdout, /\n *3 +c +mgw_\w{4} +[0-9a-f]{8} +- +- +store +\S+Z +- +- +- +- +all +none\n/)
 })
 
 t.test('no key gets a name that the console could not show or reach', async t => {

@@ -1,6 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import { GATEWAY, gateway } from './command.ts'
@@ -76,14 +78,15 @@ t.test('standard output on a full disk is a failure, in words', {
 })
 
 t.test('a gateway serves whose standard error nobody reads', async t => {
-  const cwd = t.testdir({
-    'gateway.yaml': `server: { listen: 127.0.0.1:0 }
+  // The path of a socket is at most 100 bytes long.
+  const cwd = mkdtempSync(join(tmpdir(), 'gateway-'))
+  t.teardown(() => rmSync(cwd, { recursive: true, force: true }))
+  writeFileSync(join(cwd, 'gateway.yaml'), `server: { listen: 127.0.0.1:0 }
 upstreams: { demo: { simulator: true } }
 routes: [{ model: demo, to: demo }]
 keys: [{ name: demo, key: "\${NO_SUCH_VARIABLE:-a-key-that-is-long-enough}" }]
 ledger: { file: gateway.db }
-`,
-  })
+`)
   // By way of env, which leaves out what the test runner would put into the process.
   const child = spawn('env', ['-i', process.execPath, GATEWAY, 'serve'], {
     cwd, stdio: ['ignore', 'pipe', 'pipe'],

@@ -50,7 +50,7 @@ t.test('the description is whole', async t => {
   for (const { name, path, operation } of operations) {
     const { parameters = [], requestBody, responses, security } = operation
     for (const [, parameter] of path.matchAll(/\{(\w+)\}/g)) {
-      t.match(parameters, [{ name: parameter, in: 'path', required: true }], `${name}: ${parameter}`)
+      t.match(parameters.filter(one => one.in === 'path'), [{ name: parameter, in: 'path', required: true }], `${name}: ${parameter}`)
     }
     const schemas = [
       ...parameters.map(({ schema }) => schema),

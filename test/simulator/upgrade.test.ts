@@ -133,7 +133,7 @@ t.test('an answer can be cancelled', async t => {
   say({ type: 'response.cancel' })
   t.match(await until('response.done'), [{ response: { status: 'cancelled' } }])
   say({ type: 'response.cancel' })
-  t.match(await until('error'), [{ error: { message: /no answer/ } }])
+  t.match(await until('error'), [{ error: { message: /no response/ } }])
 })
 
 t.test('what is not understood is said to be so, and the connection goes on', async t => {

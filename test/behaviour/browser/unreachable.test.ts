@@ -40,14 +40,14 @@ t.test('the gateway does not respond', async t => {
     await page.getByRole('heading', { name: 'Model Gateway', level: 1 }).waitFor()
   })
 
-  await t.test('a statement without a known key shows an error', async () => {
+  await t.test('the list of statements shows an error', async () => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
-    await blockRequests(page, '**/console/api/filters')
+    await blockRequests(page, '**/console/api/billing?*by=owner*')
     await page.goto('/console/statement')
     await page.getByRole('alert').getByText(UNREACHABLE).waitFor()
-    await page.unroute('**/console/api/filters')
+    await page.unroute('**/console/api/billing?*by=owner*')
     await page.getByRole('button', { name: 'Try again' }).click()
-    await page.getByText('No usage yet').waitFor()
+    await page.getByText('No owners with usage').waitFor()
   })
 
   await t.test('a page whose script does not arrive says so, and loads when the gateway is back', async () => {

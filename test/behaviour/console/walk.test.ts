@@ -28,6 +28,8 @@ const ALSO: Partial<Record<OperationName, number>> = {
   'GET /logs/:id/bodies': 404,
   // The key is one that was made, and so was never blocked.
   'POST /keys/:name/unblock': 404,
+  // `walked` is a key.
+  'GET /upstreams/:name': 404,
   // It was revoked a step before.
   'DELETE /keys/:name': 404,
   'PATCH /keys/:name': 404,

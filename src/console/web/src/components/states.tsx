@@ -1,5 +1,6 @@
 import { Button, Skeleton } from '@mantine/core'
 import { IconAlertTriangle, IconInbox } from '@tabler/icons-react'
+import { useQueryClient } from '@tanstack/react-query'
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import classes from './states.module.css'
@@ -46,9 +47,12 @@ export interface QueryViewProps<T> {
 
 /** The result of a query: loading, failed or loaded. Old data is shown paler while new data loads. */
 export function QueryView<T>({ of: query, height, children }: QueryViewProps<T>) {
+  const client = useQueryClient()
   if (query.data !== undefined) {
     return <div className={query.isPlaceholderData ? classes.old : undefined}>{children(query.data)}</div>
   }
-  if (query.isError) return <LoadError error={query.error} retry={() => { void query.refetch() }} />
+  // What fails together is tried again together.
+  const retry = () => void client.refetchQueries({ type: 'active', predicate: ({ state }) => state.status === 'error' })
+  if (query.isError) return <LoadError error={query.error} retry={retry} />
   return <Loading height={height} />
 }
