@@ -76,6 +76,8 @@ t.test('billing with hundreds of groups is paged, sorted and searched, and keeps
     await page.getByRole('button', { name: 'Next' }).focus()
     await page.keyboard.press('Enter')
     await page.getByText('51–100 of 400').waitFor()
+    // The old rows stay until the new ones arrive.
+    await table.getByText('team-149').first().waitFor()
     await settled(page)
     t.match(await first(), ['team-149', 'large'])
     await page.getByRole('button', { name: 'Spend', exact: true }).click()
