@@ -1,6 +1,6 @@
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { PartsWriter } from '../neutral/parts-writer.ts'
+import { NumberedParts } from '../neutral/numbered-parts.ts'
 import { NO_USAGE } from '../neutral/response.ts'
 import type { ResponseEvent, ResponsePart, StopReason, TokenUsage } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
@@ -17,21 +17,15 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   refusal: 'refusal',
 }
 
-interface OpenBlock {
-  readonly index: number
-  signature: string
-}
-
 /** Reads what Converse and ConverseStream respond. */
 export class ConverseResponseReader implements ResponseReader {
   readonly #provider: string
-  readonly #parts = new PartsWriter()
-  /** By the number that the upstream gives them. */
-  readonly #blocks = new Map<number, OpenBlock>()
+  readonly #parts: NumberedParts
   #isOver = false
 
   constructor(provider: string) {
     this.#provider = provider
+    this.#parts = new NumberedParts(provider)
   }
 
   event(name: string, value: unknown, out: ResponseEvent[]): void {
@@ -43,13 +37,13 @@ export class ConverseResponseReader implements ResponseReader {
         start(out)
         break
       case 'contentBlockStart':
-        this.#open(number, asObject(event['start']) ?? {}, out)
+        this.#parts.start(number, this.#partOf(asObject(event['start']) ?? {}), out)
         break
       case 'contentBlockDelta':
         this.#delta(number, asObject(event['delta']) ?? {}, out)
         break
       case 'contentBlockStop':
-        this.#close(number, out)
+        this.#parts.end(number, out)
         break
       case 'messageStop':
         this.#stop(event, out)
@@ -70,30 +64,19 @@ export class ConverseResponseReader implements ResponseReader {
     const content = asList(asObject(asObject(value['output'])?.['message'])?.['content'])
     for (const [number, block] of content.entries()) {
       this.#delta(number, asObject(block) ?? {}, out)
-      this.#close(number, out)
+      this.#parts.end(number, out)
     }
     this.#stop(value, out)
     out.push({ type: 'usage', usage: readTokens(value['usage']) }, { type: 'end' })
   }
 
-  /** A delta of a stream, or a whole block, whose members have the same names. */
+  /** A delta of a stream, or a whole block, whose members have the same names. Not every block of a stream has a start. */
   #delta(number: number, delta: JsonObject, out: ResponseEvent[]): void {
+    if (!this.#parts.isOpen(number)) this.#parts.start(number, this.#partOf(delta), out)
     const reasoning = asObject(delta['reasoningContent'])
     const whole = asObject(reasoning?.['reasoningText']) ?? reasoning
-    const { index, ...block } = this.#blocks.get(number) ?? this.#open(number, delta, out)
-    if (index === NO_PART) return
-    const input = asObject(delta['toolUse'])?.['input']
-    this.#parts.delta(index, asText(delta['text']) ?? asText(whole?.['text']) ?? inputText(input), out)
-    const signature = asText(whole?.['signature'])
-    if (signature !== null) this.#blocks.set(number, { index, signature: block.signature + signature })
-  }
-
-  /** @param block its start, or its first delta where it has none */
-  #open(number: number, block: JsonObject, out: ResponseEvent[]): OpenBlock {
-    const part = this.#partOf(block)
-    const opened = { index: part === null ? NO_PART : this.#parts.start(part, out), signature: '' }
-    this.#blocks.set(number, opened)
-    return opened
+    const text = asText(delta['text']) ?? asText(whole?.['text']) ?? inputText(asObject(delta['toolUse'])?.['input'])
+    this.#parts.add(number, text, asText(whole?.['signature']), out)
   }
 
   /** null = the client has no use for it. */
@@ -109,23 +92,13 @@ export class ConverseResponseReader implements ResponseReader {
     return { type: 'redacted_thinking', opaque: { provider: this.#provider, value: redacted } }
   }
 
-  #close(number: number, out: ResponseEvent[]): void {
-    const block = this.#blocks.get(number)
-    this.#blocks.delete(number)
-    if (block === undefined || block.index === NO_PART) return
-    this.#parts.end(block.index, block.signature === '' ? null : { provider: this.#provider, value: block.signature }, out)
-  }
-
   #stop(event: JsonObject, out: ResponseEvent[]): void {
-    for (const number of this.#blocks.keys()) this.#close(number, out)
+    this.#parts.endAll(out)
     const reason = asText(event['stopReason']) ?? ''
     const fields = asObject(event['additionalModelResponseFields'])
     out.push({ type: 'stop', reason: STOP_REASONS[reason] ?? 'end', sequence: asText(fields?.['stop_sequence']), explanation: null })
   }
 }
-
-/** Of a block of which the client gets nothing. */
-const NO_PART = -1
 
 function start(out: ResponseEvent[]): void {
   out.push({ type: 'start', id: null, model: null, usage: null })

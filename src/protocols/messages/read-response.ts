@@ -1,8 +1,7 @@
 import { errorKindOf } from '../neutral/errors.ts'
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import type { OpaqueValue } from '../neutral/opaque.ts'
-import { PartsWriter } from '../neutral/parts-writer.ts'
+import { NumberedParts } from '../neutral/numbered-parts.ts'
 import { NO_USAGE } from '../neutral/response.ts'
 import type { NeutralError, ResponseEvent, ResponsePart, StopReason, TokenUsage } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
@@ -17,22 +16,16 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   pause_turn: 'pause',
 }
 
-interface OpenBlock {
-  readonly index: number
-  signature: string
-}
-
 /** Reads a message: events, or a whole one. Blocks of tools that the provider runs itself are left out. */
 export class MessagesResponseReader implements ResponseReader {
   readonly #provider: string
-  readonly #parts = new PartsWriter()
-  /** By the number that the upstream gives them. */
-  readonly #blocks = new Map<number, OpenBlock>()
+  readonly #parts: NumberedParts
   #usage: JsonObject = {}
   #isOver = false
 
   constructor(provider: string) {
     this.#provider = provider
+    this.#parts = new NumberedParts(provider)
   }
 
   event(name: string, value: unknown, out: ResponseEvent[]): void {
@@ -49,7 +42,7 @@ export class MessagesResponseReader implements ResponseReader {
         this.#delta(asNumber(event['index']) ?? 0, asObject(event['delta']) ?? {}, out)
         break
       case 'content_block_stop':
-        this.#endBlock(asNumber(event['index']) ?? 0, out)
+        this.#parts.end(asNumber(event['index']) ?? 0, out)
         break
       case 'message_delta':
         this.#finish(asObject(event['delta']) ?? {}, event['usage'], out)
@@ -76,7 +69,7 @@ export class MessagesResponseReader implements ResponseReader {
     this.#start(value, out)
     for (const [number, block] of asList(value['content']).entries()) {
       this.#startBlock(number, asObject(block) ?? {}, out)
-      this.#endBlock(number, out)
+      this.#parts.end(number, out)
     }
     this.#finish(value, null, out)
     out.push({ type: 'end' })
@@ -90,10 +83,9 @@ export class MessagesResponseReader implements ResponseReader {
   #startBlock(number: number, block: JsonObject, out: ResponseEvent[]): void {
     const part = this.#partOf(block)
     if (part === null) return
-    const index = this.#parts.start(part, out)
-    this.#blocks.set(number, { index, signature: asText(block['signature']) ?? '' })
+    this.#parts.start(number, part, out)
     const text = asText(block['text']) ?? asText(block['thinking']) ?? inputText(block['input'])
-    this.#parts.delta(index, text, out)
+    this.#parts.add(number, text, asText(block['signature']), out)
   }
 
   /** null = the client has no use for it. */
@@ -112,25 +104,13 @@ export class MessagesResponseReader implements ResponseReader {
   }
 
   #delta(number: number, delta: JsonObject, out: ResponseEvent[]): void {
-    const block = this.#blocks.get(number)
-    if (block === undefined) return
-    // In the stream of some servers a signature comes in pieces.
-    block.signature += asText(delta['signature']) ?? ''
-    const text = asText(delta['text']) ?? asText(delta['thinking']) ?? asText(delta['partial_json'])
-    if (text !== null) this.#parts.delta(block.index, text, out)
-  }
-
-  #endBlock(number: number, out: ResponseEvent[]): void {
-    const block = this.#blocks.get(number)
-    if (block === undefined) return
-    this.#blocks.delete(number)
-    const opaque: OpaqueValue | null = block.signature === '' ? null : { provider: this.#provider, value: block.signature }
-    this.#parts.end(block.index, opaque, out)
+    const text = asText(delta['text']) ?? asText(delta['thinking']) ?? asText(delta['partial_json']) ?? ''
+    this.#parts.add(number, text, asText(delta['signature']), out)
   }
 
   /** @param delta of the event `message_delta`, or the whole message */
   #finish(delta: JsonObject, usage: unknown, out: ResponseEvent[]): void {
-    for (const number of this.#blocks.keys()) this.#endBlock(number, out)
+    this.#parts.endAll(out)
     this.#mergeUsage(usage)
     const reason = asText(delta['stop_reason'])
     if (reason !== null) {

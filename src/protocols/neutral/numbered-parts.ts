@@ -1,0 +1,47 @@
+import { PartsWriter } from './parts-writer.ts'
+import type { ResponseEvent, ResponsePart } from './response.ts'
+
+interface OpenPart {
+  readonly index: number
+  signature: string
+}
+
+/** The parts of a response in which the upstream numbers its blocks. The signature of a block is reported when it ends. */
+export class NumberedParts {
+  readonly #provider: string
+  readonly #writer = new PartsWriter()
+  /** By the upstream's number; null = the client has no use for the block. */
+  readonly #open = new Map<number, OpenPart | null>()
+
+  constructor(provider: string) {
+    this.#provider = provider
+  }
+
+  isOpen(number: number): boolean {
+    return this.#open.has(number)
+  }
+
+  /** @param part null = the client has no use for it, and what is added to it is left out */
+  start(number: number, part: ResponsePart | null, out: ResponseEvent[]): void {
+    this.#open.set(number, part && { index: this.#writer.start(part, out), signature: '' })
+  }
+
+  /** @param signature a piece of it: some servers send several; null = none */
+  add(number: number, text: string, signature: string | null, out: ResponseEvent[]): void {
+    const open = this.#open.get(number)
+    if (!open) return
+    open.signature += signature ?? ''
+    this.#writer.delta(open.index, text, out)
+  }
+
+  end(number: number, out: ResponseEvent[]): void {
+    const open = this.#open.get(number)
+    this.#open.delete(number)
+    if (!open) return
+    this.#writer.end(open.index, open.signature === '' ? null : { provider: this.#provider, value: open.signature }, out)
+  }
+
+  endAll(out: ResponseEvent[]): void {
+    for (const number of this.#open.keys()) this.end(number, out)
+  }
+}
