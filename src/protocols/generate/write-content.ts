@@ -1,4 +1,4 @@
-import { asObject, withoutNulls } from '../neutral/json.ts'
+import { argumentsObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { TranslationReport } from '../neutral/report.ts'
@@ -51,18 +51,7 @@ function writeModel(parts: readonly Part[], { provider, model, report }: WriteCo
 }
 
 function writeCall({ id, name, arguments: text }: ToolCallPart): JsonObject {
-  return withoutNulls({ id: id === '' ? null : id, name, args: parseArguments(text) })
-}
-
-/** A model's arguments may be broken; the protocol takes an object alone. */
-function parseArguments(text: string): JsonObject {
-  try {
-    const value = JSON.parse(text === '' ? '{}' : text) as unknown
-    return asObject(value) ?? { value }
-  } catch {
-    // It is cut off, or no JSON.
-    return { arguments: text }
-  }
+  return withoutNulls({ id: id === '' ? null : id, name, args: argumentsObject(text) })
 }
 
 /** As many results as calls, in the order of the calls; what else the user says comes behind them. */
