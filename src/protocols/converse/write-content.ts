@@ -1,4 +1,4 @@
-import { alternatingTurns } from '../neutral/conversation.ts'
+import { writeTurns } from '../neutral/anthropic-request.ts'
 import { argumentsObject } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
@@ -26,11 +26,7 @@ export class ContentWriter {
   }
 
   messages(messages: readonly Message[]): JsonObject[] {
-    for (const { name } of messages) if (name !== null) this.#context.report.drop('messages[].name')
-    return alternatingTurns(messages).flatMap(({ role, parts }) => {
-      const content = parts.flatMap(part => this.content(part))
-      return content.length === 0 ? [] : [{ role, content }]
-    })
+    return writeTurns(messages, this.#context.report, part => this.content(part))
   }
 
   content(part: Part): JsonObject[] {

@@ -1,3 +1,4 @@
+import { JSON_ONLY, toolSchema } from '../neutral/anthropic-request.ts'
 import { conversationOf } from '../neutral/conversation.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
@@ -34,8 +35,6 @@ export const CONVERSE_SUPPORT: SupportTable = {
   cacheKey: 'dropped',
 }
 
-const NO_PARAMETERS = { type: 'object', properties: {} }
-const JSON_ONLY = 'Respond with one JSON object and nothing else.'
 /** Of names and values of `requestMetadata`, and how many there may be. */
 const METADATA = /^[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}$/
 const MAX_METADATA = 16
@@ -103,10 +102,11 @@ function writeTools({ tools, toolChoice, messages }: NeutralRequest, report: Tra
   }
 }
 
-function writeTool({ name, description, parameters, strict, cache }: Tool): JsonObject[] {
+function writeTool(tool: Tool): JsonObject[] {
+  const { name, description, strict, cache } = tool
   const toolSpec = withoutNulls({
     name, description: description === '' ? null : description, strict: strict === true ? true : null,
-    inputSchema: { json: parameters === null ? NO_PARAMETERS : { ...NO_PARAMETERS, ...parameters } },
+    inputSchema: { json: toolSchema(tool) },
   })
   return cache === null ? [{ toolSpec }] : [{ toolSpec }, cachePoint(cache)]
 }

@@ -1,3 +1,4 @@
+import { THINKING_BUDGETS, forcesTool, thinkingBudget } from '../neutral/anthropic-request.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { TranslationReport } from '../neutral/report.ts'
@@ -18,12 +19,6 @@ export interface WrittenThinking {
 }
 
 const NOTHING: WrittenThinking = { thinking: null, effort: null }
-/** The least budget that is taken. */
-const MIN_BUDGET = 1024
-/** Tokens of thinking for an effort, of models that take a budget. */
-const BUDGETS: Readonly<Record<string, number>> = {
-  minimal: MIN_BUDGET, low: 2048, medium: 8192, high: 16_384, xhigh: 24_576, max: 31_999,
-}
 
 /** Writes `thinking` and `output_config.effort`; reports where the request rules thinking out. */
 export function writeThinking(request: NeutralRequest, context: ThinkingContext): WrittenThinking {
@@ -37,10 +32,9 @@ export function writeThinking(request: NeutralRequest, context: ThinkingContext)
   }
   const display = reasoning.showText === false ? { display: 'omitted' } : {}
   if (isAdaptive) return { thinking: { type: 'adaptive', ...display }, effort: effortOf(reasoning) }
-  const wanted = reasoning.budgetTokens ?? BUDGETS[reasoning.effort ?? 'medium'] ?? BUDGETS['medium'] as number
-  // Thinking is a part of `max_tokens`: half of them at least are for the response.
-  const budget = Math.min(Math.max(MIN_BUDGET, wanted), Math.floor(context.maxTokens / 2))
-  if (budget < MIN_BUDGET) {
+  const wanted = reasoning.budgetTokens ?? THINKING_BUDGETS[reasoning.effort ?? 'medium'] ?? THINKING_BUDGETS['medium'] as number
+  const budget = thinkingBudget(wanted, context.maxTokens)
+  if (budget === null) {
     context.report.dropField('reasoning')
     return NOTHING
   }
@@ -58,7 +52,7 @@ function takesEffort(model: string): boolean {
 function effortOf({ effort, budgetTokens }: Reasoning): string | null {
   if (effort !== null) return effort === 'minimal' ? 'low' : effort
   if (budgetTokens === null) return null
-  return Object.keys(BUDGETS).find(name => name !== 'minimal' && budgetTokens <= (BUDGETS[name] as number)) ?? 'max'
+  return Object.keys(THINKING_BUDGETS).find(name => name !== 'minimal' && budgetTokens <= (THINKING_BUDGETS[name] as number)) ?? 'max'
 }
 
 /**
@@ -66,7 +60,7 @@ function effortOf({ effort, budgetTokens }: Reasoning): string | null {
  * which a client may have lost, or another provider may have made; an adaptive model does not ask for it.
  */
 function isRuledOut({ toolChoice, messages }: NeutralRequest, isAdaptive: boolean, provider: string): boolean {
-  if (toolChoice?.type === 'required' || (toolChoice?.type === 'tools' && toolChoice.isForced)) return true
+  if (forcesTool(toolChoice)) return true
   if (isAdaptive) return false
   const isAsked = ({ type }: Part): boolean => type !== 'tool_result'
   const turnStart = messages.findLastIndex(({ role, parts }) => role === 'user' && parts.some(isAsked))

@@ -1,4 +1,5 @@
-import { alternatingTurns, conversationOf } from '../neutral/conversation.ts'
+import { JSON_ONLY, toolSchema, writeTurns } from '../neutral/anthropic-request.ts'
+import { conversationOf } from '../neutral/conversation.ts'
 import { argumentsObject, asObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
@@ -43,8 +44,6 @@ const DEFAULT_MAX_TOKENS = 32_000
 /** Marks of the cache that a request may have. */
 const MAX_CACHE_MARKS = 4
 export const MESSAGES_TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: Infinity, prefix: 'toolu_' }
-const NO_PARAMETERS = { type: 'object', properties: {} }
-const JSON_ONLY = 'Respond with one JSON object and nothing else.'
 
 /** Writes the body of a messages request. */
 export function writeMessagesRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
@@ -95,21 +94,17 @@ class ContentWriter {
   }
 
   messages(messages: readonly Message[]): JsonObject[] {
-    for (const { name } of messages) if (name !== null) this.#report.drop('messages[].name')
-    return alternatingTurns(messages).flatMap(({ role, parts }) => {
-      const content = parts.flatMap(part => this.content(part))
-      return content.length === 0 ? [] : [{ role, content }]
-    })
+    return writeTurns(messages, this.#report, part => this.content(part))
   }
 
   content(part: Part): JsonObject[] {
     return this.#block(part).map(block => part.cache === null ? block : { ...block, cache_control: writeMark(part.cache) })
   }
 
-  tool({ name, description, parameters, strict, cache }: Tool): JsonObject {
-    const schema = parameters === null ? NO_PARAMETERS : { ...NO_PARAMETERS, ...parameters }
+  tool(tool: Tool): JsonObject {
+    const { name, description, strict, cache } = tool
     return withoutNulls({
-      name, description, input_schema: schema, strict: strict === true ? true : null, cache_control: cache && writeMark(cache),
+      name, description, input_schema: toolSchema(tool), strict: strict === true ? true : null, cache_control: cache && writeMark(cache),
     })
   }
 
