@@ -30,7 +30,7 @@ const MAX_RESTART_DELAY = 10_000
 const CLOSE_TIMEOUT = 5_000
 /** Milliseconds after which a worker counts as stable: its restart delay starts over. */
 const STABLE_AFTER = 60_000
-/** Milliseconds for a worker to tell its state, or to reload. */
+/** Milliseconds for a worker to report its state, or to reload. */
 const CONTROL_TIMEOUT = 50_000
 
 /**
@@ -57,6 +57,7 @@ export function supervise(
   const ready = Promise.withResolvers<Listening | null>()
   const delays = new Set<NodeJS.Timeout>()
   const listeningWorkers = new Set<Worker>()
+  /** Control requests without a response yet, by id. */
   const questions = new Map<number, (result: unknown) => void>()
   let lastQuestion = 0
   let isReady = false
@@ -82,7 +83,7 @@ export function supervise(
     if (running().length === 0) ended.resolve(failed)
   }
 
-  /** @param reportsAlerts one worker does, and after its end the one that takes its place */
+  /** @param reportsAlerts true for one worker, and for each one that replaces it */
   const start = (patience: number, reportsAlerts: boolean): void => {
     const startedAt = performance.now()
     /** Replaces the worker, unless all are ending or none has started yet. */
@@ -145,7 +146,6 @@ export function supervise(
       }
       if (report.kind === 'control') {
         questions.get(report.id)?.(report.result)
-        questions.delete(report.id)
         return
       }
       if (report.kind === 'reloaded') {
@@ -174,17 +174,19 @@ export function supervise(
     worker.once('exit', over)
   }
 
-  /** What each worker that listens replies; one that ends or hangs is left out. */
+  /** The responses of the workers that listen; a worker that ends or hangs is left out. */
   const askEach = async (request: ControlRequest): Promise<unknown[]> => {
     const results = await Promise.all([...listeningWorkers].map(async worker => {
       const id = ++lastQuestion
       const { promise, resolve } = Promise.withResolvers<unknown>()
+      const giveUp = (): void => resolve(undefined)
       questions.set(id, resolve)
-      const timer = setTimeout(resolve, CONTROL_TIMEOUT)
-      worker.once('exit', () => resolve(undefined))
+      worker.once('exit', giveUp)
+      const timer = setTimeout(giveUp, CONTROL_TIMEOUT)
       sendToWorker(worker, { kind: 'control', id, request })
       const result = await promise
       clearTimeout(timer)
+      worker.off('exit', giveUp)
       questions.delete(id)
       return result
     }))

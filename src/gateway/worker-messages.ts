@@ -32,7 +32,7 @@ export type SupervisorMessage =
   | { readonly kind: 'limits'; readonly answers: LimiterReplies }
   /** A report of its metrics is wanted. */
   | { readonly kind: 'metrics' }
-  /** The worker tells the result with the same id. */
+  /** The worker sends the result with the same id. */
   | { readonly kind: 'control'; readonly id: number; readonly request: ControlRequest }
 
 /** From a worker to the supervisor. */

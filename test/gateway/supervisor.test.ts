@@ -59,3 +59,14 @@ for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENO
     t.ok(await supervisor.ended)
   })
 }
+
+t.test('a question to a worker leaves no listener', async t => {
+  const { supervisor } = start()
+  t.ok(await supervisor.ready)
+  const [worker] = Object.values(cluster.workers ?? {})
+  const before = worker?.listenerCount('exit')
+  await supervisor.status()
+  t.equal(worker?.listenerCount('exit'), before)
+  supervisor.close()
+  t.notOk(await supervisor.ended)
+})

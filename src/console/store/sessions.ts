@@ -54,14 +54,8 @@ export class SessionTable {
   find(digest: Uint8Array, now: number, extend: boolean): SessionRecord | null {
     const row = this.#find.get(digest)
     if (row === undefined) return null
-    const session = {
-      kind: row['kind'] as SessionRecord['kind'],
-      name: String(row['name']),
-      credential: String(row['credential']),
-      createdAt: Number(row['created_at']),
-      seenAt: Number(row['seen_at']),
-    }
-    // The clock was set back since the last use, so its age is unknown.
+    const session = sessionOf(row)
+    // If the clock was set back since the last use, the age of the session is unknown.
     if (now >= expiryOf(session) || session.seenAt > now + SEEN_AT_INTERVAL) {
       this.close(digest)
       return null
@@ -73,6 +67,17 @@ export class SessionTable {
 
   close(digest: Uint8Array): void {
     this.#db.prepare('DELETE FROM sessions WHERE digest = ?').run(digest)
+  }
+}
+
+/** A session as a row of its table, in the file or in PostgreSQL, has it. */
+export function sessionOf(row: Readonly<Record<string, unknown>>): SessionRecord {
+  return {
+    kind: row['kind'] as SessionRecord['kind'],
+    name: String(row['name']),
+    credential: String(row['credential']),
+    createdAt: Number(row['created_at']),
+    seenAt: Number(row['seen_at']),
   }
 }
 

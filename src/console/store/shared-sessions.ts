@@ -3,7 +3,7 @@ import type { DatabaseOptions } from '../../postgres/database.ts'
 import { DatabaseError } from '../../postgres/database-error.ts'
 import { migrate } from '../../postgres/migrate.ts'
 import { MIGRATIONS } from '../../postgres/migrations.ts'
-import { expiryOf, IDLE_TIMEOUT, MAX_SESSION_AGE, MAX_SESSIONS, MAX_SESSIONS_PER_LOGIN, SEEN_AT_INTERVAL } from './sessions.ts'
+import { expiryOf, IDLE_TIMEOUT, MAX_SESSION_AGE, MAX_SESSIONS, MAX_SESSIONS_PER_LOGIN, SEEN_AT_INTERVAL, sessionOf } from './sessions.ts'
 import type { SessionRecord } from './sessions.ts'
 
 /** ms for a query: somebody waits for a page. */
@@ -42,15 +42,10 @@ export class SharedSessions {
     return this.#ask(async () => {
       const [row] = await this.#query('SELECT * FROM gateway.console_sessions WHERE digest = $1', [digest])
       if (row === undefined) return null
-      const session = {
-        kind: row['kind'] as SessionRecord['kind'],
-        name: String(row['name']),
-        credential: String(row['credential']),
-        createdAt: Number(row['created_at']),
-        seenAt: Number(row['seen_at']),
-      }
+      const session = sessionOf(row)
+      // Unlike in SessionTable, a later last use is no sign that the clock was set back: another gateway's clock may be ahead.
       if (now >= expiryOf(session)) {
-        await this.#query('DELETE FROM gateway.console_sessions WHERE digest = $1', [digest])
+        await this.#delete(digest)
         return null
       }
       if (!extend || now - session.seenAt < SEEN_AT_INTERVAL) return session
@@ -60,7 +55,7 @@ export class SharedSessions {
   }
 
   async close(digest: Uint8Array): Promise<void> {
-    await this.#ask(() => this.#query('DELETE FROM gateway.console_sessions WHERE digest = $1', [digest]))
+    await this.#ask(() => this.#delete(digest))
   }
 
   /**
@@ -79,6 +74,10 @@ export class SharedSessions {
 
   disconnect(): void {
     this.#database.close()
+  }
+
+  #delete(digest: Uint8Array) {
+    return this.#query('DELETE FROM gateway.console_sessions WHERE digest = $1', [digest])
   }
 
   #query(sql: string, values: readonly unknown[]) {
