@@ -8,7 +8,7 @@ import type { Gateway } from '../context/gateway.ts'
 import { Webhook } from '../context/webhook.ts'
 import type { AlertEvent } from '../context/webhook.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
-import { BudgetAccount } from '../limits/budget-account.ts'
+import { periodOf } from '../limits/budget-account.ts'
 
 /** ms between two looks at budgets, the ledger and certificates. */
 const LOOK_INTERVAL_MS = 5_000
@@ -75,7 +75,7 @@ class BudgetLook {
       if (budget === null || pico === undefined) continue
       const limit = picoUsd(budget.usd)
       const share = shares.findLast(each => pico * 100n >= limit * BigInt(each)) ?? 0
-      const { start: period } = new BudgetAccount(budget.per, 0n, now).periodAt(now)
+      const { start: period } = periodOf(budget.per, now)
       passed.set(name, { share, period })
       const known = before?.get(name)
       // What was so at the start is no event.

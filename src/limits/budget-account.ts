@@ -163,7 +163,8 @@ function covers({ start, end }: Period, now: number): boolean {
   return now >= start && now < end
 }
 
-function periodOf(per: Budget['per'], now: number): Period {
+/** A period of a budget, with nothing spent or reserved. @param now ms since 1970, in the period */
+export function periodOf(per: Budget['per'], now: number): Period {
   const open = { spent: 0n, reserved: 0n }
   if (per === 'total') return { start: -Infinity, end: Infinity, ...open }
   if (per === 'day') {

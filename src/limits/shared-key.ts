@@ -1,5 +1,5 @@
 import type { Limits } from '../config/types.ts'
-import { BudgetAccount } from './budget-account.ts'
+import { periodOf } from './budget-account.ts'
 import { effectiveLimits } from './effective-limits.ts'
 import { PERIOD_SEPARATOR } from './shared-script.ts'
 import { idOf } from './types.ts'
@@ -58,7 +58,7 @@ export class SharedScope {
   account(now: number): SharedAccount | null {
     const { budget } = this.limits
     if (budget === null) return null
-    const { start, end } = new BudgetAccount(budget.per, 0n, now).periodAt(now)
+    const { start, end } = periodOf(budget.per, now)
     const id = `${budget.per} ${this.model ?? ''}${PERIOD_SEPARATOR}${end === Infinity ? 0 : end}`
     let account = this.accounts.get(id)
     if (account === undefined) {
