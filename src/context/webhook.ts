@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import type { Logger } from 'pino'
-import type { Clock, Timer } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { WebhookConfig } from '../config/types.ts'
 
-/** Something that an operator should hear of. */
+/** An event that is reported to the operator. */
 export interface AlertEvent {
   /** Unique; the same at each delivery. */
   readonly id: string
@@ -14,14 +14,14 @@ export interface AlertEvent {
   /** ISO 8601 */
   readonly at: string
   readonly severity: 'error' | 'warning' | 'info'
-  /** The upstream or key that it is about; null = none. */
+  /** The name of the upstream or key; null = the event is about neither. */
   readonly subject: string | null
   readonly message: string
   readonly data: Readonly<Record<string, unknown>>
 }
 
 export interface WebhookOptions {
-  /** Of the configuration in force; null = there is no webhook. */
+  /** The webhook of the configuration in force; null = there is none. */
   readonly config: () => WebhookConfig | null
   /** The name of the gateway. */
   readonly gateway: string
@@ -29,26 +29,25 @@ export interface WebhookOptions {
   readonly log: Logger
 }
 
-/** Events that wait; of more, the oldest are dropped. */
+/** Events that wait to be sent; when more come, the oldest are dropped. */
 const MAX_WAITING = 1_000
 /** ms for a response. */
 const TIMEOUT_MS = 10_000
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 5 * 60_000
-/** Deliveries of one event: the last comes some 25 minutes after the first. */
+/** Deliveries of one event: the last is about 19 minutes after the first, later if responses time out. */
 const MAX_ATTEMPTS = 12
 
 /**
- * Sends events to the webhook, one after the other, and again where that fails. They wait in memory: a restart forgets them.
+ * Sends events to the webhook, one at a time, and retries deliveries that fail. Events wait in memory: a restart loses them.
  *
- * Signed as in https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ * They are signed as in https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export class Webhook {
   readonly #options: WebhookOptions
   readonly #waiting: AlertEvent[] = []
   readonly #abort = new AbortController()
   #isSending = false
-  #timer: Timer | null = null
   #dropped = 0
 
   constructor(options: WebhookOptions) {
@@ -59,7 +58,7 @@ export class Webhook {
     if (this.#options.config() === null || this.#abort.signal.aborted) return
     this.#waiting.push(event)
     if (this.#waiting.length > MAX_WAITING) {
-      // The first may be on its way.
+      // The first one may be in delivery.
       this.#waiting.splice(this.#isSending ? 1 : 0, 1)
       this.#dropped++
     }
@@ -68,7 +67,6 @@ export class Webhook {
 
   close(): void {
     this.#abort.abort()
-    this.#timer?.cancel()
   }
 
   async #sendAll(): Promise<void> {
@@ -113,20 +111,23 @@ export class Webhook {
       const { status, ok } = response
       return ok ? null : { why: `status ${status}`, retryable: status >= 500 || status === 429 || status === 408 }
     } catch (error) {
-      const { cause } = error as { cause?: unknown }
-      return { why: cause === undefined ? messageOf(error) : messageOf(cause), retryable: true }
+      return { why: messageOf((error as Error).cause ?? error), retryable: true }
     }
   }
 
-  #pause(ms: number): Promise<void> {
-    return new Promise(resolve => {
-      this.#timer = this.#options.clock.setTimeout(resolve, ms)
-      this.#abort.signal.addEventListener('abort', () => resolve(), { once: true })
-    })
+  /** Resolves after `ms`, or when the webhook is closed. */
+  async #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const end = (): void => resolve()
+    const timer = this.#options.clock.setTimeout(end, ms)
+    this.#abort.signal.addEventListener('abort', end)
+    await promise
+    timer.cancel()
+    this.#abort.signal.removeEventListener('abort', end)
   }
 }
 
-/** A secret that begins with whsec_ is base64; others are taken as they are. */
+/** A secret that begins with whsec_ is base64; any other is used as it is. */
 function sign(secret: string, content: string): string {
   const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : secret
   return createHmac('sha256', key).update(content).digest('base64')
