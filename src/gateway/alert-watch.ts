@@ -10,16 +10,16 @@ import type { AlertEvent } from '../context/webhook.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import { periodOf } from '../limits/budget-account.ts'
 
-/** ms between two looks at budgets, the ledger and certificates. */
-const LOOK_INTERVAL_MS = 5_000
-/** How long before its end a certificate is an alert, ms. */
+/** ms between two checks of budgets, the ledger and certificates. */
+const CHECK_INTERVAL_MS = 5_000
+/** ms before the end of a certificate from which on it is reported. */
 const CERTIFICATE_MS = 14 * 24 * 60 * 60_000
 
 /**
- * Tells the webhook what happens.
+ * Reports circuits, reloads, budgets, the ledger and certificates to the webhook.
  *
  * @param current the gateway in force
- * @returns ends it
+ * @returns stops it
  */
 export function watchAlerts(current: () => Gateway): () => void {
   const { sharedState: { clock, log, circuits, reloads }, config: { cluster } } = current()
@@ -43,13 +43,13 @@ export function watchAlerts(current: () => Gateway): () => void {
     const texts = problems.map(problem => `${placeOf(problem)}: ${problem.message}`)
     send({ type: 'reload.rejected', severity: 'error', subject: null, message: `Reload rejected: ${texts[0] ?? 'unknown'}`, data: { problems: texts } })
   })
-  const looks = [new BudgetLook(), new LedgerLook(), new CertificateLook()]
+  const checks = [new BudgetCheck(), new LedgerCheck(), new CertificateCheck()]
   let timer: Timer
-  const look = (): void => {
-    if (current().config.alerts?.webhook) for (const each of looks) each.look(current(), send)
-    timer = clock.setTimeout(look, LOOK_INTERVAL_MS)
+  const checkAll = (): void => {
+    if (current().config.alerts?.webhook) for (const each of checks) each.check(current(), send)
+    timer = clock.setTimeout(checkAll, CHECK_INTERVAL_MS)
   }
-  look()
+  checkAll()
   return () => {
     timer.cancel()
     webhook.close()
@@ -58,29 +58,30 @@ export function watchAlerts(current: () => Gateway): () => void {
 
 type Send = (event: Omit<AlertEvent, 'id' | 'at'>, id?: string) => void
 
-/** Keys that pass a share of their budget. */
-class BudgetLook {
-  /** By key: the largest share that it has passed in this period. */
+/** Reports keys that pass a share of their budget. */
+class BudgetCheck {
+  /** By key: the largest share that it has passed, and the start of the period; null = nothing was checked yet. */
   #passed: Map<string, { readonly share: number, readonly period: number }> | null = null
 
-  look({ config, keyStore, accounts, clock }: Gateway, send: Send): void {
+  check({ config, keyStore, accounts, clock }: Gateway, send: Send): void {
     const shares = config.alerts?.budget ?? []
     const spent = accounts.limiter.budgetSpend()
     const now = clock.wall()
     const before = this.#passed
     const passed = new Map<string, { readonly share: number, readonly period: number }>()
     for (const { name, limits } of [...config.keys, ...keyStore?.keys() ?? []]) {
-      const { budget } = effectiveLimits(limits, config.limits).whole
       const pico = spent.get(name)
-      if (budget === null || pico === undefined) continue
+      if (pico === undefined) continue
+      const { budget } = effectiveLimits(limits, config.limits).whole
+      if (budget === null) continue
       const limit = picoUsd(budget.usd)
       const share = shares.findLast(each => pico * 100n >= limit * BigInt(each)) ?? 0
       const { start: period } = periodOf(budget.per, now)
       passed.set(name, { share, period })
       const known = before?.get(name)
-      // What was so at the start is no event.
+      // A share that was passed before the first check is not reported.
       if (before === null || share === 0 || (known?.period === period && known.share >= share)) continue
-      // The same of all gateways that share the budget.
+      // All gateways that share the budget send the same id.
       const id = createHash('sha256').update(JSON.stringify(['budget', name, share, budget, period])).digest('hex').slice(0, 32)
       send({
         type: 'budget.reached', severity: share >= 100 ? 'error' : 'warning', subject: name,
@@ -92,18 +93,18 @@ class BudgetLook {
   }
 }
 
-/** Rows that cannot be written, or sent to PostgreSQL. */
-class LedgerLook {
+/** Reports when rows cannot be written, or sent to PostgreSQL, and when they can be again. */
+class LedgerCheck {
   readonly #failing = new Set<string>()
 
-  look({ accounts: { ledger, shipping } }: Gateway, send: Send): void {
+  check({ accounts: { ledger, shipping } }: Gateway, send: Send): void {
     const written = ledger?.stats()
     const shipped = shipping?.stats()
-    this.#note('written', written?.healthy ?? true, written?.lastError?.message, send)
-    this.#note('sent to PostgreSQL', shipped?.healthy ?? true, shipped?.lastError?.message, send)
+    this.#update('written', written?.healthy ?? true, written?.lastError?.message, send)
+    this.#update('sent to PostgreSQL', shipped?.healthy ?? true, shipped?.lastError?.message, send)
   }
 
-  #note(what: string, isHealthy: boolean, why: string | undefined, send: Send): void {
+  #update(what: string, isHealthy: boolean, why: string | undefined, send: Send): void {
     if (isHealthy !== this.#failing.has(what)) return
     if (isHealthy) this.#failing.delete(what)
     else this.#failing.add(what)
@@ -114,16 +115,17 @@ class LedgerLook {
   }
 }
 
-/** Certificates that end soon. */
-class CertificateLook {
-  readonly #told = new Set<string>()
+/** Reports certificates that end soon, each once. */
+class CertificateCheck {
+  /** Fingerprints. */
+  readonly #reported = new Set<string>()
 
-  look({ sharedState: { shown: { chain } }, clock }: Gateway, send: Send): void {
+  check({ sharedState: { shown: { chain } }, clock }: Gateway, send: Send): void {
     const now = clock.wall()
     for (const [index, certificate] of chain.entries()) {
       const { fingerprint256: fingerprint, validToDate } = certificate
-      if (validToDate.getTime() - now > CERTIFICATE_MS || this.#told.has(fingerprint)) continue
-      this.#told.add(fingerprint)
+      if (validToDate.getTime() - now > CERTIFICATE_MS || this.#reported.has(fingerprint)) continue
+      this.#reported.add(fingerprint)
       const warning = validityWarning(certificate, index, now) ?? `certificate ${index + 1} of the file ends on ${validToDate.toISOString()}`
       send({
         type: 'certificate.expiring', severity: validToDate.getTime() < now ? 'error' : 'warning', subject: null,
