@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { defaultCredentialsFile, defaultProject } from '../../src/config/google.ts'
-import { setEnvironment } from '../support/google-credentials.ts'
+import { setEnvironment } from '../support/environment.ts'
 
 t.test('application default credentials: the file of the environment, then the user\'s, then none', async t => {
   const folder = t.testdir({})

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import type * as http from 'node:http'
 import t from 'tap'
 import { googleTokens } from '../../src/credentials/google.ts'
+import { setEnvironment } from '../support/environment.ts'
 import { freePort } from '../support/free-port.ts'
-import { PRIVATE_KEY, claimsOf, serviceAccountFile, setEnvironment, startMetadataServer } from '../support/google-credentials.ts'
+import { PRIVATE_KEY, claimsOf, serviceAccountFile, startMetadataServer } from '../support/google-credentials.ts'
 import { sendJson, startTokenServer } from '../support/token-server.ts'
 
 const REQUEST = { method: 'POST', path: '/', headers: [], body: null }

@@ -2,6 +2,7 @@ import type * as http from 'node:http'
 import type { Test } from 'tap'
 import { chunkFrame, signatureFault } from './aws.ts'
 import type { AwsKeys } from './aws.ts'
+import { setEnvironment } from './environment.ts'
 import { bodyOf, startUpstream } from './upstream.ts'
 
 export interface SeenRequest {
@@ -81,14 +82,9 @@ export function sendFrames(res: http.ServerResponse, frames: readonly Buffer[]):
 
 /** Credentials in the environment, which AWS's library reads; nothing else of it is found. */
 export function setAwsEnvironment(t: Test, values: Record<string, string>): void {
-  const before = { ...process.env }
+  const inherited = Object.keys(process.env).filter(name => name.startsWith('AWS_')).map(name => [name, undefined] as const)
   const none = { AWS_CONFIG_FILE: '/does/not/exist', AWS_SHARED_CREDENTIALS_FILE: '/does/not/exist', AWS_EC2_METADATA_DISABLED: 'true' }
-  for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name]
-  Object.assign(process.env, none, values)
-  t.teardown(() => {
-    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name]
-    Object.assign(process.env, before)
-  })
+  setEnvironment(t, { ...Object.fromEntries(inherited), ...none, ...values })
 }
 
 export const KEY_ENVIRONMENT = { AWS_ACCESS_KEY_ID: KEYS.accessKeyId, AWS_SECRET_ACCESS_KEY: KEYS.secretAccessKey }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { setEnvironment } from './environment.ts'
 import { sendJson } from './token-server.ts'
 import { startUpstream } from './upstream.ts'
 
@@ -42,18 +43,4 @@ export async function startMetadataServer(t: Test): Promise<{ readonly requests:
   })
   setEnvironment(t, { GCE_METADATA_HOST: new URL(url).host, GOOGLE_APPLICATION_CREDENTIALS: undefined, CLOUDSDK_CONFIG: join(tmpdir(), 'no-such-folder') })
   return server
-}
-
-/** Changes the environment until the test ends. */
-export function setEnvironment(t: Pick<Test, 'teardown'>, values: Record<string, string | undefined>): void {
-  for (const [name, value] of Object.entries(values)) {
-    const before = process.env[name]
-    set(name, value)
-    t.teardown(() => set(name, before))
-  }
-}
-
-function set(name: string, value: string | undefined): void {
-  if (value === undefined) delete process.env[name]
-  else process.env[name] = value
 }

@@ -1,6 +1,7 @@
 import { AzureOpenAI, OpenAI } from 'openai'
 import t from 'tap'
 import type { Test } from 'tap'
+import { setEnvironment } from '../../support/environment.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { sendJson, startTokenServer } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
@@ -67,7 +68,7 @@ t.test('a managed identity, as App Service has it', async t => {
       expires_on: String(Math.floor(Date.now() / 1_000) + 3_600),
     })
   })
-  setEnv(t, { IDENTITY_ENDPOINT: `${identity.url}/msi/token`, IDENTITY_HEADER: 'identity-secret' })
+  setEnvironment(t, { IDENTITY_ENDPOINT: `${identity.url}/msi/token`, IDENTITY_HEADER: 'identity-secret' })
   const { gateway, seen } = await start(t, 'api_version: v1', '{ azure: {} }')
   const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY })
   for (let i = 0; i < 2; i++) await openai.chat.completions.create({ model: 'fast', messages: [{ role: 'user', content: 'Hi' }] })
@@ -89,15 +90,4 @@ upstreams: { azure: { azure: { endpoint: "${upstream.url}", ${version} }, auth: 
 routes: [{ model: fast, to: { upstream: azure, model: mini } }]
 `)
   return { gateway, seen }
-}
-
-function setEnv(t: Test, values: Record<string, string>): void {
-  const before = Object.keys(values).map(name => [name, process.env[name]] as const)
-  Object.assign(process.env, values)
-  t.teardown(() => {
-    for (const [name, value] of before) {
-      if (value === undefined) delete process.env[name]
-      else process.env[name] = value
-    }
-  })
 }
