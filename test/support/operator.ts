@@ -21,12 +21,18 @@ export interface OperatorStatus {
   readonly upstreams: readonly { readonly upstream: string, readonly in_flight: number, readonly circuit: string }[]
 }
 
-/** Logs in to a gateway with CONSOLE. @returns asks for the status, as its user */
-export async function operatorOf(console: string | null): Promise<() => Promise<OperatorStatus>> {
+/** Logs in to a gateway with CONSOLE. @returns gets a path of the console, as its user */
+export async function consoleUser(console: string | null): Promise<(path: string) => Promise<Response>> {
   const login = await fetch(`${console}/console/api/session`, {
     method: 'POST', headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ name: NAME, password: PASSWORD }),
   })
   const [cookie = ''] = (login.headers.getSetCookie()[0] ?? '').split(';')
-  return async () => await (await fetch(`${console}/api/status`, { headers: { cookie } })).json() as OperatorStatus
+  return path => fetch(`${console}${path}`, { headers: { cookie } })
+}
+
+/** Logs in to a gateway with CONSOLE. @returns asks for the status, as its user */
+export async function operatorOf(console: string | null): Promise<() => Promise<OperatorStatus>> {
+  const get = await consoleUser(console)
+  return async () => await (await get('/api/status')).json() as OperatorStatus
 }

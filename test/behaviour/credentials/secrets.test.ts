@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { maskedYaml } from '../../../src/config/masked.ts'
 import { API } from '../../../src/console/api/table.ts'
 import { setAwsEnvironment } from '../../support/bedrock.ts'
-import { CONSOLE, PASSWORD } from '../../support/operator.ts'
+import { CONSOLE, consoleUser } from '../../support/operator.ts'
 import { gateway as run } from '../../cli/command.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { serviceAccountFile } from '../../support/google-credentials.ts'
@@ -81,7 +81,8 @@ keys: [{ name: test, key: ${KEY} }]
     ids.push(response.headers.get('x-gateway-request-id') ?? '')
     written.push(JSON.stringify([...response.headers]), await response.text())
   }
-  const { ask } = await loginAs(gateway.addresses.console as string)
+  const get = await consoleUser(gateway.addresses.console)
+  const ask = async (path: string): Promise<string> => (await get(path)).text()
   written.push(await ask('/api/status'))
   for (const operation of Object.keys(API).filter(name => name.startsWith('GET '))) {
     const path = `/console/api${operation.slice('GET '.length)}`
@@ -110,15 +111,6 @@ keys: [{ name: test, key: ${KEY} }]
   }
   for (const text of written) t.notMatch(text, new RegExp(`${SEED}|PRIVATE KEY`))
 })
-
-/** Logs in to the console. @returns asks for a path, as its user */
-async function loginAs(console: string): Promise<{ ask(path: string): Promise<string> }> {
-  const login = await fetch(`${console}/console/api/session`, {
-    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ name: 'ops', password: PASSWORD }),
-  })
-  const [cookie = ''] = (login.headers.getSetCookie()[0] ?? '').split(';')
-  return { ask: async path => await (await fetch(console + path, { headers: { cookie } })).text() }
-}
 
 function folderOf(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'credentials-'))
