@@ -1,5 +1,6 @@
 import { scanJson } from '../../protocols/shared/json-scan.ts'
-import type { Field, ValidJson } from '../../protocols/shared/json-scan.ts'
+import type { Field } from '../../protocols/shared/json-scan.ts'
+import { WatchedKeys } from '../../protocols/shared/watched-keys.ts'
 import { replaceMembers } from '../shared/members.ts'
 
 const VERSION = '"bedrock-2023-05-31"'
@@ -8,21 +9,22 @@ const COUNTED_MAX_TOKENS = '"max_tokens":1'
 
 /** Members that are written anew, or that the path has. */
 const OWN_MEMBERS = ['model', 'stream', 'anthropic_version', 'anthropic_beta'] as const
+const WATCHED = new WatchedKeys([...OWN_MEMBERS, 'max_tokens'])
 
 /** The body of a request to a model: without what the path has, with what Anthropic's API has in headers. */
 export function invokeBody(body: Buffer, headers: readonly string[]): Buffer {
-  return rewritten(body, headers, () => [])
+  return rewritten(body, headers, false)
 }
 
 /** The body of a request to count the tokens of another. */
 export function countBody(body: Buffer, headers: readonly string[]): Buffer {
-  const counted = rewritten(body, headers, ({ fields }) => (fields.has('max_tokens') ? [] : [COUNTED_MAX_TOKENS]))
+  const counted = rewritten(body, headers, true)
   return Buffer.from(JSON.stringify({ input: { invokeModel: { body: counted.toString('base64') } } }))
 }
 
 /** All other members stay byte for byte. A body that is no object is left for the provider to refuse. */
-function rewritten(body: Buffer, headers: readonly string[], more: (scan: ValidJson) => string[]): Buffer {
-  const scan = scanJson(body, [...OWN_MEMBERS, 'max_tokens'])
+function rewritten(body: Buffer, headers: readonly string[], isCounted: boolean): Buffer {
+  const scan = scanJson(body, WATCHED)
   if (!scan.ok || scan.members === null) return body
   const removed = OWN_MEMBERS.flatMap(name => scan.fields.get(name) ?? [])
   const betas = betasOf(body, scan.fields.get('anthropic_beta')?.at(-1), headers)
@@ -30,7 +32,7 @@ function rewritten(body: Buffer, headers: readonly string[], more: (scan: ValidJ
   const added = [
     `"anthropic_version":${version === undefined ? VERSION : body.toString('utf8', version.start, version.end)}`,
     ...betas.length === 0 ? [] : [`"anthropic_beta":${JSON.stringify(betas)}`],
-    ...more(scan),
+    ...isCounted && !scan.fields.has('max_tokens') ? [COUNTED_MAX_TOKENS] : [],
   ]
   return replaceMembers(body, scan.members, removed, added)
 }
