@@ -9,7 +9,7 @@ import { readAuditEvents, recordAuditEvent } from './audit.ts'
 import type { Actor, AuditEvent, StoredAuditEvent } from './audit.ts'
 import { readBlocks, readKeys } from './key-reader.ts'
 import type { BlockRecord } from './key-reader.ts'
-import { oldSecretsAfter, propertiesOf, readRecord } from './key-record.ts'
+import { oldSecretsAfter, propertiesOf, readRecord, summaryOf } from './key-record.ts'
 import type { KeyEdit, KeyRecord, KeySummary, NewSecret } from './key-record.ts'
 import { KEY_SCHEMA, KeyStoreError, revokedError, takenError } from './key-schema.ts'
 import { descriptionText, rotationText } from './key-texts.ts'
@@ -102,14 +102,7 @@ export class KeyFile implements KeyWriter {
       ? "OR EXISTS (SELECT 1 FROM json_each(old_secrets) WHERE json_each.value ->> 0 = lower(hex(?1)))" : ''
     const row = this.#db.prepare(`SELECT id, name, digest, revoked_at FROM keys WHERE ${by} = ?1 ${isOld}
       ORDER BY revoked_at IS NOT NULL, revoked_at DESC LIMIT 1`).get(value)
-    if (row === undefined) return null
-    const { id, name, digest, revoked_at: revokedAt } = row
-    return {
-      id: Number(id),
-      name: String(name),
-      digest: Buffer.from(digest as Uint8Array),
-      revokedAt: revokedAt === null ? null : Number(revokedAt),
-    }
+    return row === undefined ? null : summaryOf(row)
   }
 
   /** Revokes a key. It cannot be used again. @param now ms since 1970 */

@@ -58,11 +58,7 @@ export class KeyReader {
 
   /** The digests that were blocked or let in again after the change of that number. */
   blocksSince(version: number): BlockRecord[] {
-    return this.#blocks.all(version).map(({ digest, name, blocked_at: blockedAt }) => ({
-      digest: Buffer.from(digest as Uint8Array),
-      name: String(name),
-      blockedAt: blockedAt === null ? null : Number(blockedAt),
-    }))
+    return this.#blocks.all(version).map(row => blockOf(row))
   }
 
   /** Lets the moment go, if one is held. */
@@ -72,6 +68,15 @@ export class KeyReader {
 
   close(): void {
     this.#db.close()
+  }
+}
+
+/** A block as a row of its table, in a file or in PostgreSQL, has it. */
+export function blockOf({ digest, name, blocked_at: blockedAt }: Readonly<Record<string, unknown>>): BlockRecord {
+  return {
+    digest: Buffer.from(digest as Uint8Array),
+    name: String(name),
+    blockedAt: blockedAt === null ? null : Number(blockedAt),
   }
 }
 

@@ -101,6 +101,17 @@ export function readRecord(row: KeyRow): KeyRecord {
   }
 }
 
+/** The summary of a key from the columns id, name, digest and revoked_at, of a file or of PostgreSQL. */
+export function summaryOf(row: Readonly<Record<string, unknown>>): KeySummary {
+  const { id, name, digest, revoked_at: revokedAt } = row
+  return {
+    id: Number(id),
+    name: String(name),
+    digest: Buffer.from(digest as Uint8Array),
+    revokedAt: revokedAt === null ? null : Number(revokedAt),
+  }
+}
+
 /** The columns of what is to be stored; absent members are left out. */
 export function propertiesOf({ models, limits, group, owner, note, expiresAt, prefix }: KeyEdit & Pick<Key, 'prefix'>): KeyProperties {
   return {

@@ -7,8 +7,9 @@ import { migrate } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'
 import { truncateAuditText } from './audit.ts'
 import type { Actor, AuditEvent, StoredAuditEvent } from './audit.ts'
+import { blockOf } from './key-reader.ts'
 import type { BlockRecord } from './key-reader.ts'
-import { oldSecretsAfter, propertiesOf, readRecord } from './key-record.ts'
+import { oldSecretsAfter, propertiesOf, readRecord, summaryOf } from './key-record.ts'
 import type { KeyEdit, KeyProperties, KeyRecord, KeyRow, KeySummary, NewSecret } from './key-record.ts'
 import { revokedError, takenError } from './key-schema.ts'
 import { descriptionText, rotationText } from './key-texts.ts'
@@ -75,13 +76,7 @@ export class SharedKeys implements KeyWriter {
     const isOld = by === 'digest' ? `OR ${hasOldSecret('$1')}` : ''
     const [row] = await this.#query(`SELECT id, name, digest, revoked_at FROM gateway.keys WHERE ${by} = $1 ${isOld}
       ORDER BY revoked_at IS NOT NULL, revoked_at DESC LIMIT 1`, [value])
-    if (row === undefined) return null
-    return {
-      id: Number(row['id']),
-      name: String(row['name']),
-      digest: row['digest'] as Buffer,
-      revokedAt: row['revoked_at'] === null ? null : Number(row['revoked_at']),
-    }
+    return row === undefined ? null : summaryOf(row)
   }
 
   async revoke({ id, name, revokedAt }: KeySummary, now: number, by: Actor): Promise<void> {
@@ -113,8 +108,7 @@ export class SharedKeys implements KeyWriter {
     const blocks = await this.#query('SELECT * FROM gateway.key_blocks WHERE blocked_at IS NOT NULL')
     return {
       keys: keys.map(row => readRecord(keyRowOf(row))),
-      blocks: blocks.map(({ digest, name, blocked_at: at }) =>
-        ({ digest: digest as Buffer, name: String(name), blockedAt: Number(at) })),
+      blocks: blocks.map(row => blockOf(row)),
     }
   }
 
