@@ -23,28 +23,28 @@ export interface SharedBlockRow {
   readonly blocked_at: number | null
 }
 
-/** What has changed in PostgreSQL. */
-export interface SharedChanges {
-  /** In the order of their changes. */
-  readonly keys: readonly SharedKeyRow[]
-  readonly blocks: readonly SharedBlockRow[]
-  /** The number of the last one. */
+/** The state of a file as a copy of a database. */
+export interface CopyState {
+  /** The id of the database. */
+  readonly database: string
+  /** The number of the last change that the copy has. */
   readonly position: number
 }
 
-/** What a file has before it becomes a copy. */
+/** Changes in PostgreSQL, and the state of a copy that has them. */
+export interface SharedChanges extends CopyState {
+  /** In the order of their changes. */
+  readonly keys: readonly SharedKeyRow[]
+  readonly blocks: readonly SharedBlockRow[]
+}
+
+/** The keys and blocks of a file. */
 export interface LocalKeys {
   readonly keys: readonly Omit<SharedKeyRow, 'id'>[]
   readonly blocks: readonly SharedBlockRow[]
 }
 
-/** Which database a file is a copy of, and up to which change. */
-export interface CopyState {
-  readonly database: string
-  readonly position: number
-}
-
-/** ms that a statement waits for another process; what failed is done at the next change, or soon after */
+/** ms that a statement waits for another process; a change that fails is repeated with the next synchronization */
 const PATIENCE_MS = 200
 const MAX_AUDIT_EVENTS = 500
 
@@ -60,18 +60,18 @@ export class KeyCopy {
     this.#db = openKeyDatabase(file, PATIENCE_MS)
   }
 
-  /** null = it is a copy of nothing yet */
+  /** @returns null where the file is not a copy yet */
   state(): CopyState | null {
     const row = this.#db.prepare('SELECT database, position FROM copies').get()
     return row === undefined ? null : { database: String(row['database']), position: Number(row['position']) }
   }
 
-  /** Whether there are keys that PostgreSQL does not have: they were made while the gateway was alone. */
+  /** Whether there are live keys that PostgreSQL does not have: they were created while the gateway was alone. */
   hasOwnKeys(): boolean {
     return this.#db.prepare('SELECT 1 FROM keys WHERE shared_id IS NULL AND revoked_at IS NULL LIMIT 1').get() !== undefined
   }
 
-  /** All keys that are here, revoked ones too, and all blocks. */
+  /** All keys of the file, revoked ones included, and all blocks. */
   local(): LocalKeys {
     const keys = this.#db.prepare('SELECT * FROM keys ORDER BY id').all().map(row => ({
       name: String(row['name']),
@@ -85,13 +85,13 @@ export class KeyCopy {
   }
 
   /**
-   * Writes changes, all of them or none.
-   * @param isComplete the changes are all that there is: other keys are revoked
+   * Writes all of the changes, or none.
+   * @param isComplete the changes have all keys of the database: other keys are revoked
    */
-  apply(database: string, { keys, blocks, position }: SharedChanges, isComplete: boolean): void {
+  apply({ database, position, keys, blocks }: SharedChanges, isComplete: boolean): void {
     transaction(this.#db, () => {
       const state = this.state()
-      // Another process was faster.
+      // Another process has written these changes.
       if (!isComplete && state?.database === database && state.position >= position) return
       if (isComplete) this.#db.prepare('UPDATE keys SET shared_id = NULL, revoked_at = coalesce(revoked_at, ?)').run(Date.now())
       for (const key of keys) this.#writeKey(key)
@@ -104,14 +104,14 @@ export class KeyCopy {
     })
   }
 
-  /** Entries of the audit list that were written while PostgreSQL was away, the oldest first, and which file has them. */
+  /** Audit events that PostgreSQL does not have yet, the oldest first, and the id of this file. */
   auditEvents(): { readonly origin: string, readonly events: readonly StoredAuditEvent[] } {
     const events = this.#db.prepare(`SELECT * FROM audit ORDER BY id LIMIT ${MAX_AUDIT_EVENTS}`).all()
     const origin = this.#db.prepare('SELECT origin FROM copies').get()?.['origin']
     return { origin: String(origin), events: events as unknown as StoredAuditEvent[] }
   }
 
-  /** They are in PostgreSQL. */
+  /** Removes events that were sent to PostgreSQL, up to this one. */
   removeAuditEvents(lastId: number): void {
     this.#db.prepare('DELETE FROM audit WHERE id <= ?').run(lastId)
   }
@@ -124,7 +124,7 @@ export class KeyCopy {
     const secret = Buffer.from(digest, 'hex')
     const values = [name, secret, createdAt, revokedAt, ...PROPERTY_COLUMNS.map(column => properties[column] ?? null), id]
     const columns = ['name', 'digest', 'created_at', 'revoked_at', ...PROPERTY_COLUMNS, 'shared_id']
-    // Rotated since, or here before it was shared.
+    // By its id after a rotation; by its digest if it was here before it was shared.
     const known = this.#db.prepare('SELECT id FROM keys WHERE shared_id = ?1').get(id)
       ?? this.#db.prepare('SELECT id FROM keys WHERE digest = ?1').get(secret)
     if (known === undefined) {

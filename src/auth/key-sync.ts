@@ -136,22 +136,19 @@ export class KeySync {
       this.#isListening = this.#database.isOpen
     }
     const state = copy.state()
-    const found = await this.#changes(state?.position ?? 0)
-    // The database is another one, or was restored from a backup.
-    const isOther = state === null || state.database !== found.database || state.position > found.position || copy.hasOwnKeys()
-    if (isOther) {
+    let changes = await this.#changes(state?.position ?? 0)
+    // The database is another one, or was restored from a backup; or keys were created here while the gateway was alone.
+    const isDifferent = state === null || state.database !== changes.database || state.position > changes.position || copy.hasOwnKeys()
+    if (isDifferent) {
       await this.#upload(copy)
-      const all = await this.#changes(0)
-      copy.apply(all.database, all, true)
-      await this.#confirm(all.position)
-    } else {
-      if (found.position > state.position) copy.apply(found.database, found, false)
-      await this.#confirm(found.position)
+      changes = await this.#changes(0)
     }
+    if (isDifferent || changes.position > state.position) copy.apply(changes, isDifferent)
+    await this.#confirm(changes.position)
     await this.#uploadAuditEvents(copy)
   }
 
-  async #changes(since: number): Promise<SharedChanges & { readonly database: string }> {
+  async #changes(since: number): Promise<SharedChanges> {
     const [row] = await this.#database.query(CHANGES, [since], TIMEOUT_MS)
     const { database, position, keys, blocks } = row as Row
     return {
