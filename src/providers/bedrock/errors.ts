@@ -1,3 +1,5 @@
+import { errorType } from '../shared/error-types.ts'
+
 /** What Anthropic's API calls an exception of Bedrock. */
 const TYPES: Readonly<Record<string, string>> = {
   accessdeniedexception: 'permission_error',
@@ -11,11 +13,6 @@ const TYPES: Readonly<Record<string, string>> = {
   serviceunavailableexception: 'overloaded_error',
   throttlingexception: 'rate_limit_error',
   validationexception: 'invalid_request_error',
-}
-const UNAUTHORIZED = 'authentication_error'
-const BY_STATUS: Readonly<Record<number, string>> = {
-  401: UNAUTHORIZED, 403: 'permission_error', 404: 'not_found_error', 408: 'timeout_error', 413: 'request_too_large',
-  429: 'rate_limit_error', 503: 'overloaded_error', 504: 'timeout_error',
 }
 
 /** Names of the operator's resources: clients do not learn them. */
@@ -31,9 +28,7 @@ const ARN = /\barn:aws[^\s"'`,;)\]]*/g
  */
 export function errorJson(exception: string, status: number | null, body: Buffer): string {
   const name = /^[a-z]+/i.exec(exception)?.[0].toLowerCase() ?? ''
-  const byStatus = status === null || status >= 500 ? 'api_error' : 'invalid_request_error'
-  const type = TYPES[name] ?? BY_STATUS[status ?? 0] ?? byStatus
-  return JSON.stringify({ type: 'error', error: { type, message: messageOf(body) } })
+  return JSON.stringify({ type: 'error', error: { type: TYPES[name] ?? errorType(status), message: messageOf(body) } })
 }
 
 function messageOf(body: Buffer): string {

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../protocols/neutral/json.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import type { NativeRequest, ResponseReading } from '../shared/provider.ts'
 import { WholeBody } from '../shared/whole-body.ts'
+import { codingOf, withoutBodyHeaders } from './response-headers.ts'
 
 /** Bytes of a response: a batch of 100 vectors of 3,072 numbers has some 7 MB. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024
@@ -53,21 +54,11 @@ function textOf({ content }: JsonObject): string {
   return texts.join('\n')
 }
 
-/** The response of `predict` as the Gemini API has it. */
-export function readPrediction({ endpoint: { name } }: NativeRequest, status: number, headers: readonly string[]): ResponseReading {
-  if (status >= 300) return { headers, decoder: null }
-  const coding = valueOf(headers, 'content-encoding')
+/** A good response of `predict` as the Gemini API has it. */
+export function readPrediction({ endpoint: { name } }: NativeRequest, headers: readonly string[]): ResponseReading {
+  const coding = codingOf(headers)
   const decoder = new WholeBody(body => embeddingsJson(decompressedOrRaw(body, coding), name === SINGLE), MAX_RESPONSE_BYTES)
-  return { headers: headers.filter((_, i) => !isOfBody(headers[i - i % 2] as string)), decoder }
-}
-
-function isOfBody(name: string): boolean {
-  return ['content-encoding', 'content-length'].includes(name.toLowerCase())
-}
-
-function valueOf(headers: readonly string[], name: string): string | null {
-  const at = headers.findIndex((header, i) => i % 2 === 0 && header.toLowerCase() === name)
-  return at === -1 ? null : (headers[at + 1] as string).trim().toLowerCase()
+  return { headers: withoutBodyHeaders(headers), decoder }
 }
 
 function embeddingsJson(body: Buffer, isSingle: boolean): string {

@@ -4,6 +4,7 @@ import { CREDENTIAL_PROJECT } from '../shared/provider.ts'
 import type { NativeRequest, Provider, ProviderAddress } from '../shared/provider.ts'
 import { claudeBody } from './claude-body.ts'
 import { isPredicted, predictBody, readPrediction } from './embeddings.ts'
+import { readError } from './errors.ts'
 
 /** Version, and what comes before a resource: at the Gemini API, in the express mode of Vertex AI, and for a project. */
 const PREFIX = /^\/(v1(?:alpha|beta1?)?)\/(?:projects\/[^/]+\/locations\/[^/]+\/)?/i
@@ -26,9 +27,10 @@ export function vertex({ project, location }: VertexConfig): Provider {
       if (isMessages(request)) return claudeBody(body, isTokenCount(request))
       return isPredicted(request) ? predictBody(body) : body
     },
-    readResponse: (request, status, headers) => (
-      isPredicted(request) ? readPrediction(request, status, headers) : { headers, decoder: null }
-    ),
+    readResponse: (request, status, headers) => {
+      if (status >= 400) return readError(isMessages(request), status, headers)
+      return status < 300 && isPredicted(request) ? readPrediction(request, headers) : { headers, decoder: null }
+    },
     speaks: model => (model === null ? null : [CLAUDE.test(model) ? 'messages' : 'generate']),
   }
 }

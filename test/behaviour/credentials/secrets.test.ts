@@ -104,6 +104,9 @@ keys: [{ name: test, key: ${KEY} }]
   t.ok(gateway.logged.some(({ msg }) => String(msg).startsWith('credentials:')), 'the reasons are in the log')
   const file = join(folder, 'gateway.yaml')
   writeFileSync(file, yaml)
+  const online = await run(['check', '--online', '--config', file], { env: ENV })
+  t.equal(online.code, 1)
+  written.push(online.stdout, online.stderr)
   for (const command of [['check'], ...['all', 'pool', 'aws'].map(model => ['explain', '--path', '/v1/chat/completions', '--model', model])]) {
     const { code, stdout, stderr } = await run([...command, '--config', file], { env: ENV })
     t.equal(code, 0, `${command.join(' ')}: ${stderr}`)

@@ -131,6 +131,21 @@ t.test('other clients are translated to the protocol of the model', async t => {
   t.equal(seen.at(-1)?.url, `${HERE}/publishers/google/models/gemini-2.5-flash:generateContent`)
 })
 
+t.test('an error has the form of the client\'s protocol, and not the operator\'s project', async t => {
+  const { gateway, fail } = await start(t)
+  const said = { error: { code: 429, message: 'Quota of projects/my-project exceeded', status: 'RESOURCE_EXHAUSTED' } }
+  fail(429, said)
+  const client = new Anthropic({ baseURL: gateway.url, apiKey: KEY, maxRetries: 0 })
+  const error: unknown = await client.messages.create({ model: 'haiku', max_tokens: 10, messages: HELLO }).catch((thrown: unknown) => thrown)
+  t.match(error, {
+    status: 429, error: { type: 'error', error: { type: 'rate_limit_error', message: 'Quota of projects/*** exceeded' } },
+  })
+  const { models } = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.url } })
+  await t.rejects(models.generateContent({ model: 'flash', contents: 'Hi' }), { status: 429, message: /RESOURCE_EXHAUSTED/ })
+  const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY, maxRetries: 0 })
+  await t.rejects(openai.chat.completions.create({ model: 'haiku', messages: HELLO }), { status: 429, message: /projects\/\*\*\* exceeded/ })
+})
+
 t.test('a slow token server is asked once for all requests that wait, and once more after a 401', async t => {
   const { gateway, seen, tokens, accept } = await start(t)
   const fetching = Promise.withResolvers<ServerResponse>()
@@ -194,11 +209,13 @@ async function start(t: Test, haiku = 'vertex') {
   const seen: Seen[] = []
   const tokens = await startTokenServer(t)
   let accepted: string | null = null
+  let fault: readonly [status: number, body: unknown] | null = null
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(body => {
       const { url = '', headers } = req
       seen.push({ url, headers, body: JSON.parse(body.toString()) })
-      if (accepted !== null && headers.authorization !== accepted) sendJson(res, 401, { error: { code: 401, status: 'UNAUTHENTICATED' } })
+      if (fault !== null) sendJson(res, ...fault)
+      else if (accepted !== null && headers.authorization !== accepted) sendJson(res, 401, { error: { code: 401, status: 'UNAUTHENTICATED' } })
       else if (url.includes('count-tokens')) sendJson(res, 200, { input_tokens: 3 })
       else if (url.endsWith(':countTokens')) sendJson(res, 200, { totalTokens: 3 })
       else if (url.endsWith(':predict')) sendJson(res, 200, { predictions: [{ embeddings: { values: [0.5, -0.5], statistics: { token_count: 2 } } }] })
@@ -221,5 +238,6 @@ routes:
   - { model: flash, to: { upstream: vertex, model: gemini-2.5-flash } }
   - { model: ["gemini-*", "claude-*"], to: vertex }
 `)
-  return { gateway, seen, tokens, accept: (authorization: string) => { accepted = authorization } }
+  const fail = (status: number, body: unknown): void => { fault = [status, body] }
+  return { gateway, seen, tokens, fail, accept: (authorization: string) => { accepted = authorization } }
 }

@@ -1,0 +1,48 @@
+import { asObject } from '../../protocols/neutral/json.ts'
+import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { errorType } from '../shared/error-types.ts'
+import type { ResponseReading } from '../shared/provider.ts'
+import { WholeBody } from '../shared/whole-body.ts'
+import { codingOf, withoutBodyHeaders } from './response-headers.ts'
+
+/** The operator's project, in the names of resources and of quotas: clients do not learn it. */
+const PROJECT = /(\bprojects\/|\bproject_number:)[^/\s"'`\\,;)\]]+/g
+
+/**
+ * An error of Vertex AI, without the operator's project. Clients of Claude get it in the form of Anthropic's API,
+ * whether Vertex AI or the model reports it.
+ *
+ * @param isClaude it is a response to a messages request
+ */
+export function readError(isClaude: boolean, status: number, headers: readonly string[]): ResponseReading {
+  const coding = codingOf(headers)
+  const decoder = new WholeBody(body => {
+    const text = decompressedOrRaw(body, coding).toString('utf8').replace(PROJECT, '$1***')
+    return isClaude ? claudeError(text, status) : text
+  })
+  const kept = withoutBodyHeaders(headers)
+  return { headers: isClaude ? asJson(kept) : kept, decoder }
+}
+
+function asJson(headers: readonly string[]): string[] {
+  return headers.map((value, i) => (i % 2 === 1 && headers[i - 1]?.toLowerCase() === 'content-type' ? 'application/json' : value))
+}
+
+/** Anthropic reports what concerns the request, and Google the rest. */
+function claudeError(text: string, status: number): string {
+  const parsed = parse(text)
+  if (parsed?.['type'] === 'error') return text
+  const said = asObject(parsed?.['error'])?.['message']
+  const message = typeof said === 'string' && said !== '' ? said : 'the upstream responded with an error'
+  return JSON.stringify({ type: 'error', error: { type: errorType(status), message } })
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return asObject(Array.isArray(value) ? value[0] : value)
+  } catch {
+    // A proxy in front of the service may have sent a page.
+    return null
+  }
+}
