@@ -10,11 +10,12 @@ import { TranslationReport } from './neutral/report.ts'
 import { EMPTY_REQUEST } from './neutral/request.ts'
 import type { NeutralRequest } from './neutral/request.ts'
 import { translateRequest } from './neutral/translate-request.ts'
+import type { TranslatedRequest } from './neutral/translate-request.ts'
 import { StreamTranslator, translateBody } from './neutral/translate-response.ts'
-import type { ClientContext, ClientSide, Translation, UpstreamSide, WrittenRequest } from './neutral/translation.ts'
+import type { ClientContext, ClientSide, UpstreamSide, WrittenRequest } from './neutral/translation.ts'
 import { refusalReason } from './shared/refusal.ts'
 import { estimateTokens } from './shared/request-estimate.ts'
-import type { Endpoint } from './shared/protocol.ts'
+import type { Endpoint, Protocol } from './shared/protocol.ts'
 import { parseJson } from './shared/stream-event.ts'
 
 /** How requests of one protocol reach an upstream of another. */
@@ -24,8 +25,13 @@ export interface Translator {
   readonly to: string
   readonly client: ClientSide
   readonly upstream: UpstreamSide
-  /** For requests for embeddings: then the sides translate errors alone. null = the request is for text. */
-  readonly embeddings: { readonly client: EmbeddingsTranslation, readonly upstream: EmbeddingsTranslation } | null
+  /** For requests for embeddings: `client` and `upstream` then translate errors alone. null = the request is for text. */
+  readonly embeddings: EmbeddingsSides | null
+}
+
+interface EmbeddingsSides {
+  readonly client: EmbeddingsTranslation
+  readonly upstream: EmbeddingsTranslation
 }
 
 /** A request that was translated, and what its response needs to be translated back. */
@@ -43,31 +49,34 @@ export interface TranslatedAttempt {
   readonly embeddings: ExpectedEmbeddings | null
 }
 
-/** What the response to a request for embeddings is due to be. */
+/** What the response to a request for embeddings needs to be translated back. */
 interface ExpectedEmbeddings {
+  readonly sides: EmbeddingsSides
   readonly format: EmbeddingsFormat
-  /** For an upstream that reports none. */
+  /** Input tokens, for an upstream that reports none. */
   readonly estimatedTokens: number
 }
 
 export type { StreamTranslator } from './neutral/translate-response.ts'
 
-interface NamedTranslation {
+/** A translation, and the protocol that has it. */
+interface Named<T> {
   readonly name: string
-  readonly translation: Translation
+  readonly translation: T
 }
 
 /** By the name of the endpoint whose requests it translates. */
-const TRANSLATIONS: ReadonlyMap<string, NamedTranslation> = new Map(PROTOCOLS.flatMap(({ name, translation }) => (
-  translation ? translation.endpoints.map(endpoint => [endpoint, { name, translation }] as const) : []
-)))
+const TRANSLATIONS = byEndpoint(({ translation }) => translation)
+const EMBEDDINGS = byEndpoint(({ embeddings }) => embeddings)
 
-/** By the name of the endpoint whose requests for embeddings it translates. */
-const EMBEDDINGS = new Map(PROTOCOLS.flatMap(({ name, embeddings }) => (
-  embeddings ? embeddings.endpoints.map(endpoint => [endpoint, { name, embeddings }] as const) : []
-)))
+function byEndpoint<T extends { readonly endpoints: readonly string[] }>(read: (protocol: Protocol) => T | undefined): ReadonlyMap<string, Named<T>> {
+  return new Map(PROTOCOLS.flatMap(protocol => {
+    const translation = read(protocol)
+    return translation ? translation.endpoints.map(endpoint => [endpoint, { name: protocol.name, translation }] as const) : []
+  }))
+}
 
-/** By the name of an endpoint that is at a path of its own, whose protocol it belongs to. */
+/** The protocol that has the endpoint at a fixed path, by the endpoint's name. */
 const OWNERS: ReadonlyMap<string, string> = new Map(PROTOCOLS.flatMap(({ name, paths }) => paths.map(([, endpoint]) => [endpoint.name, name] as const)))
 
 /**
@@ -102,7 +111,7 @@ export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | n
   const from = named?.name ?? endpoint.protocol
   const to = speaks[0] as string
   const client = named?.translation.client
-  const upstream = PROTOCOLS.find(({ name }) => name === to)?.translation?.upstream
+  const upstream = protocolOf(to)?.translation?.upstream
   if (!client || !upstream) {
     throw new GatewayError('not_translatable', `requests to ${endpoint.name} cannot be translated to ${to}`)
   }
@@ -111,15 +120,19 @@ export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | n
 
 /** To the first protocol of the upstream that has embeddings. */
 function embeddingsTranslator(
-  endpoint: Endpoint, { name: from, embeddings: own }: { readonly name: string, readonly embeddings: EmbeddingsTranslation }, speaks: readonly string[],
+  endpoint: Endpoint, { name: from, translation: own }: Named<EmbeddingsTranslation>, speaks: readonly string[],
 ): Translator {
-  const target = PROTOCOLS.filter(({ name, embeddings }) => embeddings && speaks.includes(name))
-    .toSorted((a, b) => speaks.indexOf(a.name) - speaks.indexOf(b.name))[0]
-  const client = PROTOCOLS.find(({ name }) => name === from)?.translation?.client
-  if (!target?.embeddings || !target.translation?.upstream || !client) {
+  const target = speaks.map(protocolOf).find(protocol => protocol?.embeddings)
+  const upstream = target?.translation?.upstream
+  const client = protocolOf(from)?.translation?.client
+  if (!target?.embeddings || !upstream || !client) {
     throw new GatewayError('not_translatable', `requests to ${endpoint.name} cannot be translated to ${speaks.join(', ')}: that has no embeddings`)
   }
-  return { from, to: target.name, client, upstream: target.translation.upstream, embeddings: { client: own, upstream: target.embeddings } }
+  return { from, to: target.name, client, upstream, embeddings: { client: own, upstream: target.embeddings } }
+}
+
+function protocolOf(name: string): Protocol | undefined {
+  return PROTOCOLS.find(protocol => protocol.name === name)
 }
 
 export interface TranslationTarget {
@@ -143,39 +156,35 @@ export interface TranslationTarget {
 export function translate(
   translator: Translator, body: Buffer, { host, isStrict, ...target }: TranslationTarget,
 ): TranslatedAttempt & { readonly written: WrittenRequest } {
-  const { client, upstream, to } = translator
+  const { client, upstream, to, embeddings: sides } = translator
   const value = parseJson(body.toString('utf8'))
   if (typeof value !== 'object' || value === null) throw new GatewayError('invalid_json', 'the body is no JSON object')
+  const given = value as JsonObject
   const provider = providerTag(to, host)
-  const given = value as Record<string, unknown>
-  if (translator.embeddings) return translateEmbeddings(translator, translator.embeddings, given, { model: target.model, isStrict, provider })
-  const written = translateRequest(client, upstream, given, { ...target, provider })
-  const { dropped, request, path } = written
-  if (isStrict) checkLossless(dropped)
+  const written = sides
+    ? translateEmbeddings(sides, given, target.model)
+    : { ...translateRequest(client, upstream, given, { ...target, provider }), embeddings: null }
+  const { dropped, request, path, embeddings } = written
+  if (isStrict && dropped.length > 0) {
+    throw new GatewayError(
+      'translation_lossy', `these fields have no counterpart at the target: ${dropped.join(', ')}`, { param: dropped[0] as string },
+    )
+  }
   const { endpoint } = classifyPath(path.split('?', 1)[0] as string)
-  return { translator, endpoint, dropped, request: { ...request, messages: [] }, provider, embeddings: null, written }
+  return { translator, endpoint, dropped, request: { ...request, messages: [] }, provider, embeddings, written }
 }
 
-function translateEmbeddings(
-  translator: Translator, { client, upstream }: NonNullable<Translator['embeddings']>, body: JsonObject,
-  { model, isStrict, provider }: { readonly model: string, readonly isStrict: boolean, readonly provider: string },
-): TranslatedAttempt & { readonly written: WrittenRequest } {
+function translateEmbeddings(sides: EmbeddingsSides, body: JsonObject, model: string): TranslatedRequest & { readonly embeddings: ExpectedEmbeddings } {
   const report = new TranslationReport(new Map())
-  const request = client.readRequest(body, report)
-  const { dropped } = report
-  if (isStrict) checkLossless(dropped)
-  const written = { ...upstream.writeRequest(request, model), headers: {} }
+  const request = sides.client.readRequest(body, report)
   const { format, inputs } = request
-  const embeddings = { format, estimatedTokens: estimateTokens(Buffer.from(JSON.stringify(inputs))) }
-  return { translator, endpoint: classifyPath(written.path).endpoint, dropped, request: EMPTY_REQUEST, provider, embeddings, written }
-}
-
-/** @throws GatewayError translation_lossy */
-function checkLossless(dropped: readonly string[]): void {
-  if (dropped.length === 0) return
-  throw new GatewayError(
-    'translation_lossy', `these fields have no counterpart at the target: ${dropped.join(', ')}`, { param: dropped[0] as string },
-  )
+  return {
+    ...sides.upstream.writeRequest(request, model),
+    headers: {},
+    dropped: report.dropped,
+    request: EMPTY_REQUEST,
+    embeddings: { sides, format, estimatedTokens: estimateTokens(Buffer.from(JSON.stringify(inputs))) },
+  }
 }
 
 /**
@@ -224,19 +233,17 @@ export function createTranslator({ attempt: { translator: { client, upstream }, 
  * @throws GatewayError upstream_invalid
  */
 export function translateWhole(translation: ResponseTranslation, value: unknown): string {
-  const { attempt: { translator: { client, upstream, embeddings }, provider, embeddings: expected }, context } = translation
+  const { attempt: { translator: { client, upstream }, provider, embeddings }, context } = translation
   if (typeof value !== 'object' || value === null) {
     throw new GatewayError('upstream_invalid', 'the upstream responded with a body that is no JSON object')
   }
-  const body = value as Record<string, unknown>
-  if (embeddings && expected) return JSON.stringify(embeddingsBody(embeddings, expected, body, context.model))
+  const body = value as JsonObject
+  if (embeddings) return JSON.stringify(embeddingsBody(embeddings, body, context.model))
   if (context.request.stream) return createTranslator(translation).whole(body)
   return JSON.stringify(translateBody(client, upstream, body, context, provider))
 }
 
-function embeddingsBody(
-  { client, upstream }: NonNullable<Translator['embeddings']>, { format, estimatedTokens }: ExpectedEmbeddings, body: JsonObject, model: string,
-): JsonObject {
+function embeddingsBody({ sides: { client, upstream }, format, estimatedTokens }: ExpectedEmbeddings, body: JsonObject, model: string): JsonObject {
   const { vectors, inputTokens } = upstream.readResponse(body)
   return client.writeResponse({ vectors, inputTokens: inputTokens ?? estimatedTokens }, format, model)
 }

@@ -43,6 +43,6 @@ export interface EmbeddingsTranslation {
 export function reportEmbeddingsFields(body: JsonObject, fields: EmbeddingsTranslation['fields'], prefix: string, report: TranslationReport): void {
   for (const [name, value] of Object.entries(body)) {
     const path = prefix + name
-    if (value !== null && value !== undefined && (!Object.hasOwn(fields, path) || fields[path] === 'dropped')) report.drop(path)
+    if (value !== null && value !== undefined && fields[path] !== 'mapped') report.drop(path)
   }
 }
