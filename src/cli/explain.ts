@@ -7,7 +7,7 @@ import { didYouMean } from '../config/nearest.ts'
 import type { Config, Key, Route } from '../config/types.ts'
 import { MISMATCH_TEXT, explain } from '../pipeline/explain.ts'
 import type { Destination, Explanation } from '../pipeline/explain.ts'
-import { parseJson } from '../protocols/shared/stream-event.ts'
+import { asText, parseObject } from '../protocols/neutral/json.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { loadOrFail } from './problems.ts'
@@ -59,7 +59,7 @@ function run(options: Options, command: Command): void {
   let explanation: Explanation
   try {
     const body = options.body === undefined ? null : readBody(options.body, command)
-    const model = options.model ?? (body === null ? null : modelIn(body))
+    const model = options.model ?? asText(body && parseObject(body.toString('utf8'))?.['model'])
     explanation = explain(config, { path: options.path, model, key, body })
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
@@ -79,13 +79,6 @@ function readBody(file: string, command: Command): Buffer {
     if (!(error instanceof Error)) throw error
     return command.error(`error: ${file}: ${error.message}`, { exitCode: EXIT.usage })
   }
-}
-
-/** The model that a body names; null = it names none. */
-function modelIn(body: Buffer): string | null {
-  const value = parseJson(body.toString('utf8'))
-  const model = typeof value === 'object' && value !== null && 'model' in value ? value.model : null
-  return typeof model === 'string' ? model : null
 }
 
 function findKey(config: Config, name: string, command: Command): Key {

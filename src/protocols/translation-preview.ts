@@ -1,5 +1,5 @@
 import { classifyPath, knownEndpoints } from './endpoint.ts'
-import { neutralFieldOf } from './neutral/fields.ts'
+import { outcomeOf } from './neutral/fields.ts'
 import { TranslationReport } from './neutral/report.ts'
 import { EMPTY_REQUEST } from './neutral/request.ts'
 import type { Endpoint } from './shared/protocol.ts'
@@ -14,32 +14,30 @@ export interface TranslationLosses {
   readonly refused: readonly string[]
 }
 
-/** What a translator drops and refuses, whatever the request. Of other fields some values may have no counterpart. */
+/** The fields that a translator always drops or refuses. Of other fields it may drop or refuse some values. */
 export function translationLosses({ client, upstream, embeddings }: Translator): TranslationLosses {
   if (embeddings) {
     const fields = Object.entries(embeddings.client.fields)
     return { dropped: fields.filter(([, rule]) => rule === 'dropped').map(([path]) => path), refused: [] }
   }
-  const dropped: string[] = []
-  const refused: string[] = []
-  for (const [path, rule] of Object.entries(client.fields)) {
-    const field = neutralFieldOf(rule)
-    const isDropped = field === null ? rule === 'dropped' : upstream.support[field] === 'dropped'
-    if (isDropped || (typeof rule !== 'string' && rule.to === 'dropped')) dropped.push(path)
-    else if (typeof rule !== 'string') refused.push(path)
-  }
-  return { dropped, refused }
+  const fields = Object.entries(client.fields)
+  const withOutcome = (outcome: 'dropped' | 'refused'): string[] => (
+    fields.filter(([, rule]) => outcomeOf(rule, upstream.support) === outcome).map(([path]) => path)
+  )
+  return { dropped: withOutcome('dropped'), refused: withOutcome('refused') }
 }
 
+/** The path of a request depends on its model, and not on what it embeds. */
 const NO_EMBEDDINGS = { inputs: [], dimensions: null, format: { isBase64: false, isSingle: false } }
 
-/** Where a translated request goes: its path and query, before the upstream's own prefix, and the endpoint there. */
+/** The path and query of a translated request, without the upstream's own prefix, and the endpoint there. */
 export function translatedAddress({ upstream, embeddings }: Translator, model: string, stream: boolean): {
   readonly path: string, readonly query: string, readonly endpoint: Endpoint
 } {
   const report = new TranslationReport(new Map())
-  const text = () => upstream.writeRequest({ ...EMPTY_REQUEST, stream }, { report, model, asksForUsage: false, provider: '' })
-  const { path } = embeddings ? embeddings.upstream.writeRequest(NO_EMBEDDINGS, model) : text()
+  const { path } = embeddings
+    ? embeddings.upstream.writeRequest(NO_EMBEDDINGS, model)
+    : upstream.writeRequest({ ...EMPTY_REQUEST, stream }, { report, model, asksForUsage: false, provider: '' })
   const [plain = '', query] = path.split('?', 2)
   return { path: plain, query: query === undefined ? '' : `?${query}`, endpoint: classifyPath(plain).endpoint }
 }

@@ -8,8 +8,16 @@ import type { FieldRule, FieldTable, SupportTable } from './translation.ts'
 const NAMES: ReadonlySet<string> = new Set(NEUTRAL_FIELDS)
 
 /** The neutral field of a rule; null = it becomes none. */
-export function neutralFieldOf(rule: FieldRule): NeutralField | null {
+function neutralFieldOf(rule: FieldRule): NeutralField | null {
   return typeof rule === 'string' && NAMES.has(rule) ? rule as NeutralField : null
+}
+
+/** What becomes of a field at an upstream. Values that a rule lists in `unless` change nothing. */
+export function outcomeOf(rule: FieldRule, support: SupportTable): 'kept' | 'dropped' | 'refused' {
+  if (typeof rule !== 'string') return rule.to
+  const field = neutralFieldOf(rule)
+  const isDropped = field === null ? rule === 'dropped' : support[field] === 'dropped'
+  return isDropped ? 'dropped' : 'kept'
 }
 
 /** Starts the report on requests of the client whose table this is. */
@@ -52,16 +60,9 @@ function reportMembers(object: JsonObject, prefix: string, check: FieldCheck): v
 
 function reportField(path: string, value: unknown, { fields, support, report }: FieldCheck): void {
   const rule = Object.hasOwn(fields, path) ? fields[path] as FieldRule : 'dropped'
-  const field = neutralFieldOf(rule)
-  if (field !== null) {
-    if (support[field] === 'dropped') report.drop(path)
-    return
+  if (typeof rule !== 'string') {
+    if (rule.unless?.some(harmless => JSON.stringify(harmless) === JSON.stringify(value))) return
+    if (rule.to === 'refused') report.refuse(path, rule.why ?? 'this cannot be translated')
   }
-  if (typeof rule === 'string') {
-    if (rule === 'dropped') report.drop(path)
-    return
-  }
-  if (rule.unless?.some(harmless => JSON.stringify(harmless) === JSON.stringify(value))) return
-  if (rule.to === 'refused') report.refuse(path, rule.why ?? 'this cannot be translated')
-  report.drop(path)
+  if (outcomeOf(rule, support) === 'dropped') report.drop(path)
 }
