@@ -167,7 +167,7 @@ t.test('many processes may write at once', async t => {
   t.equal(readKeys(file).length, 50)
 })
 
-t.test('a store that is locked at the start is told once, and read when it can be', async t => {
+t.test('a store that is locked at the start is reported once, and read when it can be', async t => {
   const file = join(t.testdir({}), 'keys.db')
   {
     using other = new KeyFile(file)
@@ -252,7 +252,7 @@ t.test('another store in its place: its keys are let in, and no others; so where
   t.strictSame(running.troubles, [])
 })
 
-t.test('a store that was garbage from the start is told, and has no keys', async t => {
+t.test('a store that was garbage from the start is reported, and has no keys', async t => {
   const file = join(t.testdir({ 'keys.db': 'x'.repeat(8_192) }), 'keys.db')
   const running = open(t, file)
   t.equal(running.names(), '')
@@ -321,7 +321,7 @@ t.test('files of others and of newer versions are left alone', async t => {
   t.strictSame(readKeys(empty), [])
 })
 
-t.test('blocks are taken up like other changes, and each is told once', async t => {
+t.test('blocks are taken up like other changes, and each is reported once', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const { store, changes, look, clock } = open(t, file)
   using other = new KeyFile(file)

@@ -82,7 +82,7 @@ t.test('a digest finds what its key finds', async t => {
   t.equal(ring.findByDigest(Buffer.alloc(0)), null)
 })
 
-t.test('a replaced secret finds the key until its time is over, and the new one for ever', async t => {
+t.test('a replaced secret finds the key until its time is over, and the new one forever', async t => {
   const clock = { now: 0, wall: () => clock.now }
   const old = hash('sha256', 'sk-old', 'buffer')
   const rotated = { ...key('a', 'sk-new'), oldSecrets: [{ digest: old, validUntil: 100 }] }

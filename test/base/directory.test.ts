@@ -11,7 +11,7 @@ t.test('what is missing above is made too, and what is there stays', async t => 
   makeDirectory('/')
 })
 
-t.test('a file in the way is told', async t => {
+t.test('a file in the way is reported', async t => {
   const file = join(t.testdir(), 'file')
   writeFileSync(file, '')
   t.throws(() => makeDirectory(file), { code: 'EEXIST' })

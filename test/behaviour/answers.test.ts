@@ -7,7 +7,7 @@ import { H2Request, openSession } from '../support/http2.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
 
-/** A gateway in front of an upstream that gives the same bytes as an answer to each request. */
+/** A gateway in front of an upstream that gives the same bytes as a response to each request. */
 async function answering(t: Test, answer: string) {
   let requests = 0
   const upstream = await startWireUpstream(t, async wire => {
@@ -23,7 +23,7 @@ const GET = (path: string, rest = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\nX-A
 
 for (const [what, interim] of [
   ['interim answers', 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'],
-  // RFC 9110 section 15.2: whoever sends a request must be able to take one that it does not expect.
+  // RFC 9110 section 15.2: anyone who sends a request must be able to take one that it does not expect.
   ['a 100 that nobody asked for', 'HTTP/1.1 100 Continue\r\n\r\n'],
   ['several of them, with headers', 'HTTP/1.1 100 Continue\r\nLink: </x>\r\nX-Via: 1\r\n\r\n'.repeat(3)],
   ['one beside others', 'HTTP/1.1 100\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'],
@@ -64,7 +64,7 @@ for (const status of ['204 No Content', '304 Not Modified']) {
   })
 }
 
-t.test('HEAD: the length of what is not sent is told, and nothing waits for it', async t => {
+t.test('HEAD: the length of what is not sent is reported, and nothing waits for it', async t => {
   const { gateway } = await answering(
     t, 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1234\r\n\r\n',
   )
@@ -114,14 +114,14 @@ t.test('a compressed answer that the client asked for passes byte by byte', asyn
   t.ok(Buffer.from(client.text, 'latin1').includes(packed))
 })
 
-t.test('an answer without a body and without a length is whole', async t => {
+t.test('a response without a body and without a length is whole', async t => {
   const { gateway } = await answering(t, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n')
   const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY } })
   t.equal(answer.status, 200)
   t.equal(await answer.text(), '')
 })
 
-t.test('an HTTP/1.0 client gets a whole answer, delimited by the end of the connection', async t => {
+t.test('an HTTP/1.0 client gets a whole response, delimited by the end of the connection', async t => {
   const { gateway } = await answering(
     t, 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
   )
@@ -168,7 +168,7 @@ for (const [what, type, piece] of [
   }
 }
 
-t.test('an answer that comes while a large request body is still sent reaches the client', async t => {
+t.test('a response that comes while a large request body is still sent reaches the client', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.until(/\r\n\r\n/)
     wire.socket.pause()
@@ -253,7 +253,7 @@ routes: [{ to: up }]
   })
 }
 
-t.test('a status above 599 is no answer', async t => {
+t.test('a status above 599 is no response', async t => {
   const { gateway } = await answering(t, 'HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n')
   const answer = await fetch(`${gateway.url}/v1/files`, { headers: { 'x-api-key': KEY } })
   t.equal(answer.status, 502)

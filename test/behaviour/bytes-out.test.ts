@@ -9,7 +9,7 @@ import { startUpstream } from '../support/upstream.ts'
 
 const HEADERS = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
 const BODY = JSON.stringify({ model: 'm', messages: [] })
-/** All of it is kept back, and more than the system takes of it. */
+/** All of it is held, and more than the system takes of it. */
 const ANSWER = `{"choices":[{"message":{"content":"${' '.repeat(30_000_000)}"}}]}`
 
 /** A gateway that has all of a large answer before its client gets any. */

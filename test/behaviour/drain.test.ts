@@ -145,7 +145,7 @@ t.test('close ends everything now, and more than once does no harm', async t => 
   t.equal(await gateway.close(), 1)
 })
 
-t.test('a request that is still being sent is told, too, and may be tried again', async t => {
+t.test('the client of a request that is still being sent learns it, too, and may be tried again', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   const [head, body = ''] = post('/v1/chat/completions', CHAT).split('\r\n\r\n')

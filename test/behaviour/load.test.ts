@@ -61,7 +61,7 @@ t.test('a storm of clients that reset at any moment leaves nothing behind', asyn
     const socket = net.connect(Number(port), hostname)
     socket.on('error', () => {})
     await once(socket, 'connect')
-    // Somewhere in the request, behind it, or behind the first bytes of the answer.
+    // Somewhere in the request, behind it, or behind the first bytes of the response.
     const at = Math.floor((i * request.length) / 400)
     socket.write(request.subarray(0, at))
     if (at > request.length * 1.25) await once(socket, 'data')

@@ -266,7 +266,7 @@ for (const [what, key, status] of [['without a key', 'no', 401], ['that is too l
   })
 }
 
-t.test('over HTTP/2 whoever takes longer than the idle timeout to send it is not cut off', async t => {
+t.test('over HTTP/2 anyone who takes longer than the idle timeout to send it is not cut off', async t => {
   const hasty = await startTestGateway(t, `
 upstreams: { up: { url: "${upstream.url}" } }
 routes: [{ to: up }]
@@ -285,7 +285,7 @@ timeouts: { idle: 300ms }
   t.equal(await request.closed, 0)
 })
 
-t.test('over HTTP/2 whoever neither takes the answer nor sends the rest is cut off after all', async t => {
+t.test('over HTTP/2 anyone who neither takes the response nor sends the rest is cut off after all', async t => {
   // Longer than what is waited for more of a body.
   const hasty = await startTestGateway(t, `
 upstreams: { up: { url: "${upstream.url}" } }

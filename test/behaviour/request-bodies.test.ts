@@ -122,7 +122,7 @@ t.test('413 with Expect: 100-continue, and no 100', async t => {
 for (const framing of ['Content-Length', 'Transfer-Encoding: chunked']) {
   t.test(`a client that sends 60 MB (${framing}) without listening gets to read the 413`, async t => {
     const client = await connect(t, url)
-    // It looks at the answer only when it has sent everything.
+    // It looks at the response only when it has sent everything.
     client.socket.pause()
     const piece = Buffer.alloc(MB, 0x20)
     client.send(

@@ -68,7 +68,7 @@ t.test('a kept-alive connection that dies while it is idle is not used again', a
   t.equal(requests, 2)
 })
 
-t.test('a request that was begun upstream is not sent again: part of an answer came', async t => {
+t.test('a request that was begun upstream is not sent again: part of a response came', async t => {
   const { client, requests } = await setUp(t, wire => {
     wire.socket.write('HTTP/1.1 200 OK\r\nX-', () => wire.socket.resetAndDestroy())
   })
@@ -120,7 +120,7 @@ routes: [{ to: up }]
   t.equal(requests, 3)
 })
 
-t.test('it is tried again once, not for ever', async t => {
+t.test('it is tried again once, not forever', async t => {
   let requests = 0
   const upstream = await startWireUpstream(t, async wire => {
     for (;;) {

@@ -122,7 +122,7 @@ t.test('white space behind a value, which HTTP/2 does not allow, does not cost t
   t.equal(head['x-last'], 'caf\xe9\xa0')
 })
 
-t.test('an answer that has no body by its status is well-formed, whatever length it tells', async t => {
+t.test('a response that has no body by its status is well-formed, whatever length it tells', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     for (let request = await wire.nextRequest(); request !== null; request = await wire.nextRequest()) {
       const status = /files\/(\d+)/.exec(request.head)?.[1]

@@ -136,7 +136,7 @@ for (const version of ['HTTP/1.1', 'HTTP/2']) {
   })
 }
 
-t.test('idle: a client that does not take the end of a whole answer is let go of as well', async t => {
+t.test('idle: a client that does not take the end of a whole response is let go of as well', async t => {
   const size = 12 * 1024 * 1024
   const { gateway } = await setUp(t, 'idle', wire => {
     wire.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)

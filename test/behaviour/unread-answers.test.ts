@@ -23,7 +23,7 @@ const GATEWAY = proxyTo('http://127.0.0.1:9', 'timeouts: { idle: 200ms }')
 /** SETTINGS_INITIAL_WINDOW_SIZE = 0 (RFC 9113 section 6.5.2). */
 const NO_WINDOW = frame(SETTINGS, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))
 
-t.test('HTTP/2: an answer of its own is not kept for ever for a client that opens no window', async t => {
+t.test('HTTP/2: a response of its own is not kept forever for a client that opens no window', async t => {
   const gateway = await startTestGateway(t, GATEWAY)
   const { socket } = await connect(t, gateway.url)
   const get = [[':method', 'GET'], [':scheme', 'http'], [':path', '/v1/models'], [':authority', 'x']] as const
@@ -64,7 +64,7 @@ async function startStill(t: Test) {
   return { clock, gateway, server, connect: connectStill, ask }
 }
 
-t.test('HTTP/2: a refusal is not kept for as long as an answer of an upstream may be silent', async t => {
+t.test('HTTP/2: a refusal is not kept for as long as a response of an upstream may be silent', async t => {
   const { clock, connect, ask } = await startStill(t)
   const { stream, status } = await ask(connect())
   t.equal(status, 401)
@@ -109,7 +109,7 @@ t.test('HTTP/1.1: nor for one that asks again and again, and does not read', asy
   const client = net.connect(Number(port), hostname)
   t.teardown(() => client.destroy())
   const closed = new Promise(resolve => client.on('error', () => {}).once('close', resolve))
-  // The answer tells the path.
+  // The response tells the path.
   const get = `GET /${'x'.repeat(50_000)} HTTP/1.1\r\nHost: x\r\n\r\n`
   for (let answered = 0; !client.destroyed; answered++) {
     client.write(get)

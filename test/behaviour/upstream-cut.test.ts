@@ -205,7 +205,7 @@ for (const [what, cut] of Object.entries(CUTS).slice(0, 2)) {
   })
 }
 
-t.test('more bytes than content-length says are no part of the answer', async t => {
+t.test('more bytes than content-length says are no part of the response', async t => {
   const { seen, header } = cutAfter(
     'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nX-Split: 1\r\n\r\n', () => {},
   )
@@ -222,7 +222,7 @@ t.test('more bytes than content-length says are no part of the answer', async t 
 for (const [protocol, last] of [
   ['chat', 'data: [DONE]\n\n'], ['messages', 'event: message_stop\ndata: {"type":"message_stop"}\n\n'],
 ] as const) {
-  t.test(`${protocol}: a cut behind the terminal event takes nothing from a whole answer`, async t => {
+  t.test(`${protocol}: a cut behind the terminal event takes nothing from a whole response`, async t => {
     const { path, event } = PROTOCOLS[protocol] as { path: string; event: string }
     const { seen, header } = cutAfter(
       STREAM_HEAD + chunk(event) + chunk(last), wire => wire.socket.resetAndDestroy(),

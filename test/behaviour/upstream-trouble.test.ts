@@ -69,10 +69,10 @@ t.test('plain HTTP where TLS is due: 502 upstream_unreachable', async t => {
   t.equal(error.code, 'upstream_unreachable')
 })
 
-/** What an upstream does on its first connection instead of a proper answer, and what the client is told. */
+/** What an upstream does on its first connection instead of a proper answer, and the response that the client gets. */
 const TROUBLES: [string, (wire: Wire) => void, string][] = [
-  ['a reset before the answer', wire => wire.socket.resetAndDestroy(), 'upstream_reset'],
-  ['a close without an answer', wire => wire.socket.end(), 'upstream_reset'],
+  ['a reset before the response', wire => wire.socket.resetAndDestroy(), 'upstream_reset'],
+  ['a close without a response', wire => wire.socket.end(), 'upstream_reset'],
   ['a reset in the middle of the head', wire => {
     wire.socket.write('HTTP/1.1 200 OK\r\nContent-Ty', () => wire.socket.resetAndDestroy())
   }, 'upstream_reset'],
@@ -121,7 +121,7 @@ for (const [trouble, make, code] of TROUBLES) {
   })
 }
 
-t.test('an HTTP/2 upstream that resets the stream before the answer: 502 upstream_reset', async t => {
+t.test('an HTTP/2 upstream that resets the stream before the response: 502 upstream_reset', async t => {
   const certificate = certificateFiles(t)
   let requests = 0
   const upstream = await startHttp2Upstream(t, certificate, stream => {

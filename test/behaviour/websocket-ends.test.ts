@@ -99,7 +99,7 @@ t.test('what an HTTP/1.0 client offers to upgrade to is ignored', async t => {
   t.match(client.text, /^HTTP\/1\.1 426 [^]*"upgrade_required"/)
 })
 
-t.test('hop-by-hop headers of the answer stay behind, but for those that open the tunnel', async t => {
+t.test('hop-by-hop headers of the response stay behind, but for those that open the tunnel', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write([
       'HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade, X-Hop', 'Upgrade: websocket', 'X-Hop: 1',

@@ -38,7 +38,7 @@ t.test('every error is printed at once, with exit code 2', async t => {
   t.match(stderr, 'gateway.yaml: 3 errors')
 })
 
-t.test('a model that a route names and that has no price is told, once for each upstream', async t => {
+t.test('a model that a route names and that has no price is reported, once for each upstream', async t => {
   const yaml = `upstreams: { openai: { url: https://api.openai.com } }
 routes:
   - { model: [gpt-4.1-mini, gpt-none, own], to: openai }

@@ -23,7 +23,7 @@ t.test('writes the example, which checks and finds its schema', async t => {
   t.match(await gateway(['check'], { cwd }), { code: 0 })
 })
 
-t.test('names the file that it is told', async t => {
+t.test('writes to the file that it is given', async t => {
   const cwd = t.testdir({ sub: {} })
   t.match(await gateway(['init', '--config', 'sub/my.yaml'], { cwd }), { code: 0 })
   t.ok(existsSync(join(cwd, 'sub', 'my.yaml')))

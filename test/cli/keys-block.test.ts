@@ -36,7 +36,7 @@ t.test('a key of the file is shut out when block has returned, and let in when u
   })
 })
 
-t.test('what cannot be blocked is told, and nothing is made for it', async t => {
+t.test('what cannot be blocked is reported, and nothing is made for it', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML, 'none.yaml': YAML.replace(/^ledger.*\n/m, '') })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
   for (const command of ['block', 'unblock']) {

@@ -258,7 +258,7 @@ t.test('a default is not taken for the key of the gateway, which would stay open
   t.equal(await ask(base, ENV.TEAM_KEY), 401)
 })
 
-t.test('where it cannot be told whether there are keys, nobody is told that there are none', async t => {
+t.test('where it cannot be told whether there are keys, no message says that there are none', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   // As closed to everybody, root included, as a directory of somebody else's is to others.
   symlinkSync('data', join(cwd, 'data'))

@@ -48,7 +48,7 @@ t.test('last words are there at once', async t => {
   t.equal(readFileSync(path, 'utf8'), 'the last\n')
 })
 
-t.test('what nobody reads does not fill the memory, and how much was lost is told', async t => {
+t.test('what nobody reads does not fill the memory, and how much was lost is reported', async t => {
   const { path, fd } = pipe(t)
   const lines = new LogDestination(fd, 1024 * 1024)
   const count = 50_000

@@ -18,7 +18,7 @@ routes: [{ model: [demo, "sim*"], to: demo }]
 keys: [{ name: team, key: ${KEY} }]
 `
 
-/** The answer's head, once it is there. */
+/** The response's head, once it is there. */
 async function ask(base: string, model: string): Promise<IncomingMessage> {
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'hello' }] })
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }

@@ -43,7 +43,7 @@ function sabotaged(t: Test) {
   return { cwd, env: { NODE_OPTIONS: `--import=${pathToFileURL(join(cwd, 'sabotage.mjs'))}` } }
 }
 
-/** The answer's head, once it is there. */
+/** The response's head, once it is there. */
 async function ask(
   base: string, model: string, headers: Record<string, string> = {},
 ): Promise<IncomingMessage> {

@@ -249,7 +249,7 @@ t.test('the ledger takes the place of nothing else that the gateway keeps', asyn
   t.strictSame(problems(t, `${LEAST}auth: open\nledger: { file: data/gateway.db }\n`), [])
 })
 
-t.test('what is no file where the ledger is to be, or beside it, is told', {
+t.test('what is no file where the ledger is to be, or beside it, is reported', {
   skip: process.platform === 'win32' && 'no pipes',
 }, async t => {
   const directory = t.testdir({ 'gateway.db': {}, 'beside': { 'console.db': {} } })

@@ -17,7 +17,7 @@ t.test('nobody\'s bodies are kept unless told; then for the named ' +
   ])
 })
 
-t.test('what cannot be is told with its place', async t => {
+t.test('an impossible value is reported with its place', async t => {
   t.throws(() => load(t, '{ bodies: [{ key: a }] }'), /gateway\.yaml:1:\d+.*keep/s, 'for ever is not a time')
   t.throws(() => load(t, '{ bodies: [{ key: a, keep: soon }] }'), /gateway\.yaml:1:33/)
   t.throws(

@@ -41,7 +41,7 @@ t.test('every key that an operator can write is described for editors', async t 
   }
 })
 
-t.test('what a value has to be is told once, with examples behind it', async t => {
+t.test('what a value has to be is reported once, with examples behind it', async t => {
   for (const [at, { title, examples }] of parts(schema)) {
     if (examples !== undefined) t.notMatch(String(title), / such as /, at)
   }

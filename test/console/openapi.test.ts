@@ -70,7 +70,7 @@ t.test('the description is whole', async t => {
   }
 })
 
-t.test('whoever is logged in can read it', async t => {
+t.test('anyone who is logged in can read it', async t => {
   const gateway = await startConsole(t)
   t.equal((await gateway.browser().ask('/openapi.json')).status, 401)
   const viewer = await gateway.login({ name: 'eye', password: PASSWORD })

@@ -118,7 +118,7 @@ t.test('an upstream sets nothing in the browser for the console, ' +
   t.equal(tried.get('x-ratelimit-limit-requests'), '7')
 })
 
-t.test('an answer of the API is no page of the console: its script would have the session', async t => {
+t.test('a response of the API is no page of the console: its script would have the session', async t => {
   const upstream = await startUpstream(t, (_, res) => {
     res.writeHead(200, {
       'content-type': 'text/html', 'set-cookie': 'gateway_console=x; Path=/console/',

@@ -140,7 +140,7 @@ t.test('a reload that changes or removes a user ends their sessions, and nobody 
   const again = await gateway.login({ name: 'ops', password: 'another' })
   t.match(await gateway.change(YAML.replace(/.*name: ops.*\n/, '')), { applied: true })
   t.equal((await again.ask('/panel')).status, 401)
-  // It was found to be over, and so it is over for good.
+  // It was found to be over, and so it stays over.
   t.match(await gateway.change(YAML.replace(cheapHash(PASSWORD), cheapHash('another'))), { applied: true })
   t.equal((await again.ask('/panel')).status, 401)
 })

@@ -76,7 +76,7 @@ export function samplesOf(markdown: string): Saved[] {
 function read(language: string, directive: string | null, line: number): Pick<Saved, 'trial' | 'file'> {
   const usual = BY_LANGUAGE[language]
   if (directive === null) {
-    if (usual === undefined) throw new Error(`line ${line}: nobody knows how to try '${language}'`)
+    if (usual === undefined) throw new Error(`line ${line}: no test knows how to run '${language}'`)
     return { trial: usual, file: null }
   }
   const why = /^not run: (.+)$/.exec(directive)?.[1]

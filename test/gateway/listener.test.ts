@@ -118,7 +118,7 @@ t.test('a connection that says nothing is closed', async t => {
   t.equal(client.text, '')
 })
 
-t.test('HTTP/2: a session without requests is closed, and one that waits for an answer is not', async t => {
+t.test('HTTP/2: a session without requests is closed, and one that waits for a response is not', async t => {
   const asked = Promise.withResolvers<ServerResponse>()
   const listener = await start(t, {
     keepAlive: 100, onRequest: (_req, res) => asked.resolve(res as ServerResponse),
@@ -273,7 +273,7 @@ t.test('with TLS it ends before the handshake', async t => {
   t.equal((await new H2Request(session, 'GET', '/x').head)[':status'], 200)
 })
 
-t.test('an address in use is told', async t => {
+t.test('an address in use is reported', async t => {
   const { url } = await start(t)
   const port = Number(new URL(url).port)
   await t.rejects(start(t, { listen: { host: '127.0.0.1', port } }), { code: 'EADDRINUSE' })

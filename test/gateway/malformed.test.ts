@@ -12,7 +12,7 @@ import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { connect, post, proxyTo } from '../support/wire.ts'
 
-t.test('what is no HTTP request gets one whole answer of the gateway, an end, and a line of the log', async t => {
+t.test('what is no HTTP request gets one whole response of the gateway, an end, and a line of the log', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
   for (const [bytes, status, code, cause] of [
     ['NO HTTP\r\n\r\n', 400, 'bad_framing', 'HPE_INVALID_METHOD'],
@@ -92,7 +92,7 @@ t.test('a body that breaks its framing is answered by its exchange, in its proto
   t.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1)
 })
 
-t.test('what comes behind a request that is under way is refused behind its answer, once', async t => {
+t.test('what comes behind a request that is under way is refused behind its response, once', async t => {
   for (const hasBegun of [false, true]) {
     const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
     const { promise: sent, resolve: send } = Promise.withResolvers<void>()
@@ -110,7 +110,7 @@ t.test('what comes behind a request that is under way is refused behind its answ
     if (hasBegun) await client.until(/\{"ok"/)
     client.send('\x01\x02 rest\r\n\r\n')
     client.send('\x01\x02 more\r\n\r\n')
-    // Whoever else asks is answered behind it.
+    // Other questions are answered after it.
     t.equal((await fetch(`${gateway.url}/api/status`)).status, 200)
     send()
     t.equal(await client.ended, 'end')

@@ -86,7 +86,7 @@ t.test('files whose names change with their content are kept, pages are asked fo
   const page = await fetch(`${url}/errors.html`)
   t.equal(page.headers.get('cache-control'), 'no-cache')
   const etag = page.headers.get('etag') ?? ''
-  // fetch would say that it wants no answer from a cache.
+  // fetch would say that it wants no response from a cache.
   const asked = request(`${url}/errors.html`, { headers: { 'if-none-match': etag } }).end()
   const [again] = await once(asked, 'response') as [IncomingMessage]
   t.equal(again.resume().statusCode, 304)

@@ -222,7 +222,7 @@ t.test('without a master key nobody gets in, and that is said', async t => {
   t.strictSame(settings(imported), ['general_settings.master_key'])
 })
 
-t.test('every setting that nothing was made of is told, with its place', async t => {
+t.test('every setting that nothing was made of is reported, with its place', async t => {
   const imported = importLitellm(`model_list:
   - model_name: m
     litellm_params: { model: openai/m, mystery: 1, timeout: soon }
@@ -304,7 +304,7 @@ t.test('whatever the file says, the result is a configuration without errors', a
   }), { numRuns: 100 })
 })
 
-t.test("a provider that is not known is told, and nobody's credential goes to OpenAI for it", async t => {
+t.test("a provider that is not known is reported, and nobody's credential goes to OpenAI for it", async t => {
   const entries: [model: string, more?: object][] = [
     ['huggingface/x', { api_key: 'os.environ/HF_KEY' }],
     ['xinference/llama', { api_base: 'http://x:1/v1' }],

@@ -41,7 +41,7 @@ t.test('a locked file: the rows wait, the operator hears of it, and nothing is l
   t.match(ledger.stats(), { written: 2, waiting: 0, lost: 0, healthy: true })
 })
 
-t.test('a directory in its place is told, and once it is gone the rows are written', async t => {
+t.test('a directory in its place is reported, and once it is gone the rows are written', async t => {
   const file = join(t.testdir({ 'gateway.db': {} }), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -354,7 +354,7 @@ function mountExt4(image: string, directory: string): (() => void) | null {
 }
 
 for (const [what, mode] of [['that others may not read', 0o600], ['that others may read', 0o644]] as const) {
-  t.test(`a ledger of another owner, ${what}, is told and left alone, and the rows wait`, async t => {
+  t.test(`a ledger of another owner, ${what}, is reported and left alone, and the rows wait`, async t => {
     if (process.getuid?.() !== 0) {
       t.comment('skipped: only the superuser can change the owner of a file')
       return

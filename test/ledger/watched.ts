@@ -4,9 +4,9 @@ import type { Ledger, LedgerOptions } from '../../src/ledger/ledger.ts'
 
 export interface Watched extends AsyncDisposable {
   readonly ledger: Ledger
-  /** All that was told, in order. */
+  /** All that was reported, in order. */
   readonly told: readonly (LedgerFailure | 'recovered')[]
-  /** Resolves once this is told, or at once if it was. */
+  /** Resolves once this is reported, or at once if it was. */
   heard(what: LedgerFailureCode | 'recovered'): Promise<void>
 }
 
@@ -33,7 +33,7 @@ export function watch(file: string, options: Partial<LedgerOptions> = {}): Watch
       if (told.some(one => (one === 'recovered' ? one : one.code) === what)) return
       // The ledger's thread does not keep the process alive, so the timer has to.
       const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const late = setTimeout(() => reject(new Error(`${what} was not told`)), 30_000)
+      const late = setTimeout(() => reject(new Error(`${what} was not reported`)), 30_000)
       waiting.set(what, [...waiting.get(what) ?? [], resolve])
       await promise.finally(() => clearTimeout(late))
     },

@@ -127,7 +127,7 @@ t.test('nor does a start with an earlier date than the ledger', async t => {
   t.equal(known.free(99 * day), 80n, 'but what the ledger knows of that day counts')
 })
 
-t.test('a past is told once, and before the first request', async t => {
+t.test('a past is reported once, and before the first request', async t => {
   const now = date('2026-11-21T12:00:00Z')
   const account = new BudgetAccount('month', 100n, now)
   t.ok(account.restore(30n, date('2026-11-01')))
@@ -168,7 +168,7 @@ t.test('a past from before and after memory gives no budget back', async t => {
   t.equal(early.wait(100n, 120 * day), 0)
 })
 
-t.test('idle means that nothing was spent or set aside', async t => {
+t.test('idle means that nothing was spent or reserved', async t => {
   const account = new BudgetAccount('day', 100n, 0)
   t.ok(account.idle())
   const period = account.reserve(5n, 0)

@@ -188,7 +188,7 @@ t.test('budget', async t => {
   })
 })
 
-t.test('of several limits in the way the one that lasts longest is told', async t => {
+t.test('of several limits in the way the one that lasts longest is reported', async t => {
   const { limiter, clock } = setUp(null, '2026-11-21T12:00:00Z')
   const team = key(limits({
     requestsPerMinute: 1, tokensPerMinute: 10, concurrent: 1, budget: { usd: '1', per: 'day' },

@@ -25,7 +25,7 @@ t.test('a connection to PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await database.query('SELECT 3 AS three'), [{ three: 3 }])
   })
 
-  t.test('a connection that is cut rejects what has no answer', async t => {
+  t.test('a connection that is cut rejects what has no response', async t => {
     const proxy = await startTcpProxy(t, server.port)
     const database = new Database({ url: server.url(proxy.port), name: 'test' })
     t.teardown(() => database.close())

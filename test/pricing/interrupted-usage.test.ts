@@ -11,7 +11,7 @@ function figures(outputTokens: number): SettledUsage {
   return { usage, source: 'estimated', billed: true, suspect: false, unread: false }
 }
 
-t.test('counted before the client is told: it is told what was counted', async t => {
+t.test('the count comes before the end of the response, and the client gets it', async t => {
   const share = new InterruptedUsage(Promise.resolve(figures(7)), () => figures(9))
   t.strictSame(await share.settled, figures(7))
   t.strictSame(share.reported, figures(7))
@@ -27,7 +27,7 @@ t.test('told before the count is done: that is what the ledger has, and it does 
   t.strictSame(share.reported, figures(9))
 })
 
-t.test('a count that fails is told to whoever settles, and to nobody before', async t => {
+t.test('a count that fails is reported at settlement, and not before', async t => {
   const share = new InterruptedUsage(Promise.reject(new Error('no count')), () => figures(9))
   await new Promise(resolve => setImmediate(resolve))
   t.strictSame(share.reported, figures(9))

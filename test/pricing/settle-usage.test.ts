@@ -421,7 +421,7 @@ t.test('embeddings: reported, or the input counted', async t => {
   )
 })
 
-t.test('images, transcripts, speech: as the answer and the request tell', async t => {
+t.test('images, transcripts, speech: as the response and the request tell', async t => {
   t.strictSame(
     facts(await settle('images.generations', 'complete', body({ data: [{ url: 'x' }, { url: 'y' }] }))),
     { images: 2, source: 'reported', billed: true },
@@ -534,7 +534,7 @@ t.test('while it runs: figures so far, and a quarter of the bytes', async t => {
   if (whole.kind === 'stream') t.match(provisionalUsage(whole.meter, 99), messages.usage)
 })
 
-t.test('an answer that is nothing but an error is billed to nobody, whatever its status said', async t => {
+t.test('a response that is nothing but an error is billed to nobody, whatever its status said', async t => {
   const counter = createTokenCounter()
   t.teardown(() => counter.close())
   const ask = (body: string) => settleUsage({

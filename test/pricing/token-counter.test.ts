@@ -180,7 +180,7 @@ t.test('a thread that dies: by their bytes; after three deaths it rests for a mi
   for (let death = 0; death < 3; death++) {
     t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), estimateTokens(PROMPT))
   }
-  /** Without a thread the answer is there before anything else happens. */
+  /** Without a thread the response is there before anything else happens. */
   const atOnce = async () => {
     let answered = false
     const tokens = counter.generated(generated([run('content', 'x'.repeat(400))])).then(counted => {

@@ -210,7 +210,7 @@ t.test('the model stands where it is said to stand', async () => {
   }))
 })
 
-t.test('every path gets an answer', async () => {
+t.test('every path gets a response', async () => {
   fc.assert(
     fc.property(fc.webPath(), path => classifyPath(path).endpoint.methods.length > 0), { numRuns: 1_000 },
   )

@@ -18,7 +18,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { chunk, startWireUpstream } from '../support/wire.ts'
 import type { Wire } from '../support/wire.ts'
 
-/** A sink that notes what it is told, and does what the test wants instead where that says so. */
+/** A sink that records what it is given, and does what the test wants instead where that says so. */
 class NotingSink implements ResponseSink {
   readonly told: string[] = []
   readonly over = Promise.withResolvers<GatewayError | null>()
@@ -96,7 +96,7 @@ t.test('head, data and end, in this order', async t => {
   t.equal(sink.told.length, 3, 'after its end nothing is told')
 })
 
-t.test('an answer that the sink refuses fails the attempt, and the upstream is torn down', async t => {
+t.test('a response that the sink refuses fails the attempt, and the upstream is torn down', async t => {
   const sink = new NotingSink({ head: () => new GatewayError('upstream_rejected_key', 'x') })
   const { attempt, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
   t.match(await attempt.run(createProxy()), { code: 'upstream_rejected_key' })
@@ -119,7 +119,7 @@ t.test('a fault of the sink in mid-answer breaks it, and the upstream is torn do
   await torn
 })
 
-t.test('a fault of the sink at the end breaks the answer: nobody waits for ever', async t => {
+t.test('a fault of the sink at the end breaks the response: nobody waits forever', async t => {
   const sink = new NotingSink({ end: fault })
   const { attempt } = await setUp(t, sink, wire => wire.send(`${ANSWER}0\r\n\r\n`))
   t.equal(await attempt.run(createProxy()), null)
@@ -215,7 +215,7 @@ t.test('an upstream that goes on behind the end of what it compressed is torn do
   t.equal(sink.told.at(-1), 'end')
 })
 
-t.test('a fault of the sink in what was unpacked breaks the answer', async t => {
+t.test('a fault of the sink in what was unpacked breaks the response', async t => {
   const sink = new NotingSink({ data: fault })
   const { attempt, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(packed)), true)
   t.equal(await attempt.run(createProxy()), null)
@@ -291,7 +291,7 @@ t.test('an attempt that was ended while it waited for a connection gives that up
   t.match(aborts, [{ code: 'UND_ERR_INFO' }])
 })
 
-t.test('an answer that ends as its connection breaks was cut', async t => {
+t.test('a response that ends as its connection breaks was cut', async t => {
   const sink = new NotingSink()
   const { handler, controller } = await begun(sink, { breaking: true })
   handler.onRequestStart?.(controller, null)
@@ -308,7 +308,7 @@ t.test('a connection that undici could not make in time is told as that', async 
   t.match(await run, { code: 'connect_timeout' })
 })
 
-t.test('what came compressed before a reset goes on before that is told', async t => {
+t.test('what came compressed before a reset goes on before that is reported', async t => {
   const sink = new NotingSink()
   const { handler, controller, raw } = await begun(sink, { unpacks: true })
   raw.rawHeaders.push('content-encoding', 'gzip')

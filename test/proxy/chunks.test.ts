@@ -55,7 +55,7 @@ t.test('what is written is told when it has left', async t => {
   req.destroy()
 })
 
-t.test('without its last chunk an answer is not whole', async t => {
+t.test('without its last chunk a response is not whole', async t => {
   const port = await serve(t, res => {
     res.writeHead(200)
     frameChunks(res)
@@ -65,7 +65,7 @@ t.test('without its last chunk an answer is not whole', async t => {
   await t.rejects(bodyOf(res), { code: 'ECONNRESET' })
 })
 
-t.test('an answer that is not chunked is left alone', async t => {
+t.test('a response that is not chunked is left alone', async t => {
   const port = await serve(t, (res, req) => {
     res.writeHead(req.url === '/empty' ? 204 : 200, req.url === '/sized' ? { 'content-length': '2' } : {})
     frameChunks(res)

@@ -32,7 +32,7 @@ const REFUSED = 7
 const HALF = '{"half":'
 
 /**
- * An HTTP/2 upstream that answers each request with a head and half an answer, and then does that.
+ * An HTTP/2 upstream that answers each request with a head and half a response, and then does that.
  *
  * @param isHasty it does not wait for the end of the request
  */
@@ -74,7 +74,7 @@ for (const [what, end, whole] of [
     frame(HEADERS, END_HEADERS | END_STREAM, stream, headerBlock([['x-checksum', '1']])),
   ]), true],
 ] as const) {
-  t.test(`an answer over HTTP/2 that ${what}`, async t => {
+  t.test(`a response over HTTP/2 that ${what}`, async t => {
     const url = await startHalfway(t, (socket, stream) => socket.write(end(stream)))
     const gateway = await startTestGateway(t, `
 upstreams: { up: { url: "${url}", ca: "${ca}" } }
@@ -94,7 +94,7 @@ routes: [{ to: up }]
   })
 }
 
-t.test('an answer over HTTP/2 that ends before its request, which is reset then, is whole', async t => {
+t.test('a response over HTTP/2 that ends before its request, which is reset then, is whole', async t => {
   const seen = Promise.withResolvers<void>()
   const url = await startHalfway(t, (socket, stream) => {
     socket.write(Buffer.concat([
@@ -128,7 +128,7 @@ t.test('an answer over HTTP/2 that ends before its request, which is reset then,
   t.equal(answer, `${HALF}1}`)
 })
 
-t.test('an answer over HTTP/2 that ends with trailers comes whole to who takes it slowly', async t => {
+t.test('a response over HTTP/2 that ends with trailers comes whole to who takes it slowly', async t => {
   const body = Buffer.alloc(200_000, 'x')
   const server = http2.createSecureServer(certificate)
   server.on('stream', (stream: http2.ServerHttp2Stream) => {
@@ -180,7 +180,7 @@ async function startOneByOne(
   return { transport: transportTo(t, server), resets, connections: () => connections }
 }
 
-t.test('an answer over HTTP/2 that ends before its request does not keep the stream from others', async t => {
+t.test('a response over HTTP/2 that ends before its request does not keep the stream from others', async t => {
   // It never makes room for the rest, and does not say that it wants none.
   const upstream = await startOneByOne(t, ({ type }) => type === HEADERS)
   const body = Buffer.alloc(100_000, 'more than the window of a stream')
@@ -191,7 +191,7 @@ t.test('an answer over HTTP/2 that ends before its request does not keep the str
   t.equal(upstream.connections(), 1)
 })
 
-t.test('a request over HTTP/2 that went out whole is not reset behind its answer', async t => {
+t.test('a request over HTTP/2 that went out whole is not reset behind its response', async t => {
   const upstream = await startOneByOne(t, ({ flags, type }) => type === DATA && (flags & END_STREAM) !== 0)
   for (let n = 0; n < 20; n++) {
     const request = { method: 'POST', path: '/', headers: [], body: Buffer.alloc(1_000) }
@@ -240,7 +240,7 @@ async function startTelling(t: Test, names: readonly string[]): Promise<Transpor
     stream.on('error', () => {})
     const told = JSON.stringify(names.map(name => headers[name]))
     stream.respond({ ':status': 200 })
-    // One that goes on for ever keeps what it has not sent.
+    // One that goes on forever keeps what it has not sent.
     if (headers[':path'] !== '/slow') stream.end(told)
   })
   server.listen(0, '127.0.0.1')

@@ -85,7 +85,7 @@ async function answer(origin: Origin, count: number): Promise<void> {
   for (const end of await origin.arrived(count)) end()
 }
 
-/** Asks, answers, and waits until the connections are free: undici frees one a turn after its answer. */
+/** Asks, answers, and waits until the connections are free: undici frees one a turn after its response. */
 async function exchange(origin: Origin, count: number): Promise<string[]> {
   const answers = askMany(origin.pool, count)
   await answer(origin, count)
@@ -231,7 +231,7 @@ t.test('a first connection that breaks off does not make the others wait for one
   await four
 })
 
-t.test('nobody is there: each is told, and none waits for another', async t => {
+t.test('nobody is there: each is reported, and none waits for another', async t => {
   for (const secure of [false, true]) {
     const server = secure ? https.createServer({ ...certificate }) : http.createServer()
     const origin = await setUp(t, server, secure)

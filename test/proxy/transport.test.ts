@@ -61,7 +61,7 @@ t.test('what has not gone out yet when its kept connections are reset goes out o
   for (const socket of sockets) socket.destroy()
 })
 
-t.test('an upstream that resets every connection is not asked for ever', async t => {
+t.test('an upstream that resets every connection is not asked forever', async t => {
   const server = net.createServer(socket => socket.on('error', () => {}).resetAndDestroy())
   const transport = await transportTo(t, server, null)
   await t.rejects(ask(transport))

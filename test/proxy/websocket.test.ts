@@ -79,7 +79,7 @@ t.test('the last word of an upstream that ends reaches a client that reads slowl
   t.equal(clock.pending, 0, 'nothing is waited for any more')
 })
 
-t.test('a client that does not read it at all is not kept for ever', async t => {
+t.test('a client that does not read it at all is not kept forever', async t => {
   const { url } = await startLastWord(t)
   const { clock, socket, done } = await startTunnel(t, url, MUCH)
   t.equal(await done, null)

@@ -4,7 +4,7 @@ import { at, gather, parseEvents, start } from './start.ts'
 const MESSAGES = [{ role: 'user', content: '12345678' }]
 const PATH = '/v1/chat/completions'
 
-t.test('an answer has the shape and the usage that the vendor gives it', async t => {
+t.test('a response has the shape and the usage that the vendor gives it', async t => {
   const { post } = await start(t, { now: () => 1_700_000_000_999 })
   const res = await post(PATH, { model: 'sim,tokens=3,cached=1', messages: MESSAGES })
   t.equal(res.status, 200)

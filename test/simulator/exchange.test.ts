@@ -8,7 +8,7 @@ function single(list: string): string {
   return rawPost(PATH, { model: `sim,${list}`, ...CHAT })
 }
 
-t.test('reset and close end the connection without an answer', async t => {
+t.test('reset and close end the connection without a response', async t => {
   const { port, simulator } = await start(t)
   t.same(await rawExchange(port, single('reset')), { text: '', ended: 'ECONNRESET' })
   t.same(await rawExchange(port, single('close')), { text: '', ended: 'end' })

@@ -3,7 +3,7 @@ import { at, gather, parseEvents, start } from './start.ts'
 
 const BODY = { contents: [{ role: 'user', parts: [{ text: '12345678' }] }] }
 
-t.test('an answer has the shape that the vendor gives it, under each prefix', async t => {
+t.test('a response has the shape that the vendor gives it, under each prefix', async t => {
   const { post } = await start(t)
   for (const prefix of ['/v1beta', '/v1alpha', '/v1']) {
     const res = await post(`${prefix}/models/sim,tokens=3:generateContent`, BODY)

@@ -4,7 +4,7 @@ import { at, gather, parseEvents, start } from './start.ts'
 const ASKED = { model: 'sim,tokens=3', max_tokens: 100, messages: [{ role: 'user', content: '12345678' }] }
 const PATH = '/v1/messages'
 
-t.test('an answer has the shape that the vendor gives it', async t => {
+t.test('a response has the shape that the vendor gives it', async t => {
   const { post } = await start(t)
   const res = await post(PATH, ASKED)
   t.match(res.headers.get('request-id'), /^req_/)
@@ -121,7 +121,7 @@ t.test('a prefilled answer goes on, within max_tokens', async t => {
   t.match(cut, { content: [{ text: ' w2' }], stop_reason: 'max_tokens' })
 })
 
-t.test('tokens are counted without an answer', async t => {
+t.test('tokens are counted without a response', async t => {
   const { post } = await start(t)
   const res = await post(`${PATH}/count_tokens`, { ...ASKED, system: [{ type: 'text', text: '1234' }] })
   t.same(await res.json(), { input_tokens: 3 })

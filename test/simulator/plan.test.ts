@@ -4,7 +4,7 @@ import { planOutput, reasoningOf, textOf, reasoningWords, words } from '../../sr
 
 const ASKED = { limit: null, reasons: false, prefill: null }
 
-t.test('an answer is a fixed sequence of words', async t => {
+t.test('a response is a fixed sequence of words', async t => {
   t.equal(textOf(planOutput({ tokens: 4 }, ASKED)), 'w1 w2 w3 w4')
   t.equal(planOutput({}, ASKED).words, 16)
 })
@@ -56,7 +56,7 @@ t.test('chunk sets the bytes of a word, huge makes one word of them all', async 
   t.equal(huge.tokens, 250)
 })
 
-t.test('an answer cut after any word and continued is the answer that was not cut', async t => {
+t.test('a response cut after any word and continued is the response that was not cut', async t => {
   fc.assert(
     fc.property(fc.nat(40), fc.nat(40), fc.nat(8), (tokens, cut, chunk) => {
       const behaviour = { tokens, chunk }

@@ -4,7 +4,7 @@ import { at, gather, parseEvents, start } from './start.ts'
 const ASKED = { model: 'sim,tokens=2', instructions: '1234', input: '12345678' }
 const PATH = '/v1/responses'
 
-t.test('an answer has the shape that the vendor gives it', async t => {
+t.test('a response has the shape that the vendor gives it', async t => {
   const { post } = await start(t)
   t.match(await (await post(PATH, ASKED)).json(), {
     id: /^resp_/,
@@ -80,7 +80,7 @@ t.test('a stream has the whole sequence of events, numbered from 0', async t => 
   })
 })
 
-t.test('an answer that max_output_tokens clips is incomplete, in both forms', async t => {
+t.test('a response that max_output_tokens clips is incomplete, in both forms', async t => {
   const { post } = await start(t)
   const asked = { ...ASKED, model: 'sim', max_output_tokens: 2 }
   const incomplete = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
@@ -131,7 +131,7 @@ t.test('an error in mid-stream takes its place in the sequence', async t => {
   })
 })
 
-t.test('input tokens are counted without an answer', async t => {
+t.test('input tokens are counted without a response', async t => {
   const { post } = await start(t)
   t.same(await (await post(`${PATH}/input_tokens`, ASKED)).json(), {
     object: 'response.input_tokens',

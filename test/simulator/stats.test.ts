@@ -19,7 +19,7 @@ t.test('every request is counted once, and asked for over HTTP', async t => {
   t.same(await stats.json(), { requests: 3, in_flight: 0, completed: 3, aborted: 0 })
 })
 
-t.test('a client that leaves stops the answer at once, wherever it was', async t => {
+t.test('a client that leaves stops the response at once, wherever it was', async t => {
   const { simulator, port } = await start(t)
   const cases: [string, string, (text: string) => boolean][] = [
     ['in mid-stream', 'pace=60m', text => parseEvents(text).length === 1],

@@ -123,7 +123,7 @@ t.test('a realtime session says what a session says', async t => {
   await until('input_audio_buffer.cleared')
 })
 
-t.test('an answer can be cancelled', async t => {
+t.test('a response can be cancelled', async t => {
   const { url } = await start(t)
   const { say, until } = await talk(t, `${url}/v1/realtime?model=sim`, 'pace=60m')
   say({ type: 'response.create' })
@@ -185,7 +185,7 @@ t.test('the handshake misbehaves on demand', async t => {
   t.match(simulator.stats, { in_flight: 0, aborted: 1 })
 })
 
-t.test('an answer is cut, closed, reset, malformed and failed after its events', async t => {
+t.test('a response is cut, closed, reset, malformed and failed after its events', async t => {
   const { url } = await start(t)
   const path = `${url}/v1/responses`
   const ask = async (list: string) => {
@@ -213,7 +213,7 @@ t.test('an answer is cut, closed, reset, malformed and failed after its events',
   await stalled.until('response.in_progress')
 })
 
-t.test('a client that leaves in the middle of an answer is an abort, between answers it is none', async t => {
+t.test('a client that leaves in the middle of a response is an abort, between answers it is none', async t => {
   const { url, simulator } = await start(t)
   const leaving = await talk(t, `${url}/v1/responses`, 'pace=60m')
   leaving.say({ type: 'response.create', model: 'sim', input: 'x' })

@@ -67,7 +67,7 @@ export async function startTcpProxy(t: Test, target: number): Promise<TcpProxy> 
       const wasSilent = fault === 'silent'
       fault = null
       ms = 0
-      // What was swallowed does not come back: those connections are broken for good.
+      // What was swallowed does not come back: those connections are broken permanently.
       if (wasSilent) closeAll()
     },
   }

@@ -8,11 +8,11 @@ import { proxyTo } from '../../support/wire.ts'
 /** Above the window of a stream, which a client that does not read leaves shut. */
 const MUCH = Buffer.alloc(100_000, 'x')
 
-t.test('nodejs/node#41458: an answer that breaks off behind bytes that ' +
+t.test('nodejs/node#41458: a response that breaks off behind bytes that ' +
   'wait does not end the process', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
-    // As many as it says never come: there are no last words for such an answer.
+    // As many as it says never come: there are no last words for such a response.
     res.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': 200_000 })
     res.write(MUCH, () => setTimeout(Math.random() * 20).then(() => res.destroy()))
   })

@@ -229,7 +229,7 @@ for (const [what, path, isWhole] of [
   ['to a whole request', '/v1/models', true], ['that is an error', '/nowhere', true],
   ['to half a request', '/nowhere', false],
 ] as const) {
-  t.test(`an answer of the gateway's own ${what} has its END_STREAM`, async t => {
+  t.test(`a response of the gateway's own ${what} has its END_STREAM`, async t => {
     const { gateway } = await setUp(t)
     const client = await connect(t, gateway.url)
     const fields = FIELDS.map(([name, value]): [string, string] => [name, name === ':path' ? path : value])

@@ -59,7 +59,7 @@ t.test('hazard: a client that leaves while its limits are asked for is not asked
   t.equal(requests, 0)
 })
 
-t.test('a stream that ends in order before its first event is a failure, and not an answer', async t => {
+t.test('a stream that ends in order before its first event is a failure, and not a response', async t => {
   const empty = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' }).end(': ping\n\n')
   })

@@ -119,7 +119,7 @@ t.test('malformed bytes behind a whole request: that its client leaves is seen a
   t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { end: 'client_gone' })
 })
 
-t.test('a body longer than it was said to be is told of, not left without an answer', async t => {
+t.test('a body longer than it was said to be is told of, not left without a response', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   const text = '{"model":"\xc3\xa9"}'
@@ -129,7 +129,7 @@ t.test('a body longer than it was said to be is told of, not left without an ans
   t.match(client.text, /^HTTP\/1\.1 400 [^]*"code":"invalid_json"/)
 })
 
-t.test('HTTP/2: an answer with an Upgrade header of the gateway\'s own', async t => {
+t.test('HTTP/2: a response with an Upgrade header of the gateway\'s own', async t => {
   const { gateway } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const request = new H2Request(session, 'GET', '/v1/realtime')
@@ -137,7 +137,7 @@ t.test('HTTP/2: an answer with an Upgrade header of the gateway\'s own', async t
   await serves(t, gateway.url)
 })
 
-t.test('hazard: HTTP/2: an Upgrade header in an answer of the upstream', async t => {
+t.test('hazard: HTTP/2: an Upgrade header in a response of the upstream', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send('HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nUpgrade: h2,h2c\r\nHTTP2-Settings: x\r\n' +

@@ -66,7 +66,7 @@ t.test('a client that leaves the stream of one: what it costs nobody knows', asy
   for await (const event of stream) if (event.type === 'response.output_text.delta') break
   await gateway.waitForLog(line => line.msg === 'exchange')
   const again = client.responses.create({ ...REQUEST, background: true })
-  // What was set aside stands.
+  // What was reserved stands.
   t.equal(await again.catch((error: { status?: number }) => error.status), 429)
   t.match(rowOf(await drain(), 'responses'), {
     end: 'client_gone', source: 'estimated', usage: { inputTokens: 4, outputTokens: null }, costPico: null,
@@ -82,7 +82,7 @@ t.test('to take the stream of one up again costs nothing', async t => {
   t.match(rowOf(await drain(), 'other'), { end: 'complete', source: 'none', costPico: 0n })
 })
 
-t.test('a client that leaves before there is an answer: the same', async t => {
+t.test('a client that leaves before there is a response: the same', async t => {
   const asked = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, req => void bodyOf(req).then(() => asked.resolve()))
   const { gateway, drain } = await openBooks(t, `

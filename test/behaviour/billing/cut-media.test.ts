@@ -17,7 +17,7 @@ interface Played extends Books {
   readonly client: OpenAI
 }
 
-/** Before an upstream that says the beginning of an answer, and breaks it off or waits. */
+/** Before an upstream that says the beginning of a response, and breaks it off or waits. */
 async function play(
   t: Test, type: string, beginning: string, breaks: boolean, yaml = PRICE,
 ): Promise<Played> {
@@ -53,7 +53,7 @@ t.test('a picture that its client leaves half-way', async t => {
   t.match(row, { end: 'client_gone', usage: { inputTokens: 3, outputTokens: null }, costPico: null })
 })
 
-t.test('a picture in one piece that its client leaves half-way: what was set aside stands', async t => {
+t.test('a picture in one piece that its client leaves half-way: what was reserved stands', async t => {
   const half = `{"data":[{"b64_json":"${'A'.repeat(5_000)}`
   const limits = 'limits: { budget: { usd: 0.1, per: total } }\nbilling: { assumed_output: 5000 }'
   const { gateway, drain } = await play(t, 'application/json', half, false, `${PRICE}\n${limits}`)
@@ -121,7 +121,7 @@ for (const [what, delta] of [
   })
 }
 
-t.test('an answer in one piece that breaks off in a picture: the rest of that is no text', async t => {
+t.test('a response in one piece that breaks off in a picture: the rest of that is no text', async t => {
   const half = '{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"'
     + 'iVBOR'.repeat(100_000)
   const { gateway, drain } = await play(t, 'application/json', half, true)

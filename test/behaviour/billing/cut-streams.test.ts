@@ -14,7 +14,7 @@ import { costOf, openBooks, priced, usedIn } from './books.ts'
  */
 
 const PROMPT = 'Why is the sky blue, and the sunset red?'
-// The prompt, 4 for its message, and 3 for the beginning of the answer.
+// The prompt, 4 for its message, and 3 for the beginning of the response.
 const PROMPT_TOKENS = countTokens(PROMPT) + 4 + 3
 
 interface Bill {
@@ -94,7 +94,7 @@ function yaml(url: string): string {
   return `upstreams: { up: { url: "${url}" } }\nroutes: [{ to: up }]\n${priced('m')}`
 }
 
-/** The text after so many events: an answer is one text, a call's arguments another. */
+/** The text after so many events: a response is one text, a call's arguments another. */
 function counted({ texts }: Recording, events: number): { tokens: number; reasoning: number } {
   const seen = texts.slice(0, events)
   const [content, reasoning, tool] = [0, 1, 2].map(kind => {

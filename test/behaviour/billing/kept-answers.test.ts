@@ -30,7 +30,7 @@ routes: [{ to: up${route} }]
 `)
 }
 
-/** Asks, and reads: `came(bytes)` resolves when so many of the answer are there, `whole` with all of them. */
+/** Asks, and reads: `came(bytes)` resolves when so many of the response are there, `whole` with all of them. */
 async function ask(url: string, size: number) {
   const req = http.request(`${url}/v1/chat/completions`, POST)
   req.on('error', () => {}).end('{"model":"m","messages":[]}')
@@ -124,7 +124,7 @@ for (const [how, end] of [
   ['whose client leaves', (req: http.ClientRequest) => req.destroy()],
   ['that is cut by the upstream', (_req: http.ClientRequest, res: http.ServerResponse) => res.destroy()],
 ] as const) {
-  t.test(`the room of an answer ${how} is free again`, async t => {
+  t.test(`the room of a response ${how} is free again`, async t => {
     const upstream = await startWithheld(t, MB)
     const gateway = await start(t, upstream.url)
     const { req, came } = await ask(gateway.url, upstream.size)
@@ -136,7 +136,7 @@ for (const [how, end] of [
   })
 }
 
-t.test('an answer too long to be read counts no more', async t => {
+t.test('a response too long to be read counts no more', async t => {
   const upstream = await startWithheld(t, 6 * MB)
   const gateway = await start(t, upstream.url)
   const { came } = await ask(gateway.url, upstream.size)
@@ -144,7 +144,7 @@ t.test('an answer too long to be read counts no more', async t => {
   t.ok((await bytesHeld(gateway)) < 1_000)
 })
 
-t.test('an answer that was kept back before counts once', async t => {
+t.test('a response that was held before counts once', async t => {
   const text = `{"choices":[{"message":{"content":"${' '.repeat(20 * MB)}"}}],${USAGE}`
   const { url } = await startUpstream(t, (req, res) => {
     req.resume()

@@ -24,7 +24,7 @@ function outputsIn(file: string): unknown[] {
   return db.prepare('SELECT output_tokens FROM in_flight').all().map(row => row['output_tokens'])
 }
 
-t.test('kill -9: an answer that is kept back until it is whole has the cost of what came of it', async t => {
+t.test('kill -9: a response that is held until it is whole has the cost of what came of it', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       const { type, answer } = HELD[Number(req.headers['x-play'])] ?? HELD[0]

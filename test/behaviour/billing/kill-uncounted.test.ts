@@ -27,7 +27,7 @@ interface Play {
   readonly path: string
   readonly body: object
   readonly type: string
-  /** What comes of the answer; absent: not even its head. */
+  /** What comes of the response; absent: not even its head. */
   readonly said?: string | Buffer
 }
 

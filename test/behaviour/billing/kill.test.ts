@@ -15,7 +15,7 @@ const LEAST = 200
 interface Asked {
   readonly n: number
   readonly held: boolean
-  /** ms since 1970: when the answer's head was there, and its end. */
+  /** ms since 1970: when the response's head was there, and its end. */
   begun: number
   ended: number
 }

@@ -82,7 +82,7 @@ const WAYS: Record<string, (usage: object) => { readonly type: string, readonly 
   }),
 }
 
-t.test('each model that made an answer is billed at its own price', async t => {
+t.test('each model that made a response is billed at its own price', async t => {
   let answer = { type: '', body: '' as string | Buffer }
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()

@@ -163,7 +163,7 @@ ${priced('m')}`)
   t.ok(rows.every(({ costPico, source }) => costPico === 0n && source === 'none'))
 })
 
-t.test('of what was set aside for an embedding the rest is given back: it has no output', async t => {
+t.test('of what was reserved for an embedding the rest is given back: it has no output', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       res.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[],"usage":{"prompt_tokens":5}}')

@@ -102,7 +102,7 @@ const CASES: readonly Case[] = [
   },
 ]
 
-t.test('an answer costs what its tier costs, as told by the upstream', async t => {
+t.test('a response costs what its tier costs, as told by the upstream', async t => {
   let answer: unknown
   let packed = false
   const upstream = await startUpstream(t, (req, res) => {

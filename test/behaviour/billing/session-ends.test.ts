@@ -115,7 +115,7 @@ for (const [by, ends] of [['upstream', UPSTREAM_ENDS], ['client', CLIENT_ENDS]] 
   })
 }
 
-t.test('a question that got no answer: the upstream\'s end costs nothing, the client\'s by the policy', async t => {
+t.test('a question that got no response: the upstream\'s end costs nothing, the client\'s by the policy', async t => {
   const { 'closes without a goodbye': dies } = UPSTREAM_ENDS as { [name: string]: Play['end'] }
   const { 'closes without a goodbye': leaves } = CLIENT_ENDS as { [name: string]: Play['end'] }
   const cut = await ended(t, { said: [], end: dies as Play['end'] })

@@ -295,7 +295,7 @@ t.test('figures that cannot be are counted instead, and never billed', async t =
   const rows = [...(await books.drain()).values()]
   t.equal(rows.length, nonsense.length * 2)
   for (const row of rows) {
-    // One token in `hello`, 4 for its message and 3 for the answer's beginning; two in `hello there`.
+    // One token in `hello`, 4 for its message and 3 for the response's beginning; two in `hello there`.
     t.match(row, { end: 'complete', source: 'estimated', usage: { inputTokens: 8, outputTokens: 2 } })
     t.equal(row.costPico, costOf({ input: 8, output: 2 }))
   }

@@ -77,7 +77,7 @@ upstreams:
 routes:
   - model: gpt-5.1-eu
     to: [{ upstream: azure-eu, model: gpt-5.1 }, { upstream: openai, model: gpt-5.1 }]
-  - model: steady                                # the first answer to a request is cut
+  - model: steady                                # the first response to a request is cut
     to:
       - { upstream: openai, model: "gpt-5.1,cut_after=6,first=1" }
       - { upstream: anthropic, model: claude-sonnet-4.5, prefill: true }

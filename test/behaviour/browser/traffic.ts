@@ -97,6 +97,6 @@ function request(
 
 function idOf(response: Response): string {
   const id = response.headers.get('x-gateway-request-id')
-  if (id === null) throw new Error(`an answer ${response.status} without a request id`)
+  if (id === null) throw new Error(`response ${response.status} without a request id`)
   return id
 }

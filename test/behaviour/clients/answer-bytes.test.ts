@@ -21,7 +21,7 @@ async function start(
   return { direct, gateway, url: gateway.url }
 }
 
-/** The answer through the gateway has the bytes, the status and the headers of the upstream's own. */
+/** The response through the gateway has the bytes, the status and the headers of the upstream's own. */
 async function same(t: Test, urls: { direct: string; url: string }, sent: Sent, name: string): Promise<Came> {
   const due = await post(urls.direct, sent)
   const came = await post(urls.url, { ...sent, headers: { ...CREDENTIAL, ...sent.headers } })
@@ -33,7 +33,7 @@ async function same(t: Test, urls: { direct: string; url: string }, sent: Sent, 
   return came
 }
 
-/** The log line of an exchange, by its answer. */
+/** The log line of an exchange, by its response. */
 function lineOf(gateway: TestGateway, headers: Came['headers']): Promise<Record<string, unknown>> {
   const id = headers['x-gateway-request-id']
   return gateway.waitForLog(line => line.msg === 'exchange' && line.request === id)
@@ -123,7 +123,7 @@ t.test('the usage that only the gateway asked for is taken out, and nothing else
   }
 })
 
-t.test('whole answers are passed on byte by byte', async t => {
+t.test('whole responses are passed on byte by byte', async t => {
   const odd = ' {"choices":[{"message":{"content":"caf\\u00e9 é"}}],\t"n":1.0,"n":1e5,'
     + '"big":12345678901234567890}\r\n'
   const answers: Record<string, [string, Buffer, Record<string, string>]> = {

@@ -11,14 +11,14 @@ export interface Sent {
   readonly body: Buffer | string
 }
 
-/** An answer as it came, undecoded. */
+/** A response as it came, undecoded. */
 export interface Came {
   readonly status: number
   readonly headers: IncomingMessage['headers']
   readonly body: Buffer
 }
 
-/** Posts bytes and reads the bytes that come back. It rejects when the answer breaks off. */
+/** Posts bytes and reads the bytes that come back. It rejects when the response breaks off. */
 export async function post(url: string, { path, headers = {}, body }: Sent): Promise<Came> {
   const sent = request(url + path, {
     method: 'POST',

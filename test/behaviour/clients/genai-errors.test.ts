@@ -95,7 +95,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       t.match(error, { status: 503, message: /simulated model is overloaded/ })
     })
 
-    t.test('an answer in one piece that is cut is no answer', async t => {
+    t.test('a response in one piece that is cut is no response', async t => {
       for (const cut of ['reset_after=3', 'close_after=3', 'wrong_length']) {
         for (const upstream of ['sim', 'tcp']) {
           await t.rejects(ask(`${upstream},${cut}`), `${upstream}: ${cut}`)

@@ -6,7 +6,7 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { rejection } from './setup.ts'
 
 /*
- * Gemini's resumable uploads: one request that begins with /upload names the file, and its answer an
+ * Gemini's resumable uploads: one request that begins with /upload names the file, and its response an
  * address at Google's own host. Google's client sends the bytes to the same path at its base URL, in
  * pieces of 8 MB that it calls application/json.
  */

@@ -60,7 +60,7 @@ function connect(t: Test, url: string, options: ClientOptions, protocols: string
   return client
 }
 
-/** The answer to a handshake that is refused. */
+/** The response to a handshake that is refused. */
 async function refusal(
   t: Test, url: string, options: ClientOptions = BEARER, protocols: string[] = [],
 ): Promise<{ status: number; headers: IncomingMessage['headers']; body: unknown }> {
@@ -313,7 +313,7 @@ t.test('when one side goes, the other goes too', async t => {
   }
 })
 
-t.test('an upstream that is gone in the middle of an answer', async t => {
+t.test('an upstream that is gone in the middle of a response', async t => {
   const gateway = await startForClients(t)
   const client = connect(t, `${gateway.url}/v1/realtime?model=sim,close_after=3`, BEARER)
   const closed = once(client, 'close') as Promise<[number]>

@@ -32,7 +32,7 @@ keys:
   t.strictSame(config.keys.map(({ name }) => name), ['team', '<<'], 'a quoted << is a text like others')
 })
 
-t.test('a fault in merged content is told once, where it was written', async t => {
+t.test('a fault in merged content is reported once, where it was written', async t => {
   const text = `upstreams:
   a: &base
     simulator: true

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { AUDIT_SCHEMA, recordAuditEvent } from '../../../src/auth/audit.ts'
 
-t.test('who logs in and out for ever does not fill the disk', async t => {
+t.test('who logs in and out forever does not fill the disk', async t => {
   const db = new DatabaseSync(':memory:')
   t.teardown(() => db.close())
   db.exec(AUDIT_SCHEMA)

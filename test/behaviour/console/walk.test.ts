@@ -127,7 +127,7 @@ t.test('what the API does not have is not there, for nobody', async t => {
   }
 })
 
-t.test('a wrong question is refused, and the answer names the member', async t => {
+t.test('a wrong question is refused, and the response names the member', async t => {
   const admin = await people.admin()
   for (const [path, field] of [
     ['/panel?from=yesterday', 'from'],

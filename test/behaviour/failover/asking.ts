@@ -9,7 +9,7 @@ export interface Dialect {
   readonly name: 'chat' | 'messages' | 'generate'
   path(model: string, stream: boolean): string
   body(model: string, stream: boolean): object
-  /** The text of a whole answer. */
+  /** The text of a whole response. */
   text(answer: string): string
   /** The text of a stream. */
   streamed(answer: string): string
@@ -63,7 +63,7 @@ export interface Asked {
   readonly body: string
   /** HTTP's own end came. */
   readonly whole: boolean
-  /** The text that was generated; empty where the answer is none. */
+  /** The text that was generated; empty where the response is none. */
   readonly text: string
 }
 
@@ -75,7 +75,7 @@ export interface AskOptions {
   readonly body?: object
 }
 
-/** Asks in a dialect, and reads the answer to its end, whatever that is. */
+/** Asks in a dialect, and reads the response to its end, whatever that is. */
 export async function ask(
   gateway: Pick<RunningGateway, 'addresses'>, dialect: Dialect, options: AskOptions = {},
 ): Promise<Asked> {

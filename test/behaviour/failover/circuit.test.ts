@@ -128,7 +128,7 @@ t.test('so is one that does in its body, though no other attempt followed', asyn
   t.equal(asked, 1)
 })
 
-t.test('an error is no answer: that it came fast does not make the upstream a fast one', async t => {
+t.test('an error is no response: that it came fast does not make the upstream a fast one', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 ${WITH_STATUS}

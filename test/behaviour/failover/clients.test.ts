@@ -10,7 +10,7 @@ const FAULTS = ['close_after=6', 'cut_after=8', 'error_event_after=7', 'close_af
 
 for (const resume of ['continue', 'hold']) {
   for (const fault of FAULTS) {
-    t.test(`resume: ${resume}, ${fault}: the vendors' clients see one whole answer`, async t => {
+    t.test(`resume: ${resume}, ${fault}: the vendors' clients see one whole response`, async t => {
       const { url } = await start(t)
       const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }

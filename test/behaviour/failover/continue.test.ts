@@ -256,7 +256,7 @@ everyWay(t, 'a tool call under way is not continued by guess', async (t, dialect
   t.match(await gateway.waitForLog(each => each.msg === 'the stream cannot be continued'), { why: /./ })
 }, [true])
 
-everyWay(t, 'an answer in one piece and a good stream pass as they are', async (t, dialect, stream) => {
+everyWay(t, 'a response in one piece and a good stream pass as they are', async (t, dialect, stream) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim', 'sim']))
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })

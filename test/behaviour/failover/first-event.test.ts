@@ -113,7 +113,7 @@ t.test('a first event that is an error, a byte at a time', async t => {
   t.match(await client.until(/\[DONE\]/), /x-gateway-upstream: b/)
 })
 
-t.test('a response that fails before it has begun is no answer', async t => {
+t.test('a response that fails before it has begun is no response', async t => {
   const failed = { type: 'response.failed', response: { status: 'failed', error: { code: 'server_error' } } }
   const { client } = await playing(t, async wire => {
     await wire.request()
@@ -124,7 +124,7 @@ t.test('a response that fails before it has begun is no answer', async t => {
   t.match(await client.until(/response\.\w+/), /x-gateway-upstream: b/)
 })
 
-t.test('the mark of the end alone is no answer', async t => {
+t.test('the mark of the end alone is no response', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
     wire.send(`${STREAM_HEAD}${chunk(`: well\n\n${DONE}`)}0\r\n\r\n`)
@@ -188,7 +188,7 @@ for (const resume of ['off', 'hold']) {
   }, [true])
 }
 
-t.test('a 200 whose body is no JSON is no answer', async t => {
+t.test('a 200 whose body is no JSON is no response', async t => {
   for (const body of ['<html>maintenance</html>', '', '{"choices":[', 'upstream connect error']) {
     const { client } = await playing(t, async wire => {
       await wire.request()
@@ -216,7 +216,7 @@ everyWay(t, 'nor is a bare value, or a body not compressed as it says', async (t
   }
 })
 
-t.test('one behind a byte order mark is an answer, and its usage is read', async t => {
+t.test('one behind a byte order mark is a response, and its usage is read', async t => {
   for (const padding of ['', 'x'.repeat(600_000)]) {
     const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
     const body = `\ufeff${JSON.stringify({ choices: [], usage, padding })}`

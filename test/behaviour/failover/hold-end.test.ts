@@ -8,7 +8,7 @@ import { DIALECTS, WORDS, ask } from './asking.ts'
 import type { AskOptions, Asked, Dialect } from './asking.ts'
 
 /*
- * Streams that are kept back whole, and that lack no more than their protocol's
+ * Streams that are held whole, and that lack no more than their protocol's
  * end, or HTTP's: they are answers, and nobody is asked again.
  */
 
@@ -35,7 +35,7 @@ async function eventsOf(url: string, dialect: Dialect, body: object = {}): Promi
   return (await answer.text()).split(/(?<=\r?\n\r?\n)/)
 }
 
-/** Asks for a stream that is kept back, of which the first upstream sends what it is given. */
+/** Asks for a stream that is held, of which the first upstream sends what it is given. */
 async function held(t: Test, url: string, dialect: Dialect, sent: string, end: End, asking: AskOptions = {}) {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -122,7 +122,7 @@ t.test('a part of the protocol\'s end came: the client gets one end', async t =>
   }
 })
 
-t.test('usage that only the gateway had asked for does not make an answer incomplete', async t => {
+t.test('usage that only the gateway had asked for does not make a response incomplete', async t => {
   const [chat] = DIALECTS as [Dialect]
   const { url } = await start(t)
   const events = await eventsOf(url, chat)

@@ -27,7 +27,7 @@ for (const fault of [
   }, [true])
 }
 
-everyWay(t, 'a good answer passes as it came', async (t, dialect, stream) => {
+everyWay(t, 'a good response passes as it came', async (t, dialect, stream) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,split=7,crlf', 'sim', HOLD))
   const answer = await ask(gateway, dialect, { stream })
@@ -47,7 +47,7 @@ routes: [{ to: { upstream: a, model: "sim,close_after=4,first=1" }, retries: 1, 
 })
 
 everyWay(t, 'when every stream is cut the client gets a proper ' +
-  'error, and no half of an answer', async (t, dialect) => {
+  'error, and no half of a response', async (t, dialect) => {
   const { url } = await start(t)
   const gateway = await startTestGateway(
     t, twoTargets(url, url, 'sim,close_after=8', 'sim,cut_after=4', HOLD),
@@ -59,7 +59,7 @@ everyWay(t, 'when every stream is cut the client gets a proper ' +
   t.match(line, { end: 'upstream_cut', error: 'upstream_cut', attempts: 2 })
 }, [true])
 
-t.test('an answer beyond what is held ends with an error that says so', async t => {
+t.test('a response beyond what is held ends with an error that says so', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -83,7 +83,7 @@ routes: [{ to: { upstream: a, model: "sim,huge=40mb" }, resume: hold, retries: 3
   t.ok(answer.text.length >= 40 * 1024 * 1024)
 })
 
-t.test('a client that leaves meanwhile: the upstream is told', async t => {
+t.test('a client that leaves meanwhile: the upstream is informed', async t => {
   const { url, simulator } = await start(t)
   const gone = once(simulator, 'aborted')
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,stall_after=4', 'sim', HOLD))
@@ -185,7 +185,7 @@ t.test('a held stream is metered, and loses the usage that the client did not as
   t.match(line, { end: 'complete', input_tokens: 7, output_tokens: 5 })
 })
 
-t.test('answers that are kept back share the memory of the request bodies, ' +
+t.test('answers that are held share the memory of the request bodies, ' +
   'and beyond it are refused', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
@@ -201,7 +201,7 @@ routes: [{ to: { upstream: a, model: "sim,huge=200kb" }, resume: hold }]
   t.match(await (await fetch(`${gateway.addresses.console}/api/status`)).json(), { body_bytes: 0 })
 })
 
-t.test('what was held of an answer that broke makes room for the next', async t => {
+t.test('what was held of a response that broke makes room for the next', async t => {
   const words = 'data: {"choices":[{"index":0,"delta":{"content":"' + 'hello '.repeat(7_000) + '"}}]}\n\n'
   let asked = 0
   const upstream = await startUpstream(t, (req, res) => {

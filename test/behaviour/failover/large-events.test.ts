@@ -71,7 +71,7 @@ routes: [{ to: [a, { upstream: b, prefill: true }], resume: continue }]
   t.ok(answer.body === body, 'byte for byte')
 }, [true])
 
-everyWay(t, 'where it cannot be joined to what the client has, the client is told', async (t, dialect) => {
+everyWay(t, 'where it cannot be joined to what the client has, the client is informed', async (t, dialect) => {
   const { url } = await start(t)
   const large = await startLarge(t, dialect)
   const gateway = await startTestGateway(t, `

@@ -100,7 +100,7 @@ everyWay(t, 'a stream that is only an error, from all of them: ' +
   t.ok(dialect.tellsError(answer.body))
 }, [true])
 
-t.test('an error answer that is too large to keep, and nothing else: the client is told so', async t => {
+t.test('an error response that is too large to keep, and nothing else: the client gets an error that says so', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(500, { 'content-type': 'text/plain' })
     res.end(Buffer.alloc(2 * 1024 * 1024, 'x'))

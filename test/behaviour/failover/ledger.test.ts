@@ -74,7 +74,7 @@ routes: [{ to: ${targets} }]`)
   }
 })
 
-everyWay(t, 'all fail: nobody pays, and both attempts are told', async (t, dialect, stream) => {
+everyWay(t, 'all fail: nobody pays, and both attempts are reported', async (t, dialect, stream) => {
   for (const [one, two, outcomes] of [
     ['status=500', 'status=503', ['error_answer', 'error_answer']],
     ['reset', 'close', ['upstream_reset', 'upstream_reset']],
@@ -106,7 +106,7 @@ for (const [fault, streams] of [
   ['first_event_error', [true]], ['error_event_after=3', [true]], ['error_200', [false, true]],
   ['error_200,gzip', [false]],
 ] as const) {
-  everyWay(t, `an answer that tells of an error is none ` +
+  everyWay(t, `a response that tells of an error is none ` +
     `in the ledger (${fault})`, async (t, dialect, stream) => {
     const { url } = await start(t)
     const books = await openBooks(t, `

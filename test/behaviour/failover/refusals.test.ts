@@ -195,7 +195,7 @@ routes: [{ to: a, on: { content_filter: b } }]
   t.equal(simulator.stats.requests, 0)
 })
 
-t.test('with 403 it is no refusal of the credential: nobody is alarmed, and the client is told', async t => {
+t.test('with 403 it is no refusal of the credential: nobody is alarmed, and the client is informed', async t => {
   const flagged = '{"error":{"message":"Your input was flagged by moderation","code":403}}'
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(403, JSON_TYPE).end(flagged)
@@ -254,7 +254,7 @@ const DENIALS: readonly (readonly [string, RefusalReason, number, object])[] = [
 ]
 
 for (const [what, reason, status, body] of DENIALS) {
-  t.test(`${what}: ${status} is no refusal of the credential, and the client is told`, async t => {
+  t.test(`${what}: ${status} is no refusal of the credential, and the client is informed`, async t => {
     const text = JSON.stringify(body)
     t.equal(denialReason(Buffer.from(text)), reason)
     for (const coding of ['identity', 'gzip'] as const) {

@@ -137,7 +137,7 @@ t.test('a client that leaves in the wait between two attempts ends it', async t 
   t.equal(requests, 1)
 })
 
-t.test('a client that leaves while an attempt runs: the upstream is told, and no other is asked', async t => {
+t.test('a client that leaves while an attempt runs: the upstream is informed, and no other is asked', async t => {
   const { url, simulator } = await start(t)
   const gone = new Promise(resolve => simulator.once('aborted', resolve))
   const gateway = await startTestGateway(t, `

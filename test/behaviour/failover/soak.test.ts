@@ -27,7 +27,7 @@ function dice(seed: number): (below: number) => number {
 }
 
 /**
- * A whole answer, an error, or a part of an answer that cannot be taken for all of it: nothing else may come.
+ * A whole response, an error, or a part of a response that cannot be taken for all of it: nothing else may come.
  */
 function isHonest(dialect: Dialect, stream: boolean, { status, whole, text, body }: Asked): boolean {
   // Compressed against all asking: it passes unread.
@@ -40,7 +40,7 @@ function isHonest(dialect: Dialect, stream: boolean, { status, whole, text, body
     || (dialect.isWhole(body) && (text === WORDS || /tool|functionCall/.test(body)))
 }
 
-t.test('faults at random: each request ends in an answer or a clear error, and is in the ledger once', async t => {
+t.test('faults at random: each request ends in a response or a clear error, and is in the ledger once', async t => {
   const { url } = await start(t)
   const seed = Date.now() % 1_000_000
   t.comment(`seed ${seed}`)

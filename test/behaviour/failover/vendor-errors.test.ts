@@ -43,7 +43,7 @@ for (const [whose, body] of ERRORS) {
 }
 
 for (const [whose, body] of ANSWERS) {
-  t.test(`an answer of ${whose} is none`, async t => {
+  t.test(`a response of ${whose} is none`, async t => {
     const { gateway } = await start(t, body, '[a, b]')
     t.equal((await ask(gateway.url)).headers.get('x-gateway-upstream'), 'a')
     t.match(await gateway.waitForLog(each => each['msg'] === 'exchange'), { end: 'complete' })

@@ -51,7 +51,7 @@ async function generate(url: string, model: string, stream: boolean): Promise<Ou
     outputTokens = piece.usageMetadata?.candidatesTokenCount ?? outputTokens
     reason = piece.candidates?.[0]?.finishReason ?? reason
   }
-  // Half an answer is no success, though this library does not say so.
+  // Half a response is no success, though this library does not say so.
   return reason ? { text, model: served, outputTokens } : { text: null, error: 'no finish reason' }
 }
 

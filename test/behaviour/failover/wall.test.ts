@@ -15,7 +15,7 @@ interface Scenario {
   readonly gap?: number
   /** Of a stream: both are asked at once, because the one that breaks is silent. */
   readonly hedged?: true
-  /** Where an answer in one piece fares otherwise than a stream. */
+  /** Where a response in one piece fares otherwise than a stream. */
   readonly whole?: Pick<Scenario, 'by'>
 }
 

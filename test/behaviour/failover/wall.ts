@@ -31,7 +31,7 @@ export interface Seen {
   readonly at: number
   /** The last message was the assistant's. */
   readonly prefill: boolean
-  /** It got an answer, and no fault. */
+  /** It got a response, and no fault. */
   readonly served: boolean
 }
 

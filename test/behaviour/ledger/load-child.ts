@@ -26,7 +26,7 @@ function report(what: Report['what'], n: number): void {
 
 /** Requests in flight, with the turn in which each goes on. */
 const running: { n: number; next: number; step: 0 | 1; entry: LedgerEntry }[] = []
-/** Which draft is the latest of those that have gone on. */
+/** Which draft is the latest of those that were sent on. */
 const steps = new Map<number, number>()
 let turn = 0
 let started = 0

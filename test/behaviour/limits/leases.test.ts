@@ -230,7 +230,7 @@ t.test('requests on a loan together take no more money and tokens than were lent
   }
 })
 
-t.test('when a loan ends, tokens count as used where that is known, and once where they are set aside', async t => {
+t.test('when a loan ends, tokens count as used where that is known, and once where they are reserved', async t => {
   // 100 drain in a millisecond.
   const own = limits({ tokensPerMinute: 6_000_000 })
   const { workers: [worker], clock } = connectedWorkers(1)
@@ -271,7 +271,7 @@ t.test('nobody is refused what is lent and unused', async t => {
   t.equal(admissions.filter(({ ok }) => ok).length, 994)
 })
 
-t.test('what a worker had borrowed when it went counts as used, and who waited for it is told', async t => {
+t.test('what a worker had borrowed when it went counts as used, and who waited for it is informed', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')

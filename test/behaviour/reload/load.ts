@@ -97,7 +97,7 @@ function check(answer: string, stream: boolean): void {
     if (!isWhole) throw new Error(`a stream of ${words} words: ${answer}`)
   } else {
     const { choices } = JSON.parse(answer) as { choices: { finish_reason: string }[] }
-    if (choices[0]?.finish_reason !== 'stop') throw new Error(`another answer: ${answer}`)
+    if (choices[0]?.finish_reason !== 'stop') throw new Error(`unexpected response: ${answer}`)
   }
 }
 

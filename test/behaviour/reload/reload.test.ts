@@ -135,7 +135,7 @@ t.test('connections are kept where nothing about them changed, and closed where 
   t.equal(one.sockets.length, 1)
 })
 
-t.test('a configuration with an error changes nothing, and is told in the log and the status', async t => {
+t.test('a configuration with an error changes nothing, and is reported in the log and the status', async t => {
   const one = await named(t, 'one')
   const good =
     `${CONSOLE}\nupstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`

@@ -64,7 +64,7 @@ t.test('requests in flight: one more is told to come back, and the status is sti
   t.equal((await fetch(`${gateway.url}/api/status`)).status, 200)
   release()
   for (const answer of await Promise.all(served)) t.equal(answer.status, 200)
-  // An exchange is over when it is settled, a little after its answer.
+  // An exchange is over when it is settled, a little after its response.
   while ((await status(gateway.url)).running > 0);
   t.equal((await ask()).status, 200, 'there is room again')
 })
@@ -127,7 +127,7 @@ t.test('bytes of bodies: what does not fit is refused while it comes, ' +
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('an answer that was kept back counts until the client has taken it', async t => {
+t.test('a response that was held counts until the client has taken it', async t => {
   const part = JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(60_000) } }] })
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
@@ -225,7 +225,7 @@ t.test('what bodies decompress to counts while they do, not when they have', asy
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('connections: one more gets an answer and an end', async t => {
+t.test('connections: one more gets a response and an end', async t => {
   const upstream = await startUpstream(t, (_req, res) => void res.end())
   const gateway = await startTestGateway(t, yaml(upstream.url, 'max_connections: 2'))
   const [first] = [await connect(t, gateway.url), await connect(t, gateway.url)]

@@ -41,7 +41,7 @@ log: { level: error }
   let broken = 0
   t.teardown(() => sockets.forEach(socket => socket.destroy()))
 
-  /** Resolves when the answer has begun. */
+  /** Resolves when the response has begun. */
   const open = async (model: string): Promise<net.Socket> => {
     const socket = net.connect({ port: Number(port), host: '127.0.0.1' }).on('error', () => {})
     sockets.push(socket)

@@ -118,7 +118,7 @@ t.test('a tool whose schema has no end is called without one', async t => {
   t.match(await res.json(), { choices: [{ finish_reason: 'tool_calls' }] })
 })
 
-t.test('a fault of the simulator itself is an answer too, and its next answer is a good one', async t => {
+t.test('a fault of the simulator itself is a response too, and its next response is a good one', async t => {
   let broken = true
   const now = () => {
     if (broken) throw new Error('no time')

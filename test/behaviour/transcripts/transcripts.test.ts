@@ -62,7 +62,7 @@ t.test('a stream is kept up to the bound, and its real length with it', async t 
   t.equal(textOf(one?.response.bytes), textOf(sent.subarray(0, 1024)))
 })
 
-t.test('an answer that came compressed is kept as what can be read', async t => {
+t.test('a response that came compressed is kept as what can be read', async t => {
   const words = JSON.stringify({ content: 'grüße '.repeat(10) })
   const long = 'word '.repeat(100_000)
   // Hardly shorter when it is compressed, so that only its beginning is there to be read.
@@ -110,7 +110,7 @@ t.test('an answer that came compressed is kept as what can be read', async t => 
   t.ok(total > text.length, 'and it is known that there was more')
 })
 
-t.test('an answer that the client left keeps what it had been sent', async t => {
+t.test('a response that the client left keeps what it had been sent', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   const { headers, body } = chat('sk-team-a-0123456789', 'slow', {
     stream: true, model: 'sim,pace=50ms,tokens=1000',
@@ -142,7 +142,7 @@ t.test('a stream that breaks is kept with what its client is told of that', asyn
   t.equal(textOf(one?.response.bytes), sent)
 })
 
-t.test('the answer to a request that no upstream took is kept too', async t => {
+t.test('the response to a request that no upstream took is kept too', async t => {
   const gateway = await startTestGateway(t, CONFIG.replace('simulator: true', 'url: "http://127.0.0.1:9"'))
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
   t.equal(answer.status, 502)
@@ -189,7 +189,7 @@ t.test('a reload that asks no more ends it for what is under way, too', async t 
   t.same(await archiveOf(t, gateway.file).find(answer.headers.get('x-gateway-request-id') ?? ''), [])
 })
 
-t.test('a file that cannot be written costs no request, and is told', async t => {
+t.test('a file that cannot be written costs no request, and is reported', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   mkdirSync(join(dirname(gateway.file), 'bodies.db'))
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))

@@ -272,7 +272,7 @@ t.test('a connection too many to the documentation is closed, and not handed rou
   t.pass('two workers take one each')
 })
 
-t.test('an address that is taken is told once, and is the end', async t => {
+t.test('an address that is taken is reported once, and is the end', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())

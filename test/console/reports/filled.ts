@@ -23,7 +23,7 @@ export function filled(directory: string, rows: readonly LedgerRow[], summed = r
   return file
 }
 
-/** Reports of a file, at NOW unless told. */
+/** Reports of a file, at NOW by default. */
 export async function withReports<T>(
   file: string, work: (reports: Reports) => Promise<T>, options: Partial<ReportsOptions> = {},
 ): Promise<T> {

@@ -70,7 +70,7 @@ async function toldToMine(reports: Reports): Promise<unknown> {
   ]
 }
 
-t.test('the holder of a key is told the same whatever the others do', async t => {
+t.test('the holder of a key sees the same whatever the others do', async t => {
   // Of each key something in a whole day, in a whole hour, at the edges, and the last that is in no sum yet.
   const of = (key: string | null, firstByteMs: number, costPico: bigint): LedgerRow[] =>
     [40 * DAY, 2 * DAY, 30 * HOUR, 3 * HOUR, 60_000, 1].map((ago, n) => row(`${key} ${n}`, {

@@ -73,7 +73,7 @@ for (const version of ['h1', 'h2'] as const) {
     t.strictSame(faults, [])
   })
 
-  t.test(`${version}: what its connection was not given is told, and stays told`, async t => {
+  t.test(`${version}: what its connection was not given is reported, and stays reported`, async t => {
     const { res, body } = await begun(t, version)
     const out = new ClientWriter(res, () => {})
     const total = Buffer.concat(PIECES).length

@@ -20,7 +20,7 @@ const EVENTS = ['content-type', 'text/event-stream']
 const MUCH = Buffer.alloc(32 * 1024 * 1024, ': much\n\n')
 const LAST_WORDS = 'data: {"error":{}}\n\n'
 
-/** A relay whose stream another answer may go on with or not, to a client that does not read yet. */
+/** A relay whose stream another response may go on with or not, to a client that does not read yet. */
 async function startRelay(t: Test, observer: ResponseBody | null = null, goesOn = true) {
   const server = http.createServer().listen(0, '127.0.0.1')
   t.teardown(() => {
@@ -52,7 +52,7 @@ async function startRelay(t: Test, observer: ResponseBody | null = null, goesOn 
   return { relay, deadlines, clock, expired, client, res, sent }
 }
 
-t.test('a client that reads again while another answer is waited for does not shorten that wait', async t => {
+t.test('a client that reads again while another response is waited for does not shorten that wait', async t => {
   const { relay, deadlines, clock, expired, client, res } = await startRelay(t)
   deadlines.connecting()
   deadlines.waiting()
@@ -115,7 +115,7 @@ t.test('all was said, but the client has not taken it by the total timeout: one 
 const STEP = 40 * 1024 * 1024
 const PIECE = MUCH.subarray(0, 1024 * 1024)
 
-/** An answer of so many bytes that is there at once. */
+/** A response of so many bytes that is there at once. */
 async function startWhole(t: Test, total: number) {
   const started = await startRelay(t)
   const { relay, deadlines, client } = started

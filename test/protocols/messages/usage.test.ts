@@ -93,7 +93,7 @@ t.test('messages: what a compaction used stands beside the figures at the top', 
   t.equal(readUsage(endpointNamed('messages').usage, { ...usage, iterations: 'many' })?.suspect, true)
 })
 
-t.test('messages: the models that made an answer beside the one that was asked', async t => {
+t.test('messages: the models that made a response beside the one that was asked', async t => {
   const used = { input_tokens: 5, output_tokens: 1 }
   const read = (...iterations: object[]) => readUsage(endpointNamed('messages').usage, { ...used, iterations })
   t.equal(read({ type: 'message', model: 'm', ...used })?.servingModels, undefined)

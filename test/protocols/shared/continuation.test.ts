@@ -229,7 +229,7 @@ function prepare(endpoint: EndpointName, body: Json): ByteStream {
   return new ByteStream(endpoint, Buffer.from(JSON.stringify(body)))
 }
 
-/** The client's bytes of an answer that broke behind `cut` events and that another finished. */
+/** The client's bytes of a response that broke behind `cut` events and that another finished. */
 function joined(protocol: Protocol, cut: number): string {
   const first = protocol.events(WORDS, 'first').slice(0, cut)
   const said = Math.min(WORDS.length, Math.max(0, cut - protocol.head))
@@ -258,7 +258,7 @@ for (const protocol of PROTOCOLS) {
       const base = await play(t, joined(protocol, cut))
       for (const [name, ask] of Object.entries(sdks)) {
         const got = JSON.stringify(await ask(base))
-        // Of an answer that had not begun there is nothing that the client knows of the first.
+        // Of a response that had not begun there is nothing that the client knows of the first.
         const named = JSON.parse(cut === 0 ? got.replaceAll('second', 'first') : got) as Json
         t.match(named, expected({ input: 30, output: 8 }), `${name}, behind event ${cut}`)
       }

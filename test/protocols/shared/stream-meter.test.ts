@@ -380,7 +380,7 @@ t.test('generate: over when each candidate has finished, or the prompt was block
   t.equal(meterOf('generate.stream', ['[{"candidates":[{"finishReason":"STOP"}]}', ']']).terminated, true)
 })
 
-t.test('generate: an answer of thoughts alone is zero candidates, not none counted', async t => {
+t.test('generate: a response of thoughts alone is zero candidates, not none counted', async t => {
   const meter = meterOf('generate.stream', [
     'data: {"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}],'
       + '"usageMetadata":{"promptTokenCount":5,"totalTokenCount":5}}\n\n',
@@ -390,7 +390,7 @@ t.test('generate: an answer of thoughts alone is zero candidates, not none count
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 60, reasoningTokens: 60 })
 })
 
-t.test('generate: an answer that nobody counted is not zero', async t => {
+t.test('generate: a response that nobody counted is not zero', async t => {
   const parts = [
     { text: 'hello' }, { functionCall: { args: {} } }, { executableCode: { code: '' } }, { inlineData: { data: '' } },
   ]

@@ -26,7 +26,7 @@ t.test('the content type is that of the body', async t => {
   t.strictSame(readError(false, 502, headers).headers, headers)
 })
 
-t.test('clients of Claude get an error of Anthropic\'s API, whoever reports it', async t => {
+t.test('clients of Claude get an error of Anthropic\'s API, from Vertex AI and from the model', async t => {
   const own = '{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens"},"request_id":"r"}'
   t.equal(read(true, 400, own), own)
   const of = (status: number, body: string): unknown => JSON.parse(read(true, status, body))
