@@ -102,6 +102,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'Commands', link: '/reference/commands' },
       { text: 'HTTP API', link: '/reference/http-api' },
       { text: 'Console API', link: '/reference/console-api' },
+      { text: 'Translated fields', link: '/reference/translation' },
       { text: 'Errors', link: '/errors' },
       { text: 'Simulator', link: '/simulator' },
       { text: 'Simulator behaviours', link: '/reference/simulator' },

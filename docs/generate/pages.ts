@@ -7,6 +7,7 @@ import { errorsPage } from './errors.ts'
 import { httpApiPage } from './http-api.ts'
 import { openApi } from './openapi.ts'
 import { simulatorPage } from './simulator.ts'
+import { translationPage } from './translation.ts'
 
 export interface GeneratedPage {
   readonly file: URL
@@ -22,6 +23,7 @@ export async function pages(): Promise<GeneratedPage[]> {
     'reference/commands.md': commandsPage(),
     'reference/http-api.md': httpApiPage(api),
     'reference/console-api.md': consoleApiPage(consoleApi),
+    'reference/translation.md': translationPage(),
     'reference/simulator.md': await simulatorPage(),
     'errors.md': errorsPage(),
     'public/openapi.json': `${JSON.stringify(api, null, 2)}\n`,

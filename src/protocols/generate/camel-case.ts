@@ -3,7 +3,7 @@ import type { JsonObject } from '../neutral/json.ts'
 
 /** Members whose content is the client's own: its names are no fields. */
 const OPEN = new Set([
-  'args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'labels', 'partMetadata',
+  'args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'schema', 'labels', 'partMetadata',
 ])
 
 /** Google's APIs take `system_instruction` for `systemInstruction`: the body with the latter (protobuf's JSON format). */

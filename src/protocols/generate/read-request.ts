@@ -28,7 +28,7 @@ export const GENERATE_FIELDS = {
   'generationConfig.responseMimeType': 'outputFormat',
   'generationConfig.responseSchema': 'outputFormat',
   'generationConfig.responseJsonSchema': 'outputFormat',
-  'generationConfig.responseFormat': { to: 'refused', why: 'it is replaced by responseJsonSchema' },
+  'generationConfig.responseFormat': 'outputFormat',
   'generationConfig.candidateCount': { to: 'refused', unless: [1], why: 'only one response can be translated' },
   'generationConfig.responseModalities': { to: 'refused', unless: [['TEXT'], ['Text'], ['text'], []], why: 'the target generates text alone' },
   'generationConfig.responseLogprobs': { to: 'dropped', unless: [false] },
@@ -40,6 +40,8 @@ export const GENERATE_FIELDS = {
   'generationConfig.audioTimestamp': 'dropped',
   'generationConfig.imageConfig': { to: 'refused', why: 'the target generates no images' },
   'generationConfig.enableEnhancedCivicAnswers': 'dropped',
+  'generationConfig.enableAffectiveDialog': { to: 'dropped', unless: [false] },
+  'generationConfig.translationConfig': { to: 'refused', why: 'the target translates no speech' },
   'generationConfig.audioTranscriptionConfig': 'dropped',
   'generationConfig.continuationToken': { to: 'refused', why: 'its provider alone has what it continues' },
   'generationConfig.automaticContinuation': { to: 'dropped', unless: [false] },
@@ -114,14 +116,24 @@ function readToolChoice(config: JsonObject | null): ToolChoice | null {
 }
 
 function readOutputFormat(config: JsonObject, report: TranslationReport): OutputFormat | null {
+  const format = readTextFormat(config['responseFormat'], report)
   const own = asObject(config['responseSchema'])
-  const schema = asObject(config['responseJsonSchema']) ?? (own && readSchema(own))
-  const type = asText(config['responseMimeType'])
+  const schema = asObject(format?.['schema']) ?? asObject(config['responseJsonSchema']) ?? (own && readSchema(own))
+  const type = (asText(format?.['mimeType']) ?? asText(config['responseMimeType']))?.toLowerCase() ?? null
   if (type === 'application/json') {
     return schema === null ? { type: 'json' } : { type: 'json_schema', name: null, description: null, schema, strict: null }
   }
   if (type !== null && type !== 'text/plain') report.drop('generationConfig.responseMimeType')
   return null
+}
+
+/** `responseFormat` has a format for each kind of output. */
+function readTextFormat(formats: unknown, report: TranslationReport): JsonObject | null {
+  const all = asList(formats).map(format => asObject(format) ?? {})
+  if (all.some(format => Object.keys(format).some(kind => kind !== 'text'))) {
+    report.refuse('generationConfig.responseFormat', 'the target generates text alone')
+  }
+  return asObject(all[0]?.['text'])
 }
 
 function readReasoning(config: JsonObject | null): Reasoning | null {

