@@ -1,0 +1,131 @@
+import type * as http from 'node:http'
+import t from 'tap'
+import type { Test } from 'tap'
+import { listening } from '../../cli/command.ts'
+import { KEY } from '../../support/gateway.ts'
+import { startRedis, withoutRedis } from '../../support/redis.ts'
+import { sendJson } from '../../support/token-server.ts'
+import { bodyOf, startUpstream } from '../../support/upstream.ts'
+
+t.test('two workers together send an upstream no more than its requests per minute', async t => {
+  const { gateways, limited, spare } = await start(t, '{ requests_per_minute: 10 }')
+  const { statuses, allowed } = await measured(10, () => askAll(gateways, 40))
+  t.strictSame(statuses, Array(40).fill(200))
+  t.ok(limited.requests >= 10 && limited.requests <= allowed, `${limited.requests} requests`)
+  t.equal(spare.requests, 40 - limited.requests)
+})
+
+t.test('two workers together send an upstream no more than its concurrent requests, and its places come back', async t => {
+  const { gateways, limited, spare } = await start(t, '{ concurrent: 6 }')
+  for (let round = 0; round < 3; round++) {
+    limited.hold()
+    const asking = askAll(gateways, 20)
+    await spare.reached(14 * (round + 1))
+    t.equal(limited.running, 6)
+    limited.release()
+    t.strictSame(await asking, Array(20).fill(200))
+  }
+  t.equal(limited.most, 6)
+})
+
+t.test('two workers together send an upstream no more than its tokens per minute', async t => {
+  // Each request reserves 110 tokens and a little, and uses 100.
+  const { gateways, limited } = await start(t, '{ tokens_per_minute: 1000 }')
+  const { allowed } = await measured(10, () => askAll(gateways, 40))
+  t.ok(limited.requests >= 8 && limited.requests <= allowed, `${limited.requests} requests`)
+})
+
+t.test('two gateways with two workers each share the limits of an upstream', { skip: withoutRedis }, async t => {
+  const redis = await startRedis(t)
+  const valkey = redis.url(redis.port)
+  const { gateways, limited, lines } = await start(t, '{ requests_per_minute: 10 }', ['gw1', 'gw2'].map(instance =>
+    `cluster: { instance: ${instance}, valkey: "${valkey}" }`))
+  const { statuses, allowed } = await measured(10, () => askAll(gateways, 40))
+  t.strictSame(statuses, Array(40).fill(200))
+  // On a machine that is slow for a moment each gateway goes on with its share.
+  const isLost = lines().some(({ failure }) => failure !== undefined)
+  t.ok((limited.requests >= 10 && limited.requests <= allowed) || isLost, `${limited.requests} requests`)
+})
+
+interface Counted {
+  readonly url: string
+  requests: number
+  running: number
+  /** That ran at the same time. */
+  most: number
+  /** Holds its responses from now on. */
+  hold(): void
+  release(): void
+  /** Resolves once it has had so many requests. */
+  reached(requests: number): Promise<void>
+}
+
+async function startCounted(t: Test): Promise<Counted> {
+  let held: http.ServerResponse[] | null = null
+  let waiting: { readonly requests: number, readonly resolve: () => void } | null = null
+  const respond = (res: http.ServerResponse): void => {
+    counted.running--
+    sendJson(res, 200, { choices: [{ message: { content: 'Hi' } }], usage: { prompt_tokens: 90, completion_tokens: 10 } })
+  }
+  const { url } = await startUpstream(t, (req, res) => void bodyOf(req).then(() => {
+    counted.requests++
+    counted.running++
+    counted.most = Math.max(counted.most, counted.running)
+    if (held === null) respond(res)
+    else held.push(res)
+    if (waiting !== null && counted.requests >= waiting.requests) waiting.resolve()
+  }))
+  const counted: Counted = {
+    url,
+    requests: 0,
+    running: 0,
+    most: 0,
+    hold: () => { held = [] },
+    release: () => {
+      const responses = held ?? []
+      held = null
+      for (const res of responses) respond(res)
+    },
+    reached: async requests => {
+      if (counted.requests >= requests) return
+      const { promise, resolve } = Promise.withResolvers<void>()
+      waiting = { requests, resolve }
+      await promise
+    },
+  }
+  return counted
+}
+
+/** Gateways of two workers. @param clusters what each has of its own */
+async function start(t: Test, limits: string, clusters: readonly string[] = ['']) {
+  const [limited, spare] = await Promise.all([startCounted(t), startCounted(t)])
+  const folder = t.testdir(Object.fromEntries(clusters.map((cluster, n) => [`${n}.yaml`, `
+server: { listen: 127.0.0.1:0, workers: 2 }
+upstreams: { limited: { url: "${limited.url}", limits: ${limits} }, spare: { url: "${spare.url}" } }
+routes: [{ to: [limited, spare], retries: 0 }]
+keys: [{ name: test, key: ${KEY} }]
+${cluster}
+`])))
+  const running = await Promise.all(clusters.map((_, n) => listening(t, ['serve', '--config', `${folder}/${n}.yaml`])))
+  return { limited, spare, gateways: running.map(({ base }) => base), lines: () => running.flatMap(({ lines }) => lines) }
+}
+
+/** @returns the result of some requests, and how many of them a limit per minute allows: it grows while they run */
+async function measured(perMinute: number, run: () => Promise<number[]>): Promise<{ readonly statuses: number[], readonly allowed: number }> {
+  const startedAt = performance.now()
+  const statuses = await run()
+  return { statuses, allowed: perMinute + Math.ceil((performance.now() - startedAt) * perMinute / 60_000) }
+}
+
+/** Asks all gateways in turn, at once and with connections of their own, so that all workers are asked. @returns the statuses */
+function askAll(gateways: readonly string[], requests: number): Promise<number[]> {
+  return Promise.all(Array.from({ length: requests }, async (_, n) => {
+    const response = await fetch(`${gateways[n % gateways.length]}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', connection: 'close' },
+      body: JSON.stringify({ model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] }),
+    })
+    await response.arrayBuffer()
+    return response.status
+  }))
+}
