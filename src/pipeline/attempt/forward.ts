@@ -27,12 +27,12 @@ import { CandidateAttempt, failureWithoutResponse } from './candidate-attempt.ts
 import type { AttemptFailure, CandidateAttemptOptions } from './candidate-attempt.ts'
 import { reportCredentialRejected, reportCredentialUnavailable, logHedge, logNotContinued, logPassedOver, logRetry } from './forward-log.ts'
 import { Hedge, hedgeAfter } from './hedge.ts'
-import type { AttemptEnd } from './hedge.ts'
+import type { AttemptEnd, SecondTarget } from './hedge.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
 import { RetryPlan } from './retry-plan.ts'
 import { targetProtocols } from './translated-request.ts'
 import { upstreamErrorEvent, undeliveredError } from './upstream-errors.ts'
-import { reserveAtOnce, reserveAtUpstream } from './upstream-limits.ts'
+import { reserveAtUpstream } from './upstream-limits.ts'
 
 const NONE_REFUSED: readonly Authorization[] = []
 
@@ -104,7 +104,8 @@ class Forwarding implements ResponseSource, Stoppable {
     this.#continuation = this.#resume === 'continue' ? continuation : null
     const afterMs = hedgeAfter(exchange, plan.route)
     this.#hedge = afterMs === null ? null : new Hedge(gateway.clock, afterMs, {
-      start: () => this.#startSecondSafely(),
+      reserve: () => this.#reserveSecond().catch(thrown => this.#stopBy(thrown)),
+      start: second => this.#startSecondSafely(second),
       onFailed: ({ attempt, failure }, other) => this.#failedBeside(attempt, failure, other),
       onWon: (attempt, other) => this.#won(attempt, other),
     })
@@ -208,32 +209,39 @@ class Forwarding implements ResponseSource, Stoppable {
     return end
   }
 
+  /** @returns null = no other target is left, or it is at its limit */
+  async #reserveSecond(): Promise<SecondTarget | null> {
+    const target = this.#retryPlan.besideTarget
+    if (target === null) return null
+    const { limits } = target.upstream
+    const reservation = limits && await reserveAtUpstream(this.#gateway, this.#exchange, limits)
+    return reservation instanceof GatewayError ? null : { target, reservation }
+  }
+
   /** From a timer, whose errors nobody would catch. */
-  #startSecondSafely(): CandidateAttempt | null {
+  #startSecondSafely(second: SecondTarget): CandidateAttempt | null {
     try {
-      return this.#startSecond()
+      return this.#startSecond(second)
     } catch (thrown) {
-      this.#exchange.stop(asGatewayError(thrown))
-      return null
+      return this.#stopBy(thrown)
     }
   }
 
-  /** @returns null = no other target is left */
-  #startSecond(): CandidateAttempt | null {
+  #stopBy(thrown: unknown): null {
+    this.#exchange.stop(asGatewayError(thrown))
+    return null
+  }
+
+  /** @returns null = the request cannot be sent there */
+  #startSecond({ target, reservation }: SecondTarget): CandidateAttempt | null {
+    this.#reservation = reservation
     const first = this.#attempt
-    const target = this.#retryPlan.startBeside()
-    if (target === null || first === null) return null
-    const { limits } = target.upstream
-    const place = limits && reserveAtOnce(this.#gateway, this.#exchange, limits)
-    if (place instanceof GatewayError) {
-      this.#retryPlan.failBeside(target, first.state.target, failureWithoutResponse(place))
-      return null
-    }
+    if (first === null) return null
+    this.#retryPlan.startBeside(target)
     const { timeouts } = (this.#exchange.plan as Plan).route
     const deadlines = new Deadlines(this.#gateway.clock, timeouts, this.#exchange.startedAt, error => {
       this.#expired(error, this.#second?.attempt ?? null)
     })
-    this.#reservation = place
     const attempt = this.#begin(target, deadlines)
     this.#attempt = first
     if (attempt instanceof GatewayError) {

@@ -1,8 +1,9 @@
 import type { Clock, Timer } from '../../base/clock.ts'
 import type { GatewayError } from '../../base/errors.ts'
-import type { Route } from '../../config/types.ts'
+import type { Route, Target } from '../../config/types.ts'
 import { callsModel, isBackgroundRequest, wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
+import type { Reservation } from '../../limits/types.ts'
 import { isText } from '../../pricing/settle-usage.ts'
 import type { AttemptFailure, CandidateAttempt } from './candidate-attempt.ts'
 
@@ -13,9 +14,18 @@ export interface AttemptEnd {
   readonly failure: AttemptFailure | null
 }
 
+/** Where a second attempt can be made. */
+export interface SecondTarget {
+  readonly target: Target
+  /** Of the limits of its upstream; null = it has none. */
+  readonly reservation: Reservation | null
+}
+
 export interface HedgeOptions {
-  /** Starts the second attempt; null = there is no target for it. */
-  start(): CandidateAttempt | null
+  /** Chooses the target of the second attempt; null = there is none with room for it. */
+  reserve(): Promise<SecondTarget | null>
+  /** Starts the second attempt; null = it cannot be made. */
+  start(second: SecondTarget): CandidateAttempt | null
   /** An attempt failed, and the other one goes on. */
   onFailed(failed: AttemptEnd & { readonly failure: AttemptFailure }, other: CandidateAttempt): void
   /** A good response has begun. @param other the attempt that runs beside it; null = none does */
@@ -35,6 +45,7 @@ export class Hedge {
   readonly #running = new Map<CandidateAttempt, Promise<AttemptEnd>>()
   /** The attempt that the second one runs beside. */
   #first: CandidateAttempt | null = null
+  /** null = no second attempt is going to start. */
   #timer: Timer | null = null
   #isUsed = false
 
@@ -50,7 +61,7 @@ export class Hedge {
     const secondStarted = Promise.withResolvers<null>()
     this.#first = first
     this.#add(first)
-    if (!this.#isUsed) this.#timer = this.#clock.setTimeout(() => this.#startSecond(secondStarted.resolve), this.#afterMs)
+    if (!this.#isUsed) this.#timer = this.#clock.setTimeout(() => void this.#startSecond(secondStarted.resolve), this.#afterMs)
     try {
       for (;;) {
         const ends = [...this.#running.values()]
@@ -89,9 +100,12 @@ export class Hedge {
     for (const attempt of this.#running.keys()) attempt.stop(reason)
   }
 
-  #startSecond(onStarted: (none: null) => void): void {
+  async #startSecond(onStarted: (none: null) => void): Promise<void> {
     this.#isUsed = true
-    const second = this.#options.start()
+    const target = await this.#options.reserve()
+    // Limits that are shared had to be asked, and the first attempt has ended or responds.
+    if (this.#timer === null) return target?.reservation?.release()
+    const second = target && this.#options.start(target)
     if (second !== null) this.#add(second)
     this.#timer = null
     onStarted(null)

@@ -65,16 +65,14 @@ export class RetryPlan {
     return this.#decide({ ...retryability(error, status), soon, retryAfterMs })
   }
 
-  /**
-   * Starts an attempt beside the current one.
-   *
-   * @returns its target; null = no healthy target is left that was not tried
-   */
-  startBeside(): Target | null {
-    const started = startBeside(this.#state, target => this.#condition(target).circuit === 'closed')
-    if (started === null) return null
-    this.#state = started.state
-    return started.target
+  /** A healthy target that was not tried, for an attempt beside the current one; null = there is none. */
+  get besideTarget(): Target | null {
+    return startBeside(this.#state, target => this.#condition(target).circuit === 'closed')?.target ?? null
+  }
+
+  /** Starts an attempt beside the current one. */
+  startBeside(target: Target): void {
+    this.#state = startBeside(this.#state, each => each === target)?.state ?? this.#state
   }
 
   /** Of two attempts that run at once, one failed: the other becomes the current one. */

@@ -1,4 +1,5 @@
 import type * as http from 'node:http'
+import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { listening } from '../../cli/command.ts'
@@ -45,6 +46,25 @@ t.test('two gateways with two workers each share the limits of an upstream', { s
   // On a machine that is slow for a moment each gateway goes on with its share.
   const isLost = lines().some(({ failure }) => failure !== undefined)
   t.ok((limited.requests >= 10 && limited.requests <= allowed) || isLost, `${limited.requests} requests`)
+})
+
+t.test('a second target with limits is asked beside a slow one', async t => {
+  const slow = await startUpstream(t, req => void bodyOf(req))
+  const { url } = await startUpstream(t, (req, res) => void bodyOf(req).then(() => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' })
+    res.write('data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Hi"}}]}\n\n')
+  }))
+  const file = join(t.testdir({ 'gateway.yaml': `
+server: { listen: 127.0.0.1:0, workers: 2 }
+upstreams: { slow: { url: "${slow.url}" }, limited: { url: "${url}", limits: { concurrent: 3 } } }
+routes: [{ to: [slow, limited], hedge: { after: 50ms } }]
+keys: [{ name: test, key: ${KEY} }]
+` }), 'gateway.yaml')
+  const gateway = await listening(t, ['serve', '--config', file])
+  const open = () => ask(gateway.base, { model: 'm', stream: true, messages: [] })
+  const served = await Promise.all([open(), open(), open()])
+  t.strictSame(served.map(({ status }) => status), [200, 200, 200])
+  for (const response of served) await response.body?.cancel()
 })
 
 interface Counted {
@@ -120,12 +140,17 @@ async function measured(perMinute: number, run: () => Promise<number[]>): Promis
 /** Asks all gateways in turn, at once and with connections of their own, so that all workers are asked. @returns the statuses */
 function askAll(gateways: readonly string[], requests: number): Promise<number[]> {
   return Promise.all(Array.from({ length: requests }, async (_, n) => {
-    const response = await fetch(`${gateways[n % gateways.length]}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', connection: 'close' },
-      body: JSON.stringify({ model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] }),
-    })
+    const body = { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] }
+    const response = await ask(gateways[n % gateways.length] as string, body)
     await response.arrayBuffer()
     return response.status
   }))
+}
+
+function ask(gateway: string, body: object): Promise<Response> {
+  return fetch(`${gateway}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', connection: 'close' },
+    body: JSON.stringify(body),
+  })
 }
