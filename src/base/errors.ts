@@ -1,3 +1,5 @@
+import { messageOf } from './message-of.ts'
+
 /**
  * The one table of everything that can go wrong with an exchange. Each phase of
  * the pipeline ends in success or in one row of it; the protocols render a row
@@ -186,14 +188,11 @@ function row(status: number, source: ErrorSource, retryable: boolean, about: str
   return { status, source, retryable, about }
 }
 
-/** What node adds to OpenSSL's words, for who runs a program with it; upstreams have `ca:`. */
-const NODE_CA_ADVICE = /; if the root CA is installed locally, try running Node\.js with --use-system-ca$/
-
 /** What stood behind an error, for the log: a code and a sentence; a stack only for a fault of our own. */
 export function causeOf({ code: own, cause }: GatewayError): string | undefined {
   if (!(cause instanceof Error)) return undefined
   if (own === 'internal') return cause.stack
   const { code } = cause as Error & { readonly code?: string }
-  const message = cause.message.replace(NODE_CA_ADVICE, '')
+  const message = messageOf(cause)
   return code === undefined ? message : `${code}: ${message}`
 }

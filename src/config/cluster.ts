@@ -1,14 +1,20 @@
 import { hostname } from 'node:os'
+import { isAbsolute, resolve } from 'node:path'
+import { fileIdentity } from '../base/file-exists.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
-import type { RawConfig, RawValkey } from './raw.ts'
-import type { Address, ClusterConfig, ValkeyAddress } from './types.ts'
+import { checkCertificates, checkKeyPair } from './pem.ts'
+import type { RawCluster, RawConfig } from './raw.ts'
+import type { Address, ClusterConfig, ValkeyAddress, ValkeyTls } from './types.ts'
 import { timerDurationOf } from './values.ts'
 
 const DEFAULT_VALKEY_TIMEOUT_MS = 100
 
-/** @param listen where this gateway listens, for its name */
-export function buildCluster(raw: RawConfig, listen: Address, findings: Findings): ClusterConfig | null {
+/**
+ * @param listen where this gateway listens, for its name
+ * @param directory what file names are relative to
+ */
+export function buildCluster(raw: RawConfig, listen: Address, directory: string, findings: Findings): ClusterConfig | null {
   const { cluster, ledger } = raw
   if (cluster === undefined) return null
   const path = ['cluster', 'postgres']
@@ -20,7 +26,7 @@ export function buildCluster(raw: RawConfig, listen: Address, findings: Findings
     findings.error(path, 'cluster.postgres needs ledger.file: each request is written there before it is sent to PostgreSQL', 'key')
   }
   return {
-    valkey: cluster.valkey === undefined ? null : valkeyAddress(cluster.valkey, findings),
+    valkey: valkeyAddress(cluster, directory, findings),
     postgres: cluster.postgres ?? null,
     limitsOffline: cluster.limits_offline ?? 'share',
     valkeyTimeout: timerDurationOf(cluster.valkey_timeout, ['cluster', 'valkey_timeout'], DEFAULT_VALKEY_TIMEOUT_MS, findings),
@@ -28,15 +34,37 @@ export function buildCluster(raw: RawConfig, listen: Address, findings: Findings
   }
 }
 
-function valkeyAddress(valkey: RawValkey, findings: Findings): ValkeyAddress {
+function valkeyAddress({ valkey, valkey_tls: raw }: RawCluster, directory: string, findings: Findings): ValkeyAddress | null {
   const path = ['cluster', 'valkey']
-  if (typeof valkey === 'string') {
-    checkValkeyUrl(valkey, path, findings)
-    return { url: valkey }
+  const [name, urls] = urlsOf(valkey)
+  for (const [n, url] of urls.entries()) checkValkeyUrl(url, name === null ? path : [...path, name, n], findings)
+  const encrypted = urls.filter(url => url.startsWith('rediss:')).length
+  if (encrypted > 0 && encrypted < urls.length) findings.error(path, 'either all URLs begin with rediss://, or none', 'key')
+  const tls = raw === undefined ? null : buildValkeyTls(raw, directory, findings)
+  if (tls !== null && encrypted === 0) findings.error(['cluster', 'valkey_tls'], 'this needs cluster.valkey with rediss://', 'key')
+  if (valkey === undefined) return null
+  return { ...typeof valkey === 'string' ? { url: valkey } : valkey, ...tls && { tls } }
+}
+
+/** @returns the name of the list in the configuration, and its URLs */
+function urlsOf(valkey: RawCluster['valkey']): readonly [name: string | null, urls: readonly string[]] {
+  if (valkey === undefined) return [null, []]
+  if (typeof valkey === 'string') return [null, [valkey]]
+  return 'cluster' in valkey ? ['cluster', valkey.cluster] : ['sentinels', valkey.sentinels]
+}
+
+function buildValkeyTls(raw: NonNullable<RawCluster['valkey_tls']>, directory: string, findings: Findings): ValkeyTls {
+  const path = ['cluster', 'valkey_tls']
+  const [ca = null, cert = null, key = null] = [raw.ca, raw.cert, raw.key].map(file => file === undefined ? null : resolve(directory, file))
+  if (ca !== null) checkCertificates(ca, [...path, 'ca'], findings)
+  if (cert === null && key === null) return { ca, pair: null }
+  if (cert === null || key === null) {
+    findings.error(path, 'cert and key belong together: one of them is missing', 'key')
+    return { ca, pair: null }
   }
-  const [name, urls] = 'cluster' in valkey ? ['cluster', valkey.cluster] : ['sentinels', valkey.sentinels]
-  for (const [n, url] of urls.entries()) checkValkeyUrl(url, [...path, name, n], findings)
-  return valkey
+  checkCertificates(cert, [...path, 'cert'], findings)
+  checkKeyPair(cert, key, [...path, 'key'], findings)
+  return { ca, pair: { cert, key } }
 }
 
 function checkValkeyUrl(text: string, path: Path, findings: Findings): void {
@@ -48,6 +76,13 @@ function checkValkeyUrl(text: string, path: Path, findings: Findings): void {
 function checkPostgresUrl(text: string, path: Path, findings: Findings): void {
   const url = URL.parse(text)
   const isPostgres = url !== null && /^postgres(ql)?:$/.test(url.protocol)
-  if (isPostgres && url.pathname.length > 1) return
-  findings.error(path, 'this is not a URL such as postgres://user:password@host:5432/database')
+  if (!isPostgres || url.pathname.length <= 1) {
+    findings.error(path, 'this is not a URL such as postgres://user:password@host:5432/database')
+    return
+  }
+  for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const file = url.searchParams.get(name)
+    if (file === null || (isAbsolute(file) && fileIdentity(file) !== null)) continue
+    findings.error(path, `${name}=${file} is not the absolute path of a file`)
+  }
 }

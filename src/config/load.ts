@@ -161,7 +161,7 @@ function buildConfig(
     },
     log: buildLog(raw, findings),
     telemetry: buildTelemetry(raw, prometheus, env, findings),
-    cluster: buildCluster(raw, listeners.server.listen, findings),
+    cluster: buildCluster(raw, listeners.server.listen, dirname(file), findings),
   }
 }
 

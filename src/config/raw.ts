@@ -38,7 +38,7 @@ export interface RawConfig {
     bodies?: (RawBodyRule | undefined)[]
   }
   telemetry?: RawTelemetry
-  cluster?: { valkey?: RawValkey, postgres?: string, instance?: string, limits_offline?: 'share' | 'refuse', valkey_timeout?: string }
+  cluster?: RawCluster
 }
 
 export interface RawTelemetry {
@@ -176,4 +176,13 @@ export interface RawLimits {
   models?: Record<string, Omit<RawLimits, 'models'> | undefined>
 }
 
-export type RawValkey = string | { sentinels: string[], master: string } | { cluster: string[] }
+export interface RawCluster {
+  valkey?: RawValkey
+  valkey_tls?: { ca?: string, cert?: string, key?: string }
+  postgres?: string
+  instance?: string
+  limits_offline?: 'share' | 'refuse'
+  valkey_timeout?: string
+}
+
+export type RawValkey = string | { sentinels: string[], master: string, sentinel_password?: string } | { cluster: string[] }

@@ -50,10 +50,19 @@ export interface AlertsConfig {
 }
 
 /** One server, a master behind sentinels, or a cluster. Each URL is redis://user:password@host:port/database. */
-export type ValkeyAddress =
+export type ValkeyAddress = (
   | { readonly url: string }
-  | { readonly sentinels: readonly string[], readonly master: string }
+  | { readonly sentinels: readonly string[], readonly master: string, readonly sentinel_password?: string }
   | { readonly cluster: readonly string[] }
+) & { readonly tls?: ValkeyTls }
+
+/** PEM files for rediss://. */
+export interface ValkeyTls {
+  /** Root certificates; null = the usual ones. */
+  readonly ca: string | null
+  /** What the gateway shows; null = nothing. */
+  readonly pair: { readonly cert: string, readonly key: string } | null
+}
 
 /** What several gateways share. */
 export interface ClusterConfig {

@@ -34,14 +34,8 @@ export function toDatabaseError(error: unknown, url: string): DatabaseError {
   if (error instanceof DatabaseError) return error
   const { code, severity } = (error ?? {}) as { code?: unknown, severity?: unknown }
   const sqlState = typeof severity === 'string' && typeof code === 'string' ? code : null
-  const message = withoutPassword(textOf(error), url)
+  const message = withoutPassword(messageOf(error), url)
   return new DatabaseError(sqlState === null || LOST.test(sqlState) ? 'unreachable' : 'rejected', message, sqlState)
-}
-
-/** An attempt at several addresses has an error for each, and no message of its own. */
-function textOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join(', ')
-  return messageOf(error)
 }
 
 function withoutPassword(message: string, url: string): string {

@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ConnectionOptions } from 'node:tls'
 import type { Cluster, Redis } from 'ioredis'
 import { messageOf } from '../base/message-of.ts'
-import type { ValkeyAddress } from '../config/types.ts'
+import type { ValkeyAddress, ValkeyTls } from '../config/types.ts'
+import { ignoreSecondErrors } from './second-errors.ts'
 
 const CONNECT_TIMEOUT_MS = 1_000
 const MAX_RECONNECT_MS = 500
@@ -41,6 +44,8 @@ export class Valkey {
     this.#timeoutMs = timeoutMs
     this.isPartitioned = 'cluster' in address
     this.#client = this.#open(address)
+    // Each command reports a file that cannot be read.
+    this.#client.catch(() => undefined)
   }
 
   /**
@@ -80,11 +85,14 @@ export class Valkey {
   }
 
   async close(): Promise<void> {
-    (await this.#client).disconnect()
+    const client = await this.#client.catch(() => null)
+    client?.disconnect()
   }
 
   async #command<T>(send: (client: Client) => Promise<T>): Promise<T> {
-    const client = await this.#client
+    const client = await this.#client.catch((error: unknown) => {
+      throw new ValkeyError(messageOf(error))
+    })
     let isDone = false
     let deadline: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
@@ -126,8 +134,9 @@ export class Valkey {
   }
 
   async #open(address: ValkeyAddress): Promise<Client> {
-    const { Redis, Cluster } = await import('ioredis')
-    const options = {
+    const { Redis, Cluster, AbstractConnector } = await import('ioredis')
+    ignoreSecondErrors(AbstractConnector)
+    const common = {
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
@@ -135,13 +144,19 @@ export class Valkey {
       keepAlive: 10_000,
       retryStrategy: retryDelay,
     }
+    const [url = ''] = 'url' in address ? [address.url] : 'cluster' in address ? address.cluster : address.sentinels
+    const options = { ...common, ...credentialsOf(url), ...tlsOf(url, address.tls) }
     const client = 'url' in address ? new Redis(address.url, options)
       : 'cluster' in address ? new Cluster([...address.cluster], {
-        enableOfflineQueue: false, clusterRetryStrategy: retryDelay, redisOptions: { ...options, ...credentialsOf(address.cluster) },
+        enableOfflineQueue: false, clusterRetryStrategy: retryDelay, redisOptions: options, dnsLookup: unresolved,
       })
       : new Redis({
-        ...options, ...credentialsOf(address.sentinels), name: address.master, sentinelRetryStrategy: retryDelay,
-        sentinels: address.sentinels.map(url => ({ host: new URL(url).hostname, port: Number(new URL(url).port || 26_379) })),
+        ...options,
+        name: address.master,
+        sentinelRetryStrategy: retryDelay,
+        sentinels: address.sentinels.map(sentinelOf),
+        ...address.sentinel_password !== undefined && { sentinelPassword: address.sentinel_password },
+        ...options.tls && { sentinelTLS: options.tls, enableTLSForSentinelMode: true },
       })
     client.on('ready', () => {
       this.#wasReady = true
@@ -149,9 +164,9 @@ export class Valkey {
       this.#lastError = null
       this.#ready.resolve()
     })
-    // Each command that fails says it.
-    client.on('error', (error: unknown) => {
-      this.#lastError = messageOf(error)
+    // Each command that fails says it. That of the client's own commands only says that there is no connection.
+    client.on('error', (error: Error) => {
+      if (error.name !== 'MaxRetriesPerRequestError') this.#lastError = messageOf(error)
     })
     client.defineCommand('gatewayScript', { lua: this.#lua })
     return client as unknown as Client
@@ -164,11 +179,31 @@ function retryDelay(attempt: number): number {
 }
 
 /** All servers of a group have the same. */
-function credentialsOf([url = 'redis://-']: readonly string[]) {
-  const { username, password, protocol } = new URL(url)
+function credentialsOf(url: string) {
+  const { username, password } = new URL(url)
   return {
     ...username !== '' && { username: decodeURIComponent(username) },
     ...password !== '' && { password: decodeURIComponent(password) },
-    ...protocol === 'rediss:' && { tls: {} },
   }
+}
+
+/** @throws the system's error for a file that cannot be read */
+function tlsOf(url: string, { ca, pair }: ValkeyTls = { ca: null, pair: null }): { tls?: ConnectionOptions } {
+  if (!url.startsWith('rediss:')) return {}
+  return {
+    tls: {
+      ...ca !== null && { ca: readFileSync(ca) },
+      ...pair !== null && { cert: readFileSync(pair.cert), key: readFileSync(pair.key) },
+    },
+  }
+}
+
+function sentinelOf(url: string): { host: string, port: number } {
+  const { hostname, port } = new URL(url)
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 26_379) }
+}
+
+/** A certificate is for a name, and not for the address that the name has. */
+function unresolved(name: string, done: (error: null, address: string) => void): void {
+  done(null, name)
 }

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import t from 'tap'
+import { certificateFiles } from '../support/certificate.ts'
 import { LEAST, load, problems } from '../behaviour/config/loading.ts'
 
 const LEDGER = 'ledger: { file: gateway.db }\n'
@@ -18,11 +19,18 @@ t.test('Valkey is one server, sentinels or a cluster', async t => {
     ['redis://u:p@host:6379/0', { url: 'redis://u:p@host:6379/0' }],
     ['rediss://host', { url: 'rediss://host' }],
     ['{ sentinels: ["redis://a", "redis://b"], master: m }', { sentinels: ['redis://a', 'redis://b'], master: 'm' }],
+    ['{ sentinels: ["redis://a"], master: m, sentinel_password: s }', { sentinels: ['redis://a'], master: 'm', sentinel_password: 's' }],
     ['{ cluster: ["redis://a"] }', { cluster: ['redis://a'] }],
   ] as const) {
     const { config } = load(t, `${LEAST}\ncluster: { valkey: ${valkey}, limits_offline: refuse, valkey_timeout: 1s }\n`)
     t.match(config.cluster, { valkey: address, limitsOffline: 'refuse', valkeyTimeout: 1_000, postgres: null })
   }
+})
+
+t.test('files for TLS are beside the configuration', async t => {
+  const { certFile, keyFile } = certificateFiles(t)
+  const { config } = load(t, `${LEAST}\ncluster: { valkey: "rediss://a", valkey_tls: { ca: ${certFile}, cert: ${certFile}, key: ${keyFile} } }\n`)
+  t.match(config.cluster?.valkey, { url: 'rediss://a', tls: { ca: certFile, pair: { cert: certFile, key: keyFile } } })
 })
 
 t.test('limits of several gateways are not common', async t => {
@@ -39,6 +47,12 @@ t.test('what is wrong is named, and the password is not', async t => {
     ['cluster: { valkey: { cluster: ["redis://u:s3cret@host/name"] } }', /this is not a URL such as redis:/],
     [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db/x", limits_offline: share }`, /without cluster.valkey no limits are shared/],
     ['cluster: {}', /cluster/],
+    ['cluster: { valkey: { cluster: ["redis://:s3cret@a", "rediss://b"] } }', /either all URLs begin with rediss/],
+    ['cluster: { valkey: "redis://:s3cret@a", valkey_tls: { ca: nowhere.pem } }', /this needs cluster.valkey with rediss/],
+    ['cluster: { valkey: "rediss://:s3cret@a", valkey_tls: { cert: gateway.yaml } }', /cert and key belong together/],
+    ['cluster: { valkey: "rediss://:s3cret@a", valkey_tls: { cert: nowhere.pem, key: nowhere.pem } }', /there is no such file/],
+    [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db/x?sslrootcert=ca.pem" }`, /sslrootcert=ca.pem is not the absolute path of a file/],
+    [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db/x?sslmode=verify-full&sslrootcert=/nowhere.pem" }`, /sslrootcert=.nowhere.pem is not the absolute path of a file/],
     [`${LEDGER}cluster: { postgre: "postgres://u:s3cret@db/x" }`, /"postgre".*"postgres"|postgre/],
   ] as const) {
     const found = problems(t, `${LEAST}\n${text}\n`)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import type { Test } from 'tap'
+import type { Certificate } from './certificate.ts'
 import { freePort } from './free-port.ts'
 
 export interface TestPostgres {
@@ -26,17 +27,27 @@ const FOLDER = '/usr/lib/postgresql'
 /** Why tests that need PostgreSQL cannot run; false = they can. */
 export const withoutPostgres: string | false = binaries() === null ? 'needs postgresql (Debian: postgresql)' : false
 
-/** A server with an empty database; it ends with the test. It takes passwords only. */
-export async function startPostgres(t: Test): Promise<TestPostgres> {
+/**
+ * A server with an empty database; it ends with the test. It takes passwords only.
+ * @param tls what it shows to clients that want TLS
+ */
+export async function startPostgres(t: Test, tls?: Certificate): Promise<TestPostgres> {
   const bin = binaries()
   if (bin === null) throw new Error('PostgreSQL is not installed')
   const folder = mkdtempSync(join(tmpdir(), 'gateway-postgres-'))
   const user = unprivilegedUser()
   if (user) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')
-  const passwordFile = join(folder, 'password')
-  writeFileSync(passwordFile, PASSWORD)
-  if (user) chownSync(passwordFile, user.uid, user.gid)
+  const write = (name: string, text: string): string => {
+    const file = join(folder, name)
+    writeFileSync(file, text, { mode: 0o600 })
+    if (user) chownSync(file, user.uid, user.gid)
+    return file
+  }
+  const passwordFile = write('password', PASSWORD)
+  const secured = tls === undefined ? [] : [
+    '-c', 'ssl=on', '-c', `ssl_cert_file=${write('cert.pem', tls.cert)}`, '-c', `ssl_key_file=${write('key.pem', tls.key)}`,
+  ]
   const made = spawnSync(join(bin, 'initdb'), [
     '-D', data, '-U', 'gateway', '-A', 'scram-sha-256', '--pwfile', passwordFile, '-E', 'UTF8', '--locale', 'C', '--no-sync',
   ], { ...user, encoding: 'utf8', cwd: folder })
@@ -59,7 +70,7 @@ export async function startPostgres(t: Test): Promise<TestPostgres> {
   const start = async (): Promise<void> => {
     server = spawn(join(bin, 'postgres'), [
       '-D', data, '-p', String(port), '-k', folder, '-c', 'listen_addresses=127.0.0.1',
-      '-c', 'fsync=off', '-c', 'max_connections=50', '-c', 'shared_buffers=16MB',
+      '-c', 'fsync=off', '-c', 'max_connections=50', '-c', 'shared_buffers=16MB', ...secured,
     ], { ...user, cwd: folder, stdio: 'ignore' })
     const { promise: exited, resolve } = Promise.withResolvers<boolean>()
     server.once('exit', () => resolve(true))

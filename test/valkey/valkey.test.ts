@@ -1,7 +1,13 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import type { ValkeyTls } from '../../src/config/types.ts'
+import { HINTS_SCRIPT } from '../../src/context/circuit-hints.ts'
+import { SCRIPT, SEPARATOR } from '../../src/limits/shared-script.ts'
+import type { ScriptArgument } from '../../src/limits/shared-script.ts'
 import { Valkey } from '../../src/valkey/valkey.ts'
+import { certificateFiles } from '../support/certificate.ts'
 import { REDIS_PASSWORD, startRedis, withoutRedis } from '../support/redis.ts'
 import { freePort } from '../support/free-port.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -58,6 +64,64 @@ t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
     const error = await valkey.run(['key'], 'value').catch((thrown: unknown) => thrown) as Error
     t.equal(error.name, 'ValkeyError')
     t.notMatch(error.message, 'not-the-password')
+  })
+})
+
+t.test('the rights in the documentation are enough for a user', { skip: withoutRedis }, async t => {
+  const server = await startRedis(t)
+  const page = readFileSync(new URL('../../docs/more-than-one-machine.md', import.meta.url), 'utf8')
+  const [, rule = ''] = /^ACL (SETUSER gateway .*)$/m.exec(page) ?? []
+  await server.client.call('ACL', ...rule.replace('PASSWORD', 's3cret').split(' '))
+  const url = `redis://gateway:s3cret@127.0.0.1:${server.port}`
+  const open = (lua: string) => {
+    const valkey = new Valkey({ url }, lua, TIMEOUT_MS)
+    t.teardown(() => valkey.close())
+    return valkey
+  }
+  const limits = open(SCRIPT)
+  await limits.ping()
+  await limits.setIfMissing('gateway:limits', '0 test')
+  const argument: ScriptArgument = {
+    instance: 'gw1', call: 1, buckets: [['r ', 10, 0, 1]], gauges: [], accounts: [], admits: [[1, 0, 0, [[1, 0, 0, 0]]]],
+  }
+  t.match(await limits.run(['gateway:limits:team'], JSON.stringify(argument)), [[[0, 0, 0, 0]]])
+  // What a dead instance left is deleted.
+  await server.client.hset('gateway:limits:team', `s${SEPARATOR}dead`, 1)
+  t.match(await limits.run(['gateway:limits:team'], JSON.stringify({ ...argument, call: 2 })), [[[0, 0, 0, 0]]])
+  const hints = open(HINTS_SCRIPT)
+  for (const circuits of [[['a\nm', 5_000]], []]) {
+    t.strictSame(await hints.run(['gateway:circuits'], JSON.stringify({ instance: 'gw1', process: 'p', circuits })), [])
+  }
+  await t.rejects(limits.setIfMissing('other', 'value'), /NOPERM/)
+})
+
+t.test('a connection by TLS', { skip: withoutRedis }, async t => {
+  const { certFile, keyFile } = certificateFiles(t)
+  const port = await freePort()
+  await startRedis(t, [
+    '--tls-port', String(port), '--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', certFile,
+  ])
+  const url = `rediss://:${encodeURIComponent(REDIS_PASSWORD)}@127.0.0.1:${port}`
+  const open = (tls: ValkeyTls) => {
+    const valkey = new Valkey({ url, tls }, LUA, TIMEOUT_MS)
+    t.teardown(() => valkey.close())
+    return valkey
+  }
+
+  t.test('with a certificate of the gateway, which this server demands', async t => {
+    const pair = { cert: certFile, key: keyFile }
+    t.strictSame(await open({ ca: certFile, pair }).run(['key'], 'value'), ['key', 'value'])
+    await t.rejects(open({ ca: certFile, pair: null }).run(['key'], 'value'), { name: 'ValkeyError' })
+  })
+
+  t.test('a certificate that is not trusted is an error, again and again, and never more', async t => {
+    const valkey = open({ ca: null, pair: null })
+    for (let n = 0; n < 5; n++) await t.rejects(valkey.run(['key'], 'value'), { name: 'ValkeyError', message: /: self-signed certificate$/ })
+  })
+
+  t.test('a file that cannot be read is an error of each command', async t => {
+    const valkey = open({ ca: '/nowhere.pem', pair: null })
+    await t.rejects(valkey.run(['key'], 'value'), { name: 'ValkeyError', message: /nowhere.pem/ })
   })
 })
 

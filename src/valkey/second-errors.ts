@@ -1,0 +1,27 @@
+import type { AbstractConnector } from 'ioredis'
+
+/**
+ * Has every connection of ioredis ignore errors after its first one. ioredis listens to one alone
+ * (https://github.com/redis/ioredis/pull/962), and a TLS connection whose certificate was rejected emits a second one
+ * when the server answers to that: https://www.rfc-editor.org/rfc/rfc8446#section-6.2. Without a listener it would end
+ * the process. The connectors of a cluster and of sentinels are made inside of ioredis.
+ *
+ * @param connector the class that ioredis exports
+ */
+export function ignoreSecondErrors({ prototype }: typeof AbstractConnector): void {
+  if (Object.hasOwn(prototype, 'stream')) return
+  const streams = new WeakMap<object, Stream>()
+  Object.defineProperty(prototype, 'stream', {
+    get(this: object) {
+      return streams.get(this)
+    },
+    set(this: object, stream: Stream) {
+      stream.on('error', () => undefined)
+      streams.set(this, stream)
+    },
+  })
+}
+
+interface Stream {
+  on(event: 'error', listener: () => void): void
+}
