@@ -3,6 +3,7 @@ import type { ReloadReport } from '../gateway/control.ts'
 import { configOption } from './config-option.ts'
 import { askGateway } from './control.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
+import { operator } from './key-store.ts'
 import { plural } from './problems.ts'
 
 /** `gateway reload`: has the running gateway read its configuration again. */
@@ -22,7 +23,7 @@ ${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or the conf
 }
 
 async function reload({ config: file }: { readonly config: string }, command: Command): Promise<void> {
-  const report = await askGateway<ReloadReport>(file, 'POST', '/reload', command)
+  const report = await askGateway<ReloadReport>(file, 'POST', `/reload?${new URLSearchParams({ by: operator().actor })}`, command)
   if (!report.applied) {
     process.stderr.write(`${report.problems.join('\n\n')}\n\n`)
     command.error(`not reloaded: ${plural(report.problems.length, 'problem')}; the previous configuration stays in force`, { exitCode: EXIT.usage })

@@ -94,29 +94,29 @@ async function serve(options: Options, command: Command): Promise<void> {
 
   const gateway = await start(loaded, log, line, command)
   let inForce = loaded.config
-  const reloadNow = async (): Promise<ReloadResult> => {
+  const reloadNow = async (by: string): Promise<ReloadResult> => {
     const result = await gateway.reload(async () => {
       const again = await reloadAndWatch(file, watched)
       inForce = again.config
       return again
-    })
+    }, by)
     if (result.applied) line?.reloaded(inForce.text, inForce.server.drain)
     return result
   }
   // Who reads the announcement may send a signal at once.
   const control: ControlHandlers = {
     status: async () => [gateway.status()],
-    reload: async () => reloadReport(await reloadNow()),
+    reload: async by => reloadReport(await reloadNow(by)),
   }
-  const stopped = untilStopped({ gateway, log, faults, line, control, reload: () => void reloadNow() })
+  const stopped = untilStopped({ gateway, log, faults, line, control, reload: () => void reloadNow('SIGHUP') })
   const { ledger } = loaded.config
   const closeControl = line === null && ledger !== null ? await openControl(ledger.file, control, log) : null
   if (line === null) announce(loaded, gateway, log)
   else line.listening({ addresses: gateway.addresses, docs: gateway.docs })
-  reload.resolve(() => void reloadNow())
+  reload.resolve(() => void reloadNow('--watch'))
   passHangups?.()
   // What a watched file says by now is a change like any other.
-  if (line !== null && watch && readConfigText(file) !== inForce.text) void reloadNow()
+  if (line !== null && watch && readConfigText(file) !== inForce.text) void reloadNow('--watch')
   collectGarbageOfStart(systemClock)
   collectGarbageOfLoads(systemClock)
   // Left to itself, node keeps what it compiled when it exits, which a kill is not.
@@ -189,7 +189,7 @@ interface GatewayWithDocs extends RunningGateway {
 }
 
 async function start(
-  { config, pending, reportsAlerts }: InitialConfig, log: Logger, line: SupervisorChannel | null, command: Command,
+  { config, pending, warnings, reportsAlerts }: InitialConfig, log: Logger, line: SupervisorChannel | null, command: Command,
 ): Promise<GatewayWithDocs> {
   // Only this command needs the server's modules: the others start faster without.
   const [{ startGateway }, { openConsole }] = await Promise.all([
@@ -198,7 +198,7 @@ async function start(
   let site: Site | null = null
   try {
     site = await openSite(config, log)
-    const parts = { ...workerParts(line), pending, reportsAlerts, log, version: packageVersion(), mount: openConsole() }
+    const parts = { ...workerParts(line), pending, warnings, reportsAlerts, log, version: packageVersion(), mount: openConsole() }
     const gateway = await startGateway(config, parts)
     const drain = (handsOver?: boolean): Promise<number> => {
       // The next gateway may have its address at once.
@@ -260,7 +260,7 @@ function untilStopped({ gateway, log, faults, line, control, reload }: StopOptio
   })
   const commands = {
     drain, close: () => resolve(gateway.close()), reload, metricsReport: () => gateway.metricsReport(),
-    control: (request: ControlRequest) => control[request](),
+    control: (request: ControlRequest) => (request.kind === 'status' ? control.status() : control.reload(request.by)),
   }
   if (line !== null) {
     line.handleCommands(commands)

@@ -26,7 +26,7 @@ export async function superviseWorkers(
   const supervisor = supervise(workers, drain, beginning, { log, version: packageVersion() })
   stopOnSignals(log, supervisor)
   const listening = await supervisor.ready
-  const handlers = { status: () => supervisor.status(), reload: () => supervisor.requestReload() }
+  const handlers = { status: () => supervisor.status(), reload: (by: string) => supervisor.requestReload(by) }
   const closeControl = ledgerFile === null ? null : await openControl(ledgerFile, handlers, log)
   if (listening !== null) announce(listening)
   const failed = await supervisor.ended

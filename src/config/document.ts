@@ -11,6 +11,8 @@ export interface Located {
   /** Of the key that holds it; null for list items and the root. */
   readonly key: Range | null
   readonly at: Range
+  /** Where an alias's value was written; null of other values. */
+  readonly origin: Range | null
   /** Maps are objects without a prototype. References to the environment are filled in. */
   readonly value: unknown
   /** A scalar as it was written, references filled in: `0.40` where value is 0.4. Otherwise null. */
@@ -203,7 +205,7 @@ class Reader {
     if (target === null) return this.#fault('this refers to the value that it is a part of', at, key)
     if (target === undefined) return this.#fault('no anchor of this name stands above; a value that starts with * needs quotes', at, key)
     this.#size += target.size
-    if (this.#size <= MAX_VALUES) return { ...target, at, key }
+    if (this.#size <= MAX_VALUES) return { ...target, at, key, origin: target.origin ?? target.at }
     if (!this.#isTooLarge) this.#report(at.start, 'aliases multiply the values beyond reason')
     this.#isTooLarge = true
     return { ...scalarAt(at, key), faulty: true }
@@ -221,7 +223,7 @@ class Reader {
 
 function scalarAt(at: Range, key: Range | null): Located {
   const plain = { referenced: false, defaulted: false, faulty: false }
-  return { key, at, value: null, text: null, ...plain, children: NO_CHILDREN, ignored: [], size: 1 }
+  return { key, at, origin: null, value: null, text: null, ...plain, children: NO_CHILDREN, ignored: [], size: 1 }
 }
 
 function rangeOf(node: Alias | Scalar | YAMLMap | YAMLSeq): Range {

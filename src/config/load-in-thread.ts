@@ -17,7 +17,7 @@ export function loadConfigInThread(file: string): Promise<LoadedConfig> {
     })
     thread.once('message', (parcel: LoadMessage) => {
       if ('loaded' in parcel) resolve(deserializeConfig(parcel.loaded, parcel.urls))
-      else reject(new ConfigError(parcel.problems, parcel.files))
+      else reject(new ConfigError(parcel.problems, parcel))
     })
     thread.once('error', reject)
     thread.once('exit', () => reject(new Error('the thread that read the configuration ended')))

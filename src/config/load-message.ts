@@ -9,7 +9,7 @@ import type { Config, Route, Target, Upstream } from './types.ts'
  */
 export type LoadMessage =
   | { readonly loaded: LoadedConfig; /** By the upstream's name, which lacks its own. */ readonly urls: Urls }
-  | { readonly problems: readonly Problem[]; readonly files: readonly string[] }
+  | { readonly problems: readonly Problem[]; readonly files: readonly string[]; readonly text: string | null }
 
 type Urls = ReadonlyMap<string, string>
 

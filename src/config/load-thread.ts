@@ -16,6 +16,6 @@ function loadMessage(file: string): LoadMessage {
     return serializeConfig(reloadConfig(file, process.env))
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return { problems: error.problems, files: error.files }
+    return { problems: error.problems, files: error.files, text: error.text }
   }
 }

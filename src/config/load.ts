@@ -87,8 +87,8 @@ function loadSource(
     const isSpared = isUnset && needed !== null && !needed.some(range => isWithin(offset, range))
     if (!isSpared) findings.errorAt(offset, message)
   }
-  rejectEmptyFile(file, parsed)
-  if (parsed.isInvalid) throw new ConfigError(findings.problems())
+  rejectEmptyFile(file, source.text, parsed)
+  if (parsed.isInvalid) throw new ConfigError(findings.problems(), { text: source.text })
 
   const raw = applySchema(schema, parsed.root, findings)
   const config = { ...buildConfig(raw, resolve(file), env, findings, neededKeys === null), text: source.text }
@@ -97,7 +97,7 @@ function loadSource(
     extraCheck(config, findings)
   }
   const problems = findings.problems()
-  if (findings.failed) throw new ConfigError(problems, referencedFiles(config))
+  if (findings.failed) throw new ConfigError(problems, { text: source.text, files: referencedFiles(config) })
   return { config: deepFreeze(config), warnings: problems, exampleKey: exampleKeyOf(raw, findings) }
 }
 
@@ -128,10 +128,10 @@ function unreadable(file: string, { message, place, code }: UnreadableError): Pr
   return { severity: 'error', file, ...source.position(place.offset), message, excerpt }
 }
 
-function rejectEmptyFile(file: string, { root, isInvalid: broken }: ParsedYaml): void {
+function rejectEmptyFile(file: string, text: string, { root, isInvalid: broken }: ParsedYaml): void {
   if (broken || root.faulty || root.value !== null) return
   const message = 'the file is empty; it needs upstreams and routes; `gateway init` writes one to start from'
-  throw new ConfigError([fileProblem(file, 'error', message)])
+  throw new ConfigError([fileProblem(file, 'error', message)], { text })
 }
 
 /** @param isGatewayEnvironment whether the environment is the one of the gateway */

@@ -1,67 +1,73 @@
-import { isAlias, isScalar, parseDocument, visit } from 'yaml'
-import type { Scalar } from 'yaml'
+import { CommentWords, MASK } from './comment-words.ts'
 import { parseYaml } from './document.ts'
 import { readSchema } from './json-schema.ts'
-import { splitReferences } from './references.ts'
-import { secretRanges } from './secrets.ts'
-import { SourceText, overlapping } from './source-text.ts'
+import { CREDENTIAL_NAME, secretPlaces, unknownWords } from './secrets.ts'
+import { SourceText, maskSecret } from './source-text.ts'
 import type { Range } from './source-text.ts'
 
-const MASK = '***'
 /** As `gateway keys list` shows. */
 const DIGEST_PREFIX_LENGTH = 8
+const DIGEST = /\b[\da-f]{64}\b/gi
+const ALIAS = /^\*\S+$/
 
 /**
- * A configuration for people to read: YAML made from what the text says, without
- * its comments. References to the environment stand as they were written, and
- * secrets that were written out are masked.
- *
- * @param text of a configuration that was taken
+ * A configuration for people to read: the text itself, each line where it stands, comments included. Secrets that were written
+ * out are masked; references to the environment stand as they were written. Of a text that is not YAML every word is masked that
+ * the schema does not know.
  */
-export function maskedYaml(text: string): string {
+export function maskedText(text: string): string {
   const source = new SourceText(text)
-  const { root } = parseYaml(source, {})
-  const secrets = secretRanges(source, root, readSchema())
-  const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, schema: 'core' })
-  document.commentBefore = null
-  document.comment = null
-  const referred = new Set<string>()
-  visit(document, { Alias: (_, { source }) => void referred.add(source) })
-  visit(document, {
-    Node: (_, node) => {
-      node.commentBefore = null
-      node.comment = null
-      // The beginning of a secret, perhaps, that starts with & and has a space in it.
-      if (!isAlias(node) && node.anchor !== undefined && !referred.has(node.anchor)) delete node.anchor
-      if (isScalar(node)) mask(node, secrets)
-    },
-    Pair: (_, { key, value }) => {
-      if (isScalar(key) && key.value === 'sha256' && isScalar(value)) shortenDigest(value)
-    },
-  })
-  return document.toString({ lineWidth: 0 })
+  const { root, isInvalid } = parseYaml(source, {})
+  const schema = readSchema()
+  const { values, comments } = isInvalid ? { values: unknownWords(source, schema), comments: [] } : secretPlaces(source, root, schema)
+  const ranges = [
+    ...values.map(range => ({ ...range, mask: (piece: string) => maskedValue(piece, text) })),
+    ...maskedComments(source, comments),
+  ].sort((a, b) => a.start - b.start)
+  let shown = ''
+  let at = 0
+  for (const { start, end, mask } of ranges) {
+    // A credential in a URL of a comment is in both lists.
+    if (end <= at) continue
+    shown += withShortDigests(text.slice(at, start)) + mask(text.slice(start, end))
+    at = end
+  }
+  return shown + withShortDigests(text.slice(at))
 }
 
-function mask(node: Scalar, secrets: readonly Range[]): void {
-  const [start = 0, end = 0] = node.range ?? []
-  if (overlapping(secrets, { start, end }).length === 0) return
-  node.value = typeof node.value === 'string' ? maskedText(node.value) : MASK
-  // How it was written belongs to what was written.
-  delete node.source
+interface MaskedRange extends Range {
+  mask(piece: string): string
+}
+
+/** Lines of comments without anything else belong together, and to the lines above and below them. */
+function maskedComments(source: SourceText, comments: readonly Range[]): MaskedRange[] {
+  const words = new CommentWords()
+  const linesOf = (first: number, last: number): string =>
+    source.text.slice(source.lineRange(first).start, source.lineRange(last).end)
+  const blocks: { first: number, last: number, readonly ranges: Range[] }[] = []
+  for (const range of comments) {
+    const { line } = source.position(range.start)
+    const isAlone = source.text.slice(source.lineRange(line).start, range.start).trim() === '#'
+    const before = blocks.at(-1)
+    if (before?.last !== line || !isAlone) blocks.push({ first: isAlone ? Math.max(1, line - 1) : line, last: line, ranges: [] })
+    const block = blocks.at(-1)!
+    block.ranges.push(range)
+    if (isAlone) block.last = Math.min(line + 1, source.lineCount)
+  }
+  return blocks.flatMap(({ first, last, ranges }) => {
+    const isBesideCredential = CREDENTIAL_NAME.test(linesOf(first, last))
+    return ranges.map(range => ({ ...range, mask: (piece: string) => words.mask(piece, isBesideCredential) }))
+  })
+}
+
+/** Line by line, so that the lines below keep their numbers. */
+function maskedValue(piece: string, text: string): string {
+  if (ALIAS.test(piece) && text.includes(`&${piece.slice(1)}`)) return piece
+  return maskSecret(piece).map(({ raw, mask }) =>
+    (raw.includes('\n') ? raw.replace(/\S.*\S|\S/g, MASK) : mask)).join('')
 }
 
 /** Enough of a digest to tell two keys apart. */
-function shortenDigest(node: Scalar): void {
-  const { value } = node
-  if (typeof value !== 'string' || value.includes('${')) return
-  node.value = `${value.slice(0, DIGEST_PREFIX_LENGTH)}…`
-  delete node.source
-}
-
-/** What is read from the environment stays unread; what stands there itself goes. */
-function maskedText(value: string): string {
-  return splitReferences(value).map(piece => {
-    if (piece.kind !== 'reference') return MASK
-    return piece.fallback === null || piece.fallback === '' ? piece.raw : `\${${piece.name}:-${MASK}}`
-  }).join('')
+function withShortDigests(text: string): string {
+  return text.replace(DIGEST, digest => `${digest.slice(0, DIGEST_PREFIX_LENGTH)}…`)
 }

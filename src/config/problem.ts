@@ -18,12 +18,19 @@ export class ConfigError extends Error {
   readonly problems: readonly Problem[]
   /** The files that it names, as far as that could be read: a change of one may make it right. */
   readonly files: readonly string[]
+  readonly #text: string | null
 
-  constructor(problems: readonly Problem[], files: readonly string[] = []) {
+  constructor(problems: readonly Problem[], { text = null, files = [] }: { readonly text?: string | null, readonly files?: readonly string[] } = {}) {
     super(problems.map(problem => formatProblem(problem)).join('\n\n'))
     this.name = 'ConfigError'
     this.problems = problems
     this.files = files
+    this.#text = text
+  }
+
+  /** Of its file; null where that cannot be read. No log line about the error has it: secrets are in it. */
+  get text(): string | null {
+    return this.#text
   }
 }
 

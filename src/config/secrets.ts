@@ -15,14 +15,26 @@ const ANCHOR = /(?<=&)[^\s,[\]{}]+/g
 const CREDENTIAL_LENGTH_WORD = /[\s"'][^\s"']{16}/
 const WORD = /(?!-)[^\s:,{}[\]"'#]+/g
 /** Numbers, durations, sizes, addresses and signs. */
-const NOT_A_SECRET = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
+export const NOT_A_SECRET = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
+
+/** The stretches of the text that may hold a secret, and comments apart from them; each list in order. */
+export interface SecretPlaces {
+  readonly values: readonly Range[]
+  /** Without the sign that begins them. */
+  readonly comments: readonly Range[]
+}
+
+/** All of them, in order and apart, so that no message shows a secret. */
+export function secretRanges(source: SourceText, root: Located, top: JsonSchema): Range[] {
+  const { values, comments } = secretPlaces(source, root, top)
+  return mergeRanges([...values, ...comments])
+}
 
 /**
- * The stretches of the text that may hold a secret, in order and apart, so that
- * no message shows one: values that the schema marks writeOnly, near them
- * whatever stands where the schema does not expect it, and comments.
+ * Values that the schema marks writeOnly, near them whatever stands where the schema does not expect it, credentials in URLs,
+ * and comments.
  */
-export function secretRanges(source: SourceText, root: Located, top: JsonSchema): Range[] {
+export function secretPlaces(source: SourceText, root: Located, top: JsonSchema): SecretPlaces {
   const ranges: Range[] = [URL_CREDENTIALS, URL_QUERY].flatMap(secret => matches(source.text, secret))
   const scalars: Range[] = []
   const words = schemaWords(top)
@@ -30,7 +42,7 @@ export function secretRanges(source: SourceText, root: Located, top: JsonSchema)
 
   /** @param near secrets belong into what holds this value */
   const collect = (located: Located, name: string, schemas: readonly JsonSchema[], near: boolean): void => {
-    const { text, faulty, at } = located
+    const { text, faulty, at, origin } = located
     const isSecret = schemas.some(({ writeOnly }) => writeOnly)
     const isExpected = schemas.some(takesScalar)
     const isOdd = !isExpected && (near || CREDENTIAL_NAME.test(name)) && !isHarmless(located)
@@ -39,7 +51,8 @@ export function secretRanges(source: SourceText, root: Located, top: JsonSchema)
     if (text !== null || faulty) {
       scalars.push(at)
       const isRunIn = near && text !== null && CREDENTIAL_LENGTH_WORD.test(text)
-      if ((isSecret || isOdd || isRunIn) && !isName) ranges.push(at)
+      const isEscapedUrl = text !== null && hasUrlCredentials(text) && !text.includes(source.text.slice(at.start + 1, at.end - 1))
+      if ((isSecret || isOdd || isRunIn || isEscapedUrl) && !isName) ranges.push(at, ...origin === null ? [] : [origin])
     }
     const isList = Array.isArray(located.value)
     const fitting = schemas.filter(({ type }) => type === (isList ? 'array' : 'object'))
@@ -57,7 +70,7 @@ export function secretRanges(source: SourceText, root: Located, top: JsonSchema)
   // A secret that starts with & is taken for an anchor, which nothing refers to.
   const anchors = matches(source.text, ANCHOR)
     .filter(({ start, end }) => !source.text.includes(`*${source.text.slice(start, end)}`))
-  return mergeRanges([...ranges, ...startingOutside(comments, scalars), ...startingOutside(anchors, scalars)])
+  return { values: mergeRanges([...ranges, ...startingOutside(anchors, scalars)]), comments: startingOutside(comments, scalars) }
 }
 
 /**
@@ -88,6 +101,16 @@ function startingOutside(ranges: readonly Range[], scalars: readonly Range[]): R
     while (next < texts.length && texts[next]!.end < start) next++
     return next === texts.length || texts[next]!.start >= start
   })
+}
+
+/** Without the credentials of URLs in it. */
+export function maskUrls(text: string, mask: string): string {
+  return text.replace(URL_CREDENTIALS, mask).replace(URL_QUERY, mask)
+}
+
+/** Its source may have them behind escapes. */
+function hasUrlCredentials(text: string): boolean {
+  return text.search(URL_CREDENTIALS) !== -1 || text.search(URL_QUERY) !== -1
 }
 
 function takesScalar({ type, enum: values }: JsonSchema): boolean {

@@ -32,6 +32,10 @@ export class SourceText {
     for (let start = 0; start !== -1; start = text.indexOf('\n', start) + 1 || -1) this.#lines.addNewLine(start)
   }
 
+  get lineCount(): number {
+    return this.#lines.lineStarts.length
+  }
+
   /**
    * @param offset in UTF-16 units from 0
    * @returns line and column, both from 1
@@ -87,7 +91,7 @@ export class SourceText {
 }
 
 /** A secret in pieces, each with what stands for it: names of variables are shown, and quotes. */
-function maskSecret(text: string): { raw: string, mask: string }[] {
+export function maskSecret(text: string): { raw: string, mask: string }[] {
   const quote = /^(["']).*\1$/s.exec(text)?.[1] ?? ''
   const edge = quote === '' ? [] : [{ raw: quote, mask: quote }]
   const inner = splitReferences(text.slice(quote.length, text.length - quote.length)).map(piece => {

@@ -50,7 +50,7 @@ function configurationAlerts({ sharedState: { reloads: { failure } } }: Gateway)
   const more = failure.problems.length === 1 ? '' : ` (and ${failure.problems.length - 1} more)`
   const cause = `${placeOf(worst)}: ${worst.message}${more}`
   const message = `Last reload rejected: ${cause}. The previous configuration stays active`
-  return [createAlert('reload_failed', 'error', message, null, failure.at)]
+  return [{ ...createAlert('reload_failed', 'error', message, null, failure.at), line: worst.line }]
 }
 
 function certificateAlerts({ sharedState: { shown: { chain } } }: Gateway, now: number): Alert[] {
@@ -159,7 +159,7 @@ function createAlert(
   kind: Alert['kind'], severity: Alert['severity'], message: string, subject: string | null = null,
   since: number | null = null,
 ): Alert {
-  return { kind, severity, message, subject, since: isoTimeOrNull(since) }
+  return { kind, severity, message, subject, since: isoTimeOrNull(since), line: null }
 }
 
 /** Errors first, then newest first. */

@@ -24,8 +24,6 @@ export interface ConsoleOptions {
 
 const DRAIN_TIMEOUT = 5_000
 const BODY_TIMEOUT = 30_000
-/** ms within which the reloads of all workers are one. */
-const RELOAD_WINDOW_MS = 5_000
 /** What is below is an exchange, which the gateway itself lets finish. */
 const PLAYGROUND_PREFIX = '/console/api/playground/'
 /** Of the gateway itself; somebody who is logged in gets more of it. */
@@ -67,11 +65,9 @@ class Console implements Mount {
       this.#store.call('addCircuitChange', { ...change, worker: worker ?? 0 })
         .catch((error: unknown) => host.current().log.error({ err: error }, 'the change of a circuit cannot be stored'))
     })
-    reloads.history.subscribe(({ at, applied, changes, problems }) => {
-      const detail = applied ? changes.join(', ') || 'nothing changed' : problems.map(problem => `${placeOf(problem)}: ${problem.message}`).join(', ')
-      const event = { at, actor: 'gateway', address: null, action: applied ? 'config.reloaded' : 'config.rejected', subject: null, detail } as const
-      // Every worker reloads; one entry tells it.
-      this.#store.call('noteOnce', event, RELOAD_WINDOW_MS)
+    reloads.log.subscribe(reload => {
+      const problems = reload.problems.map(problem => `${placeOf(problem)}: ${problem.message}`)
+      this.#store.call('addReload', { ...reload, problems })
         .catch((error: unknown) => host.current().log.error({ err: error }, 'a reload cannot be noted in the audit list'))
     })
     this.#workers = new Workers({

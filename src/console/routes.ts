@@ -1,29 +1,44 @@
 import { GatewayError } from '../base/errors.ts'
 import { placeOf } from '../config/problem.ts'
+import type { Problem } from '../config/problem.ts'
 import type { Affinity, Config, Key, Route, Target } from '../config/types.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { MISMATCH_TEXT, explain } from '../pipeline/explain.ts'
 import { listedModels } from '../pipeline/gateway-endpoints.ts'
 import type { RouteRow } from './api/routes.ts'
+import { cached } from './cached.ts'
 import { candidateStates } from './candidates.ts'
 import type { CandidateState } from './candidates.ts'
 import { requireSession } from './context.ts'
 import type { Context, Operations } from './context.ts'
 import { modelRow, withoutTargets } from './model-rows.ts'
 import { ConsoleProblem } from './problem.ts'
+import { servedModels } from './served-models.ts'
 import { isoTime, urlOf } from './texts.ts'
 import type { Workers } from './workers.ts'
 
 type RouteOperations =
   Pick<Operations, 'GET /routes' | 'GET /models' | 'POST /explain' | 'GET /configuration'>
 
+/** ms for which the names of used models hold. */
+const NAMES_MS = 60_000
+const NO_NAMES: readonly string[] = []
+
 /** What the gateway goes by: routes, models and prices, and the configuration that says so. */
-export function routeOperations({ host, clock, store: desk }: Context, workers: Workers): RouteOperations {
+export function routeOperations({ host, clock, store: desk, reports }: Context, workers: Workers): RouteOperations {
+  const usedModels = cached(() => reports.filters(null).then(({ models }) => models), NAMES_MS, () => clock.monotonic())
+  let served: { readonly gateway: Gateway, readonly used: readonly string[], readonly models: ReadonlyMap<number, readonly string[]> } | null = null
   return {
     'GET /routes': async () => {
-      const { config } = host.current()
-      const states = candidateStates(await workers.all())
-      return { file: config.file, routes: config.routes.map(route => routeRow(route, states)) }
+      // Without a ledger, or while it cannot be read, it is those of the configuration.
+      const [activity, used] = await Promise.all([workers.all(), usedModels().catch(() => NO_NAMES)])
+      const gateway = host.current()
+      const { file, routes } = gateway.config
+      const states = candidateStates(activity)
+      // The page asks every few seconds.
+      if (served?.gateway !== gateway || served.used !== used) served = { gateway, used, models: servedModels(gateway, used) }
+      const { models } = served
+      return { file, routes: routes.map(route => routeRow(route, states, models.get(route.index) ?? [])) }
     },
 
     'GET /models': async asked => {
@@ -56,26 +71,30 @@ export function routeOperations({ host, clock, store: desk }: Context, workers: 
     },
 
     'GET /configuration': async () => {
-      const { config, sharedState: { reloads: { loadedAt, failure, pending, history } } } = host.current()
+      const { config, sharedState: { reloads: { loadedAt, warnings, failure, pending } } } = host.current()
+      const rejected = failure?.text ?? null
       return {
         file: config.file,
         loaded_at: isoTime(loadedAt),
         text: await desk.call('masked', config.text),
+        warnings: warnings.map(configurationProblem),
         failure: failure && {
           at: isoTime(failure.at),
-          problems: failure.problems.map(problem => ({
-            place: placeOf(problem),
-            severity: problem.severity,
-            message: problem.message,
-          })),
+          problems: failure.problems.map(configurationProblem),
+          text: rejected === null ? null : await desk.call('masked', rejected),
         },
-        reloads: history.events.toReversed().map(({ at, applied, changes, problems }) => ({
-          at: isoTime(at), applied, changes: [...changes], problems: problems.map(problem => `${placeOf(problem)}: ${problem.message}`),
+        reloads: (await desk.call('reloads')).map(({ at, changes, problems, diff, ...reload }) => ({
+          ...reload, at: isoTime(at), changes: [...changes], problems: [...problems], diff: diff && [...diff],
         })),
         restart_needed: [...pending],
       }
     },
   }
+}
+
+function configurationProblem(problem: Problem) {
+  const { line, severity, message } = problem
+  return { place: placeOf(problem), line, severity, message }
 }
 
 function keyNamed({ config, keyStore }: Gateway, name: string): Key {
@@ -129,13 +148,14 @@ function circuitOf(model: string, known: readonly CandidateState[]): CandidateSt
   return failsChecks ? 'open' : 'closed'
 }
 
-function routeRow(route: Route, states: ReadonlyMap<string, readonly CandidateState[]>): RouteRow {
+function routeRow(route: Route, states: ReadonlyMap<string, readonly CandidateState[]>, served: readonly string[]): RouteRow {
   const { index, line, path, models, targets, strategy, affinity, retries, on, resume, hedgeAfter, timeouts } = route
   return {
     index,
     line,
     path,
     models: models && [...models],
+    served: [...served],
     targets: targets.map(({ upstream: { name }, model, weight, prefill }) => ({
       upstream: name,
       model,

@@ -64,6 +64,8 @@ export interface GatewayParts {
   readonly reportsAlerts?: boolean
   /** Configuration keys that need a restart; absent = none. */
   readonly pending?: readonly string[]
+  /** Of the first configuration; absent = none. */
+  readonly warnings?: readonly Problem[]
   /** Metrics and traces; absent or null = there are none. */
   readonly telemetry?: Telemetry | null
   /** Makes a limiter that other workers share; absent = a limiter of this process. */
@@ -74,15 +76,16 @@ export interface GatewayParts {
 export interface Reloads {
   /** Milliseconds since 1970. */
   loadedAt: number
-  /** Why the last reload was rejected; null = it was not. */
-  failure: { readonly at: number; readonly problems: readonly Problem[] } | null
+  /** Of the configuration in force. */
+  warnings: readonly Problem[]
+  /** Why the last reload was rejected, and the file's text, or null where it cannot be read; null = it was not rejected. */
+  failure: { readonly at: number; readonly problems: readonly Problem[]; readonly text: string | null } | null
   /** Configuration keys that changed and need a restart. */
   pending: readonly string[]
   /** Reloads since the start. */
   applied: number
   rejected: number
-  /** The latest. */
-  readonly history: EventLog<ReloadEvent>
+  readonly log: EventLog<ReloadEvent>
 }
 
 /** One reload. */
@@ -90,6 +93,12 @@ export interface ReloadEvent {
   /** ms since 1970 */
   readonly at: number
   readonly applied: boolean
+  /** Who or what asked for it: `command line: root`, `SIGHUP`, `--watch`. */
+  readonly by: string
+  /** The text that was in force before. */
+  readonly before: string
+  /** The text of the file; null where it cannot be read. */
+  readonly text: string | null
   /** `upstreams.openai: changed`; empty where it was rejected, or nothing changed. */
   readonly changes: readonly string[]
   /** Why it was rejected; empty where it was not. */

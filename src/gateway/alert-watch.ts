@@ -38,7 +38,7 @@ export function watchAlerts(current: () => Gateway): () => void {
       message: `Circuit ${state}: ${what}${why}`, data: { upstream, model, failures, first, last },
     })
   })
-  reloads.history.subscribe(({ applied, problems }) => {
+  reloads.log.subscribe(({ applied, problems }) => {
     if (applied) return
     const texts = problems.map(problem => `${placeOf(problem)}: ${problem.message}`)
     send({ type: 'reload.rejected', severity: 'error', subject: null, message: `Reload rejected: ${texts[0] ?? 'unknown'}`, data: { problems: texts } })

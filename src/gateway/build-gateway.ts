@@ -24,8 +24,6 @@ import { Health } from '../routing/health.ts'
 import { RouteTable } from '../routing/table.ts'
 import { openStoredKeys } from './stored-keys.ts'
 
-/** Reloads that are kept. */
-const MAX_RELOADS = 20
 
 /**
  * Builds the gateway that a configuration describes. It does not serve anything
@@ -171,8 +169,8 @@ function createSharedState(config: Config, parts: GatewayParts): SharedState {
     archive: openArchive(config, parts.clock, parts.log),
     bodyRules: bodyRules(config.log.bodies),
     reloads: {
-      loadedAt: parts.clock.wall(), failure: null, pending: parts.pending ?? [], applied: 0, rejected: 0,
-      history: new EventLog(MAX_RELOADS),
+      loadedAt: parts.clock.wall(), warnings: parts.warnings ?? [], failure: null, pending: parts.pending ?? [], applied: 0, rejected: 0,
+      log: new EventLog(0),
     },
     credentialFailures: new Map(),
     givenIds: new ClientRequestIds(),

@@ -12,7 +12,7 @@ import type { CircuitCause } from '../routing/circuit-log.ts'
 import type { ReloadResult } from './reload.ts'
 
 /** What can be asked of a running gateway on its machine. */
-export type ControlRequest = 'status' | 'reload'
+export type ControlRequest = { readonly kind: 'status' } | { readonly kind: 'reload', /** As ReloadEvent. */ readonly by: string }
 
 /** The state of one process. */
 export interface ProcessStatus {
@@ -56,7 +56,7 @@ export type ReloadReport =
 /** What answers for one process. */
 export interface ControlHandlers {
   status(): Promise<readonly ProcessStatus[]>
-  reload(): Promise<ReloadReport>
+  reload(by: string): Promise<ReloadReport>
 }
 
 const MAX_PATH_LENGTH = 100
@@ -106,9 +106,10 @@ export async function openControl(ledgerFile: string, handlers: ControlHandlers,
   }
 }
 
-async function respond({ method, url }: http.IncomingMessage, handlers: ControlHandlers): Promise<[status: number, body: unknown]> {
-  if (method === 'GET' && url === '/status') return [200, await handlers.status()]
-  if (method === 'POST' && url === '/reload') return [200, await handlers.reload()]
+async function respond({ method, url = '/' }: http.IncomingMessage, handlers: ControlHandlers): Promise<[status: number, body: unknown]> {
+  const { pathname, searchParams } = new URL(url, 'http://localhost')
+  if (method === 'GET' && pathname === '/status') return [200, await handlers.status()]
+  if (method === 'POST' && pathname === '/reload') return [200, await handlers.reload(searchParams.get('by') ?? 'control socket')]
   return [404, { error: 'there is no such operation' }]
 }
 

@@ -49,7 +49,7 @@ export class Reloader {
   readonly #startupConfig: Config
   #gateway: Gateway
   #lastReload: Promise<unknown> = Promise.resolve()
-  #nextReload: { load: ConfigLoader; readonly done: Promise<ReloadResult> } | null = null
+  #nextReload: { load: ConfigLoader; by: string; readonly done: Promise<ReloadResult> } | null = null
 
   constructor(options: ReloaderOptions) {
     this.#options = options
@@ -66,30 +66,32 @@ export class Reloader {
   /**
    * Loads a configuration and applies it. Reloads run one at a time; requests during a
    * reload become one reload.
+   *
+   * @param by who or what asks for it: as ReloadEvent
    */
-  reload(load: ConfigLoader): Promise<ReloadResult> {
+  reload(load: ConfigLoader, by: string): Promise<ReloadResult> {
     if (this.#nextReload !== null) {
-      this.#nextReload.load = load
+      Object.assign(this.#nextReload, { load, by })
       return this.#nextReload.done
     }
     // One turn of the event loop, so that a burst of signals becomes one reload.
     const done = this.#lastReload.then(nextEventLoopTurn).then(() => {
       const next = this.#nextReload
       this.#nextReload = null
-      return this.#run(next?.load ?? load)
+      return this.#run(next?.load ?? load, next?.by ?? by)
     })
-    this.#nextReload = { load, done }
+    this.#nextReload = { load, by, done }
     this.#lastReload = done
     return done
   }
 
-  async #run(load: ConfigLoader): Promise<ReloadResult> {
+  async #run(load: ConfigLoader, by: string): Promise<ReloadResult> {
     const { log, sharedState, clock, config: before } = this.#gateway
-    let changes: readonly string[]
-    let problems: readonly Problem[]
+    let after: Config
+    let warnings: readonly Problem[]
     if (sharedState.shutdown !== null) return this.#rejectWhileDraining()
     try {
-      const { config, warnings } = await load()
+      const { config, ...loaded } = await load()
       // Receiving thousands of keys from the loader thread takes time: other work gets a turn.
       await nextEventLoopTurn()
       const certificate = readCertificate(config.server.tls)
@@ -97,45 +99,48 @@ export class Reloader {
       if (newBudgets(config, this.#gateway).length > 0) await waitForLedger(this.#gateway)
       if (sharedState.shutdown !== null) return this.#rejectWhileDraining()
       // No await from here on: the new gateway is built from the current state.
-      this.#apply(buildGateway(config, sharedState, simulatorSocket, this.#gateway), certificate)
-      for (const problem of warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
-      changes = configChanges(before, config)
-      problems = warnings
+      this.#apply(buildGateway(config, sharedState, simulatorSocket, this.#gateway), loaded.warnings, certificate)
+      after = config
+      warnings = loaded.warnings
     } catch (error) {
-      return this.#rejectInvalid(error)
+      return this.#rejectInvalid(error, by)
     }
+    const changes = configChanges(before, after)
+    for (const problem of warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
     const { pending } = sharedState.reloads
     for (const key of pending) {
       log.warn({ key }, `${key} changed: restart to apply it; the other changes are in force`)
     }
     log.info({ pending }, 'configuration reloaded')
-    sharedState.reloads.history.add({ at: clock.wall(), applied: true, changes, problems: [] })
-    return { applied: true, pending, changes, warnings: problems }
+    sharedState.reloads.log.add({ at: clock.wall(), applied: true, by, before: before.text, text: after.text, changes, problems: [] })
+    return { applied: true, pending, changes, warnings }
   }
 
   /** The one step that applies a configuration: nothing here can fail. */
-  #apply(gateway: Gateway, certificate: ParsedCertificate | null): void {
+  #apply(gateway: Gateway, warnings: readonly Problem[], certificate: ParsedCertificate | null): void {
     if (certificate !== null && this.#startupConfig.server.tls !== null) this.#options.setCertificate(certificate)
     activate(gateway, this.#gateway)
     this.#gateway = gateway
     Object.assign(gateway.sharedState.reloads, {
       loadedAt: gateway.clock.wall(),
+      warnings,
       failure: null,
       pending: pendingKeys(this.#startupConfig, gateway.config),
       applied: gateway.sharedState.reloads.applied + 1,
     })
   }
 
-  #rejectInvalid(error: unknown): ReloadResult {
-    const { log, clock, sharedState } = this.#gateway
-    const problems = problemsOf(error, this.#gateway.config.file)
-    sharedState.reloads.failure = { at: clock.wall(), problems }
+  #rejectInvalid(error: unknown, by: string): ReloadResult {
+    const { log, clock, sharedState, config } = this.#gateway
+    const problems = problemsOf(error, config.file)
+    const text = error instanceof ConfigError ? error.text : null
+    sharedState.reloads.failure = { at: clock.wall(), problems, text }
     sharedState.reloads.rejected++
     log.error(
       { problems: problems.map(problem => `${placeOf(problem)}: ${problem.severity}: ${problem.message}`) },
       'not reloaded: the previous configuration stays in force',
     )
-    sharedState.reloads.history.add({ at: clock.wall(), applied: false, changes: [], problems })
+    sharedState.reloads.log.add({ at: clock.wall(), applied: false, by, before: config.text, text, changes: [], problems })
     return { applied: false, because: 'invalid', problems }
   }
 

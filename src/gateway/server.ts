@@ -45,7 +45,7 @@ export interface RunningGateway extends Shutdown {
    * Applies another configuration, completely or not at all. Running exchanges keep the
    * configuration with which they started.
    */
-  reload(load: ConfigLoader): Promise<ReloadResult>
+  reload(load: ConfigLoader, by: string): Promise<ReloadResult>
   /** What this process counted since the last call, and its state; null = it counts nothing. */
   metricsReport(): Promise<MetricsReport> | null
   /** The state of this process. */
@@ -191,7 +191,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       addresses: { base, console, metrics: metrics?.url ?? null },
       metricsReport: () => telemetry?.report() ?? null,
       status: () => processStatus(reloader.gateway),
-      reload: load => reloader.reload(load),
+      reload: (load, by) => reloader.reload(load, by),
       abortExchange: error => stopExchange(exchangeContext.getStore()?.exchange ?? null, error),
     }
   } catch (error) {

@@ -20,7 +20,7 @@ export interface Supervisor {
   drain(): void
   close(): void
   status(): Promise<readonly ProcessStatus[]>
-  requestReload(): Promise<ReloadReport>
+  requestReload(by: string): Promise<ReloadReport>
 }
 
 /** Milliseconds until a worker that died is replaced: first, and maximum. */
@@ -195,9 +195,9 @@ export function supervise(
 
   start(MIN_RESTART_DELAY, true)
   return {
-    status: async () => (await askEach('status') as ProcessStatus[][]).flat(),
-    requestReload: async () => {
-      const reports = await askEach('reload') as ReloadReport[]
+    status: async () => (await askEach({ kind: 'status' }) as ProcessStatus[][]).flat(),
+    requestReload: async by => {
+      const reports = await askEach({ kind: 'reload', by }) as ReloadReport[]
       // All read the same file: where one has rejected it, the operator has to look.
       return reports.find(({ applied }) => !applied) ?? reports[0] ?? { applied: false, problems: ['no worker has answered'] }
     },

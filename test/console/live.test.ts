@@ -91,8 +91,12 @@ t.test('alerts for a rejected reload and a needed restart', async t => {
   const browser = await gateway.login(OPS)
   const { json } = await browser.ask('/configuration')
   t.match(json, { failure: { problems: [{ severity: 'error', place: /gateway\.yaml:\d+:\d+/ }] } })
-  t.match((json as { text: string }).text, 'routes:', 'the active configuration is shown, not the file')
-  t.notMatch((json as { text: string }).text, 'rautes')
+  const { text, failure } = json as { text: string, failure: { text: string, problems: { line: number }[] } }
+  t.match(text, 'routes:', 'the active configuration is shown, not the file')
+  t.notMatch(text, 'rautes')
+  const line = failure.problems[0]?.line ?? 0
+  t.match(failure.text.split('\n')[line - 1], 'rautes', 'the rejected file is there too, with the line of the error')
+  t.match(await alertsOf(gateway), [{ kind: 'reload_failed', line }])
   t.match(await gateway.change(YAML.replace('ledger: {', 'ledger: { keep: 30d,')), { applied: true })
   t.match(await alertsOf(gateway), [
     { kind: 'restart_needed', severity: 'warning', message: 'Restart needed: ledger.keep changed' },

@@ -33,7 +33,7 @@ export async function startTestGateway(
 ): Promise<TestGateway> {
   const file = join(t.testdir({}), 'gateway.yaml')
   writeFileSync(file, withDefaults(yaml))
-  const { config } = loadConfig(file, env)
+  const { config, warnings } = loadConfig(file, env)
   const logged: Record<string, unknown>[] = []
   const waiting: {
     like: (line: Record<string, unknown>) => boolean
@@ -51,7 +51,7 @@ export async function startTestGateway(
     },
   })
   const gateway = await startGateway(config, {
-    log: pino({ level: 'debug' }, sink), version: '0.0.0-test', mount: openConsole(), ...parts,
+    log: pino({ level: 'debug' }, sink), version: '0.0.0-test', mount: openConsole(), warnings, ...parts,
   })
   t.teardown(() => gateway.close())
   return {
@@ -61,7 +61,7 @@ export async function startTestGateway(
     file,
     change: yaml => {
       if (yaml !== undefined) writeFileSync(file, withDefaults(yaml))
-      return gateway.reload(async () => loadConfig(file, env))
+      return gateway.reload(async () => loadConfig(file, env), 'test')
     },
     waitForLog: like => {
       const before = logged.find(like)

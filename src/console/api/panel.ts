@@ -65,6 +65,8 @@ export const Alert = StrictObject({
   /** The key, model or upstream that it is about. */
   subject: Nullable(Name),
   since: Nullable(Timestamp),
+  /** Of the rejected configuration; null = the alert is about no line of it. */
+  line: Nullable(Count),
 })
 export type Alert = Static<typeof Alert>
 

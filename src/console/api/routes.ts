@@ -15,6 +15,7 @@ export const RouteRow = StrictObject({
   line: Type.Integer(),
   path: Nullable(Type.String()),
   models: Nullable(Type.Array(Type.String())),
+  served: Type.Array(Name, { description: 'Known models that reach the route by a glob: of the configuration, and used in the last 30 days; 200 at most' }),
   targets: Type.Array(RouteTarget),
   strategy: StringEnum(['ordered', 'weighted', 'least_busy', 'fastest']),
   affinity: Nullable(Type.String()),
@@ -115,24 +116,38 @@ export const Explanation = StrictObject({
 })
 export type Explanation = Static<typeof Explanation>
 
+const ConfigurationProblem = StrictObject({
+  place: Type.String({ description: 'file:line:column, or the file' }),
+  /** null = the file as a whole. */
+  line: Nullable(Count),
+  severity: StringEnum(['error', 'warning']),
+  message: Type.String(),
+})
+
 export const Configuration = StrictObject({
   file: Type.String(),
   loaded_at: Timestamp,
-  /** YAML of what is in force; secrets are masked, `${NAME}` stands as it was written. */
+  /** The file in force, comments included; secrets are masked, `${NAME}` stands as it was written. */
   text: Type.String(),
+  warnings: Type.Array(ConfigurationProblem, { description: 'Of the configuration in force' }),
   /** Of the last attempt to change it; null = it was taken. */
   failure: Nullable(StrictObject({
     at: Timestamp,
-    problems: Type.Array(StrictObject({
-      place: Type.String(), severity: StringEnum(['error', 'warning']), message: Type.String(),
-    })),
+    problems: Type.Array(ConfigurationProblem),
+    text: Nullable(Type.String({ description: 'The rejected file, with secrets masked; null = it cannot be read' })),
   })),
   reloads: Type.Array(StrictObject({
     at: Timestamp,
     applied: Type.Boolean(),
+    by: Type.String({ description: 'Who or what asked for it: command line: root, SIGHUP, --watch' }),
     changes: Type.Array(Type.String({ description: 'Such as upstreams.openai: changed' })),
     problems: Type.Array(Type.String()),
-  }), { description: 'The last reloads since the start, the newest first' }),
+    diff: Nullable(Type.Array(StrictObject({
+      kind: StringEnum(['added', 'removed', 'same', 'gap']),
+      line: Count,
+      text: Type.String(),
+    }), { description: 'Lines that changed and those around them, 400 at most; null = unreadable, or too much changed' })),
+  }), { description: 'The last 20 reloads, the newest first' }),
   restart_needed: Type.Array(Type.String(), { description: 'Changed keys of the configuration that need a restart' }),
 })
 export type Configuration = Static<typeof Configuration>

@@ -6,6 +6,7 @@ import { makeDirectory } from '../../base/directory.ts'
 import { createPrivateFile } from '../../base/private-file.ts'
 import { isForeign, readFileId, transaction, writeFileId } from '../../base/sqlite-schema.ts'
 import { CIRCUIT_SCHEMA } from './circuit-history.ts'
+import { RELOAD_SCHEMA } from './reload-history.ts'
 
 /** Marks the file (PRAGMA application_id): the letters GWCN. */
 const APPLICATION_ID = 0x4757434e
@@ -59,7 +60,7 @@ export function openConsoleFile(file: string | null): DatabaseSync {
     // What a power failure takes, its owner logs in again for: no commit waits for the disk.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
     prepare(db, file)
-    db.exec(CIRCUIT_SCHEMA)
+    db.exec(CIRCUIT_SCHEMA + RELOAD_SCHEMA)
   } catch (error) {
     db.close()
     throw error

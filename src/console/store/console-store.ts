@@ -11,7 +11,7 @@ import type { KeyWriter } from '../../auth/key-writer.ts'
 import { SharedKeys } from '../../auth/shared-keys.ts'
 import { fileIdentity } from '../../base/file-exists.ts'
 import { transaction } from '../../base/sqlite-schema.ts'
-import { maskedYaml } from '../../config/masked.ts'
+import { maskedText } from '../../config/masked.ts'
 import type { Key } from '../../config/types.ts'
 import type { DatabaseOptions } from '../../postgres/database.ts'
 import { DatabaseError } from '../../postgres/database-error.ts'
@@ -22,6 +22,8 @@ import { LoginAttemptTable } from './login-attempts.ts'
 import type { LoginAttempt } from './login-attempts.ts'
 import { SessionTable } from './sessions.ts'
 import type { SessionRecord } from './sessions.ts'
+import { ReloadHistory } from './reload-history.ts'
+import type { ReportedReload, StoredReload } from './reload-history.ts'
 import { SharedSessions } from './shared-sessions.ts'
 
 export interface ConsoleStoreOptions {
@@ -63,6 +65,7 @@ export class ConsoleStore {
   readonly #sessions: SessionTable
   readonly #attempts: LoginAttemptTable
   readonly #circuits: CircuitHistory
+  readonly #reloads: ReloadHistory
   readonly #sharedKeys: SharedKeys | null
   readonly #sharedSessions: SharedSessions | null
   #keys: { readonly file: KeyFile; readonly identity: string | null } | null = null
@@ -73,6 +76,7 @@ export class ConsoleStore {
     this.#sessions = new SessionTable(this.#db)
     this.#attempts = new LoginAttemptTable(this.#db)
     this.#circuits = new CircuitHistory(this.#db)
+    this.#reloads = new ReloadHistory(this.#db)
     const { shared } = options
     this.#sharedKeys = shared && new SharedKeys(shared)
     this.#sharedSessions = shared && new SharedSessions(shared)
@@ -113,13 +117,6 @@ export class ConsoleStore {
       if (!(error instanceof DatabaseError)) throw error
       this.#keyFile().recordAuditEvent(entry)
     }
-  }
-
-  /** As note, unless the last entries have the same from within `window` ms. */
-  async noteOnce(event: AuditEvent, window: number): Promise<void> {
-    const isSame = (other: AuditEvent) => other.action === event.action && other.detail === event.detail && other.at > event.at - window
-    if ((await this.audit(null, 10)).some(isSame)) return
-    await this.note(event)
   }
 
   async audit(before: number | null, count: number): Promise<StoredAuditEvent[]> {
@@ -190,9 +187,21 @@ export class ConsoleStore {
     return this.#circuits.read(upstream, from, to)
   }
 
+  /** Every worker reloads, and reports it: one tells it in the audit list. */
+  async addReload(reload: ReportedReload): Promise<void> {
+    if (!this.#reloads.add(reload)) return
+    const { at, applied, by, changes, problems } = reload
+    const detail = applied ? changes.join(', ') || 'nothing changed' : problems.join(', ')
+    await this.note({ at, actor: by, address: null, action: applied ? 'config.reloaded' : 'config.rejected', subject: null, detail })
+  }
+
+  reloads(): StoredReload[] {
+    return this.#reloads.read()
+  }
+
   /** A configuration's text for people to read: of a large one it takes a while. */
   masked(text: string): string {
-    return maskedYaml(text)
+    return maskedText(text)
   }
 
   saveSnapshot({ worker, data }: Snapshot, now: number): void {

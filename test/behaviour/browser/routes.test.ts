@@ -4,7 +4,7 @@ import { go, openBrowser, visit, walk } from './browser.ts'
 import { ADMIN, KEYS, VIEWER } from './people.ts'
 import { startScene } from './scene.ts'
 
-t.test('models, routes, configuration', async t => {
+t.test('models and routes', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { origin, file } = await startScene(t)
@@ -19,8 +19,6 @@ t.test('models, routes, configuration', async t => {
   await walk(t, browser, {
     origin, as: VIEWER, path: '/routes?path=/v1/chat/completions&model=gpt-5.1-eu', shot: 'routes',
   }, page => page.getByText('Target 2 of 2').waitFor())
-  await walk(t, browser, { origin, as: ADMIN, path: '/configuration', shot: 'configuration' }, page =>
-    page.getByText('upstreams:').waitFor())
 
   await t.test('prices per target, and which one is billed', async t => {
     const page = await open('/models')
@@ -66,6 +64,14 @@ t.test('models, routes, configuration', async t => {
       t.ok(secret.length > 8)
       t.notOk(answers.some(answer => answer.includes(secret)))
     }
+  })
+
+  await t.test('models that a glob serves, and the line of a route', async t => {
+    const page = await open('/routes')
+    const row = page.getByRole('row').filter({ hasText: 'gpt-*' })
+    t.match(await row.innerText(), /serves\s+gpt-5-mini\s+gpt-5.1/)
+    await row.getByRole('link', { name: /^line \d+/ }).click()
+    await page.locator('[aria-current=location]').filter({ hasText: 'model: ["gpt-*"' }).waitFor()
   })
 
   await t.test('a key holder sees the allowed models without targets', async t => {

@@ -21,6 +21,8 @@ export interface Scene {
   readonly origin: string
   /** The configuration's file. */
   readonly file: string
+  /** Writes the file and has the gateway read it. */
+  reload(yaml: string): Promise<void>
   /** Request ids by what happened to the request. */
   readonly requests: Readonly<Record<'answered' | 'failed' | 'gone' | 'rescued' | 'continued', string>>
 }
@@ -57,7 +59,11 @@ export async function startScene(t: Test, { withUsers = true }: SceneOptions = {
   const { base, console: origin } = gateway.addresses
   if (origin === null) throw new Error('the console does not listen')
   const requests = await makeTraffic(t, base)
-  return { base, origin, file, requests }
+  const reload = async (yaml: string): Promise<void> => {
+    writeFileSync(file, yaml)
+    await gateway.reload(async () => loadConfig(file, {}), 'SIGHUP')
+  }
+  return { base, origin, file, reload, requests }
 }
 
 function configuration(hash: string | null): string {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { maskedYaml } from '../../../src/config/masked.ts'
+import { maskedText } from '../../../src/config/masked.ts'
 import { API } from '../../../src/console/api/table.ts'
 import { setAwsEnvironment } from '../../support/bedrock.ts'
 import { CONSOLE, consoleUser } from '../../support/operator.ts'
@@ -97,7 +97,7 @@ keys: [{ name: test, key: ${KEY} }]
   t.match(await gateway.change(yaml.replace('concurrent', 'x').replace('auth: { bearer: "${STATIC}" }', `auth: { barer: sk-broken-${SEED} }`)), { applied: false })
   await gateway.close()
   t.ok(collected.some(text => text.includes('aws-profile')), 'traces were sent')
-  written.push(JSON.stringify(gateway.logged), maskedYaml(yaml), ...collected)
+  written.push(JSON.stringify(gateway.logged), maskedText(yaml), ...collected)
   for (const name of readdirSync(folder)) {
     if (name !== 'secret' && name !== 'aws-config') written.push(readFileSync(join(folder, name), 'latin1'))
   }

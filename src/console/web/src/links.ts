@@ -43,6 +43,16 @@ export function filterForGroup(by: readonly string[], names: readonly (string | 
   }
 }
 
+/**
+ * Link to a line of the configuration.
+ *
+ * @param line from 1
+ * @param text the file in force, or the one that the last reload rejected
+ */
+export function lineHref(line: number, text: 'active' | 'rejected' = 'active'): string {
+  return `/configuration?${new URLSearchParams({ ...text === 'rejected' && { text }, line: String(line) })}`
+}
+
 /** Link to the page of an upstream. */
 export function upstreamHref(name: string, range: TimeRange): string {
   return `/upstreams/${encodeURIComponent(name)}?${new URLSearchParams(searchOf(range))}`

@@ -1,23 +1,26 @@
+import { SegmentedControl } from '@mantine/core'
+import { useSearchParams } from 'wouter'
 import type { Configuration } from '../../../api/routes.ts'
 import { useApiQuery } from '../api-hooks.ts'
-import { CodeBlock } from '../components/code-block.tsx'
 import { Copy } from '../components/copy.tsx'
 import { Notice } from '../components/notice.tsx'
 import { Page, Section, Stack } from '../components/page.tsx'
+import { PlaceLink } from '../components/place-link.tsx'
 import { QueryView } from '../components/states.tsx'
 import { Time } from '../components/time.tsx'
+import { counted } from '../format.ts'
 import classes from './configuration/configuration.module.css'
-import { tokens } from './configuration/tokens.ts'
+import { Reloads } from './configuration/reloads.tsx'
+import { Yaml } from './configuration/yaml.tsx'
 
 /** Refresh interval, ms. */
 const REFRESH = 10_000
 
-/** The active configuration, with masked secrets. */
+/** The file in force with masked secrets, its warnings, and the last reloads. */
 export default function ConfigurationPage() {
   const configuration = useApiQuery('GET /configuration', {}, { every: REFRESH })
   return (
-    <Page title="Configuration"
-      about="The active configuration. Secrets are masked; ${NAME} is shown as written.">
+    <Page title="Configuration" about="The file in force. Secrets are masked; ${NAME} is shown as written.">
       <QueryView of={configuration} height={560}>
         {data => <ActiveConfiguration configuration={data} />}
       </QueryView>
@@ -25,22 +28,21 @@ export default function ConfigurationPage() {
   )
 }
 
-function ActiveConfiguration(
-  { configuration: { file, loaded_at, text, failure, restart_needed } }:
-  { readonly configuration: Configuration },
-) {
+function ActiveConfiguration({ configuration }: { readonly configuration: Configuration }) {
+  const { file, loaded_at, text, warnings, failure, reloads, restart_needed } = configuration
+  const [search, setSearch] = useSearchParams()
+  const rejected = failure?.text ?? null
+  const shows = rejected !== null && search.get('text') === 'rejected' ? 'rejected' : 'active'
+  const shown = shows === 'rejected' && rejected !== null ? rejected : text
+  const line = Number(search.get('line') ?? 0)
   return (
     <Stack>
       {failure !== null && (
         <Notice tone="bad" title={rejectionTitle(failure.problems)}>
           <p>
-            Rejected at <Time at={failure.at} /> UTC. The configuration below stays active.
+            Rejected at <Time at={failure.at} /> UTC. The previous configuration stays active.
           </p>
-          <ul className={classes.problems}>
-            {failure.problems.map(({ place, severity, message }) => (
-              <li key={`${place} ${message}`}><code>{place}</code> {severity}: {message}</li>
-            ))}
-          </ul>
+          <Problems problems={failure.problems} text="rejected" />
         </Notice>
       )}
       {restart_needed.length > 0 && (
@@ -50,39 +52,45 @@ function ActiveConfiguration(
             <li key={key}><code>{key}</code></li>)}</ul>
         </Notice>
       )}
+      {warnings.length > 0 && (
+        <Notice tone="warn" title={counted(warnings.length, 'warning')}>
+          <Problems problems={warnings} text="active" />
+        </Notice>
+      )}
       <Section title={file} flush actions={
         <span className={classes.loaded}>
+          {rejected !== null && (
+            <SegmentedControl size="xs" aria-label="Version" value={shows}
+              data={[{ value: 'active', label: 'Active' }, { value: 'rejected', label: 'Rejected' }]}
+              onChange={value => { setSearch(value === 'rejected' ? { text: value } : {}, { replace: true }) }} />
+          )}
           <span className="dim">loaded <Time at={loaded_at} form="relative" /></span>
-          <Copy value={text} what="configuration" />
+          <Copy value={shown} what="configuration" />
         </span>
       }>
-        <Yaml text={text} label={file} />
+        <Yaml text={shown} label={file} {...line > 0 && { marked: line }} />
+      </Section>
+      <Section title="Last reloads" flush>
+        <Reloads reloads={reloads} />
       </Section>
     </Stack>
   )
 }
 
-type Problem = NonNullable<Configuration['failure']>['problems'][number]
+type Problem = Configuration['warnings'][number]
+
+function Problems({ problems, text }: { readonly problems: readonly Problem[]; readonly text: 'active' | 'rejected' }) {
+  return (
+    <ul className={classes.problems}>
+      {problems.map(({ place, severity, message }) => (
+        <li key={`${place} ${message}`}><code><PlaceLink place={place} text={text} /></code> {severity}: {message}</li>
+      ))}
+    </ul>
+  )
+}
 
 /** The place of the first error: `Last reload rejected: gateway.yaml:41:5` */
 function rejectionTitle(problems: readonly Problem[]): string {
   const place = problems.find(({ severity }) => severity === 'error')?.place
   return `Last reload rejected${place === undefined ? '' : `: ${place.slice(place.lastIndexOf('/') + 1)}`}`
-}
-
-function Yaml({ text, label }: { readonly text: string; readonly label: string }) {
-  const lines = text.replace(/\n$/, '').split('\n')
-  return (
-    <CodeBlock label={`Contents of ${label}`} form="bare">
-      {lines.map((line, n) => (
-        // Lines have no other identity than their number.
-        // oxlint-disable-next-line react/no-array-index-key
-        <span key={n} className={classes.line} data-number={n + 1}>
-          {tokens(line).map(({ kind, text: piece }) =>
-            <span key={kind} className={classes[kind]}>{piece}</span>)}
-          {'\n'}
-        </span>
-      ))}
-    </CodeBlock>
-  )
 }

@@ -9,6 +9,7 @@ import type { Tone } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { LimitLines } from '../../components/limits.tsx'
+import { PlaceLink } from '../../components/place-link.tsx'
 import { Time } from '../../components/time.tsx'
 import { useNow } from '../../use-now.ts'
 import { approximate, costText, count, dayUtc, moneyShort } from '../../format.ts'
@@ -75,7 +76,7 @@ const IDENTITY: readonly Column<KeyState>[] = [
         {note !== null && <small>{note}</small>}
         {prefix !== null && <small className="dim"><code>{prefix}…</code></small>}
         <small className="dim" title={place ?? undefined}>
-          {origin === 'config' ? place?.split('/').at(-1) ?? 'gateway.yaml'
+          {origin === 'config' ? <PlaceLink place={place} />
             : created_at === null ? 'stored key' : `created ${dayUtc(created_at)}`}
         </small>
       </span>

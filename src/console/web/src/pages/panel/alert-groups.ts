@@ -1,4 +1,5 @@
 import type { ResponseOf } from '../../api.ts'
+import { lineHref } from '../../links.ts'
 
 export type Alert = ResponseOf<'GET /live'>['concerns'][number]
 
@@ -68,6 +69,9 @@ export function linksOf({ kind, alerts }: AlertGroup): readonly AlertLink[] {
       return [{ href: '/keys', text: 'Keys' }]
     case 'cluster':
       return []
+    case 'reload_failed':
+      return [typeof first?.line === 'number' ? { href: lineHref(first.line, 'rejected'), text: `Line ${first.line}` }
+        : { href: '/configuration', text: 'Configuration' }]
     default:
       return [{ href: '/configuration', text: 'Configuration' }]
   }

@@ -1,10 +1,14 @@
 import { useMemo } from 'react'
+import { Link } from 'wouter'
 import type { RouteRow } from '../../../../api/routes.ts'
 import { StatusBadge, NameLabel } from '../../components/badges.tsx'
 import type { Tone } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
+import { useShowMore } from '../../components/show-more.tsx'
 import { duration } from '../../format.ts'
+import { filterFor, lineHref, logsHref } from '../../links.ts'
+import { presetRange } from '../../range.ts'
 import classes from './routes.module.css'
 
 export interface RouteTableProps {
@@ -37,7 +41,7 @@ function columnsFor(file: string, matched: number | undefined): readonly Column<
       cell: ({ index, line }) => (
         <span className={classes.place}>
           <span>routes[{index}]</span>
-          <small className="dim" title={`${file}:${line}`}>line {line}</small>
+          <Link href={lineHref(line)} title={`${file}:${line}`} className={classes.line}>line {line}</Link>
           {index === matched && <StatusBadge tone="accent">matches</StatusBadge>}
         </span>
       ),
@@ -48,13 +52,30 @@ function columnsFor(file: string, matched: number | undefined): readonly Column<
     },
     {
       id: 'models', title: 'Models', long: 'wrap',
-      cell: ({ models }) => (models === null ? <span className="dim">any or none</span>
-        : <span className={classes.globs}>{[...new Set(models)].map(glob =>
-          <code key={glob}>{glob}</code>)}</span>),
+      cell: ({ models, served }) => (
+        <>
+          {models === null ? <span className="dim">any or none</span>
+            : <span className={classes.globs}>{[...new Set(models)].map(glob => <code key={glob}>{glob}</code>)}</span>}
+          <ServedModels served={served} />
+        </>
+      ),
     },
     { id: 'targets', title: 'Targets', long: 'wrap', cell: ({ targets }) => <Targets targets={targets} /> },
     { id: 'policy', title: 'Policy', long: 'wrap', cell: route => <Policy route={route} /> },
   ]
+}
+
+/** Models that reach the route through a glob. */
+function ServedModels({ served }: { readonly served: readonly string[] }) {
+  const [shown, more] = useShowMore(served, 6)
+  if (served.length === 0) return null
+  return (
+    <div className={classes.served}>
+      <span className="dim">serves</span>
+      {shown.map(name => <Link key={name} href={logsHref(presetRange('30d'), filterFor('model', name))}>{name}</Link>)}
+      {more}
+    </div>
+  )
 }
 
 const CIRCUITS: Readonly<Record<'closed' | 'open' | 'probing', { tone: Tone; label: string }>> = {

@@ -1,0 +1,54 @@
+import { diffArrays } from 'diff'
+import { maskedText } from './masked.ts'
+
+/** A line of a diff. */
+export interface DiffLine {
+  /** `gap` stands for lines that are the same. */
+  readonly kind: 'added' | 'removed' | 'same' | 'gap'
+  /** From 1: of the new text, or of the old one where it was removed. */
+  readonly line: number
+  readonly text: string
+}
+
+/** Lines that are shown around a change. */
+const CONTEXT = 3
+const MAX_LINES = 400
+const MAX_LINE_LENGTH = 500
+/** Added and removed lines up to which texts are compared: it takes the time of their square. */
+const MAX_EDIT_LENGTH = 2_000
+
+/**
+ * What differs between two configurations, line by line, with masked secrets. A line in which only a secret has changed counts
+ * as changed.
+ *
+ * @returns null where too much differs; cut after 400 lines
+ */
+export function maskedDiff(before: string, after: string): DiffLine[] | null {
+  const changes = diffArrays(linesOf(before), linesOf(after), { maxEditLength: MAX_EDIT_LENGTH })
+  if (changes === undefined) return null
+  const [oldLines, newLines] = [linesOf(maskedText(before)), linesOf(maskedText(after))]
+  const diff: DiffLine[] = []
+  let [oldAt, newAt] = [0, 0]
+  const add = (kind: DiffLine['kind'], lines: readonly string[], at: number): void =>
+    void diff.push({ kind, line: at + 1, text: (lines[at] ?? '').slice(0, MAX_LINE_LENGTH) })
+  for (const [n, { added, removed, count }] of changes.entries()) {
+    if (diff.length > MAX_LINES) break
+    if (removed) for (let i = 0; i < count; i++) add('removed', oldLines, oldAt++)
+    else if (added) for (let i = 0; i < count; i++) add('added', newLines, newAt++)
+    else {
+      const head = n === 0 ? 0 : CONTEXT
+      const tail = n === changes.length - 1 ? 0 : CONTEXT
+      for (let i = 0; i < count; i++) {
+        if (i < head || i >= count - tail) add('same', newLines, newAt + i)
+        else if (i === head) diff.push({ kind: 'gap', line: newAt + i + 1, text: '' })
+      }
+      oldAt += count
+      newAt += count
+    }
+  }
+  return diff.slice(0, MAX_LINES)
+}
+
+function linesOf(text: string): string[] {
+  return text.replace(/\n$/, '').split('\n')
+}
