@@ -53,7 +53,7 @@ const post = () => new Promise<void>((resolve, reject) => {
   req.end(body)
 })
 
-await closedLoop(gateway.port, { ...requestLoad(), end: '}' }, 4, 1_000)
+await closedLoop(gateway.port, requestLoad(), 4, 1_000)
 await pause(500)
 const before = memory(pid, 'VmRSS')
 process.kill(pid, 'SIGUSR2')

@@ -7,7 +7,7 @@
 import * as net from 'node:net'
 import { availableParallelism } from 'node:os'
 import { endAfter } from './lib/figures.ts'
-import { closedLoop, requestLoad, streamLoad } from './lib/load.ts'
+import { closedLoop, requestLoad, ResponseEnd, streamLoad } from './lib/load.ts'
 import { memory, pause, startGateway, startScript } from './lib/subjects.ts'
 
 const streams = Number(process.argv[2] ?? 5_000)
@@ -32,22 +32,23 @@ const all: Promise<void>[] = []
 for (let i = 0; i < streams; i++) {
   all.push(new Promise(resolve => {
     const socket = net.connect({ port: gateway.port, host: '127.0.0.1', noDelay: true })
-    let tail = ''
+    const end = new ResponseEnd()
     let begun = false
+    let isWhole = false
     socket.on('error', () => {})
     socket.on('data', data => {
       if (!begun) {
         begun = true
         most = Math.max(most, ++open)
       }
-      tail = (tail + data.toString('latin1')).slice(-load.end.length)
-      if (tail !== load.end) return
+      if (!end.add(data.toString('latin1'))) return
+      isWhole = true
       whole++
       socket.destroy()
     })
     socket.on('close', () => {
       if (begun) open--
-      if (tail !== load.end) failed++
+      if (!isWhole) failed++
       resolve()
     })
     socket.write(load.bytes)

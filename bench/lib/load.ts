@@ -12,8 +12,6 @@ export interface Load {
   readonly bytes: Buffer
   /** What one response counts for. */
   readonly units: number
-  /** The last bytes of a whole response. */
-  readonly end: string
 }
 
 /** Answers that came back whole, and in how many pieces. */
@@ -24,24 +22,24 @@ export interface LoadResult {
 
 /** A chat request of 0.9 kB that is answered with 0.5 kB. @param headers lines that end with CRLF */
 export function requestLoad(headers = ''): Load {
-  return { bytes: requestBytes(JSON_BODY, headers), units: 1, end: '}}' }
+  return { bytes: requestBytes(JSON_BODY, headers), units: 1 }
 }
 
 /** The same as a request of the messages protocol. */
 export function messagesLoad(): Load {
   const bytes = requestBytes(JSON_BODY.replace('{', '{"max_tokens":50,'), '').toString('latin1').replace('/v1/chat/completions', '/v1/messages')
-  return { bytes: Buffer.from(bytes, 'latin1'), units: 1, end: '}}' }
+  return { bytes: Buffer.from(bytes, 'latin1'), units: 1 }
 }
 
 /** A chat stream. @param everyMs between two chunks; each tells when it was sent if `stamped` */
 export function streamLoad(chunks: number, headers = '', { everyMs = 1, stamped = false } = {}): Load {
   const wishes = `X-Chunks: ${chunks}\r\nX-Every: ${everyMs}\r\n${stamped ? 'X-Stamped: 1\r\n' : ''}`
-  return { bytes: requestBytes(STREAMED_BODY, headers + wishes), units: chunks, end: '0\r\n\r\n' }
+  return { bytes: requestBytes(STREAMED_BODY, headers + wishes), units: chunks }
 }
 
 /** A chat stream of the model `full` without end, as fast as it is read. */
 export function fullSpeedLoad(): Load {
-  return { bytes: requestBytes(STREAMED_BODY.replace('"m"', '"full"'), 'X-Full-Speed: 1\r\n'), units: 1, end: '' }
+  return { bytes: requestBytes(STREAMED_BODY.replace('"m"', '"full"'), 'X-Full-Speed: 1\r\n'), units: 1 }
 }
 
 function requestBytes(text: string, headers: string): Buffer {
@@ -53,40 +51,95 @@ function requestBytes(text: string, headers: string): Buffer {
 
 /** So many connections, each asking again as soon as it is answered, for a time in ms. */
 export async function closedLoop(port: number, load: Load, connections: number, ms: number): Promise<LoadResult> {
-  const work = { units: 0, reads: 0 }
   const until = performance.now() + ms
-  await Promise.all(Array.from({ length: connections }, () => drive(port, load, until, work)))
+  return loop(port, load, connections, () => performance.now() < until)
+}
+
+/** The same for a number of requests, which each connection has a part of. */
+export async function countedLoop(port: number, load: Load, connections: number, requests: number): Promise<LoadResult> {
+  let begun = connections
+  return loop(port, load, Math.min(connections, requests), () => begun++ < requests)
+}
+
+/** One request after the other on one connection, for a time in ms. @returns milliseconds of each to its first byte */
+export async function timesAlone(port: number, load: Load, ms: number): Promise<number[]> {
+  const until = performance.now() + ms
+  const times: number[] = []
+  await drive(port, load, () => performance.now() < until, { units: 0, reads: 0, times })
+  return times
+}
+
+const LAST_CHUNK = '\r\n0\r\n\r\n'
+
+/** Finds where each response of a connection ends: by its content-length, or its last chunk. */
+export class ResponseEnd {
+  #text = ''
+  /** Bytes to come; null = none has come, NaN = the last chunk tells. */
+  #missing: number | null = null
+
+  /** @param text what has come, one character a byte @returns was it the last of a response? */
+  add(text: string): boolean {
+    if (this.#missing === null) {
+      this.#text += text
+      const head = this.#text.indexOf('\r\n\r\n')
+      if (head === -1) return false
+      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(this.#text.slice(0, head))?.[1])
+      this.#missing = length + head + 4 - this.#text.length
+    } else if (Number.isNaN(this.#missing)) {
+      this.#text = this.#text.slice(-LAST_CHUNK.length) + text
+    } else {
+      this.#missing -= text.length
+    }
+    if (!(this.#missing === 0 || (Number.isNaN(this.#missing) && this.#text.endsWith(LAST_CHUNK)))) return false
+    this.#text = ''
+    this.#missing = null
+    return true
+  }
+}
+
+async function loop(port: number, load: Load, connections: number, goOn: () => boolean): Promise<LoadResult> {
+  const work = { units: 0, reads: 0 }
+  await Promise.all(Array.from({ length: connections }, () => drive(port, load, goOn, work)))
   return work
 }
 
 /**
  * One connection. Rejects on any response but 200 and on an end before the response:
  * work that failed is cheap, and would flatter the proxy that failed it.
+ *
+ * @param goOn is asked at the end of each response
+ * @param work is added to; `times` gets the milliseconds to each first byte
  */
-function drive(port: number, { bytes, units, end }: Load, until: number, work: LoadResult): Promise<void> {
+function drive(
+  port: number, { bytes, units }: Load, goOn: () => boolean, work: LoadResult & { readonly times?: number[] },
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
-    let tail = ''
+    const end = new ResponseEnd()
     let isFirst = true
+    let sentAt = 0
+    const send = () => {
+      sentAt = performance.now()
+      socket.write(bytes)
+    }
     socket.on('error', reject)
-    socket.on('close', () => reject(new Error(`the connection ended before the response did: ${tail}`)))
+    socket.on('close', () => reject(new Error('the connection ended before the response did')))
     socket.on('data', data => {
       const text = data.toString('latin1')
+      if (isFirst) work.times?.push(performance.now() - sentAt)
       if (isFirst && !text.startsWith('HTTP/1.1 200 ')) return reject(new Error(`unexpected answer: ${text}`))
       isFirst = false
       work.reads++
-      tail = (tail + text).slice(-end.length)
-      if (tail !== end) return
+      if (!end.add(text)) return
       work.units += units
-      tail = ''
       isFirst = true
-      if (performance.now() < until) {
-        socket.write(bytes)
+      if (goOn()) {
+        send()
       } else {
         resolve()
         socket.end()
       }
     })
-    socket.write(bytes)
+    socket.once('connect', send)
   })
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import * as net from 'node:net'
 import { Worker } from 'node:worker_threads'
+import { ResponseEnd } from './load.ts'
 import type { Load } from './load.ts'
 
 /** Milliseconds between two looks at what is due: no request begins later than that, and few at once. */
@@ -31,7 +32,7 @@ export async function firstByteTimes(
     // A tick is due when a request is: what is rounded here is a sum of such steps.
     const due = Math.min(total, Math.floor(((tick - begin) / 1000) * rate + 0.001) + 1)
     for (; sent < due; sent++) {
-      const connection = free.pop() ?? new Connection(port, load.end)
+      const connection = free.pop() ?? new Connection(port)
       open.add(connection)
       const dueAt = begin + (sent / rate) * 1000
       const counts = sent >= settling
@@ -66,13 +67,11 @@ function monotonicMs(): number {
 
 class Connection {
   readonly #socket: net.Socket
-  readonly #end: string
-  #tail = ''
+  readonly #end = new ResponseEnd()
   #firstByteAt = 0
   #pending: { resolve: (at: number) => void; reject: (error: Error) => void } | null = null
 
-  constructor(port: number, end: string) {
-    this.#end = end
+  constructor(port: number) {
     this.#socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
     this.#socket.on('error', error => this.#pending?.reject(error))
     this.#socket.on(
@@ -80,8 +79,7 @@ class Connection {
     )
     this.#socket.on('data', data => {
       if (this.#firstByteAt === 0) this.#firstByteAt = monotonicMs()
-      this.#tail = (this.#tail + data.toString('latin1')).slice(-this.#end.length)
-      if (this.#tail !== this.#end) return
+      if (!this.#end.add(data.toString('latin1'))) return
       const answered = this.#pending
       this.#pending = null
       answered?.resolve(this.#firstByteAt)
@@ -90,7 +88,6 @@ class Connection {
 
   /** @returns when the first byte came; settles when the response is whole */
   send(bytes: Buffer): Promise<number> {
-    this.#tail = ''
     this.#firstByteAt = 0
     this.#socket.write(bytes)
     return new Promise((resolve, reject) => {
@@ -108,14 +105,13 @@ export async function chunkDelays(port: number, load: Load, streams: number): Pr
   const delays: number[] = []
   await Promise.all(Array.from({ length: streams }, () => new Promise<void>((resolve, reject) => {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
-    let tail = ''
+    const end = new ResponseEnd()
     socket.on('error', reject)
     socket.on('data', data => {
       const now = Number(process.hrtime.bigint() / 1000n)
       const text = data.toString('latin1')
       for (const [, sent] of text.matchAll(/@(\d+)@/g)) delays.push((now - Number(sent)) / 1000)
-      tail = (tail + text).slice(-load.end.length)
-      if (tail !== load.end) return
+      if (!end.add(text)) return
       socket.destroy()
       resolve()
     })

@@ -1,23 +1,117 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
+import type { ChildProcess } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { freePort, pause, startScript, stopAtExit, subject, temporaryDirectory } from './subjects.ts'
+import { freePort, KEY, pause, startScript, stopAtExit, subject, temporaryDirectory } from './subjects.ts'
 import type { Subject } from './subjects.ts'
 
-/** Other proxies to stand beside, each with one thread; and the names of those that are not installed. */
-export async function startPeers(upstreamPort: number): Promise<{ peers: Subject[]; missing: string[] }> {
-  const found = {
-    nginx: await startNginx(upstreamPort),
-    haproxy: await startHaproxy(upstreamPort),
-    'http-proxy-3 alone': await startScript('http-proxy-3 alone', 'bare-proxy.ts', String(upstreamPort)),
-    '@portkey-ai/gateway (PORTKEY=its start-server.js)': await startPortkey(),
+/** Another proxy to compare with, and how it is found. */
+interface Peer {
+  readonly name: string
+  /** What makes it available, for who reads that it was skipped. */
+  readonly needs: string
+  /** @returns null where it is not installed */
+  start(upstreamPort: number): Promise<Subject | null>
+}
+
+/** A gateway that is no dependency: a variable of the environment names its program. */
+interface GatewayPeer {
+  readonly name: string
+  readonly variable: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Its configuration. In it, in `args` and in `env`, `{port}`, `{upstream}`, `{key}`, `{file}` and `{dir}` are replaced. */
+  readonly config?: string
+}
+
+const GATEWAYS: readonly GatewayPeer[] = [
+  { name: '@portkey-ai/gateway', variable: 'PORTKEY', args: ['--port={port}', '--headless'] },
+  {
+    name: 'LiteLLM',
+    variable: 'LITELLM',
+    args: ['--config', '{file}', '--host', '127.0.0.1', '--port', '{port}'],
+    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_LOG: 'ERROR', LITELLM_TELEMETRY: 'False' },
+    config: `
+model_list:
+  - model_name: m
+    litellm_params: { model: openai/m, api_base: "{upstream}", api_key: none }
+general_settings: { master_key: "{key}" }
+`,
+  },
+  {
+    name: 'GoModel',
+    variable: 'GOMODEL',
+    env: {
+      PORT: '{port}', GOMODEL_MASTER_KEY: '{key}', OPENAI_API_KEY: 'none', OPENAI_BASE_URL: '{upstream}',
+      OPENAI_MODELS: 'm', CONFIGURED_PROVIDER_MODELS_MODE: 'allowlist', MODEL_LIST_URL: '', METRICS_ENABLED: 'true',
+      LOG_LEVEL: 'error', SQLITE_PATH: '{dir}/gomodel.db', GOMODEL_CACHE_DIR: '{dir}',
+    },
+  },
+]
+
+const PEERS: readonly Peer[] = [
+  { name: 'nginx', needs: 'not installed', start: startNginx },
+  { name: 'haproxy', needs: 'not installed', start: startHaproxy },
+  {
+    name: 'http-proxy-3 alone', needs: '',
+    start: port => startScript('http-proxy-3 alone', 'bare-proxy.ts', String(port)),
+  },
+  ...[...GATEWAYS, ...otherGateways()].map(gateway => ({
+    name: gateway.name,
+    needs: `${gateway.variable} does not name its program`,
+    start: (port: number) => startGatewayPeer(gateway, port),
+  })),
+]
+
+/**
+ * Starts the other proxies that are installed.
+ *
+ * @param isWanted by name
+ * @returns them, and why each of the others is missing
+ */
+export async function startPeers(
+  upstreamPort: number, isWanted: (name: string) => boolean,
+): Promise<{ peers: Subject[]; missing: string[] }> {
+  const peers: Subject[] = []
+  const missing: string[] = []
+  for (const { name, needs, start } of PEERS.filter(({ name }) => isWanted(name))) {
+    try {
+      const peer = await start(upstreamPort)
+      if (peer === null) missing.push(`${name}: ${needs}`)
+      else peers.push(peer)
+    } catch (error) {
+      missing.push(`${name}: ${(error as Error).message}`)
+    }
   }
-  return {
-    peers: Object.values(found).filter(peer => peer !== null),
-    missing: Object.entries(found).filter(([, peer]) => peer === null).map(([name]) => name),
+  return { peers, missing }
+}
+
+/** More gateways, of the JSON file that PEERS names: a list in the form of GATEWAYS. */
+function otherGateways(): GatewayPeer[] {
+  const file = process.env['PEERS'] ?? ''
+  return file === '' ? [] : JSON.parse(readFileSync(file, 'utf8')) as GatewayPeer[]
+}
+
+async function startGatewayPeer(peer: GatewayPeer, upstreamPort: number): Promise<Subject | null> {
+  const program = process.env[peer.variable] ?? ''
+  if (program === '') return null
+  const dir = temporaryDirectory('peer-bench-')
+  const file = join(dir, 'config')
+  const port = await freePort()
+  const values: Record<string, string> = {
+    port: String(port), upstream: `http://127.0.0.1:${upstreamPort}/v1`, key: KEY, file, dir,
   }
+  const filled = (text: string) => text.replace(/\{(port|upstream|key|file|dir)\}/g, (_, name) => values[name] as string)
+  if (peer.config !== undefined) writeFileSync(file, filled(peer.config))
+  const args = (peer.args ?? []).map(filled)
+  const env = Object.fromEntries(Object.entries(peer.env ?? {}).map(([name, value]) => [name, filled(value)]))
+  const [command, all] = program.endsWith('.js') ? [process.execPath, [program, ...args]] : [program, args]
+  const child = spawn(command, all, { cwd: dir, env: { ...process.env, ...env }, stdio: 'ignore' })
+  stopAtExit(child)
+  await listening(port, child)
+  return subject(peer.name, port, child)
 }
 
 /** With one worker, unbuffered, with its access log; null where it is not installed. */
@@ -70,19 +164,8 @@ backend up
 `)
   const child = spawn('haproxy', ['-db', '-f', file], { stdio: 'ignore' })
   stopAtExit(child)
-  await listening(port)
+  await listening(port, child)
   return subject('haproxy', port, child)
-}
-
-/** Not a dependency: PORTKEY names the `build/start-server.js` of an installed @portkey-ai/gateway. */
-async function startPortkey(): Promise<Subject | null> {
-  const script = process.env['PORTKEY'] ?? ''
-  if (!existsSync(script)) return null
-  const port = await freePort()
-  const child = spawn(process.execPath, [script, `--port=${port}`, '--headless'], { stdio: 'ignore' })
-  stopAtExit(child)
-  await listening(port)
-  return subject('@portkey-ai/gateway', port, child)
 }
 
 /** The headers by which Portkey finds the upstream; sent to all, so that all get the same bytes. */
@@ -96,8 +179,14 @@ export function nginxVersion(): string {
     ?? 'no nginx'
 }
 
-async function listening(port: number): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
+/** Python with its libraries takes half a minute on a busy machine. */
+const MAX_START = 120_000
+
+async function listening(port: number, child: ChildProcess): Promise<void> {
+  let failure: Error | null = null
+  child.once('error', error => (failure = error))
+  const until = performance.now() + MAX_START
+  while (performance.now() < until && child.exitCode === null && failure === null) {
     const socket = connect(port, '127.0.0.1')
     try {
       await once(socket, 'connect')
@@ -108,5 +197,5 @@ async function listening(port: number): Promise<void> {
       socket.destroy()
     }
   }
-  throw new Error(`nothing listens on port ${port}`)
+  throw failure ?? new Error(`nothing listens on port ${port}`)
 }

@@ -1,0 +1,164 @@
+/**
+ * What a proxy costs: nginx, haproxy, http-proxy-3 alone, other gateways and this one, in turn, in one run. CPU of the
+ * process per request and per streamed chunk, the time to the first byte of a request alone, and memory. Absolute
+ * figures do not hold from one machine or hour to the next; the ratios of one run do.
+ *
+ *   node bench/peers.ts [rounds] [seconds] [--only name,name] [--markdown]
+ *
+ * With `--only`, names need only begin as given. With `--markdown`, the table replaces the one in bench/README.md.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism, loadavg } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { table } from '../docs/generate/markdown.ts'
+import { endAfter, median, printTable, quantile, spread } from './lib/figures.ts'
+import { closedLoop, requestLoad, streamLoad, timesAlone } from './lib/load.ts'
+import type { Load } from './lib/load.ts'
+import { nginxVersion, portkeyHeaders, startPeers } from './lib/peers.ts'
+import { cpuSeconds, memory, pause, startGateway, startScript } from './lib/subjects.ts'
+import type { Subject } from './lib/subjects.ts'
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { only: { type: 'string', default: '' }, markdown: { type: 'boolean', default: false } },
+})
+const rounds = Number(positionals[0] ?? 5)
+const seconds = Number(positionals[1] ?? 3)
+const wanted = options.only.split(',')
+const isWanted = (name: string) => wanted.some(start => name.startsWith(start))
+const CONNECTIONS = 32
+const CHUNKS = 200
+/** What the compiler wants to see before it has made the most of it; a slow proxy gets the time instead. */
+const WARM_UP_REQUESTS = 50_000
+const WARM_UP_MS = 60_000
+const IDLE_MS = 7_000
+
+/** Of each round, a value; of memory, one value. */
+interface Figures {
+  readonly subject: Subject
+  idle: number
+  loaded: number
+  readonly request: number[]
+  readonly chunk: number[]
+  readonly rate: number[]
+  readonly chunksPerRead: number[]
+  readonly alone: number[]
+  /** Why it has no figures for streams. */
+  noStreams: string | null
+}
+
+/** The same load again and again, with the CPU that it took. */
+async function measure({ port, pid }: Subject, load: Load): Promise<{ micros: number, rate: number, perRead: number }> {
+  await closedLoop(port, load, CONNECTIONS, 500)
+  const cpu = pid === null ? 0 : cpuSeconds(pid)
+  const began = performance.now()
+  const { units, reads } = await closedLoop(port, load, CONNECTIONS, seconds * 1000)
+  return {
+    micros: pid === null ? Number.NaN : ((cpuSeconds(pid) - cpu) * 1e6) / units,
+    rate: (units / (performance.now() - began)) * 1000,
+    perRead: units / reads,
+  }
+}
+
+/** @returns why it does not respond to the load; null = it does */
+async function failure({ port }: Subject, load: Load): Promise<string | null> {
+  try {
+    await closedLoop(port, load, 1, 0)
+    return null
+  } catch (error) {
+    return String(error).split('\r\n', 1)[0] as string
+  }
+}
+
+async function warmUp({ port }: Subject, load: Load): Promise<void> {
+  const until = performance.now() + WARM_UP_MS
+  for (let sent = 0; sent < WARM_UP_REQUESTS && performance.now() < until;) {
+    sent += (await closedLoop(port, load, CONNECTIONS, 1_000)).units
+  }
+}
+
+const megabytes = ({ pid }: Subject) => (pid === null ? Number.NaN : memory(pid, 'VmRSS'))
+
+const busy = (loadavg()[0] as number).toFixed(1)
+// Each peer leaves some.
+process.setMaxListeners(50)
+// A peer that hangs, and one that takes its time to warm up.
+endAfter(300 + 10 * (60 + rounds * 3 * (seconds + 3)))
+const upstream = await startScript('no proxy', 'upstream.ts')
+const { peers, missing } = await startPeers(upstream.port, isWanted)
+const gateway = await startGateway(upstream.port, { extra: 'telemetry: { prometheus: { listen: 127.0.0.1:0 } }' })
+const all = [{ ...upstream, pid: null }, ...peers, gateway]
+const headers = portkeyHeaders(upstream.port)
+const [request, stream] = [requestLoad(headers), streamLoad(CHUNKS, headers)]
+const notes = missing.map(text => `Skipped: ${text}.`)
+const figures: Figures[] = []
+for (const subject of all.filter(({ name }) => isWanted(name))) {
+  const reason = await failure(subject, request)
+  if (reason !== null) {
+    notes.push(`Skipped: ${subject.name}: ${reason}.`)
+    continue
+  }
+  const noStreams = await failure(subject, stream)
+  if (noStreams !== null) notes.push(`No streams: ${subject.name}: ${noStreams}.`)
+  figures.push({ subject, noStreams, idle: 0, loaded: 0, request: [], chunk: [], rate: [], chunksPerRead: [], alone: [] })
+}
+await pause(IDLE_MS)
+for (const each of figures) each.idle = megabytes(each.subject)
+for (const { subject } of figures) await warmUp(subject, request)
+for (let round = 0; round < rounds; round++) {
+  for (const { subject, request: micros, rate } of figures) {
+    const figure = await measure(subject, request)
+    micros.push(figure.micros)
+    rate.push(figure.rate)
+  }
+}
+for (const each of figures) each.loaded = megabytes(each.subject)
+for (let round = 0; round < rounds; round++) {
+  for (const { subject, alone } of figures) {
+    alone.push(quantile(await timesAlone(subject.port, request, seconds * 1000), 0.5))
+  }
+}
+// The first round of streams counts for nobody, because V8 still compiles.
+for (let round = 0; round <= rounds; round++) {
+  for (const { subject, noStreams, chunk, chunksPerRead } of figures) {
+    if (noStreams !== null) continue
+    const figure = await measure(subject, stream)
+    if (round === 0) continue
+    chunk.push(figure.micros)
+    chunksPerRead.push(figure.perRead)
+  }
+}
+
+const nginx = figures.find(({ subject }) => subject.name === 'nginx')
+const ratio = (values: readonly number[], base: readonly number[] | undefined) => {
+  const times = median(values) / median(base ?? [])
+  return Number.isNaN(times) ? '-' : times.toFixed(2)
+}
+const size = (value: number) => (Number.isNaN(value) ? '-' : value.toFixed(0))
+const titles = [
+  'Proxy', 'µs CPU per request', 'x nginx', 'Requests/s', 'µs CPU per chunk', 'x nginx', 'Chunks per read',
+  'Alone, p50 ms', 'MB idle / loaded',
+]
+const rows = figures.map(({ subject, idle, loaded, request: micros, rate, chunk, chunksPerRead, alone }) => [
+  subject.name, spread(micros), ratio(micros, nginx?.request), median(rate).toFixed(0),
+  spread(chunk), ratio(chunk, nginx?.chunk), chunk.length === 0 ? '-' : median(chunksPerRead).toFixed(1),
+  spread(alone, 2), `${size(idle)} / ${size(loaded)}`,
+])
+const about = [
+  new Date().toISOString().slice(0, 10), `Node ${process.version}`, nginxVersion(), `${availableParallelism()} cores`,
+  `${CONNECTIONS} connections`, `${rounds} rounds of ${seconds} s`, `load of the machine at the start ${busy}`,
+].join(', ')
+console.log([about, ...notes].join('\n'))
+printTable(titles, rows)
+if (options.markdown) writeSection([`\`node bench/peers.ts ${rounds} ${seconds}\`: ${about}.`, table(titles, rows), ...notes])
+for (const { stop } of all) stop()
+
+/** Replaces what stands between the two marks in the README. */
+function writeSection(paragraphs: readonly string[]): void {
+  const file = join(import.meta.dirname, 'README.md')
+  const text = readFileSync(file, 'utf8')
+  const section = /(?<=<!-- peers -->\n).*(?=<!-- peers end -->)/s
+  if (!section.test(text)) throw new Error(`${file} has no <!-- peers --> and <!-- peers end -->`)
+  writeFileSync(file, text.replace(section, () => `\n${paragraphs.join('\n\n')}\n\n`))
+}
