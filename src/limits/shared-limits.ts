@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { crc32 } from 'node:zlib'
 import type { Clock, Timer } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
 import { Slots } from '../base/slots.ts'
@@ -23,8 +23,11 @@ export interface SharedStore {
   connected(): Promise<void>
   /** Runs SCRIPT. Rejects when there is no reply in time. */
   run(keys: readonly string[], argument: string): Promise<unknown>
-  /** Sets a key where it is missing. @returns its value */
-  setIfMissing(key: string, value: string): Promise<string>
+  /**
+   * Since when the store has its data: when a key was asked for first. Rejects when there is no reply in time.
+   * @returns both ms since 1970 by the clock of the store
+   */
+  since(key: string): Promise<{ readonly since: number, readonly now: number }>
 }
 
 export interface SharedLimitsOptions {
@@ -70,6 +73,9 @@ const MAX_BATCH = 200
 const MAX_KEYS = 50
 /** Keys that share groups are decided together, since no two calls may be under way for one group. */
 const GROUPS_LANE = 'groups\n'
+/** Of keys without groups, where several servers are the store. Each has its own note since when it has its data. */
+const PARTITIONS = 64
+const GROUPS_PARTITION = 'groups'
 const EPOCH_KEY = 'gateway:limits'
 /** A hash without limits, for which every instance reports: so each knows how many there are. */
 const INSTANCES_KEY = 'gateway:limits:\ninstances'
@@ -86,6 +92,8 @@ interface Pending extends SharedAdmission {
 
 /** Keys whose requests are decided together: one key by itself, or all that have groups. */
 interface Lane {
+  /** Where several servers are the store, all its keys are in one part of it; '' = there is one server. */
+  readonly partition: string
   readonly keys: Set<SharedKey>
   readonly queue: Pending[]
   /** Requests for a budget that is being restored. */
@@ -113,7 +121,6 @@ export class SharedLimits {
   #calls = 0
   #defaults: Limits | null = null
   #instances = 1
-  #epoch: string | null = null
   #isReachable = true
   #isClosed = false
   #beat: Timer | null = null
@@ -243,7 +250,7 @@ export class SharedLimits {
     const { buckets, gauges, accounts, admits } = call
     try {
       const argument: ScriptArgument = { instance, call: ++this.#calls, buckets, gauges, accounts, admits }
-      const reply = await store.run(keys.map(key => this.#hashOf(key)), JSON.stringify(argument)) as ScriptReply
+      const reply = await store.run(keys.map(key => hashOf(key, lane.partition)), JSON.stringify(argument)) as ScriptReply
       ended()
       call.succeeded(reply[2])
       this.#instances = Math.max(this.#instances, reply[3])
@@ -292,10 +299,10 @@ export class SharedLimits {
     const { restoring } = lane
     lane.isRestoring = true
     try {
-      const epoch = await this.#readEpoch()
-      const wall = this.now()
-      const pause = Math.max(0, epoch + RESTORE_AFTER_MS - wall)
+      const { since: epoch, now } = await this.#options.store.since(epochKey(lane.partition))
+      const pause = epoch + RESTORE_AFTER_MS - now
       if (pause > 0) await new Promise<void>(resolve => this.after(pause, resolve))
+      const wall = this.now()
       const unknown = (key: SharedKey) => key.accounts().filter(({ spent, end }) => spent < 0 && end > wall)
       // Of a period that began later, the store has all spending.
       const isNew = (key: SharedKey) => unknown(key).every(({ start }) => start >= epoch)
@@ -328,16 +335,17 @@ export class SharedLimits {
     }
   }
 
-  async #readEpoch(): Promise<number> {
-    const { store, clock } = this.#options
-    this.#epoch = await store.setIfMissing(EPOCH_KEY, `${Math.floor(clock.wall())} ${randomUUID()}`)
-    return Number(this.#epoch.split(' ', 1)[0])
+  /** Has the store note since when it has its data, where it has none. */
+  async #noteEpochs(): Promise<void> {
+    const { store } = this.#options
+    const partitions = store.isPartitioned ? [GROUPS_PARTITION, ...Array(PARTITIONS).keys()] : ['']
+    await Promise.all(partitions.map(partition => store.since(epochKey(String(partition)))))
   }
 
   async #start(): Promise<void> {
     await this.#options.store.connected()
     if (this.#isClosed) return
-    await this.#readEpoch().catch((error: unknown) => this.#lost(error))
+    await this.#noteEpochs().catch((error: unknown) => this.#lost(error))
     await this.#beatAll()
   }
 
@@ -351,10 +359,11 @@ export class SharedLimits {
   }
 
   async #beatAll(): Promise<void> {
-    const { clock, store } = this.#options
+    const { clock } = this.#options
     if (!this.#isReachable) {
       try {
-        await store.setIfMissing(EPOCH_KEY, this.#epoch ?? `${Math.floor(clock.wall())} ${randomUUID()}`)
+        // It may have lost its data meanwhile.
+        await this.#noteEpochs()
         this.#isReachable = true
         this.#options.onState(null)
       } catch {
@@ -449,16 +458,30 @@ export class SharedLimits {
   #laneOf({ lane: id }: SharedKey): Lane {
     let lane = this.#lanes.get(id)
     if (lane === undefined) {
-      lane = { keys: new Set(), queue: [], restoring: [], isCalling: false, isRestoring: false, flush: null }
+      lane = { partition: this.#partitionOf(id), keys: new Set(), queue: [], restoring: [], isCalling: false, isRestoring: false, flush: null }
       this.#lanes.set(id, lane)
     }
     return lane
   }
 
-  /** https://valkey.io/topics/cluster-spec/#hash-tags: one call reaches one server, so keys with groups are all on one. */
-  #hashOf({ id, lane }: SharedKey): string {
-    return this.#options.store.isPartitioned && lane === GROUPS_LANE ? `${HASH_PREFIX}{groups}${id}` : HASH_PREFIX + id
+  #partitionOf(lane: string): string {
+    if (!this.#options.store.isPartitioned) return ''
+    return lane === GROUPS_LANE ? GROUPS_PARTITION : String(crc32(lane) % PARTITIONS)
   }
+}
+
+function hashOf({ id }: SharedKey, partition: string): string {
+  return HASH_PREFIX + tagOf(partition) + id
+}
+
+/** Where it stands since when a partition has its data. */
+function epochKey(partition: string): string {
+  return partition === '' ? EPOCH_KEY : HASH_PREFIX + tagOf(partition)
+}
+
+/** Keys with one tag are on one server: https://valkey.io/topics/cluster-spec/#hash-tags */
+function tagOf(partition: string): string {
+  return partition === '' ? '' : `{${partition}}`
 }
 
 /** What this instance applies of the limits of a key or group while the store is away. */

@@ -57,12 +57,17 @@ export class Valkey {
   }
 
   /**
-   * Sets a key where it is missing.
-   * @returns its value
+   * Since when the server has its data: when a key was asked for first.
+   * @returns both ms since 1970 by the clock of the server
    * @throws {ValkeyError}
    */
-  setIfMissing(key: string, value: string): Promise<string> {
-    return this.#command(async client => await client.set(key, value, 'NX') === 'OK' ? value : await client.get(key) ?? value)
+  since(key: string): Promise<{ readonly since: number, readonly now: number }> {
+    return this.#command(async client => {
+      const [seconds, microseconds] = await client.time()
+      const now = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
+      const isNew = await client.set(key, now, 'NX') === 'OK'
+      return { since: isNew ? now : Number.parseInt(await client.get(key) ?? `${now}`), now }
+    })
   }
 
   /**

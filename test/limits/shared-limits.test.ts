@@ -86,7 +86,7 @@ async function countAdmitted(admissions: readonly Promise<Admission>[]): Promise
 /** A server that has been in use for a while: budgets need not wait. */
 async function inUse(server: TestRedis): Promise<void> {
   await server.client.flushall()
-  await server.client.set('gateway:limits', '0 test')
+  await server.client.set('gateway:limits', '0')
 }
 
 t.test('limits of several instances', { skip: withoutRedis }, async t => {
@@ -310,8 +310,15 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.equal(await server.client.hget('gateway:limits:team', `c${SEPARATOR}${SEPARATOR}gw`), '5')
   })
 
-  t.test('an emptied store gets the budgets back from the ledger, once', async t => {
+  for (const fault of ['emptied', 'restarted'] as const) t.test(`a store that was ${fault} gets the budgets back from the ledger, once`, async t => {
     await inUse(server)
+    const empty = async (): Promise<void> => {
+      if (fault === 'emptied') return void await server.client.flushall()
+      await server.stop()
+      await Promise.all(instances.map(instance => instance.away(true)))
+      await server.start()
+      await Promise.all(instances.map(instance => instance.away(false)))
+    }
     let spent = 0n
     const spentOf: SharedLimitsOptions['spentOf'] = async names => names.map(name => ({ name, model: 'm', startedAt: Date.now(), pico: spent }))
     const instances = [await start(t, server.url(), { spentOf }), await start(t, server.url(), { spentOf })]
@@ -326,9 +333,9 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
       return all.filter(({ ok }) => ok).length
     }
     t.equal(await spend(30), 30)
-    await server.client.flushall()
+    await empty()
     await spend(40)
-    await server.client.flushall()
+    await empty()
     await spend(100)
     t.ok(spent <= 100n * USD, `${spent / USD} USD of 100 are spent`)
     let last = await instances[0]!.admit(key, { tokens: 1, pico: 1n })

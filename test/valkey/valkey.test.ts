@@ -19,12 +19,14 @@ const LUA = `return { KEYS[1], ARGV[1] }`
 t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
   const server = await startRedis(t)
 
-  t.test('runs its script, and sets what is missing', async t => {
+  t.test('runs its script, and knows since when there is data', async t => {
     const valkey = new Valkey({ url: server.url() }, LUA, TIMEOUT_MS)
     t.teardown(() => valkey.close())
     t.strictSame(await valkey.run(['key'], 'value'), ['key', 'value'])
-    t.equal(await valkey.setIfMissing('epoch', 'one'), 'one')
-    t.equal(await valkey.setIfMissing('epoch', 'two'), 'one')
+    const first = await valkey.since('epoch')
+    t.equal(first.since, first.now)
+    await server.client.set('epoch', first.now - 5)
+    t.equal((await valkey.since('epoch')).since, first.now - 5)
   })
 
   for (const fault of ['cut', 'silence'] as const) {
@@ -80,7 +82,7 @@ t.test('the rights in the documentation are enough for a user', { skip: withoutR
   }
   const limits = open(SCRIPT)
   await limits.ping()
-  await limits.setIfMissing('gateway:limits', '0 test')
+  await limits.since('gateway:limits')
   const argument: ScriptArgument = {
     instance: 'gw1', call: 1, buckets: [['r ', 10, 0, 1]], gauges: [], accounts: [], admits: [[1, 0, 0, [[1, 0, 0, 0]]]],
   }
@@ -92,7 +94,7 @@ t.test('the rights in the documentation are enough for a user', { skip: withoutR
   for (const circuits of [[['a\nm', 5_000]], []]) {
     t.strictSame(await hints.run(['gateway:circuits'], JSON.stringify({ instance: 'gw1', process: 'p', circuits })), [])
   }
-  await t.rejects(limits.setIfMissing('other', 'value'), /NOPERM/)
+  await t.rejects(limits.since('other'), /NOPERM/)
 })
 
 t.test('a connection by TLS', { skip: withoutRedis }, async t => {
