@@ -14,6 +14,8 @@ export class KeyModelState<Waiting> {
   readonly key: LimitedKey
   lease: WorkerLease | null = null
   #rateLimitStates: RateLimitStates
+  /** When the lease server said so, ms of the monotonic clock. */
+  #statedAt: number
   /** The lease that the rate-limit states count as used up. */
   #countedLease: WorkerLease | null = null
   #lastRequestAt = -Infinity
@@ -23,9 +25,11 @@ export class KeyModelState<Waiting> {
   #waiting: Waiting[] = []
   #nextLeaseRequests = INITIAL_LEASE_REQUESTS
 
-  constructor(key: LimitedKey, rateLimits: RateLimitStates) {
+  /** @param now ms of a monotonic clock */
+  constructor(key: LimitedKey, rateLimits: RateLimitStates, now: number) {
     this.key = key
     this.#rateLimitStates = rateLimits
+    this.#statedAt = now
   }
 
   /**
@@ -59,8 +63,9 @@ export class KeyModelState<Waiting> {
     return true
   }
 
-  updateRateLimitStates(rateLimits: RateLimitStates): void {
+  updateRateLimitStates(rateLimits: RateLimitStates, now: number): void {
     this.#rateLimitStates = rateLimits
+    this.#statedAt = now
     this.#countedLease = this.lease
   }
 
@@ -81,8 +86,11 @@ export class KeyModelState<Waiting> {
     this.#nextLeaseRequests = isMostlyUsed ? Math.min(MAX_LEASE_REQUESTS, admitted * 2) : Math.max(MIN_LEASE_REQUESTS, admitted)
   }
 
-  rateLimitStates(): RateLimitStates {
-    return this.lease === null ? this.#rateLimitStates : this.#subtractLease(this.lease)
+  /** Less what was admitted since on a lease, and with what has become free again. */
+  rateLimitStates(now: number): RateLimitStates {
+    const { requests, tokens } = this.lease === null ? this.#rateLimitStates : this.#subtractLease(this.lease)
+    const elapsedMs = now - this.#statedAt
+    return { requests: afterTime(requests, elapsedMs), tokens: afterTime(tokens, elapsedMs) }
   }
 
   #subtractLease(lease: WorkerLease): RateLimitStates {
@@ -94,4 +102,14 @@ export class KeyModelState<Waiting> {
 
 function subtractTaken(rateLimits: RateLimitState | null, taken: number): RateLimitState | null {
   return rateLimits === null ? null : { ...rateLimits, remaining: Math.max(0, rateLimits.remaining - taken) }
+}
+
+/** Rate limits become free evenly within a minute. */
+function afterTime(rateLimits: RateLimitState | null, elapsedMs: number): RateLimitState | null {
+  if (rateLimits === null || elapsedMs < 1) return rateLimits
+  const { limit, remaining } = rateLimits
+  const resetMs = Math.max(0, Math.ceil(rateLimits.resetMs - elapsedMs))
+  const freed = Math.floor(limit * elapsedMs / 60_000)
+  const unused = Math.floor(limit - resetMs * limit / 60_000)
+  return { limit, remaining: Math.max(0, Math.min(remaining + freed, unused)), resetMs }
 }

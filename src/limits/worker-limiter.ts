@@ -94,9 +94,9 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     }
   }
 
-  /** As of this key's last reply, less what was admitted on a lease that the reply does not count. */
+  /** As of this key's last reply and the time since, less what was admitted on a lease that the reply does not count. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates {
-    return isUnlimited(key, this.#defaults) ? NO_RATE_LIMITS : this.#keyStates.get(nameOf(key, model))?.rateLimitStates() ?? NO_RATE_LIMITS
+    return isUnlimited(key, this.#defaults) ? NO_RATE_LIMITS : this.#keyStates.get(nameOf(key, model))?.rateLimitStates(this.#clock.monotonic()) ?? NO_RATE_LIMITS
   }
 
   budgetSpend(): ReadonlyMap<string, bigint> {
@@ -134,7 +134,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     const pending = this.#open.at(id)
     if (pending === null || pending instanceof WorkerReservation) return
     const { state, estimate, isLeaseRequested, resolve } = pending
-    state.updateRateLimitStates(rateLimits)
+    state.updateRateLimitStates(rateLimits, this.#clock.monotonic())
     if (lease !== null) this.#startLease(state, lease)
     if (refusal === null) {
       const reservation = new WorkerReservation(estimate)
@@ -196,7 +196,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     if (known && hasSameLimits(known.key, key)) return known
     if (known !== undefined) return this.#resetKeyState(name, known, key)
     if (this.#keyStates.size >= MAX_KEY_STATES) this.#clearKeyStates()
-    const state = new KeyModelState<WaitingAdmission>(key, NO_RATE_LIMITS)
+    const state = new KeyModelState<WaitingAdmission>(key, NO_RATE_LIMITS, this.#clock.monotonic())
     this.#keyStates.set(name, state)
     return state
   }
@@ -204,7 +204,8 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   /** A lease under other limits does not hold for these. The rate-limit states stay. */
   #resetKeyState(name: string, state: WorkerKeyState, key: LimitedKey): WorkerKeyState {
     this.#endLease(state)
-    const renewed = new KeyModelState<WaitingAdmission>(key, state.rateLimitStates())
+    const now = this.#clock.monotonic()
+    const renewed = new KeyModelState<WaitingAdmission>(key, state.rateLimitStates(now), now)
     this.#keyStates.set(name, renewed)
     return renewed
   }

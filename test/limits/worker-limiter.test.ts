@@ -44,6 +44,18 @@ t.test('equal limits that are told by several workers are one, and what is ' +
   )
 })
 
+t.test('limits become free with time, also without a word of the lease server', async t => {
+  const { workers: [worker], clock } = connectedWorkers(1)
+  const limits = { ...NONE, requestsPerMinute: 60 }
+  const left = () => worker?.limiter.rateLimitStates({ name: 'team', limits }, 'm').requests
+  await Promise.all(Array.from({ length: 30 }, () => worker?.limiter.admit(ask(limits))))
+  t.strictSame(left(), { limit: 60, remaining: 30, resetMs: 30_000 })
+  clock.advance(10_000)
+  t.strictSame(left(), { limit: 60, remaining: 40, resetMs: 20_000 })
+  clock.advance(60_000)
+  t.strictSame(left(), { limit: 60, remaining: 60, resetMs: 0 })
+})
+
 t.test('what is settled is free again, once, and for all', async t => {
   const limits = { ...NONE, concurrent: 1 }
   const { workers: [one, two] } = connectedWorkers(2)
