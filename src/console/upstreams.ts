@@ -9,6 +9,7 @@ import { ConsoleProblem } from './problem.ts'
 import { periodOf } from './reports/period.ts'
 import type { StoredCircuitChange } from './store/circuit-history.ts'
 import { isoTime } from './texts.ts'
+import { credentialsOf, limitsOf } from './upstream-resources.ts'
 import type { WorkerActivity, Workers } from './workers.ts'
 
 type UpstreamOperations = Pick<Operations, 'GET /upstreams' | 'GET /upstreams/:name'>
@@ -40,7 +41,8 @@ export function upstreamOperations({ host, clock, reports, store }: Context, wor
 
     'GET /upstreams/:name': async ({ params: { name }, query }) => {
       const { accounts, config, sharedState: { startedAt } } = host.current()
-      if (!config.upstreams.has(name)) throw new ConsoleProblem('not_found', `There is no upstream ${JSON.stringify(name)}.`)
+      const configured = config.upstreams.get(name)
+      if (configured === undefined) throw new ConsoleProblem('not_found', `There is no upstream ${JSON.stringify(name)}.`)
       const { from, to } = periodOf(query, clock.wall())
       const all = await workers.all()
       const [upstreams, changes, report] = await Promise.all([
@@ -49,13 +51,17 @@ export function upstreamOperations({ host, clock, reports, store }: Context, wor
       ])
       const failure = all.flatMap(({ credentialFailures }) => credentialFailures).filter(([upstream]) => upstream === name)
         .map(([, each]) => each).sort((a, b) => b.at - a.at)[0]
+      const upstream = upstreams.find(each => each.name === name) as UpstreamState
+      const seen = all.flatMap(({ upstreams: each }) => each.filter(one => one.name === name))
       return {
-        upstream: upstreams.find(upstream => upstream.name === name) as UpstreamState,
+        upstream,
         circuits: openCircuits(all, name),
         changes: withRestart(changes, startedAt).map(change => ({
           at: isoTime(change.at), worker: change.worker, model: change.model, state: change.state, failures: change.failures,
           ...toCause(change),
         })),
+        limits: limitsOf(configured, seen, upstream.in_flight),
+        credentials: credentialsOf(configured, seen, clock.wall()),
         credential_failure: failure === undefined ? null : { at: isoTime(failure.at), reason: failure.reason },
         report,
       }

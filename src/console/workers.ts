@@ -3,6 +3,8 @@ import { wantsEventStream } from '../context/exchange.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway, CredentialFailure } from '../context/gateway.ts'
 import { candidateOf } from '../routing/candidate.ts'
+import type { CredentialState } from '../credentials/credential-state.ts'
+import type { RateLimitStates } from '../limits/types.ts'
 import type { CircuitCause } from '../routing/circuit-log.ts'
 import type { Live, UpstreamState } from './api/panel.ts'
 import type { ConsoleStoreClient } from './store/console-store-client.ts'
@@ -26,7 +28,19 @@ export interface WorkerActivity {
   readonly exchanges: readonly Live['exchanges'][number][]
   readonly candidates: readonly WorkerCandidate[]
   readonly credentialFailures: readonly (readonly [upstream: string, failure: CredentialFailure])[]
+  readonly upstreams: readonly WorkerUpstream[]
 }
+
+/** An upstream as one process sees it. */
+export interface WorkerUpstream {
+  readonly name: string
+  /** What is left of its limits. */
+  readonly rateLimits: RateLimitStates
+  /** Of each credential of its pool, or of the one; empty = it has none. */
+  readonly credentials: readonly CredentialState[]
+}
+
+const NO_RATE_LIMITS: RateLimitStates = { requests: null, tokens: null }
 
 /**
  * ms between two looks whether somebody looks at the console, and between two snapshots while somebody does.
@@ -42,7 +56,7 @@ const MAX_EXCHANGES = 500
 const TOUCH_INTERVAL = 5_000
 
 /** @param own the only key whose requests count; null = all do */
-export function activityOf({ sharedState: lasting, health, config }: Gateway, own: string | null): WorkerActivity {
+export function activityOf({ sharedState: lasting, health, config, upstreams, accounts: { limiter } }: Gateway, own: string | null): WorkerActivity {
   const named = (name: string) => config.upstreams.has(name)
   const all: Exchange[] = []
   let streams = 0
@@ -74,6 +88,11 @@ export function activityOf({ sharedState: lasting, health, config }: Gateway, ow
       }
     }),
     credentialFailures: [...lasting.credentialFailures].filter(([name]) => named(name)),
+    upstreams: Array.from(upstreams.values(), ({ config: { name, limits }, credential }) => ({
+      name,
+      rateLimits: limits === null ? NO_RATE_LIMITS : limiter.rateLimitStates(limits, null),
+      credentials: credential?.states() ?? [],
+    })),
   }
 }
 

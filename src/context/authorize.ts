@@ -101,7 +101,7 @@ export class AttemptAuthorization {
 
   /** The upstream responded. */
   responded(status: number, headers: RawHeaders): void {
-    if (this.#authorization !== null) this.#upstream.credential?.credential.responded?.(this.#authorization, status, headers)
+    if (this.#authorization !== null) this.#upstream.credential?.responded(this.#authorization, status, headers)
   }
 
   #add(request: OutgoingRequest, { refusals }: SharedCredential, authorization: Authorization): Promise<void> | null {

@@ -4,8 +4,10 @@ import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { everyTarget } from '../config/routes.ts'
 import type { Auth, Config, Upstream } from '../config/types.ts'
-import type { Credential } from '../credentials/credential.ts'
+import type { CredentialState } from '../credentials/credential-state.ts'
+import type { Authorization, Credential, HeaderList } from '../credentials/credential.ts'
 import { openCredential } from '../credentials/open-credential.ts'
+import { RateLimitWindow } from '../credentials/rate-limit-window.ts'
 import { Refusals } from '../credentials/refusals.ts'
 import { providerOf } from '../providers/index.ts'
 import type { Provider } from '../providers/shared/provider.ts'
@@ -63,9 +65,13 @@ export class SharedCredential {
   readonly credential: Credential
   readonly auth: Auth
   readonly refusals: Refusals
+  readonly #clock: Clock
+  /** The headers of the latest response, and when it came, ms since 1970; null = none came. */
+  #latest: { readonly headers: HeaderList, readonly at: number } | null = null
   #holders = 0
 
   constructor(credential: Credential, auth: Auth, clock: Clock) {
+    this.#clock = clock
     this.credential = credential
     this.auth = auth
     this.refusals = new Refusals(clock)
@@ -73,6 +79,22 @@ export class SharedCredential {
 
   retain(): void {
     this.#holders++
+  }
+
+  /** The upstream responded to a request with that authorization. */
+  responded(authorization: Authorization, status: number, headers: HeaderList): void {
+    this.credential.responded?.(authorization, status, headers)
+    this.#latest = { headers, at: this.#clock.wall() }
+  }
+
+  /** Of each credential of a pool, or of the one. */
+  states(): readonly CredentialState[] {
+    const states = this.credential.states()
+    if (states.length !== 1 || this.#latest === null) return states
+    // Only who asks has the headers read, not each response.
+    const window = new RateLimitWindow()
+    window.update(this.#latest.headers, this.#clock.monotonic(), this.#latest.at)
+    return states.map(state => ({ ...state, rateLimits: state.rateLimits ?? window.limits }))
   }
 
   release(): void {

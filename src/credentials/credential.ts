@@ -1,4 +1,6 @@
 import { credentialUnavailable } from '../base/errors.ts'
+import { CONSTANT } from './credential-state.ts'
+import type { CredentialState } from './credential-state.ts'
 
 /** Flat names and values. */
 export type HeaderList = readonly string[]
@@ -43,6 +45,8 @@ export interface Credential {
   recordRefusal(refused: readonly Authorization[], refusal: Refusal): boolean
   /** The upstream responded to a request with that authorization; absent = that is of no interest. */
   responded?(authorization: Authorization, status: number, headers: HeaderList): void
+  /** Of each credential of a pool, or of the one. */
+  states(): readonly CredentialState[]
   close(): void
 }
 
@@ -82,5 +86,5 @@ export function checkHeaderSecret(secret: string): void {
 export function staticCredential(header: string, value: string): Credential {
   const headers = [header, value]
   const authorization: Authorization = { headersFor: () => headers }
-  return { authorize: () => authorization, refusalStatuses: NONE, recordRefusal: () => false, close: () => {} }
+  return { authorize: () => authorization, refusalStatuses: NONE, recordRefusal: () => false, states: () => [CONSTANT], close: () => {} }
 }

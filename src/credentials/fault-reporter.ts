@@ -25,6 +25,11 @@ export class FaultReporter {
     return error
   }
 
+  /** Why the source fails; null = it does not. */
+  get reason(): string | null {
+    return this.#reason
+  }
+
   recovered(): void {
     if (this.#reason !== null) this.#log.info({ upstream: this.#upstream }, 'credentials: available again')
     this.#reason = null

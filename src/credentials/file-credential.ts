@@ -1,9 +1,12 @@
 import { closeSync, openSync, readSync } from 'node:fs'
+import type { Clock } from '../base/clock.ts'
 import { credentialUnavailable } from '../base/errors.ts'
 import type { GatewayError } from '../base/errors.ts'
 import { FileWatch } from '../base/file-watch.ts'
 import type { FileAuth } from '../config/types.ts'
 import { UNAUTHORIZED, headerAuthorization } from './credential.ts'
+import { CONSTANT } from './credential-state.ts'
+import type { CredentialState } from './credential-state.ts'
 import type { Authorization, Credential } from './credential.ts'
 import type { FaultReporter } from './fault-reporter.ts'
 
@@ -14,15 +17,19 @@ const MAX_FILE_BYTES = 64 * 1024
 export class FileCredential implements Credential {
   readonly refusalStatuses = UNAUTHORIZED
   readonly #auth: FileAuth
+  readonly #clock: Clock
   readonly #reporter: FaultReporter
   readonly #watch: FileWatch
   #secret: string | null = null
   /** null = the file could not be read yet. */
   #authorization: Authorization | null = null
   #fault: GatewayError | null = null
+  /** When the secret was read, ms since 1970; null = it was not. */
+  #readAt: number | null = null
 
-  constructor(auth: FileAuth, reporter: FaultReporter) {
+  constructor(auth: FileAuth, { clock, reporter }: { readonly clock: Clock, readonly reporter: FaultReporter }) {
     this.#auth = auth
+    this.#clock = clock
     this.#reporter = reporter
     this.#watch = new FileWatch([auth.file], () => this.#read())
     this.#read()
@@ -39,6 +46,10 @@ export class FileCredential implements Credential {
     return this.#authorization !== refused[0]
   }
 
+  states(): readonly CredentialState[] {
+    return [{ ...CONSTANT, fetchedAt: this.#readAt, fault: this.#reporter.reason }]
+  }
+
   close(): void {
     this.#watch.close()
   }
@@ -49,6 +60,7 @@ export class FileCredential implements Credential {
       if (secret !== this.#secret) {
         this.#authorization = headerAuthorization(this.#auth.headers[0], this.#auth.prefix, secret)
         this.#secret = secret
+        this.#readAt = this.#clock.wall()
       }
       this.#fault = null
       this.#reporter.recovered()

@@ -28,7 +28,7 @@ export function openCredential(auth: Auth, options: CredentialOptions): Credenti
     case 'static':
       return staticCredential(auth.headers[0], auth.value)
     case 'file':
-      return new FileCredential(auth, reporter)
+      return new FileCredential(auth, { clock, reporter })
     case 'oauth2':
       return new RefreshingCredential({
         clock, reporter, expires: true, fetch: signal => fetchOAuth2Token(auth, signal),

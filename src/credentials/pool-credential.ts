@@ -1,6 +1,8 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { GatewayError, credentialUnavailable, upstreamRateLimited } from '../base/errors.ts'
+import { CONSTANT } from './credential-state.ts'
+import type { CredentialState, RestReason } from './credential-state.ts'
 import type { Authorization, Credential, HeaderList, Refusal, UnauthorizedRequest } from './credential.ts'
 import { RateLimitWindow } from './rate-limit-window.ts'
 
@@ -69,6 +71,17 @@ export class PoolCredential implements Credential {
     if (status < 400) member.refusals = 0
   }
 
+  states(): readonly CredentialState[] {
+    const { clock } = this.#options
+    const now = clock.monotonic()
+    const wall = clock.wall()
+    return this.#members.map(({ credential, window, restsUntil, restReason }) => ({
+      ...credential.states()[0] ?? CONSTANT,
+      rest: restsUntil <= now ? null : { until: wall + restsUntil - now, reason: restReason },
+      rateLimits: window.limits,
+    }))
+  }
+
   close(): void {
     for (const { credential } of this.#members) credential.close()
   }
@@ -89,7 +102,7 @@ export class PoolCredential implements Credential {
   /** The source of the member fails. */
   #withoutMember(member: Member, refused: readonly Authorization[], error: unknown): Authorization | Promise<Authorization> {
     member.restsUntil = this.#options.clock.monotonic() + UNAVAILABLE_REST
-    member.isUnavailable = true
+    member.restReason = 'unavailable'
     const other = this.#choose(refused)
     if (other === null) throw error
     return this.#authorizeWith(other, refused)
@@ -111,11 +124,11 @@ export class PoolCredential implements Credential {
 
   #rest(member: Member, { status, retryAfterMs }: Refusal): void {
     const { clock, log, upstream } = this.#options
-    member.isUnavailable = status !== 429
+    member.restReason = status === 429 ? 'rate_limited' : 'refused'
     const ms = status === 429
       ? Math.min(retryAfterMs ?? DEFAULT_REST, MAX_REST)
       : Math.min(FIRST_REFUSED_REST * 2 ** member.refusals, MAX_REFUSED_REST)
-    if (member.isUnavailable) member.refusals++
+    if (member.restReason === 'refused') member.refusals++
     const now = clock.monotonic()
     const wasAwake = member.restsUntil <= now
     member.restsUntil = Math.max(member.restsUntil, now + ms)
@@ -125,7 +138,7 @@ export class PoolCredential implements Credential {
   }
 
   #noneLeft(): GatewayError {
-    const limited = this.#members.filter(({ isUnavailable }) => !isUnavailable)
+    const limited = this.#members.filter(({ restReason }) => restReason === 'rate_limited')
     if (limited.length === 0) return credentialUnavailable('all credentials of the pool rest: they were refused, or their sources fail')
     const first = Math.min(...limited.map(({ restsUntil }) => restsUntil))
     return upstreamRateLimited(Math.max(0, first - this.#options.clock.monotonic()))
@@ -138,8 +151,8 @@ class Member {
   readonly window = new RateLimitWindow()
   /** On the monotonic clock, ms. */
   restsUntil = 0
-  /** It rests because it was refused or its source fails; false = it is at its rate limit. */
-  isUnavailable = false
+  /** Why it rests, or rested last. */
+  restReason: RestReason = 'rate_limited'
   /** Refusals since the last success. */
   refusals = 0
 

@@ -1,3 +1,4 @@
+import type { RateLimits, RemainingRateLimit } from './credential-state.ts'
 import type { HeaderList } from './credential.ts'
 
 /** `x-ratelimit-remaining-requests`, or with the name of a vendor `VENDOR-ratelimit-requests-remaining`. */
@@ -10,17 +11,22 @@ const DEFAULT_RESET = 60_000
 const MAX_RESET = 10 * 60_000
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-interface Window {
+/** What an upstream says of one limit. */
+interface Reported {
   limit: number | null
   remaining: number | null
   resetMs: number | null
 }
 
+/** Until then, on the monotonic clock in ms, it counts. */
+type Window = RemainingRateLimit & { readonly until: number }
+
 /** What an upstream says of the rate limits of one credential. */
 export class RateLimitWindow {
-  #share = 1
-  /** On the monotonic clock, ms: until then the share counts. */
-  #until = 0
+  #requests: Window | null = null
+  #tokens: Window | null = null
+  /** When the upstream said something last, ms since 1970. */
+  #at = 0
 
   /**
    * Reads the headers of a response.
@@ -29,30 +35,48 @@ export class RateLimitWindow {
    * @param wall ms since 1970
    */
   update(headers: HeaderList, now: number, wall: number): void {
-    const windows: Record<string, Window> = {}
+    const reported: Partial<Record<string, Reported>> = {}
     for (let i = 0; i < headers.length; i += 2) {
       const found = NAME.exec((headers[i] as string).toLowerCase())
       if (found === null) continue
-      const kind = (found[2] ?? found[3]) as string
-      const window = windows[kind] ??= { limit: null, remaining: null, resetMs: null }
+      const one = reported[(found[2] ?? found[3]) as string] ??= { limit: null, remaining: null, resetMs: null }
       const value = headers[i + 1] as string
       const field = found[1] ?? found[4]
-      if (field === 'reset') window.resetMs = resetOf(value, wall)
-      else window[field as 'limit' | 'remaining'] = countOf(value)
+      if (field === 'reset') one.resetMs = resetOf(value, wall)
+      else one[field as 'limit' | 'remaining'] = countOf(value)
     }
-    for (const { limit, remaining, resetMs } of Object.values(windows)) {
-      if (limit === null || remaining === null || limit === 0) continue
-      const share = remaining / limit
-      if (share > this.#share && now < this.#until) continue
-      this.#share = share
-      this.#until = now + Math.min(resetMs ?? DEFAULT_RESET, MAX_RESET)
-    }
+    const requests = windowOf(reported['requests'], now)
+    const tokens = windowOf(reported['tokens'], now)
+    if (requests === null && tokens === null) return
+    this.#requests = requests ?? this.#requests
+    this.#tokens = tokens ?? this.#tokens
+    this.#at = wall
   }
 
   /** @param now on the monotonic clock, ms */
   isLow(now: number): boolean {
-    return now < this.#until && this.#share <= LOW_SHARE
+    return isLow(this.#requests, now) || isLow(this.#tokens, now)
   }
+
+  /** null = the upstream did not say anything. */
+  get limits(): RateLimits | null {
+    if (this.#requests === null && this.#tokens === null) return null
+    return { at: this.#at, requests: remainingOf(this.#requests), tokens: remainingOf(this.#tokens) }
+  }
+}
+
+function remainingOf(window: Window | null): RemainingRateLimit | null {
+  return window && { limit: window.limit, remaining: window.remaining }
+}
+
+function windowOf(reported: Reported | undefined, now: number): Window | null {
+  const { limit = null, remaining = null, resetMs = null } = reported ?? {}
+  if (limit === null || remaining === null || limit === 0) return null
+  return { limit, remaining, until: now + Math.min(resetMs ?? DEFAULT_RESET, MAX_RESET) }
+}
+
+function isLow(window: Window | null, now: number): boolean {
+  return window !== null && now < window.until && window.remaining / window.limit <= LOW_SHARE
 }
 
 function countOf(text: string): number | null {

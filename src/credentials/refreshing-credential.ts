@@ -1,6 +1,8 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import { credentialUnavailable } from '../base/errors.ts'
 import type { GatewayError } from '../base/errors.ts'
+import { CONSTANT } from './credential-state.ts'
+import type { CredentialState } from './credential-state.ts'
 import { UNAUTHORIZED } from './credential.ts'
 import type { Authorization, Credential } from './credential.ts'
 import type { FaultReporter } from './fault-reporter.ts'
@@ -37,6 +39,8 @@ const MAX_EXPIRY_MARGIN = 30_000
 /** Milliseconds between two attempts at a source that fails; doubled each time. */
 const FIRST_RETRY_DELAY = 1_000
 const MAX_RETRY_DELAY = 30_000
+/** The last moment that a date can be, ms since 1970: a server may say that a token never ends. */
+const MAX_TIME = 8.64e15
 /** Milliseconds between two fetches because the upstream refused the credential: it may refuse each new one too. */
 const FORCED_FETCH_INTERVAL = 10_000
 
@@ -48,6 +52,9 @@ export class RefreshingCredential implements Credential {
   readonly refusalStatuses = UNAUTHORIZED
   readonly #options: RefreshOptions
   #authorization: Authorization | null = null
+  /** When it was fetched and when it ends, ms since 1970. */
+  #fetchedAt: number | null = null
+  #expiresAt: number | null = null
   /** On the monotonic clock: until then the authorization is used. */
   #usableUntil = 0
   /** It was used since it was fetched. */
@@ -86,6 +93,10 @@ export class RefreshingCredential implements Credential {
     return isReplaced || this.#options.clock.monotonic() - this.#forcedAt >= FORCED_FETCH_INTERVAL
   }
 
+  states(): readonly CredentialState[] {
+    return [{ ...CONSTANT, fetchedAt: this.#fetchedAt, expiresAt: this.#expiresAt, fault: this.#options.reporter.reason }]
+  }
+
   close(): void {
     this.#closed = true
     this.#timer?.cancel()
@@ -107,6 +118,8 @@ export class RefreshingCredential implements Credential {
       const { authorization, lifetimeMs } = await this.#fetchInTime()
       const margin = Math.min(lifetimeMs * EXPIRY_SHARE, MAX_EXPIRY_MARGIN)
       this.#authorization = authorization
+      this.#fetchedAt = clock.wall()
+      this.#expiresAt = expires ? Math.min(this.#fetchedAt + lifetimeMs, MAX_TIME) : null
       this.#usableUntil = expires ? startedAt + lifetimeMs - margin : Infinity
       this.#isUsed = false
       this.#failures = 0

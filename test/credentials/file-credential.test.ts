@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import t from 'tap'
 import type { Test } from 'tap'
+import { systemClock } from '../../src/base/clock.ts'
 import { FaultReporter } from '../../src/credentials/fault-reporter.ts'
 import { FileCredential } from '../../src/credentials/file-credential.ts'
 
@@ -71,7 +72,7 @@ function open(t: Test, file: string) {
   const logged: string[] = []
   const log = pino({}, { write: line => void logged.push(line) })
   const auth = { kind: 'file', headers: ['authorization'], prefix: 'Bearer ', file } as const
-  const credential = new FileCredential(auth, new FaultReporter(log, 'up'))
+  const credential = new FileCredential(auth, { clock: systemClock, reporter: new FaultReporter(log, 'up') })
   t.teardown(() => credential.close())
   const secret = (): string | undefined =>
     (credential.authorize().headersFor({ method: 'GET', path: '/', headers: [], body: null }, new URL('http://up')) as string[])[1]?.slice(7)

@@ -31,3 +31,16 @@ t.test('the scarcer of requests and tokens counts', async t => {
   ], 0, WALL)
   t.equal(window.isLow(0), true)
 })
+
+t.test('what is left is what the upstream said last', async t => {
+  const window = new RateLimitWindow()
+  t.equal(window.limits, null)
+  window.update(['x-ratelimit-limit-requests', '100', 'x-ratelimit-remaining-requests', '2'], 0, WALL)
+  t.strictSame(window.limits, { at: WALL, requests: { limit: 100, remaining: 2 }, tokens: null })
+  window.update(['x-ratelimit-limit-tokens', '10', 'x-ratelimit-remaining-tokens', '9', 'x-other', '1'], 10, WALL + 10)
+  window.update(['content-type', 'text/plain'], 20, WALL + 20)
+  t.strictSame(window.limits, { at: WALL + 10, requests: { limit: 100, remaining: 2 }, tokens: { limit: 10, remaining: 9 } })
+  t.equal(window.isLow(20), true)
+  window.update(['x-ratelimit-limit-requests', '100', 'x-ratelimit-remaining-requests', '90'], 30, WALL + 30)
+  t.equal(window.isLow(30), false, 'the limit was reset')
+})

@@ -43,6 +43,32 @@ export const UpstreamReport = StrictObject({
 })
 export type UpstreamReport = Static<typeof UpstreamReport>
 
+/** One limit of `upstreams.NAME.limits`. */
+const RateLimit = StrictObject({
+  limit: Count,
+  remaining: Nullable(Type.Integer({ minimum: 0, description: 'null = not known yet' })),
+  reset_ms: Nullable(Ms),
+})
+
+const Remaining = StrictObject({ limit: Count, remaining: Count })
+
+export const CREDENTIAL_KINDS = ['static', 'file', 'command', 'oauth2', 'azure', 'aws', 'google'] as const
+
+const Credential = StrictObject({
+  kind: StringEnum(CREDENTIAL_KINDS),
+  state: StringEnum(
+    ['ready', 'refresh_failing', 'rate_limited', 'refused', 'unavailable'],
+    'refresh_failing: it holds, but its source fails; unavailable: there is none, because its source fails',
+  ),
+  fault: Nullable(Type.String({ description: 'Why its source fails' })),
+  rests_until: Nullable(Timestamp),
+  fetched_at: Nullable(Timestamp),
+  expires_at: Nullable(Timestamp),
+  rate_limits: Nullable(StrictObject(
+    { at: Timestamp, requests: Nullable(Remaining), tokens: Nullable(Remaining) }, 'What the upstream said last of the limits of the credential',
+  )),
+})
+
 export const UpstreamDetails = StrictObject({
   upstream: UpstreamState,
   circuits: Type.Array(StrictObject({
@@ -60,6 +86,12 @@ export const UpstreamDetails = StrictObject({
     failures: Count,
     ...Cause,
   }), { description: 'Oldest first, with the last one before the time of each circuit' }),
+  limits: Nullable(StrictObject({
+    requests: Nullable(RateLimit),
+    tokens: Nullable(RateLimit),
+    concurrent: Nullable(StrictObject({ limit: Count, running: Type.Integer({ minimum: 0, description: 'At this gateway' }) })),
+  })),
+  credentials: Type.Array(Credential, { description: 'Of a pool, or the one. With several workers: the worst of what they know' }),
   credential_failure: Nullable(StrictObject({ at: Timestamp, reason: Type.String() })),
   report: Nullable(UpstreamReport),
 })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { sendJson, startTokenServer } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { chat, PASSWORD, startConsole, YAML } from '../console/console.ts'
 import { go, openBrowser, visit, walk } from './browser.ts'
@@ -42,4 +43,34 @@ t.test('since when an upstream is down and what broke first is one click from th
   await page.getByRole('heading', { name: 'Errors of upstreams' }).waitFor()
   await page.getByText('disk <full> on node 7').first().waitFor()
   t.strictSame(faults, [])
+})
+
+t.test('limits, and the state of each credential', async t => {
+  const browser = await openBrowser(t)
+  if (browser === null) return
+  const tokens = await startTokenServer(t)
+  const { url } = await startUpstream(t, async (req, res) => {
+    await bodyOf(req)
+    res.setHeader('x-ratelimit-limit-requests', '1500').setHeader('x-ratelimit-remaining-requests', '1234')
+    sendJson(res, req.headers.authorization === 'Bearer token-1' ? 200 : 401, { choices: [] })
+  })
+  const oauth2 = (secret: string) => `{ oauth2: { token_url: "${tokens.url}", client_id: me, client_secret: ${secret} } }`
+  const gateway = await startConsole(t, YAML.replaceAll('to: sim', 'to: alpha').replace('sim: { simulator: true }', `alpha: {
+    url: "${url}", limits: { requests_per_minute: 600, concurrent: 5 }, auth: { pool: [${oauth2('one')}, { bearer: sk-refused }] } }`))
+  for (let n = 0; n < 2; n++) await chat(gateway)
+  await walk(t, browser, { origin: gateway.console, as: OPS, path: '/upstreams/alpha' }, async page => {
+    await page.getByText('of 600 left').or(page.getByText('none used')).first().waitFor()
+    await page.getByText('of 5 running').waitFor()
+    const credentials = page.getByRole('table', { name: 'Credentials' })
+    await credentials.getByText('OAuth 2.0').waitFor()
+    t.match(await credentials.innerText(), /Ready[^]+1,234 of 1,500[^]+Refused/)
+    t.equal(await credentials.locator('time').count(), 3, 'fetched, expires, not used until')
+  })
+
+  tokens.fault = res => sendJson(res, 401, { error: 'invalid_client' })
+  await gateway.change(YAML.replaceAll('to: sim', 'to: alpha').replace('sim: { simulator: true }', `alpha: { url: "${url}", auth: ${oauth2('two')} }`))
+  await chat(gateway)
+  await walk(t, browser, { origin: gateway.console, as: OPS, path: '/upstreams/alpha' }, async page => {
+    await page.getByText('credentials: the token server responded 401 (invalid_client)').first().waitFor()
+  })
 })

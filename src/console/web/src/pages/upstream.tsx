@@ -19,10 +19,12 @@ import { AttemptTable, FailoverTable } from './upstream/attempts.tsx'
 import { LatencyChart, OutcomeChart } from './upstream/charts.tsx'
 import { CircuitTimeline } from './upstream/circuit-timeline.tsx'
 import { CircuitChanges, OpenCircuits } from './upstream/circuits.tsx'
+import { Credentials } from './upstream/credentials.tsx'
+import { UpstreamLimits } from './upstream/limits.tsx'
 
 const EVERY = 10_000
 
-/** One upstream: its circuits now and before, and how its requests ended. */
+/** One upstream: its limits, credentials and circuits, and how its requests ended. */
 export default function UpstreamPage() {
   const { name = '' } = useParams<{ name: string }>()
   const [range, choose] = useRange('24h')
@@ -42,6 +44,8 @@ export default function UpstreamPage() {
         {data => (
           <Stack>
             <Now details={data} />
+            <UpstreamLimits limits={data.limits} />
+            <Credentials credentials={data.credentials} />
             <OpenCircuits circuits={data.circuits} />
             <CircuitTimeline changes={data.changes} range={range.at(now)} />
             {data.report && (
@@ -80,8 +84,8 @@ function Now({ details: { upstream, credential_failure, report } }: { readonly d
   return (
     <>
       {credential_failure && (
-        <Notice tone="bad" title="The upstream refuses the credential">
-          {credential_failure.reason}, <Time at={credential_failure.at} form="relative" />. Check its <code>auth</code> in
+        <Notice tone="bad" title="Requests failed because of the credential">
+          credentials: {credential_failure.reason}, <Time at={credential_failure.at} form="relative" />. Check its <code>auth</code> in
           gateway.yaml.
         </Notice>
       )}
