@@ -59,7 +59,7 @@ const ABOUT: Readonly<Record<string, About>> = {
 }
 
 const ERROR_SHAPES: Readonly<Record<string, string>> = {
-  chat: 'ChatError', messages: 'MessagesError', generate: 'GenerateError',
+  chat: 'ChatError', responses: 'ChatError', messages: 'MessagesError', generate: 'GenerateError',
 }
 
 /** Headers of every response, and of those from an upstream. */
@@ -67,7 +67,7 @@ export const OWN: readonly string[] = ['x-gateway-request-id', 'x-gateway-versio
 const FORWARDED: readonly string[] = ['x-gateway-upstream', 'x-gateway-attempts']
 
 const TAGS: Readonly<Record<string, string>> = {
-  chat: 'Chat completions', messages: 'Messages', generate: 'Generate content',
+  chat: 'Chat completions', responses: 'Responses', messages: 'Messages', generate: 'Generate content',
 }
 
 /** The API that clients use, as an OpenAPI document: paths and methods are those of src/protocols/endpoint.ts. */

@@ -1,5 +1,5 @@
 import { BATCH_PATH, CHAT_OTHER, OTHER } from './chat/paths.ts'
-import { KNOWN_PATHS } from './known-paths.ts'
+import { KNOWN_PATHS, isOpenai } from './known-paths.ts'
 import { trimPath, withPathModel } from './shared/classified.ts'
 import type { Classified, Endpoint } from './shared/protocol.ts'
 
@@ -10,7 +10,7 @@ const AZURE_PREFIX = /^\/openai(?:\/v1)?(?=\/)/i
 
 /** By what stands behind the model. */
 const DEPLOYMENT_ENDPOINTS = new Map<string, Endpoint>(
-  [...KNOWN_PATHS].filter(([, { endpoint }]) => endpoint.protocol === 'chat' && endpoint.modelIn === 'body')
+  [...KNOWN_PATHS].filter(([, { endpoint }]) => isOpenai(endpoint) && endpoint.modelIn === 'body')
     .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn: 'deployment' }]),
 )
 

@@ -5,7 +5,7 @@ import { CHAT_MODEL_CARD, OTHER, classifyChat } from './chat/paths.ts'
 import { GENERATE_BATCH, GENERATE_MODEL_CARD, GENERATE_OTHER, GENERATE_PREFIX, VERBS, VERSION } from './generate/paths.ts'
 import { BATCH_JOBS, CHAT_AT_GOOGLE, INTERACTIONS, PUBLISHER_PATH, publisherPath } from './google-paths.ts'
 import { PROTOCOLS } from './index.ts'
-import { KNOWN_PATHS } from './known-paths.ts'
+import { KNOWN_PATHS, isOpenai } from './known-paths.ts'
 import { modelCardPath, trimPath } from './shared/classified.ts'
 import type { Classified, ClientFormat, Endpoint } from './shared/protocol.ts'
 
@@ -133,13 +133,13 @@ function googleChatPath(path: string, plain: string, prefix: string): Classified
   // One inside the other is nobody's path, and each would be looked through to its end.
   if (CHAT_AT_GOOGLE.test(rest)) return OTHER
   const usual = classifyPath(rest)
-  const isOfItself = usual.endpoint.protocol === 'chat' && usual.pathModel === null
+  const isOfItself = isOpenai(usual.endpoint) && usual.pathModel === null
   return isOfItself ? usual : OTHER
 }
 
 /** What Azure has beside its deployments: it lists models of its own. */
 function azurePath(path: string): Classified {
   const usual = classifyPath(path)
-  const isOfItself = usual.endpoint.protocol === 'chat' && usual.pathModel === null
+  const isOfItself = isOpenai(usual.endpoint) && usual.pathModel === null
   return isOfItself && usual.endpoint.ownResponse === null ? usual : OTHER
 }

@@ -1,5 +1,5 @@
 import { GENERATE_VERBS, OPERATION, VERSION, unknownVerbEndpoint, verbPath } from './generate/paths.ts'
-import { KNOWN_PATHS } from './known-paths.ts'
+import { KNOWN_PATHS, isOpenai } from './known-paths.ts'
 import { COUNT_TOKENS, MESSAGES } from './messages/paths.ts'
 import { trimPath, withPathModel, withoutPathModel } from './shared/classified.ts'
 import type { Classified, Endpoint } from './shared/protocol.ts'
@@ -51,6 +51,6 @@ export function publisherPath(
 /** What serves chat there has its model in the path, whatever the body names. */
 function vertexEndpoint(rest: string): Endpoint {
   const usual = KNOWN_PATHS.get(trimPath(`/v1${rest}`))?.endpoint
-  const speaksChat = usual?.protocol === 'chat' && usual.body === 'json' && usual.modelIn === 'body'
+  const speaksChat = usual && isOpenai(usual) && usual.body === 'json' && usual.modelIn === 'body'
   return speaksChat ? { ...usual, modelIn: 'path' } : unknownVerbEndpoint(rest)
 }

@@ -6,7 +6,7 @@ import { RESPONSES_FORMAT } from './errors.ts'
 import { RESPONSES_USAGE } from './usage.ts'
 
 /** Of those that do not stream events of this protocol. */
-const format = OPENAI_FORMAT
+const format = { ...OPENAI_FORMAT, protocol: RESPONSES_FORMAT.protocol }
 
 const PROMPT: PromptText = { members: ['instructions', 'input'] }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { gateway as run } from '../../cli/command.ts'
 import { start } from '../../simulator/start.ts'
-import { anthropicClient } from '../../support/translating-gateway.ts'
+import { anthropicClient, openaiClient } from '../../support/translating-gateway.ts'
 import { openBooks } from '../billing/books.ts'
 
 const QUESTION = { model: 'm', max_tokens: 100, top_k: 5, messages: [{ role: 'user' as const, content: 'Hi' }] }
@@ -30,6 +30,21 @@ routes:
   t.match(JSON.parse(rows), { protocol: 'messages', upstream_protocol: 'chat' })
   const { stdout: story } = await run(['usage', '--config', config, '--request', id])
   t.match(story, /attempt 2: vllm, model sim, translated messages->chat without top_k: ok/)
+})
+
+t.test('of two protocols of one vendor, each has its name', async t => {
+  const { url } = await start(t)
+  const books = await openBooks(t, `
+upstreams: { vllm: { url: "${url}", speaks: [chat] }, openai: { url: "${url}", speaks: [responses] } }
+routes: [{ model: near, to: { upstream: openai, model: sim } }, { to: { upstream: vllm, model: sim } }]`)
+  const client = openaiClient(books.gateway)
+  await client.responses.create({ model: 'far', input: 'Hi' })
+  await client.responses.create({ model: 'near', input: 'Hi' })
+  await client.chat.completions.create({ model: 'near', messages: [{ role: 'user', content: 'Hi' }] })
+  const rows = [...(await books.close()).values()]
+  t.strictSame(rows.map(({ protocol, upstreamProtocol }) => [protocol, upstreamProtocol]), [
+    ['responses', 'chat'], ['responses', 'responses'], ['chat', 'responses'],
+  ])
 })
 
 t.test('a field of the client with a long name does not fill the ledger', async t => {
