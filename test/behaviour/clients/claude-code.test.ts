@@ -1,0 +1,26 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { KEY } from '../../support/gateway.ts'
+import { chatVendor } from '../../support/vendors/chat.ts'
+import { generateVendor } from '../../support/vendors/generate.ts'
+import { messagesVendor } from '../../support/vendors/messages.ts'
+import { SOLUTION, PROMPT, holdSession, isMissing } from './command-line.ts'
+import type { Client } from './command-line.ts'
+
+const CLAUDE_CODE: Client = {
+  command: 'claude',
+  protocol: 'messages',
+  args: () => ['-p', PROMPT, '--model', 'claude-sonnet-4-5', '--allowedTools', 'Read,Write,Bash'],
+  env: ({ url }) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' }),
+  look: ({ directory }) => ({ calls: [
+    { name: 'Read', input: { file_path: join(directory, 'question.txt') } },
+    { name: 'Bash', input: { command: 'wc -c < question.txt > counted.txt', description: 'Count' } },
+  ] }),
+  write: ({ directory }) => ({ calls: [{ name: 'Write', input: { file_path: join(directory, 'solution.txt'), content: SOLUTION } }] }),
+}
+
+t.test('Claude Code', { skip: isMissing('claude') }, async t => {
+  for (const vendor of [messagesVendor, chatVendor, generateVendor]) {
+    t.test(`over ${vendor.protocol}`, t => holdSession(t, CLAUDE_CODE, vendor))
+  }
+})

@@ -1,0 +1,150 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { USAGE, startVendor } from '../../support/vendors/vendor.ts'
+import type { Conversation, Received, Turn, Vendor } from '../../support/vendors/vendor.ts'
+import { openBooks, usedIn } from '../billing/books.ts'
+
+const BINARIES = fileURLToPath(new URL('../../clients/node_modules/.bin', import.meta.url))
+/** A client that hangs is killed, so that the test shows what it printed. */
+const PATIENCE_MS = 150_000
+
+/** Where a client works. */
+export interface Place {
+  /** The gateway's address. */
+  readonly url: string
+  readonly home: string
+  /** The working directory. It has question.txt. */
+  readonly directory: string
+}
+
+/** A command-line client, and a model that makes it use its tools. */
+export interface Client {
+  readonly command: string
+  /** As the ledger has it. */
+  readonly protocol: string
+  readonly args: (place: Place) => readonly string[]
+  readonly env: (place: Place) => Readonly<Record<string, string>>
+  /** Writes the client's settings. */
+  readonly prepare?: (place: Place) => void
+  /** Calls of a tool that reads question.txt, and of one that runs a command, which writes counted.txt. */
+  readonly look: (place: Place) => Turn
+  /** Writes SOLUTION to solution.txt. */
+  readonly write: (place: Place, conversation: Conversation) => Turn
+}
+
+export const PROMPT = 'Write the solution of question.txt to solution.txt.'
+/** With what escapes and encodings break. */
+export const QUESTION = 'What is 6 * 7? "Tell me", it says. \\u00e4 is ä 🐦\n'
+export const SOLUTION = 'The number is 42. "\\n" ends no line: ä 🐦\n'
+const LAST_WORDS = 'The solution is in the file.'
+
+/** Why a client cannot be tried; false = it is installed. */
+export function isMissing(command: string): string | false {
+  return existsSync(join(BINARIES, command)) ? false : `no ${command}: run test/clients/install`
+}
+
+/**
+ * A session of a client with several turns, through the gateway: the tools ran, the upstream found no fault in what it was
+ * sent, the ledger has the tokens of each request, and nothing was sent anywhere else.
+ *
+ * @returns what the upstream was sent
+ */
+export async function holdSession(t: Test, client: Client, vendor: Vendor): Promise<readonly Received[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'client-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  const paths = { home: join(folder, 'home'), directory: join(folder, 'work') }
+  for (const path of Object.values(paths)) mkdirSync(path)
+  writeFileSync(join(paths.directory, 'question.txt'), QUESTION)
+
+  const results: string[] = []
+  const upstream = await startVendor(t, vendor, conversation => {
+    // Clients ask for titles and the like too.
+    if (conversation.tools.length === 0) return { text: 'A question' }
+    if (conversation.rounds === 0) return { thinking: 'It has a question.', text: 'I look.', ...client.look(place) }
+    results.push(...conversation.results)
+    if (conversation.rounds === 1) return { thinking: 'I know it.', ...client.write(place, conversation) }
+    return { text: LAST_WORDS }
+  })
+  const books = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}", speaks: [${vendor.protocol}] } }
+routes: [{ to: { upstream: up, model: upstream-model } }]`)
+  const place = { ...paths, url: books.gateway.url }
+  client.prepare?.(place)
+  const { code, stdout, stderr, elsewhere } = await run(t, client, place)
+  const printed = { stdout, stderr, faults: upstream.faults, elsewhere }
+
+  t.strictSame(upstream.faults, [], 'what the vendor finds in the requests')
+  t.equal(code, 0, 'exit code', printed)
+  t.match(stdout, LAST_WORDS, 'what the client prints', printed)
+  t.ok(results.some(result => result.includes(QUESTION.trim())), 'the model read the file', { results })
+  t.equal(contentOf(place, 'counted.txt')?.trim(), String(Buffer.byteLength(QUESTION)), 'the command ran', { results })
+  t.equal(contentOf(place, 'solution.txt')?.trim(), SOLUTION.trim(), 'the file was written', { results })
+  t.strictSame(elsewhere, [], 'what was sent past the gateway')
+
+  const rows = [...(await books.drain()).values()].filter(row => row.upstream === 'up')
+  t.ok(rows.length >= 3, 'a row for each turn')
+  t.equal(rows.length, upstream.requests.length, 'a row for each request')
+  for (const row of rows) {
+    t.match(row, { protocol: client.protocol, upstreamProtocol: vendor.protocol, end: 'complete', status: 200 })
+    t.match(usedIn(row), USAGE)
+    t.equal(row.attempts[0]?.translated, client.protocol === vendor.protocol ? undefined : `${client.protocol}->${vendor.protocol}`)
+  }
+  return upstream.requests
+}
+
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+  /** Hosts that it wanted to reach past the gateway. */
+  readonly elsewhere: readonly string[]
+}
+
+/** Runs a client with an environment of its own. A proxy that connects to nothing takes what is not for the gateway. */
+async function run(t: Test, client: Client, place: Place): Promise<Ended> {
+  const elsewhere: string[] = []
+  const proxy = createServer((req, res) => {
+    elsewhere.push(req.url ?? '')
+    res.writeHead(502).end()
+  }).on('connect', (req, socket) => {
+    elsewhere.push(req.url ?? '')
+    socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n')
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.teardown(() => proxy.close().closeAllConnections())
+  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const variables = {
+    PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter), HOME: place.home, LANG: 'C.UTF-8', TERM: 'dumb', CI: '1',
+    HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl, http_proxy: proxyUrl, https_proxy: proxyUrl, NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1',
+    ...client.env(place),
+  }
+  // By way of env, which leaves out what the test runner would put into the process.
+  const child = spawn('env', [
+    '-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`), join(BINARIES, client.command), ...client.args(place),
+  ], { cwd: place.directory, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const kill = (): void => {
+    try {
+      process.kill(-(child.pid as number), 'SIGKILL')
+    } catch {
+      // It has ended, with all that it started.
+    }
+  }
+  t.teardown(kill)
+  const patience = setTimeout(kill, PATIENCE_MS)
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  clearTimeout(patience)
+  return { code: code as number | null, stdout, stderr, elsewhere }
+}
+
+function contentOf({ directory }: Place, name: string): string | null {
+  const file = join(directory, name)
+  return existsSync(file) ? readFileSync(file, 'utf8') : null
+}

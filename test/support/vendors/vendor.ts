@@ -1,0 +1,112 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Test } from 'tap'
+import { asList, asObject } from '../../../src/protocols/neutral/json.ts'
+import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
+import { bodyOf, startUpstream } from '../upstream.ts'
+
+/** What the scripted model says in one turn. */
+export interface Turn {
+  readonly thinking?: string
+  readonly text?: string
+  readonly calls?: readonly Call[]
+}
+
+export interface Call {
+  readonly name: string
+  /** Of a tool that takes plain text, one member with the text. */
+  readonly input: JsonObject
+  /** The tool takes plain text, where the protocol has such tools. */
+  readonly isFreeform?: boolean
+}
+
+/** What a script reads of a request. */
+export interface Conversation {
+  /** Names of the tools that the client offers. */
+  readonly tools: readonly string[]
+  /** How many turns of the model have called tools so far. */
+  readonly rounds: number
+  /** Results of the last calls, in the order of the calls, as text. */
+  readonly results: readonly string[]
+}
+
+/** What a vendor's API checks of a request, collected. */
+export class Faults {
+  readonly found: string[] = []
+
+  expect(isRight: boolean, fault: string): void {
+    if (!isRight) this.found.push(fault)
+  }
+
+  /** All keys of an object are known. */
+  known(object: JsonObject | null, keys: ReadonlySet<string>, where: string): void {
+    for (const key of Object.keys(object ?? {})) this.expect(keys.has(key), `${where}: unknown field ${key}`)
+  }
+}
+
+export interface Received {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: JsonObject
+}
+
+/** A vendor's API: what it accepts, and how it writes a turn. */
+export interface Vendor {
+  /** As `speaks` lists it. */
+  readonly protocol: string
+  /** Reads a request as strictly as the vendor does. */
+  read(received: Received, faults: Faults): Conversation
+  /** Is the response a stream? */
+  isStream(received: Received): boolean
+  body(turn: Turn, number: number): JsonObject
+  /** The same as events. */
+  stream(turn: Turn, number: number): string
+  error(message: string): JsonObject
+}
+
+/** Every turn reports the same usage. Input has the cached tokens, output the reasoning. */
+export const USAGE = { input: 1000, cached: 600, output: 50, reasoning: 20 } as const
+
+export interface ScriptedUpstream {
+  readonly url: string
+  readonly requests: readonly Received[]
+  /** What the vendor would have refused. */
+  readonly faults: readonly string[]
+}
+
+/** An upstream that speaks a vendor's protocol, and whose model follows a script. */
+export async function startVendor(t: Test, vendor: Vendor, script: (conversation: Conversation) => Turn): Promise<ScriptedUpstream> {
+  const requests: Received[] = []
+  const found: string[] = []
+  const { url } = await startUpstream(t, async (req, res) => {
+    const text = (await bodyOf(req)).toString()
+    const received = { path: req.url ?? '', headers: req.headers, body: (text === '' ? {} : JSON.parse(text)) as JsonObject }
+    requests.push(received)
+    const number = requests.length
+    const faults = new Faults()
+    const conversation = vendor.read(received, faults)
+    if (faults.found.length > 0) {
+      found.push(...faults.found.map(fault => `request ${number}: ${fault}`))
+      res.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(vendor.error(faults.found.join('; '))))
+      return
+    }
+    const turn = script(conversation)
+    if (vendor.isStream(received)) res.writeHead(200, { 'content-type': 'text/event-stream' }).end(vendor.stream(turn, number))
+    else res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(vendor.body(turn, number)))
+  })
+  return { url, requests, faults: found }
+}
+
+/** The members of a list that are objects. */
+export function objects(value: unknown): JsonObject[] {
+  return asList(value).map(asObject).filter(one => one !== null)
+}
+
+/** A text in two pieces, as streams carry it. */
+export function pieces(text: string): string[] {
+  const middle = Math.ceil(text.length / 2)
+  return [text.slice(0, middle), text.slice(middle)].filter(piece => piece !== '')
+}
+
+export function words(list: string): ReadonlySet<string> {
+  return new Set(list.split(' '))
+}
