@@ -87,7 +87,8 @@ export const ERRORS = {
   ),
   upstream_cut: row(502, 'upstream', true, 'The response ended before it was complete.'),
   answer_too_large: row(
-    502, 'gateway', false, 'The response is larger than resume: hold can hold back (32 MB).',
+    502, 'gateway', false,
+    'The response is larger than the 32 MB that can be held: where it is translated and no stream, and on routes with resume: hold.',
   ),
   connect_timeout: row(504, 'upstream', true, 'No connection to the upstream within timeouts.connect.'),
   first_byte_timeout: row(504, 'upstream', true, 'No byte of a response within timeouts.first_byte.'),

@@ -103,6 +103,8 @@ export class UpstreamAttempt {
   readonly hidesUsage: boolean
   /** The response that is held until it is whole; null = none is. */
   held: Pick<ResponseContent, 'metered'> | null = null
+  /** A whole response as the client gets it; null = it is not translated, or is a stream. */
+  translatedBody: string | null = null
   /** The messages of a WebSocket that is open; null = there is none, or they are not read. */
   session: Session | null = null
   /** What it used, where another attempt continues its response or responds in its place; null = none does. */

@@ -245,6 +245,7 @@ export function translateWhole(translation: ResponseTranslation, value: unknown)
 
 function embeddingsBody({ sides: { client, upstream }, format, estimatedTokens }: ExpectedEmbeddings, body: JsonObject, model: string): JsonObject {
   const { vectors, inputTokens } = upstream.readResponse(body)
+  if (vectors.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded without embeddings')
   return client.writeResponse({ vectors, inputTokens: inputTokens ?? estimatedTokens }, format, model)
 }
 
@@ -253,6 +254,17 @@ export function translateError({ translator: { client, upstream } }: TranslatedA
   const error = upstream.readError(status, parseJson(body.toString('utf8')))
   const isTooLong = refusalReason(body) === 'context_length'
   return JSON.stringify(client.writeError({ ...error, status, ...isTooLong && { code: CONTEXT_LENGTH } }, requestId))
+}
+
+/**
+ * The HTTP status of an error that the upstream sent with the status of a success.
+ *
+ * @param body the error, or the event that reports it
+ */
+export function errorStatus({ translator: { upstream } }: TranslatedAttempt, body: Buffer): number {
+  const { status } = upstream.readError(500, parseJson(body.toString('utf8')))
+  // One of the operator's account is none of the client's.
+  return status === 500 || (status >= 401 && status <= 403) ? 502 : status
 }
 
 /** The upstream's names for the id of a request. */

@@ -36,7 +36,8 @@ export function contextOf(from: string, body: JsonObject = {}): ClientContext {
 
 /** Translates a stream of the upstream's bytes, in the chunks given, for a client that sent the body. */
 export function streamBetween(to: string, from: string, chunks: readonly Buffer[], body: JsonObject = {}): string {
-  const translator = new StreamTranslator(clientSide(to), upstreamSide(from), contextOf(to, body), PROVIDER)
+  const { request, ...context } = contextOf(to, body)
+  const translator = new StreamTranslator(clientSide(to), upstreamSide(from), { ...context, request: { ...request, stream: true } }, PROVIDER)
   let text = ''
   const reader = new SseReader({
     event: event => {

@@ -31,7 +31,7 @@ import type { AttemptEnd, SecondTarget } from './hedge.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
 import { RetryPlan } from './retry-plan.ts'
 import { targetProtocols } from './translated-request.ts'
-import { upstreamErrorEvent, undeliveredError } from './upstream-errors.ts'
+import { upstreamErrorEvent, undeliveredError, withErrorStatus } from './upstream-errors.ts'
 import { reserveAtUpstream } from './upstream-limits.ts'
 
 const NONE_REFUSED: readonly Authorization[] = []
@@ -365,13 +365,13 @@ class Forwarding implements ResponseSource, Stoppable {
     }
     if (failure.error?.code === 'credential_unavailable') reportCredentialUnavailable(this.#gateway, state.target, failure.error)
     const isSecret = isOurs && isCredentialRefused(status)
-    if (response && !isSecret && this.#streamError === null) this.#lastErrorResponse = { response, attempt: state }
+    if (response && !isSecret && this.#streamError === null) this.#lastErrorResponse = { response: withErrorStatus(response, state), attempt: state }
   }
 
   /** A client that leaves while a response is held pays for what was generated of it. */
   #recordHeldUsage({ state, heldBody }: CandidateAttempt, { status, headers }: AttemptFailure): void {
     if (status === null || heldBody === null || heldBody.length === 0) return
-    const stream = createResponseStream(this.#gateway, this.#exchange, state, responseHead(status, headers), null)
+    const stream = createResponseStream(this.#gateway, this.#exchange, state, responseHead(status, headers), null, ignoreFault)
     state.deliver(stream)
     stream?.push(heldBody)
     stream?.end()
@@ -448,7 +448,7 @@ class Forwarding implements ResponseSource, Stoppable {
     this.#lastErrorResponse = null
     this.#headers = head.headers
     const framed = this.#gaveUp || attempt.translated ? null : this.#attempt?.framed ?? null
-    const stream = createResponseStream(this.#gateway, exchange, attempt, head, this.#continuation, framed)
+    const stream = createResponseStream(this.#gateway, exchange, attempt, head, this.#continuation, error => this.#onStreamFault(error), framed)
     attempt.deliver(stream)
     if (exchange.recording) {
       const sent = stream?.translateHeaders?.(head.headers) ?? head.headers
@@ -523,6 +523,10 @@ function isCountedHere({ upstreams }: Gateway, { classified: { endpoint }, reque
   if (endpoint.tokenCount === null) return false
   const { provider } = upstreams.get(target.upstream.name) as LiveUpstream
   return !isSpoken(endpoint, targetProtocols(target, provider, model))
+}
+
+function ignoreFault(): void {
+  // No client gets the stream.
 }
 
 /** @returns the result, or the error of the gateway that is expected */

@@ -4,7 +4,9 @@ import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import type { ClientFormat } from '../../protocols/shared/protocol.ts'
 import { retryDelay } from '../../protocols/shared/refusal.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
-import { translateError } from '../../protocols/translate.ts'
+import { SseReader } from '../../protocols/shared/sse.ts'
+import { kindOf } from '../../protocols/shared/stream-event.ts'
+import { errorStatus, translateError } from '../../protocols/translate.ts'
 import type { RawHeaders } from '../../proxy/headers.ts'
 import { responseHead, isEventStream } from '../../proxy/response-head.ts'
 import { retryAfter } from '../../proxy/retry-after.ts'
@@ -31,6 +33,33 @@ export function upstreamErrorEvent(
     // It is no JSON.
     return null
   }
+}
+
+/**
+ * An error that came with the status of a success, in a body or as an event of a stream, as a response with its own status.
+ * Where nothing is translated, it passes as it came.
+ */
+export function withErrorStatus(response: HeldResponse, { translated }: UpstreamAttempt): HeldResponse {
+  if (translated === null || response.status >= 400) return response
+  const whole = decompressedBody(response)
+  const body = isEventStream(responseHead(response.status, response.headers)) ? errorEventIn(whole) : whole
+  const headers = response.headers.filter((_, i) => !BODY_HEADERS.has((response.headers[i - i % 2] as string).toLowerCase()))
+  return { ...response, status: errorStatus(translated, body), headers: [...headers, 'content-type', 'application/json'], body }
+}
+
+/** Headers that describe the bytes of a body. */
+const BODY_HEADERS = new Set(['content-type', 'content-length', 'content-encoding'])
+
+/** The data of the first event that reports an error. */
+function errorEventIn(stream: Buffer): Buffer {
+  let found: string | null = null
+  const reader = new SseReader({
+    event: event => {
+      if (found === null && kindOf(event) === 'error') found = event.text
+    },
+  })
+  reader.push(stream)
+  return Buffer.from(found ?? '')
 }
 
 /**

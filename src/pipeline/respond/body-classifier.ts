@@ -55,7 +55,7 @@ export class FirstElementClassifier extends BodyClassifier {
 }
 
 /** `{"error": ...}`, or the same as the first element of a list: a generate stream without server-sent events. */
-function isErrorResponse(body: Buffer): boolean {
+export function isErrorResponse(body: Buffer): boolean {
   const text = body.toString('latin1', 0, 64).trimStart()
   if (!text.startsWith('[')) return isErrorBody(body)
   const value = parseJson(body.toString('utf8'))

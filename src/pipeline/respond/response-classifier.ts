@@ -11,6 +11,8 @@ import { isCredentialRefused, isRetryableStatus } from '../../routing/failure.ts
 import { FirstElementClassifier, BodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 import { FirstContentClassifier, FirstEventClassifier, UnknownFormatClassifier } from './stream-classifier.ts'
+import { TranslatedBodyClassifier } from './translated-body-classifier.ts'
+import { translationOf } from './translation-stage.ts'
 import { WholeResponseClassifier } from './whole-response-classifier.ts'
 
 /** Bytes of an error response that are kept for the client, and milliseconds that it may take to come. */
@@ -51,6 +53,12 @@ export function classifierFor(
     return new ErrorResponseClassifier(true, head, reasons)
   }
   if (status < 200 || status > 299) return null
+  const attempt = exchange.servedBy
+  if (attempt?.translated && !isEvents && !isFormatUnknown(exchange, head)) {
+    return new TranslatedBodyClassifier(head, attempt, translationOf(exchange, attempt.translated))
+  }
+  // Only a whole stream can become a body.
+  if (attempt?.translated && isEvents && !attempt.translated.request.stream) return new WholeResponseClassifier(exchange, head, reserveMemory)
   if (whole && (isEvents || respondsWithJson) && head.coding === null) {
     return new WholeResponseClassifier(exchange, head, reserveMemory)
   }

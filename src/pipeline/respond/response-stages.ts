@@ -12,6 +12,7 @@ import type { ResponseHead } from '../../proxy/response-head.ts'
 import { BodyCollector, DeliveryRecorder, ErrorReader, MaskedUsage, bodyStages, sinkOf } from './body-stages.ts'
 import type { FramedStream } from './classification.ts'
 import type { Continuation } from './continuation.ts'
+import type { OnStreamFault } from './continuation-stage.ts'
 import { ResponseFactsStage } from './response-facts-stage.ts'
 import { responseMemoryFor } from './response-memory.ts'
 import { ResponseStream } from './response-stream.ts'
@@ -23,17 +24,18 @@ import { createTranslatedStream } from './translated-stages.ts'
  * read at the end.
  *
  * @param continuation prepares another target to continue the stream; null = none does
+ * @param onStreamFault called with the error of an event that the client must not get
  * @param framed the stream, if it was read while it was held; null = it was not
  * @returns null where every byte passes and nothing is read
  */
 export function createResponseStream(
   gateway: Gateway, exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, continuation: Continuation | null,
-  framed: FramedStream | null = null,
+  onStreamFault: OnStreamFault, framed: FramedStream | null = null,
 ): ResponseStream | null {
   const { translated } = attempt
   const isSuccess = head.status >= 200 && head.status < 300
   if (translated && (isSuccess || head.status >= 400)) {
-    return createTranslatedStream({ gateway, exchange, attempt, head, continuation }, translated)
+    return createTranslatedStream({ gateway, exchange, attempt, head, continuation, onStreamFault }, translated)
   }
   // An upstream's error is not billed.
   if (head.status >= 400) {

@@ -26,6 +26,8 @@ export interface Outlet {
   rest(): Buffer
   /** The client was given the end of its protocol; absent = it gets that with the upstream's. */
   readonly isOver?: boolean
+  /** It could not pass on what came: the response is not whole, whatever the upstream's end says. */
+  readonly hasFailed?: boolean
 }
 
 /** Makes the client's headers of an upstream's, where its response is translated. */
@@ -95,8 +97,8 @@ export class ResponseStream implements ResponseBody, ResponseContent {
   }
 
   get terminated(): boolean | null {
-    const { meter, continuation } = this.#stages
-    if (continuation?.fault) return false
+    const { meter, continuation, outlet } = this.#stages
+    if (continuation?.fault || outlet?.hasFailed === true) return false
     // An error event of the protocol is a proper end too.
     return meter && (meter.sawError || meter.terminated)
   }

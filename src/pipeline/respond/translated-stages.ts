@@ -1,5 +1,5 @@
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
-import { isFormatUnknown, wantsEventStream } from '../../context/exchange.ts'
+import { isFormatUnknown } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { LedgerCheckpoint } from '../../context/ledger-checkpoint.ts'
@@ -7,19 +7,21 @@ import type { ResponseContent, UpstreamAttempt } from '../../context/upstream-at
 import { SseReader } from '../../protocols/shared/sse.ts'
 import type { EventReader } from '../../protocols/shared/stream-event.ts'
 import { createStreamMeter } from '../../protocols/shared/stream-meter.ts'
-import { responseTranslation, translatedResponseHeaders } from '../../protocols/translate.ts'
+import { translateError, translatedResponseHeaders } from '../../protocols/translate.ts'
 import type { ResponseTranslation, TranslatedAttempt } from '../../protocols/translate.ts'
 import { headerValue } from '../../proxy/headers.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { BodyCollector, ErrorReader, bodyStages, sinkOf } from './body-stages.ts'
-import type { ContinuationStage } from './continuation-stage.ts'
+import type { ContinuationStage, OnStreamFault } from './continuation-stage.ts'
 import type { Continuation } from './continuation.ts'
 import { ResponseFactsStage } from './response-facts-stage.ts'
 import { responseMemoryFor } from './response-memory.ts'
 import { ResponseStream } from './response-stream.ts'
 import type { HeaderTranslation, ResponseStages, Stage } from './response-stream.ts'
-import { TranslatedBody, TranslationStage, translatedError, translatedWhole } from './translation-stage.ts'
+import { TranslatedBody, TranslationStage, translationOf } from './translation-stage.ts'
+
+const NOTHING = Buffer.alloc(0)
 
 export interface TranslatedStageContext {
   readonly gateway: Gateway
@@ -28,32 +30,36 @@ export interface TranslatedStageContext {
   readonly head: ResponseHead
   /** Prepares another target to continue the stream; null = none does. */
   readonly continuation: Continuation | null
+  /** Called with the error of an event that cannot be translated. */
+  readonly onStreamFault: OnStreamFault
 }
 
 /** The stages of a response that is translated: of an error, of the events of a stream, or of a whole body. */
 export function createTranslatedStream(context: TranslatedStageContext, translated: TranslatedAttempt): ResponseStream {
-  const { gateway, exchange, head } = context
-  const { id, request: { model }, startedWall, classified: { endpoint: { format } } } = exchange
-  const translation = responseTranslation(translated, { id, model, startedWall, isEventStream: wantsEventStream(exchange) })
+  const { gateway, exchange, attempt, head } = context
+  const translation = translationOf(exchange, translated)
   const headers = headerTranslation(translation, head)
   if (head.status >= 400) {
-    return new ResponseStream(translatedBodyStages(headers, new ErrorReader(head), translatedError(translation, head.status)))
+    const reader = new ErrorReader(head)
+    const body = (): string => translateError(translated, head.status, reader.errorBody ?? NOTHING, exchange.id)
+    return new ResponseStream(translatedBodyStages(headers, reader, body))
   }
   if (isEventStream(head) || isFormatUnknown(exchange, head)) {
     return new ResponseStream(translatedEvents(context, translation, headers))
   }
-  return new ResponseStream(translatedBodyStages(headers, new BodyCollector(gateway, exchange, head), translatedWhole(translation, format)))
+  // The gate has translated it.
+  return new ResponseStream(translatedBodyStages(headers, new BodyCollector(gateway, exchange, head), () => attempt.translatedBody ?? ''))
 }
 
 function translatedEvents(
-  { gateway, exchange, attempt, head, continuation }: TranslatedStageContext, translation: ResponseTranslation,
+  { gateway, exchange, attempt, head, continuation, onStreamFault }: TranslatedStageContext, translation: ResponseTranslation,
   translateHeaders: HeaderTranslation,
 ): ResponseStages {
   const { format } = exchange.classified.endpoint
   const reserveMemory = responseMemoryFor(gateway, exchange)
   const meter = createStreamMeter(exchange.meteredEndpoint, { contentType: head.contentType, reserveMemory })
   const continued = continuation?.follows(head) === true ? continuedStage(continuation, reserveMemory) : null
-  const stage = new TranslationStage({ translation, format, clock: gateway.clock, continued })
+  const stage = new TranslationStage({ translation, format, clock: gateway.clock, onStreamFault, continued })
   const all: Stage[] = [meter]
   if (exchange.trace?.isSampled === true) {
     const facts = new ResponseFactsStage()
@@ -80,11 +86,11 @@ function continuedStage(
   return { reader, stage }
 }
 
-/** @param collector keeps the body @param translate makes the client's of the upstream's */
+/** @param collector keeps the upstream's body @param body the client's */
 function translatedBodyStages(
-  translateHeaders: HeaderTranslation, collector: Stage & ResponseContent, translate: (body: Buffer) => string,
+  translateHeaders: HeaderTranslation, collector: Stage & ResponseContent, body: () => string,
 ): ResponseStages {
-  return { ...bodyStages(collector, [collector]), outlet: new TranslatedBody(collector, translate), translateHeaders }
+  return { ...bodyStages(collector, [collector]), outlet: new TranslatedBody(body), translateHeaders }
 }
 
 /** Headers that describe the upstream's bytes. */

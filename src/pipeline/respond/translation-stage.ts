@@ -1,13 +1,12 @@
-import { asGatewayError } from '../../base/errors.ts'
+import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { ResponseContent } from '../../context/upstream-attempt.ts'
-import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { wantsEventStream } from '../../context/exchange.ts'
+import type { Exchange } from '../../context/exchange.ts'
 import type { ClientFormat } from '../../protocols/shared/protocol.ts'
-import { parseJson } from '../../protocols/shared/stream-event.ts'
 import type { EventReader, StreamEvent } from '../../protocols/shared/stream-event.ts'
-import { createTranslator, translateError, translateWhole } from '../../protocols/translate.ts'
-import type { ResponseTranslation, StreamTranslator } from '../../protocols/translate.ts'
-import type { ContinuationStage } from './continuation-stage.ts'
+import { createTranslator, responseTranslation } from '../../protocols/translate.ts'
+import type { ResponseTranslation, StreamTranslator, TranslatedAttempt } from '../../protocols/translate.ts'
+import type { ContinuationStage, OnStreamFault } from './continuation-stage.ts'
 import type { Outlet, Stage } from './response-stream.ts'
 
 const NOTHING = Buffer.alloc(0)
@@ -15,16 +14,25 @@ const DONE = '[DONE]'
 /** Milliseconds without an event of the client's, after which one shows that the upstream is alive. */
 const PING_AFTER = 10_000
 
+/** What translates the responses of an attempt back. */
+export function translationOf(exchange: Exchange, translated: TranslatedAttempt): ResponseTranslation {
+  const { id, request: { model }, startedWall } = exchange
+  return responseTranslation(translated, { id, model, startedWall, isEventStream: wantsEventStream(exchange) })
+}
+
 export interface TranslationStageOptions {
   readonly translation: ResponseTranslation
   readonly format: ClientFormat
   readonly clock: Clock
+  /** Called soon after an event came that cannot be translated. */
+  readonly onStreamFault: OnStreamFault
   /** Splits what the client gets into events for the continuation; null = none follows. */
   readonly continued: { readonly reader: EventReader, readonly stage: ContinuationStage } | null
 }
 
 /** Translates a stream: it takes the upstream's events, and gives the client its own. */
 export class TranslationStage implements Stage, Outlet {
+  hasFailed = false
   readonly #options: TranslationStageOptions
   readonly #translator: StreamTranslator
   /** Whole events of the client's that were not taken. */
@@ -44,7 +52,11 @@ export class TranslationStage implements Stage, Outlet {
   event(event: StreamEvent): void {
     if (this.#translator.isOver || !event.terminated) return
     const { value } = event
-    if (value === undefined && event.text !== DONE) return
+    if (value === undefined && event.text !== DONE) {
+      if (event.oversize) this.#fail(new GatewayError('upstream_invalid', 'the upstream sent an event that is too long to be translated'))
+      else if (event.text !== '') this.#fail(new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed'))
+      return
+    }
     this.#translate(() => this.#translator.event(event.buf.toString('latin1', event.nameStart, event.nameEnd), value))
   }
 
@@ -83,21 +95,24 @@ export class TranslationStage implements Stage, Outlet {
     try {
       this.#pending += step()
     } catch (thrown) {
-      this.#translator.stop()
-      this.#pending += this.#options.format.streamError(asGatewayError(thrown), this.#options.translation.context.requestId)
+      this.#fail(asGatewayError(thrown))
     }
+  }
+
+  #fail(error: GatewayError): void {
+    this.#translator.stop()
+    this.hasFailed = true
+    queueMicrotask(() => this.#options.onStreamFault(error))
   }
 }
 
-/** Translates a whole response, or an error, once all of it came. */
+/** Gives the client a body of its own in place of the upstream's, once all of that came. */
 export class TranslatedBody implements Stage, Outlet {
-  readonly #content: ResponseContent
-  readonly #translate: (body: Buffer) => string
+  readonly #body: () => string
 
-  /** @param content keeps the body @param translate makes the client's of the upstream's */
-  constructor(content: ResponseContent, translate: (body: Buffer) => string) {
-    this.#content = content
-    this.#translate = translate
+  /** @param body the client's */
+  constructor(body: () => string) {
+    this.#body = body
   }
 
   event(): void {
@@ -109,24 +124,6 @@ export class TranslatedBody implements Stage, Outlet {
   }
 
   rest(): Buffer {
-    const { metered, errorBody, encoding } = this.#content
-    const kept = metered?.kind === 'body' ? metered.body : errorBody ?? NOTHING
-    return Buffer.from(this.#translate(encoding === null ? kept : decompressedOrRaw(kept, encoding)))
+    return Buffer.from(this.#body())
   }
-}
-
-/** The whole response of an upstream as the client reads it. */
-export function translatedWhole(translation: ResponseTranslation, format: ClientFormat): (body: Buffer) => string {
-  return body => {
-    try {
-      return translateWhole(translation, parseJson(body.toString('utf8')))
-    } catch (thrown) {
-      return format.errorBody(asGatewayError(thrown), translation.context.requestId)
-    }
-  }
-}
-
-/** An upstream's error as the client reads it. */
-export function translatedError({ attempt, context }: ResponseTranslation, status: number): (body: Buffer) => string {
-  return body => translateError(attempt, status, body, context.requestId)
 }

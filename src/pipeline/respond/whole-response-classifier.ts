@@ -13,9 +13,7 @@ import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { BodyClassifier, beginsJson } from './body-classifier.ts'
 import type { ResponseClassifier, Classification, FramedStream } from './classification.ts'
-
-/** Bytes of a response that is held until it is whole. */
-const MAX_RESPONSE_BYTES = 32 * 1024 * 1024
+import { MAX_RESPONSE_BYTES, responseTooLarge } from './translated-body-classifier.ts'
 
 const NOTHING = Buffer.alloc(0)
 
@@ -79,10 +77,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
     // A longer body passes, as it does on every other route.
     if (!isStream) return this.#classifyBody(this.#bodyClassifier as BodyClassifier, body, whole)
     if (!whole) {
-      const maxMegabytes = MAX_RESPONSE_BYTES >> 20
-      this.fault = new GatewayError(
-        'answer_too_large', `the response is larger than the ${maxMegabytes} MB that can be held`,
-      )
+      this.fault = responseTooLarge()
       return 'bad'
     }
     this.#reader.end()

@@ -61,8 +61,9 @@ export class ChatResponseReader implements ResponseReader {
       out.push({ type: 'error', error: readOpenaiError(500, value) })
       return
     }
+    const choice = firstChoice(value)
+    if (choice === null) return
     this.#start(value, out)
-    const choice = firstChoice(value) ?? {}
     this.#delta(asObject(choice['message']) ?? {}, out)
     this.#finish({ ...choice, finish_reason: choice['finish_reason'] ?? 'stop' }, out)
     this.#usage(value, out)

@@ -60,8 +60,10 @@ export class ConverseResponseReader implements ResponseReader {
   }
 
   body(value: JsonObject, out: ResponseEvent[]): void {
+    const message = asObject(asObject(value['output'])?.['message'])
+    if (message === null) return
     start(out)
-    const content = asList(asObject(asObject(value['output'])?.['message'])?.['content'])
+    const content = asList(message['content'])
     for (const [number, block] of content.entries()) {
       this.#delta(number, asObject(block) ?? {}, out)
       this.#parts.end(number, out)

@@ -26,7 +26,7 @@ const EMBEDDING = {
 export const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
   ['generateContent', defineEndpoint({
     ...OF_MODEL, name: 'generate.content', metering: 'text', prompt: PROMPT, responseMembers: ['candidates'],
-    usage: GENERATE_USAGE,
+    usage: GENERATE_USAGE, createMeter: limits => new GenerateMeter(limits), hasLargeEvents: true,
   })],
   ['streamGenerateContent', defineEndpoint({
     ...OF_MODEL, name: 'generate.stream', metering: 'text', prompt: PROMPT, usage: GENERATE_USAGE, streamsByPath: true,

@@ -66,6 +66,8 @@ export class GenerateResponseReader implements ResponseReader {
   }
 
   body(value: JsonObject, out: ResponseEvent[]): void {
+    const isResponse = ['candidates', 'promptFeedback', 'error'].some(name => name in value)
+    if (!isResponse) return
     this.event('', value, out)
     if (this.#isOver) return
     this.end(out)

@@ -62,10 +62,11 @@ export class MessagesResponseReader implements ResponseReader {
   }
 
   body(value: JsonObject, out: ResponseEvent[]): void {
-    if (value['type'] === 'error') {
+    if (asObject(value['error']) !== null) {
       out.push({ type: 'error', error: readMessagesError(500, value) })
       return
     }
+    if (!Array.isArray(value['content'])) return
     this.#start(value, out)
     for (const [number, block] of asList(value['content']).entries()) {
       this.#startBlock(number, asObject(block) ?? {}, out)

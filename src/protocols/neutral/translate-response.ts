@@ -1,3 +1,4 @@
+import { GatewayError } from '../../base/errors.ts'
 import { collectResponse } from './collect.ts'
 import { FreeformUnwrapper } from './freeform.ts'
 import type { JsonObject } from './json.ts'
@@ -14,7 +15,7 @@ export class StreamTranslator {
 
   constructor(client: ClientSide, upstream: UpstreamSide, context: ClientContext, provider: string) {
     this.#reader = upstream.createReader(provider)
-    this.#writer = client.createWriter(context)
+    this.#writer = context.request.stream ? client.createWriter(context) : new BodyWriter(client, context)
     this.#unwrapper = new FreeformUnwrapper(context.request)
   }
 
@@ -40,9 +41,13 @@ export class StreamTranslator {
     return this.#write()
   }
 
-  /** A whole response as the events of a stream. */
+  /**
+   * A whole response as the events of a stream.
+   *
+   * @throws GatewayError upstream_invalid
+   */
   whole(value: JsonObject): string {
-    this.#reader.body(value, this.#events)
+    readBody(this.#reader, value, this.#events)
     return this.#write()
   }
 
@@ -63,13 +68,44 @@ export class StreamTranslator {
   }
 }
 
-/** Translates a whole response, or an error that the upstream sent with a status of success. */
+/** Writes the body of a whole response at the end of a stream, for a client that did not ask for a stream. */
+class BodyWriter implements ResponseWriter {
+  readonly #client: ClientSide
+  readonly #context: ClientContext
+  readonly #events: ResponseEvent[] = []
+
+  constructor(client: ClientSide, context: ClientContext) {
+    this.#client = client
+    this.#context = context
+  }
+
+  write(event: ResponseEvent): string {
+    this.#events.push(event)
+    const isLast = event.type === 'end' || event.type === 'error'
+    return isLast ? JSON.stringify(writeWhole(this.#client, this.#events, this.#context)) : ''
+  }
+}
+
+/**
+ * Translates a whole response, or an error that the upstream sent with a status of success.
+ *
+ * @throws GatewayError upstream_invalid
+ */
 export function translateBody(
   client: ClientSide, upstream: UpstreamSide, body: JsonObject, context: ClientContext, provider: string,
 ): JsonObject {
   const read: ResponseEvent[] = []
-  upstream.createReader(provider).body(body, read)
+  readBody(upstream.createReader(provider), body, read)
   const unwrapper = new FreeformUnwrapper(context.request)
-  const response = collectResponse(read.flatMap(event => unwrapper.next(event)))
+  return writeWhole(client, read.flatMap(event => unwrapper.next(event)), context)
+}
+
+function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]): void {
+  reader.body(body, out)
+  if (out.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded with JSON that is no response of its protocol')
+}
+
+function writeWhole(client: ClientSide, events: readonly ResponseEvent[], context: ClientContext): JsonObject {
+  const response = collectResponse(events)
   return 'kind' in response ? client.writeError(response, context.requestId) : client.writeBody(response, context)
 }

@@ -103,7 +103,7 @@ export interface ResponseReader {
   event(name: string, value: unknown, out: ResponseEvent[]): void
   /** The stream has ended, and nothing is missing; absent = its protocol has an event for that. */
   end?(out: ResponseEvent[]): void
-  /** A whole response. */
+  /** A whole response. It adds nothing where the object is none of the protocol, nor an error. */
   body(value: JsonObject, out: ResponseEvent[]): void
 }
 

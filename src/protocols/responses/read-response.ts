@@ -82,6 +82,7 @@ export class ResponsesResponseReader implements ResponseReader {
       out.push({ type: 'error', error: readFailure(value) })
       return
     }
+    if (!Array.isArray(value['output'])) return
     this.#start(value, out)
     for (const [at, item] of asList(value['output']).entries()) this.#itemDone(String(at), asObject(item) ?? {}, out)
     this.#finish(value, out)

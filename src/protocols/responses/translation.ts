@@ -1,3 +1,4 @@
+import { asObject } from '../neutral/json.ts'
 import { readOpenaiError, writeOpenaiError } from '../neutral/openai-error.ts'
 import type { Translation } from '../neutral/translation.ts'
 import { RESPONSES_FIELDS, readResponsesRequest } from './read-request.ts'
@@ -22,6 +23,7 @@ export const RESPONSES_TRANSLATION: Translation = {
     writeRequest: writeResponsesRequest,
     restore: restoreResponses,
     createReader: provider => new ResponsesResponseReader(provider),
-    readError: readOpenaiError,
+    // A stream has the error in the response that failed.
+    readError: (status, body) => readOpenaiError(status, asObject(body)?.['response'] ?? body),
   },
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import type { TestGateway } from '../../support/gateway.ts'
@@ -58,6 +59,19 @@ for (const [from, client] of Object.entries(CLIENTS)) {
       t.ok(thrown instanceof Error, 'the client is not told that the response is whole')
       t.match((thrown as Error).message, /Too busy\./)
       t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { end: 'error' })
+    })
+
+    t.test(`${from} -> ${to}: an event that is not well-formed breaks the stream, instead of being left out`, async t => {
+      const broken = body.slice(0, body.lastIndexOf('data: ')) + 'data: {"tru\n\n: more would follow\n\n'
+      const respond = (res: ServerResponse): void => {
+        res.writeHead(200, { 'content-type': 'text/event-stream' })
+        res.write(broken)
+      }
+      const { gateway } = await startTranslating(t, { up: { speaks: to, responses: [{ body: respond }] } })
+      const { text, thrown } = await client(gateway)
+      t.equal(text, 'Hel')
+      t.match((thrown as Error).message, /not well-formed/)
+      t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { end: 'error', error: 'upstream_invalid' })
     })
   }
 }

@@ -14,7 +14,7 @@ function startStage(clock: FakeClock): { take(text: string): string, rest(): str
   const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 9, stream: true, messages: [{ role: 'user', content: 'Hi' }] }))
   const attempt = translate(translator, body, { model: 'm', host: 'up', stream: false, asksForUsage: true, isStrict: false })
   const translation = responseTranslation(attempt, { id: 'r1', model: 'm', startedWall: 0, isEventStream: true })
-  const stage = new TranslationStage({ translation, format: endpoint.format, clock, continued: null })
+  const stage = new TranslationStage({ translation, format: endpoint.format, clock, onStreamFault: () => {}, continued: null })
   const reader = new SseReader(stage)
   return {
     take: text => {
