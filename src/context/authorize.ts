@@ -4,6 +4,7 @@ import type { Authorization, HeaderList, Refusal } from '../credentials/credenti
 import type { RawHeaders } from '../proxy/headers.ts'
 import { secretsOf } from '../proxy/secret-mask.ts'
 import type { OutgoingRequest } from '../proxy/transport.ts'
+import type { RefusedFor } from '../credentials/refusals.ts'
 import type { LiveUpstream, SharedCredential } from './upstreams.ts'
 
 /** The status that is about the credential alone; 402 and 403 may be about what was asked for. */
@@ -14,7 +15,7 @@ const NONE: HeaderList = []
 /** What a credential is sent for. */
 export interface CredentialUse {
   /** An upstream may refuse it for one endpoint or one model. */
-  readonly purpose: string
+  readonly purpose: RefusedFor
   /** The client's key; null = it has none. A client may cause a refusal: the requests of others are sent. */
   readonly key: string | null
   /** The client has chosen an account, which may be what the upstream refuses. */
@@ -82,8 +83,8 @@ export class AttemptAuthorization {
     return credential.refusals.add(this.#authorization, this.#use.purpose)
   }
 
-  get #subject(): string {
-    return JSON.stringify([this.#use.purpose, this.#use.key])
+  get #subject(): RefusedFor {
+    return [...this.#use.purpose, this.#use.key]
   }
 
   /**

@@ -126,7 +126,7 @@ class HealthCheck {
         }),
         body: null,
       },
-      authorize: new AttemptAuthorization(this.#upstream, { purpose: 'health check', key: null, choosesAccount: false }).authorize,
+      authorize: new AttemptAuthorization(this.#upstream, { purpose: ['health check'], key: null, choosesAccount: false }).authorize,
       clientResponse: null,
       deadlines,
       readTurns,

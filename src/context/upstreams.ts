@@ -12,6 +12,8 @@ import { Refusals } from '../credentials/refusals.ts'
 import { providerOf } from '../providers/index.ts'
 import type { Provider } from '../providers/shared/provider.ts'
 import { prefixOf } from '../proxy/address.ts'
+import { urlParts } from '../proxy/http-proxy.ts'
+import type { UrlParts } from '../proxy/http-proxy.ts'
 import { createTransport } from '../proxy/transport.ts'
 import type { Transport, TransportOptions } from '../proxy/transport.ts'
 
@@ -20,6 +22,7 @@ export interface LiveUpstream {
   readonly config: Upstream
   /** Origin and path prefix. */
   readonly url: URL
+  readonly urlParts: UrlParts
   /** The prefix without a final slash: what goes in front of a path. */
   readonly prefix: string
   /** For the in-process simulator: where it listens. */
@@ -133,7 +136,8 @@ export function liveUpstreams(
     const { transport } = connections
     const provider = upstream.provider && providerOf(upstream.provider)
     const credential = credentialOf(upstream, parts, known.get(name)?.credential ?? null)
-    return [name, { config: upstream, url, prefix: prefixOf(url), socketPath, transport, connections, provider, credential }]
+    const place = { url, urlParts: urlParts(url), prefix: prefixOf(url) }
+    return [name, { config: upstream, ...place, socketPath, transport, connections, provider, credential }]
   }))
 }
 

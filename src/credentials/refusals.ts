@@ -3,6 +3,9 @@ import type { Authorization } from './credential.ts'
 
 /** Milliseconds in which an authorization is not sent again for what it was refused for. */
 const REMEMBERED_FOR = 30_000
+/** What an authorization is for: the endpoint, the model, and the client's key if it may have caused a refusal. */
+export type RefusedFor = readonly (string | null)[]
+
 /** Refusals of one authorization that are remembered: clients choose the names of models. */
 const MAX_REMEMBERED = 1_000
 
@@ -19,21 +22,21 @@ export class Refusals {
     this.#clock = clock
   }
 
-  /** @param subject what the authorization is for: the endpoint and the model */
-  has(authorization: Authorization, subject: string): boolean {
-    const until = this.#refused.get(authorization)?.get(subject)
+  has(authorization: Authorization, subject: RefusedFor): boolean {
+    const until = this.#refused.get(authorization)?.get(JSON.stringify(subject))
     return until !== undefined && this.#clock.monotonic() < until
   }
 
   /** @returns false = it was remembered before */
-  add(authorization: Authorization, subject: string): boolean {
+  add(authorization: Authorization, subject: RefusedFor): boolean {
     if (this.has(authorization, subject)) return false
+    const name = JSON.stringify(subject)
     const subjects = this.#refused.get(authorization) ?? new Map<string, number>()
     this.#refused.set(authorization, subjects)
-    subjects.delete(subject)
+    subjects.delete(name)
     const [oldest] = subjects.keys()
     if (subjects.size >= MAX_REMEMBERED && oldest !== undefined) subjects.delete(oldest)
-    subjects.set(subject, this.#clock.monotonic() + REMEMBERED_FOR)
+    subjects.set(name, this.#clock.monotonic() + REMEMBERED_FOR)
     return true
   }
 }

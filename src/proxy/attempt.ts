@@ -11,7 +11,7 @@ import { DiscardedRest } from './discarded-rest.ts'
 import { headerLines } from './headers.ts'
 import type { RawHeaders } from './headers.ts'
 import { forward } from './http-proxy.ts'
-import type { ProxyServer } from './http-proxy.ts'
+import type { ProxyServer, UrlParts } from './http-proxy.ts'
 import { Reader } from './read-turns.ts'
 import type { ReadTurns } from './read-turns.ts'
 import { responseHead } from './response-head.ts'
@@ -49,7 +49,7 @@ const ABORTED = Object.assign(new Error('the attempt was ended'), { code: 'UND_E
 
 export interface AttemptOptions {
   readonly transport: Transport
-  readonly upstreamUrl: URL
+  readonly upstreamUrl: UrlParts
   /** Its path is below that of the url. */
   readonly request: OutgoingRequest
   /**

@@ -101,8 +101,8 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onError)
   if (holder) holder.underWay = { stop: fail }
   options.onWanted?.()
-  // What came along with the head is here by then, and most bodies have: they need no watching.
-  process.nextTick(() => {
+  // What came along with the head is read by then, and most bodies have: they need no timer.
+  setImmediate(() => {
     if (!isOver && !req.complete) check()
   })
   return promise

@@ -99,7 +99,9 @@ export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions)
   const named = connectionNamed(raw)
   const authHeaders: readonly string[] = upstream.auth?.headers ?? []
   const out: string[] = []
-  const seen = new Set<string>()
+  let hasContentType = false
+  /** The upstream's own, which the client did not send. */
+  let missing = Object.keys(upstream.headers)
   let via = ''
   let version: string | null = null
   for (let i = 0; i < raw.length; i += 2) {
@@ -108,7 +110,10 @@ export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions)
     const lower = name.toLowerCase()
     if (holdsKey(value, presentedKeys)) {
       // A second one does not take its place: the gateway read the body by the first.
-      if (lower === 'content-type') seen.add(lower)
+      if (lower === 'content-type') {
+        hasContentType = true
+        missing = without(missing, lower)
+      }
       continue
     }
     if (NOT_SENT_UPSTREAM.has(lower)) {
@@ -123,23 +128,28 @@ export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions)
     if (lower === 'accept-encoding' && options.uncompressed) continue
     if (trace.length > 0 && TRACE_HEADERS.has(lower)) continue
     // The gateway read the body by the first: an upstream must not read it by another.
-    if (lower === 'content-type' && seen.has(lower)) continue
+    if (lower === 'content-type') {
+      if (hasContentType) continue
+      hasContentType = true
+    }
     if (lower === 'content-encoding' && options.dropContentEncoding) continue
-    seen.add(lower)
+    missing = without(missing, lower)
     out.push(name, value)
   }
   if (version !== null) {
     out.push(upstream.versionHeader, version)
-    seen.add(upstream.versionHeader)
+    missing = without(missing, upstream.versionHeader)
   }
-  for (const name of Object.keys(upstream.headers)) {
-    if (!seen.has(name)) out.push(name, upstream.headers[name] as string)
-  }
+  for (const name of missing) out.push(name, upstream.headers[name] as string)
   if (options.uncompressed) out.push('accept-encoding', 'identity')
   if (options.contentLength !== null) out.push('content-length', String(options.contentLength))
   out.push(...trace, 'x-gateway-request-id', options.requestId)
   out.push('via', appendVia(via, options.httpVersion))
   return out
+}
+
+function without(names: string[], name: string): string[] {
+  return names.includes(name) ? names.filter(each => each !== name) : names
 }
 
 /** Of the client's headers these mean the same in every protocol. */
@@ -290,16 +300,21 @@ export function groupHeaders(flat: RawHeaders): Record<string, string | string[]
  */
 export function headerLines(headers: Headers, raw: RawHeaders): string[] {
   const before = groupHeaders(raw)
-  const kept = new Set<string>()
   const changed: string[] = []
+  let keptLines = 0
   for (const [name, value] of headers) {
     const was = before[name]
-    if (was === value || (Array.isArray(was) && was.join(', ') === headers.get(name))) kept.add(name)
+    if (was === value) keptLines += 1
+    // `Headers` gives each Set-Cookie for itself.
+    else if (Array.isArray(was) && was.join(', ') === headers.get(name)) keptLines += name === 'set-cookie' ? 1 : was.length
     else changed.push(name, value)
   }
-  const isKept = (_: string, i: number): boolean => kept.has((raw[i - (i % 2)] as string).toLowerCase())
-  const lines = kept.size === Object.keys(before).length ? raw : raw.filter(isKept)
-  return [...lines, ...changed]
+  if (keptLines * 2 === raw.length) return raw.concat(changed)
+  const isKept = (_: string, i: number): boolean => {
+    const name = (raw[i - (i % 2)] as string).toLowerCase()
+    return [before[name]].flat().join(', ') === headers.get(name)
+  }
+  return raw.filter(isKept).concat(changed)
 }
 
 /** Without them a body is another than was read: Connection may not name them (RFC 9110 section 7.6.1). */

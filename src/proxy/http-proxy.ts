@@ -3,7 +3,7 @@ import type { Agent, ClientRequest } from 'node:http'
 import { Socket } from 'node:net'
 import type { Stream } from 'node:stream'
 import { ProxyServer } from 'http-proxy-3'
-import type { ServerOptions } from 'http-proxy-3'
+import type { ProxyTarget, ServerOptions } from 'http-proxy-3'
 import { GatewayError } from '../base/errors.ts'
 import type { ClientResponse } from './client.ts'
 import { groupHeaders, headerLines } from './headers.ts'
@@ -44,11 +44,18 @@ export interface HandshakeOwner {
   onHandshake(handshake: ClientRequest): void
 }
 
+/** What http-proxy-3 reads of a target. A URL makes each of them anew whenever it is asked for it. */
+export type UrlParts = Readonly<Pick<URL, 'href' | 'origin' | 'protocol' | 'host' | 'hostname' | 'port' | 'pathname' | 'search'>>
+
+export function urlParts({ href, origin, protocol, host, hostname, port, pathname, search }: URL): UrlParts {
+  return { href, origin, protocol, host, hostname, port, pathname, search }
+}
+
 /** A request that http-proxy-3 forwards. */
 export interface ForwardOptions {
   /** Sanitised; its path is below the target's. */
   readonly request: OutgoingRequest
-  readonly target: URL
+  readonly target: UrlParts
   /** The upstream's. Without one http-proxy-3 sends `Connection: close`. */
   readonly agent: Agent
   /** The client's; null = no client waits for the response. */
@@ -78,7 +85,7 @@ export function forward(proxy: ProxyServer, options: ForwardOptions): void {
       incoming,
       (clientResponse ?? new ServerResponse(incoming)) as ServerResponse,
       {
-        target,
+        target: target as ProxyTarget,
         agent,
         // Any body that fetch takes; typed for the path without fetch.
         buffer: (request.body ?? NO_BODY) as unknown as Stream,
@@ -123,7 +130,7 @@ function checkHeaders(headers: readonly string[]): void {
 
 /** What http-proxy-3 hands to fetch, as the transport sends it. */
 function builtRequest(
-  url: string, { method, headers, body }: RequestInit, { origin }: URL, { headers: raw }: OutgoingRequest,
+  url: string, { method, headers, body }: RequestInit, { origin }: UrlParts, { headers: raw }: OutgoingRequest,
 ): OutgoingRequest {
   return {
     method: method as string,

@@ -12,7 +12,7 @@ import type { HealthReporter } from '../../routing/health.ts'
 /** What an attempt needs a credential for. */
 export function credentialUse({ req, classified, identity, request: { model } }: Exchange, target: Target): CredentialUse {
   return {
-    purpose: JSON.stringify([classified.endpoint.name, target.model ?? model]),
+    purpose: [classified.endpoint.name, target.model ?? model],
     key: identity.key?.name ?? null,
     choosesAccount: ACCOUNT_CHOICE_HEADERS.some(name => req.headers[name] !== undefined),
   }

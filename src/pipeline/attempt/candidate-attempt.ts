@@ -117,7 +117,7 @@ export class CandidateAttempt {
     this.#authorization = new AttemptAuthorization(upstream, credentialUse(exchange, target), options.refused)
     this.#attempt = new Attempt({
       transport: upstream.transport,
-      upstreamUrl: upstream.url,
+      upstreamUrl: upstream.urlParts,
       request,
       authorize: this.#authorization.authorize,
       secrets: this.#authorization.secrets,

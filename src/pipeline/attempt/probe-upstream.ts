@@ -57,7 +57,7 @@ export async function probeUpstream(upstream: LiveUpstream, model: string | null
     transport,
     upstreamUrl: url,
     ...probeRequest(upstream, probe, newId()),
-    authorize: new AttemptAuthorization(upstream, { purpose: 'check', key: null, choosesAccount: false }).authorize,
+    authorize: new AttemptAuthorization(upstream, { purpose: ['check'], key: null, choosesAccount: false }).authorize,
     clientResponse: null,
     deadlines,
     readTurns: new ReadTurns(),
