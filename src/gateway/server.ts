@@ -90,11 +90,12 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   const reloader = new Reloader({ gateway: first, simulatorFor, setCertificate })
   /** The exchange of the current asynchronous context: it names the owner of an uncaught error. */
   const exchangeContext = new AsyncLocalStorage<ExchangeContext>()
-  const runInContext = async (exchange: Exchange, run: () => Promise<void>): Promise<void> => {
+  const runInContext = (exchange: Exchange, run: () => Promise<void>): void => {
     const context: ExchangeContext = { exchange }
-    await exchangeContext.run(context, run)
-    // Timers of the connection keep the context; they must not keep the exchange and its body in memory.
-    context.exchange = null
+    void exchangeContext.run(context, run).then(() => {
+      // Timers of the connection keep the context; they must not keep the exchange and its body in memory.
+      context.exchange = null
+    })
   }
   const run: MountHost['run'] = (req, res, { url, identity, strippedHeaders }) => {
     // The client may have disconnected during authentication.
@@ -103,7 +104,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     const exchange = newExchange(gateway, withoutHeaders(req, url, strippedHeaders), res, false)
     exchange.isManagement = true
     exchange.preAuthenticated = identity
-    void runInContext(exchange, () => handle(gateway, exchange, null))
+    runInContext(exchange, () => handle(gateway, exchange, null))
   }
   const host: MountHost = {
     current: () => reloader.gateway, clientOf: req => clientOf(reloader.gateway, req), run,
@@ -132,13 +133,13 @@ export async function startGateway(config: Config, options: ServerParts): Promis
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, res, awaitsContinue)
         exchange.isManagement = managed
-        void runInContext(exchange, () => handle(gateway, exchange, null))
+        runInContext(exchange, () => handle(gateway, exchange, null))
       },
       onUpgrade: (req, socket, head) => {
         const { gateway } = reloader
         const exchange = newExchange(gateway, req, responseOn(req, socket), false)
         exchange.isManagement = managed
-        void runInContext(exchange, () => handle(gateway, exchange, { socket: socket as Socket, head }))
+        runInContext(exchange, () => handle(gateway, exchange, { socket: socket as Socket, head }))
       },
       onMalformed: (error, socket, own) => respondToMalformed(reloader.gateway, error, socket, own),
       onHandshakeFailure: (error, socket) => logHandshakeFailure(reloader.gateway, error, socket),

@@ -29,11 +29,17 @@ interface BodyReadPlan {
  * Reads the request: its body, its model, and whether it wants a stream. Nothing is sent upstream before the whole body
  * came and is well-formed.
  *
+ * @returns a promise where the body has to be awaited
  * @throws GatewayError empty_body, model_required, and the errors of reading and parsing the body
  */
-export async function classify(gateway: Gateway, exchange: Exchange): Promise<RequestContent> {
+export function classify(gateway: Gateway, exchange: Exchange): RequestContent | Promise<RequestContent> {
+  if (!hasBody(exchange.req)) return contentOf(exchange, null)
+  return readRequestBody(gateway, exchange).then(body => contentOf(exchange, body))
+}
+
+/** @param body null = it is empty, or there is none */
+function contentOf(exchange: Exchange, body: InspectedBody | null): RequestContent {
   const { endpoint } = exchange.classified
-  const body = hasBody(exchange.req) ? await readRequestBody(gateway, exchange) : null
   if (body === null && !MAY_BE_EMPTY.has(endpoint.body)) {
     throw new GatewayError('empty_body', 'the request has no body')
   }

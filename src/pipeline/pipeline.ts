@@ -47,7 +47,8 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
     // Half of the connection may still be open.
     if (failure.code === 'client_gone') upgrade?.socket.destroy()
   } finally {
-    await settle(gateway, exchange, failure)
+    const settling = settle(gateway, exchange, failure)
+    if (settling) await settling
     gateway.sharedState.bodyMemory.release(exchange.bytesHeld)
     gateway.sharedState.bodyMemory.releaseForResponse(exchange.responseBytesHeld)
     exchange.releaseBody()

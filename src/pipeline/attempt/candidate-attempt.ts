@@ -131,17 +131,11 @@ export class CandidateAttempt {
   }
 
   /** @returns null when the response goes to the client; otherwise the client got none of it */
-  async run(): Promise<AttemptFailure | null> {
-    const error = await this.#attempt.run(this.#gateway.proxy)
-    if (error !== null) return failureWithoutResponse(error)
-    if (this.#gate === null) return null
-    const rejected = await this.#gate.decision
-    if (rejected === null) return null
-    return {
-      ...rejected,
-      said: rejected.response && decompressedBody(rejected.response),
-      reason: this.#gate.refusalReason,
-    }
+  run(): Promise<AttemptFailure | null> {
+    return this.#attempt.run(this.#gateway.proxy).then(error => {
+      if (error !== null) return failureWithoutResponse(error)
+      return this.#gate === null ? null : decisionOf(this.#gate)
+    })
   }
 
   /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
@@ -347,6 +341,17 @@ export class CandidateAttempt {
 
   get #elapsedMs(): number {
     return this.#gateway.clock.monotonic() - this.#startedAt
+  }
+}
+
+/** @returns null = the response that was held goes to the client */
+async function decisionOf(gate: ResponseGate): Promise<AttemptFailure | null> {
+  const rejected = await gate.decision
+  if (rejected === null) return null
+  return {
+    ...rejected,
+    said: rejected.response && decompressedBody(rejected.response),
+    reason: gate.refusalReason,
   }
 }
 

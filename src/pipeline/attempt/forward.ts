@@ -16,7 +16,6 @@ import { CandidateAttempt, failureWithoutResponse } from './candidate-attempt.ts
 import type { AttemptFailure } from './candidate-attempt.ts'
 import { logPassedOver, logRetry } from './forward-log.ts'
 import { hedgeAfter } from './hedge.ts'
-import type { AttemptEnd } from './hedge.ts'
 import { HedgedAttempts } from './hedged-attempts.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
 import { RelayedResponse } from './relayed-response.ts'
@@ -107,7 +106,11 @@ class Forwarding implements Stoppable {
           target = skipped.target
           continue
         }
-        const { attempt: current, failure } = await this.#run(begun)
+        const hedged = this.#response.streamError ? null : this.#hedged
+        const { attempt: current, failure } = hedged === null
+          ? { attempt: begun, failure: await begun.run() }
+          // The last attempt that is left, of two that ran beside each other.
+          : await hedged.run(begun)
         let step: RetryStep | null
         if (failure !== null) {
           const refused = current.otherCredential(failure)
@@ -166,12 +169,6 @@ class Forwarding implements Stoppable {
     const step = this.#retryPlan.passOver(this.#response.streamError !== null)
     logPassedOver(this.#gateway, this.#exchange, upstream.name, step)
     return step
-  }
-
-  /** Runs an attempt, and on a route with `hedge` another one beside it. @returns the end of the last that is left */
-  async #run(attempt: CandidateAttempt): Promise<AttemptEnd> {
-    if (this.#hedged === null || this.#response.streamError) return { attempt, failure: await attempt.run() }
-    return await this.#hedged.run(attempt)
   }
 
   /** The request cannot be translated for the current target. @returns null = there is no other target */

@@ -32,38 +32,47 @@ interface Bill extends SettledCost {
  * The last phase: from usage to price to ledger; the reservation is settled at its real cost, and one line is logged.
  * Rejected exchanges are settled too. It never throws: if an exchange cannot be settled, the ledger keeps its last
  * checkpoint, and the limits keep its reservation.
+ *
+ * @returns null = done: only tokens that have to be counted and bodies that have to be decompressed are awaited
  */
-export async function settle(
-  gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
-): Promise<void> {
+export function settle(gateway: Gateway, exchange: Exchange, failure: GatewayError | null): Promise<void> | null {
   const { endpoint } = exchange.classified
-  if (endpoint.ownResponse === 'status') return
+  if (endpoint.ownResponse === 'status') return null
+  const onError = (err: unknown) => gateway.log.error({ ...logIds(exchange), err }, 'an exchange could not be settled')
   try {
-    const { ledger } = gateway.accounts
-    const { reserved, ledgerEntry, servedBy } = exchange
-    const reservation = reserved?.reservation ?? null
+    const { ledgerEntry, servedBy } = exchange
     exchange.ended = { failure, at: gateway.clock.monotonic() }
     // The count may take a while, in which the key can send the next request.
-    reservation?.releaseConcurrency()
+    exchange.reserved?.reservation?.releaseConcurrency()
     releaseUpstreamConcurrency(exchange)
-    const session = servedBy?.session ?? null
-    const billing = session?.end(failure) ?? costOfExchange(gateway, exchange, failure)
+    const billing = servedBy?.session?.end(failure) ?? costOfExchange(gateway, exchange, failure)
+    if (!(billing instanceof Promise)) {
+      enter(gateway, exchange, failure, billing)
+      return null
+    }
     // If the process dies during the count, the ledger has how the exchange ended.
-    if (billing instanceof Promise && ledgerEntry) ledger?.updateDraft(ledgerEntry)
-    const bill = billing instanceof Promise ? await billing : billing
-    if (session !== null) noteMixedPrices(exchange, bill, bill.quoted)
-    const row = ledgerRow(exchange, bill)
-    ledger?.close(row, ledgerEntry)
-    const used = actualUsage(session, bill, row.costPico)
-    if (bill.billed) reservation?.settle(used)
-    else reservation?.release()
-    settleUpstreamLimits(exchange, used.tokens, bill.billed)
-    report(gateway, exchange, failure, row)
-    archiveRecording(gateway, exchange)
-    logLine(gateway, exchange, failure, row, bill.suspect)
+    if (ledgerEntry) gateway.accounts.ledger?.updateDraft(ledgerEntry)
+    return billing.then(bill => enter(gateway, exchange, failure, bill)).catch(onError)
   } catch (err) {
-    gateway.log.error({ ...logIds(exchange), err }, 'an exchange could not be settled')
+    onError(err)
+    return null
   }
+}
+
+/** Enters the bill in the ledger, in the limits and in the log. */
+function enter(gateway: Gateway, exchange: Exchange, failure: GatewayError | null, bill: Bill): void {
+  const session = exchange.servedBy?.session ?? null
+  const reservation = exchange.reserved?.reservation ?? null
+  if (session !== null) noteMixedPrices(exchange, bill, bill.quoted)
+  const row = ledgerRow(exchange, bill)
+  gateway.accounts.ledger?.close(row, exchange.ledgerEntry)
+  const used = actualUsage(session, bill, row.costPico)
+  if (bill.billed) reservation?.settle(used)
+  else reservation?.release()
+  settleUpstreamLimits(exchange, used.tokens, bill.billed)
+  report(gateway, exchange, failure, row)
+  archiveRecording(gateway, exchange)
+  logLine(gateway, exchange, failure, row, bill.suspect)
 }
 
 /** Tells metrics and traces of the row. */
