@@ -8,6 +8,8 @@ export interface TcpProxy {
   cut(): void
   /** Passes nothing on in either direction, and keeps every connection open, until `heal`. */
   silence(): void
+  /** As `silence`, for the connections that are open now. Others work: as where a firewall forgot the old ones. */
+  freeze(): void
   /** Passes everything on so many ms later. */
   delay(ms: number): void
   /** Resolves at the next connection. */
@@ -18,20 +20,21 @@ export interface TcpProxy {
 /** A connection to a server that can be cut, slow or silent. */
 export async function startTcpProxy(t: Test, target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
+  const frozen = new WeakSet<Socket>()
   let fault: 'cut' | 'silent' | null = null
   let ms = 0
   let onConnection = Promise.withResolvers<void>()
   const pass = (from: Socket, to: Socket) => {
     sockets.add(from)
     from.on('data', chunk => {
-      if (fault === 'silent') return
+      if (fault === 'silent' || frozen.has(from)) return
       if (ms === 0) to.write(chunk)
       else setTimeout(() => to.write(chunk), ms)
     })
     from.on('error', () => undefined)
     from.on('close', () => {
       sockets.delete(from)
-      if (fault !== 'silent') to.destroy()
+      if (fault !== 'silent' && !frozen.has(from)) to.destroy()
     })
   }
   const server = createServer(client => {
@@ -58,6 +61,9 @@ export async function startTcpProxy(t: Test, target: number): Promise<TcpProxy> 
     },
     silence: () => {
       fault = 'silent'
+    },
+    freeze: () => {
+      for (const socket of sockets) frozen.add(socket)
     },
     delay: later => {
       ms = later
