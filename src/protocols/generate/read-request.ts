@@ -94,6 +94,7 @@ function readTools(tool: JsonObject, report: TranslationReport): Tool[] {
       parameters: asObject(declaration['parametersJsonSchema']) ?? (own && readSchema(own)),
       strict: null,
       freeform: null,
+      namespaced: null,
       cache: null,
       path: 'tools[].functionDeclarations[]',
     }

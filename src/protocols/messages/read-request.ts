@@ -217,6 +217,7 @@ function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
     parameters: schema,
     strict: asBoolean(tool['strict']),
     freeform: null,
+    namespaced: null,
     cache: cacheMarkOf(tool),
     path: 'tools[]',
   }]

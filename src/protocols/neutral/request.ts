@@ -154,6 +154,8 @@ export interface RefusalPart extends PartBase {
 
 export interface Tool {
   readonly name: string
+  /** How the client calls it, where its protocol has namespaces, and `name` is made of both; null = by `name`. */
+  readonly namespaced: NamespacedName | null
   readonly description: string | null
   /** JSON Schema of the arguments; null = none, or the tool takes plain text. */
   readonly parameters: JsonObject | null
@@ -162,6 +164,11 @@ export interface Tool {
   readonly freeform: { readonly format: JsonObject | null } | null
   readonly cache: CacheMark | null
   readonly path: string
+}
+
+export interface NamespacedName {
+  readonly namespace: string
+  readonly name: string
 }
 
 export type ToolChoice =

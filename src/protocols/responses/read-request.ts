@@ -10,6 +10,7 @@ import type {
   MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Role, Tool, ToolChoice, ToolResultPart,
 } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
+import { fullName, namespacedName, toolName } from './namespaces.ts'
 
 const STORED = 'it names something that one provider has stored; send the conversation itself'
 
@@ -67,7 +68,7 @@ export function readResponsesRequest(body: JsonObject, { report }: ReadContext):
       ...instructions === null ? [] : [{ role: 'system', name: null, parts: [textPart(instructions, 'instructions')] } as const],
       ...new InputReader(report).messages(body['input']),
     ],
-    tools: asList(body['tools']).flatMap(tool => readTool(asObject(tool) ?? {}, report)),
+    tools: readTools([...asList(body['tools']), ...addedTools(body['input'])], report),
     toolChoice: readToolChoice(body['tool_choice']),
     parallelToolCalls: asBoolean(body['parallel_tool_calls']),
     outputFormat: readOutputFormat(asObject(text?.['format'])),
@@ -126,6 +127,9 @@ class InputReader {
       case 'custom_tool_call_output':
         this.#add('user', [this.#result(item)])
         break
+      case 'additional_tools':
+        // They are read with those of the request.
+        break
       case 'item_reference':
         this.#report.refuse('input[].item_reference', STORED)
         break
@@ -150,7 +154,7 @@ class InputReader {
 
   #call(item: JsonObject, input: string, isFreeform: boolean): Part {
     const id = asText(item['call_id']) ?? ''
-    const name = asText(item['name']) ?? ''
+    const name = toolName(item)
     this.#calls.set(id, { name, isFreeform })
     return {
       type: 'tool_call', path: `input[].${isFreeform ? 'custom_tool_call' : 'function_call'}`, cache: null, id, name, isFreeform,
@@ -162,7 +166,7 @@ class InputReader {
     const callId = asText(item['call_id']) ?? ''
     const call = this.#calls.get(callId)
     return {
-      type: 'tool_result', path: 'input[].output', cache: null, callId, name: call?.name ?? asText(item['name']) ?? '',
+      type: 'tool_result', path: 'input[].output', cache: null, callId, name: call?.name ?? toolName(item),
       isFreeform: call?.isFreeform ?? false, isError: false,
       parts: this.#content(item['output'], 'input[].output[]').filter(isResultPart),
     }
@@ -225,10 +229,27 @@ function mediaSource(url: string | null, fileId: unknown): MediaSource {
   return url === null ? { kind: 'file', id: asText(fileId) ?? '', mediaType: null } : urlSource(url)
 }
 
-function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
+/** Tools that the client adds in the conversation, as Codex does. */
+function addedTools(input: unknown): readonly unknown[] {
+  return asList(input).map(asObject).flatMap(item => item?.['type'] === 'additional_tools' ? asList(item['tools']) : [])
+}
+
+/** Of two tools of one name the later one counts: targets refuse both. */
+function readTools(tools: readonly unknown[], report: TranslationReport): Tool[] {
+  const read = tools.flatMap(tool => readTool(asObject(tool) ?? {}, report))
+  return [...new Map(read.map(tool => [tool.name, tool])).values()]
+}
+
+/** @param namespace that the tool is in; null = none */
+function readTool(tool: JsonObject, report: TranslationReport, namespace: string | null = null): Tool[] {
   const path = 'tools[]'
-  const base = { name: asText(tool['name']) ?? '', description: asText(tool['description']), cache: null, path }
+  const namespaced = namespacedName(tool, namespace)
+  const name = namespaced === null ? asText(tool['name']) ?? '' : fullName(namespaced)
+  const base = { name, namespaced, description: asText(tool['description']), cache: null, path }
   switch (tool['type']) {
+    case 'namespace':
+      if (base.description) report.drop(`${path}.namespace.description`)
+      return asList(tool['tools']).flatMap(inner => readTool(asObject(inner) ?? {}, report, asText(tool['name']) ?? ''))
     case 'function':
       return [{ ...base, parameters: asObject(tool['parameters']), strict: asBoolean(tool['strict']), freeform: null }]
     case 'custom':
@@ -246,9 +267,9 @@ function readToolChoice(value: unknown): ToolChoice | null {
   switch (choice?.['type']) {
     case 'function':
     case 'custom':
-      return { type: 'tools', names: [asText(choice['name']) ?? ''], isForced: true }
+      return { type: 'tools', names: [toolName(choice)], isForced: true }
     case 'allowed_tools': {
-      const names = asList(choice['tools']).flatMap(tool => asText(asObject(tool)?.['name']) ?? [])
+      const names = asList(choice['tools']).map(tool => toolName(asObject(tool) ?? {})).filter(name => name !== '')
       return { type: 'tools', names, isForced: choice['mode'] === 'required' }
     }
     default:

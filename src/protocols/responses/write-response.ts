@@ -23,6 +23,8 @@ interface OpenItem {
   readonly outputIndex: number
   readonly id: string
   readonly part: ResponsePart
+  /** Of a call: the name of the tool, and its namespace. */
+  readonly tool: JsonObject
   /** Of a call, as the client gets it. */
   readonly callId: string
   text: string
@@ -92,7 +94,13 @@ export class ResponsesResponseWriter implements ResponseWriter {
 
   #add(part: ResponsePart, callId: string): OpenItem {
     const outputIndex = this.#items++
-    return { outputIndex, id: `${prefixOf(part)}${this.#context.uniqueId}${outputIndex}`, part, callId, text: '' }
+    return { outputIndex, id: `${prefixOf(part)}${this.#context.uniqueId}${outputIndex}`, part, tool: this.#toolOf(part), callId, text: '' }
+  }
+
+  #toolOf(part: ResponsePart): JsonObject {
+    if (part.type !== 'tool_call') return {}
+    const { name } = part
+    return { ...this.#context.request.tools.find(tool => tool.name === name)?.namespaced ?? { name } }
   }
 
   /** An item of reasoning of which nothing is shown. */
@@ -157,7 +165,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
       case 'tool_call':
         return part.isFreeform
           ? this.#itemEvent('response.custom_tool_call_input.done', item, { input: text })
-          : this.#itemEvent('response.function_call_arguments.done', item, { name: part.name, arguments: argumentsOf(text) })
+          : this.#itemEvent('response.function_call_arguments.done', item, { ...item.tool, arguments: argumentsOf(text) })
       default:
         return ''
     }
@@ -244,15 +252,15 @@ function prefixOf(part: ResponsePart): string {
 
 /** @param encrypted of reasoning: what goes back to its provider */
 function itemOf(item: OpenItem, status: string, encrypted: string | null): JsonObject {
-  const { id, part, callId, text } = item
+  const { id, part, tool, callId, text } = item
   const isDone = status === 'completed'
   switch (part.type) {
     case 'thinking':
       return { id, type: 'reasoning', summary: text === '' ? [] : [summaryOf(text)], ...withoutNulls({ encrypted_content: encrypted }) }
     case 'tool_call':
       return part.isFreeform
-        ? { id, type: 'custom_tool_call', status, call_id: callId, name: part.name, input: text }
-        : { id, type: 'function_call', status, call_id: callId, name: part.name, arguments: isDone ? argumentsOf(text) : text }
+        ? { id, type: 'custom_tool_call', status, call_id: callId, ...tool, input: text }
+        : { id, type: 'function_call', status, call_id: callId, ...tool, arguments: isDone ? argumentsOf(text) : text }
     default:
       return { id, type: 'message', role: 'assistant', status, content: isDone ? [contentOf(item)] : [] }
   }

@@ -2,9 +2,13 @@ import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
 import { messagesVendor } from '../../support/vendors/messages.ts'
 import { responsesVendor } from '../../support/vendors/responses.ts'
+import type { Call } from '../../support/vendors/vendor.ts'
 import { SOLUTION, PROMPT, holdSession, isMissing } from './command-line.ts'
 import type { Client } from './command-line.ts'
 
+const PATCH = `*** Begin Patch\n*** Add File: solution.txt\n+${SOLUTION.trim()}\n*** End Patch`
+
+/** With a model whose tools are the protocol's own. */
 const CODEX: Client = {
   command: 'codex',
   protocol: 'responses',
@@ -22,11 +26,27 @@ const CODEX: Client = {
     { name: 'exec_command', input: { cmd: 'cat question.txt' } },
     { name: 'exec_command', input: { cmd: 'wc -c < question.txt > counted.txt' } },
   ] }),
-  write: () => ({ calls: [{ name: 'apply_patch', isFreeform: true, input: { input: `*** Begin Patch\n*** Add File: solution.txt\n+${SOLUTION.trim()}\n*** End Patch` } }] }),
+  write: () => ({ calls: [{ name: 'apply_patch', isFreeform: true, input: { input: PATCH } }] }),
+}
+
+/** With a model that writes programs which call the tools, and whose tools are in namespaces. */
+const CODEX_CODE_MODE: Client = {
+  ...CODEX,
+  args: place => CODEX.args(place).map(arg => arg === 'gpt-5.5' ? 'gpt-6.1-sol' : arg),
+  look: () => ({ calls: [
+    exec(`const seen = await tools.exec_command({ cmd: 'cat question.txt' }); await tools.exec_command({ cmd: 'wc -c < question.txt > counted.txt' }); text(seen.output)`),
+    { name: 'list_agents', namespace: 'collaboration', input: {} },
+  ] }),
+  write: () => ({ calls: [exec(`text(await tools.apply_patch(${JSON.stringify(PATCH)}))`)] }),
+}
+
+function exec(program: string): Call {
+  return { name: 'exec', isFreeform: true, input: { input: program } }
 }
 
 t.test('Codex', { skip: isMissing('codex') }, async t => {
   for (const vendor of [responsesVendor, messagesVendor]) {
     t.test(`over ${vendor.protocol}`, t => holdSession(t, CODEX, vendor))
+    t.test(`over ${vendor.protocol}, with programs`, t => holdSession(t, CODEX_CODE_MODE, vendor))
   }
 })

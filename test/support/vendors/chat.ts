@@ -1,6 +1,6 @@
 import { asObject, asText } from '../../../src/protocols/neutral/json.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
-import { USAGE, objects, pieces, words } from './vendor.ts'
+import { USAGE, fullName, objects, pieces, words } from './vendor.ts'
 import type { Conversation, Faults, Turn, Vendor } from './vendor.ts'
 
 const FIELDS = words('model messages audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens metadata modalities n'
@@ -125,7 +125,9 @@ function isJson(text: string | null | undefined): boolean {
 
 /** Ids as some servers write them, which other protocols refuse. */
 function toolCalls({ calls = [] }: Turn, number: number): { id: string, type: string, function: { name: string, arguments: string } }[] {
-  return calls.map(({ name, input }, at) => ({ id: `functions.${name}:${number}${at}`, type: 'function', function: { name, arguments: JSON.stringify(input) } }))
+  return calls.map((call, at) => ({
+    id: `functions.${call.name}:${number}${at}`, type: 'function', function: { name: fullName(call), arguments: JSON.stringify(call.input) },
+  }))
 }
 
 function finishReason({ calls }: Turn): string {

@@ -1,6 +1,6 @@
 import { asList, asObject, asText } from '../../../src/protocols/neutral/json.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
-import { USAGE, objects, pieces, words } from './vendor.ts'
+import { USAGE, fullName, objects, pieces, words } from './vendor.ts'
 import type { Conversation, Faults, Turn, Vendor } from './vendor.ts'
 
 const FIELDS = words('contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent labels')
@@ -120,9 +120,9 @@ function partsOf({ thinking, text, calls = [] }: Turn, number: number): JsonObje
   return [
     ...thinking === undefined ? [] : [{ text: thinking, thought: true }],
     ...text === undefined ? [] : [{ text }],
-    ...calls.map(({ name, input }, at) => {
+    ...calls.map((call, at) => {
       const id = `call-${number}-${at}`
-      return { functionCall: { id, name, args: input }, ...at === 0 && { thoughtSignature: signatureOf(id) } }
+      return { functionCall: { id, name: fullName(call), args: call.input }, ...at === 0 && { thoughtSignature: signatureOf(id) } }
     }),
   ]
 }

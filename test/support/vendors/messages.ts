@@ -1,6 +1,6 @@
 import { asObject, asText } from '../../../src/protocols/neutral/json.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
-import { USAGE, objects, pieces, words } from './vendor.ts'
+import { USAGE, fullName, objects, pieces, words } from './vendor.ts'
 import type { Conversation, Faults, Turn, Vendor } from './vendor.ts'
 
 const FIELDS = words('model messages max_tokens cache_control container context_management diagnostics inference_geo mcp_servers metadata output_config'
@@ -122,7 +122,7 @@ function blocksOf({ thinking, text, calls = [] }: Turn, number: number): (JsonOb
   return [
     ...thinking === undefined ? [] : [{ type: 'thinking', thinking, signature: signatureOf(thinking) }],
     ...text === undefined ? [] : [{ type: 'text', text }],
-    ...calls.map(({ name, input }, at) => ({ type: 'tool_use', id: `toolu_${number}_${at}`, name, input })),
+    ...calls.map((call, at) => ({ type: 'tool_use', id: `toolu_${number}_${at}`, name: fullName(call), input: call.input })),
   ]
 }
 

@@ -16,7 +16,8 @@ export const responsesVendor: Vendor = {
     faults.expect(path === '/v1/responses', `no such path: ${path}`)
     faults.known(body, FIELDS, 'body')
     const input = typeof body['input'] === 'string' ? [{ role: 'user', content: body['input'] }] : objects(body['input'])
-    return { tools: readTools(body, faults), ...readItems(input, faults) }
+    const tools = [...objects(body['tools']), ...input.flatMap(item => item['type'] === 'additional_tools' ? objects(item['tools']) : [])]
+    return { tools: readTools(tools, faults), ...readItems(input, faults) }
   },
   body: (turn, number) => ({ ...skeleton(number), status: 'completed', output: itemsOf(turn, number), usage: usage() }),
   stream: (turn, number) => {
@@ -31,9 +32,10 @@ export const responsesVendor: Vendor = {
   error: message => ({ error: { message, type: 'invalid_request_error', param: null, code: null } }),
 }
 
-function readTools(body: JsonObject, faults: Faults): string[] {
+function readTools(tools: readonly JsonObject[], faults: Faults): string[] {
   const names: string[] = []
-  for (const tool of objects(body['tools'])) {
+  for (const tool of tools) {
+    if (tool['type'] === 'namespace') names.push(...readTools(objects(tool['tools']), faults))
     if (tool['type'] !== 'function' && tool['type'] !== 'custom') continue
     const name = asText(tool['name']) ?? ''
     faults.expect(/^[\w-]{1,128}$/.test(name), `tool name ${name}`)
@@ -97,8 +99,8 @@ function itemsOf({ thinking, text, calls = [] }: Turn, number: number): JsonObje
     ...text === undefined ? [] : [{
       type: 'message', id: `msg_${number}`, role: 'assistant', status: 'completed', content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
     }],
-    ...calls.map(({ name, input, isFreeform = false }, at) => ({
-      call_id: `call_${number}_${at}`, name, status: 'completed', ...isFreeform
+    ...calls.map(({ name, namespace, input, isFreeform = false }, at) => ({
+      call_id: `call_${number}_${at}`, name, ...namespace !== undefined && { namespace }, status: 'completed', ...isFreeform
         ? { type: 'custom_tool_call', id: `ctc_${number}_${at}`, input: Object.values(input)[0] }
         : { type: 'function_call', id: `fc_${number}_${at}`, arguments: JSON.stringify(input) },
     })),

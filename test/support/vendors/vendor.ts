@@ -17,6 +17,8 @@ export interface Call {
   readonly input: JsonObject
   /** The tool takes plain text, where the protocol has such tools. */
   readonly isFreeform?: boolean
+  /** Of the tool, where the protocol has namespaces; elsewhere the name has both. */
+  readonly namespace?: string
 }
 
 /** What a script reads of a request. */
@@ -94,6 +96,11 @@ export async function startVendor(t: Test, vendor: Vendor, script: (conversation
     else res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(vendor.body(turn, number)))
   })
   return { url, requests, faults: found }
+}
+
+/** The name of a tool where there are no namespaces. */
+export function fullName({ name, namespace }: Call): string {
+  return namespace === undefined ? name : `${namespace}__${name}`
 }
 
 /** The members of a list that are objects. */

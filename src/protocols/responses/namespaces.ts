@@ -1,0 +1,33 @@
+import { asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { NamespacedName } from '../neutral/request.ts'
+import { fittingToolId } from '../neutral/tool-ids.ts'
+
+/** Where OpenAI's models have the tools that are in no namespace: the prefix is left out. */
+const PLAIN = 'functions'
+/** What every protocol takes as a name. */
+const MAX_LENGTH = 64
+const NAME = /^[\w-]+$/
+/** Characters of a name that is too long: with a hash it has 64. */
+const KEPT = 39
+
+/** The namespace and the name of a tool, or of a call of it; null = it is in none. */
+export function namespacedName(item: JsonObject, namespace = asText(item['namespace'])): NamespacedName | null {
+  return namespace === null || namespace === PLAIN ? null : { namespace, name: asText(item['name']) ?? '' }
+}
+
+/**
+ * The one name that a tool of a namespace has in protocols without namespaces: `collaboration__list_agents`. It is the
+ * same in each request, so that calls of earlier turns fit.
+ */
+export function fullName({ namespace, name }: NamespacedName): string {
+  const full = namespace.endsWith('__') ? namespace + name : `${namespace}__${name}`
+  const prefix = `${name.replaceAll(/[^\w-]/g, '_').slice(0, KEPT)}_`
+  return fittingToolId(full, { pattern: NAME, maxLength: MAX_LENGTH, prefix })
+}
+
+/** The name of a tool, or of a call of it. */
+export function toolName(item: JsonObject): string {
+  const namespaced = namespacedName(item)
+  return namespaced === null ? asText(item['name']) ?? '' : fullName(namespaced)
+}
