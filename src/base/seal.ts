@@ -1,0 +1,32 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+
+const ALGORITHM = 'aes-256-gcm'
+const IV_LENGTH = 12
+const TAG_LENGTH = 16
+
+/**
+ * Encrypts a text for somebody who is to give it back without reading or changing it.
+ *
+ * @param key 32 bytes
+ * @returns base64url; longer than the text by a fixed number of bytes
+ */
+export function seal(key: Uint8Array, text: string): string {
+  const iv = randomBytes(IV_LENGTH)
+  const cipher = createCipheriv(ALGORITHM, key, iv)
+  return Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+}
+
+/** @returns null where `seal` did not make it with this key */
+export function unseal(key: Uint8Array, sealed: string): string | null {
+  const bytes = Buffer.from(sealed, 'base64url')
+  if (bytes.length < IV_LENGTH + TAG_LENGTH) return null
+  const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, IV_LENGTH), { authTagLength: TAG_LENGTH })
+  decipher.setAuthTag(bytes.subarray(-TAG_LENGTH))
+  const text = decipher.update(bytes.subarray(IV_LENGTH, -TAG_LENGTH))
+  try {
+    return Buffer.concat([text, decipher.final()]).toString('utf8')
+  } catch {
+    // Another key made it, or somebody changed it.
+    return null
+  }
+}
