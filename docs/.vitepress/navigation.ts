@@ -77,6 +77,7 @@ export const SECTIONS: readonly Section[] = [
     text: 'Operation',
     items: [
       { text: 'Console', link: '/console' },
+      { text: 'Single sign-on', link: '/operation/single-sign-on' },
       { text: 'systemd', link: '/operation/systemd' },
       { text: 'Container', link: '/operation/container' },
       { text: 'Kubernetes', link: '/operation/kubernetes' },

@@ -19,6 +19,8 @@ const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'aws', '
 /** The headers of a signature. */
 const AWS_HEADERS = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
 
+const NO_CREDENTIAL = 'until it can, requests to this upstream fail'
+
 /** What the credential of an upstream depends on. */
 export interface AuthPlace {
   /** What file names are relative to. */
@@ -90,7 +92,7 @@ function buildAws(raw: NonNullable<RawAuth['aws']>, region: string | null, path:
 
 function buildGoogle({ credentials: name }: NonNullable<RawAuth['google']>, directory: string, path: Path, findings: Findings): MemberAuth {
   const file = name === undefined ? null : resolve(directory, name)
-  if (file !== null) warnOfMissingFile(file, [...path, 'credentials'], findings)
+  if (file !== null) warnOfMissingFile(file, [...path, 'credentials'], NO_CREDENTIAL, findings)
   const credentials = file ?? defaultCredentialsFile()
   return { kind: 'google', headers: ['authorization', 'x-goog-user-project'], credentials, project: defaultProject() }
 }
@@ -121,7 +123,7 @@ function headerAuth(
   }
   if (name !== undefined) {
     const file = resolve(directory, name)
-    warnOfMissingFile(file, [...path, 'file'], findings)
+    warnOfMissingFile(file, [...path, 'file'], NO_CREDENTIAL, findings)
     return { kind: 'file', headers, prefix, file }
   }
   if (command === undefined || command.length === 0) return null
@@ -142,12 +144,12 @@ function checkSecret(secret: string, prefix: string, path: Path, findings: Findi
   }
 }
 
-/** A secret may be there later: until then the upstream fails, and nothing else. */
-function warnOfMissingFile(file: string, path: Path, findings: Findings): void {
+/** A secret may be there later: until then what needs it fails, and nothing else. */
+export function warnOfMissingFile(file: string, path: Path, consequence: string, findings: Findings): void {
   try {
     readFileSync(file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    findings.warn(path, `the file cannot be read (${code}); until it can, requests to this upstream fail`)
+    findings.warn(path, `the file cannot be read (${code}); ${consequence}`)
   }
 }

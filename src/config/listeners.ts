@@ -1,13 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import { PasswordHashError, parsePasswordHash } from '../base/password.ts'
 import { addressesConflict, formatAddress, isAddressOrBlock, parseAddress } from './address.ts'
+import { buildConsole } from './console.ts'
 import type { Path } from './document.ts'
 import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates, checkKeyPair } from './pem.ts'
 import type { RawConfig } from './raw.ts'
-import type { Address, Config, ConsoleUser, ServerConfig } from './types.ts'
+import type { Address, Config, ServerConfig } from './types.ts'
 import { sizeOf, timerDurationOf } from './values.ts'
 
 const DEFAULT_LISTEN: Address = { host: '127.0.0.1', port: 8080 }
@@ -37,7 +37,7 @@ export function buildListeners(
   ], findings)
   return {
     server,
-    console: consoleListen && { listen: consoleListen, users: buildUsers(raw, findings) },
+    console: consoleListen && buildConsole(raw, consoleListen, directory, findings),
     docs: docsListen && { listen: docsListen },
     prometheus,
   }
@@ -118,26 +118,4 @@ function checkDistinct(listeners: readonly Listener[], findings: Findings): void
     const message = `${both} are both on ${formatAddress(address)}; give each a port of its own`
     findings.error(findings.has(path) ? path : other.path, message)
   })
-}
-
-function buildUsers(raw: RawConfig, findings: Findings): ConsoleUser[] {
-  const users: ConsoleUser[] = []
-  for (const [index, user] of (raw.console?.users ?? []).entries()) {
-    if (user?.name === undefined || user.password === undefined || user.role === undefined) continue
-    if (users.some(({ name }) => name === user.name)) {
-      findings.error(['console', 'users', index, 'name'], 'another user has this name; give each its own')
-    }
-    checkPassword(user.password, ['console', 'users', index, 'password'], findings)
-    users.push({ name: user.name, password: user.password, role: user.role })
-  }
-  return users
-}
-
-function checkPassword(hash: string, path: Path, findings: Findings): void {
-  try {
-    parsePasswordHash(hash)
-  } catch (error) {
-    if (!(error instanceof PasswordHashError)) throw error
-    findings.error(path, `${formatPath(path)}: the hash ${error.message}; make one with: gateway password`)
-  }
 }

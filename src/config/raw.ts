@@ -20,7 +20,7 @@ export interface RawConfig {
     drain?: string
     drain_delay?: string
   }
-  console?: { listen?: string | number, users?: (RawUser | undefined)[] }
+  console?: { listen?: string | number, public_url?: string, users?: (RawUser | undefined)[], oidc?: RawOidc }
   docs?: { listen?: string | number }
   auth?: 'keys' | 'open'
   timeouts?: RawTimeouts
@@ -67,6 +67,16 @@ export interface RawUser {
   name?: string
   password?: string
   role?: 'admin' | 'viewer'
+}
+
+export interface RawOidc {
+  issuer?: string
+  client_id?: string
+  client_secret?: string | { file?: string }
+  admins?: (string | undefined)[]
+  viewers?: (string | undefined)[]
+  scopes?: (string | undefined)[]
+  groups_claim?: string
 }
 
 export interface RawTimeouts {

@@ -31,7 +31,10 @@ export function withStartupSettings(config: Config, start: StartupSettings): Con
   return {
     ...config,
     server: { ...config.server, ...start.server, tls },
-    console: start.console && { listen: start.console, users: config.console?.users ?? [] },
+    console: start.console && {
+      publicUrl: config.console?.publicUrl ?? null, users: config.console?.users ?? [], oidc: config.console?.oidc ?? null,
+      listen: start.console,
+    },
     docs: start.docs && { listen: start.docs },
     ledger: start.ledger,
     telemetry: start.telemetry,

@@ -158,7 +158,26 @@ export interface ServerConfig {
 
 export interface ConsoleConfig {
   readonly listen: Address
+  /** Where browsers reach it, without a path: `https://gateway.example.com`; null = nobody has said. */
+  readonly publicUrl: string | null
   readonly users: readonly ConsoleUser[]
+  /** null = there is no single sign-on. */
+  readonly oidc: OidcConfig | null
+}
+
+/** The identity provider that logs users in, and who of them may do what. */
+export interface OidcConfig {
+  readonly issuer: string
+  readonly clientId: string
+  /** null = the client is public. */
+  readonly clientSecret: { readonly value: string } | { readonly file: string } | null
+  /** Groups, mail addresses, and `*@example.com` for all of a domain. */
+  readonly admins: readonly string[]
+  readonly viewers: readonly string[]
+  /** What is asked for; `openid` is one of them. */
+  readonly scopes: readonly string[]
+  /** The claim with the groups: its name, or a path such as `realm_access.roles`. */
+  readonly groupsClaim: string
 }
 
 export interface ConsoleUser {

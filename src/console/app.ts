@@ -6,15 +6,16 @@ import Fastify from 'fastify'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { destroyNow } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
-import { API } from './api/table.ts'
+import { API, BEGINNERS } from './api/table.ts'
 import type { Operation, OperationName } from './api/table.ts'
 import { guard, authenticate } from './authentication.ts'
 import type { Authentication } from './authentication.ts'
 import { cached } from './cached.ts'
 import { callerOf, isSafeMethod } from './caller.ts'
 import type { OperationRequest, Context, Operations } from './context.ts'
-import { setToken } from './cookies.ts'
+import { setPendingLogin, setToken } from './cookies.ts'
 import { secureHeaders } from './headers.ts'
+import { serveLoginCallback } from './login-callback.ts'
 import { PREFIX, consoleOpenApi, routeOf } from './openapi.ts'
 import { servePages } from './pages.ts'
 import { servePlayground, serveStatus } from './playground.ts'
@@ -91,6 +92,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
   }, { prefix: PREFIX })
   await app.register(api => servePlayground(api, context), { prefix: `${PREFIX}/playground` })
   await app.register(api => serveStatus(api, context))
+  await app.register(api => serveLoginCallback(api, context))
   await app.register(servePages, { prefix: '/console' })
   await app.ready()
   return {
@@ -121,13 +123,14 @@ function addOperation<N extends OperationName>(
     ...route,
     // All of a table would be made, to be thrown away.
     exposeHeadRoute: response !== null,
-    onRequest: guard({ roles, opens: name === 'POST /session' }),
+    onRequest: guard({ roles, opens: BEGINNERS.has(name) }),
     handler: async (request, reply) => {
       const { caller, token, session } = request.standing as Authentication
       const asked = {
         session, caller, token,
         query: request.query, params: request.params, body: request.body,
         setToken: (token: string | null) => setToken(reply, caller, token),
+        setPendingLogin: (pending: string) => setPendingLogin(reply, caller, pending),
       } as unknown as OperationRequest<N>
       const told = operations[name](asked)
       if (response === null) return sendCsv(reply, route.url, told as AsyncIterable<string>, () => nameScope(context, reply))

@@ -5,6 +5,7 @@ import type { Caller } from './caller.ts'
 import type { LoginVerifier } from './login.ts'
 import type { Reports } from './reports/reports.ts'
 import type { Session } from './sessions.ts'
+import type { SingleSignOn } from './single-sign-on.ts'
 import type { ConsoleStoreClient } from './store/console-store-client.ts'
 
 /** What the console works with. */
@@ -13,6 +14,7 @@ export interface Context {
   readonly clock: Pick<Clock, 'monotonic' | 'wall'>
   readonly store: ConsoleStoreClient
   readonly loginVerifier: LoginVerifier
+  readonly singleSignOn: SingleSignOn
   readonly reports: Reports
 }
 
@@ -26,6 +28,8 @@ export interface OperationRequest<N extends OperationName> {
   readonly body: BodyOf<N>
   /** Begins a session, or ends it: what the browser keeps of it. */
   setToken(token: string | null): void
+  /** Begins a login at the identity provider: what the browser keeps of it. */
+  setPendingLogin(pending: string): void
   /** The token that came with the request. */
   readonly token: string | null
 }

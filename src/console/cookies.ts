@@ -8,6 +8,11 @@ const SECURE = { name: '__Host-gateway_console', path: '/' } as const
 /** It does not go along with requests of the API, which are none of its business. */
 const PLAIN = { name: 'gateway_console', path: '/console/' } as const
 
+/** A login under way at the identity provider, whose page sends the browser back: no `strict` cookie would come along. */
+const PENDING = { secure: { name: '__Host-gateway_login', path: '/' }, plain: { name: 'gateway_login', path: '/console/login/' } } as const
+/** Seconds. */
+const PENDING_LIFETIME = 10 * 60
+
 /** The token that came with a request; null = none. */
 export function tokenOf(request: FastifyRequest, { secure }: Caller): string | null {
   const token = request.cookies[(secure ? SECURE : PLAIN).name]
@@ -25,4 +30,17 @@ export function setToken(reply: FastifyReply, { secure }: Caller, token: string 
   const options = { path, httpOnly: true, sameSite: 'strict', secure } as const
   if (token === null) void reply.clearCookie(name, options)
   else void reply.setCookie(name, token, options)
+}
+
+/** The login under way that came with a request; null = none. */
+export function pendingLoginOf(request: FastifyRequest, { secure }: Caller): string | null {
+  return request.cookies[PENDING[secure ? 'secure' : 'plain'].name] ?? null
+}
+
+/** Tells the browser what login is under way; null = none any more. */
+export function setPendingLogin(reply: FastifyReply, { secure }: Caller, pending: string | null): void {
+  const { name, path } = PENDING[secure ? 'secure' : 'plain']
+  const options = { path, httpOnly: true, sameSite: 'lax', secure } as const
+  if (pending === null) void reply.clearCookie(name, options)
+  else void reply.setCookie(name, pending, { ...options, maxAge: PENDING_LIFETIME })
 }

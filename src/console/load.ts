@@ -5,6 +5,7 @@ import { LoginVerifier } from './login.ts'
 import { createOperations } from './operations.ts'
 import type { ClusterSource } from './reports/cluster-view.ts'
 import { openReports } from './reports/reports.ts'
+import { SingleSignOn } from './single-sign-on.ts'
 import type { Workers } from './workers.ts'
 
 export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'store'> {
@@ -21,7 +22,7 @@ export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'store'> {
 export async function loadApp({ workers, ledgerFile, cluster, bodyTimeout, ...parts }: LoadOptions): Promise<App> {
   const secret = await parts.store.call('secret')
   const reports = openReports({ file: ledgerFile, cluster, now: () => parts.clock.wall(), secret })
-  const context: Context = { ...parts, loginVerifier: new LoginVerifier(parts.store), reports }
+  const context: Context = { ...parts, loginVerifier: new LoginVerifier(parts.store), singleSignOn: new SingleSignOn(secret, parts.clock), reports }
   const app = await createApp(context, createOperations(context, workers), bodyTimeout)
   return {
     handle: app.handle,

@@ -84,8 +84,11 @@ class Console implements Mount {
   }
 
   handle(req: ClientRequest, res: ClientResponse): void {
-    const { hosts } = this.#host.current().config.server
-    if (namesForeignHost({ headers: req.headers, localAddress: localAddressOf(req) }, hosts)) {
+    const { server: { hosts }, console } = this.#host.current().config
+    const named = { headers: req.headers, localAddress: localAddressOf(req) }
+    const publicUrl = console?.publicUrl ?? null
+    const isPublic = publicUrl !== null && !namesForeignHost(named, [new URL(publicUrl).hostname])
+    if (!isPublic && namesForeignHost(named, hosts)) {
       sendText(res, 403, 'The console is not served by this host name. Add the name to server.hosts.\n')
       return
     }

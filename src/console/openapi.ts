@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
 import { Problem } from './api/shapes.ts'
 import type { Role } from './api/shapes.ts'
-import { API } from './api/table.ts'
+import { API, BEGINNERS } from './api/table.ts'
 import type { Operation, OperationName } from './api/table.ts'
 import { isSafeMethod } from './caller.ts'
 
@@ -35,7 +35,7 @@ const ROLES: Readonly<Record<Role, string>> = { admin: 'admins', viewer: 'viewer
 export function routeOf(name: OperationName): Route {
   const { summary, tag, roles, params, query, body, status, response }: Operation = API[name]
   const [method = '', url = ''] = name.split(' ')
-  const changes = !isSafeMethod(method) && name !== 'POST /session'
+  const changes = !isSafeMethod(method) && !BEGINNERS.has(name)
   return {
     method,
     url,

@@ -1,22 +1,25 @@
 import type { Gateway } from '../context/gateway.ts'
 import type { Login, Session as SessionAnswer } from './api/session.ts'
+import type { Caller } from './caller.ts'
 import type { OperationRequest, Context, Operations } from './context.ts'
 import { ConsoleProblem } from './problem.ts'
 import { digestOf, newToken, recordOf, sessionOf } from './sessions.ts'
-import type { Session } from './sessions.ts'
+import type { Session, VerifiedLogin } from './sessions.ts'
 import type { SessionRecord } from './store/sessions.ts'
 import { isoTime, urlOf } from './texts.ts'
 
-type SessionOperations = Pick<Operations, 'GET /session' | 'POST /session' | 'DELETE /session'>
+type SessionOperations = Pick<Operations,
+  'GET /session' | 'POST /session' | 'DELETE /session' | 'POST /session/single-sign-on' | 'POST /session/logout'>
 
 /** Logging in and out, and who is logged in. */
 export function sessionOperations(context: Context): SessionOperations {
-  const { host, clock, store: desk, loginVerifier: logins } = context
+  const { host, clock, store: desk, loginVerifier: logins, singleSignOn } = context
   const answer = (session: Session | null): SessionAnswer => {
     const { version, config } = host.current()
     return {
       version,
       has_users: (config.console?.users.length ?? 0) > 0,
+      single_sign_on: config.console?.oidc ? new URL(config.console.oidc.issuer).host : null,
       user: session && { name: session.name, role: session.role, expires_at: isoTime(session.expiresAt) },
       docs_url: session && docsUrl(host.current()),
       csrf: session?.csrf ?? null,
@@ -37,35 +40,58 @@ export function sessionOperations(context: Context): SessionOperations {
       const what = 'key' in body ? 'The gateway does not know this API key.' : 'The name or the password is wrong.'
       throw new ConsoleProblem('not_logged_in', what)
     }
-    // The token from before the login must not stay valid.
+    const opened = await openSession(context, caller, token, proof)
+    setToken(opened.token)
+    return answer(opened.session)
+  }
+
+  const logOut = async ({ session, token, setToken, caller: { address } }: OperationRequest<'DELETE /session' | 'POST /session/logout'>): Promise<void> => {
     if (token !== null) await desk.call('closeSession', digestOf(token))
-    const fresh = newToken()
-    const record = recordOf(proof)
-    await desk.call('openSession', digestOf(fresh), record, now)
-    await desk.call('note', {
-      actor: actorOf(record), at: now, address, action: 'login', subject: null, detail: null,
-    })
-    const session = sessionOf(gateway, fresh, { ...record, createdAt: now, seenAt: now })
-    setToken(fresh)
-    return answer(session)
+    if (session !== null) {
+      const actor = actorOf({ kind: session.role === 'key' ? 'key' : 'user', name: session.name })
+      await desk.call('note', { at: clock.wall(), actor, address, action: 'logout', subject: null, detail: null })
+    }
+    setToken(null)
   }
 
   return {
     'GET /session': ({ session }) => Promise.resolve(answer(session)),
     'POST /session': logIn,
-    'DELETE /session': async ({ session, token, setToken, caller }) => {
-      if (token !== null) await desk.call('closeSession', digestOf(token))
-      if (session !== null) {
-        const actor = actorOf({ kind: session.role === 'key' ? 'key' : 'user', name: session.name })
-        const { address } = caller
-        await desk.call('note', {
-          at: clock.wall(), actor, address, action: 'logout', subject: null, detail: null,
-        })
-      }
-      setToken(null)
+    'POST /session/single-sign-on': async ({ body, caller, setPendingLogin }) => {
+      const { url, pending } = await singleSignOn.begin(host.current().config.console, caller, body.return_to)
+      setPendingLogin(pending)
+      return { url }
+    },
+    'DELETE /session': async asked => {
+      await logOut(asked)
       return null
     },
+    'POST /session/logout': async asked => {
+      const { session, caller } = asked
+      await logOut(asked)
+      const idToken = session?.idToken ?? null
+      return { url: idToken && await singleSignOn.logoutUrl(host.current().config.console, caller, idToken) }
+    },
   }
+}
+
+/**
+ * Begins a session.
+ *
+ * @param before the token that came with the request: it must not stay valid; null = none came
+ * @returns with the token that the browser is to keep
+ */
+export async function openSession(
+  { host, clock, store }: Context, { address }: Caller, before: string | null, login: VerifiedLogin,
+): Promise<{ readonly token: string, readonly session: Session | null }> {
+  const now = clock.wall()
+  if (before !== null) await store.call('closeSession', digestOf(before))
+  const token = newToken()
+  const record = recordOf(login, token)
+  await store.call('openSession', digestOf(token), record, now)
+  const detail = 'oidc' in login ? `single sign-on: sub ${login.account.subject}` : null
+  await store.call('note', { actor: actorOf(record), at: now, address, action: 'login', subject: null, detail })
+  return { token, session: sessionOf(host.current(), token, { ...record, createdAt: now, seenAt: now }) }
 }
 
 /**

@@ -1,9 +1,12 @@
 import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { hasExpired } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
-import type { ConsoleUser } from '../config/types.ts'
+import { seal, unseal } from '../base/seal.ts'
+import type { ConsoleUser, OidcConfig } from '../config/types.ts'
 import type { Gateway } from '../context/gateway.ts'
 import type { Role } from './api/shapes.ts'
+import type { Account } from './identity-provider.ts'
+import { roleFor } from './roles.ts'
 import { expiryOf } from './store/sessions.ts'
 import type { SessionRecord } from './store/sessions.ts'
 
@@ -14,6 +17,8 @@ export interface Session {
   readonly role: Role
   /** Of a key's holder: the key's. */
   readonly identity: Identity | null
+  /** Of who came by single sign-on: what tells the provider at the logout whose session ends. */
+  readonly idToken: string | null
   /** To be sent with every request that changes something. */
   readonly csrf: string
   /** ms since 1970, if nothing more comes. */
@@ -21,7 +26,23 @@ export interface Session {
 }
 
 /** What has been proved at a login. */
-export type VerifiedLogin = { readonly user: ConsoleUser } | { readonly key: Identity; readonly digest: Buffer }
+export type VerifiedLogin = { readonly user: ConsoleUser } | { readonly key: Identity; readonly digest: Buffer } | SingleSignOnLogin
+
+export interface SingleSignOnLogin {
+  readonly oidc: OidcConfig
+  readonly account: Account
+  /** Those of the configuration that name the account. */
+  readonly entries: readonly string[]
+}
+
+/** What is kept of a login by single sign-on. */
+interface OidcCredential {
+  readonly issuer: string
+  readonly clientId: string
+  readonly entries: readonly string[]
+  /** Sealed with the session's token, which is kept nowhere. */
+  readonly idToken: string
+}
 
 const TOKEN_BYTES = 32
 
@@ -45,15 +66,24 @@ export function isCsrf(session: Session, presented: unknown): boolean {
   return timingSafeEqual(hash('sha256', presented, 'buffer'), hash('sha256', session.csrf, 'buffer'))
 }
 
-/** A proof, as it is kept with the session. */
-export function recordOf(proof: VerifiedLogin): Pick<SessionRecord, 'kind' | 'name' | 'credential'> {
+/**
+ * A proof, as it is kept with the session.
+ *
+ * @param token of the session
+ */
+export function recordOf(proof: VerifiedLogin, token: string): Pick<SessionRecord, 'kind' | 'name' | 'credential'> {
+  if ('oidc' in proof) {
+    const { oidc: { issuer, clientId }, account: { mail, subject, idToken }, entries } = proof
+    const credential: OidcCredential = { issuer, clientId, entries, idToken: seal(idTokenKey(token), idToken) }
+    return { kind: 'oidc', name: mail ?? subject, credential: JSON.stringify(credential) }
+  }
   if ('user' in proof) return { kind: 'user', name: proof.user.name, credential: credentialOf(proof.user) }
   return { kind: 'key', name: proof.key.key?.name ?? '', credential: proof.digest.toString('hex') }
 }
 
 /**
- * What a kept session is worth now: a user who was changed or removed, and a key
- * that was revoked, blocked or removed, are nobody any more.
+ * What a kept session is worth now: a user who was changed or removed, a key that was revoked, blocked or removed,
+ * and an account that no entry names any more, are nobody any more.
  */
 export function sessionOf(gateway: Gateway, token: string, record: SessionRecord): Session | null {
   const { kind, name, credential } = record
@@ -61,11 +91,21 @@ export function sessionOf(gateway: Gateway, token: string, record: SessionRecord
   if (kind === 'user') {
     const user = gateway.config.console?.users.find(user => user.name === name)
     if (user === undefined || credentialOf(user) !== credential) return null
-    return { ...common, name, role: user.role, identity: null }
+    return { ...common, name, role: user.role, identity: null, idToken: null }
+  }
+  if (kind === 'oidc') {
+    const oidc = gateway.config.console?.oidc ?? null
+    const { issuer, clientId, entries, idToken } = JSON.parse(credential) as OidcCredential
+    const role = oidc !== null && oidc.issuer === issuer && oidc.clientId === clientId ? roleFor(oidc, entries) : null
+    return role && { ...common, name, role, identity: null, idToken: unseal(idTokenKey(token), idToken) }
   }
   const identity = gateway.keyring.findByDigest(Buffer.from(credential, 'hex'))
   if (identity === null || identity.key?.name !== name || hasExpired(identity, gateway.clock)) return null
-  return { ...common, name, role: 'key', identity }
+  return { ...common, name, role: 'key', identity, idToken: null }
+}
+
+function idTokenKey(token: string): Buffer {
+  return createHmac('sha256', token).update('id_token').digest()
 }
 
 function credentialOf({ name, password, role }: ConsoleUser): string {

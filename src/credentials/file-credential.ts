@@ -71,7 +71,7 @@ export class FileCredential implements Credential {
 }
 
 /** @throws GatewayError credential_unavailable */
-function readSecret(file: string): string {
+export function readSecret(file: string): string {
   const buffer = Buffer.alloc(MAX_FILE_BYTES + 1)
   let size: number
   try {

@@ -5,6 +5,7 @@ import { StrictObject, Timestamp, Name, Nullable, ROLES, StringEnum } from './sh
 export const Session = StrictObject({
   version: Type.String({ description: 'Version of the gateway' }),
   has_users: Type.Boolean({ description: 'Whether console.users has a user' }),
+  single_sign_on: Nullable(Type.String({ description: 'The host of the identity provider; null = single sign-on is not configured' })),
   user: Nullable(StrictObject({
     name: Name,
     role: StringEnum(ROLES),
@@ -25,3 +26,13 @@ export const Login = Type.Union([
   StrictObject({ key: Type.String({ maxLength: 1024 }) }),
 ])
 export type Login = Static<typeof Login>
+
+export const SingleSignOn = StrictObject({
+  return_to: Type.String({ maxLength: 4096, description: 'The page to show after the login: a path that begins with /console/' }),
+})
+
+export const Redirect = StrictObject({ url: Type.String({ description: 'Where the browser goes on' }) })
+
+export const Logout = StrictObject({
+  url: Nullable(Type.String({ description: 'Where the browser goes to log out of the identity provider too' })),
+})

@@ -6,7 +6,7 @@ import { Audit, KeyLookup, KeyChange, KeyOwner, Keys, CreatedKey, NewKey, OwnKey
 import { LogConditions, LogQuery, Logs, RequestDetailsList } from './logs.ts'
 import { Live, Panel, SLICES, Upstreams } from './panel.ts'
 import { Configuration, Explanation, Models, ExplainRequest, Routes } from './routes.ts'
-import { Login, Session } from './session.ts'
+import { Login, Logout, Redirect, Session, SingleSignOn } from './session.ts'
 import { StrictObject, Name, Range, StringEnum } from './shapes.ts'
 import type { Role } from './shapes.ts'
 import { UpstreamDetails } from './upstream.ts'
@@ -44,6 +44,12 @@ export const API = {
   },
   'DELETE /session': {
     summary: 'Log out', tag: 'session', roles: null, status: 204, response: Type.Null(),
+  },
+  'POST /session/single-sign-on': {
+    summary: 'Log in by single sign-on: where the browser goes', tag: 'session', roles: null, body: SingleSignOn, response: Redirect,
+  },
+  'POST /session/logout': {
+    summary: 'Log out, also of the identity provider', tag: 'session', roles: null, response: Logout,
   },
   'GET /live': {
     summary: 'The current state: running requests and alerts', tag: 'panel', roles: ALL, response: Live,
@@ -157,6 +163,9 @@ export const API = {
 
 export type Api = typeof API
 export type OperationName = keyof Api
+
+/** Operations that begin a session: nobody has one yet, or its token. */
+export const BEGINNERS: ReadonlySet<OperationName> = new Set(['POST /session', 'POST /session/single-sign-on'])
 
 type Shape<N extends OperationName, Part extends string> =
   Api[N] extends Readonly<Record<Part, infer S extends TSchema>> ? Static<S> : undefined

@@ -2,8 +2,8 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
 /** A session as it is kept: of its token only the digest. Times are ms since 1970. */
 export interface SessionRecord {
-  readonly kind: 'user' | 'key'
-  /** Of the user, or of the key. */
+  readonly kind: 'user' | 'key' | 'oidc'
+  /** Of the user, or of the key; the mail address of who came by single sign-on. */
   readonly name: string
   /** What was proved at the login; when it is not so any more, the session is over. */
   readonly credential: string

@@ -16,7 +16,7 @@ export function useUser(): User {
   return user
 }
 
-/** Login and logout. Both drop the cached responses of the previous user. */
+/** Login and logout. Both drop the cached responses of the previous user. A logout may end at the identity provider. */
 export function useLogin(): {
   login: (body: BodyOf<'POST /session'>) => Promise<void>
   logout: () => Promise<void>
@@ -31,10 +31,11 @@ export function useLogin(): {
   }, [client])
   const logout = useCallback(async () => {
     const session = client.getQueryData<Session>(SESSION)
-    await send('DELETE /session', {}, { csrf: session?.csrf ?? null })
+    const { url } = await send('POST /session/logout', {}, { csrf: session?.csrf ?? null })
     clearCachedResponses(client)
     endSession(client)
     notifyOtherTabs()
+    if (url !== null) window.location.assign(url)
   }, [client])
   return { login, logout }
 }

@@ -2,7 +2,7 @@ import { Alert, Button, PasswordInput, Tabs, TextInput } from '@mantine/core'
 import { IconAlertTriangle } from '@tabler/icons-react'
 import { useEffect, useRef, useState } from 'react'
 import type { FormEvent } from 'react'
-import { ApiError } from '../api.ts'
+import { ApiError, send } from '../api.ts'
 import type { BodyOf } from '../api.ts'
 import type { Session } from '../api-hooks.ts'
 import { Copy } from '../components/copy.tsx'
@@ -10,13 +10,15 @@ import icon from '../icon.svg'
 import { useLogin } from '../session.ts'
 import classes from './login/login.module.css'
 
-/** Login by name and password, or by API key. Without users it explains how to add one. */
+/** Login by single sign-on, by name and password, or by API key. Without any user it explains how to add one. */
 export function Login({ session }: { readonly session: Session }) {
   const card = useRef<HTMLDivElement>(null)
   useEffect(() => {
     document.title = 'Log in · Model Gateway'
-    card.current?.querySelector('input')?.focus()
+    card.current?.querySelector<HTMLElement>('[data-autofocus], input')?.focus()
   }, [])
+  const { single_sign_on: provider } = session
+  const isUnconfigured = !session.has_users && provider === null
   return (
     <div className={classes.page}>
       <main className={classes.box}>
@@ -28,9 +30,10 @@ export function Login({ session }: { readonly session: Session }) {
           </div>
         </div>
         <div ref={card} className={classes.card}>
+          {provider !== null && <SingleSignOn provider={provider} />}
           <Tabs defaultValue={session.has_users ? 'password' : 'key'} keepMounted={false}>
             <Tabs.List grow>
-              <Tabs.Tab value="password">Name and password</Tabs.Tab>
+              {(session.has_users || isUnconfigured) && <Tabs.Tab value="password">Name and password</Tabs.Tab>}
               <Tabs.Tab value="key">API key</Tabs.Tab>
             </Tabs.List>
             <Tabs.Panel value="password">
@@ -38,7 +41,7 @@ export function Login({ session }: { readonly session: Session }) {
             </Tabs.Panel>
             <Tabs.Panel value="key">
               <KeyForm />
-              {!session.has_users && <FirstUser />}
+              {isUnconfigured && <FirstUser />}
             </Tabs.Panel>
           </Tabs>
         </div>
@@ -64,6 +67,48 @@ function useLoginAttempt() {
     }
   }
   return { attempt, isBusy, problem }
+}
+
+/** Why a login at the identity provider ended here; the address of the page has the name. */
+const FAILURES: Readonly<Record<string, string>> = {
+  denied: 'The identity provider did not log you in: access was denied there.',
+  no_role: 'You are logged in at the identity provider, but your account has no role here. Ask an operator to add your mail address or one of your groups.',
+  expired: 'This login has expired or was already used. Log in again.',
+  unavailable: 'The identity provider does not respond. Try again later, or log in another way.',
+  clock: 'The clocks of the gateway and the identity provider differ. Ask an operator to correct them.',
+  rejected: 'The gateway cannot use the response of the identity provider. An operator finds the reason in the gateway log.',
+  too_many: 'Too many attempts. Try again in a moment.',
+}
+
+/** @param provider - the host of the identity provider */
+function SingleSignOn({ provider }: { readonly provider: string }) {
+  const [isBusy, setBusy] = useState(false)
+  const [problem, setProblem] = useState(() => FAILURES[new URLSearchParams(window.location.search).get('login') ?? ''] ?? null)
+  const begin = async () => {
+    setBusy(true)
+    setProblem(null)
+    try {
+      const { url } = await send('POST /session/single-sign-on', { body: { return_to: currentPage() } })
+      window.location.assign(url)
+    } catch (error) {
+      setProblem(error instanceof ApiError ? error.message : String(error))
+      setBusy(false)
+    }
+  }
+  return (
+    <div className={classes.provider}>
+      <Button data-autofocus loading={isBusy} fullWidth onClick={() => { void begin() }}>Log in with single sign-on</Button>
+      <p>at {provider}</p>
+      <LoginError text={problem} />
+    </div>
+  )
+}
+
+/** Path and query of the page, without the failure of an earlier login. */
+function currentPage(): string {
+  const url = new URL(window.location.href)
+  url.searchParams.delete('login')
+  return url.pathname + url.search
 }
 
 function PasswordForm() {

@@ -1,0 +1,229 @@
+import type { Configuration, ServerMetadata } from 'openid-client'
+import { GatewayError, causeOf } from '../base/errors.ts'
+import { isSecureUrl } from '../base/secure-url.ts'
+import type { OidcConfig } from '../config/types.ts'
+import { boundedFetch } from '../credentials/bounded-fetch.ts'
+import { readSecret } from '../credentials/file-credential.ts'
+
+type Library = typeof import('openid-client')
+
+/** Somebody whom the identity provider has logged in. */
+export interface Account {
+  readonly subject: string
+  /** Lower case; null = the provider names none, or says that it is not verified. */
+  readonly mail: string | null
+  readonly groups: readonly string[]
+  /** Tells the provider at the logout whose session ends. */
+  readonly idToken: string
+}
+
+/** What a login has to prove when the browser comes back. */
+export interface LoginChecks {
+  readonly state: string
+  readonly nonce: string
+  /** Of PKCE, RFC 7636. */
+  readonly verifier: string
+  readonly redirectUri: string
+}
+
+/**
+ * Why the provider logs nobody in. The page of the login has a text for each of them:
+ * `denied` by the provider or the user, `expired` or used already, `unavailable` for now, `clock` of one side wrong,
+ * `rejected` for all that an operator has to look at.
+ */
+export type LoginFailure = 'denied' | 'expired' | 'unavailable' | 'clock' | 'rejected'
+
+export class IdentityProviderError extends Error {
+  override readonly name = 'IdentityProviderError'
+  readonly failure: LoginFailure
+
+  /** @param message a reason for the log, without anything secret */
+  constructor(failure: LoginFailure, message: string) {
+    super(message)
+    this.failure = failure
+  }
+}
+
+/** Seconds for each request to the provider: somebody waits for a page. */
+const TIMEOUT_S = 5
+/** ms in which the provider's description is not read again; and in which it is not asked again after a failure. */
+const METADATA_LIFETIME = 5 * 60_000
+const RETRY_MS = 1_000
+/** RFC 6749 section 4.1.2.1. What a provider calls an error may hold anything; only these forms are reported. */
+const ERROR_CODE = /^[a-z_]{1,40}$/
+
+/** One OpenID Connect provider. Nothing is asked of it before the first login. */
+export class IdentityProvider {
+  readonly #config: OidcConfig
+  readonly #now: () => number
+  #metadata: Promise<ServerMetadata> | null = null
+  #metadataUntil = 0
+
+  /** @param now ms that only grow */
+  constructor(config: OidcConfig, now: () => number) {
+    this.#config = config
+    this.#now = now
+  }
+
+  /**
+   * Where the browser goes to log in, and what it has to prove when it comes back.
+   *
+   * @throws IdentityProviderError
+   */
+  async begin(redirectUri: string): Promise<{ readonly url: string, readonly checks: LoginChecks }> {
+    return this.#using(async (library, connection) => {
+      const checks = {
+        redirectUri, state: library.randomState(), nonce: library.randomNonce(), verifier: library.randomPKCECodeVerifier(),
+      }
+      const url = library.buildAuthorizationUrl(connection, {
+        redirect_uri: redirectUri, scope: this.#config.scopes.join(' '), state: checks.state, nonce: checks.nonce,
+        code_challenge: await library.calculatePKCECodeChallenge(checks.verifier), code_challenge_method: 'S256',
+      })
+      return { url: url.href, checks }
+    })
+  }
+
+  /**
+   * Takes what the browser brings back.
+   *
+   * @param query of the redirect URI, with its `?`
+   * @throws IdentityProviderError
+   */
+  async finish(query: string, { redirectUri, state, nonce, verifier }: LoginChecks): Promise<Account> {
+    return this.#using(async (library, connection) => {
+      const tokens = await library.authorizationCodeGrant(connection, new URL(redirectUri + query), {
+        expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true,
+      })
+      const claims = tokens.claims()
+      if (claims === undefined || tokens.id_token === undefined) throw new IdentityProviderError('rejected', 'no ID token')
+      const { groupsClaim } = this.#config
+      const isComplete = claims['email'] !== undefined && claimOf(claims, groupsClaim) !== undefined
+      const hasMore = connection.serverMetadata().userinfo_endpoint !== undefined
+      const more = isComplete || !hasMore ? {} : await library.fetchUserInfo(connection, tokens.access_token, claims.sub)
+      return {
+        subject: claims.sub,
+        mail: mailOf(claims['email'] === undefined ? more : claims),
+        groups: groupsOf(claimOf(claims, groupsClaim) ?? claimOf(more, groupsClaim)),
+        idToken: tokens.id_token,
+      }
+    })
+  }
+
+  /**
+   * Where the browser goes to log out of the provider too (OpenID Connect RP-Initiated Logout); null = it offers none.
+   *
+   * @param returnUri where the provider sends it back to
+   * @throws IdentityProviderError
+   */
+  async endSessionUrl(idToken: string, returnUri: string): Promise<string | null> {
+    return this.#using(async (library, connection) => {
+      if (connection.serverMetadata().end_session_endpoint === undefined) return null
+      return library.buildEndSessionUrl(connection, { id_token_hint: idToken, post_logout_redirect_uri: returnUri }).href
+    })
+  }
+
+  /** Each time with the secret and the signing keys of that moment: both may be rotated, and logins are few. */
+  async #using<T>(work: (library: Library, connection: Configuration) => Promise<T>): Promise<T> {
+    const library = await import('openid-client')
+    try {
+      const metadata = await this.#discover(library)
+      const connection = new library.Configuration(
+        metadata, this.#config.clientId, undefined, clientAuthentication(library, this.#config, metadata),
+      )
+      connection.timeout = TIMEOUT_S
+      connection[library.customFetch] = boundedFetch
+      library.enableNonRepudiationChecks(connection)
+      if (this.#isLocal) library.allowInsecureRequests(connection)
+      return await work(library, connection)
+    } catch (error) {
+      throw failureOf(library, error)
+    }
+  }
+
+  #discover(library: Library): Promise<ServerMetadata> {
+    if (this.#metadata !== null && this.#now() < this.#metadataUntil) return this.#metadata
+    const { issuer, clientId } = this.#config
+    const metadata = library.discovery(new URL(issuer), clientId, undefined, undefined, {
+      timeout: TIMEOUT_S,
+      [library.customFetch]: boundedFetch,
+      execute: this.#isLocal ? [library.allowInsecureRequests] : [],
+    }).then(connection => connection.serverMetadata())
+    this.#metadata = metadata
+    this.#metadataUntil = Infinity
+    const expireIn = (ms: number) => {
+      this.#metadataUntil = this.#now() + ms
+    }
+    metadata.then(() => expireIn(METADATA_LIFETIME), () => expireIn(RETRY_MS))
+    return metadata
+  }
+
+  /** The configuration allows plain http for loopback addresses alone. */
+  get #isLocal(): boolean {
+    const issuer = new URL(this.#config.issuer)
+    return issuer.protocol === 'http:' && isSecureUrl(issuer)
+  }
+}
+
+/** HTTP Basic authentication is the default of providers (OpenID Connect Discovery, section 3). */
+function clientAuthentication({ None, ClientSecretBasic, ClientSecretPost }: Library, { clientSecret }: OidcConfig, server: ServerMetadata) {
+  if (clientSecret === null) return None()
+  const secret = 'file' in clientSecret ? readSecret(clientSecret.file) : clientSecret.value
+  const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+  return methods.includes('client_secret_basic') ? ClientSecretBasic(secret) : ClientSecretPost(secret)
+}
+
+type Claims = Readonly<Record<string, unknown>>
+
+/** Some providers have dots in the names of claims: https://example.com/groups. */
+function claimOf(claims: Claims, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path]
+  return path.split('.').reduce<unknown>((value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined), claims)
+}
+
+function isObject(value: unknown): value is Claims {
+  return typeof value === 'object' && value !== null
+}
+
+function groupsOf(claim: unknown): string[] {
+  return [claim].flat().filter(group => typeof group === 'string')
+}
+
+function mailOf({ email, email_verified: isVerified }: Claims): string | null {
+  // Some write it as a text.
+  const refuses = isVerified !== undefined && isVerified !== true && isVerified !== 'true'
+  return typeof email === 'string' && email.includes('@') && !refuses ? email.toLowerCase() : null
+}
+
+function failureOf(library: Library, error: unknown): IdentityProviderError {
+  if (error instanceof IdentityProviderError) return error
+  if (error instanceof GatewayError) return new IdentityProviderError('rejected', causeOf(error) ?? error.message)
+  if (error instanceof library.AuthorizationResponseError) {
+    const failure = error.error === 'access_denied' ? 'denied' : /^(?:server_error|temporarily_unavailable)$/.test(error.error) ? 'unavailable' : 'rejected'
+    return new IdentityProviderError(failure, `the provider answers ${nameOf(error.error)}`)
+  }
+  if (error instanceof library.ResponseBodyError) {
+    const failure = error.error === 'invalid_grant' ? 'expired' : error.status >= 500 ? 'unavailable' : 'rejected'
+    return new IdentityProviderError(failure, `the provider answers ${error.status} ${nameOf(error.error)}`)
+  }
+  const { code, message, cause } = error as { readonly code?: string, readonly message: string, readonly cause?: unknown }
+  if (error instanceof TypeError) {
+    const { code: networkError } = (cause ?? {}) as { readonly code?: string }
+    return new IdentityProviderError('unavailable', `the provider cannot be reached: ${networkError ?? 'no response'}`)
+  }
+  if (cause instanceof GatewayError) return new IdentityProviderError('rejected', causeOf(cause) ?? cause.message)
+  if (code === 'OAUTH_TIMEOUT') return new IdentityProviderError('unavailable', `the provider does not respond within ${TIMEOUT_S} s`)
+  if (code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED') return new IdentityProviderError('clock', 'the ID token is of another time')
+  if (code === 'OAUTH_RESPONSE_IS_NOT_CONFORM') {
+    const { status } = cause as { readonly status?: number }
+    return new IdentityProviderError((status ?? 500) >= 500 ? 'unavailable' : 'rejected', `the provider answers ${status}`)
+  }
+  const { attribute, body } = (cause ?? {}) as { readonly attribute?: string, readonly body?: { readonly issuer?: unknown } }
+  if (attribute === 'issuer') {
+    return new IdentityProviderError('rejected', `the provider calls itself ${URL.parse(String(body?.issuer))?.href.slice(0, 200) ?? 'something else'}`)
+  }
+  return new IdentityProviderError('rejected', `${message}${code === undefined ? '' : ` (${code})`}`)
+}
+
+function nameOf(error: string): string {
+  return ERROR_CODE.test(error) ? error : 'an error'
+}

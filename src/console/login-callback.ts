@@ -1,0 +1,80 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { OidcConfig } from '../config/types.ts'
+import { callerOf } from './caller.ts'
+import type { Caller } from './caller.ts'
+import type { Context } from './context.ts'
+import { pendingLoginOf, setPendingLogin, setToken, tokenOf } from './cookies.ts'
+import { IdentityProviderError } from './identity-provider.ts'
+import type { LoginFailure } from './identity-provider.ts'
+import { entriesFor } from './roles.ts'
+import { openSession } from './session-operations.ts'
+import { CALLBACK_PATH, requireOidc } from './single-sign-on.ts'
+
+/** What the page of the login has a text for. */
+type FailurePage = LoginFailure | 'no_role' | 'too_many'
+
+/**
+ * The end of a login by single sign-on: the provider sends the browser here. It is a page of another site that does,
+ * so that no cookie of a session comes along; what the browser has kept of the login says that it is the one that began it.
+ */
+export async function serveLoginCallback(app: FastifyInstance, context: Context): Promise<void> {
+  app.addHook('onRequest', app.rateLimit())
+  app.get(CALLBACK_PATH, async (request, reply) => {
+    const caller = callerOf(context.host, request.raw)
+    void reply.header('cache-control', 'no-store')
+    const pending = pendingLoginOf(request, caller)
+    setPendingLogin(reply, caller, null)
+    return reply.redirect(await finishLogin(context, { request, reply, caller, pending }))
+  })
+}
+
+interface Callback {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly caller: Caller
+  readonly pending: string | null
+}
+
+/** @returns the page that the browser goes on to */
+async function finishLogin(context: Context, callback: Callback): Promise<string> {
+  const { host, clock, store } = context
+  const gateway = host.current()
+  const { address } = callback.caller
+  const refuse = async (page: FailurePage, actor: string, reason: string) => {
+    gateway.log.warn({ client: address, actor, reason }, 'a login to the console by single sign-on was refused')
+    // What anybody can cause without a login at the provider is in the log alone.
+    if (page === 'denied' || page === 'no_role') {
+      await store.call('note', {
+        at: clock.wall(), actor, address, action: 'login.refused', subject: null, detail: `single sign-on: ${reason}`,
+      })
+    }
+    return `/console/?login=${page}`
+  }
+  try {
+    return await logIn(context, callback, requireOidc(gateway.config.console), refuse)
+  } catch (error) {
+    if (!(error instanceof IdentityProviderError)) throw error
+    return refuse(error.failure, 'console: unknown', error.message)
+  }
+}
+
+async function logIn(
+  context: Context, { request, reply, caller, pending }: Callback, oidc: OidcConfig,
+  refuse: (page: FailurePage, actor: string, reason: string) => Promise<string>,
+): Promise<string> {
+  const { clock, store, singleSignOn } = context
+  const { search } = new URL(request.raw.url ?? '', 'http://console')
+  const login = singleSignOn.resume(oidc, search, pending)
+  // Each attempt asks the provider something.
+  const attempt = { name: null, address: caller.address }
+  if (await store.call('beginAttempt', attempt, clock.wall()) > 0) {
+    return refuse('too_many', 'console: unknown', 'too many attempts from this address')
+  }
+  const account = await singleSignOn.finish(oidc, search, login)
+  const entries = entriesFor(oidc, account)
+  if (entries.length === 0) return refuse('no_role', `console: ${account.mail ?? account.subject}`, `no role, sub ${account.subject}`)
+  await store.call('attemptSucceeded', attempt, clock.wall())
+  const { token } = await openSession(context, caller, tokenOf(request, caller), { oidc, account, entries })
+  setToken(reply, caller, token)
+  return login.returnTo
+}

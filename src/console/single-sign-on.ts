@@ -1,0 +1,133 @@
+import { createHmac } from 'node:crypto'
+import type { Clock } from '../base/clock.ts'
+import { isSecureUrl } from '../base/secure-url.ts'
+import { seal, unseal } from '../base/seal.ts'
+import type { ConsoleConfig, OidcConfig } from '../config/types.ts'
+import type { Caller } from './caller.ts'
+import { IdentityProvider, IdentityProviderError } from './identity-provider.ts'
+import type { Account, LoginChecks } from './identity-provider.ts'
+import { ConsoleProblem } from './problem.ts'
+
+/** Where the provider sends the browser back to, with a code. */
+export const CALLBACK_PATH = '/console/login/callback'
+/** Where it sends the browser back to after a logout. */
+const LOGOUT_PATH = '/console/'
+/** ms in which somebody has to log in at the provider. */
+const LOGIN_TIMEOUT = 10 * 60_000
+/** Characters of the page's address. */
+const MAX_RETURN_PATH = 2_000
+
+/** A login under way. The browser keeps it, sealed. */
+export interface PendingLogin extends LoginChecks {
+  readonly issuer: string
+  /** The page that asked for the login. */
+  readonly returnTo: string
+  /** ms since 1970 */
+  readonly startedAt: number
+}
+
+/** Logins by an OpenID Connect provider. */
+export class SingleSignOn {
+  readonly #key: Buffer
+  readonly #clock: Pick<Clock, 'monotonic' | 'wall'>
+  /** After a reload with another configuration the provider may be another. */
+  readonly #providers = new WeakMap<OidcConfig, IdentityProvider>()
+
+  /** @param secret of the console: the login may end at another worker or gateway than it began */
+  constructor(secret: Uint8Array, clock: Pick<Clock, 'monotonic' | 'wall'>) {
+    this.#key = createHmac('sha256', secret).update('login').digest()
+    this.#clock = clock
+  }
+
+  /**
+   * @param returnTo the page that asks: a path of the console
+   * @returns where the browser goes, and what it keeps until it is back
+   * @throws ConsoleProblem
+   */
+  async begin(console: ConsoleConfig | null, caller: Caller, returnTo: string): Promise<{ readonly url: string, readonly pending: string }> {
+    const oidc = requireOidc(console)
+    const redirectUri = originOf(console, caller) + CALLBACK_PATH
+    try {
+      const { url, checks } = await this.#provider(oidc).begin(redirectUri)
+      const login: PendingLogin = { ...checks, issuer: oidc.issuer, returnTo: pathOf(returnTo), startedAt: this.#clock.wall() }
+      return { url, pending: seal(this.#key, JSON.stringify(login)) }
+    } catch (error) {
+      if (!(error instanceof IdentityProviderError)) throw error
+      throw new ConsoleProblem('unavailable', `Single sign-on at ${new URL(oidc.issuer).host} is not possible: ${error.message}.`)
+    }
+  }
+
+  /**
+   * The login that the browser has begun.
+   *
+   * @param query of the redirect URI, with its `?`
+   * @param pending what the browser has kept
+   * @throws IdentityProviderError expired
+   */
+  resume({ issuer }: OidcConfig, query: string, pending: string | null): PendingLogin {
+    const text = pending === null ? null : unseal(this.#key, pending)
+    if (text === null) throw new IdentityProviderError('expired', 'the browser has begun no login')
+    const login = JSON.parse(text) as PendingLogin
+    const age = this.#clock.wall() - login.startedAt
+    const isCurrent = age >= 0 && age < LOGIN_TIMEOUT && login.issuer === issuer
+    if (!isCurrent || new URLSearchParams(query).get('state') !== login.state) {
+      throw new IdentityProviderError('expired', 'the login took too long, or another one has begun since')
+    }
+    return login
+  }
+
+  /** @throws IdentityProviderError */
+  finish(oidc: OidcConfig, query: string, login: PendingLogin): Promise<Account> {
+    return this.#provider(oidc).finish(query, login)
+  }
+
+  /**
+   * Where the browser goes to log out of the provider too; null = it offers none, or cannot be asked.
+   *
+   * @param idToken of the login
+   */
+  async logoutUrl(console: ConsoleConfig | null, caller: Caller, idToken: string): Promise<string | null> {
+    try {
+      return await this.#provider(requireOidc(console)).endSessionUrl(idToken, originOf(console, caller) + LOGOUT_PATH)
+    } catch (error) {
+      if (error instanceof IdentityProviderError || error instanceof ConsoleProblem) return null
+      throw error
+    }
+  }
+
+  #provider(oidc: OidcConfig): IdentityProvider {
+    const provider = this.#providers.get(oidc) ?? new IdentityProvider(oidc, () => this.#clock.monotonic())
+    this.#providers.set(oidc, provider)
+    return provider
+  }
+}
+
+/** @throws ConsoleProblem not_found */
+export function requireOidc(console: ConsoleConfig | null): OidcConfig {
+  if (console === null || console.oidc === null) throw new ConsoleProblem('not_found', 'Single sign-on is not configured.')
+  return console.oidc
+}
+
+/**
+ * The address of the console for the browser. What a request calls it is believed only where it is this machine.
+ *
+ * @throws ConsoleProblem
+ */
+function originOf(console: ConsoleConfig | null, { secure, host }: Caller): string {
+  const own = URL.parse(`${secure ? 'https' : 'http'}://${host}`)
+  const publicUrl = console?.publicUrl ?? null
+  if (publicUrl === null) {
+    if (own !== null && isSecureUrl(new URL(`http://${own.host}`))) return own.origin
+    throw new ConsoleProblem('unavailable', 'Single sign-on needs console.public_url: the address of the console in the browser.')
+  }
+  // The browser keeps the login for the host that it is at.
+  if (own?.origin !== publicUrl) throw new ConsoleProblem('unavailable', `Single sign-on works at ${publicUrl}/console/ only. Open the console there.`)
+  return publicUrl
+}
+
+/** A page of the console, and no other address. */
+function pathOf(returnTo: string): string {
+  const url = URL.parse(returnTo, 'http://console')
+  const isPage = url !== null && url.origin === 'http://console' && url.pathname.startsWith('/console/')
+  return isPage && returnTo.length <= MAX_RETURN_PATH ? url.pathname + url.search : LOGOUT_PATH
+}
