@@ -47,7 +47,7 @@ async function count(gateways: readonly TestGateway[], requests: number): Promis
   return counts
 }
 
-t.test('gateways with common limits', { skip: withoutPostgres || withoutRedis }, async t => {
+t.test('gateways with common limits', { skip: withoutPostgres || withoutRedis, timeout: 170_000 }, async t => {
   const [redis, postgres] = await Promise.all([startRedis(t), startPostgres(t)])
 
   t.test('requests per minute count at all gateways; without Valkey each has a share', async t => {
@@ -89,6 +89,35 @@ t.test('gateways with common limits', { skip: withoutPostgres || withoutRedis },
     const usd = (Number(sum?.['high']) * 1e9 + Number(sum?.['low'])) / 1e12
     t.ok(usd > 100 && usd <= 200, `${usd} USD of 200 are spent`)
   })
+
+  for (const fault of ['no fault', 'Valkey emptied', 'Valkey restarted without data', 'Valkey away'] as const) {
+    t.test(`900 parallel requests at three gateways do not overspend a budget: ${fault}`, { timeout: 120_000 }, async t => {
+      await redis.client.flushall()
+      await postgres.createDatabase()
+      const proxy = await startTcpProxy(t, redis.port)
+      const cluster = `valkey: "${redis.url(proxy.port)}", valkey_timeout: 5s, postgres: "${postgres.url()}"`
+      const gateways: TestGateway[] = []
+      for (const name of ['gw1', 'gw2', 'gw3']) gateways.push(await start(t, name, '{ budget: { usd: 400, per: month } }', cluster))
+      await count(gateways, 9)
+      const all = Array.from({ length: 900 }, (_, n) => ask(gateways[n % 3]!))
+      await Promise.any(all)
+      if (fault === 'Valkey emptied') await redis.client.flushall()
+      if (fault === 'Valkey away') proxy.cut()
+      if (fault === 'Valkey restarted without data') {
+        await redis.stop()
+        await redis.start()
+      }
+      const statuses = await Promise.all(all)
+      t.ok(statuses.every(status => [200, 429, 503].includes(status)))
+      const served = statuses.filter(status => status === 200).length
+      proxy.heal()
+      await count(gateways, 30)
+      for (const gateway of gateways) await gateway.close()
+      const [sum] = await postgres.query('SELECT (sum(cost_high) * 1000000000 + sum(cost_low)) / 1e12 AS usd FROM gateway.days')
+      const usd = Number(sum?.['usd'])
+      t.ok(usd > 100 && usd <= 400, `${usd} USD of 400 are spent, by ${served} of 900`)
+    })
+  }
 
   t.test('with `refuse` a limited key gets 503 while Valkey is away', async t => {
     const gateway = await start(t, 'gw1', '{ requests_per_minute: 20 }', 'valkey: "redis://127.0.0.1:1", limits_offline: refuse')
