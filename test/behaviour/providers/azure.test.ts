@@ -1,3 +1,5 @@
+import type * as http from 'node:http'
+import Anthropic from '@anthropic-ai/sdk'
 import { AzureOpenAI, OpenAI } from 'openai'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -5,6 +7,7 @@ import { setEnvironment } from '../../support/environment.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { sendJson, startTokenServer } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
+import { drained, rejection } from '../clients/setup.ts'
 
 const FILTERED = {
   choices: [{
@@ -46,6 +49,62 @@ t.test('a messages client is translated', async t => {
   t.equal(seen[0]?.url, '/openai/v1/chat/completions')
 })
 
+/** A stream with a content filter: the first and the last event of Azure have no id, and one has no choices. */
+const STREAMED = [
+  { choices: [], created: 0, id: '', model: '', object: '', prompt_filter_results: [{ prompt_index: 0, content_filter_results: { jailbreak: { filtered: false, detected: false } } }] },
+  { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'mini', choices: [{ index: 0, delta: { role: 'assistant', content: '', refusal: null }, finish_reason: null, content_filter_results: {} }] },
+  { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'mini', choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null, content_filter_results: { hate: { filtered: false, severity: 'safe' } } }] },
+  { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'mini', choices: [{ index: 0, delta: {}, finish_reason: 'stop', content_filter_results: {} }] },
+  { id: '', object: '', created: 0, model: '', choices: [{ index: 0, finish_reason: null, content_filter_results: { violence: { filtered: false, severity: 'low' } }, content_filter_offsets: { check_offset: 44, start_offset: 44, end_offset: 46 } }] },
+]
+const USAGE = { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'mini', choices: [], usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } }
+
+for (const version of ['v1', '2025-04-01-preview']) {
+  t.test(`streams keep the fields of the content filter: ${version}`, async t => {
+    const { gateway, azure, answer } = await start(t, `api_version: ${version}`, '{ header: api-key, value: azure-key }')
+    const sent = [...STREAMED, USAGE].map(event => `data: ${JSON.stringify(event)}\n\n`)
+    answer((res, { stream_options: options }) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      res.end([...options?.include_usage ? sent : sent.slice(0, -1), 'data: [DONE]\n\n'].join(''))
+    })
+    const asked = { model: 'fast', messages: [{ role: 'user' as const, content: 'Hi' }], stream: true as const }
+    t.strictSame(await drained(azure.chat.completions.create(asked)), STREAMED, 'without the usage that was not asked for')
+    const withUsage = azure.chat.completions.create({ ...asked, stream_options: { include_usage: true } })
+    t.strictSame(await drained(withUsage), [...STREAMED, USAGE])
+    await gateway.waitForLog(({ msg, input_tokens: input, output_tokens: output }) => msg === 'exchange' && input === 3 && output === 1)
+  })
+}
+
+t.test('a prompt that the content filter refuses', async t => {
+  const { azure, answer } = await start(t, 'api_version: 2025-04-01-preview', '{ header: api-key, value: azure-key }')
+  const error = {
+    message: "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+    type: null, param: 'prompt', code: 'content_filter', status: 400,
+    innererror: { code: 'ResponsibleAIPolicyViolation', content_filter_result: { violence: { filtered: true, severity: 'medium' } } },
+  }
+  answer(res => sendJson(res, 400, { error }))
+  for (const stream of [false, true]) {
+    const refused = await rejection(t, azure.chat.completions.create({ model: 'fast', messages: [{ role: 'user', content: 'Hi' }], stream }), `stream: ${stream}`)
+    t.match(refused, { status: 400, code: 'content_filter', param: 'prompt', error })
+  }
+})
+
+t.test('a response that the content filter ends', async t => {
+  const { gateway, azure, answer } = await start(t, 'api_version: v1', '{ header: api-key, value: azure-key }')
+  const choice = { index: 0, finish_reason: 'content_filter', content_filter_results: { hate: { filtered: true, severity: 'high' } } }
+  answer((res, { stream }) => {
+    if (!stream) return sendJson(res, 200, { ...FILTERED, choices: [{ ...choice, message: { role: 'assistant', content: 'H' } }] })
+    const event = { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'mini', choices: [{ ...choice, delta: {} }] }
+    return res.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`)
+  })
+  const asked = { model: 'fast', messages: [{ role: 'user' as const, content: 'Hi' }] }
+  t.match(await azure.chat.completions.create(asked), { choices: [choice] })
+  t.match(await drained(azure.chat.completions.create({ ...asked, stream: true })), [{ choices: [choice] }])
+  const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: KEY })
+  t.match(await anthropic.messages.create({ ...asked, max_tokens: 10 }), { stop_reason: 'refusal' })
+  t.equal((await anthropic.messages.stream({ ...asked, max_tokens: 10 }).finalMessage()).stop_reason, 'refusal')
+})
+
 t.test('Entra ID with a client secret', async t => {
   const server = await startTokenServer(t)
   const authority = new URL(server.url).origin
@@ -77,17 +136,26 @@ t.test('a managed identity, as App Service has it', async t => {
   t.notMatch(JSON.stringify(gateway.logged), /identity-(token|secret)/)
 })
 
+interface Body {
+  readonly stream?: boolean
+  readonly stream_options?: { readonly include_usage?: boolean }
+}
+
 async function start(t: Test, version: string, auth: string) {
+  let respond: ((res: http.ServerResponse, body: Body) => void) | null = null
   const seen: { url: string | undefined, headers: Record<string, unknown>, body: unknown }[] = []
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(body => {
-      seen.push({ url: req.url, headers: req.headers, body: JSON.parse(body.toString()) })
-      sendJson(res, 200, FILTERED)
+      const json = JSON.parse(body.toString()) as Body
+      seen.push({ url: req.url, headers: req.headers, body: json })
+      if (respond === null) sendJson(res, 200, FILTERED)
+      else respond(res, json)
     })
   })
   const gateway = await startTestGateway(t, `
 upstreams: { azure: { azure: { endpoint: "${upstream.url}", ${version} }, auth: ${auth} } }
 routes: [{ model: fast, to: { upstream: azure, model: mini } }]
 `)
-  return { gateway, seen }
+  const azure = new AzureOpenAI({ endpoint: gateway.url, apiKey: KEY, apiVersion: '2025-04-01-preview', maxRetries: 0 })
+  return { gateway, seen, azure, answer: (how: NonNullable<typeof respond>) => { respond = how } }
 }

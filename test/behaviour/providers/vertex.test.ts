@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { Anthropic } from '@anthropic-ai/sdk'
+import { AnthropicVertex } from '@anthropic-ai/vertex-sdk'
 import { GoogleGenAI } from '@google/genai'
 import { OpenAI } from 'openai'
 import t from 'tap'
@@ -52,6 +53,28 @@ t.test('Claude for clients of Anthropic', async t => {
   const line = await gateway.waitForLog(({ msg, input_tokens: input }) => msg === 'exchange' && input === 3)
   t.match(line, { input_tokens: 3, output_tokens: 1 })
   t.match(line['cost_usd'] ?? line['cost'], /^0\.0*8/, 'the catalogue knows its price there')
+})
+
+t.test("Claude for Anthropic's client of Vertex AI, whose project and location are replaced", async t => {
+  const { gateway, seen } = await start(t)
+  const client = new AnthropicVertex({
+    baseURL: `${gateway.url}/v1`,
+    projectId: 'their-project',
+    region: 'europe-west1',
+    // A Google credential whose token is the gateway's key.
+    authClient: { getRequestHeaders: async () => new Headers({ authorization: `Bearer ${KEY}` }) } as never,
+    maxRetries: 0,
+  })
+  t.match(await client.messages.create({ model: CLAUDE, max_tokens: 10, messages: HELLO }), MESSAGE)
+  t.match(seen[0], {
+    url: `${HERE}/publishers/anthropic/models/${CLAUDE}:rawPredict`,
+    headers: { authorization: 'Bearer token-1' },
+    body: { max_tokens: 10, messages: HELLO },
+  })
+  t.equal(await client.messages.stream({ model: CLAUDE, max_tokens: 10, messages: HELLO }).finalText(), 'Hi')
+  t.equal(seen[1]?.url, `${HERE}/publishers/anthropic/models/${CLAUDE}:streamRawPredict`)
+  t.strictSame(await client.messages.countTokens({ model: CLAUDE, messages: HELLO }), { input_tokens: 3 })
+  t.equal(seen[2]?.url, `${HERE}/publishers/anthropic/models/count-tokens:rawPredict`)
 })
 
 t.test('a compressed body arrives as Vertex AI reads it', async t => {
