@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { JWTInput } from 'google-auth-library'
+import type { Clock } from '../base/clock.ts'
 import { GatewayError, credentialUnavailable } from '../base/errors.ts'
 import { isSecureUrl } from '../base/secure-url.ts'
 import type { GoogleAuth } from '../config/types.ts'
@@ -8,6 +9,7 @@ import { boundedFetch } from './bounded-fetch.ts'
 import { checkHeaderSecret } from './credential.ts'
 import type { Authorization } from './credential.ts'
 import type { FetchedCredential } from './refreshing-credential.ts'
+import { ServerClock } from './server-clock.ts'
 
 type Library = typeof import('google-auth-library')
 /** The file of a service account, or of another kind of credentials. */
@@ -26,6 +28,8 @@ interface GoogleToken {
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 /** Where the library sends the assertions of service accounts, whatever their file says. */
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
+/** Seconds that an assertion holds; Google's maximum. */
+const ASSERTION_LIFETIME = 3_600
 /** Milliseconds that a token is used whose end is not known. */
 const DEFAULT_LIFETIME = 10 * 60_000
 /** What Google calls an error: in OAuth 2.0, and in its APIs. */
@@ -37,23 +41,48 @@ const NETWORK_ERROR = /^(?:E[A-Z]{2,20}|EAI_[A-Z]+|UND_ERR_[A-Z_]+)$/
  * Makes the function that gets an access token of Google Cloud. The file is read for each token, and so a replaced one is
  * seen.
  */
-export function googleTokens({ credentials: file, project: defaultProject }: GoogleAuth): (signal: AbortSignal) => Promise<FetchedCredential> {
+export function googleTokens(
+  { credentials: file, project: defaultProject }: GoogleAuth, clock: Clock,
+): (signal: AbortSignal) => Promise<FetchedCredential> {
+  const serverClock = new ServerClock(clock)
   return async signal => {
     const library = await import('google-auth-library')
-    const fetched = await (file === null ? metadataToken(library) : fileToken(library, await readCredentials(file), signal))
+    const fetched = await (file === null ? metadataToken(library) : fileToken(library, await readCredentials(file), serverClock, signal))
     const { token, lifetimeMs, project, quotaProject } = fetched
     return { authorization: googleAuthorization(token, quotaProject, project ?? defaultProject), lifetimeMs }
   }
 }
 
-async function fileToken({ GoogleAuth: Auth, gaxios }: Library, json: CredentialsFile, signal: AbortSignal): Promise<GoogleToken> {
+async function fileToken(library: Library, json: CredentialsFile, clock: ServerClock, signal: AbortSignal): Promise<GoogleToken> {
+  const { offset } = clock
+  try {
+    return await requestToken(library, json, clock, signal)
+  } catch (error) {
+    // Google refuses an assertion whose times are not those of its own clock.
+    if (clock.offset === offset) throw error
+    return await requestToken(library, json, clock, signal)
+  }
+}
+
+/** @throws GatewayError credential_unavailable */
+async function requestToken(
+  { GoogleAuth: Auth, JWT, gaxios }: Library, json: CredentialsFile, clock: ServerClock, signal: AbortSignal,
+): Promise<GoogleToken> {
   const tokenUrl = tokenUrlOf(json)
-  const fetchImplementation: typeof fetch = (url, init) => {
+  let observes = false
+  const fetchImplementation: typeof fetch = async (url, init) => {
     const place = url instanceof Request ? url.url : String(url)
-    return boundedFetch(place === TOKEN_URL ? tokenUrl : place, { ...init, signal })
+    const response = await boundedFetch(place === TOKEN_URL ? tokenUrl : place, { ...init, signal })
+    if (observes) clock.observe(['date', response.headers.get('date') ?? ''])
+    return response
   }
   try {
     const client = await new Auth({ credentials: json, scopes: [SCOPE], clientOptions: { transporterOptions: { fetchImplementation } } }).getClient()
+    if (client instanceof JWT) {
+      observes = true
+      const issuedAt = Math.floor(clock.now / 1_000)
+      client.additionalClaims = { iat: issuedAt, exp: issuedAt + ASSERTION_LIFETIME }
+    }
     const { token } = await client.getAccessToken()
     if (!token) throw credentialUnavailable('the token server sent no valid token')
     return {

@@ -38,7 +38,7 @@ export function openCredential(auth: Auth, options: CredentialOptions): Credenti
     case 'aws':
       return new AwsCredential(auth, { clock, reporter })
     case 'google':
-      return new RefreshingCredential({ clock, reporter, expires: true, fetch: googleTokens(auth) })
+      return new RefreshingCredential({ clock, reporter, expires: true, fetch: googleTokens(auth, clock) })
     case 'pool':
       return new PoolCredential(auth.pool.map(member => openCredential(member, options)), options)
     case 'command': {

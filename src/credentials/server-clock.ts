@@ -4,13 +4,18 @@ import type { HeaderList } from './credential.ts'
 /** Milliseconds by which the clocks may differ; AWS refuses a signature after five minutes. */
 const MAX_SKEW = 60_000
 
-/** The time by the clock of the upstream, which a signature has to have. */
+/** The time by the clock of an upstream or a token server, which a signature has to have. */
 export class ServerClock {
   readonly #clock: Clock
   #offset = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
+  }
+
+  /** Milliseconds by which the clock of the upstream is ahead of this machine's, as far as that is known. */
+  get offset(): number {
+    return this.#offset
   }
 
   /** Milliseconds since 1970. */

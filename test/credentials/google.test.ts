@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type * as http from 'node:http'
 import t from 'tap'
+import { systemClock } from '../../src/base/clock.ts'
 import { googleTokens } from '../../src/credentials/google.ts'
 import { setEnvironment } from '../support/environment.ts'
 import { freePort } from '../support/free-port.ts'
@@ -14,7 +15,7 @@ const NEVER = new AbortController().signal
 const PATH = '/v1/projects/{project}/locations/global'
 
 function fetchToken(credentials: string | null, project: string | null = null) {
-  return googleTokens({ kind: 'google', headers: ['authorization', 'x-goog-user-project'], credentials, project })(NEVER)
+  return googleTokens({ kind: 'google', headers: ['authorization', 'x-goog-user-project'], credentials, project }, systemClock)(NEVER)
 }
 
 t.test('a token for the file of a service account', async t => {
@@ -28,6 +29,37 @@ t.test('a token for the file of a service account', async t => {
   t.match(claimsOf(body?.get('assertion') ?? ''), {
     iss: 'gateway@file-project.iam.gserviceaccount.com', scope: 'https://www.googleapis.com/auth/cloud-platform',
   })
+})
+
+for (const minutes of [-10, 10, 600]) {
+  t.test(`an assertion has the time of the token server, whose clock differs by ${minutes} minutes`, async t => {
+    const server = await startTokenServer(t)
+    const now = () => Date.now() + minutes * 60_000
+    const isInTime = () => {
+      const { iat, exp } = claimsOf(server.requests.at(-1)?.body.get('assertion') ?? '') as { iat: number, exp: number }
+      return Math.abs(iat - now() / 1_000) < 60 && exp - iat === 3_600
+    }
+    server.answer = (res, token) => {
+      res.setHeader('date', new Date(now()).toUTCString())
+      if (isInTime()) token()
+      else sendJson(res, 400, { error: 'invalid_grant', error_description: 'Invalid JWT: Token must be a short-lived token' })
+    }
+    const fetchAgain = googleTokens(
+      { kind: 'google', headers: ['authorization', 'x-goog-user-project'], credentials: serviceAccountFile(t, server.url), project: null }, systemClock,
+    )
+    const { lifetimeMs } = await fetchAgain(NEVER)
+    t.ok(lifetimeMs > 3_590_000 && lifetimeMs <= 3_600_000, `${lifetimeMs} ms`)
+    t.equal(server.requests.length, 2)
+    await fetchAgain(NEVER)
+    t.equal(server.requests.length, 3, 'the next assertion is in time at once')
+  })
+}
+
+t.test('a refusal for another reason is not tried again', async t => {
+  const server = await startTokenServer(t)
+  server.fault = res => sendJson(res, 400, { error: 'invalid_grant' })
+  await t.rejects(fetchToken(serviceAccountFile(t, server.url)), { code: 'credential_unavailable' })
+  t.equal(server.requests.length, 1)
 })
 
 t.test('a user\'s credentials pay with the quota of another project', async t => {

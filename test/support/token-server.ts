@@ -12,6 +12,8 @@ export interface TokenServer {
   lifetime: number
   /** What it does instead; null = it gives tokens. */
   fault: ((res: http.ServerResponse) => void) | null
+  /** Decides on each request whether it gets a token; null = all do. */
+  answer: ((res: http.ServerResponse, giveToken: () => void) => void) | null
 }
 
 /** A token server, which a test can make slow, wrong or silent. It gives `token-1`, `token-2`, ... */
@@ -23,12 +25,16 @@ export async function startTokenServer(t: Test): Promise<TokenServer> {
         server.fault(res)
         return
       }
-      const token = `token-${server.tokens.length + 1}`
-      server.tokens.push(token)
-      sendJson(res, 200, { access_token: token, token_type: 'Bearer', expires_in: server.lifetime })
+      const giveToken = (): void => {
+        const token = `token-${server.tokens.length + 1}`
+        server.tokens.push(token)
+        sendJson(res, 200, { access_token: token, token_type: 'Bearer', expires_in: server.lifetime })
+      }
+      if (server.answer === null) giveToken()
+      else server.answer(res, giveToken)
     })
   })
-  const server: TokenServer = { url: `${url}/token`, requests: [], tokens: [], lifetime: 3_600, fault: null }
+  const server: TokenServer = { url: `${url}/token`, requests: [], tokens: [], lifetime: 3_600, fault: null, answer: null }
   return server
 }
 

@@ -1,6 +1,7 @@
 import type * as http from 'node:http'
 import t from 'tap'
 import type { Test } from 'tap'
+import { signatureFault } from '../../support/aws.ts'
 import type { AwsKeys } from '../../support/aws.ts'
 import { KEYS, KEY_ENVIRONMENT, sendException, setAwsEnvironment, startBedrock } from '../../support/bedrock.ts'
 import type { TestBedrock } from '../../support/bedrock.ts'
@@ -10,6 +11,7 @@ import { sendJson } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
 const HOUR = 3_600_000
+const MINUTE = 60_000
 
 t.test('the role of a container, fetched once for all that wait, and ahead of its end', async t => {
   const source = await startSource(t, (req, res) => {
@@ -61,11 +63,7 @@ t.test('a role that is assumed', async t => {
       t.match(Object.fromEntries(form), { Action: 'AssumeRole', RoleArn: 'arn:aws:iam::123456789012:role/gateway', RoleSessionName: 'model-gateway' })
       t.match(req.headers.authorization, KEYS.accessKeyId)
       source.fetches++
-      const { accessKeyId, secretAccessKey, sessionToken } = source.keys(source.fetches)
-      res.writeHead(200, { 'content-type': 'text/xml' }).end(`<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>
-        <Credentials><AccessKeyId>${accessKeyId}</AccessKeyId><SecretAccessKey>${secretAccessKey}</SecretAccessKey>
-        <SessionToken>${sessionToken}</SessionToken><Expiration>${new Date(Date.now() + HOUR).toISOString()}</Expiration></Credentials>
-        </AssumeRoleResult></AssumeRoleResponse>`)
+      sendAssumedRole(res, source.keys(source.fetches), Date.now() + HOUR)
     })
   })
   const { gateway, bedrock } = await start(
@@ -88,13 +86,47 @@ t.test('after a 403 credentials are fetched anew, once, and the client sees noth
   t.equal(source.fetches, 2, 'a model that the operator may not use does not fetch credentials for each request')
 })
 
-t.test('a clock that is off by an hour', async t => {
-  const { gateway, bedrock } = await start(t, KEY_ENVIRONMENT)
-  bedrock.clockOffset = -HOUR
+for (const [what, offset] of [['10 minutes ahead', -10 * MINUTE], ['10 minutes behind', 10 * MINUTE], ['an hour ahead', -HOUR]] as const) {
+  t.test(`a clock that is ${what} of that of AWS`, async t => {
+    const { gateway, bedrock } = await start(t, KEY_ENVIRONMENT)
+    bedrock.clockOffset = offset
+    t.equal(await ask(gateway), 200)
+    t.strictSame(bedrock.seen.map(({ fault }) => fault === null), [false, true])
+    t.equal(await ask(gateway), 200)
+    t.equal(await ask(gateway, { stream: true }), 200)
+    t.equal(bedrock.seen.length, 4, 'the next requests are signed with the time of the server at once')
+  })
+}
+
+t.test('by a clock that is two hours ahead, credentials of one hour have ended when they come', async t => {
+  const source = await startSource(t, (_req, res) => source.send(res))
+  const { gateway, bedrock } = await start(t, { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${source.url}/credentials` })
+  bedrock.clockOffset = source.clockOffset = -2 * HOUR
+  bedrock.keys = source.keys(2)
   t.equal(await ask(gateway), 200)
-  t.strictSame(bedrock.seen.map(({ fault }) => fault === null), [false, true])
+  for (let n = 0; n < 5; n++) t.equal(await ask(gateway), 200)
+  t.equal(source.fetches, 2, 'none is fetched for each request')
+})
+
+t.test('a role that is assumed by a clock that is 10 minutes off', async t => {
+  const clockOffset = 10 * MINUTE
+  const faults: (string | null)[] = []
+  const source = await startSource(t, (req, res) => {
+    void bodyOf(req).then(body => {
+      const fault = signatureFault(req, body, KEYS, 'us-east-1/sts', Date.now() + clockOffset)
+      faults.push(fault)
+      res.setHeader('date', new Date(Date.now() + clockOffset).toUTCString())
+      if (fault === null) return sendAssumedRole(res, source.keys(1), Date.now() + clockOffset + HOUR)
+      return res.writeHead(403, { 'content-type': 'text/xml' }).end(`<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+        <Error><Type>Sender</Type><Code>SignatureDoesNotMatch</Code><Message>Signature expired</Message></Error></ErrorResponse>`)
+    })
+  })
+  const { gateway, bedrock } = await start(
+    t, { ...KEY_ENVIRONMENT, AWS_ENDPOINT_URL_STS: source.url }, '{ role_arn: "arn:aws:iam::123456789012:role/gateway" }',
+  )
+  bedrock.keys = source.keys(1)
   t.equal(await ask(gateway), 200)
-  t.equal(bedrock.seen.length, 3, 'the next request is signed with the time of the server at once')
+  t.strictSame(faults.map(fault => fault === null), [false, true])
 })
 
 t.test('without credentials the target fails, and the log says why', async t => {
@@ -113,11 +145,21 @@ t.test('nothing that a source says is logged', async t => {
   t.notMatch(JSON.stringify(gateway.logged), /secret-of-the-source/)
 })
 
+/** @param expiresAt ms since 1970 */
+function sendAssumedRole(res: http.ServerResponse, { accessKeyId, secretAccessKey, sessionToken }: AwsKeys, expiresAt: number): void {
+  res.writeHead(200, { 'content-type': 'text/xml' }).end(`<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>
+    <Credentials><AccessKeyId>${accessKeyId}</AccessKeyId><SecretAccessKey>${secretAccessKey}</SecretAccessKey>
+    <SessionToken>${sessionToken}</SessionToken><Expiration>${new Date(expiresAt).toISOString()}</Expiration></Credentials>
+    </AssumeRoleResult></AssumeRoleResponse>`)
+}
+
 interface Source {
   readonly url: string
   fetches: number
   /** Milliseconds that its credentials hold. */
   lifetime: number
+  /** Milliseconds that its clock is ahead. */
+  clockOffset: number
   /** The credentials of a fetch, from 1. */
   keys(fetch: number): AwsKeys
   send(res: http.ServerResponse): void
@@ -133,6 +175,7 @@ async function startSource(t: Test, listener: http.RequestListener): Promise<Sou
     url,
     fetches: 0,
     lifetime: HOUR,
+    clockOffset: 0,
     keys: fetch => ({
       accessKeyId: `ASIATESTTESTTEST${fetch}`, secretAccessKey: `secret-${fetch}-0123456789`, sessionToken: `session-token-${fetch}`,
     }),
@@ -142,7 +185,7 @@ async function startSource(t: Test, listener: http.RequestListener): Promise<Sou
       res.once('finish', () => waiting.get(source.fetches)?.())
       sendJson(res, 200, {
         Code: 'Success', AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, Token: sessionToken,
-        Expiration: new Date(Date.now() + source.lifetime).toISOString(),
+        Expiration: new Date(Date.now() + source.clockOffset + source.lifetime).toISOString(),
       })
     },
     fetched: count => {
@@ -165,11 +208,11 @@ routes: [{ to: { upstream: aws, model: claude } }]
   return { bedrock, gateway }
 }
 
-async function ask(gateway: TestGateway): Promise<number> {
+async function ask(gateway: TestGateway, more: object = {}): Promise<number> {
   const response = await fetch(`${gateway.url}/v1/messages`, {
     method: 'POST',
     headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'claude', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] }),
+    body: JSON.stringify({ model: 'claude', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }], ...more }),
   })
   await response.text()
   return response.status
