@@ -189,9 +189,13 @@ function row(status: number, source: ErrorSource, retryable: boolean, about: str
   return { status, source, retryable, about }
 }
 
+const NO_JSON = 'the text is no valid JSON'
+
 /** What stood behind an error, for the log: a code and a sentence; a stack only for a fault of our own. */
 export function causeOf({ code: own, cause }: GatewayError): string | undefined {
   if (!(cause instanceof Error)) return undefined
+  // JSON.parse quotes the text, which may be a client's or a model's.
+  if (cause instanceof SyntaxError) return own === 'internal' ? cause.stack?.replace(cause.message, NO_JSON) : NO_JSON
   if (own === 'internal') return cause.stack
   const { code } = cause as Error & { readonly code?: string }
   const message = messageOf(cause)

@@ -23,6 +23,7 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
     base: null, // the log collector adds host and process
     timestamp: isoTime(),
     formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: errorFields },
   }
   if (process.stdout.isTTY) {
     const shape = { colorize: process.stdout.hasColors(), translateTime: 'SYS:HH:MM:ss.l', singleLine: true }
@@ -54,6 +55,12 @@ function reopenPipe(fd: number): number {
     // The system has none, or this user may not.
     return fd
   }
+}
+
+/** What an error says. Libraries hang requests on errors, with their credentials. */
+function errorFields(error: Error): object {
+  const { type, message, stack, code } = pino.stdSerializers.err(error)
+  return { type, message, stack, ...code !== undefined && { code: code as unknown } }
 }
 
 /** The time of a line, as pino wants it; written out once for all lines of a millisecond. */

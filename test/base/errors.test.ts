@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { ERRORS, GatewayError, asGatewayError } from '../../src/base/errors.ts'
+import { ERRORS, GatewayError, asGatewayError, causeOf } from '../../src/base/errors.ts'
 
 t.test('docs/errors.md lists every error, with its status, source and meaning', async t => {
   const docs = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
@@ -21,3 +21,21 @@ t.test('whatever is thrown becomes a row of the table', async t => {
   t.notMatch(unknown.message, /secret/, 'the client does not read what it was')
   t.match(unknown.cause, { message: 'secret detail' })
 })
+
+t.test('the text that is no JSON is not in the cause', async t => {
+  const cause = thrownBy(() => JSON.parse('a secret'))
+  t.match(cause, /a secret/)
+  t.equal(causeOf(new GatewayError('upstream_invalid', 'x', { cause })), 'the text is no valid JSON')
+  const stack = causeOf(asGatewayError(cause))
+  t.notMatch(stack, /secret/)
+  t.match(stack, /the text is no valid JSON\n +at JSON\.parse/)
+})
+
+function thrownBy(work: () => void): unknown {
+  try {
+    work()
+  } catch (error) {
+    return error
+  }
+  return null
+}

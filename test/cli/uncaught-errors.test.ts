@@ -28,7 +28,11 @@ ServerResponse.prototype.writeHead = function (...args) {
   if (fault === 'reject') Promise.reject(new Error('rejected in the course of an exchange'))
   return writeHead.apply(this, args)
 }
-process.on('SIGUSR2', () => { throw new Error('thrown in the course of none') })
+// Libraries hang the request on an error, with its credential.
+const config = { headers: { authorization: 'Bearer sk-of-a-library' } }
+process.on('SIGUSR2', () => {
+  throw Object.assign(new Error('thrown in the course of none', { cause: Object.assign(new Error('its cause'), { config }) }), { code: 'E_SOME', config })
+})
 const { listen } = Server.prototype
 if (process.env.THROW_EARLY) {
   Server.prototype.listen = function (...args) {
@@ -76,12 +80,13 @@ t.test('an error that nobody caught ends the exchange in whose course it was, an
 })
 
 t.test('after one in the course of none the running exchanges finish, and the process fails', async t => {
-  const { child, base, ended, logged } = await listening(t, ['serve'], sabotaged(t))
+  const { child, base, ended, logged, lines } = await listening(t, ['serve'], sabotaged(t))
   const running = text(await ask(base, 'sim,tokens=5,pace=100ms'))
   child.kill('SIGUSR2')
   t.match(await logged('a fault of the gateway: draining'), {
-    level: 'fatal', err: { message: /in the course of none/ },
+    level: 'fatal', err: { code: 'E_SOME', message: /in the course of none/, stack: /its cause/ },
   })
+  t.notMatch(JSON.stringify(lines), 'sk-of-a-library')
   t.equal((await fetch(`${base}/api/status`)).status, 503)
   child.kill('SIGUSR2')
   t.match(await running, /data: \[DONE\]/)

@@ -1,13 +1,15 @@
 import Anthropic from '@anthropic-ai/sdk'
 import t from 'tap'
 import type { Test } from 'tap'
-import { chunkFrame, exceptionFrame } from '../../support/aws.ts'
+import { chunkFrame, eventFrame, exceptionFrame } from '../../support/aws.ts'
 import {
   EVENTS, KEY_ENVIRONMENT, MESSAGE, sendException, sendFrames, setAwsEnvironment, startBedrock, startFrames,
 } from '../../support/bedrock.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 
 const ARN = 'arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-sonnet-4-20250514-v1:0'
+/** What a model said. */
+const PRIVATE = 'Xyzzy is private'
 const ASKED = { model: 'fast', max_tokens: 10, messages: [{ role: 'user' as const, content: 'Hi' }] }
 
 t.test('a message, signed over its bytes', async t => {
@@ -94,7 +96,7 @@ routes: [{ to: [{ upstream: aws, model: one }, { upstream: aws, model: two }] }]
   const { text } = await ask(gateway.url, { ...ASKED, stream: true })
   t.match(text, /"text":"Hel"/)
   t.ok(text.endsWith('event: error\ndata: {"type":"error","error":{"type":"api_error","message":"broken"}}\n\n'))
-  t.match(await gateway.waitForLog(({ msg }) => msg === 'exchange'), { status: 200 })
+  t.match(await gateway.waitForLog(({ msg }) => msg === 'exchange'), { status: 200, end: 'error', input_tokens: 7, output_tokens: 1 })
   bedrock.respond = (res, { url }) => sendFrames(res, url.includes('/one/')
     ? [exceptionFrame('throttlingException', 'slow down')]
     : EVENTS.map(chunkFrame))
@@ -113,7 +115,14 @@ t.test('damaged and cut frames break the stream, and never pass for its end', as
     bytes[third + at] = (bytes[third + at] as number) ^ 1
     return bytes
   }
+  const giant = Buffer.alloc(16)
+  giant.writeUInt32BE(0x7fffffff)
+  const chunk = { ':event-type': 'chunk', ':message-type': 'event' }
+  const before = (frame: Buffer) => Buffer.concat([whole.subarray(0, third), frame, frames.at(-1) as Buffer])
   const cases: (readonly [string, Buffer])[] = [
+    ['giant length', before(giant)], ['a payload that is no JSON', before(eventFrame(chunk, PRIVATE))],
+    ['an event that is no JSON', before(eventFrame(chunk, JSON.stringify({ bytes: Buffer.from(PRIVATE).toString('base64') })))],
+    ['an event without bytes', before(eventFrame(chunk, '{"p":"abc"}'))],
     ['length', damaged(2)], ['prelude checksum', damaged(9)], ['header', damaged(20)], ['payload', damaged(100)],
     ['checksum', damaged((frames[3]?.length ?? 0) - 1)], ['cut', whole.subarray(0, third + 30)], ['no end', whole.subarray(0, third)],
   ]
@@ -128,7 +137,12 @@ t.test('damaged and cut frames break the stream, and never pass for its end', as
     }, name)
     t.strictSame(events, ['message_start', 'content_block_start', 'content_block_delta'], `${name}: what came before is passed on`)
   }
-  for (const code of ['upstream_cut', 'upstream_invalid']) await gateway.waitForLog(({ error }) => error === code)
+  const lines = () => gateway.logged.filter(({ msg }) => msg === 'exchange')
+  await gateway.waitForLog(() => lines().length === cases.length)
+  t.strictSame(lines().map(({ error, input_tokens: input, output_tokens: output }) => `${error} ${input} ${output}`), [
+    ...Array<string>(9).fill('upstream_invalid 7 1'), ...Array<string>(2).fill('upstream_cut 7 1'),
+  ])
+  t.notMatch(JSON.stringify(gateway.logged), PRIVATE.slice(0, 4), 'what the frames say is not logged')
 })
 
 t.test('frames that arrive byte by byte', async t => {
