@@ -7,9 +7,9 @@ import { maskedText } from '../../../src/config/masked.ts'
 import { API } from '../../../src/console/api/table.ts'
 import { setAwsEnvironment } from '../../support/bedrock.ts'
 import { CONSOLE, consoleUser } from '../../support/operator.ts'
-import { gateway as run } from '../../cli/command.ts'
+import { gateway as run, listening } from '../../cli/command.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
-import { serviceAccountFile } from '../../support/google-credentials.ts'
+import { PRIVATE_KEY, serviceAccountFile } from '../../support/google-credentials.ts'
 import { sendJson, startTokenServer } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
@@ -18,12 +18,22 @@ const SEED = 'seeded5ecret'
 /** In the environment of the gateway. */
 const ENV = { STATIC: `sk-static-${SEED}-0123456789`, CLIENT_SECRET: `client-${SEED}-0123456789` }
 
-const MODELS = ['static', 'header', 'file', 'command', 'failing', 'oauth2', 'google', 'google-broken', 'azure', 'aws', 'aws-profile', 'pool']
+const MODELS = [
+  'static', 'header', 'file', 'command', 'failing', 'oauth2', 'oauth2-token', 'google', 'google-token', 'google-broken', 'azure', 'azure-token',
+  'aws', 'aws-profile', 'pool',
+]
+/** Two lines of the private key, as PEM has them. */
+const PRIVATE_KEY_LINES = PRIVATE_KEY.split('\n').slice(2, 4)
+/** As OAuth 2.0 sends the secret of a client. */
+const BASIC = Buffer.from(`me:${ENV.CLIENT_SECRET}`).toString('base64')
 
 t.test('no secret of an upstream is in anything that the gateway writes', async t => {
   const folder = folderOf(t)
   writeFileSync(join(folder, 'secret'), `sk-file-${SEED}-0123456789`)
   const tokens = await startTokenServer(t)
+  const tokenServer = await startUpstream(t, (req, res) => void bodyOf(req).then(() => {
+    sendJson(res, 200, { access_token: `token-${SEED}-0123456789`, token_type: 'Bearer', expires_in: 3600 })
+  }))
   const google = serviceAccountFile(t, tokens.url, { private_key_id: SEED, client_id: SEED })
   const brokenGoogle = serviceAccountFile(t, tokens.url, { private_key: `-----BEGIN PRIVATE KEY-----\n${SEED}\n-----END PRIVATE KEY-----` })
   tokens.fault = res => sendJson(res, 400, { error: 'invalid_client', error_description: `client-${SEED}-0123456789` })
@@ -58,6 +68,9 @@ upstreams:
   failing: { url: "${upstream.url}", auth: { bearer: { command: [sh, -c, "echo sk-failing-${SEED}; echo ${SEED} >&2; exit 1"] } } }
   oauth2: { url: "${upstream.url}", auth: { oauth2: { token_url: "${tokens.url}", client_id: me, client_secret: "\${CLIENT_SECRET}" } } }
   google: { vertex: { project: p, endpoint: "${upstream.url}" }, auth: { google: { credentials: ${google} } } }
+  oauth2-token: { url: "${upstream.url}", auth: { oauth2: { token_url: "${tokenServer.url}", client_id: me, client_secret: "\${CLIENT_SECRET}" } } }
+  google-token: { vertex: { project: p, endpoint: "${upstream.url}" }, auth: { google: { credentials: ${serviceAccountFile(t, tokenServer.url)} } } }
+  azure-token: { azure: { endpoint: "${upstream.url}" }, auth: { azure: { tenant: t, client_id: me, client_secret: "\${CLIENT_SECRET}", authority: "${tokenServer.url}" } } }
   google-broken: { vertex: { project: p, endpoint: "${upstream.url}" }, auth: { google: { credentials: ${brokenGoogle} } } }
   azure: { azure: { endpoint: "${upstream.url}" }, auth: { azure: { tenant: t, client_id: me, client_secret: "\${CLIENT_SECRET}", authority: "${new URL(tokens.url).origin}" } } }
   aws: { bedrock: { region: us-east-1, endpoint: "${upstream.url}" }, auth: { aws: {} } }
@@ -65,7 +78,7 @@ upstreams:
   pool: { url: "${upstream.url}", auth: { pool: [{ bearer: sk-pool-${SEED}-0123456789 }, { bearer: { file: ${folder}/secret } }] } }
 routes:
 ${MODELS.map(name => `  - { model: ${name}, to: ${name} }`).join('\n')}
-  - { model: all, to: [static, header, file, command, failing, oauth2, azure, aws, aws-profile, pool] }
+  - { model: all, to: [static, header, file, command, failing, oauth2, oauth2-token, azure, azure-token, aws, aws-profile, pool] }
 keys: [{ name: test, key: ${KEY} }]
 `
   const written: string[] = []
@@ -86,11 +99,13 @@ keys: [{ name: test, key: ${KEY} }]
   written.push(await ask('/api/status'))
   for (const operation of Object.keys(API).filter(name => name.startsWith('GET '))) {
     const path = `/console/api${operation.slice('GET '.length)}`
-    const paths = path.includes(':id') ? ids.map(id => path.replace(':id', id)) : [path.replace(':name', 'test')]
+    const values = path.includes(':id') ? ids : path.includes('/upstreams/') ? MODELS : ['test']
+    const paths = [...new Set(values.map(value => path.replace(/:(id|name)/, value)))]
     for (const each of paths) written.push(await ask(each + (path.endsWith('/statement') ? '?month=2026-01&key=test' : '')))
   }
   t.ok(written.some(text => text.includes('"upstreams":')), 'the status is that for users')
   t.ok(written.some(text => text.includes('"attempts":[') && text.includes('aws-profile')), 'the console shows the requests')
+  t.equal(written.filter(text => text.includes('"credentials":[{')).length, MODELS.length, 'the console shows the credentials')
   const metrics = await (await fetch(`${gateway.addresses.metrics}/metrics`)).text()
   t.match(metrics, /gateway_attempts_total\{[^}]*aws-profile/)
   written.push(metrics)
@@ -112,7 +127,13 @@ keys: [{ name: test, key: ${KEY} }]
     t.equal(code, 0, `${command.join(' ')}: ${stderr}`)
     written.push(stdout, stderr)
   }
-  for (const text of written) t.notMatch(text, new RegExp(`${SEED}|PRIVATE KEY`))
+  const serving = await listening(t, ['serve', '--config', file], { env: ENV })
+  const status = await run(['status', '--json', '--config', file], { env: ENV })
+  t.equal(status.code, 0, status.stderr)
+  written.push(JSON.stringify(serving.lines), status.stdout, status.stderr)
+  const secrets = [SEED, 'PRIVATE KEY', BASIC, ...PRIVATE_KEY_LINES]
+  const found = written.filter(text => secrets.some(secret => text.includes(secret)))
+  t.strictSame(found, [])
 })
 
 function folderOf(t: Test): string {
