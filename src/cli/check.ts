@@ -4,6 +4,7 @@ import type { Findings } from '../config/findings.ts'
 import { compileGlob } from '../config/glob.ts'
 import { loadConfig } from '../config/load.ts'
 import type { ConfigCheck } from '../config/load.ts'
+import { nearest } from '../config/nearest.ts'
 import { ConfigError } from '../config/problem.ts'
 import { everyTarget } from '../config/routes.ts'
 import type { Config, Target, TranslateMode } from '../config/types.ts'
@@ -23,8 +24,8 @@ refer to each other, environment variables, certificates. Prints every problem w
 file:line:column, the line and a hint. Never prints secrets.
 
 Warnings are about what is allowed but probably a mistake: an upstream that no route uses, a route
-that an earlier one hides, a model in a key's list that no route serves, a model in a route (globs
-are not checked) without a price.
+that an earlier one hides, a model in a key's list that no route serves, a model in a route without
+a price, a glob of which no known model has one.
 
 For each upstream that speaks other protocols than its clients, it prints what is translated, and
 the fields that are dropped or refused.
@@ -97,14 +98,16 @@ function translationText(translator: Translator, mode: TranslateMode): string {
   return `requests of ${from} are translated to ${to}${without}${fields.length === 0 ? '' : `; refused with ${fields.join(', ')}`}`
 }
 
-/** One warning for each model of a route, and each upstream of its own, whose cost is unknown. */
+/** One warning for each model of a route, or each glob, and each upstream of its own, whose cost is unknown. */
 function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings): void {
   const prices = createPriceBook(config)
   const now = new Date()
   const seen = new Set<string>()
   for (const { index, models, targets, on } of config.routes) {
     const route = ['routes', index]
-    const named = [...(models ?? []).entries()].filter(([, name]) => !name.includes('*'))
+    const entries = [...(models ?? []).entries()]
+    const named = entries.filter(([, name]) => !name.includes('*'))
+    const globs = entries.filter(([, name]) => name.includes('*'))
     const destinations: (readonly [place: Path, target: Target | null])[] = [
       ...targets.map((target, at) => [pathOfElement(findings, [...route, 'to'], at), target] as const),
       [[...route, 'on', 'context_length'], on.contextLength],
@@ -124,10 +127,30 @@ function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings):
         if (seen.has(id) || prices.priceOf(upstream.url, used, now, alias) !== null) continue
         seen.add(id)
         findings.warn(place, `the model "${used}" at ${upstream.name} has no price: its cost is unknown (null), ` +
-          `and keys with a budget are refused it; give it one: models: { "${used}": { price: ... } }`)
+          `and keys with a budget are refused it; give it one: models: { "${used}": { price: ... } }${nearestPrice(used, config)}`)
+      }
+      // The simulator takes any name, and costs nothing.
+      if (model !== null || upstream.simulator) continue
+      for (const [nth, glob] of globs) {
+        const id = JSON.stringify([upstream.name, glob])
+        if (seen.has(id)) continue
+        seen.add(id)
+        const matches = compileGlob(glob)
+        const names = [glob.replaceAll('*', ''), ...prices.knownModels(upstream.url).filter(name => matches(name))]
+        if (names.some(name => prices.priceOf(upstream.url, name, now, name) !== null)) continue
+        findings.warn(pathOfElement(findings, [...route, 'model'], nth), `no known model of "${glob}" has a price at ${upstream.name}: ` +
+          `costs are unknown (null), and keys with a budget are refused unpriced models; add the prices under models${nearestPrice(glob, config)}`)
       }
     }
   }
+}
+
+/** `; the nearest is "x"`: the start of a priced model's name that is like this one's. Or nothing. */
+function nearestPrice(name: string, { models }: Pick<Config, 'models'>): string {
+  const start = name.replace(/\*.*$/s, '')
+  const priced = new Map([...models.values()].filter(({ price }) => price !== null).map(each => [each.name.slice(0, start.length), each.name]))
+  const found = start === '' ? null : nearest(start, priced.keys())
+  return found === null ? '' : `; the nearest is "${priced.get(found)}"`
 }
 
 /** The nth element of a list, or the single value that stands for a list of one. */

@@ -17,6 +17,8 @@ export interface PriceBook {
    * @returns null for a model without a price
    */
   priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null
+  /** Names of models that may have a price there: the operator's, and those of the catalogue. */
+  knownModels(upstream: URL | null): string[]
 }
 
 export interface QuotedPrice {
@@ -42,6 +44,8 @@ const OTHER_MODELS: readonly (readonly [RegExp, string])[] = [
 ]
 /** What Ollama serves: `deepseek-r1:7b`, `:latest`, `:671b-cloud`. No vendor sells a model by such a name. */
 const TAGGED = /:(?:latest|cloud|[a-z]?\d[\w.]*[bmt])\b/i
+/** It sells the models of all makers, as `maker/model`. */
+const RESELLER = 'openrouter'
 /** The catalogue takes each name that begins with deepseek-r1 for it; these are small models of others. */
 const R1 = 'deepseek-reasoner'
 const DISTILLED = /distill|-(?:qwen|llama)/i
@@ -87,6 +91,13 @@ class Book implements PriceBook {
   priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null {
     const own = this.#configured.get(model) ?? (alias === undefined ? undefined : this.#configured.get(alias))
     return own ?? this.#cataloguePrice(upstream, model.replace(/^(?:publishers\/[^/]+\/)?models\//, ''), at)
+  }
+
+  knownModels(upstream: URL | null): string[] {
+    const { findProvider } = this.#catalogue
+    const host = upstream && this.#providerOf(upstream)
+    const listed = findProvider({ providerId: host ?? RESELLER })?.models ?? []
+    return [...this.#configured.keys(), ...listed.map(({ id }) => (host === null ? id.replace(/^.*\//, '') : id))]
   }
 
   #cataloguePrice(upstream: URL | null, name: string, at: Date): QuotedPrice | null {

@@ -61,6 +61,36 @@ auth: open
   ])
 })
 
+t.test('a glob is reported whose models have no price, with the nearest price', async t => {
+  const yaml = `upstreams:
+  openai: { url: https://api.openai.com }
+  local: { url: http://127.0.0.1:11434 }
+  demo: { simulator: true }
+routes:
+  - { model: [gpt-4.1-mini, "gpt-*", "house-*", "hause-*"], to: openai }
+  - { model: ["*-mine", hause-large], path: /v1/chat/*, to: [local, openai] }
+  - { model: "gpt-*", path: /v1/chat/*, to: local }
+  - { model: "sim*", to: demo }
+  - { model: "house-*", to: { upstream: local, model: house-large } }
+  - { path: /v1/*, to: openai }
+models: { house-large: { price: { input: 1 } }, unpriced-mine: {} }
+auth: open
+`
+  const cwd = t.testdir({ 'gateway.yaml': yaml })
+  const { code, stdout } = await gateway(['check'], { cwd })
+  t.equal(code, 0)
+  const warnings = [...stdout.matchAll(/^gateway.yaml:(\d+:\d+): warning: (?!no request reaches)(.*)/gm)].map(([, place, message]) => `${place} ${message}`)
+  t.match(warnings, [
+    '6:49 no known model of "hause-*" has a price at openai: costs are unknown (null), and keys with a budget are refused unpriced models; ' +
+      'add the prices under models; the nearest is "house-large"',
+    /^7:15 no known model of "\*-mine" has a price at local: .*under models$/,
+    /^7:15 no known model of "\*-mine" has a price at openai:/,
+    /^7:25 the model "hause-large" at local has no price: .*; the nearest is "house-large"$/,
+    /^7:25 the model "hause-large" at openai has no price:/,
+  ])
+  t.equal(warnings.length, 5)
+})
+
 t.test('a file that is not there', async t => {
   const { code, stdout } = await gateway(['check', '--config', 'nowhere.yaml'], { cwd: t.testdir({}) })
   t.match({ code, stdout }, { code: 2, stdout: /^nowhere\.yaml: error: no such file/ })
