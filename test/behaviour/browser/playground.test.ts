@@ -49,6 +49,47 @@ t.test('playground', async t => {
     })
   }
 
+  for (const width of [1280, 390] as const) {
+    await t.test(`images, tools and parameters, ${width}`, async t => {
+      const { page, faults } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'light', width } })
+      await go(page, '/playground?model=gpt-5.1,tool_call')
+      const more = page.getByText('Images, tools and more parameters')
+      await more.focus()
+      await page.keyboard.press('Enter')
+      const files = page.getByLabel('Image files')
+      await files.setInputFiles([
+        { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no image') },
+        { name: 'large.png', mimeType: 'image/png', buffer: Buffer.alloc(4 * 1024 * 1024 + 1) },
+        { name: 'pixel.png', mimeType: 'image/png', buffer: PIXEL },
+      ])
+      await page.getByText('notes.txt is not a PNG, JPEG, GIF or WebP image. large.png is larger than').waitFor()
+      t.equal(await page.getByRole('list', { name: 'Images' }).getByRole('listitem').count(), 1)
+      await page.getByLabel('System prompt').fill('Be brief.')
+      await page.getByLabel('Temperature').fill('0.5')
+      await page.getByLabel('Top p').fill('0.9')
+      await page.getByLabel('Stop sequences').fill('END')
+      await page.getByLabel('Tools').fill('[{')
+      await send(page)
+      await page.getByText(/JSON/).first().waitFor()
+      await page.getByLabel('Tools').fill(JSON.stringify([{ name: 'weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } }]))
+      const posted = page.waitForRequest(request => request.url().includes('/playground/v1/'))
+      await send(page)
+      t.match((await posted).postDataJSON(), {
+        messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: [{ type: 'text' }, { type: 'image_url' }] }],
+        temperature: 0.5, top_p: 0.9, stop: ['END'], tools: [{ type: 'function', function: { name: 'weather' } }],
+      })
+      const call = page.getByRole('list', { name: 'Tool calls' }).getByRole('listitem')
+      await call.filter({ hasText: 'weather' }).waitFor()
+      t.match(await call.getByRole('region').innerText(), '"city"')
+      await page.getByTestId('cost').waitFor()
+      t.strictSame(await barriers(page), [])
+      t.equal(await overflow(page), 0)
+      t.strictSame(faults, [])
+      await page.getByRole('button', { name: 'Remove pixel.png' }).click()
+      t.equal(await page.getByRole('list', { name: 'Images' }).count(), 0)
+    })
+  }
+
   await t.test('an error is shown as the client gets it', async t => {
     const page = await open('/playground?model=gpt-5.1')
     await page.getByRole('combobox', { name: 'Model' }).fill('no-such-model')
@@ -94,6 +135,8 @@ t.test('playground', async t => {
     }
   })
 })
+
+const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=', 'base64')
 
 async function send(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Send' }).click()

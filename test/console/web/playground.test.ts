@@ -11,9 +11,11 @@ import type { Prompt } from '../../../src/console/web/src/pages/playground/promp
 import { run } from '../../../src/console/web/src/pages/playground/run.ts'
 import type { Progress } from '../../../src/console/web/src/pages/playground/run.ts'
 import { snippets } from '../../../src/console/web/src/pages/playground/snippets.ts'
+import { parseTools } from '../../../src/console/web/src/pages/playground/tools.ts'
 
 const PROMPT: Prompt = {
-  protocol: 'chat', model: 'm', system: '', text: 'hello', maxTokens: null, temperature: null, stream: false,
+  protocol: 'chat', model: 'm', system: '', text: 'hello', images: [], tools: [],
+  maxTokens: null, temperature: null, topP: null, stop: [], stream: false,
 }
 
 t.test('events are parsed from any pieces, with any line ending', async () => {
@@ -75,6 +77,59 @@ t.test('text, finish reason and usage are read in each protocol', async t => {
     candidates: [{ content: { parts: [{ text: 'r', thought: true }, { text: 'a' }] }, finishReason: 'STOP' }],
     usageMetadata: { promptTokenCount: 4, promptTokensDetails: [{ modality: 'TEXT', tokenCount: 4 }] },
   }), { text: 'a', reasoning: 'r', finish: 'STOP', isLast: true, usage: { promptTokenCount: 4 } })
+})
+
+t.test('tool calls are joined from their pieces in each protocol', async t => {
+  const calls = async (protocol: Prompt['protocol'], events: readonly unknown[]) => {
+    const reported: Progress[] = []
+    const body = events.map(event => `data: ${JSON.stringify(event)}\n\n`).join('')
+    await run(callOf(PROMPT), {
+      protocol, signal: new AbortController().signal, now: () => 0, onProgress: progress => reported.push(progress),
+      send: async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } }),
+    })
+    return reported.at(-1)?.toolCalls.map(({ name, input }) => `${name} ${input}`)
+  }
+  const chat = (index: number, call: object) => ({ choices: [{ delta: { tool_calls: [{ index, function: call }] } }] })
+  const expected = ['one {"a":1}', 'two {}']
+  t.same(await calls('chat', [
+    chat(0, { name: 'one', arguments: '' }), chat(0, { arguments: '{"a"' }), chat(0, { arguments: ':1}' }), chat(1, { name: 'two', arguments: '{}' }),
+  ]), expected)
+  t.same(await calls('responses', [
+    { type: 'response.output_item.added', output_index: 0, item: { type: 'message' } },
+    { type: 'response.output_item.added', output_index: 1, item: { type: 'function_call', name: 'one', arguments: '' } },
+    { type: 'response.function_call_arguments.delta', output_index: 1, delta: '{"a":1}' },
+    { type: 'response.output_item.added', output_index: 2, item: { type: 'function_call', name: 'two', arguments: '' } },
+    { type: 'response.function_call_arguments.delta', output_index: 2, delta: '{}' },
+  ]), expected)
+  t.same(await calls('messages', [
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_start', index: 1, content_block: { type: 'tool_use', name: 'one', input: {} } },
+    { type: 'content_block_delta', index: 1, delta: { type: 'input_json_delta', partial_json: '{"a":' } },
+    { type: 'content_block_delta', index: 1, delta: { type: 'input_json_delta', partial_json: '1}' } },
+    { type: 'content_block_start', index: 2, content_block: { type: 'tool_use', name: 'two', input: {} } },
+    { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: '{}' } },
+  ]), expected)
+  t.same(await calls('generate', [
+    { candidates: [{ content: { parts: [{ functionCall: { name: 'one', args: { a: 1 } } }] } }] },
+    { candidates: [{ content: { parts: [{ functionCall: { name: 'two' } }] } }] },
+  ]), expected)
+  const whole = (protocol: Prompt['protocol'], body: unknown) =>
+    readResponse(protocol, JSON.stringify(body)).toolCalls.map(({ name, input }) => `${name} ${input}`)
+  t.same(whole('chat', { choices: [{ message: { tool_calls: [{ function: { name: 'one', arguments: '{"a":1}' } }] } }] }), ['one {"a":1}'])
+  t.same(whole('responses', { output: [{ type: 'function_call', name: 'one', arguments: '{"a":1}' }] }), ['one {"a":1}'])
+  t.same(whole('messages', { content: [{ type: 'tool_use', name: 'one', input: { a: 1 } }] }), ['one {"a":1}'])
+})
+
+t.test('tools as each vendor writes them', async t => {
+  const tool = { name: 'a', description: 'b', parameters: { type: 'object' } }
+  for (const text of [
+    '[{"name":"a","description":"b","parameters":{"type":"object"}}]', '[{"name":"a","description":"b","input_schema":{"type":"object"}}]',
+    '[{"type":"function","function":{"name":"a","description":"b","parameters":{"type":"object"}}}]',
+  ]) t.same(parseTools(text), [tool])
+  t.same(parseTools(' '), [])
+  for (const [text, problem] of [['{}', /list/], ['[{}]', /Tool 1 has no name/], ['[{"name":"a","parameters":[]}]', /parameters of a/], ['[', /JSON/]] as const) {
+    t.throws(() => parseTools(text), problem)
+  }
 })
 
 t.test('errors are read in each protocol', async t => {

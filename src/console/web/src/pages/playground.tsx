@@ -15,7 +15,7 @@ import classes from './playground/playground.module.css'
 import { useRun } from './playground/use-run.ts'
 
 const BLANK: Omit<Draft, 'model'> = {
-  protocol: 'chat', system: '', text: 'Say hello in one sentence.', maxTokens: '', temperature: '',
+  protocol: 'chat', system: '', text: 'Say hello in one sentence.', images: [], tools: '', maxTokens: '', temperature: '', topP: '', stop: '',
   stream: true, other: '',
 }
 

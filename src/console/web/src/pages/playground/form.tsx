@@ -1,15 +1,24 @@
 import { Autocomplete, Button, NativeSelect, Switch, Textarea, TextInput } from '@mantine/core'
 import { IconPlayerPlay, IconPlayerStop } from '@tabler/icons-react'
+import { useState } from 'react'
 import type { FormEvent, KeyboardEvent } from 'react'
 import type { Models } from '../../../../api/routes.ts'
-import { MESSAGES_MAX_TOKENS, PROTOCOL_NAMES, PROTOCOLS } from './prompt.ts'
+import { Images } from './images.tsx'
+import { MESSAGES_MAX_TOKENS, PROTOCOL_NAMES, PROTOCOLS, PROTOCOLS_WITH_STOP } from './prompt.ts'
 import type { Prompt, Protocol } from './prompt.ts'
 import classes from './playground.module.css'
+import { parseTools } from './tools.ts'
+import type { Tool } from './tools.ts'
 
 /** The form, as text in its fields. */
-export interface Draft extends Omit<Prompt, 'maxTokens' | 'temperature'> {
+export interface Draft extends Omit<Prompt, 'maxTokens' | 'temperature' | 'topP' | 'stop' | 'tools'> {
   readonly maxTokens: string
   readonly temperature: string
+  readonly topP: string
+  /** One sequence a line. */
+  readonly stop: string
+  /** A JSON list. */
+  readonly tools: string
   /** Name of the model to compare with; empty: none. */
   readonly other: string
 }
@@ -20,8 +29,12 @@ type DraftErrors = Partial<Record<keyof Draft, string>>
 export function promptOf(draft: Draft): { prompt: Prompt; errors: DraftErrors } {
   const maxTokens = draft.maxTokens.trim() === '' ? null : Number(draft.maxTokens)
   const temperature = draft.temperature.trim() === '' ? null : Number(draft.temperature)
+  const topP = draft.topP.trim() === '' ? null : Number(draft.topP)
+  const { tools, error: toolsError } = toolsOf(draft.tools)
   return {
-    prompt: { ...draft, model: draft.model.trim(), maxTokens, temperature },
+    prompt: {
+      ...draft, model: draft.model.trim(), maxTokens, temperature, topP, tools, stop: draft.stop.split('\n').filter(line => line !== ''),
+    },
     errors: {
       ...draft.model.trim() === '' && { model: 'Enter a model.' },
       ...draft.text.trim() === '' && { text: 'Enter a prompt.' },
@@ -29,7 +42,17 @@ export function promptOf(draft: Draft): { prompt: Prompt; errors: DraftErrors } 
         && { maxTokens: 'Enter a whole number, 1 or more.' },
       ...temperature !== null && !(temperature >= 0 && temperature <= 2)
         && { temperature: 'Enter a number from 0 to 2.' },
+      ...topP !== null && !(topP >= 0 && topP <= 1) && { topP: 'Enter a number from 0 to 1.' },
+      ...toolsError !== null && { tools: toolsError },
     },
+  }
+}
+
+function toolsOf(text: string): { tools: Tool[]; error: string | null } {
+  try {
+    return { tools: parseTools(text), error: null }
+  } catch (error) {
+    return { tools: [], error: error instanceof Error ? error.message : String(error) }
   }
 }
 
@@ -48,6 +71,7 @@ export interface PromptFormProps {
 /** The form of the playground. */
 export function PromptForm(props: PromptFormProps) {
   const { draft, change, errors, models, isRunning, submit, stop, disabledReason } = props
+  const [isOpen, setOpen] = useState(false)
   const known = models.find(({ name }) => name === draft.model.trim())
   const supported = known === undefined || known.protocols.length === 0 ? PROTOCOLS
     : PROTOCOLS.filter(name => known.protocols.includes(name))
@@ -88,6 +112,22 @@ export function PromptForm(props: PromptFormProps) {
           autoComplete="off" placeholder="Default"
           onChange={event => { change({ temperature: event.currentTarget.value }) }} />
       </div>
+      <details open={isOpen || errors.tools !== undefined || errors.topP !== undefined}
+        onToggle={event => { setOpen(event.currentTarget.open) }}>
+        <summary>Images, tools and more parameters</summary>
+        <div className={classes.more}>
+          <Images images={draft.images} change={images => { change({ images }) }} />
+          <Textarea label="Tools" rows={4} resize="vertical" value={draft.tools} error={errors.tools} spellCheck={false}
+            description="A JSON list: [{ name, description, parameters }]. The definitions of each vendor are read."
+            onChange={event => { change({ tools: event.currentTarget.value }) }} />
+          <TextInput label="Top p" inputMode="decimal" value={draft.topP} error={errors.topP} autoComplete="off" placeholder="Default"
+            onChange={event => { change({ topP: event.currentTarget.value }) }} />
+          <Textarea label="Stop sequences" rows={2} resize="vertical" value={draft.stop} spellCheck={false}
+            disabled={!PROTOCOLS_WITH_STOP.includes(draft.protocol)}
+            description={PROTOCOLS_WITH_STOP.includes(draft.protocol) ? 'One a line.' : `${PROTOCOL_NAMES[draft.protocol]} has none.`}
+            onChange={event => { change({ stop: event.currentTarget.value }) }} />
+        </div>
+      </details>
       <div className={classes.send}>
         <Switch label="Stream" checked={draft.stream}
           onChange={event => { change({ stream: event.currentTarget.checked }) }} />

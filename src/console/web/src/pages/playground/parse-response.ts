@@ -1,9 +1,19 @@
 import type { Protocol } from './prompt.ts'
 
+/** A tool call, or a piece of one. */
+export interface ToolCallPart {
+  /** Pieces with the same number belong together; null: a whole call. */
+  readonly index: number | null
+  readonly name: string
+  /** JSON, or a piece of it. */
+  readonly input: string
+}
+
 /** The content of one stream event, or of a whole response. */
 export interface ParsedOutput {
   readonly text: string
   readonly reasoning: string
+  readonly toolCalls: readonly ToolCallPart[]
   /** Usage figures by their names in the protocol; null if there are none. */
   readonly usage: Readonly<Record<string, number>> | null
   /** Finish reason, as in the protocol. */
@@ -14,7 +24,7 @@ export interface ParsedOutput {
   readonly error: string | null
 }
 
-const EMPTY: ParsedOutput = { text: '', reasoning: '', usage: null, finish: null, isLast: false, error: null }
+const EMPTY: ParsedOutput = { text: '', reasoning: '', toolCalls: [], usage: null, finish: null, isLast: false, error: null }
 
 /** @param data - data of an event; unknown shapes give an empty part */
 export function readEvent(protocol: Protocol, data: string): ParsedOutput {
@@ -44,6 +54,9 @@ const EVENTS: Readonly<Record<Protocol, Parser>> = {
   chat: event => ({
     text: textAt(event, 'choices', 0, 'delta', 'content'),
     reasoning: textAt(event, 'choices', 0, 'delta', 'reasoning_content'),
+    toolCalls: listOf(at(event, 'choices', 0, 'delta', 'tool_calls')).map(call => ({
+      index: numberAt(call, 'index'), name: textAt(call, 'function', 'name'), input: textAt(call, 'function', 'arguments'),
+    })),
     finish: stringAt(event, 'choices', 0, 'finish_reason'),
     usage: numbersIn(at(event, 'usage')),
   }),
@@ -52,6 +65,9 @@ const EVENTS: Readonly<Record<Protocol, Parser>> = {
     return {
       text: type === 'response.output_text.delta' ? textAt(event, 'delta') : '',
       reasoning: type?.startsWith('response.reasoning') === true ? textAt(event, 'delta') : '',
+      toolCalls: type === 'response.function_call_arguments.delta'
+        || (type === 'response.output_item.added' && stringAt(event, 'item', 'type') === 'function_call')
+        ? [{ index: numberAt(event, 'output_index'), name: textAt(event, 'item', 'name'), input: textAt(event, 'delta') }] : [],
       finish: stringAt(event, 'response', 'incomplete_details', 'reason') ??
         (type === 'response.completed' ? 'completed' : null),
       usage: numbersIn(at(event, 'response', 'usage')),
@@ -61,6 +77,8 @@ const EVENTS: Readonly<Record<Protocol, Parser>> = {
   messages: event => ({
     text: textAt(event, 'delta', 'text'),
     reasoning: textAt(event, 'delta', 'thinking'),
+    toolCalls: stringAt(event, 'content_block', 'type') === 'tool_use' || stringAt(event, 'delta', 'type') === 'input_json_delta'
+      ? [{ index: numberAt(event, 'index'), name: textAt(event, 'content_block', 'name'), input: textAt(event, 'delta', 'partial_json') }] : [],
     finish: stringAt(event, 'delta', 'stop_reason'),
     usage: numbersIn(at(event, 'message', 'usage') ?? at(event, 'usage')),
     isLast: stringAt(event, 'type') === 'message_stop',
@@ -75,6 +93,8 @@ const RESPONSES: Readonly<Record<Protocol, Parser>> = {
   chat: response => ({
     text: textAt(response, 'choices', 0, 'message', 'content'),
     reasoning: textAt(response, 'choices', 0, 'message', 'reasoning_content'),
+    toolCalls: listOf(at(response, 'choices', 0, 'message', 'tool_calls'))
+      .map(call => wholeCall(at(call, 'function', 'name'), at(call, 'function', 'arguments'))),
     finish: stringAt(response, 'choices', 0, 'finish_reason'),
     usage: numbersIn(at(response, 'usage')),
   }),
@@ -83,12 +103,16 @@ const RESPONSES: Readonly<Record<Protocol, Parser>> = {
       .map(part => textAt(part, 'text')).join(''),
     reasoning: listOf(at(response, 'output')).flatMap(item => listOf(at(item, 'summary')))
       .map(part => textAt(part, 'text')).join(''),
+    toolCalls: listOf(at(response, 'output')).filter(item => stringAt(item, 'type') === 'function_call')
+      .map(item => wholeCall(at(item, 'name'), at(item, 'arguments'))),
     finish: stringAt(response, 'incomplete_details', 'reason') ?? stringAt(response, 'status'),
     usage: numbersIn(at(response, 'usage')),
   }),
   messages: response => ({
     text: listOf(at(response, 'content')).map(block => textAt(block, 'text')).join(''),
     reasoning: listOf(at(response, 'content')).map(block => textAt(block, 'thinking')).join(''),
+    toolCalls: listOf(at(response, 'content')).filter(block => stringAt(block, 'type') === 'tool_use')
+      .map(block => wholeCall(at(block, 'name'), at(block, 'input'))),
     finish: stringAt(response, 'stop_reason'),
     usage: numbersIn(at(response, 'usage')),
   }),
@@ -99,11 +123,21 @@ const RESPONSES: Readonly<Record<Protocol, Parser>> = {
   }),
 }
 
-function parts(json: unknown): Pick<ParsedOutput, 'text' | 'reasoning'> {
+function parts(json: unknown): Pick<ParsedOutput, 'text' | 'reasoning' | 'toolCalls'> {
   const all = listOf(at(json, 'candidates', 0, 'content', 'parts'))
   const isThought = (part: unknown): boolean => at(part, 'thought') === true
   const join = (some: unknown[]): string => some.map(part => textAt(part, 'text')).join('')
-  return { text: join(all.filter(part => !isThought(part))), reasoning: join(all.filter(isThought)) }
+  return {
+    text: join(all.filter(part => !isThought(part))),
+    reasoning: join(all.filter(isThought)),
+    toolCalls: all.map(part => at(part, 'functionCall')).filter(call => typeof call === 'object' && call !== null)
+      .map(call => wholeCall(at(call, 'name'), at(call, 'args'))),
+  }
+}
+
+/** @param input - JSON, as text or as a value */
+function wholeCall(name: unknown, input: unknown): ToolCallPart {
+  return { index: null, name: typeof name === 'string' ? name : '', input: typeof input === 'string' ? input : JSON.stringify(input ?? {}) }
 }
 
 /** All protocols have an `error` object at or near the top level. */
@@ -148,6 +182,11 @@ function at(json: unknown, ...path: (string | number)[]): unknown {
 function stringAt(json: unknown, ...path: (string | number)[]): string | null {
   const value = at(json, ...path)
   return typeof value === 'string' ? value : null
+}
+
+function numberAt(json: unknown, ...path: (string | number)[]): number | null {
+  const value = at(json, ...path)
+  return typeof value === 'number' ? value : null
 }
 
 function textAt(json: unknown, ...path: (string | number)[]): string {

@@ -1,4 +1,5 @@
 /** Builds the request for a prompt in each protocol. */
+import type { Tool } from './tools.ts'
 
 export const PROTOCOLS = ['chat', 'responses', 'messages', 'generate'] as const
 export type Protocol = (typeof PROTOCOLS)[number]
@@ -10,15 +11,31 @@ export const PROTOCOL_NAMES: Readonly<Record<Protocol, string>> = {
   generate: 'Generate content',
 }
 
+/** The Responses protocol has no stop sequences. */
+export const PROTOCOLS_WITH_STOP: readonly Protocol[] = ['chat', 'messages', 'generate']
+
+export interface Image {
+  /** Of its file. */
+  readonly name: string
+  readonly mediaType: string
+  /** Base64 */
+  readonly data: string
+}
+
 export interface Prompt {
   readonly protocol: Protocol
   readonly model: string
   /** Empty: no system prompt. */
   readonly system: string
   readonly text: string
+  readonly images: readonly Image[]
+  readonly tools: readonly Tool[]
   /** null: not set in the request, unless the protocol requires it. */
   readonly maxTokens: number | null
   readonly temperature: number | null
+  readonly topP: number | null
+  /** Stop sequences. */
+  readonly stop: readonly string[]
   readonly stream: boolean
 }
 
@@ -39,55 +56,100 @@ export function callOf(prompt: Prompt): Call {
 }
 
 const CALLS: Readonly<Record<Protocol, (prompt: Prompt) => Omit<Call, 'headers'> & Partial<Call>>> = {
-  chat: ({ model, system, text, maxTokens, temperature, stream }) => ({
+  chat: ({ model, system, text, images, tools, maxTokens, temperature, topP, stop, stream }) => ({
     path: '/v1/chat/completions',
     body: {
       model,
       messages: [
         ...system === '' ? [] : [{ role: 'system', content: system }],
-        { role: 'user', content: text },
+        {
+          role: 'user',
+          content: images.length === 0 ? text
+            : [{ type: 'text', text }, ...images.map(image => ({ type: 'image_url', image_url: { url: dataUrl(image) } }))],
+        },
       ],
+      ...tools.length > 0 && { tools: tools.map(tool => ({ type: 'function', function: tool })) },
       ...maxTokens !== null && { max_tokens: maxTokens },
       ...temperature !== null && { temperature },
+      ...topP !== null && { top_p: topP },
+      ...stop.length > 0 && { stop },
       ...stream && { stream: true, stream_options: { include_usage: true } },
     },
   }),
-  responses: ({ model, system, text, maxTokens, temperature, stream }) => ({
+  responses: ({ model, system, text, images, tools, maxTokens, temperature, topP, stream }) => ({
     path: '/v1/responses',
     body: {
       model,
       ...system !== '' && { instructions: system },
-      input: text,
+      input: images.length === 0 ? text : [{
+        role: 'user',
+        content: [
+          { type: 'input_text', text },
+          ...images.map(image => ({ type: 'input_image', detail: 'auto', image_url: dataUrl(image) })),
+        ],
+      }],
+      ...tools.length > 0 && { tools: tools.map(tool => ({ type: 'function', strict: false, ...tool })) },
       ...maxTokens !== null && { max_output_tokens: maxTokens },
       ...temperature !== null && { temperature },
+      ...topP !== null && { top_p: topP },
       ...stream && { stream: true },
     },
   }),
-  messages: ({ model, system, text, maxTokens, temperature, stream }) => ({
+  messages: ({ model, system, text, images, tools, maxTokens, temperature, topP, stop, stream }) => ({
     path: '/v1/messages',
     headers: { 'anthropic-version': MESSAGES_VERSION },
     body: {
       model,
       max_tokens: maxTokens ?? MESSAGES_MAX_TOKENS,
       ...system !== '' && { system },
-      messages: [{ role: 'user', content: text }],
+      messages: [{
+        role: 'user',
+        content: images.length === 0 ? text : [
+          ...images.map(({ mediaType, data }) => ({ type: 'image', source: { type: 'base64', media_type: mediaType, data } })),
+          { type: 'text', text },
+        ],
+      }],
+      ...tools.length > 0 && { tools: tools.map(({ parameters, ...tool }) => ({ ...tool, input_schema: parameters })) },
       ...temperature !== null && { temperature },
+      ...topP !== null && { top_p: topP },
+      ...stop.length > 0 && { stop_sequences: stop },
       ...stream && { stream: true },
     },
   }),
-  generate: ({ model, system, text, maxTokens, temperature, stream }) => ({
-    path: generatePath(model, stream),
-    body: {
-      ...system !== '' && { systemInstruction: { parts: [{ text: system }] } },
-      contents: [{ role: 'user', parts: [{ text }] }],
-      ...(maxTokens !== null || temperature !== null) && {
-        generationConfig: {
-          ...maxTokens !== null && { maxOutputTokens: maxTokens },
-          ...temperature !== null && { temperature },
-        },
+  generate: prompt => {
+    const { model, system, tools, stream } = prompt
+    const config = generationConfig(prompt)
+    return {
+      path: generatePath(model, stream),
+      body: {
+        ...system !== '' && { systemInstruction: { role: 'user', parts: [{ text: system }] } },
+        contents: [{ role: 'user', parts: generateParts(prompt) }],
+        ...tools.length > 0 && { tools: generateTools(tools) },
+        ...Object.keys(config).length > 0 && { generationConfig: config },
       },
-    },
-  }),
+    }
+  },
+}
+
+export function generateParts({ text, images }: Pick<Prompt, 'text' | 'images'>): Record<string, unknown>[] {
+  return [{ text }, ...images.map(({ mediaType, data }) => ({ inlineData: { mimeType: mediaType, data } }))]
+}
+
+export function generateTools(tools: readonly Tool[]): Record<string, unknown>[] {
+  return [{ functionDeclarations: tools.map(({ parameters, ...tool }) => ({ ...tool, parametersJsonSchema: parameters })) }]
+}
+
+export function generationConfig({ maxTokens, temperature, topP, stop }: Prompt): Record<string, unknown> {
+  return {
+    ...maxTokens !== null && { maxOutputTokens: maxTokens },
+    ...temperature !== null && { temperature },
+    ...topP !== null && { topP },
+    ...stop.length > 0 && { stopSequences: stop },
+  }
+}
+
+function dataUrl({ mediaType, data }: Image): string {
+  return `data:${mediaType};base64,${data}`
 }
 
 function generatePath(model: string, stream: boolean): string {

@@ -37,7 +37,7 @@ export function ResponseView({ progress }: { readonly progress: Progress | null 
   )
 }
 
-function ResponseText({ progress: { text, reasoning, error, phase, body } }: { readonly progress: Progress }) {
+function ResponseText({ progress: { text, reasoning, toolCalls, error, phase, body } }: { readonly progress: Progress }) {
   const isBusy = phase === 'waiting' || phase === 'reading'
   return (
     <div className={classes.response} aria-busy={isBusy}>
@@ -48,6 +48,17 @@ function ResponseText({ progress: { text, reasoning, error, phase, body } }: { r
         </details>
       )}
       {text !== '' && <p className={classes.text} data-testid="response">{text}</p>}
+      {toolCalls.length > 0 && (
+        <ul className={classes.calls} aria-label="Tool calls">
+          {toolCalls.map(({ name, input }, index) => (
+            // oxlint-disable-next-line react/no-array-index-key -- calls never change their order
+            <li key={index}>
+              <span className="dim">Tool call</span> <code>{name}</code>
+              <CodeBlock label={`Arguments of ${name}`} form="bounded">{pretty(input)}</CodeBlock>
+            </li>
+          ))}
+        </ul>
+      )}
       {error !== null && <Problem error={new Error(error)} />}
       {phase === 'failed' && body !== '' && (
         <>
@@ -55,7 +66,7 @@ function ResponseText({ progress: { text, reasoning, error, phase, body } }: { r
           <CodeBlock label="Error response" form="bounded">{pretty(body)}</CodeBlock>
         </>
       )}
-      {text === '' && error === null && (
+      {text === '' && toolCalls.length === 0 && error === null && (
         <p className="dim">{isBusy ? 'Waiting for the first token' : phase === 'stopped'
           ? 'Stopped before the first token.' : 'The response has no text.'}</p>
       )}

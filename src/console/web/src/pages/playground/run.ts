@@ -1,5 +1,5 @@
 import { readResponse, readEvent, problemMessage } from './parse-response.ts'
-import type { ParsedOutput } from './parse-response.ts'
+import type { ParsedOutput, ToolCallPart } from './parse-response.ts'
 import { EventReader } from './events.ts'
 import type { ServerEvent } from './events.ts'
 import type { Call, Protocol } from './prompt.ts'
@@ -12,6 +12,8 @@ export interface Progress {
   readonly requestId: string | null
   readonly text: string
   readonly reasoning: string
+  /** As far as they have arrived. */
+  readonly toolCalls: readonly ToolCallPart[]
   readonly usage: Readonly<Record<string, number>> | null
   /** Finish reason, as in the protocol. */
   readonly finish: string | null
@@ -37,7 +39,7 @@ export interface RunOptions {
 }
 
 export const INITIAL_PROGRESS: Progress = {
-  phase: 'waiting', status: null, requestId: null, text: '', reasoning: '', usage: null, finish: null,
+  phase: 'waiting', status: null, requestId: null, text: '', reasoning: '', toolCalls: [], usage: null, finish: null,
   error: null, firstByteMs: null, totalMs: null, events: [], eventCount: 0, body: '',
 }
 
@@ -96,11 +98,24 @@ function withParts(progress: Progress, parts: readonly ParsedOutput[]): Partial<
   return {
     text: progress.text + parts.map(({ text }) => text).join(''),
     reasoning: progress.reasoning + parts.map(({ reasoning }) => reasoning).join(''),
+    toolCalls: joinedCalls([...progress.toolCalls, ...parts.flatMap(({ toolCalls }) => toolCalls)]),
     usage: figures.length === 0 ? progress.usage
       : Object.assign({}, progress.usage, ...figures) as Record<string, number>,
     finish: parts.findLast(({ finish }) => finish !== null)?.finish ?? progress.finish,
     error: parts.findLast(({ error }) => error !== null)?.error ?? progress.error,
   }
+}
+
+/** Pieces of a call become one. */
+function joinedCalls(parts: readonly ToolCallPart[]): ToolCallPart[] {
+  const calls: ToolCallPart[] = []
+  for (const part of parts) {
+    const at = part.index === null ? -1 : calls.findIndex(({ index }) => index === part.index)
+    const call = calls[at]
+    if (call === undefined) calls.push(part)
+    else calls[at] = { ...call, name: call.name || part.name, input: call.input + part.input }
+  }
+  return calls
 }
 
 async function* pieces({ body }: Response): AsyncGenerator<string> {

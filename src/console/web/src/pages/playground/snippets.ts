@@ -1,5 +1,5 @@
 import { Code, javascript, python, pythonArguments, shell } from './literals.ts'
-import { callOf, MESSAGES_MAX_TOKENS } from './prompt.ts'
+import { callOf, generateParts, generateTools, generationConfig } from './prompt.ts'
 import type { Prompt, Protocol } from './prompt.ts'
 
 /** Placeholder for the user's API key. */
@@ -19,11 +19,13 @@ export interface Snippet {
  */
 export function snippets(prompt: Prompt, baseUrl: string): Snippet[] {
   const { npm, pip } = PACKAGES[prompt.protocol]
-  const [js, py] = [JAVASCRIPT[prompt.protocol], PYTHON[prompt.protocol]]
+  const hasImages = prompt.images.length > 0
+  const js = withFiles(JAVASCRIPT[prompt.protocol](marked(prompt), baseUrl), prompt, name => `readFileSync(${name}).toString('base64')`)
+  const py = withFiles(PYTHON[prompt.protocol](marked(prompt), baseUrl), prompt, name => `base64.b64encode(open(${name}, "rb").read()).decode()`)
   return [
     { language: 'curl', install: null, code: curl(prompt, baseUrl) },
-    { language: 'JavaScript', install: `npm install ${npm}`, code: js(prompt, baseUrl) },
-    { language: 'Python', install: `pip install ${pip}`, code: py(prompt, baseUrl) },
+    { language: 'JavaScript', install: `npm install ${npm}`, code: (hasImages ? "import { readFileSync } from 'node:fs'\n" : '') + js },
+    { language: 'Python', install: `pip install ${pip}`, code: (hasImages ? 'import base64\n\n' : '') + py },
   ]
 }
 
@@ -42,15 +44,38 @@ const CREDENTIALS: Readonly<Record<Protocol, string>> = {
 }
 
 function curl(prompt: Prompt, baseUrl: string): string {
-  const { path, headers, body } = callOf(prompt)
+  const { path, headers, body } = callOf(marked(prompt))
+  const json = JSON.stringify(body, null, 2)
+  const isPiped = prompt.images.length > 0
   const lines = [
     `curl${prompt.stream ? ' -N' : ''} ${shell(`${baseUrl}${path}`)}`,
     `-H ${shell(CREDENTIALS[prompt.protocol])}`,
     ...Object.entries(headers).map(([name, value]) => `-H ${shell(`${name}: ${value}`)}`),
     `-H 'Content-Type: application/json'`,
-    `-d ${shell(JSON.stringify(body, null, 2))}`,
+    isPiped ? '-d @-' : `-d ${shell(json)}`,
   ]
-  return lines.join(' \\\n  ')
+  const command = lines.join(' \\\n  ')
+  if (!isPiped) return command
+  // An argument of a command is too short for an image.
+  const parts = json.split(MARK).map((part, index) =>
+    (index % 2 === 1 ? `base64 < ${shell(prompt.images[Number(part)]?.name ?? '')} | tr -d '\\n'` : `printf %s ${shell(part)}`))
+  return `{\n  ${parts.join('\n  ')}\n} | ${command}`
+}
+
+/** Around the number of an image: no text that is entered has it. */
+const MARK = '\uE000'
+
+/** The prompt with a mark for the data of each image. */
+function marked(prompt: Prompt): Prompt {
+  return { ...prompt, images: prompt.images.map((image, index) => ({ ...image, data: `${MARK}${index}${MARK}` })) }
+}
+
+/** Replaces the marks in source code by what reads the file of the image. */
+function withFiles(code: string, { images }: Prompt, read: (name: string) => string): string {
+  return code.replace(/"([^"\uE000]*)\uE000(\d+)\uE000"/g, (_, before: string, index: string) => {
+    const file = read(JSON.stringify(images[Number(index)]?.name ?? ''))
+    return before === '' ? file : `${JSON.stringify(before)} + ${file}`
+  })
 }
 
 type SnippetWriter = (prompt: Prompt, baseUrl: string) => string
@@ -61,7 +86,7 @@ const JAVASCRIPT: Readonly<Record<Protocol, SnippetWriter>> = {
 for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '')
 `
     : `const response = await client.chat.completions.create(${javascript(callOf(prompt).body)})
-console.log(response.choices[0].message.content, response.usage)
+console.log(${prompt.tools.length > 0 ? 'response.choices[0].message' : 'response.choices[0].message.content'}, response.usage)
 `),
   responses: (prompt, baseUrl) => openai(baseUrl) + (prompt.stream
     ? `const stream = await client.responses.create(${javascript(callOf(prompt).body)})
@@ -70,7 +95,7 @@ for await (const event of stream) {
 }
 `
     : `const response = await client.responses.create(${javascript(callOf(prompt).body)})
-console.log(response.output_text, response.usage)
+console.log(${prompt.tools.length > 0 ? 'response.output' : 'response.output_text'}, response.usage)
 `),
   messages: (prompt, baseUrl) => {
     const { stream: _, ...body } = callOf(prompt).body
@@ -88,13 +113,13 @@ console.log(message.content, message.usage)
   },
   generate: (prompt, baseUrl) => `import { GoogleGenAI } from '@google/genai'
 
-const client = new GoogleGenAI(${javascript({ apiKey: PLACEHOLDER, httpOptions: { baseUrl } })})
+const client = new GoogleGenAI(${javascript({ apiKey: PLACEHOLDER, httpOptions: { baseUrl, apiVersion: 'v1beta' } })})
 ${prompt.stream
   ? `const stream = await client.models.generateContentStream(${javascript(generation(prompt))})
 for await (const chunk of stream) process.stdout.write(chunk.text ?? '')
 `
   : `const response = await client.models.generateContent(${javascript(generation(prompt))})
-console.log(response.text, response.usageMetadata)
+console.log(${prompt.tools.length > 0 ? 'response.functionCalls, ' : ''}response.text, response.usageMetadata)
 `}`,
 }
 
@@ -105,13 +130,19 @@ const client = new OpenAI(${javascript({ baseURL: `${baseUrl}/v1`, apiKey: PLACE
 `
 }
 
-function generation({ model, system, text, maxTokens, temperature }: Prompt) {
+/** The arguments of the library; it puts the configuration where the request has it. */
+function generation(prompt: Prompt) {
+  const { model, system, text, images, tools } = prompt
   const config = {
     ...system !== '' && { systemInstruction: system },
-    ...maxTokens !== null && { maxOutputTokens: maxTokens },
-    ...temperature !== null && { temperature },
+    ...generationConfig(prompt),
+    ...tools.length > 0 && { tools: generateTools(tools) },
   }
-  return { model, contents: text, ...Object.keys(config).length > 0 && { config } }
+  return {
+    model,
+    contents: images.length === 0 ? text : [{ role: 'user', parts: generateParts(prompt) }],
+    ...Object.keys(config).length > 0 && { config },
+  }
 }
 
 const PYTHON: Readonly<Record<Protocol, SnippetWriter>> = {
@@ -122,7 +153,7 @@ for chunk in stream:
         print(chunk.choices[0].delta.content or "", end="", flush=True)
 `
     : `response = client.chat.completions.create(${pythonArguments(callOf(prompt).body)})
-print(response.choices[0].message.content, response.usage)
+print(${prompt.tools.length > 0 ? 'response.choices[0].message' : 'response.choices[0].message.content'}, response.usage)
 `),
   responses: (prompt, baseUrl) => pythonOpenai(baseUrl) + (prompt.stream
     ? `for event in client.responses.create(${pythonArguments(callOf(prompt).body)}):
@@ -130,20 +161,15 @@ print(response.choices[0].message.content, response.usage)
         print(event.delta, end="", flush=True)
 `
     : `response = client.responses.create(${pythonArguments(callOf(prompt).body)})
-print(response.output_text, response.usage)
+print(${prompt.tools.length > 0 ? 'response.output' : 'response.output_text'}, response.usage)
 `),
-  messages: ({ model, system, text, maxTokens, temperature, stream }, baseUrl) => {
-    const values = pythonArguments({
-      model,
-      max_tokens: maxTokens ?? MESSAGES_MAX_TOKENS,
-      system: system === '' ? undefined : system,
-      messages: [{ role: 'user', content: text }],
-      temperature: temperature ?? undefined,
-    })
+  messages: (prompt, baseUrl) => {
+    const { stream: _, ...body } = callOf(prompt).body
+    const values = pythonArguments(body)
     return `from anthropic import Anthropic
 
 client = Anthropic(${pythonArguments({ base_url: baseUrl, api_key: PLACEHOLDER })})
-${stream
+${prompt.stream
   ? `with client.messages.stream(${values}) as stream:
     for text in stream.text_stream:
         print(text, end="", flush=True)
@@ -153,31 +179,26 @@ print(message.content, message.usage)
 `}`
   },
   generate: (prompt, baseUrl) => {
-    const { model, system, text, maxTokens, temperature, stream } = prompt
-    const config = pythonArguments({
-      system_instruction: system === '' ? undefined : system,
-      max_output_tokens: maxTokens ?? undefined,
-      temperature: temperature ?? undefined,
-    }, 4)
+    // Its types take the names of the protocol too.
+    const { config, ...rest } = generation(prompt)
     const values = pythonArguments({
-      model,
-      contents: text,
-      config: config === '' ? undefined : new Code(`types.GenerateContentConfig(${config})`),
+      ...rest,
+      config: config && new Code(`types.GenerateContentConfig(**${python(config, 4)})`),
     })
     const client = pythonArguments({
       api_key: PLACEHOLDER,
-      http_options: new Code(`types.HttpOptions(base_url=${python(baseUrl)})`),
+      http_options: new Code(`types.HttpOptions(base_url=${python(baseUrl)}, api_version="v1beta")`),
     })
     return `from google import genai
 from google.genai import types
 
 client = genai.Client(${client})
-${stream
+${prompt.stream
   ? `for chunk in client.models.generate_content_stream(${values}):
     print(chunk.text or "", end="", flush=True)
 `
   : `response = client.models.generate_content(${values})
-print(response.text, response.usage_metadata)
+print(${prompt.tools.length > 0 ? 'response.function_calls, ' : ''}response.text, response.usage_metadata)
 `}`
   },
 }
