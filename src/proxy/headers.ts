@@ -309,12 +309,12 @@ export function headerLines(headers: Headers, raw: RawHeaders): string[] {
     else if (Array.isArray(was) && was.join(', ') === headers.get(name)) keptLines += name === 'set-cookie' ? 1 : was.length
     else changed.push(name, value)
   }
-  if (keptLines * 2 === raw.length) return raw.concat(changed)
+  if (keptLines * 2 === raw.length) return [...raw, ...changed]
   const isKept = (_: string, i: number): boolean => {
     const name = (raw[i - (i % 2)] as string).toLowerCase()
     return [before[name]].flat().join(', ') === headers.get(name)
   }
-  return raw.filter(isKept).concat(changed)
+  return [...raw.filter(isKept), ...changed]
 }
 
 /** Without them a body is another than was read: Connection may not name them (RFC 9110 section 7.6.1). */

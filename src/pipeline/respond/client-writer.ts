@@ -1,4 +1,4 @@
-import { end, write } from '../../proxy/client.ts'
+import { end, write, writeFirst } from '../../proxy/client.ts'
 import type { ClientResponse } from '../../proxy/client.ts'
 
 /** Bytes that are written at a time: a client that has read that many reads. */
@@ -15,6 +15,7 @@ export class ClientWriter {
   #queue: Buffer[] = []
   #next = 0
   #blocked = false
+  #hasWritten = false
   /** Bytes that were not written when it was stopped. */
   #unsentAtStop = 0
   /** The end follows the queue. */
@@ -40,7 +41,9 @@ export class ClientWriter {
 
   /** @returns false = no more should come until the client has read */
   write(bytes: Buffer): boolean {
-    if (!this.#blocked && bytes.length <= SLICE) return write(this.#res, bytes) || this.#block()
+    const writeNow = this.#hasWritten ? write : writeFirst
+    this.#hasWritten = true
+    if (!this.#blocked && bytes.length <= SLICE) return writeNow(this.#res, bytes) || this.#block()
     this.#queue.push(bytes)
     return !this.#blocked && this.#send()
   }

@@ -104,3 +104,18 @@ for (const version of ['h1', 'h2'] as const) {
     t.ok((await read(body)).equals(Buffer.concat(PIECES)))
   })
 }
+
+t.test('bytes that leave together with the head are any bytes', async t => {
+  const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+  const server = http.createServer((_, res) => {
+    res.writeHead(200, { 'content-length': '512' })
+    const writer = new ClientWriter(res, () => {})
+    writer.write(all)
+    writer.write(all)
+    writer.end()
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  t.strictSame(Buffer.from(await response.arrayBuffer()), Buffer.concat([all, all]))
+})
