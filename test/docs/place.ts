@@ -4,11 +4,9 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { GATEWAY, ROOT, listening } from '../cli/command.ts'
+import { PYTHON } from '../support/python.ts'
 
 const execute = promisify(execFile)
-
-/** A Python that has the vendors' SDKs, where there is one. */
-export const PYTHON = process.env['PYTHON'] ?? 'python3'
 
 /** A directory with a configuration, and a gateway that serves it; both are made when they are needed. */
 export class Place {

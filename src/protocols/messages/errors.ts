@@ -33,7 +33,15 @@ function card(id: string) {
 }
 
 function errorObject(error: GatewayError, requestId: string) {
-  return { type: 'error', error: { type: kind(error.status), message: error.message }, request_id: requestId }
+  const inner = { type: kind(error.status), message: error.message, ...isThreadRefused(error) && { details: THREAD_UNSUPPORTED } }
+  return { type: 'error', error: inner, request_id: requestId }
+}
+
+/** What Anthropic responds where it cannot keep a thread: the SDKs' tool runners then send whole conversations. */
+const THREAD_UNSUPPORTED = { error_code: 'thread_unsupported_request' }
+
+function isThreadRefused({ code, param }: GatewayError): boolean {
+  return code === 'not_translatable' && param === 'thread'
 }
 
 function kind(status: number): string {

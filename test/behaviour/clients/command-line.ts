@@ -12,7 +12,8 @@ import { USAGE, startVendor } from '../../support/vendors/vendor.ts'
 import type { Conversation, Received, Turn, Vendor } from '../../support/vendors/vendor.ts'
 import { openBooks, usedIn } from '../billing/books.ts'
 
-const BINARIES = fileURLToPath(new URL('../../clients/node_modules/.bin', import.meta.url))
+const CLIENTS = fileURLToPath(new URL('../../clients/node_modules', import.meta.url))
+const BINARIES = join(CLIENTS, '.bin')
 /** A client that hangs is killed, so that the test shows what it printed. */
 const PATIENCE_MS = 150_000
 
@@ -48,7 +49,7 @@ const LAST_WORDS = 'The solution is in the file.'
 
 /** Why a client cannot be tried; false = it is installed. */
 export function isMissing(command: string): string | false {
-  return existsSync(join(BINARIES, command)) ? false : `no ${command}: run test/clients/install`
+  return existsSync(join(CLIENTS, '.installed')) && existsSync(join(BINARIES, command)) ? false : `no ${command}: run test/clients/install`
 }
 
 /**

@@ -9,6 +9,8 @@ const CONFIG = words('stopSequences responseMimeType responseSchema responseJson
 /** Of a part, besides its one content. */
 const PART_FIELDS = words('thought thoughtSignature videoMetadata')
 const PART_CONTENTS = words('text inlineData fileData functionCall functionResponse executableCode codeExecutionResult')
+/** Of a function. It takes names in snake case too, and Google's SDK for Python writes these so. */
+const DECLARATION = words('name description parameters parametersJsonSchema response responseJsonSchema behavior parameters_json_schema response_json_schema')
 /** Of `parameters`, Gemini's own form of a schema (https://ai.google.dev/api/caching#Schema). */
 const SCHEMA = words('type format title description nullable enum maxItems minItems properties required minProperties maxProperties minLength maxLength'
   + ' pattern example anyOf propertyOrdering default items minimum maximum')
@@ -44,13 +46,14 @@ function readTools(body: JsonObject, faults: Faults): string[] {
   for (const tool of objects(body['tools'])) {
     for (const declaration of objects(tool['functionDeclarations'])) {
       const name = asText(declaration['name']) ?? ''
-      faults.known(declaration, words('name description parameters parametersJsonSchema response responseJsonSchema behavior'), name)
+      const schema = declaration['parametersJsonSchema'] ?? declaration['parameters_json_schema']
+      faults.known(declaration, DECLARATION, name)
       faults.expect(/^[a-zA-Z_][\w.:-]{0,127}$/.test(name), `tool name ${name}`)
       faults.expect(!names.includes(name), `two tools ${name}`)
       names.push(name)
       checkSchema(asObject(declaration['parameters']), SCHEMA, name, faults)
-      checkSchema(asObject(declaration['parametersJsonSchema']), JSON_SCHEMA, name, faults)
-      faults.expect(declaration['parameters'] === undefined || declaration['parametersJsonSchema'] === undefined, `${name}: two schemas`)
+      checkSchema(asObject(schema), JSON_SCHEMA, name, faults)
+      faults.expect(declaration['parameters'] === undefined || schema === undefined, `${name}: two schemas`)
     }
   }
   return names
@@ -87,7 +90,8 @@ function readContents(contents: readonly JsonObject[], faults: Faults): Omit<Con
     faults.expect(given.length === calls.length, `${where}: ${given.length} results of ${calls.length} calls`)
     for (const [n, result] of given.entries()) {
       faults.known(result, words('id name response parts willContinue scheduling'), `${where}: functionResponse`)
-      faults.expect(result['name'] === calls[n]?.name && result['id'] === calls[n]?.id, `${where}: result of ${String(result['name'])} ${String(result['id'])}, not of ${calls[n]?.name} ${calls[n]?.id}`)
+      // Google's SDK for Python sends results of its own loop without ids.
+      faults.expect(result['name'] === calls[n]?.name && (result['id'] ?? calls[n]?.id) === calls[n]?.id, `${where}: result of ${String(result['name'])} ${String(result['id'])}, not of ${calls[n]?.name} ${calls[n]?.id}`)
       faults.expect(asObject(result['response']) !== null, `${where}: response is no object`)
     }
     if (given.length > 0) results = given.map(result => Object.values(asObject(result['response']) ?? {}).map(value => typeof value === 'string' ? value : JSON.stringify(value)).join('\n'))

@@ -51,6 +51,11 @@ export const messagesVendor: Vendor = {
     return events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
   },
   error: message => ({ type: 'error', error: { type: 'invalid_request_error', message }, request_id: 'req_1' }),
+  refusal: ({ body }) => body['thread'] === undefined || body['thinking'] === undefined ? null : {
+    type: 'error', request_id: 'req_1', error: {
+      type: 'invalid_request_error', message: 'thinking', details: { error_code: 'thread_unsupported_request', unsupported: ['thinking'] },
+    },
+  },
 }
 
 function readTools(body: JsonObject, faults: Faults): string[] {

@@ -63,6 +63,8 @@ export interface Vendor {
   /** The same as events. */
   stream(turn: Turn, number: number): string
   error(message: string): JsonObject
+  /** The error with which it refuses a request that is not wrong, for clients to send another; absent = it refuses none. */
+  refusal?(received: Received): JsonObject | null
 }
 
 /** Every turn reports the same usage. Input has the cached tokens, output the reasoning. */
@@ -84,6 +86,11 @@ export async function startVendor(t: Test, vendor: Vendor, script: (conversation
     const received = { path: req.url ?? '', headers: req.headers, body: (text === '' ? {} : JSON.parse(text)) as JsonObject }
     requests.push(received)
     const number = requests.length
+    const refusal = vendor.refusal?.(received) ?? null
+    if (refusal !== null) {
+      res.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(refusal))
+      return
+    }
     const faults = new Faults()
     const conversation = vendor.read(received, faults)
     if (faults.found.length > 0) {
