@@ -216,7 +216,7 @@ async function start(
 }
 
 function workerParts(line: SupervisorChannel | null) {
-  return line === null ? {} : { worker: line.worker, openLimiter: line.openLimiter }
+  return line === null ? {} : { worker: line.worker, openLimiter: line.openLimiter, budgetSpend: line.budgetSpend }
 }
 
 /** The addresses are logged at every log level: the port of `:0` is known only here. */

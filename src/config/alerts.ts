@@ -5,14 +5,11 @@ import type { AlertsConfig } from './types.ts'
 const DEFAULT_SHARES = [80, 100]
 
 /** Where alerts are sent. */
-export function buildAlerts({ alerts, server }: RawConfig, findings: Findings): AlertsConfig | null {
+export function buildAlerts({ alerts }: RawConfig, findings: Findings): AlertsConfig | null {
   if (alerts === undefined) return null
   const { webhook, budget } = alerts
   if (webhook?.url !== undefined && !/^https?:$/.test(URL.parse(webhook.url)?.protocol ?? '')) {
     findings.error(['alerts', 'webhook', 'url'], 'this is not a URL such as https://hooks.example.com/gateway')
-  }
-  if (webhook !== undefined && budget !== undefined && server?.workers !== undefined && server.workers !== 1) {
-    findings.warn(['alerts', 'budget'], 'with several workers no alert is sent for a budget', 'key')
   }
   const shares = (budget ?? DEFAULT_SHARES).filter(share => share !== undefined)
   return {

@@ -62,6 +62,8 @@ export interface GatewayParts {
   readonly worker?: number
   /** Another worker reports alerts; absent = this process does. */
   readonly reportsAlerts?: boolean
+  /** What the keys of all workers have spent, picodollars; null = not known yet; absent = this process counts it. */
+  readonly budgetSpend?: () => ReadonlyMap<string, bigint> | null
   /** Configuration keys that need a restart; absent = none. */
   readonly pending?: readonly string[]
   /** Of the first configuration; absent = none. */

@@ -3,34 +3,20 @@ import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { WebhookConfig } from '../config/types.ts'
-
-/** An event that is reported to the operator. */
-export interface AlertEvent {
-  /** Unique; the same at each delivery. */
-  readonly id: string
-  readonly type:
-    | 'circuit.opened' | 'circuit.closed' | 'budget.reached' | 'ledger.failed' | 'ledger.recovered' | 'reload.rejected'
-    | 'certificate.expiring'
-  /** ISO 8601 */
-  readonly at: string
-  readonly severity: 'error' | 'warning' | 'info'
-  /** The name of the upstream or key; null = the event is about neither. */
-  readonly subject: string | null
-  readonly message: string
-  readonly data: Readonly<Record<string, unknown>>
-}
+import { PendingEvents } from './pending-events.ts'
+import type { AlertEvent } from './pending-events.ts'
 
 export interface WebhookOptions {
   /** The webhook of the configuration in force; null = there is none. */
   readonly config: () => WebhookConfig | null
+  /** Keeps events that wait; null = a restart loses them. */
+  readonly file: string | null
   /** The name of the gateway. */
   readonly gateway: string
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Events that wait to be sent; when more come, the oldest are dropped. */
-const MAX_WAITING = 1_000
 /** ms for a response. */
 const TIMEOUT_MS = 10_000
 const FIRST_RETRY_MS = 1_000
@@ -39,42 +25,39 @@ const MAX_RETRY_MS = 5 * 60_000
 const MAX_ATTEMPTS = 12
 
 /**
- * Sends events to the webhook, one at a time, and retries deliveries that fail. Events wait in memory: a restart loses them.
+ * Sends events to the webhook, one at a time, and retries deliveries that fail. One that a restart interrupts is sent again.
  *
  * They are signed as in https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export class Webhook {
   readonly #options: WebhookOptions
-  readonly #waiting: AlertEvent[] = []
+  readonly #pending: PendingEvents
   readonly #abort = new AbortController()
   #isSending = false
-  #dropped = 0
 
   constructor(options: WebhookOptions) {
     this.#options = options
+    this.#pending = new PendingEvents(options.file, options.log)
+    if (this.#pending.first !== undefined) void this.#sendAll()
   }
 
   send(event: AlertEvent): void {
     if (this.#options.config() === null || this.#abort.signal.aborted) return
-    this.#waiting.push(event)
-    if (this.#waiting.length > MAX_WAITING) {
-      // The first one may be in delivery.
-      this.#waiting.splice(this.#isSending ? 1 : 0, 1)
-      this.#dropped++
-    }
+    this.#pending.add(event, this.#isSending)
     if (!this.#isSending) void this.#sendAll()
   }
 
   close(): void {
     this.#abort.abort()
+    this.#pending.close()
   }
 
   async #sendAll(): Promise<void> {
     this.#isSending = true
-    for (let event = this.#waiting[0]; event !== undefined; event = this.#waiting[0]) {
+    for (let event = this.#pending.first; event !== undefined; event = this.#pending.first) {
       await this.#deliver(event)
       if (this.#abort.signal.aborted) return
-      this.#waiting.shift()
+      this.#pending.removeFirst()
     }
     this.#isSending = false
   }
@@ -86,7 +69,7 @@ export class Webhook {
       if (config === null || this.#abort.signal.aborted) return
       const failure = await this.#post(config, event)
       if (failure === null || this.#abort.signal.aborted) return
-      const line = { event: event.id, type: event.type, why: failure.why, attempt, dropped: this.#dropped }
+      const line = { event: event.id, type: event.type, why: failure.why, attempt, dropped: this.#pending.dropped }
       if (!failure.retryable || attempt === MAX_ATTEMPTS) return log.error(line, 'an alert could not be sent to the webhook')
       if (attempt === 1) log.warn(line, 'an alert could not be sent to the webhook: it is tried again')
       await this.#pause(Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), MAX_RETRY_MS))

@@ -1,12 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
 import type { Timer } from '../base/clock.ts'
 import { formatUsd, picoUsd } from '../base/decimal.ts'
 import { validityWarning } from '../config/pem.ts'
 import { placeOf } from '../config/problem.ts'
 import type { Gateway } from '../context/gateway.ts'
+import type { AlertEvent } from '../context/pending-events.ts'
 import { Webhook } from '../context/webhook.ts'
-import type { AlertEvent } from '../context/webhook.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import { periodOf } from '../limits/budget-account.ts'
 
@@ -19,12 +20,16 @@ const CERTIFICATE_MS = 14 * 24 * 60 * 60_000
  * Reports circuits, reloads, budgets, the ledger and certificates to the webhook.
  *
  * @param current the gateway in force
+ * @param budgetSpend what each key has spent, in picodollars; null = that is not known yet
  * @returns stops it
  */
-export function watchAlerts(current: () => Gateway): () => void {
-  const { sharedState: { clock, log, circuits, reloads }, config: { cluster } } = current()
+export function watchAlerts(
+  current: () => Gateway, budgetSpend: BudgetSpend = () => current().accounts.limiter.budgetSpend(),
+): () => void {
+  const { sharedState: { clock, log, circuits, reloads }, config: { cluster, ledger } } = current()
   const webhook = new Webhook({
     config: () => current().config.alerts?.webhook ?? null,
+    file: ledger && join(dirname(ledger.file), 'alerts.json'),
     gateway: cluster?.instance ?? hostname(),
     clock, log,
   })
@@ -43,7 +48,7 @@ export function watchAlerts(current: () => Gateway): () => void {
     const texts = problems.map(problem => `${placeOf(problem)}: ${problem.message}`)
     send({ type: 'reload.rejected', severity: 'error', subject: null, message: `Reload rejected: ${texts[0] ?? 'unknown'}`, data: { problems: texts } })
   })
-  const checks = [new BudgetCheck(), new LedgerCheck(), new CertificateCheck()]
+  const checks = [new BudgetCheck(budgetSpend), new LedgerCheck(), new CertificateCheck()]
   let timer: Timer
   const checkAll = (): void => {
     if (current().config.alerts?.webhook) for (const each of checks) each.check(current(), send)
@@ -56,16 +61,23 @@ export function watchAlerts(current: () => Gateway): () => void {
   }
 }
 
+type BudgetSpend = () => ReadonlyMap<string, bigint> | null
 type Send = (event: Omit<AlertEvent, 'id' | 'at'>, id?: string) => void
 
 /** Reports keys that pass a share of their budget. */
 class BudgetCheck {
   /** By key: the largest share that it has passed, and the start of the period; null = nothing was checked yet. */
   #passed: Map<string, { readonly share: number, readonly period: number }> | null = null
+  readonly #budgetSpend: BudgetSpend
 
-  check({ config, keyStore, accounts, clock }: Gateway, send: Send): void {
+  constructor(budgetSpend: BudgetSpend) {
+    this.#budgetSpend = budgetSpend
+  }
+
+  check({ config, keyStore, clock }: Gateway, send: Send): void {
     const shares = config.alerts?.budget ?? []
-    const spent = accounts.limiter.budgetSpend()
+    const spent = this.#budgetSpend()
+    if (spent === null) return
     const now = clock.wall()
     const before = this.#passed
     const passed = new Map<string, { readonly share: number, readonly period: number }>()

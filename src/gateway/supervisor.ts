@@ -28,6 +28,8 @@ const MIN_RESTART_DELAY = 100
 const MAX_RESTART_DELAY = 10_000
 /** Milliseconds for workers to close, and to end after draining. */
 const CLOSE_TIMEOUT = 5_000
+/** Milliseconds between two reports of what was spent to the worker that reports alerts. */
+const SPEND_INTERVAL = 2_000
 /** Milliseconds after which a worker counts as stable: its restart delay starts over. */
 const STABLE_AFTER = 60_000
 /** Milliseconds for a worker to report its state, or to reload. */
@@ -48,7 +50,10 @@ export function supervise(
   const shared = openClusterLimits(beginning.start.cluster, log)
   const leaseServer = shared?.limits ?? new LeaseServer(limiter, systemClock)
   const ended = Promise.withResolvers<boolean>()
-  void ended.promise.then(() => shared?.close())
+  void ended.promise.then(() => {
+    clearInterval(spendTimer)
+    return shared?.close()
+  })
   const metrics = superviseMetrics({
     config: beginning.start.telemetry, log, version, limiter: shared?.limits ?? limiter,
     askWorkers: () => order({ kind: 'metrics' }),
@@ -60,6 +65,12 @@ export function supervise(
   /** Control requests without a response yet, by id. */
   const questions = new Map<number, (result: unknown) => void>()
   let lastQuestion = 0
+  /** The one that reports alerts. */
+  let reporter: Worker | null = null
+  // Before all listen, what was spent before the start may not be counted yet.
+  const spendTimer = setInterval(() => {
+    if (isReady && reporter !== null && reporter.isConnected()) sendToWorker(reporter, { kind: 'spend', spend: (shared?.limits ?? limiter).budgetSpend() })
+  }, SPEND_INTERVAL).unref()
   let isReady = false
   let isEnding = false
   let failed = false
@@ -117,6 +128,7 @@ export function supervise(
     }
     closeUnacceptedConnections(worker)
     const connection = leaseServer.connect(answers => sendToWorker(worker, { kind: 'limits', answers }))
+    if (reportsAlerts) reporter = worker
     sendToWorker(worker, { kind: 'begin', beginning: { ...beginning, text, reportsAlerts } })
     let isOver = false
     const over = (code: number | null, signal: string | null): void => {

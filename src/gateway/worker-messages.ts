@@ -30,6 +30,8 @@ export type SupervisorMessage =
   | { readonly kind: 'begin'; readonly beginning: WorkerStart }
   | { readonly kind: 'drain' | 'close' | 'reload' }
   | { readonly kind: 'limits'; readonly answers: LimiterReplies }
+  /** What the keys of all workers have spent, picodollars. */
+  | { readonly kind: 'spend'; readonly spend: ReadonlyMap<string, bigint> }
   /** A report of its metrics is wanted. */
   | { readonly kind: 'metrics' }
   /** The worker sends the result with the same id. */

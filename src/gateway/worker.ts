@@ -33,6 +33,8 @@ export interface SupervisorChannel {
   sendMetrics(report: MetricsReport): Promise<void>
   /** The channel alone no longer keeps the process alive. */
   release(): void
+  /** What the keys of all workers have spent, picodollars; null = not known yet, or another worker reports alerts. */
+  budgetSpend(): ReadonlyMap<string, bigint> | null
   /** A limiter that shares its limits with all workers. */
   openLimiter(defaults: Limits | null): Limiter
 }
@@ -52,10 +54,12 @@ export function connectToSupervisor(): SupervisorChannel | null {
   let limiter: WorkerLimiter | null = null
   let handler: WorkerCommands | null = null
   let isStale = false
+  let spend: ReadonlyMap<string, bigint> | null = null
   const beginning = Promise.withResolvers<WorkerStart>()
   process.on('message', (order: SupervisorMessage) => {
     if (order.kind === 'begin') beginning.resolve(order.beginning)
     else if (order.kind === 'limits') limiter?.receive(order.answers)
+    else if (order.kind === 'spend') spend = order.spend
     else if (order.kind === 'metrics') void handler?.metricsReport()?.then(sendMetrics)
     else if (order.kind === 'control') void handler?.control(order.request).then(result => report({ kind: 'control', id: order.id, result }))
     else if (handler !== null) handler[order.kind]()
@@ -73,6 +77,7 @@ export function connectToSupervisor(): SupervisorChannel | null {
     listening: listening => report({ kind: 'listening', listening }),
     reloaded: (text, drain) => report({ kind: 'reloaded', text, drain }),
     sendMetrics,
+    budgetSpend: () => spend,
     release: () => process.channel?.unref(),
     openLimiter: defaults => (
       limiter = new WorkerLimiter(defaults, systemClock, requests => report({ kind: 'limits', requests }))

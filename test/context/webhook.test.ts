@@ -1,11 +1,13 @@
 import { createHmac } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
+import { join } from 'node:path'
 import { pino } from 'pino'
 import t from 'tap'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { Webhook } from '../../src/context/webhook.ts'
-import type { AlertEvent } from '../../src/context/webhook.ts'
+import type { AlertEvent } from '../../src/context/pending-events.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 
 const SECRET = 'a-secret-of-the-webhook'
@@ -20,7 +22,7 @@ interface Delivery {
 }
 
 /** @param statuses of the responses, one after the other; the last again and again */
-async function start(t: Test, statuses: readonly number[], secret: string | null = SECRET) {
+async function start(t: Test, statuses: readonly number[], secret: string | null = SECRET, file: string | null = null) {
   const deliveries: Delivery[] = []
   const waits: number[] = []
   let heard = (): void => {}
@@ -33,6 +35,7 @@ async function start(t: Test, statuses: readonly number[], secret: string | null
   const webhook = new Webhook({
     config: () => ({ url: `${url}/hook`, headers: { 'x-team': 'ops' }, secret }),
     gateway: 'gw1',
+    file,
     clock: {
       ...systemClock,
       setTimeout: (callback, ms) => {
@@ -109,4 +112,32 @@ t.test('of too many that wait the oldest are dropped', async t => {
   await until(() => deliveries.at(-1)?.headers['webhook-id'] === 'e1099')
   t.equal(deliveries.length, 1_000)
   t.equal(deliveries[0]?.headers['webhook-id'], 'e0', 'it was on its way')
+})
+
+t.test('events that wait outlast a restart', async t => {
+  const file = join(t.testdir(), 'alerts.json')
+  const before = await start(t, [503], SECRET, file)
+  before.webhook.send(event('e1'))
+  before.webhook.send(event('e2'))
+  await before.until(() => before.deliveries.length > 1)
+  before.webhook.close()
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  const after = await start(t, [200], SECRET, file)
+  await after.until(() => after.deliveries.length === 2)
+  t.strictSame(after.deliveries.map(({ headers }) => headers['webhook-id']), ['e1', 'e2'])
+  after.webhook.send(event('e3'))
+  await after.until(() => after.deliveries.length === 3)
+  while (readFileSync(file, 'utf8') !== '[]') await new Promise(resolve => setImmediate(resolve))
+  after.webhook.close()
+})
+
+t.test('a file that cannot be read or written costs no event of this run', async t => {
+  const file = join(t.testdir({ 'alerts.json': 'no JSON' }), 'alerts.json')
+  const broken = await start(t, [200], SECRET, file)
+  t.match(broken.logged, [{ level: 40, msg: 'alerts that waited cannot be read' }])
+  const away = await start(t, [200], SECRET, join(t.testdir(), 'none', 'alerts.json'))
+  away.webhook.send(event('e1'))
+  away.webhook.send(event('e2'))
+  await away.until(() => away.deliveries.length === 2 && away.logged.length === 1)
+  t.match(away.logged, [{ level: 40, msg: 'alerts that wait cannot be written: a restart would lose them' }])
 })
