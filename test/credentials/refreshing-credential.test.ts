@@ -70,6 +70,19 @@ t.test('while the source fails, the credential is used to its end; then the sour
   t.ok(await credential.authorize([]))
 })
 
+t.test('a source that does not respond delays no request while the credential holds', async t => {
+  const { credential, fetches, clock, source } = open(t)
+  const first = await credential.authorize([])
+  credential.authorize([])
+  source.hangs = true
+  while (clock.monotonic() < HOUR - 60_000) {
+    clock.advance(1_000)
+    await settled()
+    t.equal(credential.authorize([]), first)
+  }
+  t.ok(fetches.length > 3, 'it is asked again after each deadline')
+})
+
 t.test('a source that does not respond fails at the deadline', async t => {
   const { credential, clock, source } = open(t)
   source.hangs = true
