@@ -1,6 +1,7 @@
 import { Session } from 'node:inspector'
 import { performance } from 'node:perf_hooks'
-import { getHeapStatistics } from 'node:v8'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { Clock } from '../base/clock.ts'
 
 /** Milliseconds between two checks. */
@@ -16,6 +17,11 @@ const MAX_WORK = 250
 const LOAD_INTERVAL = 10_000
 /** Milliseconds of work in that time below which it is. */
 const MAX_REST_WORK = 100
+/**
+ * Collections of young objects after a load: V8 makes their space smaller only at the second, when it sees how little
+ * was allocated, and returns its pages to the system at the third.
+ */
+const YOUNG_COLLECTIONS = 3
 /** Milliseconds after which a collection is over. */
 const COLLECTION_TIME = 2_000
 /** Bytes more than after the last collection from which another one is worth its time. */
@@ -33,6 +39,8 @@ export interface MeasuredProcess {
    * 1.5 ms for each further MB of objects in use.
    */
   collect(): void
+  /** Collects young objects only: a few milliseconds, and compiled code stays. */
+  collectYoung(): void
 }
 
 /**
@@ -55,13 +63,14 @@ export function collectGarbageOfStart(clock: Clock, { activeTime, collect }: Mea
 
 /**
  * Collects the garbage of a load when the process has rested since: V8 does so only while more is allocated, and would
- * keep the buffers of streams that have ended.
+ * keep 50 MB for young objects, and the buffers of streams that have ended.
  *
  * @param clock times the checks
  * @param measured the process to collect
  */
 export function collectGarbageOfLoads(clock: Clock, measured: MeasuredProcess = thisProcess): void {
   let activeBefore = measured.activeTime()
+  let youngCollections = 0
   /** The least since the last collection, or since the start. */
   let least = measured.memory()
   clock.setTimeout(function check(): void {
@@ -70,6 +79,8 @@ export function collectGarbageOfLoads(clock: Clock, measured: MeasuredProcess = 
     least = Math.min(least, memory)
     const rests = active - activeBefore < MAX_REST_WORK
     activeBefore = active
+    if (!rests) youngCollections = YOUNG_COLLECTIONS
+    else if (youngCollections-- > 0) measured.collectYoung()
     if (rests && memory - least > Math.max(MIN_GARBAGE, least * MIN_GARBAGE_SHARE)) {
       measured.collect()
       clock.setTimeout(() => (least = measured.memory()), COLLECTION_TIME)
@@ -92,4 +103,18 @@ export const thisProcess: MeasuredProcess = {
     // A session that ends within its own response hangs the process.
     session.post('HeapProfiler.collectGarbage', () => setImmediate(() => session.disconnect()))
   },
+  collectYoung: () => {
+    youngCollector ??= exposedCollector()
+    youngCollector({ type: 'minor' })
+  },
+}
+
+let youngCollector: NodeJS.GCFunction | null = null
+
+/** V8's `gc`, which only a new context has, and only while the flag is set. */
+function exposedCollector(): NodeJS.GCFunction {
+  setFlagsFromString('--expose-gc')
+  const collector = runInNewContext('gc') as NodeJS.GCFunction
+  setFlagsFromString('--no-expose-gc')
+  return collector
 }

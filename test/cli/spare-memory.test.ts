@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { getHeapStatistics } from 'node:v8'
+import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { collectGarbageOfLoads, collectGarbageOfStart, thisProcess } from '../../src/cli/spare-memory.ts'
 import type { MeasuredProcess } from '../../src/cli/spare-memory.ts'
@@ -12,13 +13,16 @@ const MB = 1024 * 1024
 
 /** A process that has worked 400 ms to start, and counts its collections. */
 function measuredProcess() {
-  const state = { worked: 400, memory: 60 * MB, live: 60 * MB, collections: 0 }
+  const state = { worked: 400, memory: 60 * MB, live: 60 * MB, collections: 0, young: 0 }
   const process: MeasuredProcess = {
     activeTime: () => state.worked,
     memory: () => state.memory,
     collect: () => {
       state.collections++
       state.memory = state.live
+    },
+    collectYoung: () => {
+      state.young++
     },
   }
   return { clock: new FakeClock(), state, process }
@@ -79,6 +83,24 @@ t.test('the garbage of a load is collected once, when the process rests', async 
   t.equal(state.collections, 2)
 })
 
+t.test('young objects are collected three times when the process rests after a load', async t => {
+  const { clock, state, process } = measuredProcess()
+  collectGarbageOfLoads(clock, process)
+  clock.advance(60_000)
+  t.equal(state.young, 0, 'not without a load')
+  state.worked += 5_000
+  clock.advance(10_000)
+  t.equal(state.young, 0, 'not under load')
+  clock.advance(10_000)
+  t.equal(state.young, 1)
+  clock.advance(600_000)
+  t.equal(state.young, 3)
+  state.worked += 5_000
+  clock.advance(10_000)
+  clock.advance(600_000)
+  t.equal(state.young, 6)
+})
+
 t.test('a load that is there from the start does not count as memory in use', async t => {
   const { clock, state, process } = measuredProcess()
   collectGarbageOfLoads(clock, process)
@@ -137,11 +159,33 @@ t.test('V8 is told what it does otherwise behind our back, by flags that it know
   }
 })
 
+function litterOf(length: number): readonly object[] {
+  return Array.from({ length }, () => ({ of: [] }))
+}
+
 /** @returns bytes of the heap, with some megabytes that nobody needs any more */
 function litter(): number {
-  const garbage = Array.from({ length: 200_000 }, () => ({ of: [] }))
+  const garbage = litterOf(200_000)
   return garbage.length === 0 ? 0 : getHeapStatistics().used_heap_size
 }
+
+/** @returns bytes that V8 keeps for young objects */
+function youngSpace(): number {
+  return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0
+}
+
+t.test('the space for young objects gets small again', async t => {
+  // What survives makes it grow.
+  for (const kept = [litterOf(100_000)]; youngSpace() < 8 * MB;) kept.push(litterOf(100_000))
+  const before = youngSpace()
+  // V8 wants to see that little is allocated meanwhile.
+  while (youngSpace() > before / 2) {
+    await setTimeout(100)
+    thisProcess.collectYoung()
+  }
+  t.notOk('gc' in globalThis)
+  t.equal(runInNewContext('typeof gc'), 'undefined')
+})
 
 t.test('garbage goes, and the process goes on', async t => {
   const before = litter()
