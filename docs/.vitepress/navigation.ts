@@ -31,6 +31,7 @@ export const SECTIONS: readonly Section[] = [
     text: 'Start',
     items: [
       { text: 'Getting started', link: '/getting-started' },
+      { text: 'Recipes', link: '/recipes' },
       { text: 'Add an upstream', link: '/add-an-upstream' },
       { text: 'Credentials of upstreams', link: '/credentials' },
       { text: 'Rotate credentials', link: '/rotate-credentials' },
