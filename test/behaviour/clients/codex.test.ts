@@ -24,6 +24,7 @@ const CODEX: Client = {
   env: () => ({ GATEWAY_API_KEY: KEY }),
   look: () => ({ calls: [
     { name: 'exec_command', input: { cmd: 'cat question.txt' } },
+    { name: 'view_image', input: { path: 'picture.png' } },
     { name: 'exec_command', input: { cmd: 'wc -c < question.txt > counted.txt' } },
   ] }),
   write: () => ({ calls: [{ name: 'apply_patch', isFreeform: true, input: { input: PATCH } }] }),
@@ -34,7 +35,7 @@ const CODEX_CODE_MODE: Client = {
   ...CODEX,
   args: place => CODEX.args(place).map(arg => arg === 'gpt-5.5' ? 'gpt-6.1-sol' : arg),
   look: () => ({ calls: [
-    exec(`const seen = await tools.exec_command({ cmd: 'cat question.txt' }); await tools.exec_command({ cmd: 'wc -c < question.txt > counted.txt' }); text(seen.output)`),
+    exec(`const seen = await tools.exec_command({ cmd: 'cat question.txt' }); await tools.exec_command({ cmd: 'wc -c < question.txt > counted.txt' }); text(seen.output); image((await tools.view_image({ path: 'picture.png' })).image_url)`),
     { name: 'list_agents', namespace: 'collaboration', input: {} },
   ] }),
   write: () => ({ calls: [exec(`text(await tools.apply_patch(${JSON.stringify(PATCH)}))`)] }),

@@ -22,7 +22,7 @@ export interface Place {
   /** The gateway's address. */
   readonly url: string
   readonly home: string
-  /** The working directory. It has question.txt. */
+  /** The working directory. It has question.txt and picture.png. */
   readonly directory: string
 }
 
@@ -35,7 +35,7 @@ export interface Client {
   readonly env: (place: Place) => Readonly<Record<string, string>>
   /** Writes the client's settings. */
   readonly prepare?: (place: Place) => void
-  /** Calls of a tool that reads question.txt, and of one that runs a command, which writes counted.txt. */
+  /** Reads question.txt and picture.png, and runs a command, which writes counted.txt. */
   readonly look: (place: Place) => Turn
   /** Writes SOLUTION to solution.txt. */
   readonly write: (place: Place, conversation: Conversation) => Turn
@@ -45,6 +45,8 @@ export const PROMPT = 'Write the solution of question.txt to solution.txt.'
 /** With what escapes and encodings break. */
 export const QUESTION = 'What is 6 * 7? "Tell me", it says. \\u00e4 is ä 🐦\n'
 export const SOLUTION = 'The number is 42. "\\n" ends no line: ä 🐦\n'
+/** One pixel. */
+const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const LAST_WORDS = 'The solution is in the file.'
 
 /** Why a client cannot be tried; false = it is installed. */
@@ -64,6 +66,7 @@ export async function holdSession(t: Test, client: Client, vendor: Vendor): Prom
   const paths = { home: join(folder, 'home'), directory: join(folder, 'work') }
   for (const path of Object.values(paths)) mkdirSync(path)
   writeFileSync(join(paths.directory, 'question.txt'), QUESTION)
+  writeFileSync(join(paths.directory, 'picture.png'), Buffer.from(PICTURE, 'base64'))
 
   const results: string[] = []
   const upstream = await startVendor(t, vendor, conversation => {
@@ -86,11 +89,12 @@ routes: [{ to: { upstream: up, model: upstream-model } }]`)
   t.equal(code, 0, 'exit code', printed)
   t.match(stdout, LAST_WORDS, 'what the client prints', printed)
   t.ok(results.some(result => result.includes(QUESTION.trim())), 'the model read the file', { results })
+  t.ok(JSON.stringify(upstream.requests.at(-1)?.body).includes(PICTURE), 'the model saw the picture', { results })
   t.equal(contentOf(place, 'counted.txt')?.trim(), String(Buffer.byteLength(QUESTION)), 'the command ran', { results })
   t.equal(contentOf(place, 'solution.txt')?.trim(), SOLUTION.trim(), 'the file was written', { results })
   t.strictSame(elsewhere, [], 'what was sent past the gateway')
 
-  const rows = [...(await books.drain()).values()].filter(row => row.upstream === 'up')
+  const rows = [...(await books.drain()).values()].filter(row => row.upstream === 'up' && !/count/i.test(row.endpoint ?? ''))
   t.ok(rows.length >= 3, 'a row for each turn')
   t.equal(rows.length, upstream.requests.length, 'a row for each request')
   for (const row of rows) {

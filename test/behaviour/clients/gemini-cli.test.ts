@@ -21,6 +21,7 @@ const GEMINI_CLI: Client = {
   },
   look: ({ directory }) => ({ calls: [
     { name: 'read_file', input: { file_path: join(directory, 'question.txt') } },
+    { name: 'read_file', input: { file_path: join(directory, 'picture.png') } },
     { name: 'run_shell_command', input: { command: 'wc -c < question.txt > counted.txt', description: 'Count' } },
   ] }),
   write: ({ directory }) => ({ calls: [{ name: 'write_file', input: { file_path: join(directory, 'solution.txt'), content: SOLUTION } }] }),

@@ -83,7 +83,8 @@ function readMessages(messages: readonly JsonObject[], faults: Faults): Omit<Con
       faults.expect(results.get(id) === null, `${where}: result of an unknown call ${id}`)
       results.set(id, textOf(content, where, faults))
     } else if (role !== 'assistant' || content !== null) {
-      faults.expect(textOf(content, where, faults) !== '', `${where}: empty content`)
+      const text = textOf(content, where, faults)
+      faults.expect(text !== '' || objects(content).some(part => part['type'] !== 'text'), `${where}: empty content`)
     }
     const calls = objects(message['tool_calls'])
     faults.expect(message['tool_calls'] === undefined || (role === 'assistant' && calls.length > 0), `${where}: tool_calls`)

@@ -38,6 +38,7 @@ export const generateVendor: Vendor = {
     const parts = partsOf(turn, number).flatMap(part => typeof part['text'] === 'string' ? pieces(part['text']).map(text => ({ ...part, text })) : [part])
     return parts.map((part, at) => `data: ${JSON.stringify(responseOf([part], number, at === parts.length - 1))}\n\n`).join('')
   },
+  count: ({ path }) => path.endsWith(':countTokens') ? { totalTokens: USAGE.input } : null,
   error: message => ({ error: { code: 400, message, status: 'INVALID_ARGUMENT' } }),
 }
 

@@ -50,6 +50,7 @@ export const messagesVendor: Vendor = {
     ]
     return events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
   },
+  count: ({ path }) => path.startsWith('/v1/messages/count_tokens') ? { input_tokens: USAGE.input } : null,
   error: message => ({ type: 'error', error: { type: 'invalid_request_error', message }, request_id: 'req_1' }),
   refusal: ({ body }) => body['thread'] === undefined || body['thinking'] === undefined ? null : {
     type: 'error', request_id: 'req_1', error: {

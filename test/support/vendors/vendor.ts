@@ -63,6 +63,8 @@ export interface Vendor {
   /** The same as events. */
   stream(turn: Turn, number: number): string
   error(message: string): JsonObject
+  /** The number of tokens, of a request that asks for it; null = it asks for a turn. */
+  count?(received: Received): JsonObject | null
   /** The error with which it refuses a request that is not wrong, for clients to send another; absent = it refuses none. */
   refusal?(received: Received): JsonObject | null
 }
@@ -72,6 +74,7 @@ export const USAGE = { input: 1000, cached: 600, output: 50, reasoning: 20 } as 
 
 export interface ScriptedUpstream {
   readonly url: string
+  /** Those that ask for a turn. */
   readonly requests: readonly Received[]
   /** What the vendor would have refused. */
   readonly faults: readonly string[]
@@ -84,6 +87,11 @@ export async function startVendor(t: Test, vendor: Vendor, script: (conversation
   const { url } = await startUpstream(t, async (req, res) => {
     const text = (await bodyOf(req)).toString()
     const received = { path: req.url ?? '', headers: req.headers, body: (text === '' ? {} : JSON.parse(text)) as JsonObject }
+    const counted = vendor.count?.(received) ?? null
+    if (counted !== null) {
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(counted))
+      return
+    }
     requests.push(received)
     const number = requests.length
     const refusal = vendor.refusal?.(received) ?? null
