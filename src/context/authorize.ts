@@ -1,7 +1,7 @@
 import { credentialRejected } from '../base/errors.ts'
 import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import type { Authorization, HeaderList, Refusal } from '../credentials/credential.ts'
-import type { RawHeaders } from '../proxy/headers.ts'
+import type { RawHeaders } from '../proxy/raw-headers.ts'
 import { secretsOf } from '../proxy/secret-mask.ts'
 import type { OutgoingRequest } from '../proxy/transport.ts'
 import type { RefusedFor } from '../credentials/refusals.ts'

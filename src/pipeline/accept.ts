@@ -2,7 +2,7 @@ import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { locate } from '../protocols/locate.ts'
-import { isNamed } from '../proxy/headers.ts'
+import { isNamed } from '../proxy/raw-headers.ts'
 
 /**
  * Accepts a well-formed request, unless too many are under way.

@@ -4,7 +4,7 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { LAST_CHUNK, isFramed, writeChunk } from './chunks.ts'
-import { groupHeaders, isNamed } from './headers.ts'
+import { groupHeaders, isNamed } from './raw-headers.ts'
 
 /** A request and its response, over HTTP/1.1 or HTTP/2. */
 export type ClientRequest = IncomingMessage | Http2ServerRequest

@@ -2,8 +2,8 @@ import type { Transform } from 'node:stream'
 import { GatewayError, asGatewayError } from '../base/errors.ts'
 import { CODINGS } from '../protocols/shared/content-codings.ts'
 import type { Coding } from '../protocols/shared/content-codings.ts'
-import { isNamed } from './headers.ts'
-import type { RawHeaders } from './headers.ts'
+import { isNamed } from './raw-headers.ts'
+import type { RawHeaders } from './raw-headers.ts'
 import type { ResponseHead } from './response-head.ts'
 
 /** Who gets what is unpacked. */

@@ -2,17 +2,17 @@ import type { Upstream } from '../config/types.ts'
 import { holdsKey } from '../protocols/shared/presented-key.ts'
 import { ACCOUNT_HEADER, CREDENTIAL_HEADERS, RATE_LIMIT_HEADER, UPLOAD_ADDRESS_HEADERS, VERSION_HEADERS } from '../protocols/shared/vendor-headers.ts'
 import { gatewayAddress, withoutCredential } from './address.ts'
+import { headerValue } from './raw-headers.ts'
+import type { RawHeaders } from './raw-headers.ts'
 
 /**
- * The one header policy. Headers are handled as node hands them over raw: a
- * flat list of names and values, in the order and the spelling of the sender.
+ * The one header policy:
  *
  * Up:   hop-by-hop and Connection-named headers, credentials, cookies and
  *       framing never cross; the upstream's defaults go in; its credential comes last, from elsewhere.
  * Down: hop-by-hop and Connection-named headers never cross; the gateway's own
  *       identity goes in. What names the operator's upstream or account there stays behind.
  */
-export type RawHeaders = readonly string[]
 
 /** RFC 9110 section 7.6.1, and the ones that old software uses in their stead. */
 const HOP_BY_HOP = [
@@ -256,65 +256,6 @@ function percentEncoded(text: string): string {
 export function appendVia(via: string, httpVersion: string): string {
   const hop = `${httpVersion} ${PSEUDONYM}`
   return via === '' ? hop : `${via}, ${hop}`
-}
-
-/** Values of all headers of that name, lower-case, joined; null = none. */
-export function headerValue(raw: RawHeaders, name: string): string | null {
-  let found: string | null = null
-  for (let i = 0; i < raw.length; i += 2) {
-    if (!isNamed(raw[i] as string, name)) continue
-    found = found === null ? (raw[i + 1] as string) : `${found}, ${raw[i + 1]}`
-  }
-  return found
-}
-
-/** Is it this header? @param lower the other name, lower-case */
-export function isNamed(name: string, lower: string): boolean {
-  return name.length === lower.length && name.toLowerCase() === lower
-}
-
-/**
- * Objects without inherited members: a header may be named as one of them. What `Object.create(null)` makes is
- * a hash table to V8, which http-proxy-3 copies at three times the cost.
- */
-const NoMembers = function () {} as unknown as new () => Record<string, string | string[]>
-NoMembers.prototype = Object.create(null)
-
-/** The headers by name, lower-case, with an array where one has several values: as node takes them. */
-export function groupHeaders(flat: RawHeaders): Record<string, string | string[]> {
-  const headers = new NoMembers()
-  for (let i = 0; i < flat.length; i += 2) {
-    const name = (flat[i] as string).toLowerCase()
-    const value = flat[i + 1] as string
-    const before = headers[name]
-    if (before === undefined) headers[name] = value
-    else if (Array.isArray(before)) before.push(value)
-    else headers[name] = [before, value]
-  }
-  return headers
-}
-
-/**
- * The lines of headers that were made from `raw`. What was not changed since keeps its spelling, order and
- * separate lines, none of which `Headers` keeps; what was changed or added follows.
- */
-export function headerLines(headers: Headers, raw: RawHeaders): string[] {
-  const before = groupHeaders(raw)
-  const changed: string[] = []
-  let keptLines = 0
-  for (const [name, value] of headers) {
-    const was = before[name]
-    if (was === value) keptLines += 1
-    // `Headers` gives each Set-Cookie for itself.
-    else if (Array.isArray(was) && was.join(', ') === headers.get(name)) keptLines += name === 'set-cookie' ? 1 : was.length
-    else changed.push(name, value)
-  }
-  if (keptLines * 2 === raw.length) return [...raw, ...changed]
-  const isKept = (_: string, i: number): boolean => {
-    const name = (raw[i - (i % 2)] as string).toLowerCase()
-    return [before[name]].flat().join(', ') === headers.get(name)
-  }
-  return [...raw.filter(isKept), ...changed]
 }
 
 /** Without them a body is another than was read: Connection may not name them (RFC 9110 section 7.6.1). */

@@ -6,7 +6,7 @@ import { ProxyServer } from 'http-proxy-3'
 import type { ProxyTarget, ServerOptions } from 'http-proxy-3'
 import { GatewayError } from '../base/errors.ts'
 import type { ClientResponse } from './client.ts'
-import { groupHeaders, headerLines } from './headers.ts'
+import { groupHeaders, headerLines } from './raw-headers.ts'
 import type { OutgoingRequest } from './transport.ts'
 
 export type { ProxyServer }

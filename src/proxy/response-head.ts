@@ -1,5 +1,5 @@
-import { headerValue } from './headers.ts'
-import type { RawHeaders } from './headers.ts'
+import { headerValue } from './raw-headers.ts'
+import type { RawHeaders } from './raw-headers.ts'
 
 /** The head of a response. */
 export interface ResponseHead {

@@ -1,6 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
-import { headerValue } from './headers.ts'
-import type { RawHeaders } from './headers.ts'
+import { headerValue } from './raw-headers.ts'
+import type { RawHeaders } from './raw-headers.ts'
 import type { Controller } from './transport.ts'
 
 /** The headers of a response, flat, and what the connection speaks that brought them: `1.1`, `2.0`. */

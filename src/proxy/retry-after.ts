@@ -1,5 +1,5 @@
-import { headerValue } from './headers.ts'
-import type { RawHeaders } from './headers.ts'
+import { headerValue } from './raw-headers.ts'
+import type { RawHeaders } from './raw-headers.ts'
 
 /**
  * How long a response asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a

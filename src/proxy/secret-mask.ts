@@ -1,5 +1,5 @@
 import { decompressed } from '../protocols/shared/decompress.ts'
-import type { RawHeaders } from './headers.ts'
+import type { RawHeaders } from './raw-headers.ts'
 
 /** Bytes of the shortest secret that is looked for: less may stand anywhere by chance. */
 const MIN_LENGTH = 8

@@ -8,8 +8,10 @@ import type { Timeouts } from '../config/types.ts'
 import { ChunkList } from './chunk-list.ts'
 import { connectionError } from './connection-error.ts'
 import { Deadlines } from './deadlines.ts'
-import { groupHeaders, clientHeaders } from './headers.ts'
-import type { GatewayHeaders, RawHeaders } from './headers.ts'
+import { clientHeaders } from './headers.ts'
+import { groupHeaders } from './raw-headers.ts'
+import type { GatewayHeaders } from './headers.ts'
+import type { RawHeaders } from './raw-headers.ts'
 import type { HandshakeOwner, ProxyServer } from './http-proxy.ts'
 
 export interface TunnelOptions {

@@ -6,7 +6,7 @@ import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { beginsJson } from './body-classifier.ts'
 import type { ContinuationStage } from './continuation-stage.ts'
 import type { ResponseBody } from './relay.ts'
-import type { RawHeaders } from '../../proxy/headers.ts'
+import type { RawHeaders } from '../../proxy/raw-headers.ts'
 
 const NOTHING = Buffer.alloc(0)
 
