@@ -29,15 +29,19 @@ export function requestBetween(
   return translateRequest(clientSide(from), upstreamSide(to), body, { stream: false, model, asksForUsage: true, provider })
 }
 
+/** For a client that asks for a stream. */
 export function contextOf(from: string, body: JsonObject = {}): ClientContext {
   const { request } = requestBetween(from, from === 'chat' ? 'messages' : 'chat', body)
-  return { created: 1_700_000_000, requestId: 'request-1', uniqueId: 'unique', model: 'client-model', isEventStream: true, request }
+  return { created: 1_700_000_000, requestId: 'request-1', uniqueId: 'unique', model: 'client-model', isEventStream: true, request: { ...request, stream: true } }
 }
 
-/** Translates a stream of the upstream's bytes, in the chunks given, for a client that sent the body. */
-export function streamBetween(to: string, from: string, chunks: readonly Buffer[], body: JsonObject = {}): string {
-  const { request, ...context } = contextOf(to, body)
-  const translator = new StreamTranslator(clientSide(to), upstreamSide(from), { ...context, request: { ...request, stream: true } }, PROVIDER)
+/**
+ * Translates a stream of the upstream's bytes, in the chunks given, for a client that sent the body.
+ *
+ * @param isWhole nothing is missing, also where the protocol has no event for its end
+ */
+export function streamBetween(to: string, from: string, chunks: readonly Buffer[], body: JsonObject = {}, isWhole = false): string {
+  const translator = new StreamTranslator(clientSide(to), upstreamSide(from), contextOf(to, body), PROVIDER)
   let text = ''
   const reader = new SseReader({
     event: event => {
@@ -46,7 +50,7 @@ export function streamBetween(to: string, from: string, chunks: readonly Buffer[
   })
   for (const chunk of chunks) reader.push(chunk)
   reader.end()
-  return text
+  return isWhole ? text + translator.end() : text
 }
 
 /** Translates a whole response. */

@@ -1,4 +1,4 @@
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asCount, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { readOpenaiError } from '../neutral/openai-error.ts'
@@ -172,12 +172,12 @@ export function readChatUsage(value: unknown): TokenUsage | null {
   if (usage === null) return null
   const input = asObject(usage['prompt_tokens_details'])
   return {
-    input: asNumber(usage['prompt_tokens']),
-    cachedInput: asNumber(input?.['cached_tokens']),
-    cacheWrite: asNumber(input?.['cache_write_tokens']),
+    input: asCount(usage['prompt_tokens']),
+    cachedInput: asCount(input?.['cached_tokens']),
+    cacheWrite: asCount(input?.['cache_write_tokens']),
     cacheWrite1h: null,
-    output: asNumber(usage['completion_tokens']),
-    reasoning: asNumber(asObject(usage['completion_tokens_details'])?.['reasoning_tokens']),
+    output: asCount(usage['completion_tokens']),
+    reasoning: asCount(asObject(usage['completion_tokens_details'])?.['reasoning_tokens']),
   }
 }
 

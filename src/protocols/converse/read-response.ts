@@ -1,4 +1,4 @@
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asCount, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { NumberedParts } from '../neutral/numbered-parts.ts'
 import { NO_USAGE } from '../neutral/response.ts'
@@ -114,16 +114,16 @@ function inputText(input: unknown): string {
 /** Input tokens exclude what was read from the cache, or written to it. */
 function readTokens(value: unknown): TokenUsage {
   const usage = asObject(value) ?? {}
-  const input = asNumber(usage['inputTokens'])
-  const cachedInput = asNumber(usage['cacheReadInputTokens'])
-  const cacheWrite = asNumber(usage['cacheWriteInputTokens'])
+  const input = asCount(usage['inputTokens'])
+  const cachedInput = asCount(usage['cacheReadInputTokens'])
+  const cacheWrite = asCount(usage['cacheWriteInputTokens'])
   const hour = asList(usage['cacheDetails']).map(asObject).find(detail => detail?.['ttl'] === '1h')
   return {
     ...NO_USAGE,
     input: input === null ? null : input + (cachedInput ?? 0) + (cacheWrite ?? 0),
     cachedInput,
     cacheWrite,
-    cacheWrite1h: asNumber(hour?.['inputTokens']),
-    output: asNumber(usage['outputTokens']),
+    cacheWrite1h: asCount(hour?.['inputTokens']),
+    output: asCount(usage['outputTokens']),
   }
 }

@@ -1,5 +1,5 @@
 import { errorKindOf } from '../neutral/errors.ts'
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asCount, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
@@ -137,13 +137,13 @@ function codeText(part: JsonObject): string {
 function readGenerateUsage(value: unknown): TokenUsage | null {
   const usage = asObject(value)
   if (usage === null) return null
-  const prompt = asNumber(usage['promptTokenCount'])
-  const reasoning = asNumber(usage['thoughtsTokenCount'])
-  const candidates = asNumber(usage['candidatesTokenCount'])
+  const prompt = asCount(usage['promptTokenCount'])
+  const reasoning = asCount(usage['thoughtsTokenCount'])
+  const candidates = asCount(usage['candidatesTokenCount'])
   return {
     ...NO_USAGE,
-    input: prompt === null ? null : prompt + (asNumber(usage['toolUsePromptTokenCount']) ?? 0),
-    cachedInput: asNumber(usage['cachedContentTokenCount']),
+    input: prompt === null ? null : prompt + (asCount(usage['toolUsePromptTokenCount']) ?? 0),
+    cachedInput: asCount(usage['cachedContentTokenCount']),
     output: candidates === null && reasoning === null ? null : (candidates ?? 0) + (reasoning ?? 0),
     reasoning,
   }

@@ -1,5 +1,5 @@
 import { errorKindOf } from '../neutral/errors.ts'
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asCount, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { NumberedParts } from '../neutral/numbered-parts.ts'
 import { NO_USAGE } from '../neutral/response.ts'
@@ -134,17 +134,17 @@ export class MessagesResponseReader implements ResponseReader {
 
 /** Input tokens exclude what was read from the cache, or written to it. */
 function readMessagesUsage(usage: JsonObject): TokenUsage {
-  const input = asNumber(usage['input_tokens'])
-  const cachedInput = asNumber(usage['cache_read_input_tokens'])
-  const cacheWrite = asNumber(usage['cache_creation_input_tokens'])
+  const input = asCount(usage['input_tokens'])
+  const cachedInput = asCount(usage['cache_read_input_tokens'])
+  const cacheWrite = asCount(usage['cache_creation_input_tokens'])
   return {
     ...NO_USAGE,
     input: input === null ? null : input + (cachedInput ?? 0) + (cacheWrite ?? 0),
     cachedInput,
     cacheWrite,
-    cacheWrite1h: asNumber(asObject(usage['cache_creation'])?.['ephemeral_1h_input_tokens']),
-    output: asNumber(usage['output_tokens']),
-    reasoning: asNumber(asObject(usage['output_tokens_details'])?.['thinking_tokens']),
+    cacheWrite1h: asCount(asObject(usage['cache_creation'])?.['ephemeral_1h_input_tokens']),
+    output: asCount(usage['output_tokens']),
+    reasoning: asCount(asObject(usage['output_tokens_details'])?.['thinking_tokens']),
   }
 }
 

@@ -1,5 +1,5 @@
 import { errorKindOf } from '../neutral/errors.ts'
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asCount, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { readOpenaiError } from '../neutral/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
@@ -213,12 +213,12 @@ function readResponsesUsage(value: unknown): TokenUsage | null {
   if (usage === null) return null
   const input = asObject(usage['input_tokens_details'])
   return {
-    input: asNumber(usage['input_tokens']),
-    cachedInput: asNumber(input?.['cached_tokens']),
-    cacheWrite: asNumber(input?.['cache_write_tokens']),
+    input: asCount(usage['input_tokens']),
+    cachedInput: asCount(input?.['cached_tokens']),
+    cacheWrite: asCount(input?.['cache_write_tokens']),
     cacheWrite1h: null,
-    output: asNumber(usage['output_tokens']),
-    reasoning: asNumber(asObject(usage['output_tokens_details'])?.['reasoning_tokens']),
+    output: asCount(usage['output_tokens']),
+    reasoning: asCount(asObject(usage['output_tokens_details'])?.['reasoning_tokens']),
   }
 }
 
