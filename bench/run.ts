@@ -8,7 +8,7 @@ import { join } from 'node:path'
 
 const ALL = [
   'start', 'bodies', 'close', 'garbage', 'keys', 'routes', 'signed', 'crowd', 'limits', 'ledger', 'meter', 'scan',
-  'sse', 'large-reload', 'latency', 'clicks', 'concurrency', 'first-requests', 'peers', 'streams', 'workers',
+  'sse', 'large-reload', 'latency', 'clicks', 'concurrency', 'first-requests', 'peers', 'translation', 'streams', 'workers',
 ]
 const names = process.argv.length > 2 ? process.argv.slice(2) : ALL
 const failed = names.filter(name => {

@@ -27,8 +27,12 @@ export function requestLoad(headers = ''): Load {
 
 /** The same as a request of the messages protocol. */
 export function messagesLoad(): Load {
-  const bytes = requestBytes(JSON_BODY.replace('{', '{"max_tokens":50,'), '').toString('latin1').replace('/v1/chat/completions', '/v1/messages')
-  return { bytes: Buffer.from(bytes, 'latin1'), units: 1 }
+  return { bytes: messagesBytes(JSON_BODY, ''), units: 1 }
+}
+
+/** The same as `streamLoad`, of the messages protocol; the upstream's path says how many chunks come. */
+export function messagesStreamLoad(chunks: number): Load {
+  return { bytes: messagesBytes(STREAMED_BODY.replace('"stream_options":{"include_usage":true},', ''), ''), units: chunks }
 }
 
 /** A chat stream. @param everyMs between two chunks; each tells when it was sent if `stamped` */
@@ -42,9 +46,13 @@ export function fullSpeedLoad(): Load {
   return { bytes: requestBytes(STREAMED_BODY.replace('"m"', '"full"'), 'X-Full-Speed: 1\r\n'), units: 1 }
 }
 
-function requestBytes(text: string, headers: string): Buffer {
+function messagesBytes(text: string, headers: string): Buffer {
+  return requestBytes(text.replace('{', '{"max_tokens":50,'), headers, '/v1/messages')
+}
+
+function requestBytes(text: string, headers: string, path = '/v1/chat/completions'): Buffer {
   return Buffer.from(
-    `POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${KEY}\r\n` +
+    `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${KEY}\r\n` +
       `Content-Type: application/json\r\n${headers}Content-Length: ${text.length}\r\n\r\n${text}`,
   )
 }
@@ -61,11 +69,16 @@ export async function countedLoop(port: number, load: Load, connections: number,
   return loop(port, load, Math.min(connections, requests), () => begun++ < requests)
 }
 
-/** One request after the other on one connection, for a time in ms. @returns milliseconds of each to its first byte */
-export async function timesAlone(port: number, load: Load, ms: number): Promise<number[]> {
+/**
+ * One request after the other on one connection, for a time in ms.
+ *
+ * @param awaited text that ends the time of a response, such as that of its first event; '' = its first byte
+ * @returns milliseconds of each
+ */
+export async function timesAlone(port: number, load: Load, ms: number, awaited = ''): Promise<number[]> {
   const until = performance.now() + ms
   const times: number[] = []
-  await drive(port, load, () => performance.now() < until, { units: 0, reads: 0, times })
+  await drive(port, load, () => performance.now() < until, { units: 0, reads: 0, times, awaited })
   return times
 }
 
@@ -108,15 +121,16 @@ async function loop(port: number, load: Load, connections: number, goOn: () => b
  * work that failed is cheap, and would flatter the proxy that failed it.
  *
  * @param goOn is asked at the end of each response
- * @param work is added to; `times` gets the milliseconds to each first byte
+ * @param work is added to; `times` gets the milliseconds to what is awaited of each response
  */
 function drive(
-  port: number, { bytes, units }: Load, goOn: () => boolean, work: LoadResult & { readonly times?: number[] },
+  port: number, { bytes, units }: Load, goOn: () => boolean, work: LoadResult & { readonly times?: number[], readonly awaited?: string },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true })
     const end = new ResponseEnd()
     let isFirst = true
+    let isAwaited = true
     let sentAt = 0
     const send = () => {
       sentAt = performance.now()
@@ -126,13 +140,17 @@ function drive(
     socket.on('close', () => reject(new Error('the connection ended before the response did')))
     socket.on('data', data => {
       const text = data.toString('latin1')
-      if (isFirst) work.times?.push(performance.now() - sentAt)
+      if (isAwaited && text.includes(work.awaited ?? '')) {
+        work.times?.push(performance.now() - sentAt)
+        isAwaited = false
+      }
       if (isFirst && !text.startsWith('HTTP/1.1 200 ')) return reject(new Error(`unexpected answer: ${text}`))
       isFirst = false
       work.reads++
       if (!end.add(text)) return
       work.units += units
       isFirst = true
+      isAwaited = true
       if (goOn()) {
         send()
       } else {

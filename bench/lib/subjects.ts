@@ -29,6 +29,12 @@ const root = join(import.meta.dirname, '..', '..')
 // What users get is the bundle: sources that are newer than it run as they are, slower to start and larger.
 execFileSync(process.execPath, [join(root, 'bin/ensure-built.js'), '--strict', 'build:gateway'])
 
+/** What is left to do when the run ends. */
+const atExit: (() => void)[] = []
+process.once('exit', () => {
+  for (const finish of atExit) finish()
+})
+
 /** Starts a script of this folder that prints its port. */
 export async function startScript(name: string, file: string, ...args: string[]): Promise<Subject> {
   const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
@@ -127,13 +133,13 @@ export function subject(name: string, port: number, child: ChildProcess): Subjec
 
 /** A child must not outlive a run that failed. */
 export function stopAtExit(child: ChildProcess): void {
-  process.once('exit', () => child.kill())
+  atExit.push(() => child.kill())
 }
 
 /** A new directory that goes with the run. */
 export function temporaryDirectory(prefix: string): string {
   const dir = mkdtempSync(join(tmpdir(), prefix))
-  process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
+  atExit.push(() => rmSync(dir, { recursive: true, force: true }))
   return dir
 }
 
