@@ -12,7 +12,7 @@ import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { limitCpu } from './lib/cpu-limit.ts'
 import { endAfter, median, printTable, spread } from './lib/figures.ts'
-import { closedLoop, requestLoad } from './lib/load.ts'
+import { requestLoad, sharedLoop } from './lib/load.ts'
 import { cpuSeconds, startGateway, startScript } from './lib/subjects.ts'
 import type { Subject } from './lib/subjects.ts'
 
@@ -41,13 +41,8 @@ const WARM_UP_REQUESTS = 25_000
 
 const load = requestLoad()
 
-/** How many requests the gateways answered, who share the connections. */
-async function answered(gateways: readonly Subject[], ms: number): Promise<number> {
-  const works = await Promise.all(
-    gateways.map(({ port }) => closedLoop(port, load, connections / gateways.length, ms)),
-  )
-  return works.reduce((sum, { units }) => sum + units, 0)
-}
+const answered = (gateways: readonly Subject[], ms: number): Promise<number> =>
+  sharedLoop(gateways.map(({ port }) => port), load, connections, ms)
 
 const figures = subjects.map(({ name, gateways }) => ({
   name, gateways, processes: () => gateways.flatMap(({ pid }) => family(pid as number)),

@@ -63,7 +63,13 @@ export async function closedLoop(port: number, load: Load, connections: number, 
   return loop(port, load, connections, () => performance.now() < until)
 }
 
-/** The same for a number of requests, which each connection has a part of. */
+/** As closedLoop, of several ports, which share the connections. @returns how many requests were answered */
+export async function sharedLoop(ports: readonly number[], load: Load, connections: number, ms: number): Promise<number> {
+  const works = await Promise.all(ports.map(port => closedLoop(port, load, connections / ports.length, ms)))
+  return works.reduce((sum, { units }) => sum + units, 0)
+}
+
+/** As closedLoop, for a number of requests, which each connection has a part of. */
 export async function countedLoop(port: number, load: Load, connections: number, requests: number): Promise<LoadResult> {
   let begun = connections
   return loop(port, load, Math.min(connections, requests), () => begun++ < requests)

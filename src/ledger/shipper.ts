@@ -160,6 +160,8 @@ export class Shipper {
 
   #fail(error: unknown): number {
     this.#isHealthy = false
+    // Who hears of the failure is to know how many rows wait.
+    this.#report()
     const failure: LedgerFailure = error instanceof DatabaseError
       ? { code: 'unshipped', message: messageOf(error) } : toLedgerFailure(error)
     this.#post({ kind: 'failed', failure })

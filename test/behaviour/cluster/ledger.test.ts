@@ -2,13 +2,16 @@ import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
+import { encode } from '../../../src/ledger/columns.ts'
+import { LedgerStore } from '../../../src/ledger/store.ts'
+import { row } from '../../ledger/rows.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { PASSWORD, startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import type { TestPostgres } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 
-function start(t: Test, url: string, instance: string): Promise<TestGateway> {
+function start(t: Pick<Test, 'testdir' | 'teardown'>, url: string, instance: string): Promise<TestGateway> {
   return startTestGateway(t, `
 upstreams: { demo: { simulator: true } }
 routes: [{ to: demo }]
@@ -32,7 +35,7 @@ async function countRows(server: TestPostgres): Promise<number> {
   return Number(found?.['rows'])
 }
 
-t.test('gateways with a common ledger', { skip: withoutPostgres }, async t => {
+t.test('gateways with a common ledger', { skip: withoutPostgres, timeout: 190_000 }, async t => {
   const server = await startPostgres(t)
 
   t.test('the rows of two gateways that start at once are in one ledger when they have ended', async t => {
@@ -64,6 +67,35 @@ t.test('gateways with a common ledger', { skip: withoutPostgres }, async t => {
     t.equal(await countRows(server), 1)
     t.notMatch(JSON.stringify(gateway.logged), PASSWORD)
     t.notMatch(JSON.stringify(gateway.logged), encodeURIComponent(PASSWORD))
+  })
+
+  t.test('100,000 rows of an outage are sent while requests go on', { timeout: 170_000 }, async t => {
+    await server.createDatabase()
+    const waiting = 100_000
+    const store = new LedgerStore(join(t.testdir({}), 'gw1.db'), 'before', true)
+    for (let n = 0; n < waiting; n += 5_000) {
+      store.write({ seq: n + 1, drafts: [], closed: Array.from({ length: 5_000 }, (_, at) => encode(row(`r${n + at}`))) })
+    }
+    store.close()
+    const proxy = await startTcpProxy(t, server.port)
+    proxy.cut()
+    const gateway = await start({ testdir: () => t.testdirName, teardown: t.teardown.bind(t) }, server.url(proxy.port), 'gw1')
+    const failed = await gateway.waitForLog(({ msg }) => msg === 'ledger rows cannot be sent to PostgreSQL: they wait in the file')
+    t.match(failed, { stats: { pending: waiting } })
+    t.equal(await ask(gateway), 200)
+    proxy.heal()
+    await gateway.waitForLog(({ msg }) => msg === 'ledger rows are sent to PostgreSQL again')
+    let requests = 1
+    let meanwhile = 0
+    for (let sent = 0; sent < waiting + requests; sent = await countRows(server)) {
+      t.equal(await ask(gateway), 200)
+      requests += 1
+      if (sent < waiting) meanwhile += 1
+    }
+    t.ok(meanwhile >= 5, `${meanwhile} requests had their response before these rows were sent`)
+    await gateway.close()
+    t.equal(await countRows(server), waiting + requests)
+    t.strictSame(await server.query('SELECT sum(requests)::int AS requests FROM gateway.days'), [{ requests: waiting + requests }])
   })
 
   t.test('without PostgreSQL to its end, a gateway keeps the rows in its file', async t => {
