@@ -10,6 +10,7 @@ import { PanelFigures } from './panel/figures.tsx'
 import { RunningRequests } from './panel/running.tsx'
 import { TopList } from './panel/top.tsx'
 import { Upstreams } from './panel/upstreams.tsx'
+import classes from './panel/panel.module.css'
 import { customRange, searchOf, useRange } from '../range.ts'
 import { useUser } from '../session.ts'
 
@@ -62,9 +63,13 @@ export default function Panel() {
           {isReader && (
             <TopList title="Top keys" kind="key" rows={panel.data.top_keys}
               spend={panel.data.now.figures.cost_usd}
-              actions={<Link href={`/billing?${new URLSearchParams({ ...searchOf(range), by: 'key,model' })}`}>
-                By key and model
-              </Link>}
+              actions={
+                <span className={classes.links}>
+                  <Link href={`/billing?${new URLSearchParams({ ...searchOf(range), by: 'key,model' })}`}>By key and model</Link>
+                  <Link href="/statement">Statements</Link>
+                  <Link href="/keys">Keys<span className="unseen"> of all clients</span></Link>
+                </span>
+              }
               href={key => logsHref(range, filterFor('key', key))} />
           )}
           <TopList title="Top models" kind="model" rows={panel.data.top_models}

@@ -1,4 +1,4 @@
-import { ActionIcon, Menu } from '@mantine/core'
+import { ActionIcon, Menu, Tooltip } from '@mantine/core'
 import { IconAdjustments, IconBan, IconChartHistogram, IconDots, IconListDetails, IconLockOpen,
   IconReceipt, IconRefresh, IconTrash } from '@tabler/icons-react'
 import { useMemo } from 'react'
@@ -135,7 +135,25 @@ interface ActionsProps extends Pick<KeyTableProps, 'writable'> {
   readonly onAction: KeyTableProps['onAction']
 }
 
+/** What is done often has a button of its own. */
 function Actions({ of: key, onAction, writable }: ActionsProps) {
+  const { name, origin, state } = key
+  const canChange = onAction !== undefined && writable
+  return (
+    <span className={classes.actions}>
+      {canChange && origin === 'store' && state === 'live' && (
+        <Tooltip label="Rotate">
+          <ActionIcon variant="subtle" color="gray" aria-label={`Rotate ${name}`} onClick={() => { onAction('rotate', key) }}>
+            <IconRefresh size={17} stroke={1.6} />
+          </ActionIcon>
+        </Tooltip>
+      )}
+      <ActionsMenu of={key} onAction={onAction} writable={writable} />
+    </span>
+  )
+}
+
+function ActionsMenu({ of: key, onAction, writable }: ActionsProps) {
   const { name, origin, state } = key
   const query = new URLSearchParams({ key: name, range: '30d' })
   const canChange = onAction !== undefined && writable
@@ -164,10 +182,6 @@ function Actions({ of: key, onAction, writable }: ActionsProps) {
             <Menu.Item leftSection={<IconAdjustments size={16} stroke={1.6} />}
               onClick={() => { onAction('change', key) }}>
               Change
-            </Menu.Item>
-            <Menu.Item leftSection={<IconRefresh size={16} stroke={1.6} />}
-              onClick={() => { onAction('rotate', key) }}>
-              Rotate
             </Menu.Item>
             <Menu.Item leftSection={<IconTrash size={16} stroke={1.6} />} className={classes.danger}
               onClick={() => { onAction('revoke', key) }}>
