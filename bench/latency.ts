@@ -1,13 +1,13 @@
 /**
- * What the gateway adds to the time to the first byte, and to each streamed
- * chunk, at half of its own saturation. Requests begin at fixed times whatever
+ * What the gateway adds to the time to the first byte of a request alone, and at half
+ * of its own saturation to the first byte and to each streamed chunk. Requests begin at fixed times whatever
  * became of those before (an open loop), and count from the time at which they
  * were due: a proxy that stalls cannot hide it.
  *
  *   node bench/latency.ts [seconds] [rounds] [requests/s]
  */
 import { endAfter, median, printTable, quantile } from './lib/figures.ts'
-import { closedLoop, requestLoad, streamLoad } from './lib/load.ts'
+import { closedLoop, requestLoad, streamLoad, timesAlone } from './lib/load.ts'
 import { chunkDelays, firstByteTimes } from './lib/open-loop.ts'
 import { startNginx } from './lib/peers.ts'
 import { startGateway, startScript } from './lib/subjects.ts'
@@ -18,7 +18,7 @@ const rounds = Number(process.argv[3] ?? 3)
 const STREAMS = 50
 const EVERY_MS = 20
 
-endAfter(90 + rounds * 3 * 4 * (seconds + 2))
+endAfter(90 + rounds * 4 * 4 * (seconds + 2))
 const upstream = await startScript('direct', 'upstream.ts')
 const nginx = await startNginx(upstream.port)
 const bare = await startScript('http-proxy-3 alone', 'bare-proxy.ts', String(upstream.port))
@@ -34,6 +34,7 @@ console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, 
   `${STREAMS} streams of one chunk each ${EVERY_MS} ms, ${rounds} rounds of ${seconds} s`)
 
 const figures = {
+  'first byte of one request at a time': (port: number) => timesAlone(port, request, seconds * 1000),
   'first byte': (port: number) => firstByteTimes(port, request, rate, seconds),
   chunk: (port: number) =>
     chunkDelays(
