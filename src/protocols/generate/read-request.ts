@@ -1,3 +1,4 @@
+import { reportOthers } from '../neutral/fields.ts'
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { TranslationReport } from '../neutral/report.ts'
@@ -83,10 +84,14 @@ export function readGenerateRequest(body: JsonObject, { report, stream }: ReadCo
   }
 }
 
+const TOOL_MEMBERS = new Set(['functionDeclarations'])
+const DECLARATION_MEMBERS = new Set(['name', 'description', 'parameters', 'parametersJsonSchema'])
+
 function readTools(tool: JsonObject, report: TranslationReport): Tool[] {
-  for (const name of Object.keys(tool)) if (name !== 'functionDeclarations') report.drop(`tools[].${name}`)
+  reportOthers(tool, TOOL_MEMBERS, 'tools[]', report)
   return asList(tool['functionDeclarations']).map(value => {
     const declaration = asObject(value) ?? {}
+    reportOthers(declaration, DECLARATION_MEMBERS, 'tools[].functionDeclarations[]', report)
     const own = asObject(declaration['parameters'])
     return {
       name: asText(declaration['name']) ?? '',

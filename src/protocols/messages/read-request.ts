@@ -1,4 +1,5 @@
 import { unseal } from '../neutral/capsule.ts'
+import { reportOthers } from '../neutral/fields.ts'
 import { asBoolean, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
@@ -204,6 +205,9 @@ function searchResultText(block: JsonObject): string {
   return [asText(block['title']), asText(block['source']), ...texts].filter(text => text !== null && text !== '').join('\n')
 }
 
+/** Of a tool: every tool is loaded, and its input comes as the upstream streams it. */
+const TOOL_MEMBERS = new Set(['type', 'name', 'description', 'input_schema', 'strict', 'cache_control', 'defer_loading', 'eager_input_streaming'])
+
 function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
   const schema = asObject(tool['input_schema'])
   if (schema === null) {
@@ -211,6 +215,7 @@ function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
     report.drop(`tools[].${asText(tool['type']) ?? 'type'}`)
     return []
   }
+  reportOthers(tool, TOOL_MEMBERS, 'tools[]', report)
   return [{
     name: asText(tool['name']) ?? '',
     description: asText(tool['description']),

@@ -67,3 +67,18 @@ function reportField(path: string, value: unknown, { fields, support, report }: 
   }
   if (outcomeOf(rule, support) === 'dropped') report.drop(path)
 }
+
+/** Values of members that say what is the case anyway. */
+const HARMLESS = new Set(['null', 'false', '[]', '["direct"]'])
+
+/**
+ * Reports the members of a nested object that no other protocol has.
+ *
+ * @param read names of the members that are read, or that change nothing
+ * @param path of the object, for the report
+ */
+export function reportOthers(object: JsonObject, read: ReadonlySet<string>, path: string, report: TranslationReport): void {
+  for (const [name, value] of Object.entries(object)) {
+    if (!read.has(name) && value !== undefined && !HARMLESS.has(JSON.stringify(value))) report.drop(`${path}.${name}`)
+  }
+}

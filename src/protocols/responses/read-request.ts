@@ -1,5 +1,6 @@
 import { unseal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
+import { reportOthers } from '../neutral/fields.ts'
 import { asBoolean, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { cacheMarkOf, readMetadata, readServiceTier, urlSource } from '../neutral/openai-request.ts'
@@ -240,6 +241,9 @@ function readTools(tools: readonly unknown[], report: TranslationReport): Tool[]
   return [...new Map(read.map(tool => [tool.name, tool])).values()]
 }
 
+/** Of a tool: every tool is loaded. */
+const TOOL_MEMBERS = new Set(['type', 'name', 'description', 'parameters', 'strict', 'format', 'defer_loading'])
+
 /** @param namespace that the tool is in; null = none */
 function readTool(tool: JsonObject, report: TranslationReport, namespace: string | null = null): Tool[] {
   const path = 'tools[]'
@@ -251,6 +255,7 @@ function readTool(tool: JsonObject, report: TranslationReport, namespace: string
       if (base.description) report.drop(`${path}.namespace.description`)
       return asList(tool['tools']).flatMap(inner => readTool(asObject(inner) ?? {}, report, asText(tool['name']) ?? ''))
     case 'function':
+      reportOthers(tool, TOOL_MEMBERS, path, report)
       return [{ ...base, parameters: asObject(tool['parameters']), strict: asBoolean(tool['strict']), freeform: null }]
     case 'custom':
       return [{ ...base, parameters: null, strict: null, freeform: { format: asObject(tool['format']) } }]

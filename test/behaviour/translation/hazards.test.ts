@@ -263,3 +263,14 @@ t.test('sampling parameters that a reasoning model refuses although they say wha
   t.equal(requestBetween('messages', 'responses', body, 'llama').body['temperature'], 1)
   t.equal(requestBetween('messages', 'responses', { ...body, temperature: 0.5 }, 'gpt-5.1').body['temperature'], 0.5, 'what would change the response is for the upstream to refuse')
 })
+
+t.test('members of a tool dropped silently', async t => {
+  const tools: Readonly<Record<string, readonly [body: JsonObject, named: string]>> = {
+    messages: [{ max_tokens: 9, messages: [], tools: [{ name: 'look', input_schema: SCHEMA, input_examples: [{ at: 1 }], eager_input_streaming: true }] }, 'tools[].input_examples'],
+    responses: [{ input: 'Hi', tools: [{ type: 'function', name: 'look', parameters: SCHEMA, strict: false, output_schema: SCHEMA, allowed_callers: ['direct'] }] }, 'tools[].output_schema'],
+    generate: [{ contents: [], tools: [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: SCHEMA, responseJsonSchema: SCHEMA }] }] }, 'tools[].functionDeclarations[].responseJsonSchema'],
+  }
+  for (const [from, [body, named]] of Object.entries(tools)) {
+    for (const to of others(from)) t.strictSame(requestBetween(from, to, body).dropped, [named], `${from} -> ${to}`)
+  }
+})
