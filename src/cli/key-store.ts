@@ -2,7 +2,9 @@ import { userInfo } from 'node:os'
 import { Command, CommanderError } from 'commander'
 import type { Actor } from '../auth/audit.ts'
 import { keyFileOf } from '../auth/key-file.ts'
+import { readBlocks, readKeys } from '../auth/key-reader.ts'
 import { KeyStoreError } from '../auth/key-schema.ts'
+import { openExistingKeys } from '../auth/open-keys.ts'
 import type { Config } from '../config/types.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { configOption } from './config-option.ts'
@@ -58,5 +60,17 @@ export async function exitOnStoreError<T>(file: string, command: Command, work: 
     const isSystems = error instanceof Error && 'code' in error && !(error instanceof CommanderError)
     if (!(error instanceof KeyStoreError) && !isSystems) throw error
     return command.error(`error: ${file}: ${error.message}`, { exitCode: EXIT.failed })
+  }
+}
+
+/** Where PostgreSQL is away, the copy that this gateway has of its keys. */
+export async function storedKeys({ cluster }: Config, file: string) {
+  using store = openExistingKeys(file, cluster)
+  try {
+    return await store?.list() ?? { keys: [], blocks: [] }
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error
+    process.stderr.write(`warning: PostgreSQL cannot be read, so these are the keys that this gateway knows: ${error.message}\n`)
+    return { keys: readKeys(file), blocks: readBlocks(file) }
   }
 }

@@ -1,8 +1,6 @@
 import type { Command } from 'commander'
-import { readBlocks, readKeys } from '../auth/key-reader.ts'
 import { limitsToJson } from '../auth/key-record.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
-import { openExistingKeys } from '../auth/open-keys.ts'
 import { fileExists } from '../base/file-exists.ts'
 import { messageOf } from '../base/message-of.ts'
 import { table } from '../base/text-table.ts'
@@ -11,7 +9,7 @@ import { clusterLastUse, lastUse } from '../ledger/last-use.ts'
 import { Database } from '../postgres/database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { EXIT_CODES } from './exit.ts'
-import { exitOnStoreError, storeCommand, keyStoreOf } from './key-store.ts'
+import { exitOnStoreError, storeCommand, storedKeys, keyStoreOf } from './key-store.ts'
 
 const HELP = `
 Lists the keys of gateway.yaml, then the created ones, with revoked and blocked keys. KEY has the
@@ -60,18 +58,6 @@ async function list({ config: from, json }: { config: string; json?: true }, com
       ({ id, source: 'store', createdAt, revokedAt, ...facts(key) })),
   ]
   process.stdout.write(json === true ? keys.map(jsonLine).join('') : keyTable(keys))
-}
-
-/** Where PostgreSQL is away, the copy that this gateway has of its keys. */
-async function storedKeys({ cluster }: Config, file: string) {
-  using store = openExistingKeys(file, cluster)
-  try {
-    return await store?.list() ?? { keys: [], blocks: [] }
-  } catch (error) {
-    if (!(error instanceof DatabaseError)) throw error
-    process.stderr.write(`warning: PostgreSQL cannot be read, so these are the keys that this gateway knows: ${error.message}\n`)
-    return { keys: readKeys(file), blocks: readBlocks(file) }
-  }
 }
 
 /** By the name of the key, ms since 1970. Keys are listed also where the ledger cannot be read. */

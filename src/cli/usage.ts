@@ -2,6 +2,9 @@ import { Readable } from 'node:stream'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { keyFileOf } from '../auth/key-file.ts'
+import { ownersOf } from '../auth/key-owners.ts'
+import type { KeyOwners } from '../auth/key-owners.ts'
 import { formatUsd } from '../base/decimal.ts'
 import { formatNumber, table } from '../base/text-table.ts'
 import { didYouMean } from '../config/nearest.ts'
@@ -11,6 +14,7 @@ import { clusterFailure, openClusterReader } from '../ledger/cluster-reader.ts'
 import { LedgerError } from '../ledger/failure.ts'
 import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../ledger/fields.ts'
 import type { Field } from '../ledger/fields.ts'
+import { sumsWithOwners } from '../ledger/owner-sums.ts'
 import { GROUPINGS, openReader } from '../ledger/query.ts'
 import type { GroupBy, LedgerReader, UsageSum } from '../ledger/query.ts'
 import { requestReport } from '../ledger/request-report.ts'
@@ -19,6 +23,7 @@ import { BlockingDatabase } from '../postgres/blocking-database.ts'
 import { explainCost } from '../pricing/cost.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
+import { exitOnStoreError, storedKeys } from './key-store.ts'
 import { loadForLedger } from './problems.ts'
 
 /** Where the command writes, and what time it is. */
@@ -69,10 +74,12 @@ export function usageCommand(environment: UsageEnvironment = processEnvironment(
       .conflicts(['since', 'until', 'key', 'model', 'upstream', 'by', 'csv', 'limit']))
     .addHelpText('after', HELP)
     .action(async (options: Options, command: Command) => {
-      const { file, cluster } = ledgerOf(options.config, command)
+      const { config, file } = ledgerOf(options.config, command)
+      const { cluster } = config
+      const owners = options.by?.includes('owner') === true ? await ownersIn(config, file, command) : new Map()
       try {
         using reader = (cluster && openCluster(cluster, file, command)) ?? openReader(file)
-        await print(queryOutput(reader, options, command), environment.stdout)
+        await print(queryOutput(reader, options, owners, command), environment.stdout)
       } catch (error) {
         const why = clusterFailure(error)
         if (why !== null) command.error(`error: cannot read the ledger in PostgreSQL: ${why}`, { exitCode: EXIT.failed })
@@ -89,7 +96,8 @@ an age: 90m, 24h, 7d. Days are UTC.
 Running requests are shown by --request only. input_tokens is all input, with cached reads and
 cache writes; output_tokens is all output, with reasoning. An unknown cost is null in JSON, empty in
 CSV and "unknown" in tables, never 0. unpriced_requests counts the requests whose cost is unknown:
-the cost beside it is that of the others.
+the cost beside it is that of the others. Groups by owner are the keys that the owner has now, as in the
+console's billing; the owner of a single request is the one of that time.
 
 Examples:
   gateway usage --since 24h
@@ -105,10 +113,17 @@ function processEnvironment(): UsageEnvironment {
   return { stdout: process.stdout, now: () => Date.now() }
 }
 
-function ledgerOf(config: string, command: Command): { file: string, cluster: Config['cluster'] } {
-  const { ledger, cluster } = loadForLedger(config, command).config
-  if (ledger !== null) return { file: ledger.file, cluster }
-  return command.error(`error: ${config} configures no ledger: { file: ... }`, { exitCode: EXIT.usage })
+function ledgerOf(from: string, command: Command): { config: Config, file: string } {
+  const { config } = loadForLedger(from, command)
+  if (config.ledger !== null) return { config, file: config.ledger.file }
+  return command.error(`error: ${from} configures no ledger: { file: ... }`, { exitCode: EXIT.usage })
+}
+
+/** @param ledger its file */
+async function ownersIn(config: Config, ledger: string, command: Command): Promise<KeyOwners> {
+  const file = keyFileOf(ledger)
+  const { keys } = await exitOnStoreError(file, command, () => storedKeys(config, file))
+  return ownersOf(config.keys, keys)
 }
 
 /** @returns null where there is none, or PostgreSQL does not answer: then a message says that it is this gateway's file */
@@ -139,14 +154,14 @@ function openIfThere(file: string): LedgerReader | null {
   }
 }
 
-function queryOutput(reader: LedgerReader, options: Options, command: Command): Iterable<string> {
+function queryOutput(reader: LedgerReader, options: Options, owners: KeyOwners, command: Command): Iterable<string> {
   const { request, since, until, by, limit } = options
   if (request !== undefined) return requestOutput(reader, request, options.json === true, command)
   if (since !== undefined && until !== undefined && since >= until) {
     command.error('error: --since must be before --until', { exitCode: EXIT.usage })
   }
   if (by !== undefined) {
-    const sums = reader.sums(options, by)
+    const sums = sumsWithOwners(reader, options, by, owners)
     return records(sumFields(by), sums, options) ?? [sumTable(by, sums, reader.sums(options, [])[0])]
   }
   const rows = limit === undefined ? reader.rows(options) : reader.latest(options, limit)

@@ -4,7 +4,7 @@ import { decode, READ_LIST } from './columns.ts'
 import type { StoredRow } from './columns.ts'
 import { PART_SIZE } from './contributions.ts'
 import { byGroups } from './query.ts'
-import type { Filter, FoundRequest, GroupBy, LedgerReader, UsageSum } from './query.ts'
+import type { Filter, FoundRequest, RowGroup, LedgerReader, UsageSum } from './query.ts'
 import type { LedgerRow } from './row.ts'
 
 const PAGE = 1000
@@ -29,13 +29,13 @@ const ROW_FIGURES = [
 const timeText = (format: string) => `to_char(to_timestamp(started_at / 1000) AT TIME ZONE 'UTC', '${format}')`
 
 /** What sums by day can be grouped by. */
-const DAILY_GROUPS: Readonly<Partial<Record<GroupBy, string>>> = {
+const DAILY_GROUPS: Readonly<Partial<Record<RowGroup, string>>> = {
   key: 'key', model: 'model', upstream: 'upstream',
   day: `to_char(to_timestamp(day * 86400::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
 }
 
-const ROW_GROUPS: Readonly<Record<GroupBy, string>> = {
-  key: 'key', model: 'model', upstream: 'upstream', group: '"group"', owner: 'owner', protocol: 'protocol', status: 'status::text',
+const ROW_GROUPS: Readonly<Record<RowGroup, string>> = {
+  key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'status::text',
   day: timeText('YYYY-MM-DD'), hour: timeText('YYYY-MM-DD"T"HH24:00"Z"'), minute: timeText('YYYY-MM-DD"T"HH24:MI"Z"'),
 }
 
@@ -83,7 +83,7 @@ class ClusterReader implements LedgerReader {
   }
 
   /** Whole days are read from their sums, which stay when the rows are deleted, as far as these know what is asked for. */
-  sums(filter: Filter, by: readonly GroupBy[]): UsageSum[] {
+  sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
     const isDaily = by.every(each => each in DAILY_GROUPS)
     const names = nameCondition(filter)
     const groups = by.map((each, n) => `${(isDaily ? DAILY_GROUPS : ROW_GROUPS)[each]} AS group${n}, `).join('')
@@ -125,7 +125,7 @@ function dailySource({ since = 0, until = Infinity }: Filter): string {
 }
 
 function rowSource({ since = 0, until }: Filter): string {
-  return `SELECT key, model, upstream, "group", owner, protocol, status, started_at, ${ROW_FIGURES}
+  return `SELECT key, model, upstream, "group", protocol, status, started_at, ${ROW_FIGURES}
     FROM gateway.requests WHERE started_at >= ${since} ${until === undefined ? '' : `AND started_at < ${until}`}`
 }
 

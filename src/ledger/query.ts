@@ -26,6 +26,8 @@ export const GROUPINGS = [
   'key', 'group', 'owner', 'model', 'upstream', 'protocol', 'status', 'day', 'hour', 'minute',
 ] as const
 export type GroupBy = (typeof GROUPINGS)[number]
+/** What rows say themselves; owners are those of their keys. */
+export type RowGroup = Exclude<GroupBy, 'owner'>
 
 /** What a group of requests used. */
 export interface UsageSum {
@@ -62,7 +64,7 @@ export interface LedgerReader {
   /** The last ones of rows(filter), oldest first. */
   latest(filter: Filter, count: number): LedgerRow[]
   /** One sum for each group, in the order of their names; one in all where `by` is empty. */
-  sums(filter: Filter, by: readonly GroupBy[]): UsageSum[]
+  sums(filter: Filter, by: readonly RowGroup[]): UsageSum[]
   /** All that is known of a request id: one request, unless a trusted proxy used the id again. */
   find(requestId: string): FoundRequest[]
   [Symbol.dispose](): void
@@ -104,7 +106,7 @@ const PAGE = 1000
 const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
 const TIME_FORMATS = { day: '%Y-%m-%d', hour: '%Y-%m-%dT%H:00Z', minute: '%Y-%m-%dT%H:%MZ' } as const
 
-function groupExpression(by: GroupBy): string {
+function groupExpression(by: RowGroup): string {
   switch (by) {
     case 'day': case 'hour': case 'minute':
       return `strftime('${TIME_FORMATS[by]}', started_at / 1000, 'unixepoch')`
@@ -172,7 +174,7 @@ class FileLedgerReader implements LedgerReader {
     })
   }
 
-  sums(filter: Filter, by: readonly GroupBy[]): UsageSum[] {
+  sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
     const { sql, values } = condition(filter)
     const groups = by.map((each, n) => `${groupExpression(each)} AS group${n}, `).join('')
     const grouping = by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`
@@ -312,7 +314,7 @@ function toSum(stored: StoredRow, groups: number): UsageSum {
   }
 }
 
-function add(a: UsageSum, b: UsageSum): UsageSum {
+export function add(a: UsageSum, b: UsageSum): UsageSum {
   return {
     groups: a.groups,
     requests: a.requests + b.requests,

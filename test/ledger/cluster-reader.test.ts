@@ -55,7 +55,7 @@ t.test('the ledger of all gateways', { skip: withoutPostgres }, async t => {
       const name = JSON.stringify(filter)
       t.strictSame([...cluster.rows(filter)], [...local.rows(filter)], name)
       t.strictSame(cluster.latest(filter, 3), local.latest(filter, 3), name)
-      for (const by of [...GROUPINGS.map(each => [each]), [], ['key', 'model', 'day'], ['group', 'status', 'minute']] as const) {
+      for (const by of [...GROUPINGS.filter(each => each !== 'owner').map(each => [each]), [], ['key', 'model', 'day'], ['group', 'status', 'minute']] as const) {
         t.strictSame(cluster.sums(filter, by), local.sums(filter, by), `${name} by ${by.join()}`)
       }
     }

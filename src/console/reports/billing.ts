@@ -1,3 +1,4 @@
+import type { KeyOwners } from '../../auth/key-owners.ts'
 import { formatUsd } from '../../base/decimal.ts'
 import type { Billing, BillingDimension } from '../api/billing.ts'
 import type { QueryOf } from '../api/table.ts'
@@ -9,8 +10,6 @@ import { COST_COLUMNS, compareByCost, figures, groupSums, knownCost, sumOf, sums
 import type { Dimensions, NamedDimension, Totals } from './sums.ts'
 import type { View } from './view.ts'
 
-/** The owner of each key that has one, by the name of the key. */
-export type KeyOwners = ReadonlyMap<string, string>
 
 /** Groups that have a colour of their own in the chart. */
 const MAX_CHARTED_GROUPS = 12

@@ -1,0 +1,23 @@
+import { add, byGroups } from './query.ts'
+import type { Filter, GroupBy, LedgerReader, RowGroup, UsageSum } from './query.ts'
+
+/**
+ * As `sums` of the reader, also by owner: the sums of the keys that an owner has now. A key that gets another owner
+ * takes its past along, as in the console's billing; sums of keys outlast the rows.
+ *
+ * @param owners by the name of the key
+ */
+export function sumsWithOwners(reader: LedgerReader, filter: Filter, by: readonly GroupBy[], owners: ReadonlyMap<string, string>): UsageSum[] {
+  const asked = [...new Set(by.map((name): RowGroup => (name === 'owner' ? 'key' : name)))]
+  const merged = new Map<string, UsageSum>()
+  for (const sum of reader.sums(filter, asked)) {
+    const groups = by.map(name => {
+      const value = sum.groups[asked.indexOf(name === 'owner' ? 'key' : name)] ?? null
+      return name !== 'owner' || value === null ? value : owners.get(value) ?? null
+    })
+    const id = JSON.stringify(groups)
+    const known = merged.get(id)
+    merged.set(id, known === undefined ? { ...sum, groups } : add(known, sum))
+  }
+  return [...merged.values()].sort(byGroups)
+}
