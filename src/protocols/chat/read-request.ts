@@ -202,7 +202,7 @@ function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
   if (tool['type'] === 'custom' && custom !== null) {
     return [{
       ...base, name: asText(custom['name']) ?? '', description: asText(custom['description']), parameters: null, strict: null,
-      freeform: { format: asObject(custom['format']) }, namespaced: null,
+      freeform: { format: asObject(custom['format']) }, namespaced: null, isToolSearch: false,
     }]
   }
   const definition = asObject(tool['function'])
@@ -212,7 +212,7 @@ function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
   }
   return [{
     ...base, name: asText(definition['name']) ?? '', description: asText(definition['description']),
-    parameters: asObject(definition['parameters']), strict: asBoolean(definition['strict']), freeform: null, namespaced: null,
+    parameters: asObject(definition['parameters']), strict: asBoolean(definition['strict']), freeform: null, namespaced: null, isToolSearch: false,
   }]
 }
 

@@ -100,6 +100,7 @@ function readTools(tool: JsonObject, report: TranslationReport): Tool[] {
       strict: null,
       freeform: null,
       namespaced: null,
+      isToolSearch: false,
       cache: null,
       path: 'tools[].functionDeclarations[]',
     }

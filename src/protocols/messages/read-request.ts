@@ -223,6 +223,7 @@ function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
     strict: asBoolean(tool['strict']),
     freeform: null,
     namespaced: null,
+    isToolSearch: false,
     cache: cacheMarkOf(tool),
     path: 'tools[]',
   }]

@@ -156,6 +156,8 @@ export interface Tool {
   readonly name: string
   /** How the client calls it, where its protocol has namespaces, and `name` is made of both; null = by `name`. */
   readonly namespaced: NamespacedName | null
+  /** The client runs it to find more tools, and its protocol has calls and results of a form of their own for it. */
+  readonly isToolSearch: boolean
   readonly description: string | null
   /** JSON Schema of the arguments; null = none, or the tool takes plain text. */
   readonly parameters: JsonObject | null

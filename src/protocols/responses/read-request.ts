@@ -5,7 +5,7 @@ import { asBoolean, asList, asNumber, asObject, asText } from '../neutral/json.t
 import type { JsonObject } from '../neutral/json.ts'
 import { cacheMarkOf, readMetadata, readServiceTier, urlSource } from '../neutral/openai-request.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
-import type { TranslationReport } from '../neutral/report.ts'
+import { TranslationReport } from '../neutral/report.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
 import type {
   MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Role, Tool, ToolChoice, ToolResultPart,
@@ -13,6 +13,8 @@ import type {
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 import { fullName, namespacedName, toolName } from './namespaces.ts'
 
+/** The name that a search for tools has in protocols where it is a tool as others are. */
+const TOOL_SEARCH = 'tool_search'
 const STORED = 'it names something that one provider has stored; send the conversation itself'
 
 /** The fields of a request (https://platform.openai.com/docs/api-reference/responses/create). */
@@ -124,6 +126,12 @@ class InputReader {
       case 'custom_tool_call':
         this.#add('assistant', [this.#call(item, asText(item['input']) ?? '', true)])
         break
+      case 'tool_search_call':
+        this.#add('assistant', [this.#call({ ...item, name: TOOL_SEARCH }, JSON.stringify(item['arguments'] ?? {}), false)])
+        break
+      case 'tool_search_output':
+        this.#add('user', [this.#result({ ...item, output: foundTools(asList(item['tools'])) })])
+        break
       case 'function_call_output':
       case 'custom_tool_call_output':
         this.#add('user', [this.#result(item)])
@@ -209,6 +217,12 @@ class InputReader {
   }
 }
 
+/** What the model reads of a search: the tools themselves are added to the request. */
+function foundTools(tools: readonly unknown[]): string {
+  const names = tools.map(asObject).flatMap(tool => tool === null ? [] : readTool(tool, new TranslationReport(new Map()))).map(({ name }) => name)
+  return names.length === 0 ? 'No tool was found.' : `Tools that can be called now: ${names.join(', ')}`
+}
+
 function textPart(text: string, path: string): Part {
   return { type: 'text', path, cache: null, text, opaque: null }
 }
@@ -230,9 +244,12 @@ function mediaSource(url: string | null, fileId: unknown): MediaSource {
   return url === null ? { kind: 'file', id: asText(fileId) ?? '', mediaType: null } : urlSource(url)
 }
 
+/** Items with tools that the model may call from then on. */
+const ADDS_TOOLS: ReadonlySet<unknown> = new Set(['additional_tools', 'tool_search_output'])
+
 /** Tools that the client adds in the conversation, as Codex does. */
 function addedTools(input: unknown): readonly unknown[] {
-  return asList(input).map(asObject).flatMap(item => item?.['type'] === 'additional_tools' ? asList(item['tools']) : [])
+  return asList(input).map(asObject).flatMap(item => ADDS_TOOLS.has(item?.['type']) ? asList(item?.['tools']) : [])
 }
 
 /** Of two tools of one name the later one counts: targets refuse both. */
@@ -249,7 +266,7 @@ function readTool(tool: JsonObject, report: TranslationReport, namespace: string
   const path = 'tools[]'
   const namespaced = namespacedName(tool, namespace)
   const name = namespaced === null ? asText(tool['name']) ?? '' : fullName(namespaced)
-  const base = { name, namespaced, description: asText(tool['description']), cache: null, path }
+  const base = { name, namespaced, isToolSearch: false, description: asText(tool['description']), cache: null, path }
   switch (tool['type']) {
     case 'namespace':
       if (base.description) report.drop(`${path}.namespace.description`)
@@ -257,13 +274,16 @@ function readTool(tool: JsonObject, report: TranslationReport, namespace: string
     case 'function':
       reportOthers(tool, TOOL_MEMBERS, path, report)
       return [{ ...base, parameters: asObject(tool['parameters']), strict: asBoolean(tool['strict']), freeform: null }]
+    case 'tool_search': {
+      if (tool['execution'] !== 'client') break
+      return [{ ...base, name: TOOL_SEARCH, isToolSearch: true, parameters: asObject(tool['parameters']), strict: null, freeform: null }]
+    }
     case 'custom':
       return [{ ...base, parameters: null, strict: null, freeform: { format: asObject(tool['format']) } }]
-    default:
-      // A tool that the provider runs itself.
-      report.drop(`${path}.${asText(tool['type']) ?? 'type'}`)
-      return []
   }
+  // A tool that the provider runs itself.
+  report.drop(`${path}.${asText(tool['type']) ?? 'type'}`)
+  return []
 }
 
 function readToolChoice(value: unknown): ToolChoice | null {

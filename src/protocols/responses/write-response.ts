@@ -1,6 +1,6 @@
 import { seal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
-import { withoutNulls } from '../neutral/json.ts'
+import { argumentsObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { writeOpenaiError } from '../neutral/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
@@ -23,6 +23,8 @@ interface OpenItem {
   readonly outputIndex: number
   readonly id: string
   readonly part: ResponsePart
+  /** Of a call. */
+  readonly callType: 'function_call' | 'custom_tool_call' | 'tool_search_call'
   /** Of a call: the name of the tool, and its namespace. */
   readonly tool: JsonObject
   /** Of a call, as the client gets it. */
@@ -94,13 +96,15 @@ export class ResponsesResponseWriter implements ResponseWriter {
 
   #add(part: ResponsePart, callId: string): OpenItem {
     const outputIndex = this.#items++
-    return { outputIndex, id: `${prefixOf(part)}${this.#context.uniqueId}${outputIndex}`, part, tool: this.#toolOf(part), callId, text: '' }
+    return { outputIndex, id: `${prefixOf(part)}${this.#context.uniqueId}${outputIndex}`, part, ...this.#callOf(part), callId, text: '' }
   }
 
-  #toolOf(part: ResponsePart): JsonObject {
-    if (part.type !== 'tool_call') return {}
-    const { name } = part
-    return { ...this.#context.request.tools.find(tool => tool.name === name)?.namespaced ?? { name } }
+  #callOf(part: ResponsePart): Pick<OpenItem, 'callType' | 'tool'> {
+    if (part.type !== 'tool_call') return { callType: 'function_call', tool: {} }
+    const { name, isFreeform } = part
+    const tool = this.#context.request.tools.find(tool => tool.name === name)
+    if (tool?.isToolSearch) return { callType: 'tool_search_call', tool: { execution: 'client' } }
+    return { callType: isFreeform ? 'custom_tool_call' : 'function_call', tool: { ...tool?.namespaced ?? { name } } }
   }
 
   /** An item of reasoning of which nothing is shown. */
@@ -132,6 +136,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
         return added + this.#summaryEvent('response.reasoning_summary_text.delta', item, { delta: text })
       }
       case 'tool_call': {
+        if (item.callType === 'tool_search_call') return ''
         const name = item.part.isFreeform ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta'
         return this.#itemEvent(name, item, { delta: text })
       }
@@ -163,6 +168,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
         return this.#summaryEvent('response.reasoning_summary_text.done', item, { text })
           + this.#summaryEvent('response.reasoning_summary_part.done', item, { part: summaryOf(text) })
       case 'tool_call':
+        if (item.callType === 'tool_search_call') return ''
         return part.isFreeform
           ? this.#itemEvent('response.custom_tool_call_input.done', item, { input: text })
           : this.#itemEvent('response.function_call_arguments.done', item, { ...item.tool, arguments: argumentsOf(text) })
@@ -252,17 +258,26 @@ function prefixOf(part: ResponsePart): string {
 
 /** @param encrypted of reasoning: what goes back to its provider */
 function itemOf(item: OpenItem, status: string, encrypted: string | null): JsonObject {
-  const { id, part, tool, callId, text } = item
+  const { id, part, callType, tool, callId, text } = item
   const isDone = status === 'completed'
   switch (part.type) {
     case 'thinking':
       return { id, type: 'reasoning', summary: text === '' ? [] : [summaryOf(text)], ...withoutNulls({ encrypted_content: encrypted }) }
     case 'tool_call':
-      return part.isFreeform
-        ? { id, type: 'custom_tool_call', status, call_id: callId, ...tool, input: text }
-        : { id, type: 'function_call', status, call_id: callId, ...tool, arguments: isDone ? argumentsOf(text) : text }
+      return { id, type: callType, status, call_id: callId, ...tool, ...inputOf(item, isDone) }
     default:
       return { id, type: 'message', role: 'assistant', status, content: isDone ? [contentOf(item)] : [] }
+  }
+}
+
+function inputOf({ callType, text }: OpenItem, isDone: boolean): JsonObject {
+  switch (callType) {
+    case 'custom_tool_call':
+      return { input: text }
+    case 'tool_search_call':
+      return { arguments: isDone ? argumentsObject(text) : {} }
+    default:
+      return { arguments: isDone ? argumentsOf(text) : text }
   }
 }
 

@@ -24,6 +24,7 @@ const CODEX: Client = {
   env: () => ({ GATEWAY_API_KEY: KEY }),
   look: () => ({ calls: [
     { name: 'exec_command', input: { cmd: 'cat question.txt' } },
+    { name: 'tool_search', isToolSearch: true, input: { query: 'agents' } },
     { name: 'view_image', input: { path: 'picture.png' } },
     { name: 'exec_command', input: { cmd: 'wc -c < question.txt > counted.txt' } },
   ] }),

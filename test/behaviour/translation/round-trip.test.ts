@@ -49,7 +49,7 @@ const conversation = fc.tuple(fc.option(textPart), fc.array(turn, { minLength: 1
 
 const SCHEMA = { type: 'object', properties: { at: { type: 'integer' }, minimum: { type: 'string' } }, required: ['at'] }
 const tools = fc.constantFrom<readonly Tool[]>([], ['f0', 'f1', 'f2'].map(name => (
-  { path: '', cache: null, name, namespaced: null, description: `Runs ${name}.`, parameters: SCHEMA, strict: null, freeform: null }
+  { path: '', cache: null, name, namespaced: null, isToolSearch: false, description: `Runs ${name}.`, parameters: SCHEMA, strict: null, freeform: null }
 )))
 const toolChoice = fc.constantFrom<ToolChoice | null>(null, { type: 'auto' }, { type: 'none' }, { type: 'required' }, { type: 'tools', names: ['f1'], isForced: true })
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value)

@@ -63,3 +63,32 @@ t.test('a tool of a namespace can be chosen', async t => {
   const { body } = requestBetween('responses', 'messages', { ...REQUEST, tool_choice: { type: 'function', namespace: 'collaboration', name: 'list_agents' } })
   t.match(body['tool_choice'], { type: 'tool', name: 'collaboration__list_agents' })
 })
+
+t.test('a search for tools that the client runs is a tool, and what it finds can be called', async t => {
+  const search = { type: 'tool_search', execution: 'client', description: 'Finds tools.', parameters: { type: 'object', properties: { query: { type: 'string' } } } }
+  const request = { input: [{ role: 'user', content: 'Look' }], tools: [search] }
+  t.match(requestBetween('responses', 'chat', request).body['tools'], [{ function: { name: 'tool_search', parameters: search.parameters } }])
+
+  const call = { id: 'call_1', type: 'function', function: { name: 'tool_search', arguments: '{"query":"agents"}' } }
+  const events = dataOf(streamBetween('responses', 'chat', [sse(
+    { choices: [{ index: 0, delta: { role: 'assistant', tool_calls: [{ index: 0, ...call }] } }] },
+    { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }, '[DONE]',
+  )], request))
+  const item = { type: 'tool_search_call', execution: 'client', call_id: 'call_1', arguments: { query: 'agents' } }
+  t.match(events.filter(event => event['type'] === 'response.output_item.done'), [{ item }])
+  t.equal(events.filter(event => String(event['type']).startsWith('response.function_call')).length, 0)
+
+  const found = { type: 'tool_search_output', call_id: 'call_1', execution: 'client', tools: [TOOLS[1]] }
+  const { body } = requestBetween('responses', 'messages', { ...request, input: [...request.input, item, found] })
+  t.match((body['tools'] as JsonObject[]).map(({ name }) => name), ['tool_search', 'collaboration__list_agents'])
+  t.match((body['messages'] as JsonObject[]).slice(1), [
+    { content: [{ type: 'tool_use', name: 'tool_search', input: { query: 'agents' } }] },
+    { content: [{ type: 'tool_result', content: [{ text: 'Tools that can be called now: collaboration__list_agents' }] }] },
+  ])
+})
+
+t.test('a search for tools that the provider runs is dropped', async t => {
+  const { body, dropped } = requestBetween('responses', 'chat', { input: 'Look', tools: [{ type: 'tool_search' }] })
+  t.equal(body['tools'], undefined)
+  t.strictSame(dropped, ['tools[].tool_search'])
+})

@@ -16,7 +16,7 @@ export const responsesVendor: Vendor = {
     faults.expect(path === '/v1/responses', `no such path: ${path}`)
     faults.known(body, FIELDS, 'body')
     const input = typeof body['input'] === 'string' ? [{ role: 'user', content: body['input'] }] : objects(body['input'])
-    const tools = [...objects(body['tools']), ...input.flatMap(item => item['type'] === 'additional_tools' ? objects(item['tools']) : [])]
+    const tools = [...objects(body['tools']), ...input.flatMap(item => ['additional_tools', 'tool_search_output'].includes(String(item['type'])) ? objects(item['tools']) : [])]
     return { tools: readTools(tools, faults), ...readItems(input, faults) }
   },
   body: (turn, number) => ({ ...skeleton(number), status: 'completed', output: itemsOf(turn, number), usage: usage() }),
@@ -57,7 +57,7 @@ function readItems(items: readonly JsonObject[], faults: Faults): Omit<Conversat
     const id = asText(item['id'])
     faults.expect(id === null || id.startsWith(PREFIXES[type] ?? ''), `${where}: id ${id} of a ${type}`)
     if (type === 'reasoning') faults.expect(item['encrypted_content'] === encrypted(objects(item['summary']).map(({ text }) => text).join('')), `${where}: encrypted_content`)
-    const isCall = type === 'function_call' || type === 'custom_tool_call'
+    const isCall = ['function_call', 'custom_tool_call', 'tool_search_call'].includes(type)
     if (isCall) {
       const callId = asText(item['call_id']) ?? ''
       faults.expect(callId !== '' && callId.length <= 64 && !seen.has(callId), `${where}: call id ${callId}`)
@@ -67,11 +67,12 @@ function readItems(items: readonly JsonObject[], faults: Faults): Omit<Conversat
       }
       seen.add(callId)
       results.set(callId, null)
-    } else if (type === 'function_call_output' || type === 'custom_tool_call_output') {
+    } else if (['function_call_output', 'custom_tool_call_output', 'tool_search_output'].includes(type)) {
       const callId = asText(item['call_id']) ?? ''
       faults.expect(results.get(callId) === null, `${where}: result of an unknown call ${callId}`)
       const { output } = item
-      results.set(callId, typeof output === 'string' ? output : objects(output).map(part => asText(part['text']) ?? '').join('\n'))
+      if (type === 'tool_search_output') results.set(callId, JSON.stringify(item['tools']))
+      else results.set(callId, typeof output === 'string' ? output : objects(output).map(part => asText(part['text']) ?? '').join('\n'))
     } else if (type === 'message') {
       faults.expect(['user', 'assistant', 'system', 'developer'].includes(asText(item['role']) ?? ''), `${where}: role`)
       faults.expect(typeof item['content'] === 'string' || asList(item['content']).length > 0, `${where}: no content`)
@@ -99,7 +100,9 @@ function itemsOf({ thinking, text, calls = [] }: Turn, number: number): JsonObje
     ...text === undefined ? [] : [{
       type: 'message', id: `msg_${number}`, role: 'assistant', status: 'completed', content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
     }],
-    ...calls.map(({ name, namespace, input, isFreeform = false }, at) => ({
+    ...calls.map(({ name, namespace, input, isFreeform = false, isToolSearch = false }, at) => isToolSearch ? {
+      type: 'tool_search_call', id: `tsc_${number}_${at}`, call_id: `call_${number}_${at}`, status: 'completed', execution: 'client', arguments: input,
+    } : ({
       call_id: `call_${number}_${at}`, name, ...namespace !== undefined && { namespace }, status: 'completed', ...isFreeform
         ? { type: 'custom_tool_call', id: `ctc_${number}_${at}`, input: Object.values(input)[0] }
         : { type: 'function_call', id: `fc_${number}_${at}`, arguments: JSON.stringify(input) },
@@ -111,6 +114,7 @@ function eventsOf(item: JsonObject, output_index: number): JsonObject[] {
   const at = { output_index, item_id: item['id'] }
   const added = (more: JsonObject): JsonObject => ({ type: 'response.output_item.added', output_index, item: { ...item, ...more } })
   const done = { type: 'response.output_item.done', output_index, item }
+  if (item['type'] === 'tool_search_call') return [added({ status: 'in_progress', arguments: {} }), done]
   if (item['call_id'] !== undefined) {
     const [member, event] = item['type'] === 'function_call' ? ['arguments', 'function_call_arguments'] : ['input', 'custom_tool_call_input']
     const text = String(item[member])

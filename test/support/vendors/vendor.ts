@@ -17,6 +17,8 @@ export interface Call {
   readonly input: JsonObject
   /** The tool takes plain text, where the protocol has such tools. */
   readonly isFreeform?: boolean
+  /** It searches for tools, where the protocol has a form of its own for that. */
+  readonly isToolSearch?: boolean
   /** Of the tool, where the protocol has namespaces; elsewhere the name has both. */
   readonly namespace?: string
 }
