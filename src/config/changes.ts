@@ -26,9 +26,12 @@ function entriesOf(section: unknown): Map<string, string> | null {
   return new Map(named.map(each => [String(each.name), jsonOf(each)]))
 }
 
+/** The order of members means nothing. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
     if (each instanceof Map) return [...each as Map<unknown, unknown>]
-    return typeof each === 'bigint' ? String(each) : each
+    if (typeof each === 'bigint') return String(each)
+    const isObject = typeof each === 'object' && each !== null && !Array.isArray(each)
+    return isObject ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each
   }) ?? ''
 }
