@@ -30,7 +30,7 @@ import { beginAttempt, credentialUse } from './begin-attempt.ts'
 import { errorText } from './error-text.ts'
 import { NOT_SENT, credentialReason, logPassedOver, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
 import { classifyHandshakeRefusal } from './refused-handshake.ts'
-import { reserveAtUpstream } from './upstream-limits.ts'
+import { reserveAtUpstream } from './reserve-at-upstream.ts'
 
 const NOTHING = Buffer.alloc(0)
 const UNREAD_MESSAGES: ResponseContent = { metered: DELIVERED, encoding: null, errorBody: null }

@@ -19,10 +19,10 @@ import { hedgeAfter } from './hedge.ts'
 import { HedgedAttempts } from './hedged-attempts.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
 import { RelayedResponse } from './relayed-response.ts'
+import { reserveAtUpstream } from './reserve-at-upstream.ts'
 import { RetryPlan } from './retry-plan.ts'
 import { targetProtocols } from './translated-request.ts'
 import { undeliveredError } from './upstream-errors.ts'
-import { reserveAtUpstream } from './upstream-limits.ts'
 
 const NONE_REFUSED: readonly Authorization[] = []
 

@@ -10,8 +10,8 @@ import type { AttemptFailure, CandidateAttempt } from './candidate-attempt.ts'
 import { logHedge } from './forward-log.ts'
 import { Hedge } from './hedge.ts'
 import type { AttemptEnd, SecondTarget } from './hedge.ts'
+import { reserveAtUpstream } from './reserve-at-upstream.ts'
 import type { RetryPlan } from './retry-plan.ts'
-import { reserveAtUpstream } from './upstream-limits.ts'
 
 export interface HedgedAttemptsOptions {
   readonly history: AttemptHistory

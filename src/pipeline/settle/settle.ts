@@ -18,8 +18,8 @@ import { priceFor } from '../../pricing/tier-price.ts'
 import { withDecompressed } from './decompress.ts'
 import { ledgerRow } from './ledger-row.ts'
 import { archiveRecording } from './record-bodies.ts'
+import { releaseUpstreamConcurrency, settleUpstreamLimits } from './settle-upstream-limits.ts'
 import { requestFacts, settlementOf } from './settlement.ts'
-import { releaseUpstreamConcurrency, settleUpstreamLimits } from './upstream-limits.ts'
 
 /** The bill of an exchange, and the price by which it was made. */
 interface Bill extends SettledCost {
