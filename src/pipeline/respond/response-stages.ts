@@ -6,7 +6,7 @@ import type { ResponseContent, UpstreamAttempt } from '../../context/upstream-at
 import { isMetered, isText } from '../../pricing/settle-usage.ts'
 import { fieldMasks } from '../../protocols/field-masks.ts'
 import { ChunkReader } from '../../protocols/shared/stream-event.ts'
-import { createStreamMeter } from '../../protocols/shared/stream-meter.ts'
+import { createStreamMeter } from '../../protocols/shared/create-stream-meter.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { BodyCollector, DeliveryRecorder, ErrorReader, MaskedUsage, bodyStages, sinkOf } from './body-stages.ts'
