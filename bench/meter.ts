@@ -6,9 +6,9 @@
  */
 import { performance } from 'node:perf_hooks'
 import { UsageChunkFilter } from '../src/protocols/chat/usage-chunk-filter.ts'
+import { createStreamMeter } from '../src/protocols/shared/create-stream-meter.ts'
 import type { EndpointName } from '../src/protocols/shared/names.ts'
 import { SseReader } from '../src/protocols/shared/sse.ts'
-import { createStreamMeter } from '../src/protocols/shared/create-stream-meter.ts'
 import { endpointNamed } from '../test/protocols/endpoint-named.ts'
 
 const SECONDS = Number(process.argv[2] ?? 1)

@@ -1,7 +1,7 @@
-import type { StreamMeter } from '../protocols/shared/meter.ts'
 import type { Endpoint } from '../protocols/shared/protocol.ts'
 import { readCharacters, estimateTokens } from '../protocols/shared/request-estimate.ts'
 import { isQueuedResponse } from '../protocols/shared/response-body.ts'
+import type { StreamMeter } from '../protocols/shared/stream-meter.ts'
 import { tokensOfBytes } from '../protocols/shared/tokens-of-bytes.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'

@@ -1,7 +1,7 @@
 import { formatUsd } from '../base/decimal.ts'
 import type { Price } from '../config/types.ts'
 import type { Endpoint, InputEstimate } from '../protocols/shared/protocol.ts'
-import type { StreamMeter } from '../protocols/shared/create-stream-meter.ts'
+import type { StreamMeter } from '../protocols/shared/stream-meter.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import { cost } from './cost.ts'

@@ -3,7 +3,7 @@ import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
 import type { UsageFilter } from '../../protocols/shared/protocol.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import type { EventReader } from '../../protocols/shared/stream-event.ts'
-import type { StreamMeter } from '../../protocols/shared/create-stream-meter.ts'
+import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 
 /** What the beginning of a response shows: nothing yet, that it is a response, or that it is none. */
 export type Classification = 'open' | 'good' | 'bad'

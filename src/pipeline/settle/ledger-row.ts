@@ -9,7 +9,7 @@ import { isMetered, isUnmetered } from '../../pricing/settle-usage.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { addUsage, addCost, settleCost, provisionalSource } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
-import type { StreamMeter } from '../../protocols/shared/create-stream-meter.ts'
+import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
 
 /** The ledger's row of an exchange that runs, for the case that the process dies now: with what is known or estimated. */

@@ -1,9 +1,9 @@
 import { JsonCursor, bytesEqual } from '../shared/cursor.ts'
-import { ProtocolMeter } from '../shared/meter.ts'
-import type { MeterLimits } from '../shared/meter.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage } from '../shared/reported-usage.ts'
 import type { EventSink, StreamEvent } from '../shared/stream-event.ts'
+import { ProtocolMeter } from '../shared/stream-meter.ts'
+import type { MeterLimits } from '../shared/stream-meter.ts'
 import { GenerateReader } from './events.ts'
 import { GENERATE_USAGE } from './usage.ts'
 

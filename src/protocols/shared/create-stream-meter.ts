@@ -1,11 +1,9 @@
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { mediaType } from './media-type.ts'
-import type { StreamMeter } from './meter.ts'
 import { OpaqueMeter } from './opaque-meter.ts'
 import type { Endpoint } from './protocol.ts'
 import { MAX_EVENT } from './sse.ts'
-
-export type { StreamMeter } from './meter.ts'
+import type { StreamMeter } from './stream-meter.ts'
 
 export interface StreamMeterOptions {
   /**

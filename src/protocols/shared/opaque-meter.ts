@@ -1,7 +1,7 @@
 import type { TextSample } from './generated-text.ts'
-import type { StreamMeter } from './meter.ts'
 import { ChunkReader } from './stream-event.ts'
 import type { EventReader, EventSink, StreamEvent } from './stream-event.ts'
+import type { StreamMeter } from './stream-meter.ts'
 
 const NO_BYTES = { content: 0, reasoning: 0, tool: 0 }
 const EMPTY_SAMPLE: TextSample = { runs: [], keptBytes: NO_BYTES, generatedBytes: NO_BYTES }

@@ -1,10 +1,10 @@
 import { bytesEqual } from './cursor.ts'
 import type { TextKind } from './generated-text.ts'
-import { EventMeter } from './meter.ts'
-import type { MeterLimits } from './meter.ts'
 import { readUsage } from './reported-usage.ts'
 import type { ReportedUsage, UsageReader } from './reported-usage.ts'
 import type { StreamEvent } from './stream-event.ts'
+import { EventMeter } from './stream-meter.ts'
+import type { MeterLimits } from './stream-meter.ts'
 import { blankUsage } from './usage.ts'
 
 /** How one endpoint's events, told apart by their `type`, are to be taken. */
