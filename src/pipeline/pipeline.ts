@@ -21,9 +21,9 @@ import { needsHttpForModel } from './upgrade.ts'
  * The path of a request, from its first byte to its settlement. Each phase writes its part of the exchange, which
  * later phases read, and ends in success or in one row of the error table:
  *
- *   accept     is the request well-formed, and is there room for it?
+ *   accept     is the request well-formed, which endpoint does its path name, and is there room for it?
  *   identify   who is calling?
- *   classify   which endpoint, body and model, and does it want a stream?
+ *   classify   which body and model, and does it want a stream?
  *   admit      may this key use this model?
  *   route      which targets serve it, in which order, at which prices?
  *   reserve    do the key's limits have room for the worst case?
@@ -34,7 +34,8 @@ import { needsHttpForModel } from './upgrade.ts'
  * `forward` and `forwardUpgrade` run attempt and respond, which alternate until one response has reached its end.
  * `handle` never throws.
  *
- * @param upgrade of a WebSocket handshake, whose `res` was made by `responseOn`; null = a plain request
+ * @param upgrade the connection of a WebSocket handshake; null = a plain request. `responseOn` (upgrade.ts)
+ *   made the `res` of its exchange.
  */
 export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgrade | null): Promise<void> {
   const ticket = gateway.activeExchanges.begin(exchange)
@@ -44,7 +45,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
   } catch (thrown) {
     failure = asGatewayError(thrown)
     sendError(gateway, exchange, failure)
-    // Half of the connection may still be open.
+    // The client may have closed its half only; close the other one too.
     if (failure.code === 'client_gone') upgrade?.socket.destroy()
   } finally {
     const settling = settle(gateway, exchange, failure)
@@ -58,7 +59,7 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
 
 async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError | null> {
   const onClose = () => {
-    // The connection of a delivered response closes too; an error has a stack, which costs time.
+    // The connection also closes after a delivered response: no error is needed then, and its stack costs time.
     if (exchange.delivery.delivered) return
     exchange.stop(new GatewayError('client_gone', 'the client closed the connection'))
   }
@@ -94,6 +95,7 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
 
 async function serveUpgrade(gateway: Gateway, exchange: Exchange, upgrade: Upgrade): Promise<GatewayError | null> {
   accept(gateway, exchange)
+  // Bytes of the handshake: what the client sends after it counts.
   const before = upgrade.socket.bytesRead - upgrade.head.length
   if (exchange.req.method !== 'GET') {
     throw new GatewayError(
