@@ -18,9 +18,9 @@ import { requestsBackground } from '../../protocols/shared/response-body.ts'
 import { SocketMessages } from '../../protocols/shared/socket-messages.ts'
 import { StreamEvent } from '../../protocols/shared/stream-event.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
-import { Lanes } from './lanes.ts'
-import type { PendingRequest } from './pending-requests.ts'
 import { responseMemoryFor } from './response-memory.ts'
+import { Lanes } from './session-lanes.ts'
+import type { PendingRequest } from './session-requests.ts'
 
 const RESPONSE_PREFIX = 'response.'
 

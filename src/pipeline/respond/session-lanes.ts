@@ -2,8 +2,8 @@ import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { createStreamMeter } from '../../protocols/shared/create-stream-meter.ts'
 import type { Endpoint, SocketSession } from '../../protocols/shared/protocol.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
-import { PendingRequests } from './pending-requests.ts'
-import type { PendingRequest } from './pending-requests.ts'
+import { PendingRequests } from './session-requests.ts'
+import type { PendingRequest } from './session-requests.ts'
 
 /** Responses at once; those beyond are taken for one. */
 const MAX_LANES = 256
