@@ -143,7 +143,7 @@ export function overloaded(message: string, cause?: Error): GatewayError {
 export function credentialRejected(status: number): GatewayError {
   return new GatewayError(
     'upstream_rejected_key',
-    `the upstream answered ${status} to the gateway's own credential; the operator has to replace it`,
+    `the upstream refused the credential of the gateway with ${status}; the operator must replace it`,
     { headers: { 'x-should-retry': 'false' } },
   )
 }
@@ -161,14 +161,14 @@ export function upstreamRateLimited(retryAfterMs: number): GatewayError {
 }
 
 /** No WebSocket is to be had: the client can go on with plain HTTP. */
-export function upgradeRequired(message = 'no WebSocket is served here; use plain HTTP'): GatewayError {
+export function upgradeRequired(message = 'this path does not support WebSockets; use plain HTTP'): GatewayError {
   return new GatewayError('upgrade_required', message, { headers: { upgrade: 'websocket' } })
 }
 
 const NO_DESCRIPTOR_CODES = new Set<unknown>(['EMFILE', 'ENFILE'])
 
 export function noDescriptor(cause?: Error): GatewayError {
-  return overloaded('the gateway has no file descriptor left for a connection (ulimit -n)', cause)
+  return overloaded('the gateway has no file descriptor left; the operator can raise the limit (ulimit -n)', cause)
 }
 
 /** @returns null where the error is another one than that the process, or the machine, has no descriptor left */
@@ -182,7 +182,7 @@ export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   // Such as a module that is loaded when it is first needed.
   return descriptorShortage(thrown)
-    ?? new GatewayError('internal', 'the gateway failed; quote the request id', { cause: thrown })
+    ?? new GatewayError('internal', 'internal error of the gateway; report it with the request id', { cause: thrown })
 }
 
 function row(status: number, source: ErrorSource, retryable: boolean, about: string): ErrorRow {

@@ -66,7 +66,7 @@ ${EXIT_CODES}`)
 
 async function status({ config: file, json }: { readonly config: string, readonly json?: true }, command: Command): Promise<void> {
   const { cluster } = loadForLedger(file, command).config
-  if (cluster === null) command.error(`error: ${file} configures no cluster: { valkey: ..., postgres: ... }`, { exitCode: EXIT.usage })
+  if (cluster === null) command.error(`error: ${file} has no cluster: { valkey: ..., postgres: ... }`, { exitCode: EXIT.usage })
   const [valkey, { postgres, instances }] = await Promise.all([valkeyState(cluster), postgresState(cluster)])
   const state: ClusterState = { instances, valkey, postgres }
   process.stdout.write(json === true ? `${JSON.stringify(state)}\n` : textOf(state))

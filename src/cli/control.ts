@@ -17,7 +17,7 @@ const TIMEOUT_MS = 60_000
 export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: string, command: Command): Promise<T> {
   const ledgerFile = ledgerFileOf(file, command)
   const fail = (why: string, exitCode: number = EXIT.failed): never => command.error(`error: ${why}`, { exitCode })
-  if (ledgerFile === null) return fail(`${file} configures no ledger: { file: ... }, and a running gateway is asked beside it`, EXIT.usage)
+  if (ledgerFile === null) return fail(`${file} has no ledger: { file: ... }; this command needs it to find the running gateway`, EXIT.usage)
   const socketPath = controlPath(ledgerFile)
   if (socketPath === null) return fail(`the path of ${ledgerFile} is too long for a socket`)
   const { promise, resolve: responded, reject } = Promise.withResolvers<http.IncomingMessage>()

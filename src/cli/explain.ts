@@ -36,8 +36,8 @@ interface Options {
 const STRATEGY_TEXT: Record<Route['strategy'], string> = {
   ordered: 'as they stand',
   weighted: 'at random, by weight',
-  least_busy: 'the one with the fewest requests under way first',
-  fastest: 'the better of two at random first, by its time to the first byte and its requests under way',
+  least_busy: 'fewest running requests first',
+  fastest: 'the better of two random targets first, by time to the first byte and running requests',
 }
 
 /** `gateway explain`: says where a request would go, and why. */

@@ -75,7 +75,7 @@ export function parseExpiry(text: string, now: number): number {
     throw new InvalidArgumentError('An expiry is a duration such as 30d, a date such as 2027-01-01, or a time such as 2027-01-01T12:00:00Z.')
   }
   if (at <= now) throw new InvalidArgumentError('It is in the past.')
-  if (at > MAX_TIME) throw new InvalidArgumentError('It is too far away.')
+  if (at > MAX_TIME) throw new InvalidArgumentError('It is too far in the future.')
   return at
 }
 

@@ -40,7 +40,7 @@ export function storeCommand(name: string): Command {
 export function keyStoreOf(from: string, command: Command): { config: Config; file: string } {
   const { config } = loadForLedger(from, command)
   if (config.ledger !== null) return { config, file: keyFileOf(config.ledger.file) }
-  return command.error(`error: ${from} configures no ledger: { file: ... }, and keys are kept beside it`, {
+  return command.error(`error: ${from} has no ledger: { file: ... }; keys are stored in its directory`, {
     exitCode: EXIT.usage,
   })
 }

@@ -89,15 +89,15 @@ async function create(options: Options, command: Command): Promise<void> {
     const expiry = expiresAt === undefined ? '' : `; expires: ${new Date(expiresAt).toISOString()}`
     process.stderr.write(`Created the key "${name}" (models: ${modelsText(models)}; limits: ` +
       `${limitsText(limits)}${expiry}).\n` +
-      'It is shown this once:\n')
+      'It is shown only once:\n')
     await printSecret(key, async why => {
       const found = await store.find('digest', digest)
       if (found !== null) await store.revoke(found, Date.now(), operator())
-      command.error(`error: nobody has read the key, which is revoked again: ${why}`, { exitCode: EXIT.failed })
+      command.error(`error: the key could not be printed, so it was revoked: ${why}`, { exitCode: EXIT.failed })
     })
     if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     process.stderr.write(
-      'warning: a running gateway has not taken it over yet, and may refuse it for a while\n',
+      'warning: a running gateway has not loaded it yet and may refuse it for a while\n',
     )
   })
 }

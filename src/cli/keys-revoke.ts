@@ -49,7 +49,7 @@ async function revoke(which: string, { config: from }: { config: string }, comma
     warnOfConfiguredDuplicate(found, config, from)
     if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
     fail(
-      'a running gateway has not confirmed it, and may still let the key in; try again, or stop that gateway',
+      'a running gateway has not confirmed it, and may still accept the key; try again, or stop that gateway',
       command,
     )
   })
@@ -71,7 +71,7 @@ function warnOfConfiguredDuplicate({ name, digest }: KeySummary, config: Config,
   const twin = config.keys.find(key => key.name === name || key.digest.equals(digest))
   if (twin === undefined) return
   const what = twin.digest.equals(digest) ? `the same key, as "${twin.name}"` : 'a key of this name'
-  process.stderr.write(`warning: ${from} has ${what}, and that is let in as before\n`)
+  process.stderr.write(`warning: ${from} has ${what}; that one is still accepted\n`)
 }
 
 async function unknownKeyMessage(which: string, isKey: boolean, config: Config, store: KeyWriter | null): Promise<string> {

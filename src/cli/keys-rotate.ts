@@ -55,10 +55,10 @@ async function rotate(name: string, { config: from, grace }: Options, command: C
       digest: hash('sha256', secret, 'buffer'), prefix: secret.slice(0, PREFIX_LENGTH), oldValidUntil,
     }, now, operator())
     const old = grace === 0 ? 'is refused' : `works until ${new Date(oldValidUntil).toISOString()}`
-    process.stderr.write(`Rotated the key "${name}". The old secret ${old}.\nThe new one is shown this once:\n`)
-    await printSecret(secret, why => fail(`nobody has read the new secret (${why}); rotate the key again`, command))
+    process.stderr.write(`Rotated the key "${name}". The old secret ${old}.\nThe new one is shown only once:\n`)
+    await printSecret(secret, why => fail(`the new secret could not be printed (${why}); rotate the key again`, command))
     if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
-    process.stderr.write('warning: a running gateway has not taken it over yet, and may refuse it for a while\n')
+    process.stderr.write('warning: a running gateway has not loaded it yet and may refuse it for a while\n')
   })
 }
 

@@ -30,7 +30,7 @@ function isSocket(fd: number): boolean {
 }
 
 function noSocketMessage(code: string): string {
-  return `cannot listen on the descriptor: nobody has handed over an open socket under that number (${code})`
+  return `cannot listen on the descriptor: no open socket was passed under that number (${code})`
 }
 
 /** Why a listener could not be opened, for people; null when the error is another one. */

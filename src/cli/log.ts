@@ -37,7 +37,7 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
   const log = pino(options, lines)
   useFastLineWriter(log)
   lines.on('dropped', lost => {
-    log.warn({ lines: lost }, 'lines of this log were dropped: nobody took them in time')
+    log.warn({ lines: lost }, 'log lines were dropped: standard output was not read fast enough')
   })
   return { log, flush: () => lines.flush(), flushSync: () => lines.flushSync() }
 }

@@ -53,7 +53,7 @@ async function askTwice(terminal: ReadStream, command: Command): Promise<string>
   // What cannot be one need not be typed again.
   if (passwordError(password) !== null) return password
   if (await readHiddenLine(terminal, 'Again: ', command) === password) return password
-  return command.error('error: the two are not the same', { exitCode: EXIT.usage })
+  return command.error('error: the two passwords differ; try again', { exitCode: EXIT.usage })
 }
 
 const ENTER = new Set(['\r', '\n', '\x04'])

@@ -26,7 +26,7 @@ async function reload({ config: file }: { readonly config: string }, command: Co
   const report = await askGateway<ReloadReport>(file, 'POST', `/reload?${new URLSearchParams({ by: operator().actor })}`, command)
   if (!report.applied) {
     process.stderr.write(`${report.problems.join('\n\n')}\n\n`)
-    command.error(`not reloaded: ${plural(report.problems.length, 'problem')}; the previous configuration stays in force`, { exitCode: EXIT.usage })
+    command.error(`not reloaded: ${plural(report.problems.length, 'problem')}; the previous configuration stays active`, { exitCode: EXIT.usage })
   }
   const { changes, restart_needed: pending, warnings } = report
   for (const warning of warnings) process.stderr.write(`${warning}\n`)

@@ -6,7 +6,7 @@ import { EXIT } from './exit.ts'
 /** Ends the command, with exit code 2, where nobody would ever learn what it prints. */
 export function requireReader(command: Command): void {
   if (!isDiscarded(process.stdout.fd)) return
-  command.error('error: standard output is closed, or /dev/null: nobody would ever learn the key', { exitCode: EXIT.usage })
+  command.error('error: standard output is closed, or /dev/null, and the key is shown only once; write it to a terminal or a file', { exitCode: EXIT.usage })
 }
 
 /**

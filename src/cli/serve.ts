@@ -39,7 +39,7 @@ output: text on a terminal, otherwise one JSON object a line. The line with msg 
 addresses. Port 0 picks a free port.
 
 Signals:
-  SIGHUP             reload the configuration; if it has an error, the old one stays in force
+  SIGHUP             reload the configuration; if it has an error, the old one stays active
   SIGTERM, SIGINT    after server.drain_delay take no new requests, finish running ones within
                      server.drain, then exit
   SIGTERM or SIGINT  a second time: close every connection and exit now

@@ -28,10 +28,10 @@ export function watchUncaughtErrors({ log, flushSync }: OpenLog): UncaughtErrors
   let fatal = false
   process.on('uncaughtException', error => {
     if (gateway?.abortExchange(error)) {
-      log.error(error, 'a fault of the gateway ended one exchange')
+      log.error(error, 'internal error: one request was ended')
       return
     }
-    log.fatal(error, fatal || !gateway ? 'a fault of the gateway' : 'a fault of the gateway: draining')
+    log.fatal(error, fatal || !gateway ? 'internal error' : 'internal error: the gateway is shutting down')
     if (gateway === null) {
       flushSync()
       process.exit(EXIT.failed)

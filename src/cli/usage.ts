@@ -116,7 +116,7 @@ function processEnvironment(): UsageEnvironment {
 function ledgerOf(from: string, command: Command): { config: Config, file: string } {
   const { config } = loadForLedger(from, command)
   if (config.ledger !== null) return { config, file: config.ledger.file }
-  return command.error(`error: ${from} configures no ledger: { file: ... }`, { exitCode: EXIT.usage })
+  return command.error(`error: ${from} has no ledger: { file: ... }`, { exitCode: EXIT.usage })
 }
 
 /** @param ledger its file */

@@ -63,12 +63,12 @@ class Console implements Mount {
     })
     circuits.subscribe(change => {
       this.#store.call('addCircuitChange', { ...change, worker: worker ?? 0 })
-        .catch((error: unknown) => host.current().log.error({ err: error }, 'the change of a circuit cannot be stored'))
+        .catch((error: unknown) => host.current().log.error({ err: error }, 'a circuit change cannot be stored, so the console does not show it'))
     })
     reloads.log.subscribe(reload => {
       const problems = reload.problems.map(problem => `${placeOf(problem)}: ${problem.message}`)
       this.#store.call('addReload', { ...reload, problems })
-        .catch((error: unknown) => host.current().log.error({ err: error }, 'a reload cannot be noted in the audit list'))
+        .catch((error: unknown) => host.current().log.error({ err: error }, 'a reload cannot be stored in the audit log'))
     })
     this.#workers = new Workers({
       current: () => host.current(), worker: worker ?? null, file, store: this.#store,

@@ -48,10 +48,10 @@ export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): C
       return clusterGroupSpend(database, groups, since)
     }),
     onState: failure => {
-      if (failure === null) return log.warn('the limits are shared again')
+      if (failure === null) return log.warn('shared limits can be used again')
       if (performance.now() - loggedAt < LOG_INTERVAL_MS) return
       loggedAt = performance.now()
-      log.error({ failure, offline: limitsOffline }, 'the limits that gateways share cannot be reached')
+      log.error({ failure, offline: limitsOffline }, 'shared limits cannot be used: no usable connection to Valkey')
     },
   })
   return {

@@ -166,4 +166,4 @@ class StatusSink implements ResponseSink {
 /** The check failed in the gateway, as without file descriptors, and says nothing about the upstream. */
 const INCONCLUSIVE = Symbol('inconclusive')
 
-const CHECK_DONE = new GatewayError('internal', 'a check has what it wants')
+const CHECK_DONE = new GatewayError('internal', 'the check is done')

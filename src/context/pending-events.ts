@@ -110,7 +110,7 @@ export class PendingEvents {
   }
 
   #failed(error: unknown): void {
-    if (!this.#hasFailed) this.#log.warn({ file: this.#file, why: messageOf(error) }, 'alerts that wait cannot be written: a restart would lose them')
+    if (!this.#hasFailed) this.#log.warn({ file: this.#file, why: messageOf(error) }, 'waiting alerts cannot be saved: a restart loses them')
     this.#hasFailed = true
   }
 }
@@ -120,7 +120,7 @@ function readEvents(file: string, log: Logger): AlertEvent[] {
     const events: unknown = JSON.parse(readFileSync(file, 'utf8'))
     return Array.isArray(events) ? (events as AlertEvent[]).slice(-MAX_EVENTS) : []
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') log.warn({ file, why: messageOf(error) }, 'alerts that waited cannot be read')
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') log.warn({ file, why: messageOf(error) }, 'saved alerts cannot be read')
     return []
   }
 }

@@ -39,7 +39,7 @@ function identityTokens({ tenant, clientId, authority }: AzureAuth): (signal: Ab
     } catch (error) {
       const { name, message } = error as Error
       const code = ERROR_CODE.exec(message)?.[0] ?? name
-      throw credentialUnavailable(`no token of Entra ID: ${code}`)
+      throw credentialUnavailable(`Entra ID sent no token: ${code}`)
     }
   }
 }

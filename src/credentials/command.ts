@@ -24,7 +24,7 @@ export async function runCommand([program = '', ...args]: readonly string[], sig
   child.on('error', ({ code }: NodeJS.ErrnoException) => reject(credentialUnavailable(`the command cannot be run: ${code}`)))
   child.on('close', (code, killedBy) => {
     if (code === 0) resolve(Buffer.concat(chunks).toString('latin1').trim())
-    else reject(credentialUnavailable(code === null ? `the command was ended by ${killedBy}` : `the command ended with exit code ${code}`))
+    else reject(credentialUnavailable(code === null ? `the command was killed by ${killedBy}` : `the command ended with exit code ${code}`))
   })
   const end = (): void => {
     child.stdout.destroy()

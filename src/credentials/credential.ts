@@ -79,7 +79,7 @@ export function headerAuthorization(header: string, prefix: string, secret: stri
 /** @throws GatewayError credential_unavailable where no header can carry it */
 export function checkHeaderSecret(secret: string): void {
   if (secret === '') throw credentialUnavailable('the secret is empty')
-  if (!HEADER_VALUE.test(secret)) throw credentialUnavailable('the secret has a character that no header can carry')
+  if (!HEADER_VALUE.test(secret)) throw credentialUnavailable('the secret has a character that is not allowed in a header')
 }
 
 /** A credential that does not change. */

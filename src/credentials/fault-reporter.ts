@@ -16,7 +16,7 @@ export class FaultReporter {
   /** @returns the error for the requests that need the credential. Its reason has nothing that the source said */
   failed(thrown: unknown): GatewayError {
     // An error of a library may have the secret in its message.
-    const error = thrown instanceof GatewayError ? thrown : credentialUnavailable('its source failed')
+    const error = thrown instanceof GatewayError ? thrown : credentialUnavailable('the source of the credential failed')
     const reason = causeOf(error) ?? error.message
     if (reason !== this.#reason) {
       this.#log.error({ upstream: this.#upstream, reason }, 'credentials: %s', reason)

@@ -100,7 +100,7 @@ async function requestToken(
 function tokenUrlOf({ token_uri: place }: CredentialsFile): string {
   if (place === undefined) return TOKEN_URL
   const url = URL.parse(String(place))
-  if (url === null || !isSecureUrl(url)) throw credentialUnavailable('token_uri of the file is no https URL')
+  if (url === null || !isSecureUrl(url)) throw credentialUnavailable('token_uri in the file is not an https URL')
   return url.href
 }
 
@@ -143,7 +143,7 @@ async function readCredentials(file: string): Promise<CredentialsFile> {
   } catch {
     // The error has a part of the file in its message.
   }
-  throw credentialUnavailable('the file of the credentials is no JSON object')
+  throw credentialUnavailable('the credentials file is not a JSON object')
 }
 
 function googleAuthorization(token: string, quotaProject: string | null, project: string | null): Authorization {
@@ -169,7 +169,7 @@ function unavailable({ GaxiosError }: Library['gaxios'], source: string, error: 
   const { code, cause, name } = error as NodeJS.ErrnoException & { readonly cause?: { readonly code?: unknown, readonly cause?: { readonly code?: unknown } } }
   const network = [code, cause?.code, cause?.cause?.code].find(each => typeof each === 'string' && NETWORK_ERROR.test(each))
   if (network !== undefined) return credentialUnavailable(`the ${source} cannot be reached: ${network}`)
-  return credentialUnavailable(`no token of Google Cloud from the ${source}: ${code ?? name}`)
+  return credentialUnavailable(`the ${source} sent no token of Google Cloud: ${code ?? name}`)
 }
 
 function errorCode(body: unknown): string | null {

@@ -134,12 +134,12 @@ export class PoolCredential implements Credential {
     member.restsUntil = Math.max(member.restsUntil, now + ms)
     if (!wasAwake) return
     const line = { upstream, credential: member.index + 1, of: this.#members.length, status, rest_ms: Math.round(ms) }
-    log.warn(line, 'credentials: one of the pool rests')
+    log.warn(line, 'credentials: one of the pool is paused')
   }
 
   #noneLeft(): GatewayError {
     const limited = this.#members.filter(({ restReason }) => restReason === 'rate_limited')
-    if (limited.length === 0) return credentialUnavailable('all credentials of the pool rest: they were refused, or their sources fail')
+    if (limited.length === 0) return credentialUnavailable('no credential of the pool can be used now: they were refused, or their sources fail')
     const first = Math.min(...limited.map(({ restsUntil }) => restsUntil))
     return upstreamRateLimited(Math.max(0, first - this.#options.clock.monotonic()))
   }

@@ -145,7 +145,7 @@ export class RefreshingCredential implements Credential {
     const { promise, reject } = Promise.withResolvers<never>()
     const timer = this.#options.clock.setTimeout(() => controller.abort(), FETCH_TIMEOUT)
     controller.signal.addEventListener('abort', () => {
-      reject(credentialUnavailable(`its source did not respond within ${FETCH_TIMEOUT / 1000} s`))
+      reject(credentialUnavailable(`the source of the credential did not respond within ${FETCH_TIMEOUT / 1000} s`))
     })
     try {
       return await Promise.race([this.#options.fetch(controller.signal), promise])

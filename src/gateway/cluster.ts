@@ -45,9 +45,9 @@ function followDatabase(
     ...common,
     file: keyFileOf(ledger.file),
     onChanged: () => gateway().keyStore?.refresh(),
-    onFailure: why => log.error({ why }, 'keys in PostgreSQL cannot be read: the keys read before stay in force'),
+    onFailure: why => log.error({ why }, 'keys in PostgreSQL cannot be read: the keys read before stay active'),
     onRecovered: () => log.warn('keys in PostgreSQL can be read again'),
-    onRenamed: (from, to) => log.warn({ key: from, to }, 'another gateway has a key of this name: this one got another name'),
+    onRenamed: (from, to) => log.warn({ key: from, to }, 'another gateway has a key with this name: the key was renamed'),
   })
   const heartbeat = new Heartbeat({
     ...common,

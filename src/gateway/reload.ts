@@ -109,7 +109,7 @@ export class Reloader {
     for (const problem of warnings) log.warn(`${placeOf(problem)}: ${problem.message}`)
     const { pending } = sharedState.reloads
     for (const key of pending) {
-      log.warn({ key }, `${key} changed: restart to apply it; the other changes are in force`)
+      log.warn({ key }, `${key} changed: restart to apply it; the other changes are active`)
     }
     log.info({ pending }, 'configuration reloaded')
     sharedState.reloads.log.add({ at: clock.wall(), applied: true, by, before: before.text, text: after.text, changes, problems: [] })
@@ -138,7 +138,7 @@ export class Reloader {
     sharedState.reloads.rejected++
     log.error(
       { problems: problems.map(problem => `${placeOf(problem)}: ${problem.severity}: ${problem.message}`) },
-      'not reloaded: the previous configuration stays in force',
+      'not reloaded: the previous configuration stays active',
     )
     sharedState.reloads.log.add({ at: clock.wall(), applied: false, by, before: config.text, text, changes: [], problems })
     return { applied: false, because: 'invalid', problems }

@@ -219,6 +219,6 @@ function withoutHeaders(req: ClientRequest, url: string, names: ReadonlySet<stri
 
 function stopExchange(exchange: Exchange | null, error: unknown): boolean {
   if (exchange === null) return false
-  exchange.stop(new GatewayError('internal', 'the gateway has failed', { cause: error }))
+  exchange.stop(new GatewayError('internal', 'internal error of the gateway; report it with the request id', { cause: error }))
   return true
 }

@@ -17,14 +17,14 @@ export function openStoredKeys({ ledger, keys, groups }: Config, clock: Clock, l
     file,
     clock,
     onFailure: why => log.error(
-      { file, why }, 'stored keys cannot be read: the keys read before stay in force',
+      { file, why }, 'stored keys cannot be read: the keys read before stay active',
     ),
     onRecovered: () => log.warn({ file }, 'the stored keys can be read again'),
   })
   const configured = new Set(keys.map(({ name }) => name))
   for (const { name, group } of store.keys()) {
     if (group !== undefined && !groups.has(group)) {
-      log.warn({ key: name, group, file }, 'the group of a stored key is not configured: no limits of a group hold for it')
+      log.warn({ key: name, group, file }, 'the group of a stored key is not configured: no group limits apply to it')
     }
     if (configured.has(name)) {
       log.warn(

@@ -23,11 +23,11 @@ export function accept(gateway: Gateway, exchange: Exchange): void {
   }
   // Node decodes the chunked coding and no other: the body would be sent upstream with that coding still applied.
   if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
-    throw new GatewayError('bad_framing', "the only transfer coding that is understood is 'chunked'")
+    throw new GatewayError('bad_framing', "the transfer-encoding must be 'chunked'")
   }
   // The expectation of an HTTP/1.0 client must be ignored (RFC 9110 section 10.1.1).
   if (req.headers.expect !== undefined && !exchange.awaitsContinue && req.httpVersion !== '1.0') {
-    throw new GatewayError('expectation_failed', "the only expectation that is met is '100-continue'")
+    throw new GatewayError('expectation_failed', "the Expect header must be '100-continue'")
   }
   if (exchange.classified.endpoint.ownResponse === 'status') return
   if (gateway.draining) {
@@ -36,7 +36,7 @@ export function accept(gateway: Gateway, exchange: Exchange): void {
   // There is no queue: a request that would have to wait is rejected.
   const { maxInFlight } = gateway.config.server
   if (gateway.sharedState.activeExchanges.size > maxInFlight) {
-    throw overloaded(`${maxInFlight} requests are under way, the limit of server.max_in_flight`)
+    throw overloaded(`${maxInFlight} requests are running, the limit of server.max_in_flight`)
   }
 }
 

@@ -118,7 +118,7 @@ function inspect(
 /** @throws GatewayError overloaded where all exchanges together would exceed `server.body_memory` */
 function reserveBodyMemory(gateway: Gateway, exchange: Exchange, bytes: number): void {
   if (!gateway.sharedState.bodyMemory.reserve(bytes, gateway.config.server.bodyMemory)) {
-    throw overloaded('the bodies under way use all of server.body_memory')
+    throw overloaded('the bodies of running requests use all of server.body_memory')
   }
   exchange.bytesHeld += bytes
 }

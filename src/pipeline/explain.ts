@@ -92,7 +92,7 @@ export function explain(config: Config, question: RouteQuery): Explanation {
     return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   }
   if (!isApiPath(target.path) && !routes.namesPath(target.path)) {
-    const refusal = new GatewayError('unknown_path', `outside of ${API_PREFIXES} a route has to name the path`)
+    const refusal = new GatewayError('unknown_path', `outside ${API_PREFIXES}, a route must name the path`)
     return { classified, model, own: false, refusal, steps: [], candidates: [] }
   }
   const steps = routes.trace(target.path, model)
@@ -120,7 +120,7 @@ function refusalOf(routes: RouteTable, request: LocatedRequest): GatewayError | 
     admit(request)
     const found = route(routes, request)
     const isOpen = !endpoint.session?.required || websocketTargets(found).length > 0
-    return isOpen ? null : upgradeRequired('no upstream of the route takes WebSockets')
+    return isOpen ? null : upgradeRequired('no upstream of the route accepts WebSockets')
   } catch (error) {
     if (error instanceof GatewayError) return error
     throw error

@@ -40,12 +40,12 @@ export function identify(gateway: Gateway, exchange: Exchange): Identity {
   if (isExpired) throw new GatewayError('key_expired', 'the API key has expired', NOT_RETRYABLE)
   if (gateway.config.auth === 'open') {
     if (isCrossSiteRequest(exchange.req.headers)) {
-      const why = 'the gateway is open, but not to pages of other sites: they have to send a key'
+      const why = 'auth: open does not apply to pages of other sites; send a key'
       throw new GatewayError('missing_key', why, NOT_RETRYABLE)
     }
     const { req } = exchange
     if (namesForeignHost({ headers: req.headers, localAddress: localAddressOf(req) }, gateway.config.server.hosts)) {
-      const why = 'the gateway is open, but not by this host name: send a key, or add the name to server.hosts'
+      const why = 'auth: open does not apply to this host name; send a key, or add the name to server.hosts'
       throw new GatewayError('missing_key', why, NOT_RETRYABLE)
     }
     return ANONYMOUS

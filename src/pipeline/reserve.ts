@@ -34,7 +34,7 @@ export function reserve(gateway: Gateway, exchange: Exchange, { quotes, route }:
   const key = identity.limited ?? ANONYMOUS_KEY
   if (startsBatch(exchange) && hasBudget(key.limits, gateway.config.limits)) {
     exchange.refusedBy = 'unpriced'
-    throw new GatewayError('model_unpriced', 'the cost of a batch is unknown: the budget of this key cannot be kept')
+    throw new GatewayError('model_unpriced', 'a key with a budget cannot start a batch, because its cost is unknown')
   }
   const admission = gateway.accounts.limiter.admit({ key, model, estimate: { tokens: expected.tokens, pico: expected.pico } })
   if (!(admission instanceof Promise)) {

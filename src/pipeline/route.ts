@@ -95,7 +95,7 @@ function routeFor(
       param: 'model',
     })
   }
-  throw unknownPath(path, isServed ? ' to a request that names no model' : '')
+  throw unknownPath(path, isServed ? ' for a request without a model' : '')
 }
 
 /**
@@ -111,5 +111,5 @@ function isKnownEndpointAtUpstream({ upstream }: Target, path: string, { endpoin
 
 /** @param to which requests the path does not serve */
 export function unknownPath(path: string, to = ''): GatewayError {
-  return new GatewayError('unknown_path', `nothing is served at ${path}${to}`)
+  return new GatewayError('unknown_path', `no route serves ${path}${to}`)
 }

@@ -362,7 +362,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   onResponseEnd(): void {
     const cut = this.#options.transport.breaking
-      ? new GatewayError('upstream_cut', 'the upstream dropped the connection in mid-answer')
+      ? new GatewayError('upstream_cut', 'the upstream closed the connection in the middle of a response')
       : null
     if (this.#responseStarted) this.#finish(cut)
     else this.#held.push(() => this.#finish(cut))

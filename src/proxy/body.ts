@@ -53,7 +53,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     // Half a millisecond: timers fire on whole ones.
     if (left > 0.5) timer = clock.setTimeout(check, left)
     else if (options.total && endsAt - now <= 0.5) fail(totalTimeout(options.total.ms))
-    else fail(new GatewayError('body_timeout', `no more of the body came for ${idle / 1000} s`))
+    else fail(new GatewayError('body_timeout', `the client sent no more of the body for ${idle / 1000} s`))
   }
   function onData(chunk: Buffer): void {
     lastAt = clock.monotonic()
@@ -79,7 +79,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     resolve(pieces.whole())
   }
   function onClose(): void {
-    fail(new GatewayError('client_gone', 'the client left before its whole body came'))
+    fail(new GatewayError('client_gone', 'the client disconnected before it sent the whole body'))
   }
   function onError(error: Error): void {
     if (error instanceof GatewayError) fail(error)

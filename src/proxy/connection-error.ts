@@ -18,7 +18,7 @@ export function connectionError(cause: Error & { code?: string }, connected: boo
   }
   if (!connected) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
   if (isMalformed(cause)) {
-    return new GatewayError('upstream_invalid', 'the upstream sent no well-formed answer', { cause })
+    return new GatewayError('upstream_invalid', 'the upstream sent a response that is not valid HTTP', { cause })
   }
   return new GatewayError('upstream_reset', 'the upstream closed the connection without a response', { cause })
 }

@@ -31,7 +31,7 @@ export class Decompressor {
       .on('drain', () => host.onDrain())
       .on('end', () => this.#finish(this.#cause))
       .on('error', cause => this.#finish(
-        new GatewayError('upstream_invalid', "the upstream's response is not compressed as it says", { cause }),
+        new GatewayError('upstream_invalid', "the upstream's response is not compressed as its content-encoding says", { cause }),
       ))
   }
 

@@ -122,6 +122,6 @@ function pushUpToEnd(this: ClientHttp2Stream, chunk: unknown, encoding?: BufferE
 function emitResetError(this: ClientHttp2Stream): void {
   // Who ended it himself may not listen any more.
   if (this.listenerCount('error') === 0) return
-  const error = new Error('the stream was reset in mid-answer')
+  const error = new Error('the stream was reset in the middle of a response')
   this.emit('error', Object.assign(error, { code: 'ERR_HTTP2_STREAM_ERROR' }))
 }

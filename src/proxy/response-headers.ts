@@ -39,7 +39,7 @@ export function toResponse(status: number, headers: RawHeaders): Response {
 function refuseTransferCoding(headers: RawHeaders): void {
   const coding = headerValue(headers, 'transfer-encoding')
   if (coding === null || /^\s*(chunked|identity)?\s*$/i.test(coding)) return
-  throw new GatewayError('upstream_invalid', `the upstream used the transfer coding '${coding}', unasked`)
+  throw new GatewayError('upstream_invalid', `the upstream used the transfer coding '${coding}', which is not supported`)
 }
 
 function decode(raw: readonly (Buffer | string)[]): string[] {

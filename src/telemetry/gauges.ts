@@ -67,7 +67,7 @@ function buildInfo(version: string): Gauge<'version' | 'node'> {
 function trafficGauges(source: GaugeSource): unknown[] {
   return [
     new Gauge({
-      ...UNREGISTERED, name: 'gateway_requests_in_flight', help: 'Requests under way.', labelNames: ['protocol'],
+      ...UNREGISTERED, name: 'gateway_requests_in_flight', help: 'Running requests.', labelNames: ['protocol'],
       collect() {
         this.reset()
         for (const [protocol, count] of source.inFlight()) this.set({ protocol }, count)
@@ -164,7 +164,7 @@ function reloadMetrics(source: GaugeSource): unknown[] {
     }),
     new Gauge({
       ...UNREGISTERED, name: 'gateway_config_last_reload_success_timestamp_seconds',
-      help: 'When the configuration in force was loaded, in seconds since 1970.', aggregator: 'max',
+      help: 'When the active configuration was loaded, in seconds since 1970.', aggregator: 'max',
       collect() {
         this.set(source.reloads().loadedAt / 1000)
       },

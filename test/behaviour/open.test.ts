@@ -42,7 +42,7 @@ for (const headers of [
     seen = 0
     const answer = await asked(headers)
     t.match(answer, /^HTTP\/1\.1 401 /)
-    t.match(answer, /not to pages of other sites/)
+    t.match(answer, /does not apply to pages of other sites/)
     t.equal(seen, 0)
   })
 }

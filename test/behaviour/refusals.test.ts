@@ -315,7 +315,7 @@ t.test('what is served to those who name a model is not said to be served to nob
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
   t.equal(
     await said('/v1/responses', { method: 'POST', headers, body: '{"input":"hi"}' }),
-    'nothing is served at /v1/responses to a request that names no model',
+    'no route serves /v1/responses for a request without a model',
   )
-  t.equal(await said('/nowhere'), 'nothing is served at /nowhere')
+  t.equal(await said('/nowhere'), 'no route serves /nowhere')
 })

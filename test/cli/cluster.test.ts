@@ -46,5 +46,5 @@ t.test('without a cluster there is nothing to show', async t => {
   writeFileSync(file, `${BASE}auth: open\n`)
   const { code, stderr } = await gateway(['cluster', 'status', '--config', file])
   t.equal(code, 2)
-  t.match(stderr, /configures no cluster/)
+  t.match(stderr, /has no cluster/)
 })

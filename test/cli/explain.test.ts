@@ -152,7 +152,7 @@ routes: [{ path: /v1/chat/*, model: fast, to: a }]
 keys: [{ name: team, key: sk-team-0123456789, models: [slow] }]
 ` }), 'gateway.yaml')
   const refusals: [string[], string][] = [
-    [['/v1/files', '-m', 'fast'], '404 unknown_path: nothing is served at /v1/files\n'],
+    [['/v1/files', '-m', 'fast'], '404 unknown_path: no route serves /v1/files\n'],
     [['/v1/chat/completions', '-m', 'x'], "404 model_not_found: the model 'x' does not exist on /v1/"],
     [['/v1/chat/completions', '-m', 'fast', '-k', 'team'], "403 model_not_allowed: the key may not use the"],
     [['/v1/batches', '-k', 'team'], '403 model_not_allowed: the key is limited to some models, and a'],

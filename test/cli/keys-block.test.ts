@@ -43,7 +43,7 @@ t.test('what cannot be blocked is reported, and nothing is made for it', async t
     t.match(await run(command, '-n', 'taem'), {
       code: 1, stdout: '', stderr: 'error: gateway.yaml has no key named "taem"; did you mean "team"?\n',
     })
-    t.match(await run(command, '-n', 'team', '-c', 'none.yaml'), { code: 2, stderr: 'configures no ledger' })
+    t.match(await run(command, '-n', 'team', '-c', 'none.yaml'), { code: 2, stderr: 'has no ledger' })
     t.match(await run(command), { code: 2, stdout: '', stderr: "required option '-n, --name <name>'" })
   }
   t.match(await run('unblock', '-n', 'team'), { code: 1, stderr: 'error: "team" is not blocked\n' })

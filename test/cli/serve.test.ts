@@ -157,6 +157,6 @@ for (const [what, listen, rest] of [
     const cwd = t.testdir({ 'gateway.yaml': YAML.replace('127.0.0.1:0', `"${listen}"${rest}`) })
     const { code, stderr } = await gateway(['serve'], { cwd })
     t.equal(code, 1)
-    t.match(stderr, 'error: cannot listen on the descriptor: nobody has handed over an open socket')
+    t.match(stderr, 'error: cannot listen on the descriptor: no open socket was passed')
   })
 }

@@ -74,5 +74,5 @@ ${rest}`
 t.test('a gateway without a ledger cannot be asked', async t => {
   const cwd = folder(t)
   writeFileSync(join(cwd, 'gateway.yaml'), 'upstreams: { up: { simulator: true } }\nroutes: [{ to: up }]\n')
-  t.match(await gateway(['reload'], { cwd }), { code: 2, stderr: /configures no ledger/ })
+  t.match(await gateway(['reload'], { cwd }), { code: 2, stderr: /has no ledger/ })
 })

@@ -68,14 +68,14 @@ t.test('an error that nobody caught ends the exchange in whose course it was, an
     const hit = await ask(base, 'sim,stall_after=2', { 'x-fault': fault })
     await t.rejects(text(hit))
   }
-  t.match(await logged('a fault of the gateway ended one exchange'), {
+  t.match(await logged('internal error: one request was ended'), {
     level: 'error', err: { message: /in the course/ },
   })
   t.match(await other, /data: \[DONE\]/)
   t.match(await text(await ask(base, 'sim')), /data: \[DONE\]/, 'it serves on')
   child.kill('SIGTERM')
   t.match(await ended, { code: 0, stderr: '' })
-  t.equal(lines.filter(({ msg }) => msg === 'a fault of the gateway ended one exchange').length, 2)
+  t.equal(lines.filter(({ msg }) => msg === 'internal error: one request was ended').length, 2)
   t.equal(lines.filter(({ msg, error }) => msg === 'exchange' && error === 'internal').length, 2)
 })
 
@@ -83,7 +83,7 @@ t.test('after one in the course of none the running exchanges finish, and the pr
   const { child, base, ended, logged, lines } = await listening(t, ['serve'], sabotaged(t))
   const running = text(await ask(base, 'sim,tokens=5,pace=100ms'))
   child.kill('SIGUSR2')
-  t.match(await logged('a fault of the gateway: draining'), {
+  t.match(await logged('internal error: the gateway is shutting down'), {
     level: 'fatal', err: { code: 'E_SOME', message: /in the course of none/, stack: /its cause/ },
   })
   t.notMatch(JSON.stringify(lines), 'sk-of-a-library')

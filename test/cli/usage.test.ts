@@ -210,7 +210,7 @@ t.test('what is wrong with the configuration or the ledger is said', async t => 
   const bad = await usage('--config', join(dir, 'bad.yaml'))
   t.match(bad, { code: 2, out: '', err: /bad\.yaml: \d+ errors?\n/ })
   t.match(await usage('--config', join(dir, 'missing.yaml')), { code: 2, err: /missing\.yaml/ })
-  t.match(await usage('--config', join(dir, 'none.yaml')), { code: 2, err: /configures no ledger/ })
+  t.match(await usage('--config', join(dir, 'none.yaml')), { code: 2, err: /has no ledger/ })
   const file = join(dir, 'gateway.db')
   const config = join(dir, 'gateway.yaml')
   writeFileSync(config, `${CONFIG}ledger: { file: gateway.db }\n`)

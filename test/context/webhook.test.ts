@@ -134,10 +134,10 @@ t.test('events that wait outlast a restart', async t => {
 t.test('a file that cannot be read or written costs no event of this run', async t => {
   const file = join(t.testdir({ 'alerts.json': 'no JSON' }), 'alerts.json')
   const broken = await start(t, [200], SECRET, file)
-  t.match(broken.logged, [{ level: 40, msg: 'alerts that waited cannot be read' }])
+  t.match(broken.logged, [{ level: 40, msg: 'saved alerts cannot be read' }])
   const away = await start(t, [200], SECRET, join(t.testdir(), 'none', 'alerts.json'))
   away.webhook.send(event('e1'))
   away.webhook.send(event('e2'))
   await away.until(() => away.deliveries.length === 2 && away.logged.length === 1)
-  t.match(away.logged, [{ level: 40, msg: 'alerts that wait cannot be written: a restart would lose them' }])
+  t.match(away.logged, [{ level: 40, msg: 'waiting alerts cannot be saved: a restart loses them' }])
 })

@@ -26,7 +26,7 @@ for (const [what, fault, reason] of [
   ['is down', res => sendJson(res, 503, 'down'), 'the token server responded 503'],
   ['sends a page', res => res.writeHead(200, { 'content-type': 'text/html' }).end('<p>s/ecret'), 'the token server sent no valid token'],
   ['sends no token', res => sendJson(res, 200, { token_type: 'Bearer' }), 'the token server sent no valid token'],
-  ['sends a token with a line break', res => sendJson(res, 200, { token_type: 'Bearer', access_token: 'a\nb' }), 'the secret has a character that no header can carry'],
+  ['sends a token with a line break', res => sendJson(res, 200, { token_type: 'Bearer', access_token: 'a\nb' }), 'the secret has a character that is not allowed in a header'],
   ['redirects', res => res.writeHead(302, { location: '/other' }).end(), 'the token server responded 302'],
   ['sends without end', res => endless(res), 'the response of the token server is too long'],
   ['hangs up', res => res.destroy(), /cannot be reached: /],

@@ -163,7 +163,7 @@ t.test('budget', async t => {
     const team = key(limits({ models: { 'gpt-*': { budget: { usd: '10', per: 'month' } } } }))
     t.match(refused(limiter, team, { model: 'gpt-5', pico: null }), {
       which: 'unpriced', scope: { key: 'team', model: 'gpt-*' }, retryAfterMs: null, renewsSoon: false,
-      message: /price of this model is unknown/,
+      message: /No price for this model/,
     })
     admitted(limiter, team, { model: 'claude-opus-4-6', pico: null }).settle({ tokens: 1, pico: null })
   })

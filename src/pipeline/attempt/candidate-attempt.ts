@@ -294,7 +294,7 @@ export class CandidateAttempt {
   /** @throws GatewayError overloaded */
   #reserveMemory(bytes: number): void {
     if (!reserveHeldMemory(this.#gateway, this.#exchange, bytes)) {
-      throw overloaded('the bodies under way and the translated request use all of server.body_memory')
+      throw overloaded('the bodies of running requests and the translated request use all of server.body_memory')
     }
     this.#translatedBytes = bytes
   }

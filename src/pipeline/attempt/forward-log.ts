@@ -51,5 +51,5 @@ export function logRetry(
 
 /** Logs that a target is not tried because its upstream is at its limit. @param step null = there is no other target */
 export function logPassedOver(gateway: Gateway, exchange: Exchange, upstream: string, step: RetryStep | null): void {
-  gateway.log.info({ ...logIds(exchange), upstream, next: step?.target.upstream.name }, 'target passed over: its upstream is at its limit')
+  gateway.log.info({ ...logIds(exchange), upstream, next: step?.target.upstream.name }, 'target skipped: its upstream is at its limit')
 }

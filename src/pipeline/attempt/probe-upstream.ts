@@ -106,7 +106,7 @@ function failed(error: GatewayError): Omit<ProbeResult, 'ms'> {
   return { verdict: 'failed', detail: cause === undefined ? error.message : `${error.message}: ${cause}` }
 }
 
-const READ = new GatewayError('internal', 'a check has what it wants')
+const READ = new GatewayError('internal', 'the check is done')
 
 /** Reads the response. */
 class BodySink implements ResponseSink {

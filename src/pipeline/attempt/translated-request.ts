@@ -36,7 +36,7 @@ export function translatorFor(endpoint: Endpoint, speaks: readonly string[] | nu
   const translator = findTranslator(endpoint, speaks)
   if (translator !== null && mode === 'off') {
     const { from, to } = translator
-    throw new GatewayError('not_translatable', `the target speaks ${to}, and requests of ${from} are not translated here`)
+    throw new GatewayError('not_translatable', `the target speaks ${to}, and the route does not translate requests of ${from}`)
   }
   return translator
 }

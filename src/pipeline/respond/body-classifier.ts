@@ -37,7 +37,7 @@ export class BodyClassifier implements ResponseClassifier {
       if (whole ? isJson(text) : beginsJson(text)) return 'good'
     }
     this.fault = new GatewayError(
-      'upstream_invalid', 'the upstream responded with a body that is no JSON object or array',
+      'upstream_invalid', 'the upstream responded with a body that is not a JSON object or array',
     )
     return 'bad'
   }

@@ -165,7 +165,7 @@ export class Relay implements ResponseSink, ClientDelivery {
     const head = responseHead(status, headers)
     // The head that the client has names no coding.
     if (status !== 200 || !isEventStream(head) || head.coding !== null) {
-      return new GatewayError('upstream_invalid', 'the upstream responded without a stream of events')
+      return new GatewayError('upstream_invalid', 'the upstream did not respond with an event stream')
     }
     const body = this.#source.openBody(head)
     if (body instanceof GatewayError) return body
@@ -217,7 +217,7 @@ export class Relay implements ResponseSink, ClientDelivery {
     const atBoundary = this.#atBoundary
     this.#body?.end()
     if (this.#body?.terminated === false) {
-      const error = new GatewayError('upstream_cut', 'the upstream ended the stream before its end')
+      const error = new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
       this.#break(error, atBoundary)
     } else {
       this.#conclude()

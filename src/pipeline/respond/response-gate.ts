@@ -128,7 +128,7 @@ export class ResponseGate implements ResponseSink {
     const classifier = this.#classifier as ResponseClassifier
     const isAwaited = !classifier.anyByteCounts
     if (!reserveHeldMemory(this.#gateway, this.#exchange, chunk.length)) {
-      this.#reject(overloaded('the bodies under way and the held responses use all of server.body_memory'), null)
+      this.#reject(overloaded('the bodies of running requests and the held responses use all of server.body_memory'), null)
       return true
     }
     this.#held.push(chunk)

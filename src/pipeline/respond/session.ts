@@ -128,7 +128,7 @@ export class MeteredSession implements Session {
       || (endedBy === 'client' && !this.#upstreamFrames.closed)
     return isClientGone
       ? new GatewayError('client_gone', 'the client closed the connection')
-      : new GatewayError('upstream_cut', 'the upstream closed the connection in mid-response')
+      : new GatewayError('upstream_cut', 'the upstream closed the connection in the middle of a response')
   }
 
   get isClientFault(): boolean {
@@ -266,7 +266,7 @@ export class MeteredSession implements Session {
   /** An error in the metering must not end the session. */
   #fail(err: unknown): void {
     this.#failed = true
-    this.#gateway.log.error({ ...logIds(this.#exchange), err }, 'what a WebSocket said could not be metered')
+    this.#gateway.log.error({ ...logIds(this.#exchange), err }, 'the usage of a WebSocket message could not be read')
   }
 
   #add(bill: SettledCost): void {

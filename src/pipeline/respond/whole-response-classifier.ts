@@ -83,7 +83,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
     this.#reader.end()
     if (this.#meter.sawError) return 'bad'
     if (this.#meter.terminated !== false) return 'good'
-    this.fault = new GatewayError('upstream_cut', 'the upstream ended the stream before its end')
+    this.fault = new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
     return 'bad'
   }
 

@@ -17,7 +17,7 @@ export async function withDecompressed<T>(
 ): Promise<T> {
   let reserved = 0
   const reserve = ({ length }: Buffer): void => {
-    if (!held.reserve(length, memoryLimit)) throw overloaded('no memory to decompress a response')
+    if (!held.reserve(length, memoryLimit)) throw overloaded('no memory is left to decompress a response')
     reserved += length
   }
   try {

@@ -38,7 +38,7 @@ interface Bill extends SettledCost {
 export function settle(gateway: Gateway, exchange: Exchange, failure: GatewayError | null): Promise<void> | null {
   const { endpoint } = exchange.classified
   if (endpoint.ownResponse === 'status') return null
-  const onError = (err: unknown) => gateway.log.error({ ...logIds(exchange), err }, 'an exchange could not be settled')
+  const onError = (err: unknown) => gateway.log.error({ ...logIds(exchange), err }, 'a request could not be settled: its usage or cost may be missing')
   try {
     const { ledgerEntry, servedBy } = exchange
     exchange.ended = { failure, at: gateway.clock.monotonic() }

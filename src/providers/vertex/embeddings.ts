@@ -49,7 +49,7 @@ function eitherOf(request: JsonObject, camel: string, snake: string): unknown {
 function textOf({ content }: JsonObject): string {
   const texts = asList(asObject(content)?.['parts']).map(part => asObject(part)?.['text'])
   if (!texts.every(text => typeof text === 'string')) {
-    throw new GatewayError('not_translatable', 'this model embeds text alone at Vertex AI')
+    throw new GatewayError('not_translatable', 'at Vertex AI, this model embeds only text')
   }
   return texts.join('\n')
 }

@@ -65,7 +65,7 @@ function geminiAddress(parent: string, request: NativeRequest): ProviderAddress 
 }
 
 function notThere(path: string): GatewayError {
-  return new GatewayError('not_translatable', `Vertex AI has no counterpart of ${path}`)
+  return new GatewayError('not_translatable', `Vertex AI does not serve ${path}`)
 }
 
 /** `claude-haiku-4-5@20251001` as Google writes it. */

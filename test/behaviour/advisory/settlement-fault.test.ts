@@ -43,7 +43,7 @@ routes: [{ to: up }]
     t.equal(answer.status, 200)
     t.equal(await answer.text(), '{}')
     const line = await gateway.waitForLog(({ msg, request }) =>
-      msg === 'an exchange could not be settled' && request === answer.headers.get('x-gateway-request-id'))
+      msg === 'a request could not be settled: its usage or cost may be missing' && request === answer.headers.get('x-gateway-request-id'))
     t.match(line, { err: { message: 'cannot be settled' } })
   }
   t.strictSame(faults, [])

@@ -38,7 +38,7 @@ async function nth(
 }
 
 const RELOADED = 'configuration reloaded'
-const REFUSED = 'not reloaded: the previous configuration stays in force'
+const REFUSED = 'not reloaded: the previous configuration stays active'
 
 t.test('SIGHUP reads the file again; one with an error changes nothing', async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('one') })

@@ -21,7 +21,7 @@ async function ask({ url }: TestGateway, key = KEY): Promise<number> {
 
 /** What the log says when a service goes away, and when it is back. */
 const MESSAGES = {
-  Valkey: ['the limits that gateways share cannot be reached', 'the limits are shared again'],
+  Valkey: ['shared limits cannot be used: no usable connection to Valkey', 'shared limits can be used again'],
   PostgreSQL: ['ledger rows cannot be sent to PostgreSQL: they wait in the file', 'ledger rows are sent to PostgreSQL again'],
 } as const
 

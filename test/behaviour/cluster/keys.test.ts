@@ -165,7 +165,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
 
     const again = await start(place, 'gw1', postgres.url(proxy.port))
     t.equal(await ask(again, secret), 200, 'from the copy on disk')
-    await again.waitForLog(({ msg }) => msg === 'keys in PostgreSQL cannot be read: the keys read before stay in force')
+    await again.waitForLog(({ msg }) => msg === 'keys in PostgreSQL cannot be read: the keys read before stay active')
     const direct = await start(machine(t), 'gw2', postgres.url())
     // The first one could not say that it ended.
     t.match(await keys(direct, 'revoke', 'team-a'), { code: 1, stderr: /a running gateway has not confirmed it/ })
@@ -188,7 +188,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     proxy.silence()
     const revoked = await keys(direct, 'revoke', 'team-a')
     t.match(revoked, { code: 1, stderr: /a running gateway has not confirmed it/ })
-    await gateway.waitForLog(({ msg }) => msg === 'keys in PostgreSQL cannot be read: the keys read before stay in force')
+    await gateway.waitForLog(({ msg }) => msg === 'keys in PostgreSQL cannot be read: the keys read before stay active')
     proxy.heal()
     await gateway.waitForLog(({ msg }) => msg === 'keys in PostgreSQL can be read again')
     t.equal(await ask(gateway, secret), 401)

@@ -63,10 +63,10 @@ t.test('gateways with common limits', { skip: withoutPostgres || withoutRedis, t
     proxy.cut()
     const { 200: served = 0 } = await count(gateways, 60)
     t.ok(served <= 20, `${served} of 20`)
-    const lost = await gateways[0]!.waitForLog(({ msg }) => msg === 'the limits that gateways share cannot be reached')
+    const lost = await gateways[0]!.waitForLog(({ msg }) => msg === 'shared limits cannot be used: no usable connection to Valkey')
     t.notMatch(JSON.stringify(lost), REDIS_PASSWORD)
     proxy.heal()
-    await gateways[0]!.waitForLog(({ msg }) => msg === 'the limits are shared again')
+    await gateways[0]!.waitForLog(({ msg }) => msg === 'shared limits can be used again')
   })
 
   for (const holder of ['key', 'group'] as const) t.test(`a budget of a ${holder} is kept over both gateways, when Valkey is emptied, and after a restart of all`, async t => {

@@ -65,7 +65,7 @@ cluster: { instance: gw1, valkey_timeout: 5s, ${cluster} }
         `valkey: "${valkey(password ?? REDIS_PASSWORD)}", valkey_tls: { ca: ${ca} }, postgres: "${database(password ?? PASSWORD, ca)}"`,
       ))
       t.equal(await ask(gateway.url), 200)
-      const lost = await gateway.waitForLog(({ msg }) => msg === 'the limits that gateways share cannot be reached')
+      const lost = await gateway.waitForLog(({ msg }) => msg === 'shared limits cannot be used: no usable connection to Valkey')
       t.match(lost, { failure: valkeySays })
       const unshipped = await gateway.waitForLog(({ msg }) => msg === 'ledger rows cannot be sent to PostgreSQL: they wait in the file')
       t.match(unshipped, { failure: { message: databaseSays } })

@@ -38,8 +38,8 @@ async function ask({ url }: TestGateway, key: number): Promise<number> {
   return response.status
 }
 
-const isLost = ({ msg }: Record<string, unknown>) => msg === 'the limits that gateways share cannot be reached'
-const isBack = ({ msg }: Record<string, unknown>) => msg === 'the limits are shared again'
+const isLost = ({ msg }: Record<string, unknown>) => msg === 'shared limits cannot be used: no usable connection to Valkey'
+const isBack = ({ msg }: Record<string, unknown>) => msg === 'shared limits can be used again'
 
 t.test('a cluster of three servers', { skip: withoutRedis || withoutPostgres, timeout: 150_000 }, async t => {
   const servers = await startRedisCluster(t)

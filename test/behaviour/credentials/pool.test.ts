@@ -19,7 +19,7 @@ t.test('one at its rate limit rests alone, and the request goes on with the next
   treat('key-2', [429, { 'retry-after': '60' }])
   for (let i = 0; i < 30; i++) t.equal((await ask(gateway)).status, 200)
   t.equal(uses.get('key-2'), 1)
-  const resting = gateway.logged.filter(({ msg }) => msg === 'credentials: one of the pool rests')
+  const resting = gateway.logged.filter(({ msg }) => msg === 'credentials: one of the pool is paused')
   t.match(resting, [{ upstream: 'up', credential: 2, of: 3, status: 429, rest_ms: 60_000 }])
   t.equal(resting.length, 1)
 })

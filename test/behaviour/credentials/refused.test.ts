@@ -180,5 +180,5 @@ t.test('a client that chooses a wrong account makes no credential of a pool rest
   t.equal(credentials.length, 4)
   for (let n = 0; n < 2; n++) t.equal(await ask(gateway), 200)
   t.strictSame(new Set(credentials.slice(4)), new Set(['Bearer sk-one-12345', 'Bearer sk-two-12345']))
-  t.notOk(gateway.logged.some(({ msg }) => msg === 'credentials: one of the pool rests'))
+  t.notOk(gateway.logged.some(({ msg }) => msg === 'credentials: one of the pool is paused'))
 })

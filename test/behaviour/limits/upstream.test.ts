@@ -18,7 +18,7 @@ t.test('a target whose upstream has no place is passed over, which is no attempt
   t.match(await first, { status: 200, upstream: 'a' })
   t.match(await ask(gateway), { upstream: 'a' }, 'the place is free again')
   t.equal(b.requests, 1)
-  t.match(await gateway.waitForLog(({ msg }) => String(msg).startsWith('target passed over')), { upstream: 'a', next: 'b' })
+  t.match(await gateway.waitForLog(({ msg }) => String(msg).startsWith('target skipped')), { upstream: 'a', next: 'b' })
 })
 
 t.test('without another target there is a 429 that says when to come back', async t => {

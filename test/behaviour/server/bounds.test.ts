@@ -56,7 +56,7 @@ t.test('requests in flight: one more is told to come back, and the status is sti
   const refused = await ask()
   t.equal(refused.status, 503)
   t.equal(refused.headers.get('retry-after'), '1')
-  t.match(await refused.json(), { error: { code: 'overloaded', message: /2 requests are under way/ } })
+  t.match(await refused.json(), { error: { code: 'overloaded', message: /2 requests are running/ } })
   const messages = await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers: HEADERS, body: CHAT })
   t.match([messages.status, await messages.json()], [
     503, { type: 'error', error: { type: 'overloaded_error' } },

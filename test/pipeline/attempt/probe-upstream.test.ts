@@ -53,5 +53,5 @@ t.test('a silent token server', async t => {
   const { clock, result } = open(t, `{ url: "http://127.0.0.1:1", auth: { oauth2: { token_url: "${tokens.url}", client_id: a, client_secret: b } } }`)
   await fetching.promise
   clock.advance(DEADLINE)
-  t.match(await result, { verdict: 'failed', detail: /^credentials: its source did not respond within 10 s|^no response within 15 s/ })
+  t.match(await result, { verdict: 'failed', detail: /^credentials: the source of the credential did not respond within 10 s|^no response within 15 s/ })
 })
