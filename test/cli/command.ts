@@ -57,12 +57,11 @@ export interface Running {
   readonly ended: Promise<Omit<Ended, 'stdout'>>
 }
 
-/** Starts a command that listens, and waits until it does. It is killed when the test ends. */
+/** Starts a command that listens, and waits until it does. It is killed, with its workers, when the test ends. */
 export async function listening(
   t: Test, args: readonly string[], surroundings: Surroundings = {},
 ): Promise<Running> {
   const child = start(args, surroundings)
-  t.teardown(() => child.kill('SIGKILL'))
   const lines: Record<string, unknown>[] = []
   const waiting = new Set<() => void>()
   createInterface(child.stdout).on('line', line => {
@@ -72,6 +71,11 @@ export async function listening(
   const stderr = text(child.stderr)
   const ended = Promise.all([stderr, once(child, 'close')])
     .then(([stderr, [code, signal]]) => ({ stderr, code, signal }) as Omit<Ended, 'stdout'>)
+  t.teardown(() => {
+    child.kill('SIGKILL')
+    // Its workers, too, have closed their output then, and write no more files.
+    return ended
+  })
   const logged = (message: string): Promise<Record<string, unknown>> => {
     const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>()
     const look = (): void => {
