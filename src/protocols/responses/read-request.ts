@@ -1,20 +1,18 @@
 import { unseal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
-import { reportOthers } from '../neutral/fields.ts'
 import { asBoolean, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { cacheMarkOf, readMetadata, readServiceTier, urlSource } from '../neutral/openai-request.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
-import { TranslationReport } from '../neutral/report.ts'
+import type { TranslationReport } from '../neutral/report.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
 import type {
-  MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Role, Tool, ToolChoice, ToolResultPart,
+  MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Role, ToolResultPart,
 } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
-import { fullName, namespacedName, toolName } from './namespaces.ts'
+import { toolName } from './namespaces.ts'
+import { TOOL_SEARCH, addedTools, foundTools, readToolChoice, readTools } from './read-tools.ts'
 
-/** The name that a search for tools has in protocols where it is a tool as others are. */
-const TOOL_SEARCH = 'tool_search'
 const STORED = 'it names something that one provider has stored; send the conversation itself'
 
 /** The fields of a request (https://platform.openai.com/docs/api-reference/responses/create). */
@@ -217,12 +215,6 @@ class InputReader {
   }
 }
 
-/** What the model reads of a search: the tools themselves are added to the request. */
-function foundTools(tools: readonly unknown[]): string {
-  const names = tools.map(asObject).flatMap(tool => tool === null ? [] : readTool(tool, new TranslationReport(new Map()))).map(({ name }) => name)
-  return names.length === 0 ? 'No tool was found.' : `Tools that can be called now: ${names.join(', ')}`
-}
-
 function textPart(text: string, path: string): Part {
   return { type: 'text', path, cache: null, text, opaque: null }
 }
@@ -242,64 +234,6 @@ function roleOf(role: unknown): Role {
 
 function mediaSource(url: string | null, fileId: unknown): MediaSource {
   return url === null ? { kind: 'file', id: asText(fileId) ?? '', mediaType: null } : urlSource(url)
-}
-
-/** Items with tools that the model may call from then on. */
-const ADDS_TOOLS: ReadonlySet<unknown> = new Set(['additional_tools', 'tool_search_output'])
-
-/** Tools that the client adds in the conversation, as Codex does. */
-function addedTools(input: unknown): readonly unknown[] {
-  return asList(input).map(asObject).flatMap(item => ADDS_TOOLS.has(item?.['type']) ? asList(item?.['tools']) : [])
-}
-
-/** Of two tools of one name the later one counts: targets refuse both. */
-function readTools(tools: readonly unknown[], report: TranslationReport): Tool[] {
-  const read = tools.flatMap(tool => readTool(asObject(tool) ?? {}, report))
-  return [...new Map(read.map(tool => [tool.name, tool])).values()]
-}
-
-/** Of a tool: every tool is loaded. */
-const TOOL_MEMBERS = new Set(['type', 'name', 'description', 'parameters', 'strict', 'format', 'defer_loading'])
-
-/** @param namespace that the tool is in; null = none */
-function readTool(tool: JsonObject, report: TranslationReport, namespace: string | null = null): Tool[] {
-  const path = 'tools[]'
-  const namespaced = namespacedName(tool, namespace)
-  const name = namespaced === null ? asText(tool['name']) ?? '' : fullName(namespaced)
-  const base = { name, namespaced, isToolSearch: false, description: asText(tool['description']), cache: null, path }
-  switch (tool['type']) {
-    case 'namespace':
-      if (base.description) report.drop(`${path}.namespace.description`)
-      return asList(tool['tools']).flatMap(inner => readTool(asObject(inner) ?? {}, report, asText(tool['name']) ?? ''))
-    case 'function':
-      reportOthers(tool, TOOL_MEMBERS, path, report)
-      return [{ ...base, parameters: asObject(tool['parameters']), strict: asBoolean(tool['strict']), freeform: null }]
-    case 'tool_search': {
-      if (tool['execution'] !== 'client') break
-      return [{ ...base, name: TOOL_SEARCH, isToolSearch: true, parameters: asObject(tool['parameters']), strict: null, freeform: null }]
-    }
-    case 'custom':
-      return [{ ...base, parameters: null, strict: null, freeform: { format: asObject(tool['format']) } }]
-  }
-  // A tool that the provider runs itself.
-  report.drop(`${path}.${asText(tool['type']) ?? 'type'}`)
-  return []
-}
-
-function readToolChoice(value: unknown): ToolChoice | null {
-  if (value === 'auto' || value === 'none' || value === 'required') return { type: value }
-  const choice = asObject(value)
-  switch (choice?.['type']) {
-    case 'function':
-    case 'custom':
-      return { type: 'tools', names: [toolName(choice)], isForced: true }
-    case 'allowed_tools': {
-      const names = asList(choice['tools']).map(tool => toolName(asObject(tool) ?? {})).filter(name => name !== '')
-      return { type: 'tools', names, isForced: choice['mode'] === 'required' }
-    }
-    default:
-      return null
-  }
 }
 
 function readOutputFormat(format: JsonObject | null): OutputFormat | null {
