@@ -33,11 +33,11 @@ export interface AuthPlace {
 export function buildAuth(raw: RawAuth | undefined, place: AuthPlace, path: Path, findings: Findings): Auth | null {
   if (raw === undefined) return null
   const given = FORM_KEYS.filter(name => findings.has([...path, name])).join(' and ')
-  if (!FORMS.has(given)) findings.error(path, 'auth takes one of bearer, header with value, oauth2, azure, aws, google and pool', 'key')
+  if (!FORMS.has(given)) findings.error(path, 'auth needs exactly one of bearer, header with value, oauth2, azure, aws, google and pool', 'key')
   if (raw.pool === undefined) return buildMember(raw, place, path, findings)
   const pool = raw.pool.map((member, index) => {
     const at = [...path, 'pool', index]
-    if (member !== undefined && findings.has([...at, 'pool'])) findings.error([...at, 'pool'], 'a pool has no pools in it', 'key')
+    if (member !== undefined && findings.has([...at, 'pool'])) findings.error([...at, 'pool'], 'a pool cannot contain another pool', 'key')
     return member === undefined ? null : buildMember(member, place, at, findings)
   }).filter(member => member !== null)
   return { kind: 'pool', headers: [...new Set(pool.flatMap(({ headers }) => headers))], pool }
@@ -103,7 +103,7 @@ export function checkSecureUrl(text: string, path: Path, findings: Findings): vo
   if (url === null || !isSecureUrl(url)) {
     findings.error(path, 'this is not an https URL; plain http is for loopback addresses')
   } else if (url.username !== '' || url.password !== '') {
-    findings.error(path, 'a URL must not hold credentials')
+    findings.error(path, 'a URL must not contain credentials')
   }
 }
 
@@ -140,7 +140,7 @@ function checkSecret(secret: string, prefix: string, path: Path, findings: Findi
   checkHeaderValue(secret, path, findings)
   checkQuotes(secret, path, findings)
   if (prefix !== '' && /^bearer\s/i.test(secret)) {
-    findings.warn(path, 'the word Bearer is put in front of this value, and it is in it too')
+    findings.warn(path, 'the gateway adds the word Bearer, and this value already has it; remove it here')
   }
 }
 

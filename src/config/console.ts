@@ -49,7 +49,7 @@ function buildOidc(raw: RawOidc, directory: string, findings: Findings): OidcCon
   if (issuer === undefined || clientId === undefined) return null
   checkSecureUrl(issuer, [...OIDC, 'issuer'], findings)
   if (EVERY_TENANT.test(issuer)) {
-    findings.error([...OIDC, 'issuer'], 'this is the issuer of every tenant; write the id of yours in its place')
+    findings.error([...OIDC, 'issuer'], 'this is the issuer of every tenant; write the id of your tenant instead')
   }
   if (admins.length + viewers.length === 0) {
     findings.warn(OIDC, 'nobody can log in: name groups or mail addresses under admins or viewers', 'key')

@@ -19,7 +19,7 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
   for (const name of names) {
     const cycle = cycleFrom(name, parents)
     if (cycle === null) continue
-    findings.error(['groups', name, 'parent'], `a group cannot be above itself: ${cycle.join(' -> ')}`)
+    findings.error(['groups', name, 'parent'], `a group cannot be its own parent: ${cycle.join(' -> ')}`)
     // Each cycle is reported once.
     for (const member of cycle) parents.delete(member)
   }

@@ -14,16 +14,16 @@ export function headerName(
 ): string {
   const name = text.toLowerCase()
   if (!HEADER_NAME.test(name)) findings.error(path, 'this is not a header name such as x-api-key', at)
-  if (RESERVED_HEADERS.has(name)) findings.error(path, 'this header is for the gateway itself to set', at)
+  if (RESERVED_HEADERS.has(name)) findings.error(path, 'the gateway sets this header itself; remove it', at)
   return name
 }
 
 /** RFC 9110 section 5.5, which Node enforces by throwing. */
 export function checkHeaderValue(value: string, path: Path, findings: Findings): void {
   if (/[\r\n]/.test(value)) {
-    findings.error(path, 'the value has a line break in it, often at its end; no header can carry one')
+    findings.error(path, 'the value has a line break, often at its end; remove it: it is not allowed in a header')
   } else if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
-    findings.error(path, 'the value has a character that no header can carry')
+    findings.error(path, 'the value has a character that is not allowed in a header')
   } else if (value !== value.trim()) {
     findings.error(path, 'the value has spaces at its start or end')
   }

@@ -18,7 +18,7 @@ const UNKNOWN_DIGEST = Buffer.alloc(0)
 
 /** In the ledger, what people try out in the console stands under such names: `console:ops`. */
 const CONSOLE_PREFIX = 'console:'
-export const RESERVED_NAME_MESSAGE = `names that begin with "${CONSOLE_PREFIX}" are those of the console's users; choose another`
+export const RESERVED_NAME_MESSAGE = `names that begin with "${CONSOLE_PREFIX}" are reserved for console users; choose another`
 
 export function isReservedName(name: string): boolean {
   return name.startsWith(CONSOLE_PREFIX)

@@ -52,7 +52,7 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
   if (bodyMemory < bodyLimit) {
     const path = ['server', raw.body_memory === undefined ? 'body_limit' : 'body_memory']
     findings.error(
-      path, 'server.body_memory must be at least server.body_limit, or no body of that size is taken',
+      path, 'server.body_memory must be at least server.body_limit, or bodies of that size are refused',
     )
   }
   return {

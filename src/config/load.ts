@@ -188,7 +188,7 @@ function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findin
   }
   const inTheWay = nonDirectoryAncestor(file)
   if (inTheWay !== null) {
-    findings.error(['ledger', 'file'], `${basename(inTheWay)} in this path is a file: nothing can be in it`)
+    findings.error(['ledger', 'file'], `${basename(inTheWay)} in this path is a file, not a directory; choose another path`)
   }
   const keep = ledger.keep === undefined ? null : durationOf(ledger.keep, ['ledger', 'keep'], findings)
   return { file, keep }

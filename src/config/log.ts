@@ -13,7 +13,7 @@ export function buildLog(raw: RawConfig, findings: Findings): LogConfig {
   const rules = raw.log?.bodies ?? []
   if (rules.length > 0 && !findings.has(['ledger'])) {
     findings.error(
-      ['log', 'bodies'], 'bodies are kept beside the ledger; add ledger: { file: data/gateway.db }',
+      ['log', 'bodies'], 'bodies are stored in the directory of the ledger; add ledger: { file: data/gateway.db }',
     )
   }
   const bodies = rules.flatMap((rule, index): BodyRule[] => {

@@ -18,7 +18,7 @@ export function checkCertificates(file: string, path: Path, findings: Findings):
   const pem = readPem(file, path, findings)
   if (pem === null) return
   const blocks = certificateBlocks(pem)
-  if (blocks.length === 0) findings.error(path, 'the file holds no certificate in PEM form')
+  if (blocks.length === 0) findings.error(path, 'the file contains no certificate in PEM format')
   for (const [index, block] of blocks.entries()) {
     const certificate = parseCertificate(block)
     const remark = certificate && validityWarning(certificate, index, Date.now())
@@ -49,11 +49,11 @@ export function checkKeyPair(certFile: string, keyFile: string, path: Path, find
   const certificate = cert === null ? null : firstCertificate(cert)
   if (cert === null || certificate === null) return
   if (!certificate.checkPrivateKey(key)) {
-    findings.error(path, 'the private key is not the one that the certificate was made for')
+    findings.error(path, 'the private key does not belong to the certificate')
     return
   }
   const refusal = opensslErrorOf(cert, pem)
-  if (refusal !== null) findings.error(path, `OpenSSL does not take the certificate and its key: ${refusal}`)
+  if (refusal !== null) findings.error(path, `OpenSSL rejects the certificate and its key: ${refusal}`)
 }
 
 /**

@@ -28,7 +28,7 @@ export function buildModels(raw: RawConfig, findings: Findings): Map<string, Mod
   for (const [name, model] of Object.entries(raw.models ?? {})) {
     if (model === undefined) continue
     const path = ['models', name]
-    if (name.includes('*')) findings.warn(path, 'a model is named here, and * stands for itself', 'key')
+    if (name.includes('*')) findings.warn(path, 'this is the name of a model, not a pattern: * has no special meaning here', 'key')
     const at = [...path, 'price']
     const price = model.price ? buildPrice(model.price, at, findings) : null
     models.set(name, { name, price, serviceTiers: buildServiceTiers(model.price, price, at, findings) })
@@ -64,7 +64,7 @@ function buildPrice(raw: Omit<RawPrice, 'service_tiers'>, path: Path, findings: 
     const at = [...path, 'tiers', index]
     const price = buildAmounts(tier, at, findings)
     const hasPrice = findings.names(at).some(name => name !== 'above')
-    if (!hasPrice) findings.error(at, 'a tier needs a price beside above')
+    if (!hasPrice) findings.error(at, 'a tier needs a price in addition to above')
     return [{ above: tier.above, price, at }]
   })
   tiers.sort((a, b) => a.above - b.above)

@@ -60,8 +60,8 @@ function buildVertex(
 ): CloudUpstream {
   const { project = null, location = 'global', endpoint } = raw
   const place = [...path, 'vertex']
-  if (!LOCATION.test(location)) findings.error([...place, 'location'], 'this is no location such as global, us-central1 or eu')
-  if (project !== null && !PROJECT.test(project)) findings.error([...place, 'project'], 'this is no id of a project')
+  if (!LOCATION.test(location)) findings.error([...place, 'location'], 'this is not a location such as global, us-central1 or eu')
+  if (project !== null && !PROJECT.test(project)) findings.error([...place, 'project'], 'this is not a project id')
   if (project === null && !findings.has([...place, 'project']) && !namesProject(auth)) {
     findings.error(place, 'a project is needed, unless auth is google, whose credentials can name it', 'key')
   }

@@ -67,7 +67,7 @@ function abbreviatedList(names: readonly string[]): string {
 function pathGlob(glob: string | undefined, path: Path, findings: Findings): string | null {
   if (glob === undefined) return null
   if (glob.includes('?') || glob.includes('#')) {
-    findings.error(path, 'a path is matched without its query; leave out what starts with ? or #')
+    findings.error(path, 'a path is matched without its query; leave out the part from ? or # on')
   } else if (!glob.startsWith('/') && !glob.startsWith('*')) {
     findings.error(path, 'a path starts with /, or with *')
   } else {
@@ -93,9 +93,9 @@ export function modelGlobs(
 
 /** Globs have one special character: somebody who writes others expects them to do something. */
 export function checkGlob(glob: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): void {
-  if (/\s/.test(glob)) findings.warn(path, 'a glob with a space in it matches only what has one too', at)
+  if (/\s/.test(glob)) findings.warn(path, 'a glob with a space matches only names with a space', at)
   const odd = /[?[\]{}|^$\\]/.exec(glob)?.[0]
-  if (odd !== undefined) findings.warn(path, `only * is special in a glob; ${odd} stands for itself`, at)
+  if (odd !== undefined) findings.warn(path, `only * is special in a glob; ${odd} has no special meaning`, at)
 }
 
 function buildTargets(
@@ -111,7 +111,7 @@ function buildTargets(
     if (raw.upstream === undefined) return []
     const upstream = findUpstream(raw.upstream, isName ? at : [...at, 'upstream'], upstreams, findings)
     if (raw.model?.includes('*')) {
-      findings.error([...at, 'model'], "a target's model is a plain name, or absent for the client's own")
+      findings.error([...at, 'model'], "a target's model is a plain name, not a glob; leave it out to use the client's name")
     }
     if (!upstream) return []
     return [{ upstream, model: raw.model ?? null, weight: raw.weight ?? 1, prefill: raw.prefill ?? false }]

@@ -57,7 +57,7 @@ function violationText(
 ): string {
   const { keyword, params } = error
   const value = located?.value
-  if (value === '') return located?.referenced ? 'is empty: the environment gives it no value' : 'must not be empty'
+  if (value === '') return located?.referenced ? 'is empty: the environment variable has no value' : 'must not be empty'
   switch (keyword) {
     case 'type': {
       const types = [params['type']].flat() as string[]

@@ -77,7 +77,7 @@ function checkPlace(raw: RawUpstream, path: Path, findings: Findings): void {
   if (places.length === 1 && places[0] === 'url' && raw.simulator === true) {
     findings.error([...path, 'simulator'], 'an upstream is either at a url or a simulator; remove one', 'key')
   } else if (places.length + Number(raw.simulator === true) > 1) {
-    findings.error(path, `an upstream is at one place; ${places.join(' and ')} are several`, 'key')
+    findings.error(path, `an upstream has exactly one location; remove all but one of ${places.join(' and ')}`, 'key')
   } else if (places.length === 0 && !isSimulator) {
     findings.error(path, 'an upstream needs a url, or simulator: true', 'key')
   }
@@ -92,20 +92,20 @@ function buildUrl({ url: text, v1 }: RawUpstream, path: Path, findings: Findings
     return null
   }
   if (url.username !== '' || url.password !== '') {
-    findings.error(path, 'a URL must not hold credentials; put them under auth')
+    findings.error(path, 'a URL must not contain credentials; put them under auth')
   }
   if (url.search !== '' || url.hash !== '' || /[?#]$/.test(text)) {
-    findings.error(path, "a URL must end with its path: the client's path and query are put behind it")
+    findings.error(path, "a URL must end with its path: the gateway appends the client's path and query")
   }
   if (v1 !== undefined) return url
   const version = DUPLICATE_VERSION.exec(url.pathname)?.[1]
   if (version !== undefined) {
-    const message = `this path is put in front of the client's, which begins with ${version} itself`
-    findings.warn(path, `${message}; leave it out unless the upstream wants it twice`)
+    const message = `this path is added before the client's path, which already begins with ${version}`
+    findings.warn(path, `${message}; leave it out, unless the upstream needs it twice`)
   }
   const there = OTHER_VERSION.exec(url.pathname)?.[1]
   if (there !== undefined) {
-    const message = "this path is put in front of the client's, such as /v1/chat/completions"
+    const message = "this path is added before the client's path, such as /v1/chat/completions"
     findings.warn(path, `${message}; if it replaces /v1, leave it out and use v1: ${there}`)
   }
   return url

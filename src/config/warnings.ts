@@ -6,7 +6,7 @@ import type { Config, Route } from './types.ts'
 /** Warns of what is allowed but probably a mistake. For configurations without an error. */
 export function addConfigWarnings(config: Config, findings: Findings): void {
   if (config.auth === 'keys' && config.keys.length === 0) {
-    findings.warnFile('there are no keys, so nobody gets in; add one under keys, or say auth: open')
+    findings.warnFile('there are no keys, so every request is refused; add one under keys, or set auth: open')
   }
   if (config.routes.length === 0) findings.warnFile('there are no routes, so every request gets 404')
   warnOfUnusedUpstreams(config, findings)
