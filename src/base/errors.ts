@@ -21,7 +21,7 @@ interface ErrorRow {
 
 export const ERRORS = {
   bad_request_target: row(400, 'client', false, 'The request line has no path that can be routed safely.'),
-  bad_header: row(400, 'client', false, 'A header cannot be forwarded as it is.'),
+  bad_header: row(400, 'client', false, 'The Host header is missing or repeated, or a header is not valid.'),
   bad_framing: row(400, 'client', false, 'The bytes on the connection are not a well-formed HTTP request.'),
   expectation_failed: row(417, 'client', false, 'The request has an Expect header that is not `100-continue`.'),
   headers_too_large: row(431, 'client', false, 'The header section is larger than the server reads.'),
@@ -29,7 +29,7 @@ export const ERRORS = {
   invalid_json: row(400, 'client', false, 'The body must be JSON and is not.'),
   empty_body: row(400, 'client', false, 'The endpoint needs a body and the request has none.'),
   wrong_content_type: row(400, 'client', false, 'The endpoint does not read this content type.'),
-  wrong_content_encoding: row(400, 'client', false, 'The body cannot be decompressed.'),
+  wrong_content_encoding: row(400, 'client', false, 'The content-encoding is not supported, or the body is not compressed as it says.'),
   invalid_form: row(400, 'client', false, 'The multipart form cannot be read.'),
   model_required: row(400, 'client', false, 'The endpoint needs a model and the request names none.'),
   model_ambiguous: row(400, 'client', false, 'The request names two different models.'),
@@ -44,7 +44,7 @@ export const ERRORS = {
   body_too_large: row(413, 'client', false, 'The body is larger than server.body_limit.'),
   missing_key: row(401, 'client', false, 'The request carries no key.'),
   invalid_key: row(401, 'client', false, 'The gateway does not know the key.'),
-  key_expired: row(401, 'client', false, 'The key has expired. Or the secret was replaced by a rotation, and its grace has passed.'),
+  key_expired: row(401, 'client', false, 'The key has expired. Or the secret was replaced by a rotation, and its grace period has ended.'),
   too_many_wrong_keys: row(429, 'client', false, 'Too many wrong keys came from the address of the client.'),
   key_revoked: row(401, 'client', false, 'The key was revoked or blocked while the request ran.'),
   model_not_allowed: row(
@@ -66,8 +66,8 @@ export const ERRORS = {
   internal: row(500, 'gateway', false, 'An error in the gateway itself. Report it with the request id.'),
   limits_unavailable: row(
     503, 'gateway', true,
-    'Valkey is away, and the limits of the key cannot be checked: `cluster.limits_offline` is `refuse`, or the request may cost ' +
-    'more than this gateway may spend alone.',
+    'Valkey cannot be reached, so the limits of the key cannot be checked: `cluster.limits_offline` is `refuse`, or the request may cost ' +
+    'more than this gateway may spend on its own.',
   ),
   overloaded: row(
     503, 'gateway', true,
@@ -85,10 +85,10 @@ export const ERRORS = {
     429, 'upstream', true,
     'The upstream is at its limits: at `upstreams.NAME.limits`, or with every credential at its rate limit. Wait for the time in retry-after.',
   ),
-  upstream_cut: row(502, 'upstream', true, 'The response ended before it was complete.'),
+  upstream_cut: row(502, 'upstream', true, 'The upstream ended the response before it was complete.'),
   answer_too_large: row(
     502, 'gateway', false,
-    'The response is larger than the 32 MB that can be held: where it is translated and no stream, and on routes with resume: hold.',
+    'The response is larger than the 32 MB that the gateway can hold: a translated response that is not a stream, or a route with resume: hold.',
   ),
   connect_timeout: row(504, 'upstream', true, 'No connection to the upstream within timeouts.connect.'),
   first_byte_timeout: row(504, 'upstream', true, 'No byte of a response within timeouts.first_byte.'),
@@ -189,7 +189,7 @@ function row(status: number, source: ErrorSource, retryable: boolean, about: str
   return { status, source, retryable, about }
 }
 
-const NO_JSON = 'the text is no valid JSON'
+const NO_JSON = 'the text is not valid JSON'
 
 /** What stood behind an error, for the log: a code and a sentence; a stack only for a fault of our own. */
 export function causeOf({ code: own, cause }: GatewayError): string | undefined {

@@ -89,7 +89,7 @@ export function checkPathEncoding(path: string, classified: Classified): void {
   const { endpoint: { modelIn }, pathModelStart: start, pathModelEnd: end } = classified
   const others = path.slice(0, start) + path.slice(end)
   if (/%2f/i.test(others)) {
-    throw new GatewayError('bad_request_target', "only a model's name may hold an escaped slash")
+    throw new GatewayError('bad_request_target', "only a model's name may contain an escaped slash")
   }
   const apart = modelIn === 'deployment' ? path : others
   const parameters = apart.indexOf(';')

@@ -126,7 +126,7 @@ function embeddingsTranslator(
   const upstream = target?.translation?.upstream
   const client = protocolOf(from)?.translation?.client
   if (!target?.embeddings || !upstream || !client) {
-    throw new GatewayError('not_translatable', `requests to ${endpoint.name} cannot be translated to ${speaks.join(', ')}: that has no embeddings`)
+    throw new GatewayError('not_translatable', `requests to ${endpoint.name} cannot be translated to ${speaks.join(', ')}: it has no embeddings`)
   }
   return { from, to: target.name, client, upstream, embeddings: { client: own, upstream: target.embeddings } }
 }
@@ -158,7 +158,7 @@ export function translate(
 ): TranslatedAttempt & { readonly written: WrittenRequest } {
   const { client, upstream, to, embeddings: sides } = translator
   const value = parseJson(body.toString('utf8'))
-  if (typeof value !== 'object' || value === null) throw new GatewayError('invalid_json', 'the body is no JSON object')
+  if (typeof value !== 'object' || value === null) throw new GatewayError('invalid_json', 'the body is not a JSON object')
   const given = value as JsonObject
   const provider = providerTag(to, host)
   const written = sides
@@ -235,7 +235,7 @@ export function createTranslator({ attempt: { translator: { client, upstream }, 
 export function translateWhole(translation: ResponseTranslation, value: unknown): string {
   const { attempt: { translator: { client, upstream }, provider, embeddings }, context } = translation
   if (typeof value !== 'object' || value === null) {
-    throw new GatewayError('upstream_invalid', 'the upstream responded with a body that is no JSON object')
+    throw new GatewayError('upstream_invalid', 'the upstream responded with a body that is not a JSON object')
   }
   const body = value as JsonObject
   if (embeddings) return JSON.stringify(embeddingsBody(embeddings, body, context.model))

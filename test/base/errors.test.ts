@@ -25,10 +25,10 @@ t.test('whatever is thrown becomes a row of the table', async t => {
 t.test('the text that is no JSON is not in the cause', async t => {
   const cause = thrownBy(() => JSON.parse('a secret'))
   t.match(cause, /a secret/)
-  t.equal(causeOf(new GatewayError('upstream_invalid', 'x', { cause })), 'the text is no valid JSON')
+  t.equal(causeOf(new GatewayError('upstream_invalid', 'x', { cause })), 'the text is not valid JSON')
   const stack = causeOf(asGatewayError(cause))
   t.notMatch(stack, /secret/)
-  t.match(stack, /the text is no valid JSON\n +at JSON\.parse/)
+  t.match(stack, /the text is not valid JSON\n +at JSON\.parse/)
 })
 
 function thrownBy(work: () => void): unknown {

@@ -7,7 +7,7 @@ export const Body = StrictObject({
   content_type: Nullable(Type.String()),
   bytes: Type.Integer({ minimum: 0, description: 'Size of the whole body' }),
   is_cut: Type.Boolean({ description: 'Only the beginning was kept' }),
-  coding: StringEnum(['text', 'base64'], 'base64: what is no text in UTF-8'),
+  coding: StringEnum(['text', 'base64'], 'base64: content that is not UTF-8 text'),
   content: Type.String(),
 })
 export type Body = Static<typeof Body>

@@ -129,7 +129,7 @@ export const Configuration = StrictObject({
   loaded_at: Timestamp,
   /** The file in force, comments included; secrets are masked, `${NAME}` stands as it was written. */
   text: Type.String(),
-  warnings: Type.Array(ConfigurationProblem, { description: 'Of the configuration in force' }),
+  warnings: Type.Array(ConfigurationProblem, { description: 'Of the active configuration' }),
   /** Of the last attempt to change it; null = it was taken. */
   failure: Nullable(StrictObject({
     at: Timestamp,

@@ -146,7 +146,7 @@ export const API = {
     query: StrictObject({ before: Type.Optional(Type.Integer()) }), response: Audit,
   },
   'GET /routes': {
-    summary: 'The route table in force', tag: 'routes', roles: READERS, response: Routes,
+    summary: 'The active route table', tag: 'routes', roles: READERS, response: Routes,
   },
   'GET /models': {
     summary: 'Models and their prices; for key holders the models of the key', tag: 'routes', roles: ALL,
@@ -157,7 +157,7 @@ export const API = {
     roles: READERS, body: ExplainRequest, response: Explanation,
   },
   'GET /configuration': {
-    summary: 'The configuration in force, with secrets masked', tag: 'routes', roles: READERS, response: Configuration,
+    summary: 'The active configuration, with secrets masked', tag: 'routes', roles: READERS, response: Configuration,
   },
 } as const satisfies Record<string, Operation>
 

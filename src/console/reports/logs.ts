@@ -23,7 +23,7 @@ const MAX_ROWS_PER_POLL = 100_000
 export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null): Logs {
   const { before, after, sort, limit = DEFAULT_PAGE_SIZE } = query
   if (after !== undefined && sort !== undefined && sort !== NEWEST_FIRST) {
-    throw new ReportError('bad_request', 'What ended since is in the order of its start alone.', 'sort')
+    throw new ReportError('bad_request', 'Requests that ended since a time can be sorted by their start only.', 'sort')
   }
   if (after !== undefined) return rowsSince(view, requestFilterOf(view, query, own), after, limit, own)
   const { rows, next } = logPage(view, query, own, before ?? null, limit)

@@ -70,10 +70,10 @@ function sliceOf(view: View, { from, to }: Period, asked: Panel['slice'] | undef
     return to - from <= MAX_MINUTELY_SPAN && hasEachRow(view, { from, to }) ? 'minute' : 'hour'
   }
   if (to - from > MAX_SPANS[asked]) {
-    throw new ReportError('bad_request', `The time is too long for slices of a ${asked}: ${MAX_SPANS[asked] / DAY} days at most.`, 'slice')
+    throw new ReportError('bad_request', `The time range is too long for slices of one ${asked}: ${MAX_SPANS[asked] / DAY} days at most.`, 'slice')
   }
   if (asked === 'minute' && !canReadRows(view, { from, to })) {
-    throw new ReportError('bad_request', 'There are too many requests for slices of a minute. Choose a shorter time.', 'slice')
+    throw new ReportError('bad_request', 'There are too many requests for slices of one minute. Choose a shorter time range.', 'slice')
   }
   // Only days are summed of what is long ago.
   return asked === 'hour' && from < firstHourKept(view.now) * HOUR ? 'day' : asked

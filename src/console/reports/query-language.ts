@@ -114,7 +114,7 @@ function termsOf(text: string): Term[] {
     if (match === null) return terms
     const [whole, minus, name = '', operator, other] = match
     const at = begin + whole.length - whole.trimStart().length + 1
-    if (other !== undefined) refuse(at, `${quoted(other)} is no condition; write field:value, such as model:gpt-*`)
+    if (other !== undefined) refuse(at, `${quoted(other)} is not a condition; write field:value, such as model:gpt-*`)
     const values = valuesAt(text, next, at)
     terms.push({ at, isNegated: minus === '-', name: name.toLowerCase(), operator: operator as Term['operator'], values })
     if (terms.length > MAX_TERMS) refuse(at, `more than ${MAX_TERMS} conditions`)
@@ -129,7 +129,7 @@ function valuesAt(text: string, next: RegExp, at: number): Value[] {
     value.lastIndex = next.lastIndex
     const match = value.exec(text)
     if (match === null) {
-      refuse(at, text[next.lastIndex] === '"' ? 'a quotation mark is missing at the end' : 'there is no value behind the operator')
+      refuse(at, text[next.lastIndex] === '"' ? 'a quotation mark is missing at the end' : 'a value is missing after the operator')
     }
     const [, inQuotes, plain] = match
     values.push({ text: inQuotes?.replace(/\\(.)/g, '$1') ?? plain ?? '', isQuoted: inQuotes !== undefined })
@@ -151,7 +151,7 @@ function conditionOf(term: Term, dialect: Dialect, own: string | null): Sql {
   const isHidden = field.kind === 'attempts' || ('isHidden' in field && field.isHidden === true)
   if (own !== null && isHidden) throw new ReportError('forbidden', `column ${at}: you cannot search by ${name}`, 'q')
   if (operator !== ':' && (field.kind === 'text' || field.kind === 'error')) {
-    refuse(at, `${name} is no number: write ${name}:value`)
+    refuse(at, `${name} is not a number: write ${name}:value`)
   }
   if (operator !== ':' && values.length > 1) refuse(at, `several values need a colon: ${name}:a,b`)
   const alternatives = values.map(value => alternative(field, term, value, dialect, own))
@@ -206,7 +206,7 @@ function statusSql(term: Term, text: string): Sql {
   if (first !== undefined && operator === ':') {
     return { sql: 'status >= ? AND status < ?', values: [Number(first) * 100, Number(first) * 100 + 100] }
   }
-  if (!/^[1-5]\d\d$/.test(text)) refuse(at, `${quoted(text)} is no status; write 503, 5xx or none`)
+  if (!/^[1-5]\d\d$/.test(text)) refuse(at, `${quoted(text)} is not a status; write 503, 5xx or none`)
   return comparison('status', term, Number(text))
 }
 
@@ -220,7 +220,7 @@ function valueOf({ at, name }: Term, text: string, unit: keyof typeof UNITS): nu
     return parse(text)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    refuse(at, `${quoted(text)} is no value of ${name}; write ${name}>${example}`)
+    refuse(at, `${quoted(text)} is not a value of ${name}; write ${name}>${example}`)
   }
 }
 

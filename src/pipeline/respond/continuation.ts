@@ -46,7 +46,7 @@ export class Continuation {
     this.#onStreamFault = onStreamFault
     this.#resumable = body?.json
       ? createResumableStream(classified.endpoint, body.bytes)
-      : 'the request is no JSON object'
+      : 'the request is not a JSON object'
   }
 
   /** What broke the stream that is to be continued, the last time; null = nothing did. */

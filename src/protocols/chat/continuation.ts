@@ -68,17 +68,17 @@ export class ChatStreamProtocol implements StreamProtocol {
     if (choices.length > 1 || (choice['index'] ?? 0) !== 0) {
       this.#hasSeveralChoices = true
       this.finished = false
-      return 'several answers are under way'
+      return 'the stream has several choices'
     }
     this.#started = true
     const delta = objectIn(choice, 'delta')
     if (hasValue(choice['finish_reason']) && !this.#hasSeveralChoices) this.finished = true
     const { content } = delta
-    if (hasValue(content) && typeof content !== 'string') return 'content that is no plain text is under way'
-    if (hasValue(delta['tool_calls']) || hasValue(delta['function_call'])) return 'a tool call is under way'
-    if (REASONING.some(name => hasValue(delta[name]))) return 'reasoning is under way'
-    if (hasValue(delta['refusal'])) return 'a refusal is under way'
-    if (hasValue(delta['audio'])) return 'audio is under way'
+    if (hasValue(content) && typeof content !== 'string') return 'the stream has content that is not plain text'
+    if (hasValue(delta['tool_calls']) || hasValue(delta['function_call'])) return 'the stream has a tool call'
+    if (REASONING.some(name => hasValue(delta[name]))) return 'the stream has reasoning'
+    if (hasValue(delta['refusal'])) return 'the stream has a refusal'
+    if (hasValue(delta['audio'])) return 'the stream has audio'
     return null
   }
 

@@ -21,7 +21,7 @@ function readRequest(body: JsonObject, report: TranslationReport): EmbeddingsReq
   reportEmbeddingsFields(body, CHAT_EMBEDDING_FIELDS, '', report)
   const { input } = body
   const inputs = (Array.isArray(input) ? input : [input]).map(item => (
-    asText(item) ?? report.refuse('input', 'tokens are those of one provider; send text')
+    asText(item) ?? report.refuse('input', 'token ids are valid at one provider only; send text')
   ))
   return { inputs, dimensions: asNumber(body['dimensions']), format: { isBase64: body['encoding_format'] === 'base64', isSingle: false } }
 }

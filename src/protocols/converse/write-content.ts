@@ -46,7 +46,7 @@ export class ContentWriter {
       case 'document':
         return [this.#document(part)]
       case 'audio':
-        return report.refuse(part.path, 'the target takes no audio')
+        return report.refuse(part.path, 'the target does not accept audio')
       case 'thinking': {
         const signature = valueFor(part.opaque, provider)
         if (signature !== null) return [{ reasoningContent: { reasoningText: { text: part.text, signature } } }]
@@ -80,7 +80,7 @@ export class ContentWriter {
   #image({ source, path }: ImagePart): JsonObject {
     const { mediaType, data } = this.#bytes(source, path)
     const format = mediaType.replace(/^image\//, '').replace(/^jpg$/, 'jpeg')
-    if (!IMAGE_FORMATS.has(format)) this.#context.report.refuse(path, `the target takes PNG, JPEG, GIF and WebP, and not ${mediaType}`)
+    if (!IMAGE_FORMATS.has(format)) this.#context.report.refuse(path, `the target accepts PNG, JPEG, GIF and WebP, not ${mediaType}`)
     return { image: { format, source: { bytes: data } } }
   }
 
@@ -89,7 +89,7 @@ export class ContentWriter {
       ? { mediaType: 'text/plain', data: Buffer.from(source.text).toString('base64') }
       : this.#bytes(source, path)
     const format = DOCUMENT_FORMATS[mediaType.split(';', 1)[0] ?? '']
-    if (format === undefined) this.#context.report.refuse(path, `the target takes no documents of the type ${mediaType}`)
+    if (format === undefined) this.#context.report.refuse(path, `the target does not accept documents of the type ${mediaType}`)
     this.#documents++
     // Names are required, differ, and have few characters.
     const own = (name ?? '').replace(/[^a-zA-Z0-9 ()[\]-]+/g, '-').replace(/ {2,}/g, ' ').trim().slice(0, 100)
@@ -98,7 +98,7 @@ export class ContentWriter {
 
   #bytes(source: MediaSource, path: string): MediaSource & { readonly kind: 'base64' } {
     if (source.kind === 'base64') return source
-    return this.#context.report.refuse(path, 'the target takes no addresses and no files of a provider; send the content as base64')
+    return this.#context.report.refuse(path, 'the target accepts neither URLs nor uploaded files; send the content as base64')
   }
 }
 

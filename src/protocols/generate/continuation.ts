@@ -56,12 +56,12 @@ export class GenerateStreamProtocol implements StreamProtocol {
       this.#started = true
     }
     const candidates = objectsIn(chunk, 'candidates')
-    if (candidates.length > 1) return 'several answers are under way'
+    if (candidates.length > 1) return 'the stream has several choices'
     if (this.completes(chunk)) this.finished = true
     for (const part of partsOf(chunk)) {
-      if (part['thought'] === true) return 'a thought is under way'
+      if (part['thought'] === true) return 'the stream has a thought'
       const other = Object.keys(part).find(name => !['text', 'thought', 'thoughtSignature'].includes(name))
-      if (other !== undefined) return `a part of the type ${other} is under way`
+      if (other !== undefined) return `the stream has a part of the type ${other}`
     }
     return null
   }

@@ -40,7 +40,7 @@ function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRe
 }
 
 function textOf({ parts }: JsonObject, path: string, report: TranslationReport): string {
-  return asList(parts).map(part => asText(asObject(part)?.['text']) ?? report.refuse(`${path}.parts`, 'the target embeds text alone')).join('\n')
+  return asList(parts).map(part => asText(asObject(part)?.['text']) ?? report.refuse(`${path}.parts`, 'the target embeds only text')).join('\n')
 }
 
 function writeRequest({ inputs, dimensions }: EmbeddingsRequest, model: string): { path: string, body: JsonObject } {

@@ -113,7 +113,7 @@ function writeMedia(source: MediaSource, path: string, report: TranslationReport
       return { fileData: withoutNulls({ fileUri: source.url, mimeType: source.mediaType ?? MEDIA_TYPES[ending] }) }
     }
     case 'file':
-      return report.refuse(path, 'a file that was uploaded to one provider is not at another; send its content as base64')
+      return report.refuse(path, 'a file uploaded to one provider does not exist at another; send its content as base64')
   }
 }
 

@@ -53,14 +53,14 @@ export class MessagesStreamProtocol implements StreamProtocol {
         this.#openBlock = index
         this.#nextBlock = index + 1
         const type = objectIn(event, 'content_block')['type']
-        if (THINKING_BLOCKS.has(type)) this.underWay = 'thinking is under way'
-        else if (type !== 'text') return `a block of the type ${String(type)} is under way`
+        if (THINKING_BLOCKS.has(type)) this.underWay = 'the stream broke inside of thinking'
+        else if (type !== 'text') return `the stream has a block of the type ${String(type)}`
         return null
       }
       case 'content_block_delta': {
         const { type, thinking } = objectIn(event, 'delta')
         if (typeof thinking === 'string') this.#thinkingBytes += Buffer.byteLength(thinking)
-        return CONTINUABLE_DELTAS.has(type) ? null : `a delta of the type ${String(type)} is under way`
+        return CONTINUABLE_DELTAS.has(type) ? null : `the stream has a delta of the type ${String(type)}`
       }
       case 'content_block_stop':
         this.#openBlock = null

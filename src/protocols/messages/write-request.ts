@@ -119,7 +119,7 @@ class ContentWriter {
       case 'document':
         return [writeDocument(part, this.#report)]
       case 'audio':
-        return this.#report.refuse(part.path, 'the target takes no audio')
+        return this.#report.refuse(part.path, 'the target does not accept audio')
       case 'thinking': {
         const signature = valueFor(part.opaque, this.#context.provider)
         if (signature !== null) return [{ type: 'thinking', thinking: part.text, signature }]
@@ -182,7 +182,7 @@ function writeDocument({ source, name, path }: DocumentPart, report: Translation
     return textDocument(Buffer.from(source.data, 'base64').toString('utf8'), name)
   }
   if (source.kind === 'base64' && source.mediaType !== 'application/pdf') {
-    report.refuse(path, `the target takes PDF and text, and not ${source.mediaType}`)
+    report.refuse(path, `the target accepts PDF and text, not ${source.mediaType}`)
   }
   return withoutNulls({ type: 'document', source: writeSource(source, path, report), title: name })
 }
@@ -198,7 +198,7 @@ function writeSource(source: MediaSource, path: string, report: TranslationRepor
     case 'url':
       return { type: 'url', url: source.url }
     case 'file':
-      return report.refuse(path, 'a file that was uploaded to one provider is not at another; send its content as base64')
+      return report.refuse(path, 'a file uploaded to one provider does not exist at another; send its content as base64')
   }
 }
 

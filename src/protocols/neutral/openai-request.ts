@@ -50,8 +50,8 @@ export function readMetadata(value: unknown): Readonly<Record<string, string>> |
 export function inlineSource(source: MediaSource, path: string, report: TranslationReport): MediaSource & { readonly kind: 'base64' } {
   if (source.kind === 'base64') return source
   return report.refuse(path, source.kind === 'file'
-    ? 'a file that was uploaded to one provider is not at another; send its content as base64'
-    : 'the target takes no URL here; send the content as base64')
+    ? 'a file uploaded to one provider does not exist at another; send its content as base64'
+    : 'the target does not accept a URL here; send the content as base64')
 }
 
 export function dataUrl({ mediaType, data }: MediaSource & { readonly kind: 'base64' }): string {

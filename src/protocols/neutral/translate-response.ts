@@ -102,7 +102,7 @@ export function translateBody(
 
 function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]): void {
   reader.body(body, out)
-  if (out.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded with JSON that is no response of its protocol')
+  if (out.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded with JSON that is not a response of its protocol')
 }
 
 function writeWhole(client: ClientSide, events: readonly ResponseEvent[], context: ClientContext): JsonObject {

@@ -33,7 +33,7 @@ interface ByteRange {
  */
 export function readRequestOptions(body: Buffer): Json | string {
   const places = membersOf(body, { start: 0, end: body.length }, OPTION_FIELDS)
-  if (places === null) return 'the request is no JSON object'
+  if (places === null) return 'the request is not a JSON object'
   const wishes: Json = {}
   for (const [name, place] of places) {
     if (TURN_FIELDS.has(name)) {

@@ -61,7 +61,7 @@ function normalisePath(raw: string): string {
     }
   }
   for (const segment of decoded.split('/')) {
-    if (segment === '.' || segment === '..') throw bad("the path must not hold '.' or '..' segments")
+    if (segment === '.' || segment === '..') throw bad("the path must not contain '.' or '..' segments")
   }
   return path.replace(ESCAPE, (escape, hex: string) => {
     const character = String.fromCharCode(Number.parseInt(hex, 16))

@@ -40,7 +40,7 @@ t.test('since when an upstream is down and what broke first is one click from th
   await page.getByRole('table', { name: 'How requests ended' }).waitFor()
   await circuits.getByRole('link', { name: 'status 503 first_fault' }).click()
   await page.waitForURL(`**/console/logs/${first}`)
-  await page.getByRole('heading', { name: 'Errors of upstreams' }).waitFor()
+  await page.getByRole('heading', { name: 'Upstream errors' }).waitFor()
   await page.getByText('disk <full> on node 7').first().waitFor()
   t.strictSame(faults, [])
 })

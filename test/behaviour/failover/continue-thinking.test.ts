@@ -87,5 +87,5 @@ t.test('inside of thinking the stream is not continued', async t => {
   const { message, bodies, gateway } = await ask(t, 'close_after=7')
   t.ok(message instanceof Error)
   t.equal(bodies.length, 0)
-  t.match(await gateway.waitForLog(line => line.msg === 'the stream cannot be continued'), { why: 'thinking is under way' })
+  t.match(await gateway.waitForLog(line => line.msg === 'the stream cannot be continued'), { why: 'the stream broke inside of thinking' })
 })

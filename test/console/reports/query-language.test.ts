@@ -74,21 +74,21 @@ t.test('each query finds the requests that it describes', async t => {
 
 t.test('what is no query is refused with its column', t => {
   for (const [q, message] of [
-    ['hello', 'column 1: "hello" is no condition; write field:value, such as model:gpt-*'],
+    ['hello', 'column 1: "hello" is not a condition; write field:value, such as model:gpt-*'],
     ['status:5xx  modle:x', 'column 13: unknown field "modle"; did you mean "model"?'],
     ['zzzzzz:x', /^column 1: unknown field "zzzzzz"; known are key, group/],
     ['constructor:x', /^column 1: unknown field "constructor"/],
-    ['key:', 'column 1: there is no value behind the operator'],
-    ['key:a, b:c', 'column 1: there is no value behind the operator'],
+    ['key:', 'column 1: a value is missing after the operator'],
+    ['key:a, b:c', 'column 1: a value is missing after the operator'],
     ['key:"a', 'column 1: a quotation mark is missing at the end'],
     ['key:"a"b', 'column 8: there must be a space before the next condition'],
-    ['status:6xx', 'column 1: "6xx" is no status; write 503, 5xx or none'],
-    ['status>5xx', 'column 1: "5xx" is no status; write 503, 5xx or none'],
-    ['model>a', 'column 1: model is no number: write model:value'],
-    ['cost>a', 'column 1: "a" is no value of cost; write cost>0.01'],
+    ['status:6xx', 'column 1: "6xx" is not a status; write 503, 5xx or none'],
+    ['status>5xx', 'column 1: "5xx" is not a status; write 503, 5xx or none'],
+    ['model>a', 'column 1: model is not a number: write model:value'],
+    ['cost>a', 'column 1: "a" is not a value of cost; write cost>0.01'],
     ['cost>1,2', 'column 1: several values need a colon: cost:a,b'],
-    ['ttft>2', 'column 1: "2" is no value of ttft; write ttft>250ms or 2s'],
-    ['attempts:many', 'column 1: "many" is no value of attempts; write attempts>1000'],
+    ['ttft>2', 'column 1: "2" is not a value of ttft; write ttft>250ms or 2s'],
+    ['attempts:many', 'column 1: "many" is not a value of attempts; write attempts>1000'],
     ['key:a '.repeat(31), 'column 181: more than 30 conditions'],
   ] as const) t.throws(() => parseQuery(q, SQLITE, null), { code: 'bad_request', field: 'q', message }, q)
   t.end()

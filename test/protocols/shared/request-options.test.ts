@@ -18,7 +18,7 @@ t.test('what a request wishes for is read, and what it says is not', async t => 
   t.strictSame(read('{"\\u006e":3,"messages":[{"role":"user"},7]}'), { n: 3, messages: [] })
   t.strictSame(read('{"n":1,"n":2,"messages":{}}'), { n: 2, messages: null })
   t.strictSame(read('{ "messages" : [ { "role" : { "a" : [1] } } ] }'), { messages: [{ role: { a: [1] } }] })
-  for (const other of ['[]', '"n"', '7', 'null']) t.equal(read(other), 'the request is no JSON object')
+  for (const other of ['[]', '"n"', '7', 'null']) t.equal(read(other), 'the request is not a JSON object')
 })
 
 t.test('a wish or a list without end is not read', async t => {

@@ -163,7 +163,7 @@ function UpstreamErrors({ story: { attempts } }: { readonly story: RequestDetail
     (error_text === null ? [] : [{ n, title: [`Attempt ${n + 1}`, upstream, error_name].filter(Boolean).join(', '), error_text }]))
   if (failed.length === 0) return null
   return (
-    <Section title="Errors of upstreams" about="The beginning of each error, with secrets masked">
+    <Section title="Upstream errors" about="The beginning of each error, with secrets masked">
       <Stack>
         {failed.map(({ n, title, error_text }) => (
           <div key={n}><h3>{title}</h3><CodeBlock label={`Error of ${title}`} form="bounded">{error_text}</CodeBlock></div>

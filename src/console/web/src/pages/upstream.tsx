@@ -101,7 +101,7 @@ function Now({ details: { upstream, credential_failure, report } }: { readonly d
           note={<span>p95 {duration(report?.duration.p95_ms ?? null)}, p99 {duration(report?.duration.p99_ms ?? null)}</span>} />
       </Figures>
       {report?.complete === false && (
-        <Notice tone="accent">There are too many requests in this time. The figures are of the newest.</Notice>
+        <Notice tone="accent">This time range has too many requests. The figures cover only the newest ones.</Notice>
       )}
     </>
   )

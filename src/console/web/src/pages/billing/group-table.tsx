@@ -45,9 +45,9 @@ export function GroupTable({ billing, state, change, href }: GroupTableProps) {
     <Section title={label} flush actions={<SearchInput text={state.search} change={change} />}
       about={billing.missing_requests > 0
         ? `Without ${counted(billing.missing_requests, 'request')} whose rows have expired`
-        : 'Select a row to see its requests. The total is of all rows'}>
+        : 'Select a row to see its requests. The total covers all rows'}>
       {groups.length === 0
-        ? <Empty title={state.search === '' ? 'No requests in this time range' : 'No names with this text'} />
+        ? <Empty title={state.search === '' ? 'No requests in this time range' : 'No matching names'} />
         : <DataTable label={label} rows={groups} columns={columnsOf(billing)} fixed
             id={({ names }) => groupId(names)} href={({ names }) => href(names)} totalLabel="Total"
             sorted={{ order: state.order, choose: order => { change({ order, offset: 0 }) } }} />}

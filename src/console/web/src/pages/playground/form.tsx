@@ -118,13 +118,13 @@ export function PromptForm(props: PromptFormProps) {
         <div className={classes.more}>
           <Images images={draft.images} change={images => { change({ images }) }} />
           <Textarea label="Tools" rows={4} resize="vertical" value={draft.tools} error={errors.tools} spellCheck={false}
-            description="A JSON list: [{ name, description, parameters }]. The definitions of each vendor are read."
+            description="A JSON list: [{ name, description, parameters }]. Tool definitions of any vendor are accepted."
             onChange={event => { change({ tools: event.currentTarget.value }) }} />
           <TextInput label="Top p" inputMode="decimal" value={draft.topP} error={errors.topP} autoComplete="off" placeholder="Default"
             onChange={event => { change({ topP: event.currentTarget.value }) }} />
           <Textarea label="Stop sequences" rows={2} resize="vertical" value={draft.stop} spellCheck={false}
             disabled={!PROTOCOLS_WITH_STOP.includes(draft.protocol)}
-            description={PROTOCOLS_WITH_STOP.includes(draft.protocol) ? 'One a line.' : `${PROTOCOL_NAMES[draft.protocol]} has none.`}
+            description={PROTOCOLS_WITH_STOP.includes(draft.protocol) ? 'One per line.' : `${PROTOCOL_NAMES[draft.protocol]} does not support stop sequences.`}
             onChange={event => { change({ stop: event.currentTarget.value }) }} />
         </div>
       </details>

@@ -47,10 +47,10 @@ export function OpenCircuits({ circuits }: Pick<UpstreamDetails, 'circuits'>) {
 export function CircuitChanges({ changes }: Pick<UpstreamDetails, 'changes'>) {
   const withWorkers = changes.some(({ worker }) => worker > 0)
   return (
-    <Section title="Changes of circuits" flush>
+    <Section title="Circuit changes" flush>
       {changes.length === 0
         ? <Empty title="No circuit opened or closed in this time range" />
-        : <DataTable<Change> label="Changes of circuits" rows={changes.toReversed()} step={STEP} phone="cards"
+        : <DataTable<Change> label="Circuit changes" rows={changes.toReversed()} step={STEP} phone="cards"
             id={({ at, worker, model, state }) => `${at} ${worker} ${model} ${state}`} columns={[
               { id: 'at', title: 'Time (UTC)', cell: ({ at }) => <Time at={at} /> },
               { id: 'model', title: 'Model', cell: ({ model }) => model ?? 'all models' },

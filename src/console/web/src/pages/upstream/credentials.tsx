@@ -45,7 +45,7 @@ export function Credentials({ credentials }: Pick<UpstreamDetails, 'credentials'
   if (credentials.length === 0) return null
   const rows = credentials.map((credential, index) => ({ ...credential, at: index + 1 }))
   return (
-    <Section title="Credentials" about="Requests and tokens left are those of the last response" flush>
+    <Section title="Credentials" about="Requests and tokens left are as of the last response" flush>
       <DataTable label="Credentials" rows={rows} columns={COLUMNS} id={({ at }) => String(at)} phone="cards" />
     </Section>
   )

@@ -7,7 +7,7 @@ export function UpstreamLimits({ limits }: Pick<UpstreamDetails, 'limits'>) {
   if (limits === null) return null
   const { requests, tokens, concurrent } = limits
   return (
-    <Section title="Limits" about="At its limit, a target is passed over. Rate limits refill continuously">
+    <Section title="Limits" about="A target whose upstream is at its limit is skipped. Rate limits refill continuously">
       <LimitGrid>
         {requests && <RateLimit label="Requests per minute" rate={requests} />}
         {tokens && <RateLimit label="Tokens per minute" rate={tokens} />}
