@@ -114,7 +114,7 @@ export class KeyFile implements KeyWriter {
   }
 
   /**
-   * Shuts a key out, wherever it comes from, until it is let in again.
+   * Blocks a key, wherever it comes from, until it is unblocked.
    * @returns false where it is shut out already
    */
   block({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {

@@ -5,7 +5,7 @@ import type { KeyRecord } from './key-record.ts'
 export type KeyOwners = ReadonlyMap<string, string>
 
 /**
- * The owners that keys have now, also of revoked ones: their usage stays. Of keys with the same name, the one in force
+ * The owners that keys have now, also of revoked ones: their usage stays. Of keys with the same name, the active one
  * counts.
  *
  * @param configured the keys of gateway.yaml

@@ -10,7 +10,7 @@ export interface BlockRecord {
   readonly digest: Buffer
   /** What it was called then. */
   readonly name: string
-  /** ms since 1970; null for one that is let in again. */
+  /** ms since 1970; null for one that was unblocked. */
   readonly blockedAt: number | null
 }
 
@@ -56,7 +56,7 @@ export class KeyReader {
     return this.#since.iterate(version)
   }
 
-  /** The digests that were blocked or let in again after the change of that number. */
+  /** The digests that were blocked or unblocked after the change of that number. */
   blocksSince(version: number): BlockRecord[] {
     return this.#blocks.all(version).map(row => blockOf(row))
   }

@@ -71,7 +71,7 @@ export const MIGRATIONS: readonly string[] = [
     SELECT raise(ABORT, 'keys are revoked, not deleted');
   END;`,
   // Keys that are shut out wherever they come from (blocked_at is null
-  // for one that is let in again); who did what.
+  // for one that was unblocked); who did what.
   `CREATE TABLE blocks (
     digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
     name TEXT NOT NULL,

@@ -17,7 +17,7 @@ export interface KeyChange {
   readonly removed: readonly Key[]
   /** Digests of keys that are shut out from now on, wherever they come from. */
   readonly blocked: readonly Buffer[]
-  /** Those that are let in again. */
+  /** The unblocked ones. */
   readonly unblocked: readonly Buffer[]
 }
 
@@ -35,7 +35,7 @@ const POLL_INTERVAL_MS = 1_000
 /** Milliseconds that a start may wait for another process. */
 const START_TIMEOUT_MS = 1_000
 
-/** The file as it is open: one connection holds the moment that is in force, the other takes up the next. */
+/** The file as it is open: one connection holds the active moment, the other takes up the next. */
 interface OpenReaders {
   readonly identity: string
   current: KeyReader
@@ -53,8 +53,8 @@ interface KnownKey {
  * waits for the file: changes are read when the file's watch wakes the store, and
  * every second in any case.
  *
- * The read transaction on the state in force is what the writer waits for
- * (KeyFile.published): it ends only after the newer state is in force. So a
+ * The read transaction on the active state is what the writer waits for
+ * (KeyFile.published): it ends only after the newer state is active. So a
  * command that has returned holds for every request from there on.
  */
 export class KeyStore {
@@ -103,7 +103,7 @@ export class KeyStore {
     this.#poll()
   }
 
-  /** Reads what has changed now; when it returns, changes are in force. */
+  /** Reads what has changed now; when it returns, changes are active. */
   refresh(): void {
     this.#poll()
   }

@@ -30,7 +30,7 @@ export interface KeySyncOptions {
 
 /** ms between two looks: notifications can be lost, for example by a pooler between gateway and database */
 const POLL_MS = 750
-/** ms between two attempts while PostgreSQL is away */
+/** ms between two attempts while PostgreSQL is unreachable */
 const RETRY_MS = 500
 const TIMEOUT_MS = 2_000
 /** ms that the start of a gateway waits for the keys */
@@ -188,7 +188,7 @@ export class KeySync {
     }
   }
 
-  /** What was noted while PostgreSQL was away, and before the keys were shared. */
+  /** What was noted while PostgreSQL was unreachable, and before the keys were shared. */
   async #uploadAuditEvents(copy: KeyCopy): Promise<void> {
     for (;;) {
       const { origin, events } = copy.auditEvents()

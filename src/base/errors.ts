@@ -160,7 +160,7 @@ export function upstreamRateLimited(retryAfterMs: number): GatewayError {
   })
 }
 
-/** No WebSocket is to be had: the client can go on with plain HTTP. */
+/** No WebSocket is available: the client can go on with plain HTTP. */
 export function upgradeRequired(message = 'this path does not support WebSockets; use plain HTTP'): GatewayError {
   return new GatewayError('upgrade_required', message, { headers: { upgrade: 'websocket' } })
 }

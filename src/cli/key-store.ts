@@ -63,7 +63,7 @@ export async function exitOnStoreError<T>(file: string, command: Command, work: 
   }
 }
 
-/** Where PostgreSQL is away, the copy that this gateway has of its keys. */
+/** Where PostgreSQL is unreachable, the copy that this gateway has of its keys. */
 export async function storedKeys({ cluster }: Config, file: string) {
   using store = openExistingKeys(file, cluster)
   try {

@@ -30,7 +30,7 @@ interface ListedKey {
   readonly source: 'yaml' | 'store'
   readonly createdAt: number | null
   readonly revokedAt: number | null
-  /** Shut out, wherever it comes from, until it is let in again. */
+  /** Blocked, wherever it comes from, until it is unblocked. */
   readonly blockedAt: number | null
   /** When its last request began, however long ago. */
   readonly lastUsedAt: number | null
@@ -71,7 +71,7 @@ function lastUses({ ledger }: Config): Map<string, number> {
   }
 }
 
-/** Those of all gateways; none where there are no others, or PostgreSQL is away, of which there is a warning. */
+/** Those of all gateways; none where there are no others, or PostgreSQL is unreachable, of which there is a warning. */
 async function clusterLastUses({ cluster }: Config): Promise<Map<string, number>> {
   if (cluster === null || cluster.postgres === null) return new Map()
   const database = new Database({ url: cluster.postgres, name: 'gateway keys list' })

@@ -2,7 +2,7 @@ type Match = (text: string) => boolean
 
 /**
  * Turns a glob into a test. `*` stands for any run of characters, slashes
- * included, also for none; everything else stands for itself, in its case.
+ * included, also for none; all other characters match only themselves, in the same case.
  * There is no regular expression and no backtracking: the pieces between the
  * stars are looked for once each, from left to right.
  */

@@ -24,7 +24,7 @@ export function startupSettingsOf({ server, console, docs, ledger, telemetry, cl
   }
 }
 
-/** A configuration as it is in force in a gateway that was started with another. */
+/** A configuration as it is active in a gateway that was started with another. */
 export function withStartupSettings(config: Config, start: StartupSettings): Config {
   // Whether TLS is spoken is decided at the start; which certificate is shown is not.
   const tls = start.server.tls && (config.server.tls ?? start.server.tls)

@@ -68,7 +68,7 @@ export interface ValkeyTls {
 export interface ClusterConfig {
   /** Where the limits of all gateways are; null = each has its own. */
   readonly valkey: ValkeyAddress | null
-  /** While Valkey cannot be reached: `share` = a part of each limit is in force here; `refuse` = requests of limited keys get 503. */
+  /** While Valkey cannot be reached: `share` = a part of each limit applies here; `refuse` = requests of limited keys get 503. */
   readonly limitsOffline: 'share' | 'refuse'
   /** ms after which Valkey counts as away. */
   readonly valkeyTimeout: number

@@ -78,7 +78,7 @@ export interface GatewayParts {
 export interface Reloads {
   /** Milliseconds since 1970. */
   loadedAt: number
-  /** Of the configuration in force. */
+  /** Of the active configuration. */
   warnings: readonly Problem[]
   /** Why the last reload was rejected, and the file's text, or null where it cannot be read; null = it was not rejected. */
   failure: { readonly at: number; readonly problems: readonly Problem[]; readonly text: string | null } | null
@@ -97,7 +97,7 @@ export interface ReloadEvent {
   readonly applied: boolean
   /** Who or what asked for it: `command line: root`, `SIGHUP`, `--watch`. */
   readonly by: string
-  /** The text that was in force before. */
+  /** The text that was active before. */
   readonly before: string
   /** The text of the file; null where it cannot be read. */
   readonly text: string | null

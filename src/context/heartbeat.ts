@@ -19,7 +19,7 @@ export interface HeartbeatOptions {
     readonly requestsInFlight: number
     /** Rows that wait to be sent to PostgreSQL. */
     readonly outboxRows: number
-    /** The last change of keys that is in force; null = none yet. */
+    /** The last change of keys that is active; null = none yet. */
     readonly keyChange: number | null
   }
 }
@@ -60,7 +60,7 @@ export class Heartbeat {
   }
 
   async #run(): Promise<void> {
-    // The ledger's log lines say it when PostgreSQL is away.
+    // The ledger's log lines say it when PostgreSQL is unreachable.
     await this.#beat().catch(() => undefined)
     if (!this.#isClosed) this.#timer = this.#options.clock.setTimeout(() => void this.#run(), HEARTBEAT_MS)
   }

@@ -7,7 +7,7 @@ import { PendingEvents } from './pending-events.ts'
 import type { AlertEvent } from './pending-events.ts'
 
 export interface WebhookOptions {
-  /** The webhook of the configuration in force; null = there is none. */
+  /** The webhook of the active configuration; null = there is none. */
   readonly config: () => WebhookConfig | null
   /** Keeps events that wait; null = a restart loses them. */
   readonly file: string | null

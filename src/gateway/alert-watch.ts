@@ -19,7 +19,7 @@ const CERTIFICATE_MS = 14 * 24 * 60 * 60_000
 /**
  * Reports circuits, reloads, budgets, the ledger and certificates to the webhook.
  *
- * @param current the gateway in force
+ * @param current the active gateway
  * @param budgetSpend what each key has spent, in picodollars; null = that is not known yet
  * @returns stops it
  */

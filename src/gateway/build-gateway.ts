@@ -27,7 +27,7 @@ import { openStoredKeys } from './stored-keys.ts'
 
 /**
  * Builds the gateway that a configuration describes. It does not serve anything
- * yet: `activate` puts it in force.
+ * yet: call `activate` for that.
  *
  * @param simulatorSocket where the in-process simulator listens; null when no upstream needs it
  * @param before the gateway whose shared state and connections it takes over; null for the first
@@ -77,7 +77,7 @@ export function buildGateway(
 }
 
 /**
- * Puts a gateway in force, in one step that cannot fail. Exchanges that began with the
+ * Activates a gateway, in one step that cannot fail. Exchanges that began with the
  * previous gateway end with it; then the connections that only it used are closed.
  */
 export function activate(gateway: Gateway, before: Gateway | null): void {

@@ -6,7 +6,7 @@ import type { BudgetGauge, CircuitGauge, GaugeSource } from '../telemetry/gauges
 
 const CIRCUIT_STATES = { closed: 'closed', probing: 'half-open', open: 'open' } as const
 
-/** The state of a gateway for its gauges. @param current the gateway in force */
+/** The state of a gateway for its gauges. @param current the active gateway */
 export function gaugeSource(current: () => Gateway): GaugeSource {
   return {
     inFlight: () => inFlight(current()),

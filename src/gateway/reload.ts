@@ -45,7 +45,7 @@ const LEDGER_FLUSH_TIMEOUT = 1_000
  */
 export class Reloader {
   readonly #options: ReloaderOptions
-  /** The configuration at startup: its restart-only keys stay in force. */
+  /** The configuration at startup: its restart-only keys stay active. */
   readonly #startupConfig: Config
   #gateway: Gateway
   #lastReload: Promise<unknown> = Promise.resolve()

@@ -38,7 +38,7 @@ const CONTROL_TIMEOUT = 50_000
 /**
  * Runs the same command in several worker processes, which share the listening sockets and
  * the limits, and replaces each one that dies. A new worker starts with the configuration
- * that is in force in the others.
+ * that is active in the others.
  *
  * @param drain ms for workers to drain, until a reload changes it
  */

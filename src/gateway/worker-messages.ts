@@ -18,7 +18,7 @@ export interface Listening {
 
 /** What a worker starts with. */
 export interface WorkerStart {
-  /** The text of the configuration in force: the file may have changed since. */
+  /** The text of the active configuration: the file may have changed since. */
   readonly text: string
   readonly start: StartupSettings
   /** The one worker that reports alerts. */

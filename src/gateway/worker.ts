@@ -27,7 +27,7 @@ export interface SupervisorChannel {
   /** From now on commands are executed. */
   handleCommands(commands: WorkerCommands): void
   listening(listening: Listening): void
-  /** A configuration with this text and this `server.drain` (ms) is in force. */
+  /** A configuration with this text and this `server.drain` (ms) is active. */
   reloaded(text: string, drain: number): void
   /** Resolves when the report is with the system. */
   sendMetrics(report: MetricsReport): Promise<void>

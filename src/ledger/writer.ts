@@ -7,7 +7,7 @@ import type { Batch } from './store.ts'
 
 const MIN_RETRY_DELAY_MS = 50
 const MAX_RETRY_DELAY_MS = 5000
-/** ms that rows stay in the file when they are in PostgreSQL too, for reports while PostgreSQL is away. */
+/** ms that rows stay in the file when they are in PostgreSQL too, for reports while PostgreSQL is unreachable. */
 const SHIPPED_KEEP_MS = 2 * 86_400_000
 
 /**

@@ -9,7 +9,7 @@ import type { Admission, AdmissionRequest, LimitedKey, Reservation } from './typ
 export interface LeaseService {
   /** The one object for these limits of this key and its groups. */
   internKey(key: LimitedKey): LimitedKey
-  /** Puts defaults in force. */
+  /** Activates defaults. */
   setDefaults(limits: Limits | null): void
   /** Admits or refuses; it may wait until other workers have returned their leases. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void

@@ -43,9 +43,9 @@ interface KeyState {
   key: LimitedKey
   defaults: Limits | null
   readonly whole: Scope
-  /** Every glob that ever was in force. */
+  /** Every glob that ever was active. */
   readonly byGlob: Map<string, Scope>
-  /** Those in force. */
+  /** The active ones. */
   models: readonly { readonly matches: (model: string) => boolean; readonly scope: Scope }[]
 }
 

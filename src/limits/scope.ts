@@ -56,12 +56,12 @@ export class Scope {
     this.group = group
   }
 
-  /** Those in force; none to begin with. */
+  /** The active ones; none to begin with. */
   get limits(): ScopeLimits {
     return this.#limits
   }
 
-  /** Puts `limits` in force, or none. */
+  /** Activates `limits`, or none. */
   configure(limits: ScopeLimits | null, now: Moment): void {
     this.#limits = limits ?? NO_LIMITS
     const { requestsPerMinute, tokensPerMinute, budget } = this.#limits
@@ -177,7 +177,7 @@ export class Scope {
     return this.#account?.restore(pico, startedAt) === true ? this.#account : null
   }
 
-  /** null where no such limit is in force. */
+  /** null where no such limit is active. */
   rateLimitState(kind: 'requests' | 'tokens', { mono }: Moment): RateLimitState | null {
     const bucket = kind === 'requests' ? this.#requestBucket() : this.#tokenBucket()
     if (bucket === null) return null

@@ -54,7 +54,7 @@ export class SharedScope {
     this.matches = matches
   }
 
-  /** The account of the budget in force; null = there is no budget. @param now ms since 1970 */
+  /** The account of the active budget; null = there is no budget. @param now ms since 1970 */
   account(now: number): SharedAccount | null {
     const { budget } = this.limits
     if (budget === null) return null
@@ -263,7 +263,7 @@ export class SharedKey {
       || this.accounts().some(({ reserved, allowance }) => reserved > 0 || allowance > 0)
   }
 
-  /** All that ever were in force. */
+  /** All that ever were active. */
   scopes(): Iterable<SharedScope> {
     return this.#byModel.values()
   }

@@ -5,7 +5,7 @@ import type { Key, Limits } from '../config/types.ts'
 export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>
 
 /**
- * Whose limits these are. State belongs to the name. The limits in force are
+ * Whose limits these are. State belongs to the name. The active limits are
  * those of the object last seen, compared by identity: pass the same frozen
  * object while nothing changes.
  */
@@ -142,6 +142,6 @@ export interface Limiter {
   budgetSpend(): ReadonlyMap<string, bigint>
   /** Adds what was spent before the budgets began; each accepts it once. */
   restoreSpend(rows: Iterable<Spend>): void
-  /** Puts other defaults in force. What is counted stays counted. */
+  /** Activates other defaults. What is counted stays counted. */
   reconfigure(defaults: Limits | null): void
 }

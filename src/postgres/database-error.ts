@@ -48,7 +48,7 @@ function decoded(password: string): string {
   try {
     return decodeURIComponent(password)
   } catch {
-    // It has a percent sign that stands for itself.
+    // It has a percent sign that has no special meaning.
     return password
   }
 }

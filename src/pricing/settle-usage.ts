@@ -283,7 +283,7 @@ class UsageSettler {
   async #count(): Promise<CountedOutput | null> {
     const { answer, endpoint } = this.#input
     if (answer?.kind === 'stream') {
-      // A stream that was passed over unread: how much it held is unknown, not 0.
+      // A stream that was skipped unread: how much it held is unknown, not 0.
       return answer.meter.terminated === null ? null : this.#countStream(answer.meter)
     }
     if (answer?.kind !== 'body') return null

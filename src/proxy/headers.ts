@@ -91,7 +91,7 @@ const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
  * The headers of the request upstream: everything end-to-end that the client
  * sent, less what must not cross, plus what the upstream needs, without its credential.
  *
- * @param raw the client's headers; pseudo-headers of HTTP/2 are passed over
+ * @param raw the client's headers; pseudo-headers of HTTP/2 are skipped
  * @returns a flat list of names and values, without Host
  */
 export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions): string[] {

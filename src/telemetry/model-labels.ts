@@ -21,7 +21,7 @@ export class ModelLabels {
     this.#maxNames = Math.max(1, Math.floor(MAX_NAMES_PER_ROUTE / workers))
   }
 
-  /** Another configuration is in force. */
+  /** Another configuration is active. */
   configure(routes: readonly Route[]): void {
     const names = routes.flatMap(({ models }) => models ?? []).filter(glob => !glob.includes('*'))
     this.#configured = new Set(names)

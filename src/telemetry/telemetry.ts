@@ -53,7 +53,7 @@ export class Telemetry {
     this.#metrics?.record(settlement)
   }
 
-  /** Another configuration is in force. */
+  /** Another configuration is active. */
   configure(routes: readonly Route[]): void {
     this.#metrics?.models.configure(routes)
   }

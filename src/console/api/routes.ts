@@ -127,7 +127,7 @@ const ConfigurationProblem = StrictObject({
 export const Configuration = StrictObject({
   file: Type.String(),
   loaded_at: Timestamp,
-  /** The file in force, comments included; secrets are masked, `${NAME}` stands as it was written. */
+  /** The active file, comments included; secrets are masked, `${NAME}` stands as it was written. */
   text: Type.String(),
   warnings: Type.Array(ConfigurationProblem, { description: 'Of the active configuration' }),
   /** Of the last attempt to change it; null = it was taken. */

@@ -82,7 +82,7 @@ export class ConsoleStore {
     this.#sharedSessions = shared && new SharedSessions(shared)
   }
 
-  /** While PostgreSQL is away, a session is one of this gateway alone. */
+  /** While PostgreSQL is unreachable, a session is one of this gateway alone. */
   async openSession(
     digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number,
   ): Promise<void> {
@@ -108,7 +108,7 @@ export class ConsoleStore {
     this.#attempts.succeeded(attempt, now)
   }
 
-  /** While PostgreSQL is away, it is noted here; the gateway sends it later. */
+  /** While PostgreSQL is unreachable, it is noted here; the gateway sends it later. */
   async note(entry: AuditEvent): Promise<void> {
     if (this.#options.keyFile === null) return recordAuditEvent(this.#db, entry)
     try {
@@ -124,7 +124,7 @@ export class ConsoleStore {
     return this.#keyWriter().audit(before, count)
   }
 
-  /** While PostgreSQL is away, those that this gateway knows. */
+  /** While PostgreSQL is unreachable, those that this gateway knows. */
   async storedKeys(): Promise<{ keys: KeyRecord[]; blocks: BlockRecord[] }> {
     const { keyFile } = this.#options
     try {

@@ -11,7 +11,7 @@ export interface ReportedReload {
   readonly applied: boolean
   /** As in the audit list. */
   readonly by: string
-  /** The text that was in force before. */
+  /** The text that was active before. */
   readonly before: string
   /** The text of the file; null where it could not be read. */
   readonly text: string | null

@@ -21,7 +21,7 @@ export class SharedSessions {
     this.#database = new Database(options)
   }
 
-  /** @returns false where PostgreSQL is away */
+  /** @returns false where PostgreSQL is unreachable */
   async open(digest: Uint8Array, { kind, name, credential }: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): Promise<boolean> {
     return await this.#ask(async () => {
       await this.#query('DELETE FROM gateway.console_sessions WHERE seen_at < $1 OR created_at < $2', [now - IDLE_TIMEOUT, now - MAX_SESSION_AGE])
@@ -36,7 +36,7 @@ export class SharedSessions {
 
   /**
    * @param extend whether somebody is there, so that it goes on
-   * @returns null where there is none, none any more, or PostgreSQL is away
+   * @returns null where there is none, none any more, or PostgreSQL is unreachable
    */
   find(digest: Uint8Array, now: number, extend: boolean): Promise<SessionRecord | null> {
     return this.#ask(async () => {
@@ -61,7 +61,7 @@ export class SharedSessions {
   /**
    * The secret that the consoles of all gateways share.
    * @param own the one of this gateway, which all share if it is the first
-   * @returns hexadecimal; null where PostgreSQL is away
+   * @returns hexadecimal; null where PostgreSQL is unreachable
    */
   secret(own: string): Promise<string | null> {
     return this.#ask(async () => {
@@ -84,7 +84,7 @@ export class SharedSessions {
     return this.#database.query(sql, values, TIMEOUT_MS)
   }
 
-  /** @returns null where PostgreSQL is away */
+  /** @returns null where PostgreSQL is unreachable */
   async #ask<T>(work: () => Promise<T>): Promise<T | null> {
     if (performance.now() - this.#failedAt < RETRY_MS) return null
     try {

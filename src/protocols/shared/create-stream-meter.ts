@@ -8,7 +8,7 @@ import type { StreamMeter } from './stream-meter.ts'
 export interface StreamMeterOptions {
   /**
    * The response's content type. One that is no stream of the endpoint's protocol
-   * (sound, a single JSON body) is passed over unread; absent, it is taken for one.
+   * (sound, a single JSON body) is skipped unread; absent, it is taken for one.
    */
   readonly contentType?: string
   /** Bytes of generated text kept for counting after an early end; 64 kB. */

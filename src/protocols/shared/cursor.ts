@@ -120,7 +120,7 @@ export class JsonCursor {
     return true
   }
 
-  /** Passes over any value: its text, quotes included, is in valueStart and valueEnd. */
+  /** Skips any value: its text, quotes included, is in valueStart and valueEnd. */
   skip(): boolean {
     const first = this.#peek()
     const start = this.#pos

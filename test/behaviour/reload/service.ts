@@ -99,7 +99,7 @@ export class Succession {
     return this.#current
   }
 
-  /** Changes the file, sends SIGHUP, and resolves when it is in force. */
+  /** Changes the file, sends SIGHUP, and resolves when it is active. */
   async reload(): Promise<void> {
     const from = this.#current.lines.length
     this.#change()

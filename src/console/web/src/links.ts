@@ -47,7 +47,7 @@ export function filterForGroup(by: readonly string[], names: readonly (string | 
  * Link to a line of the configuration.
  *
  * @param line from 1
- * @param text the file in force, or the one that the last reload rejected
+ * @param text the active file, or the one that the last reload rejected
  */
 export function lineHref(line: number, text: 'active' | 'rejected' = 'active'): string {
   return `/configuration?${new URLSearchParams({ ...text === 'rejected' && { text }, line: String(line) })}`

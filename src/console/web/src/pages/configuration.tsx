@@ -16,11 +16,11 @@ import { Yaml } from './configuration/yaml.tsx'
 /** Refresh interval, ms. */
 const REFRESH = 10_000
 
-/** The file in force with masked secrets, its warnings, and the last reloads. */
+/** The active file with masked secrets, its warnings, and the last reloads. */
 export default function ConfigurationPage() {
   const configuration = useApiQuery('GET /configuration', {}, { every: REFRESH })
   return (
-    <Page title="Configuration" about="The file in force. Secrets are masked; ${NAME} is shown as written.">
+    <Page title="Configuration" about="The active file. Secrets are masked; ${NAME} is shown as written.">
       <QueryView of={configuration} height={560}>
         {data => <ActiveConfiguration configuration={data} />}
       </QueryView>

@@ -7,7 +7,7 @@ import classes from './keys.module.css'
 
 export interface CreatedKeyNoticeProps {
   readonly created: CreatedKey
-  /** What is in force now. */
+  /** What is active now. */
   readonly about: ReactNode
   readonly done: () => void
 }
