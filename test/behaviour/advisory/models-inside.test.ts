@@ -53,7 +53,7 @@ for (const [path, body] of BATCHES) {
     for (const key of [BUDGET, MODEL_BUDGET]) {
       const budgeted = await ask(path, body, key)
       t.equal(budgeted.status, 403)
-      t.match(budgeted.text, /cost of a batch is unknown/)
+      t.match(budgeted.text, /its cost is unknown/)
     }
     t.strictSame(seen, [])
     t.equal((await ask(path, body, ANY)).status, 200)

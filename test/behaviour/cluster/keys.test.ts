@@ -210,7 +210,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     const gateways = [await start(places[0], 'gw1', postgres.url()), await start(places[1], 'gw2', postgres.url())]
     const listed = (await keys(gateways[0]!, 'list')).stdout
     for (const name of ['same', 'same \\(gw2\\)', 'only-0', 'only-1', 'gone']) t.match(listed, new RegExp(` ${name} `))
-    t.ok(gateways[1]!.logged.some(({ msg, to }) => to === 'same (gw2)' && /another name/.test(String(msg))))
+    t.ok(gateways[1]!.logged.some(({ msg, to }) => to === 'same (gw2)' && /renamed/.test(String(msg))))
     const names = (place: Machine) => {
       using file = new KeyFile(join(place.folder, 'keys.db'))
       return file.list().keys.filter(({ revokedAt }) => revokedAt === null).map(({ key }) => key.name).sort()
