@@ -31,11 +31,11 @@ t.test('the gateway does not respond', async t => {
 
   await t.test('a failed logout shows an error', async t => {
     const { page, faults } = await open('/models')
-    await blockRequests(page, '**/console/api/session')
+    await blockRequests(page, '**/console/api/session/logout')
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByRole('alert').getByText(UNREACHABLE).waitFor()
     t.strictSame(faults.filter(fault => !fault.includes('ERR_FAILED')), [])
-    await page.unroute('**/console/api/session')
+    await page.unroute('**/console/api/session/logout')
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByRole('heading', { name: 'Model Gateway', level: 1 }).waitFor()
   })

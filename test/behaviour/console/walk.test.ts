@@ -19,6 +19,7 @@ const BODIES: Partial<Record<OperationName, object>> = {
   'POST /keys/find': { key: KEY },
   'PATCH /keys/:name': { models: ['demo'] },
   'POST /keys/:name/rotate': {},
+  'POST /session/single-sign-on': { return_to: '/console/' },
   'POST /explain': { path: '/v1/chat/completions', model: 'demo' },
 }
 const PARAMS: Readonly<Record<string, string>> = { ':name': 'walked', ':id': 'no-such-request' }
@@ -28,6 +29,8 @@ const ALSO: Partial<Record<OperationName, number>> = {
   'GET /logs/:id/bodies': 404,
   // The key is one that was made, and so was never blocked.
   'POST /keys/:name/unblock': 404,
+  // There is no identity provider.
+  'POST /session/single-sign-on': 404,
   // `walked` is a key.
   'GET /upstreams/:name': 404,
   // It was revoked a step before.
@@ -89,7 +92,8 @@ for (const [name, { roles, status = 200, response }] of OPERATIONS) {
     const allowed = await people[roles?.includes('admin') === false ? 'key' : 'admin']()
     const { csrf } = allowed
     if (!isReading(name)) {
-      if (name !== 'POST /session') {
+      // A login has no session yet.
+      if (name !== 'POST /session' && name !== 'POST /session/single-sign-on') {
         for (const wrong of [null, '', 'x'.repeat(43)]) {
           allowed.csrf = wrong
           t.match(await send(allowed, name), { status: 403, json: { code: 'forbidden' } }, `token ${wrong}`)
