@@ -110,7 +110,7 @@ t.test('what a source throws is not reported', async t => {
   const { credential, source, logged } = open(t)
   source.fails = true
   source.message = 'sk-secret'
-  await t.rejects(async () => credential.authorize([]), { cause: { message: 'its source failed' } })
+  await t.rejects(async () => credential.authorize([]), { cause: { message: 'the source of the credential failed' } })
   t.equal(logged.length, 1)
   t.notMatch(JSON.stringify(logged), 'sk-secret')
 })

@@ -383,13 +383,13 @@ t.test('what is under way and cannot be continued is not', async t => {
     [CHAT, chunk({ reasoning_content: 'Hm' }), /reasoning/],
     [CHAT, chunk({ refusal: 'No' }), /refusal/],
     [CHAT, chunk({ audio: { id: 'a' } }), /audio/],
-    [CHAT, chunk({ content: 'x' }, { index: 1 }), /several answers/],
+    [CHAT, chunk({ content: 'x' }, { index: 1 }), /several choices/],
     [CHAT, 'data: {half\n\n', /no JSON/],
     [MESSAGES, block('tool_use'), /tool_use/],
     [MESSAGES, block('thinking'), /thinking/],
     [GENERATE, part({ functionCall: { name: 'f' } }), /functionCall/],
     [GENERATE, part({ text: 'Hm', thought: true }), /thought/],
-    [GENERATE, 'data: {"candidates":[{"index":0},{"index":1}]}\n\n', /several answers/],
+    [GENERATE, 'data: {"candidates":[{"index":0},{"index":1}]}\n\n', /several choices/],
   ] as const) {
     const prepared = prepare(endpoint, body)
     prepared.recordSent(Buffer.from(event))
@@ -467,7 +467,7 @@ const words = (index: number, text: string) =>
 t.test('chat content that is a list of parts cannot be continued', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(chunkOf({ content: [{ type: 'text', text: 'Hello' }] })))
-  t.match(prepared.recovery, { can: 'nothing', reason: /no plain text/ })
+  t.match(prepared.recovery, { can: 'nothing', reason: /not plain text/ })
 })
 
 t.test('an obstacle does not hide that all was said, and several answers are never all', async t => {
