@@ -53,7 +53,7 @@ t.test('a Gemini client gets embeddings of an OpenAI upstream, one and several',
 
 t.test('what cannot be embedded elsewhere is refused, by name', async t => {
   const { gateway, seen } = await startTranslating(t, { up: GEMINI })
-  t.match(await failureOf(openaiClient(gateway).embeddings.create({ model: 'm', input: [[1, 2]] })), { status: 400, param: 'input', message: /tokens/ })
+  t.match(await failureOf(openaiClient(gateway).embeddings.create({ model: 'm', input: [[1, 2]] })), { status: 400, param: 'input', message: /token ids/ })
   t.equal(seen['up']?.length, 0)
   const claude = await startTranslating(t, { up: { speaks: 'messages', responses: [{ body: {} }] } })
   t.match(await failureOf(openaiClient(claude.gateway).embeddings.create({ model: 'm', input: 'x' })), { status: 400, code: 'not_translatable', message: /no embeddings/ })
