@@ -12,7 +12,7 @@ import { sendJson } from '../support/token-server.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
 import { samplesOf } from './samples.ts'
 
-/** The pages of clouds, from their first configuration to their first request, with a server in the place of the cloud. */
+/** The pages of clouds, from their first configuration to their first request, against a local server. */
 const run = promisify(execFile)
 const SKIP = spawnSync('curl', ['--version']).status === 0 ? false : 'needs curl'
 
