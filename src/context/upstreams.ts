@@ -94,7 +94,7 @@ export class SharedCredential {
   states(): readonly CredentialState[] {
     const states = this.credential.states()
     if (states.length !== 1 || this.#latest === null) return states
-    // Only who asks has the headers read, not each response.
+    // The headers are read here and not at each response: few ask for the states.
     const window = new RateLimitWindow()
     window.update(this.#latest.headers, this.#clock.monotonic(), this.#latest.at)
     return states.map(state => ({ ...state, rateLimits: state.rateLimits ?? window.limits }))

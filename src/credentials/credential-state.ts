@@ -1,14 +1,14 @@
-/** What is known of one credential; nothing of its secret. Times in ms since 1970. */
+/** The state of one credential, without its secret. Times in ms since 1970. */
 export interface CredentialState {
-  /** When it was read from its source; null = it was not, or is in the configuration. */
+  /** When it was read from its source; null = it was not read yet, or it is in the configuration. */
   readonly fetchedAt: number | null
-  /** null = it has no end that is known. */
+  /** null = it does not expire, or when is unknown. */
   readonly expiresAt: number | null
   /** Why its source fails; null = it does not. */
   readonly fault: string | null
   /** Until when a credential of a pool is not used; null = it is used. */
   readonly rest: { readonly until: number, readonly reason: RestReason } | null
-  /** As the upstream said last; null = it did not say. */
+  /** The last that the upstream reported; null = it reported none. */
   readonly rateLimits: RateLimits | null
 }
 
@@ -21,13 +21,13 @@ export interface RemainingRateLimit {
   readonly remaining: number
 }
 
-/** What an upstream said last of the rate limits of a credential. */
+/** The rate limits of a credential that an upstream reported last. */
 export interface RateLimits {
-  /** When it said that, ms since 1970. */
+  /** When it reported them, ms since 1970. */
   readonly at: number
   readonly requests: RemainingRateLimit | null
   readonly tokens: RemainingRateLimit | null
 }
 
-/** A credential that is always there. */
+/** The state of a credential that does not change. */
 export const CONSTANT: CredentialState = Object.freeze({ fetchedAt: null, expiresAt: null, fault: null, rest: null, rateLimits: null })

@@ -3,11 +3,11 @@ import type { Authorization } from './credential.ts'
 
 /** Milliseconds in which an authorization is not sent again for what it was refused for. */
 const REMEMBERED_FOR = 30_000
-/** What an authorization is for: the endpoint, the model, and the client's key if it may have caused a refusal. */
-export type RefusedFor = readonly (string | null)[]
-
 /** Refusals of one authorization that are remembered: clients choose the names of models. */
 const MAX_REMEMBERED = 1_000
+
+/** What an authorization is for: the endpoint, the model, and the client's key if it may have caused a refusal. */
+export type RefusedFor = readonly (string | null)[]
 
 /**
  * The authorizations that an upstream refused a short while ago. A new one, after a change of the file or of the

@@ -24,7 +24,6 @@ import { Health } from '../routing/health.ts'
 import { RouteTable } from '../routing/table.ts'
 import { openStoredKeys } from './stored-keys.ts'
 
-
 /**
  * Builds the gateway that a configuration describes. It does not serve anything
  * yet: call `activate` for that.

@@ -70,9 +70,9 @@ const WINDOW = 20
  */
 const FIRST_OPEN_MS = 1_000
 const MAX_OPEN_MS = 5_000
-/** Milliseconds after a response in which no other gateway's word counts */
+/** Milliseconds after a response of the candidate in which hints of other gateways are ignored. */
 const HINT_IGNORED_MS = 15_000
-/** Milliseconds for the news of how the other gateway's probe went. */
+/** Milliseconds for the result of the other gateway's probe to arrive. */
 const HINT_GRACE_MS = 1_500
 /**
  * Milliseconds that a probe keeps the next one waiting: a response in one piece may

@@ -4,7 +4,7 @@ import type { AbstractConnector } from 'ioredis'
  * Has every connection of ioredis ignore errors after its first one. ioredis listens to one alone
  * (https://github.com/redis/ioredis/pull/962), and a TLS connection whose certificate was rejected emits a second one
  * when the server answers to that: https://www.rfc-editor.org/rfc/rfc8446#section-6.2. Without a listener it would end
- * the process. The connectors of a cluster and of sentinels are made inside of ioredis.
+ * the process. The option `Connector` does not reach the connections to sentinels, so the class itself is changed.
  *
  * @param connector the class that ioredis exports
  */
