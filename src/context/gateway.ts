@@ -7,6 +7,7 @@ import type { MemoryBudget } from '../base/memory-budget.ts'
 import type { EventLog } from '../base/event-log.ts'
 import type { ClientRequestIds } from '../base/request-id.ts'
 import type { Problem } from '../config/problem.ts'
+import type { ReloadEvent } from '../config/reload-event.ts'
 import type { Config, Limits } from '../config/types.ts'
 import type { GuessLimit } from '../limits/guess-limit.ts'
 import type { Limiter } from '../limits/types.ts'
@@ -88,23 +89,6 @@ export interface Reloads {
   applied: number
   rejected: number
   readonly log: EventLog<ReloadEvent>
-}
-
-/** One reload. */
-export interface ReloadEvent {
-  /** ms since 1970 */
-  readonly at: number
-  readonly applied: boolean
-  /** Who or what asked for it: `command line: root`, `SIGHUP`, `--watch`. */
-  readonly by: string
-  /** The text that was active before. */
-  readonly before: string
-  /** The text of the file; null where it cannot be read. */
-  readonly text: string | null
-  /** `upstreams.openai: changed`; empty where it was rejected, or nothing changed. */
-  readonly changes: readonly string[]
-  /** Why it was rejected; empty where it was not. */
-  readonly problems: readonly Problem[]
 }
 
 /** Requests failed because of the operator's credential. */

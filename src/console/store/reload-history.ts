@@ -4,19 +4,10 @@ import { truncateAuditText } from '../../auth/audit.ts'
 import { transaction } from '../../base/sqlite-schema.ts'
 import { maskedDiff } from '../../config/masked-diff.ts'
 import type { DiffLine } from '../../config/masked-diff.ts'
+import type { ReloadEvent } from '../../config/reload-event.ts'
 
-/** A reload that a process reports. Times in ms since 1970. */
-export interface ReportedReload {
-  readonly at: number
-  readonly applied: boolean
-  /** As in the audit list. */
-  readonly by: string
-  /** The text that was active before. */
-  readonly before: string
-  /** The text of the file; null where it could not be read. */
-  readonly text: string | null
-  readonly changes: readonly string[]
-  /** Places and messages. */
+/** A reload that a process reports, with places and messages as text. */
+export interface ReportedReload extends Omit<ReloadEvent, 'problems'> {
   readonly problems: readonly string[]
 }
 
