@@ -9,7 +9,7 @@ export interface CodeBlockProps {
   readonly children: ReactNode
 }
 
-/** Preformatted code or data. */
+/** Preformatted code or data. An element with `data-number` is a line with that number before it. */
 export function CodeBlock({ label, form = 'tall', children }: CodeBlockProps) {
   return (
     // A scrollable region must be reachable by keyboard.

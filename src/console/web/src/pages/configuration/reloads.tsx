@@ -55,7 +55,7 @@ function Diff({ diff, label }: { readonly diff: NonNullable<Reload['diff']>; rea
   return (
     <CodeBlock label={label}>
       {diff.map(({ kind, line, text }) => (
-        <span key={`${kind} ${line}`} className={`${classes.line} ${classes[kind]}`} data-number={kind === 'gap' ? '' : line}>
+        <span key={`${kind} ${line}`} className={classes[kind]} data-number={kind === 'gap' ? '' : line}>
           {SIGNS[kind]} {text}{'\n'}
         </span>
       ))}
