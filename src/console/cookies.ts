@@ -8,10 +8,10 @@ const SECURE = { name: '__Host-gateway_console', path: '/' } as const
 /** It does not go along with requests of the API, which are none of its business. */
 const PLAIN = { name: 'gateway_console', path: '/console/' } as const
 
-/** A login under way at the identity provider, whose page sends the browser back: no `strict` cookie would come along. */
+/** A login that is pending at the identity provider. Not `strict`: the request that returns comes from another site. */
 const PENDING = { secure: { name: '__Host-gateway_login', path: '/' }, plain: { name: 'gateway_login', path: '/console/login/' } } as const
-/** Seconds. */
-const PENDING_LIFETIME = 10 * 60
+/** ms in which somebody has to log in at the provider. */
+export const LOGIN_TIMEOUT = 10 * 60_000
 
 /** The token that came with a request; null = none. */
 export function tokenOf(request: FastifyRequest, { secure }: Caller): string | null {
@@ -42,5 +42,5 @@ export function setPendingLogin(reply: FastifyReply, { secure }: Caller, pending
   const { name, path } = PENDING[secure ? 'secure' : 'plain']
   const options = { path, httpOnly: true, sameSite: 'lax', secure } as const
   if (pending === null) void reply.clearCookie(name, options)
-  else void reply.setCookie(name, pending, { ...options, maxAge: PENDING_LIFETIME })
+  else void reply.setCookie(name, pending, { ...options, maxAge: LOGIN_TIMEOUT / 1_000 })
 }

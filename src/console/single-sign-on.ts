@@ -4,6 +4,7 @@ import { isSecureUrl } from '../base/secure-url.ts'
 import { seal, unseal } from '../base/seal.ts'
 import type { ConsoleConfig, OidcConfig } from '../config/types.ts'
 import type { Caller } from './caller.ts'
+import { LOGIN_TIMEOUT } from './cookies.ts'
 import { IdentityProvider, IdentityProviderError } from './identity-provider.ts'
 import type { Account, LoginChecks } from './identity-provider.ts'
 import { ConsoleProblem } from './problem.ts'
@@ -12,8 +13,6 @@ import { ConsoleProblem } from './problem.ts'
 export const CALLBACK_PATH = '/console/login/callback'
 /** Where it sends the browser back to after a logout. */
 const LOGOUT_PATH = '/console/'
-/** ms in which somebody has to log in at the provider. */
-const LOGIN_TIMEOUT = 10 * 60_000
 /** Characters of the page's address. */
 const MAX_RETURN_PATH = 2_000
 
