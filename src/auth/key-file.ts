@@ -115,7 +115,7 @@ export class KeyFile implements KeyWriter {
 
   /**
    * Blocks a key, wherever it comes from, until it is unblocked.
-   * @returns false where it is shut out already
+   * @returns false where it is blocked already
    */
   block({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
     if (this.isBlocked(digest)) return false
@@ -127,7 +127,7 @@ export class KeyFile implements KeyWriter {
     return true
   }
 
-  /** Lets a key in again. @returns false where it is not shut out */
+  /** Unblocks a key. @returns false where it is not blocked */
   unblock({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
     if (!this.isBlocked(digest)) return false
     this.#withAuditEvent({ at: now, ...by, action: 'key.unblocked', subject: name, detail: null }, () => {

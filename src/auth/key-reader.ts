@@ -5,7 +5,7 @@ import { readRecord } from './key-record.ts'
 import type { KeyRecord, KeyRow } from './key-record.ts'
 import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'
 
-/** A key that is shut out, wherever it comes from. */
+/** A key that is blocked, wherever it comes from. */
 export interface BlockRecord {
   readonly digest: Buffer
   /** What it was called then. */
@@ -92,7 +92,7 @@ export function readKeys(file: string): KeyRecord[] {
   return withReader(file, reader => Array.from(reader.rowsSince(0), readRecord))
 }
 
-/** The keys that are shut out at present. Raises what readKeys raises. */
+/** The keys that are blocked now. Raises what readKeys raises. */
 export function readBlocks(file: string): BlockRecord[] {
   return withReader(file, reader => reader.blocksSince(0).filter(({ blockedAt }) => blockedAt !== null))
 }

@@ -70,7 +70,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER keys_kept BEFORE DELETE ON keys BEGIN
     SELECT raise(ABORT, 'keys are revoked, not deleted');
   END;`,
-  // Keys that are shut out wherever they come from (blocked_at is null
+  // Keys that are blocked wherever they come from (blocked_at is null
   // for one that was unblocked); who did what.
   `CREATE TABLE blocks (
     digest BLOB PRIMARY KEY CHECK (length(digest) = 32),

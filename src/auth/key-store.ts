@@ -15,7 +15,7 @@ import { KeyStoreError } from './key-schema.ts'
 export interface KeyChange {
   readonly added: readonly Key[]
   readonly removed: readonly Key[]
-  /** Digests of keys that are shut out from now on, wherever they come from. */
+  /** Digests of keys that are blocked from now on, wherever they come from. */
   readonly blocked: readonly Buffer[]
   /** The unblocked ones. */
   readonly unblocked: readonly Buffer[]
@@ -87,7 +87,7 @@ export class KeyStore {
     return Array.from(this.#knownKeys.values(), ({ key }) => key)
   }
 
-  /** Digests of the keys that are shut out, wherever they come from. */
+  /** Digests of the keys that are blocked, wherever they come from. */
   blocked(): Buffer[] {
     return [...this.#blocked.values()]
   }

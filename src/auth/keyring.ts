@@ -89,7 +89,7 @@ interface Change {
 /** The keys that are kept outside of the configuration. */
 export interface StoredKeys {
   readonly keys: readonly Key[]
-  /** Digests of keys that are shut out, even those of the configuration. */
+  /** Digests of blocked keys, even those of the configuration. */
   readonly blocked: readonly Buffer[]
 }
 
@@ -108,7 +108,7 @@ interface Entry {
  * keys it takes a microsecond or two longer than with one.
  *
  * Keys of the configuration win over stored keys, which can be added and removed.
- * Those that are shut out stand aside, so that nobody else pays for them.
+ * Blocked keys are left out, so that nobody else pays for them.
  */
 export class Keyring {
   readonly #compile: CompileGlobs

@@ -14,8 +14,8 @@ import { CALLBACK_PATH, requireOidc } from './single-sign-on.ts'
 type FailurePage = LoginFailure | 'no_role' | 'too_many'
 
 /**
- * The end of a login by single sign-on: the provider sends the browser here. It is a page of another site that does,
- * so that no cookie of a session comes along; what the browser has kept of the login says that it is the one that began it.
+ * The end of a login by single sign-on: the provider sends the browser here. The request comes from a page of another site,
+ * so the browser does not send the session cookie. The cookie of the pending login proves that this browser began the login.
  */
 export async function serveLoginCallback(app: FastifyInstance, context: Context): Promise<void> {
   app.addHook('onRequest', app.rateLimit())

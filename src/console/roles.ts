@@ -3,8 +3,8 @@ import type { Account } from './identity-provider.ts'
 
 /**
  * The entries of the configuration that name somebody. An entry with an @ is a mail address, or `*@` and a domain;
- * any other is a group. A group whose name looks like a mail address is nobody's: who may name groups may not
- * be the one who may name admins.
+ * any other is a group. A group whose name looks like a mail address never matches: otherwise anyone who creates groups at the
+ * provider could create an admin.
  */
 export function entriesFor({ admins, viewers }: OidcConfig, { mail, groups }: Pick<Account, 'mail' | 'groups'>): string[] {
   const owned = new Set(groups)
