@@ -1,23 +1,13 @@
 import t from 'tap'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
-import type { TestGateway } from '../../support/gateway.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { startRedis, withoutRedis } from '../../support/redis.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { ask } from './ask.ts'
 
 const SECOND_KEY = 'sk-second-0123456789abcdef'
 /** Of each key, before and during the fault. */
 const REQUESTS = 20
-
-async function ask({ url }: TestGateway, key = KEY): Promise<number> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'demo', max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }] }),
-  })
-  await response.text()
-  return response.status
-}
 
 /** What the log says when a service goes away, and when it is back. */
 const MESSAGES = {

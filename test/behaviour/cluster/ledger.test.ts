@@ -5,11 +5,12 @@ import type { Test } from 'tap'
 import { encode } from '../../../src/ledger/columns.ts'
 import { LedgerStore } from '../../../src/ledger/store.ts'
 import { row } from '../../ledger/rows.ts'
-import { KEY, startTestGateway } from '../../support/gateway.ts'
+import { startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { PASSWORD, startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import type { TestPostgres } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { ask } from './ask.ts'
 
 function start(t: Pick<Test, 'testdir' | 'teardown'>, url: string, instance: string): Promise<TestGateway> {
   return startTestGateway(t, `
@@ -18,16 +19,6 @@ routes: [{ to: demo }]
 ledger: { file: ${instance}.db }
 cluster: { postgres: "\${URL}", instance: ${instance} }
 `, { URL: url })
-}
-
-async function ask({ url }: TestGateway): Promise<number> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'Hello' }] }),
-  })
-  await response.text()
-  return response.status
 }
 
 async function countRows(server: TestPostgres): Promise<number> {

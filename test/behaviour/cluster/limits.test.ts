@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
@@ -8,6 +5,8 @@ import type { TestGateway } from '../../support/gateway.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { REDIS_PASSWORD, startRedis, withoutRedis } from '../../support/redis.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { ask } from './ask.ts'
+import { withOwnFolder } from './own-folder.ts'
 
 /** A request reserves 10 output tokens at 1 USD each, and uses fewer. */
 const CONFIG = `
@@ -19,24 +18,10 @@ ledger: { file: gateway.db }
 
 /** @param group limits of the key's group */
 function start(t: Test, instance: string, limits: string, cluster: string, group = '{ concurrent: 1000 }'): Promise<TestGateway> {
-  // Each has a folder of its own.
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-limits-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const place = { testdir: () => folder, teardown: t.teardown.bind(t) } as unknown as Pick<Test, 'testdir' | 'teardown'>
-  return startTestGateway(place, `${CONFIG}groups: { company: { limits: ${group} }, research: { parent: company } }
+  return startTestGateway(withOwnFolder(t), `${CONFIG}groups: { company: { limits: ${group} }, research: { parent: company } }
 keys: [{ name: test, key: ${KEY}, group: research, limits: ${limits} }]
 cluster: { instance: ${instance}, ${cluster} }
 `)
-}
-
-async function ask({ url }: TestGateway): Promise<number> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'demo', max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }] }),
-  })
-  await response.text()
-  return response.status
 }
 
 async function count(gateways: readonly TestGateway[], requests: number): Promise<Record<number, number>> {

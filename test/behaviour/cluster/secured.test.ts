@@ -7,16 +7,7 @@ import { freePort } from '../../support/free-port.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { PASSWORD, startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { REDIS_PASSWORD, startRedis, withoutRedis } from '../../support/redis.ts'
-
-async function ask(url: string): Promise<number> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'demo', max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }] }),
-  })
-  await response.text()
-  return response.status
-}
+import { ask } from './ask.ts'
 
 t.test('TLS and passwords of both services', { skip: withoutPostgres || withoutRedis }, async t => {
   const pair = certificateFiles(t)
@@ -46,7 +37,7 @@ cluster: { instance: gw1, valkey_timeout: 5s, ${cluster} }
       `valkey: "${valkey(REDIS_PASSWORD)}", valkey_tls: { ca: ${pair.certFile}, cert: ${pair.certFile}, key: ${pair.keyFile} }, ` +
       `postgres: "${database(PASSWORD, pair.certFile)}"`,
     ))
-    t.equal(await ask(gateway.url), 200)
+    t.equal(await ask(gateway), 200)
     const counted = await redis.client.keys('gateway:limits:test')
     t.equal(counted.length, 1, 'the request is counted in Valkey')
     const { code, stdout, stderr } = await command(['cluster', 'status', '--config', gateway.file])
@@ -64,7 +55,7 @@ cluster: { instance: gw1, valkey_timeout: 5s, ${cluster} }
       const gateway = await startTestGateway(t, yaml(
         `valkey: "${valkey(password ?? REDIS_PASSWORD)}", valkey_tls: { ca: ${ca} }, postgres: "${database(password ?? PASSWORD, ca)}"`,
       ))
-      t.equal(await ask(gateway.url), 200)
+      t.equal(await ask(gateway), 200)
       const lost = await gateway.waitForLog(({ msg }) => msg === 'shared limits cannot be used: no usable connection to Valkey')
       t.match(lost, { failure: valkeySays })
       const unshipped = await gateway.waitForLog(({ msg }) => msg === 'ledger rows cannot be sent to PostgreSQL: they wait in the file')
@@ -73,7 +64,7 @@ cluster: { instance: gw1, valkey_timeout: 5s, ${cluster} }
       t.equal(code, 1)
       t.match(stdout, new RegExp(`Valkey: not reachable: .*${valkeySays.source}`))
       t.match(stdout, new RegExp(`PostgreSQL: not reachable: .*${databaseSays.source}`))
-      t.equal(await ask(gateway.url), 200)
+      t.equal(await ask(gateway), 200)
       const said = JSON.stringify(gateway.logged) + stdout + stderr
       for (const secret of [password ?? PASSWORD, REDIS_PASSWORD, PASSWORD]) {
         t.notOk(said.includes(secret))

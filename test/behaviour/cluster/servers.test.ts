@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { certificateFiles } from '../../support/certificate.ts'
@@ -9,16 +6,15 @@ import { startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { REDIS_PASSWORD, startRedisCluster, startRedisWithSentinel, withoutRedis } from '../../support/redis.ts'
+import { ask } from './ask.ts'
+import { withOwnFolder } from './own-folder.ts'
 
 const ENCODED = encodeURIComponent(REDIS_PASSWORD)
 const keyOf = (n: number) => `sk-key-${n}-0123456789abcdef`
 
 /** Ten keys, of which a request reserves 10 USD and spends fewer. @param limits of each */
 function start(t: Test, instance: string, limits: string, cluster: string): Promise<TestGateway> {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-servers-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const place = { testdir: () => folder, teardown: t.teardown.bind(t) } as unknown as Pick<Test, 'testdir' | 'teardown'>
-  return startTestGateway(place, `
+  return startTestGateway(withOwnFolder(t), `
 upstreams: { demo: { simulator: true } }
 routes: [{ to: demo }]
 models: { demo: { price: { input: 0, output: 1000000 } } }
@@ -26,16 +22,6 @@ ledger: { file: gateway.db }
 keys: [${Array.from({ length: 10 }, (_, n) => `{ name: key-${n}, key: ${keyOf(n)}, limits: ${limits} }`).join(', ')}]
 cluster: { instance: ${instance}, valkey_timeout: 5s, ${cluster} }
 `)
-}
-
-async function ask({ url }: TestGateway, key: number): Promise<number> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { 'authorization': `Bearer ${keyOf(key)}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'demo', max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }] }),
-  })
-  await response.text()
-  return response.status
 }
 
 const isLost = ({ msg }: Record<string, unknown>) => msg === 'shared limits cannot be used: no usable connection to Valkey'
@@ -49,7 +35,7 @@ t.test('a cluster of three servers', { skip: withoutRedis || withoutPostgres, ti
   t.test('each key counts at one of them, over all gateways', async t => {
     const gateways = [await start(t, 'gw1', '{ requests_per_minute: 4 }', cluster), await start(t, 'gw2', '{ requests_per_minute: 4 }', cluster)]
     const statuses = await Promise.all(Array.from({ length: 10 }, async (_, key) => {
-      const all = await Promise.all(Array.from({ length: 12 }, (_, n) => ask(gateways[n % 2]!, key)))
+      const all = await Promise.all(Array.from({ length: 12 }, (_, n) => ask(gateways[n % 2]!, keyOf(key))))
       return all.filter(status => status === 200).length
     }))
     // A slow machine gives the limit time to renew.
@@ -61,7 +47,7 @@ t.test('a cluster of three servers', { skip: withoutRedis || withoutPostgres, ti
   t.test('a server that lost its data alone gets budgets back', async t => {
     const shared = `${cluster}, postgres: "${postgres.url()}"`
     const gateways = [await start(t, 'gw1', '{ budget: { usd: 60, per: month } }', shared), await start(t, 'gw2', '{ budget: { usd: 60, per: month } }', shared)]
-    const askAll = (times: number) => Promise.all(Array.from({ length: 10 * times }, (_, n) => ask(gateways[n % 2]!, n % 10)))
+    const askAll = (times: number) => Promise.all(Array.from({ length: 10 * times }, (_, n) => ask(gateways[n % 2]!, keyOf(n % 10))))
     await askAll(4)
     await servers[0]!.client.flushall()
     await askAll(12)
@@ -73,10 +59,10 @@ t.test('a cluster of three servers', { skip: withoutRedis || withoutPostgres, ti
 
   t.test('with a server gone, each gateway applies its share', async t => {
     const gateway = await start(t, 'gw1', '{ requests_per_minute: 100 }', cluster)
-    t.equal(await ask(gateway, 0), 200)
+    t.equal(await ask(gateway, keyOf(0)), 200)
     await servers[1]!.stop()
     for (;;) {
-      const statuses = await Promise.all(Array.from({ length: 10 }, (_, key) => ask(gateway, key)))
+      const statuses = await Promise.all(Array.from({ length: 10 }, (_, key) => ask(gateway, keyOf(key))))
       t.ok(statuses.every(status => status === 200), statuses.join(' '))
       if (gateway.logged.some(isLost)) break
     }
@@ -92,7 +78,7 @@ t.test('a cluster by TLS', { skip: withoutRedis }, async t => {
   const urls = ports.map(port => `"rediss://:${ENCODED}@localhost:${port}"`)
   const gateway = await start(t, 'gw1', '{ requests_per_minute: 4 }',
     `valkey: { cluster: [${urls.join(', ')}] }, valkey_tls: { ca: ${certFile}, cert: ${certFile}, key: ${keyFile} }`)
-  const statuses = await Promise.all(Array.from({ length: 60 }, (_, n) => ask(gateway, n % 10)))
+  const statuses = await Promise.all(Array.from({ length: 60 }, (_, n) => ask(gateway, keyOf(n % 10))))
   t.ok(statuses.includes(429))
   t.notOk(gateway.logged.some(isLost), JSON.stringify(gateway.logged.find(isLost)))
 })
@@ -103,7 +89,7 @@ t.test('a master behind sentinels', { skip: withoutRedis || withoutPostgres, tim
   const cluster = `postgres: "${postgres.url()}", valkey: { sentinels: ["redis://:${ENCODED}@127.0.0.1:${sentinel}"], master: main, ` +
     `sentinel_password: "${REDIS_PASSWORD}" }`
   const gateways = [await start(t, 'gw1', '{ budget: { usd: 60, per: month } }', cluster), await start(t, 'gw2', '{ budget: { usd: 60, per: month } }', cluster)]
-  const askAll = (times: number) => Promise.all(Array.from({ length: 10 * times }, (_, n) => ask(gateways[n % 2]!, n % 10)))
+  const askAll = (times: number) => Promise.all(Array.from({ length: 10 * times }, (_, n) => ask(gateways[n % 2]!, keyOf(n % 10))))
   t.ok((await askAll(4)).every(status => status === 200))
   await master.stop()
   const during: number[] = []
