@@ -82,8 +82,8 @@ export function recordOf(proof: VerifiedLogin, token: string): Pick<SessionRecor
 }
 
 /**
- * What a kept session is worth now: a user who was changed or removed, a key that was revoked, blocked or removed,
- * and an account that no entry names any more, are nobody any more.
+ * What a stored session allows under the active configuration. It ends when its user is changed or removed, when its key is
+ * revoked, blocked or removed, or when no entry names its account.
  */
 export function sessionOf(gateway: Gateway, token: string, record: SessionRecord): Session | null {
   const { kind, name, credential } = record

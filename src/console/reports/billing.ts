@@ -10,7 +10,6 @@ import { COST_COLUMNS, compareByCost, figures, groupSums, knownCost, sumOf, sums
 import type { Dimensions, NamedDimension, Totals } from './sums.ts'
 import type { View } from './view.ts'
 
-
 /** Groups that have a colour of their own in the chart. */
 const MAX_CHARTED_GROUPS = 12
 

@@ -187,7 +187,7 @@ export class ConsoleStore {
     return this.#circuits.read(upstream, from, to)
   }
 
-  /** Every worker reloads, and reports it: one tells it in the audit list. */
+  /** Every worker reports each reload; only the first report goes into the audit list. */
   async addReload(reload: ReportedReload): Promise<void> {
     if (!this.#reloads.add(reload)) return
     const { at, applied, by, changes, problems } = reload

@@ -56,7 +56,7 @@ function curl(prompt: Prompt, baseUrl: string): string {
   ]
   const command = lines.join(' \\\n  ')
   if (!isPiped) return command
-  // An argument of a command is too short for an image.
+  // An image is too long for an argument of a command.
   const parts = json.split(MARK).map((part, index) =>
     (index % 2 === 1 ? `base64 < ${shell(prompt.images[Number(part)]?.name ?? '')} | tr -d '\\n'` : `printf %s ${shell(part)}`))
   return `{\n  ${parts.join('\n  ')}\n} | ${command}`
