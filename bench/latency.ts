@@ -26,7 +26,7 @@ const gateway = await startGateway(upstream.port)
 const subjects: Subject[] = [upstream, ...nginx ? [nginx] : [], bare, gateway]
 
 const request = requestLoad()
-// As in proxy.ts, a compiler that still warms up counts for nobody: it takes some ten thousand requests.
+// As in peers.ts, a compiler that still warms up counts for nobody: it takes some ten thousand requests.
 for (const { port } of [bare, gateway]) await closedLoop(port, request, 32, 10_000)
 const { units } = await closedLoop(gateway.port, request, 32, 3_000)
 const rate = Number(process.argv[4] ?? Math.round(units / 3 / 2))
