@@ -27,8 +27,6 @@ def ask(model, messages, stream):
     if not stream:
         return client.messages.create(**params)
     with client.messages.stream(**params) as events:
-        for _ in events:
-            pass
         return events.get_final_message()
 
 

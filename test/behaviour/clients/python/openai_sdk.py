@@ -19,8 +19,6 @@ def ask_chat(model, messages, stream):
     params = {"model": model, "messages": messages, "tools": CHAT_TOOLS, "reasoning_effort": "low"}
     if stream:
         with client.chat.completions.stream(**params, stream_options={"include_usage": True}) as events:
-            for _ in events:
-                pass
             completion = events.get_final_completion()
     else:
         completion = client.chat.completions.create(**params)
@@ -36,10 +34,10 @@ def chat(stream):
         message, first = ask_chat(model, messages, stream)
         messages.append(message.model_dump(include={"role", "content", "tool_calls"}, exclude_none=True))
         for call in message.tool_calls:
-            # Of a parsed stream, a call has its arguments as an object too.
             result = look(**json.loads(call.function.arguments))
             messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
         for call in messages[1]["tool_calls"]:
+            # Of a parsed stream, a call has its arguments as an object too.
             call["function"].pop("parsed_arguments", None)
             call.pop("index", None)
         return [first, ask_chat(model, messages, stream)[1]]
@@ -54,8 +52,6 @@ def ask_responses(model, items, stream):
     }
     if stream:
         with client.responses.stream(**params) as events:
-            for _ in events:
-                pass
             response = events.get_final_response()
     else:
         response = client.responses.create(**params)
