@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Test } from 'tap'
 import { asList, asObject } from '../../../src/protocols/neutral/json.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
+import { sendJson } from '../token-server.ts'
 import { bodyOf, startUpstream } from '../upstream.ts'
 
 /** What the scripted model says in one turn. */
@@ -91,26 +92,26 @@ export async function startVendor(t: Test, vendor: Vendor, script: (conversation
     const received = { path: req.url ?? '', headers: req.headers, body: (text === '' ? {} : JSON.parse(text)) as JsonObject }
     const counted = vendor.count?.(received) ?? null
     if (counted !== null) {
-      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(counted))
+      sendJson(res, 200, counted)
       return
     }
     requests.push(received)
     const number = requests.length
     const refusal = vendor.refusal?.(received) ?? null
     if (refusal !== null) {
-      res.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(refusal))
+      sendJson(res, 400, refusal)
       return
     }
     const faults = new Faults()
     const conversation = vendor.read(received, faults)
     if (faults.found.length > 0) {
       found.push(...faults.found.map(fault => `request ${number}: ${fault}`))
-      res.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(vendor.error(faults.found.join('; '))))
+      sendJson(res, 400, vendor.error(faults.found.join('; ')))
       return
     }
     const turn = script(conversation)
     if (vendor.isStream(received)) res.writeHead(200, { 'content-type': 'text/event-stream' }).end(vendor.stream(turn, number))
-    else res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(vendor.body(turn, number)))
+    else sendJson(res, 200, vendor.body(turn, number))
   })
   return { url, requests, faults: found }
 }
