@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../base/errors.ts'
+import { GatewayError } from '../../base/errors.ts'
 import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
 import type { UsageFilter } from '../../protocols/shared/protocol.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
@@ -43,4 +43,12 @@ export interface ResponseClassifier {
   readonly reason?: RefusalReason | null
   /** The response is held until it is whole: its stream, or null for a whole body. */
   readonly framed?: FramedStream | null
+}
+
+/** Bytes of a response that is held until it is whole. */
+export const MAX_RESPONSE_BYTES = 32 * 1024 * 1024
+
+/** A response that is longer than what can be held. */
+export function responseTooLarge(): GatewayError {
+  return new GatewayError('answer_too_large', `the response is larger than the ${MAX_RESPONSE_BYTES >> 20} MB that can be held`)
 }

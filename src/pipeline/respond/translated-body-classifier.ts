@@ -1,4 +1,5 @@
-import { GatewayError, asGatewayError } from '../../base/errors.ts'
+import { asGatewayError } from '../../base/errors.ts'
+import type { GatewayError } from '../../base/errors.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import { withoutByteOrderMark } from '../../protocols/shared/json-text.ts'
@@ -7,19 +8,12 @@ import { translateWhole } from '../../protocols/translate.ts'
 import type { ResponseTranslation } from '../../protocols/translate.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { isErrorResponse } from './body-classifier.ts'
+import { MAX_RESPONSE_BYTES, responseTooLarge } from './classification.ts'
 import type { Classification, ResponseClassifier } from './classification.ts'
 
-/** Bytes of a response that is held until it is whole. */
-export const MAX_RESPONSE_BYTES = 32 * 1024 * 1024
-
-/** A response that is longer than what can be held. */
-export function responseTooLarge(): GatewayError {
-  return new GatewayError('answer_too_large', `the response is larger than the ${MAX_RESPONSE_BYTES >> 20} MB that can be held`)
-}
-
 /**
- * A whole body that is translated. The client gets its first byte when the last has come, so that it gets a status of an
- * error where the body cannot be translated.
+ * A whole body that is translated. It is held until it is complete, so that the client gets the status of an error if
+ * the body cannot be translated.
  */
 export class TranslatedBodyClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_RESPONSE_BYTES

@@ -12,8 +12,8 @@ import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { BodyClassifier, beginsJson } from './body-classifier.ts'
+import { MAX_RESPONSE_BYTES, responseTooLarge } from './classification.ts'
 import type { ResponseClassifier, Classification, FramedStream } from './classification.ts'
-import { MAX_RESPONSE_BYTES, responseTooLarge } from './translated-body-classifier.ts'
 
 const NOTHING = Buffer.alloc(0)
 
