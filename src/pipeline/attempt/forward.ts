@@ -101,8 +101,9 @@ class Forwarding implements Stoppable {
         }
         const begun = this.#begin(target)
         if (begun instanceof GatewayError) {
-          const skipped = this.#skip(begun)
-          if (skipped === null) return await this.#giveUp(failureWithoutResponse(begun))
+          const unsent = failureWithoutResponse(begun)
+          const skipped = this.#next(unsent)
+          if (skipped === null) return await this.#giveUp(unsent)
           target = skipped.target
           continue
         }
@@ -122,7 +123,7 @@ class Forwarding implements Stoppable {
             logRetry(this.#gateway, exchange, current.state.record, { target, delayMs: 0 })
             continue
           }
-          step = this.#response.streamError ? this.#retryPlan.nextForContinuation(failure) : this.#retryPlan.next(failure)
+          step = this.#next(failure)
           if (step === null) return await this.#giveUp(failure)
         } else {
           const { streamError, continuation } = this.#response
@@ -171,9 +172,8 @@ class Forwarding implements Stoppable {
     return step
   }
 
-  /** The request cannot be translated for the current target. @returns null = there is no other target */
-  #skip(error: GatewayError): RetryStep | null {
-    const failure = failureWithoutResponse(error)
+  /** @returns null = no attempt follows */
+  #next(failure: AttemptFailure): RetryStep | null {
     return this.#response.streamError ? this.#retryPlan.nextForContinuation(failure) : this.#retryPlan.next(failure)
   }
 
