@@ -12,7 +12,7 @@ import { USAGE, startVendor } from '../../support/vendors/vendor.ts'
 import { openBooks, usedIn } from '../billing/books.ts'
 
 const SCRIPTS = fileURLToPath(new URL('python', import.meta.url))
-const skip = HAS_SDKS ? false : 'no Python SDKs: run test/clients/install'
+const skip = HAS_SDKS ? false : 'needs the Python SDKs: run test/clients/install (Debian: python3-venv)'
 
 const VENDORS = [chatVendor, responsesVendor, messagesVendor, generateVendor]
 const TOKENS = [USAGE.input, USAGE.cached, USAGE.output]
