@@ -9,6 +9,7 @@ import type { Range } from './source-text.ts'
 const DIGEST_PREFIX_LENGTH = 8
 const DIGEST = /\b[\da-f]{64}\b/gi
 const ALIAS = /^\*\S+$/
+const SCHEMA = readSchema()
 
 /**
  * A configuration for people to read: the text itself, each line where it stands, comments included. Secrets that were written
@@ -18,8 +19,7 @@ const ALIAS = /^\*\S+$/
 export function maskedText(text: string): string {
   const source = new SourceText(text)
   const { root, isInvalid } = parseYaml(source, {})
-  const schema = readSchema()
-  const { values, comments } = isInvalid ? { values: unknownWords(source, schema), comments: [] } : secretPlaces(source, root, schema)
+  const { values, comments } = isInvalid ? { values: unknownWords(source, SCHEMA), comments: [] } : secretPlaces(source, root, SCHEMA)
   const ranges = [
     ...values.map(range => ({ ...range, mask: (piece: string) => maskedValue(piece, text) })),
     ...maskedComments(source, comments),
