@@ -1,4 +1,5 @@
 import type { SQLOutputValue } from 'node:sqlite'
+import { isObject } from '../base/is-object.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { Budget, Key, Limits, OldSecret } from '../config/types.ts'
 import { KeyStoreError } from './key-schema.ts'
@@ -205,8 +206,6 @@ function readBudget({ usd, per }: Record<string, unknown>): Budget {
 }
 
 function asObject(value: unknown, what: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-    return value as Record<string, unknown>
-  }
+  if (isObject(value)) return value
   throw new TypeError(`${what} cannot be read`)
 }

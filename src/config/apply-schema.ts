@@ -1,4 +1,5 @@
 import type { ErrorObject, ValidateFunction } from 'ajv'
+import { isObject } from '../base/is-object.ts'
 import { locate } from './document.ts'
 import type { Located, Path } from './document.ts'
 import type { Findings } from './findings.ts'
@@ -116,8 +117,4 @@ function assign(data: Data, path: Path, value: unknown): void {
 
 function step(value: unknown, name: string | number): unknown {
   return Array.isArray(value) || isObject(value) ? (value as Record<string, unknown>)[name] : undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../base/is-object.ts'
 import type { Config } from './types.ts'
 
 /**
@@ -31,7 +32,6 @@ function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
     if (each instanceof Map) return [...each as Map<unknown, unknown>]
     if (typeof each === 'bigint') return String(each)
-    const isObject = typeof each === 'object' && each !== null && !Array.isArray(each)
-    return isObject ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each
+    return isObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each
   }) ?? ''
 }

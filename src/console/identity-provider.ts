@@ -177,11 +177,7 @@ type Claims = Readonly<Record<string, unknown>>
 /** Some providers have dots in the names of claims: https://example.com/groups. */
 function claimOf(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path]
-  return path.split('.').reduce<unknown>((value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined), claims)
-}
-
-function isObject(value: unknown): value is Claims {
-  return typeof value === 'object' && value !== null
+  return path.split('.').reduce<unknown>((value, name) => (value instanceof Object && Object.hasOwn(value, name) ? (value as Claims)[name] : undefined), claims)
 }
 
 function groupsOf(claim: unknown): string[] {

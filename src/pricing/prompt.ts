@@ -1,6 +1,6 @@
+import { isObject } from '../base/is-object.ts'
 import type { PromptText } from '../protocols/shared/protocol.ts'
 import { MEDIA_FROM, MEDIA_TOKENS, isBase64 } from '../protocols/shared/request-estimate.ts'
-import { isObject } from '../protocols/shared/usage-figures.ts'
 
 type Count = (text: string) => number
 

@@ -1,5 +1,6 @@
+import { isObject } from '../../base/is-object.ts'
 import { appendToList, fieldsOf, reduceLimits } from '../shared/body.ts'
-import { isObject, objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
+import { objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
 import type { Edit } from '../shared/splice.ts'
 

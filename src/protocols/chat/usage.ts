@@ -1,6 +1,7 @@
+import type { JsonObject } from '../neutral/json.ts'
 import { splitInput, splitOutput, unexplainedTokens } from '../shared/openai-usage.ts'
 import type { UsageReader } from '../shared/reported-usage.ts'
-import type { Figures, JsonObject } from '../shared/usage-figures.ts'
+import type { Figures } from '../shared/usage-figures.ts'
 import { blankUsage } from '../shared/usage.ts'
 import type { Usage } from '../shared/usage.ts'
 

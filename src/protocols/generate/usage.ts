@@ -1,8 +1,9 @@
+import type { JsonObject } from '../neutral/json.ts'
 import { lastMetadata } from '../shared/members.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { UsageReader } from '../shared/reported-usage.ts'
 import { clampTo, remainder } from '../shared/usage-figures.ts'
-import type { Figures, JsonObject } from '../shared/usage-figures.ts'
+import type { Figures } from '../shared/usage-figures.ts'
 import { blankUsage } from '../shared/usage.ts'
 import type { Usage } from '../shared/usage.ts'
 

@@ -1,6 +1,6 @@
+import type { JsonObject } from '../neutral/json.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage } from '../shared/reported-usage.ts'
-import type { JsonObject } from '../shared/usage-figures.ts'
 import { blankUsage } from '../shared/usage.ts'
 import { eventIn, objectIn } from './realtime-event.ts'
 import { TRANSCRIPT_USAGE } from './usage.ts'

@@ -1,6 +1,7 @@
+import { isObject } from '../../base/is-object.ts'
+import type { JsonObject } from '../neutral/json.ts'
 import { parseJson } from '../shared/cursor.ts'
-import { Figures, isObject } from '../shared/usage-figures.ts'
-import type { JsonObject } from '../shared/usage-figures.ts'
+import { Figures } from '../shared/usage-figures.ts'
 
 const SETTINGS = new Set([
   'session.created', 'session.updated', 'transcription_session.created', 'transcription_session.updated',

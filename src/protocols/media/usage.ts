@@ -1,10 +1,10 @@
+import type { JsonObject } from '../neutral/json.ts'
 import type { JsonCursor } from '../shared/cursor.ts'
 import { members, parsedValue } from '../shared/members.ts'
 import { splitInput, splitOutput } from '../shared/openai-usage.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage, UsageReader } from '../shared/reported-usage.ts'
 import { Figures, remainder } from '../shared/usage-figures.ts'
-import type { JsonObject } from '../shared/usage-figures.ts'
 import { blankUsage } from '../shared/usage.ts'
 import type { Usage } from '../shared/usage.ts'
 

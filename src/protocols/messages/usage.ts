@@ -1,6 +1,7 @@
+import type { JsonObject } from '../neutral/json.ts'
 import type { ServingModels, UsageReader } from '../shared/reported-usage.ts'
 import { remainder } from '../shared/usage-figures.ts'
-import type { Figures, JsonObject } from '../shared/usage-figures.ts'
+import type { Figures } from '../shared/usage-figures.ts'
 import { blankUsage } from '../shared/usage.ts'
 import type { Usage } from '../shared/usage.ts'
 

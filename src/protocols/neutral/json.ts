@@ -1,9 +1,11 @@
+import { isObject } from '../../base/is-object.ts'
+
 /** Values of parsed JSON, read with care: a client or an upstream may send anything. */
 export type JsonObject = { readonly [name: string]: unknown }
 
 /** null = it is no object. */
 export function asObject(value: unknown): JsonObject | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value as JsonObject : null
+  return isObject(value) ? value : null
 }
 
 /** Empty where it is no list. */

@@ -1,6 +1,6 @@
+import { isObject } from '../../base/is-object.ts'
 import type { Endpoint } from './protocol.ts'
 import { readRequestOptions } from './request-options.ts'
-import { isObject } from './resumable-stream.ts'
 import { SseReader, missingLineEnds } from './sse.ts'
 
 /** A response that lacks no more than its end. */

@@ -1,5 +1,6 @@
+import type { JsonObject } from '../neutral/json.ts'
 import { MAX_COUNT, clampTo, remainder } from './usage-figures.ts'
-import type { Figures, JsonObject } from './usage-figures.ts'
+import type { Figures } from './usage-figures.ts'
 
 /** What a total has beside input and output; null where that is nothing, or no count. */
 export function unexplainedTokens(total: unknown, input: number | null, output: number | null): number | null {

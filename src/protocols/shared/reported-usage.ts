@@ -1,8 +1,9 @@
+import { isObject } from '../../base/is-object.ts'
+import type { JsonObject } from '../neutral/json.ts'
 import { JsonCursor } from './cursor.ts'
 import { withoutByteOrderMark } from './json-text.ts'
 import { member } from './members.ts'
-import { Figures, isObject } from './usage-figures.ts'
-import type { JsonObject } from './usage-figures.ts'
+import { Figures } from './usage-figures.ts'
 import { blankUsage } from './usage.ts'
 import type { Usage } from './usage.ts'
 

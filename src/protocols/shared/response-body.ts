@@ -1,8 +1,8 @@
+import { isObject } from '../../base/is-object.ts'
 import { JsonCursor } from './cursor.ts'
 import { withoutByteOrderMark } from './json-text.ts'
 import { lastMetadata, member, members, parsedValue } from './members.ts'
 import { tierIn, normaliseTier } from './service-tier.ts'
-import { isObject } from './usage-figures.ts'
 
 const USAGE = Buffer.from('usage')
 const USAGE_METADATA = Buffer.from('usageMetadata')

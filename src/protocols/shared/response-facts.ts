@@ -1,4 +1,4 @@
-import { isObject } from './usage-figures.ts'
+import { isObject } from '../../base/is-object.ts'
 
 /** What a response tells of itself, in any of the protocols. */
 export interface ResponseFacts {

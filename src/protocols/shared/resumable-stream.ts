@@ -1,3 +1,4 @@
+import { isObject } from '../../base/is-object.ts'
 import { PrefixStripper } from './prefix-stripper.ts'
 import type { Edit } from './splice.ts'
 import type { EventContent } from './stream-event.ts'
@@ -158,11 +159,6 @@ export class ResumableStream {
     this.#text += this.#textOf(value)
     if (this.#text.length > MAX_TEXT_CHARS) this.#obstacle = 'the response is too long'
   }
-}
-
-/** Is it a JSON object: not null, not an array? */
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The member of that name if it is an object, or an empty one. */

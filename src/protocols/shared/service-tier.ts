@@ -1,4 +1,4 @@
-import { isObject } from './usage-figures.ts'
+import { isObject } from '../../base/is-object.ts'
 
 /** Vertex AI names its tiers ON_DEMAND_FLEX and so on. */
 const PREFIX = 'on_demand_'

@@ -1,5 +1,5 @@
-/** A JSON object whose members are not looked at yet. */
-export type JsonObject = Readonly<Record<string, unknown>>
+import { isObject } from '../../base/is-object.ts'
+import type { JsonObject } from '../neutral/json.ts'
 
 const EMPTY: JsonObject = Object.freeze({})
 
@@ -62,11 +62,6 @@ export class Figures {
     this.suspect = true
     return null
   }
-}
-
-/** Is it a JSON object: not null, not an array? */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** What is left of `whole` beside a part of it; null when the whole is unknown, never below 0. */
