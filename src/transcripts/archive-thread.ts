@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads'
 import { serveThread } from '../base/thread-server.ts'
-import { decompressBody } from './decompress.ts'
+import { decompressBody } from './decompress-captured.ts'
 import { TranscriptStore } from './store.ts'
 import type { Compression, Transcript } from './transcript.ts'
 

@@ -15,11 +15,11 @@ import type { MeteredResponse, SettledCost, SettledUsage } from '../../pricing/s
 import { settleCost, settleCostByModel, mergeCosts, noteCost } from '../../pricing/settled-cost.ts'
 import type { AttemptCost } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
-import { withDecompressed } from './decompress.ts'
 import { ledgerRow } from './ledger-row.ts'
 import { archiveRecording } from './record-bodies.ts'
 import { releaseUpstreamConcurrency, settleUpstreamLimits } from './settle-upstream-limits.ts'
-import { requestFacts, settlementOf } from './settlement.ts'
+import { requestFacts, settlementOf } from './telemetry-facts.ts'
+import { withDecompressed } from './with-decompressed.ts'
 
 /** The bill of an exchange, and the price by which it was made. */
 interface Bill extends SettledCost {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/types.ts'
-import type { Site } from '../gateway/site.ts'
+import type { Site } from '../gateway/docs-site.ts'
 
 /**
  * The documentation, where the configuration wants it served; null where it does not.
@@ -9,7 +9,7 @@ import type { Site } from '../gateway/site.ts'
  */
 export async function openSite({ docs, server }: Config, log: Logger): Promise<Site | null> {
   if (docs === null) return null
-  const { SITE_ROOT, serveSite } = await import('../gateway/site.ts')
+  const { SITE_ROOT, serveSite } = await import('../gateway/docs-site.ts')
   const { reusePort, maxConnections } = server
   const site = await serveSite({ listen: docs.listen, reusePort, maxConnections, root: SITE_ROOT })
   if (!site.built) log.warn('docs.listen: the documentation is not built; build it with: npm run build:docs')

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import type { Test } from 'tap'
-import { serveSite } from '../../src/gateway/site.ts'
+import { serveSite } from '../../src/gateway/docs-site.ts'
 
 const PAGES = {
   'index.html': '<!doctype html><script>go()</script><h1>Home</h1>',
