@@ -169,7 +169,8 @@ export class UpstreamAttempt {
     this.held = null
     this.#response = null
     this.#isAbandoned = isAbandoned
-    if (!isAbandoned) this.reservation?.release()
+    if (isAbandoned) this.reservation?.releaseConcurrency()
+    else this.reservation?.release()
   }
 
   /** Releases the body that it sent. */

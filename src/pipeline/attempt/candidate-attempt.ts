@@ -249,6 +249,8 @@ export class CandidateAttempt {
 
   /** The client got the beginning of its response, and another attempt continues it. */
   interrupted(error: GatewayError, status: number): void {
+    // The next attempt may be at the same upstream. What this one used is settled when the exchange ends.
+    this.state.reservation?.releaseConcurrency()
     this.#recordOutcome(error.code, status)
     this.#health.failed(null)
   }

@@ -74,6 +74,8 @@ export async function forwardUpgrade(
       denied = opened.denied ?? denied
       refused = opened.refused
       if (exchange.status === 101 || failure?.source !== 'upstream') return { failure, denied: null }
+      // The next attempt may be at the same upstream, and its WebSocket may be open for hours.
+      reservation?.release()
     }
   }
   if (denied === null) return { failure, denied }
