@@ -38,8 +38,8 @@ export class AttemptHistory {
     const { state } = current
     const { status, response, reason } = failure
     current.failed(failure, isRetried)
-    // The request was sent and not refused: a client that leaves now may have to pay for the prompt.
-    state.fail(exchange.stopped !== null && current.isSent && (status === null || status < 400))
+    // A client that leaves now may have to pay for the prompt.
+    state.fail(exchange.stopped !== null && current.mayBeBilled)
     if (failure.error?.code === 'client_gone') this.#recordHeldUsage(current, failure)
     // A request that is refused for its content says nothing about the credential, whatever the status.
     const isOurs = reason === null && status !== null
@@ -53,8 +53,9 @@ export class AttemptHistory {
     }
   }
 
-  /** Bills the prompt of an attempt whose response nobody awaits any more. */
-  billAbandoned({ state }: CandidateAttempt): void {
+  /** Bills the prompt of an attempt whose response nobody awaits any more, unless the upstream has refused it. */
+  billAbandoned({ state, mayBeBilled }: CandidateAttempt): void {
+    if (!mayBeBilled) return
     const { accounts: { counter }, config: { billing } } = this.#gateway
     const { classified, request: { body } } = this.#exchange
     state.share = createAbandonedUsage(counter, {

@@ -148,9 +148,9 @@ export class CandidateAttempt {
     this.#attempt.relayed()
   }
 
-  /** The upstream may have started to work on the request. */
-  get isSent(): boolean {
-    return this.#attempt.sent
+  /** The upstream may have started to work on the request, and has not refused it: the prompt may be billed. */
+  get mayBeBilled(): boolean {
+    return this.#attempt.sent && (this.#gate?.status ?? 0) < 400
   }
 
   /** What a held response lacked that went to the client although it broke; null = none did. */

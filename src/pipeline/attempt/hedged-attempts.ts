@@ -131,7 +131,9 @@ export class HedgedAttempts {
     else deadlines.betweenAttempts()
     retryPlan.failBeside(failed.state.target, other.state.target, failure)
     history.recordFailure(failed, failure, false, false)
-    if (this.#exchange.stopped !== null && failed.isSent) history.billAbandoned(failed)
+    // What the exchange is billed for is now that of the other attempt.
+    this.#exchange.serve(other.state)
+    if (this.#exchange.stopped !== null) history.billAbandoned(failed)
   }
 
   #won(attempt: CandidateAttempt, other: CandidateAttempt | null): void {
@@ -145,7 +147,7 @@ export class HedgedAttempts {
     }
     if (other === null) return
     other.lost()
-    other.state.fail(true)
-    if (other.isSent) history.billAbandoned(other)
+    other.state.fail(other.mayBeBilled)
+    history.billAbandoned(other)
   }
 }

@@ -61,7 +61,8 @@ export class ResponseGate implements ResponseSink {
   readonly #options: ResponseGateOptions
   readonly #settle: (rejected: RejectedResponse | null) => void
   readonly #checkpoint: LedgerCheckpoint
-  #status = 0
+  /** The upstream's; 0 = no head came. */
+  status = 0
   #headers: RawHeaders = []
   #httpVersion = '1.1'
   #classifier: ResponseClassifier | null = null
@@ -108,7 +109,7 @@ export class ResponseGate implements ResponseSink {
     if (status > 599) {
       return new GatewayError('upstream_invalid', `the upstream responded with the status ${status}`)
     }
-    this.#status = status
+    this.status = status
     this.#headers = headers
     this.#httpVersion = httpVersion
     const { requirements, relay } = this.#options
@@ -172,7 +173,7 @@ export class ResponseGate implements ResponseSink {
 
   /** Ends it from outside. */
   stop(reason: GatewayError): void {
-    if (this.#status !== 0) this.#onBroken(reason, null)
+    if (this.status !== 0) this.#onBroken(reason, null)
   }
 
   /** The response broke. If only its end is missing, the relay gets the rest before the error. */
@@ -202,13 +203,13 @@ export class ResponseGate implements ResponseSink {
     if (!this.#decide()) return true
     const { attempt, relay } = this.#options
     attempt.handOver(relay)
-    const refusal = relay.head(this.#status, this.#headers, this.#httpVersion)
+    const refusal = relay.head(this.status, this.#headers, this.#httpVersion)
     const { size } = this.#held
     // The stages that keep the response for its settlement reserve memory themselves.
     releaseHeldMemory(this.#gateway, this.#exchange, size)
     if (refusal) {
       attempt.abort(refusal)
-      this.#settle({ error: refusal, status: this.#status, headers: this.#headers, response: null })
+      this.#settle({ error: refusal, status: this.status, headers: this.#headers, response: null })
       return true
     }
     let more = true
@@ -223,14 +224,14 @@ export class ResponseGate implements ResponseSink {
   }
 
   #claim(): boolean {
-    this.#claimed ||= this.#options.claim(this.#status)
+    this.#claimed ||= this.#options.claim(this.status)
     return this.#claimed
   }
 
   #reject(error: GatewayError | null, response: HeldResponse | null): void {
     if (!this.#decide()) return
     releaseHeldMemory(this.#gateway, this.#exchange, this.#held.size)
-    this.#settle({ error, status: this.#status, headers: this.#headers, response })
+    this.#settle({ error, status: this.status, headers: this.#headers, response })
     this.#options.attempt.abort(error ?? new GatewayError('upstream_invalid', 'the upstream responded with an error'))
   }
 
@@ -244,7 +245,7 @@ export class ResponseGate implements ResponseSink {
   #heldResponse(): HeldResponse | null {
     if (this.#classifier?.fault) return null
     return {
-      status: this.#status, headers: this.#headers, httpVersion: this.#httpVersion, body: this.#held.concat(),
+      status: this.status, headers: this.#headers, httpVersion: this.#httpVersion, body: this.#held.concat(),
     }
   }
 }

@@ -17,7 +17,8 @@ export function settleUpstreamLimits({ attempts, servedBy }: Exchange, tokens: n
   let rest = tokens
   for (const attempt of attempts) {
     const { share, reservation } = attempt
-    if (share === null) continue
+    // What is not billed is no part of the tokens.
+    if (share === null || !share.reported.billed) continue
     const used = tokensOf(share.reported)
     reservation?.settle({ tokens: used, pico: 0n })
     rest = rest === null || used === null ? null : Math.max(0, rest - used)

@@ -1,78 +1,10 @@
-import type { ServerResponse } from 'node:http'
 import t from 'tap'
-import type { Test } from 'tap'
-import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { scrape, sum } from '../../support/metrics.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { costOf, openBooks, priced } from '../billing/books.ts'
 import { DIALECTS, WITH_STATUS, ask, candidatesOf } from './asking.ts'
 import type { Dialect } from './asking.ts'
-
-const [CHAT] = DIALECTS as [Dialect]
-
-/** A provider of one model, whose responses the test decides on. */
-class Provider {
-  asked = Promise.withResolvers<ServerResponse>()
-  /** Its connection was closed from the gateway's side, before its response was complete. */
-  readonly cancelled = Promise.withResolvers<void>()
-  requests = 0
-  url = ''
-
-  /** The next request. */
-  askAgain(): Promise<ServerResponse> {
-    this.asked = Promise.withResolvers<ServerResponse>()
-    return this.asked.promise
-  }
-
-  async start(t: Test): Promise<this> {
-    const { url } = await startUpstream(t, async (req, res) => {
-      this.requests++
-      await bodyOf(req)
-      res.on('close', () => {
-        if (!res.writableFinished) this.cancelled.resolve()
-      })
-      this.asked.resolve(res)
-    })
-    this.url = url
-    return this
-  }
-}
-
-/** The head of a stream comes at once, as with a model that is slow to begin. */
-function openStream(res: ServerResponse): void {
-  res.writeHead(200, { 'content-type': 'text/event-stream' })
-  res.flushHeaders()
-}
-
-function respond(res: ServerResponse, text: string): void {
-  if (!res.headersSent) openStream(res)
-  res.end(`data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":"${text}"},"finish_reason":null}]}\n\n`
-    + 'data: {"id":"1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
-    + 'data: {"id":"1","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}\n\n'
-    + 'data: [DONE]\n\n')
-}
-
-function refuse(res: ServerResponse, status: number): void {
-  res.writeHead(status, { 'content-type': 'application/json' }).end('{"error":{"message":"refused","code":"some_code"}}')
-}
-
-async function startPair(t: Test, { after = '50ms', route = '', more = '' } = {}) {
-  const first = await new Provider().start(t)
-  const second = await new Provider().start(t)
-  const books = await openBooks(t, `
-${WITH_STATUS}
-upstreams: { a: { url: "${first.url}" }, b: { url: "${second.url}" } }
-routes: [{ to: [{ upstream: a, model: one }, { upstream: b, model: two }], hedge: { after: ${after} }${route} }]
-${more}
-${priced('one', 'two')}`)
-  return { first, second, books, gateway: books.gateway }
-}
-
-async function onlyRow(close: Promise<Map<string, LedgerRow>>): Promise<LedgerRow> {
-  const rows = [...(await close).values()]
-  return rows[0] as LedgerRow
-}
+import { CHAT, Provider, onlyRow, openStream, refuse, respond, startPair } from './racing.ts'
 
 for (const resume of ['off', 'continue', 'hold']) {
   t.test(`the second target responds first, the slow one is cancelled: resume ${resume}`, async t => {

@@ -1,0 +1,73 @@
+import type { ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
+import t from 'tap'
+import { costOf } from '../billing/books.ts'
+import { ask, candidatesOf } from './asking.ts'
+import { CHAT, onlyRow, openStream, refuse, respond, startPair } from './racing.ts'
+
+const ROLE = 'data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}\n\n'
+
+t.test('a client that leaves when the first target has begun without content pays for both prompts', async t => {
+  const { first, second, books, gateway } = await startPair(t, { after: '200ms' })
+  const leaving = new AbortController()
+  const asking = ask(gateway, CHAT, { stream: true, signal: leaving.signal })
+  const slow = await first.asked.promise
+  openStream(slow)
+  slow.write(ROLE)
+  await second.asked.promise
+  leaving.abort()
+  await t.rejects(asking)
+  await Promise.all([first.cancelled.promise, second.cancelled.promise])
+  const row = await onlyRow(books.drain())
+  const prompts = row.attempts.map(({ inputTokens }) => inputTokens ?? 0)
+  t.ok(prompts.every(tokens => tokens > 0), String(prompts))
+  t.equal(row.usage.inputTokens, (prompts[0] ?? 0) + (prompts[1] ?? 0))
+})
+
+t.test('a client that leaves after the second target has refused pays for the prompt of the first', async t => {
+  const { first, second, books, gateway } = await startPair(t)
+  const leaving = new AbortController()
+  const asking = ask(gateway, CHAT, { stream: true, signal: leaving.signal })
+  await first.asked.promise
+  refuse(await second.asked.promise, 503)
+  while ((await candidatesOf(gateway) as { in_flight: number }[])[1]?.in_flight !== 0) await setImmediate()
+  leaving.abort()
+  await t.rejects(asking)
+  await first.cancelled.promise
+  const row = await onlyRow(books.drain())
+  t.match(row, { end: 'client_gone', upstream: 'a', attempts: [{ upstream: 'b', status: 503 }, { upstream: 'a' }] })
+  t.ok((row.usage.inputTokens ?? 0) > 0)
+  t.equal(row.costPico, costOf({ input: row.usage.inputTokens ?? 0, output: 0 }))
+})
+
+t.test('an attempt that is cancelled while its refusal arrives is not billed', async t => {
+  const { first, second, books, gateway } = await startPair(t)
+  const asking = ask(gateway, CHAT, { stream: true })
+  const slow = await first.asked.promise
+  const refusing = await second.asked.promise
+  refusing.writeHead(503, { 'content-type': 'application/json', 'content-length': 100 })
+  await write(refusing, '{"error":')
+  respond(slow, 'first')
+  t.match(await asking, { status: 200, text: 'first', whole: true })
+  const row = await onlyRow(books.drain())
+  t.equal(row.costPico, costOf({ input: 10, output: 2 }))
+})
+
+t.test('billing.abandoned: none leaves the rest of the tokens of the target that responds', async t => {
+  const { first, second, gateway } = await startPair(t, {
+    more: 'billing: { abandoned: none }', secondUpstream: ', limits: { tokens_per_minute: 1000 }',
+  })
+  for (const text of ['one', 'two']) {
+    const asking = ask(gateway, CHAT, { stream: true, body: { max_tokens: 800 } })
+    await first.asked.promise
+    respond(await second.asked.promise, text)
+    t.match(await asking, { status: 200, text })
+    void first.askAgain()
+    void second.askAgain()
+  }
+})
+
+/** Resolves when the bytes were given to the connection. */
+function write(res: ServerResponse, text: string): Promise<void> {
+  return new Promise(resolve => res.write(text, () => resolve()))
+}

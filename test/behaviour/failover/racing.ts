@@ -1,0 +1,73 @@
+import type { ServerResponse } from 'node:http'
+import type { Test } from 'tap'
+import type { LedgerRow } from '../../../src/ledger/row.ts'
+import { bodyOf, startUpstream } from '../../support/upstream.ts'
+import { openBooks, priced } from '../billing/books.ts'
+import { DIALECTS, WITH_STATUS } from './asking.ts'
+import type { Dialect } from './asking.ts'
+
+export const [CHAT] = DIALECTS as [Dialect]
+
+/** A provider of one model, whose responses the test decides on. */
+export class Provider {
+  asked = Promise.withResolvers<ServerResponse>()
+  /** Its connection was closed from the gateway's side, before its response was complete. */
+  readonly cancelled = Promise.withResolvers<void>()
+  requests = 0
+  url = ''
+
+  /** The next request. */
+  askAgain(): Promise<ServerResponse> {
+    this.asked = Promise.withResolvers<ServerResponse>()
+    return this.asked.promise
+  }
+
+  async start(t: Test): Promise<this> {
+    const { url } = await startUpstream(t, async (req, res) => {
+      this.requests++
+      await bodyOf(req)
+      res.on('close', () => {
+        if (!res.writableFinished) this.cancelled.resolve()
+      })
+      this.asked.resolve(res)
+    })
+    this.url = url
+    return this
+  }
+}
+
+/** The head of a stream comes at once, as with a model that is slow to begin. */
+export function openStream(res: ServerResponse): void {
+  res.writeHead(200, { 'content-type': 'text/event-stream' })
+  res.flushHeaders()
+}
+
+export function respond(res: ServerResponse, text: string): void {
+  if (!res.headersSent) openStream(res)
+  res.end(`data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":"${text}"},"finish_reason":null}]}\n\n`
+    + 'data: {"id":"1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+    + 'data: {"id":"1","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}\n\n'
+    + 'data: [DONE]\n\n')
+}
+
+export function refuse(res: ServerResponse, status: number): void {
+  res.writeHead(status, { 'content-type': 'application/json' }).end('{"error":{"message":"refused","code":"some_code"}}')
+}
+
+/** A gateway that asks `b` where `a` is slow. @param options lines of YAML for the second upstream, the route, and the top level */
+export async function startPair(t: Test, { after = '50ms', secondUpstream = '', route = '', more = '' } = {}) {
+  const first = await new Provider().start(t)
+  const second = await new Provider().start(t)
+  const books = await openBooks(t, `
+${WITH_STATUS}
+upstreams: { a: { url: "${first.url}" }, b: { url: "${second.url}"${secondUpstream} } }
+routes: [{ to: [{ upstream: a, model: one }, { upstream: b, model: two }], hedge: { after: ${after} }${route} }]
+${more}
+${priced('one', 'two')}`)
+  return { first, second, books, gateway: books.gateway }
+}
+
+export async function onlyRow(close: Promise<Map<string, LedgerRow>>): Promise<LedgerRow> {
+  const rows = [...(await close).values()]
+  return rows[0] as LedgerRow
+}
