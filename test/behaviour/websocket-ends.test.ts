@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import t from 'tap'
 import { disconnectDuringAdmission } from '../support/disconnect-during-admission.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
+import { startTokenServer } from '../support/token-server.ts'
 import { startRawUpstream } from '../support/upstream.ts'
 import { connect } from '../support/wire.ts'
 
@@ -37,6 +38,34 @@ for (const [what, leave] of Object.entries(LEAVING)) {
     t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { end: 'client_gone', status: 499 })
   })
 }
+
+t.test('a gateway that is closed while a credential is fetched opens no WebSocket', async t => {
+  let handshakes = 0
+  const { url } = await startRawUpstream(t, socket => socket.once('data', () => {
+    handshakes++
+    socket.write(SWITCHING)
+  }))
+  const tokens = await startTokenServer(t)
+  const fetching = Promise.withResolvers<() => void>()
+  tokens.answer = (_res, giveToken) => fetching.resolve(giveToken)
+  const gateway = await startTestGateway(t, `
+upstreams:
+  up:
+    url: "${url}"
+    websocket: true
+    auth: { oauth2: { token_url: "${tokens.url}", client_id: me, client_secret: secret } }
+routes: [{ to: up }]
+`)
+  const client = await connect(t, gateway.url)
+  client.send(HANDSHAKE)
+  const giveToken = await fetching.promise
+  const closing = gateway.close()
+  giveToken()
+  t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 503 /)
+  await closing
+  t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { status: 503, error: 'draining' })
+  t.equal(handshakes, 0)
+})
 
 t.test('what is open when the gateway is closed ends at once, and is settled as cut off', async t => {
   const { url } = await startRawUpstream(t, socket => {

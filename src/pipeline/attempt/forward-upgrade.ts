@@ -133,6 +133,8 @@ async function openTunnel(
   try {
     const authorizing = authorization.authorize(request)
     if (authorizing !== null) await authorizing
+    // While a credential was fetched, nothing could be ended.
+    exchange.throwIfStopped()
   } catch (thrown) {
     const failure = asGatewayError(thrown)
     record.ms = clock.monotonic() - startedAt
@@ -143,7 +145,7 @@ async function openTunnel(
       record.said = credentialReason(failure)
       reportCredentialUnavailable(gateway, target, failure)
     }
-    if (failure.code === 'upstream_rate_limited') health.abandoned()
+    if (exchange.stopped !== null || failure.code === 'upstream_rate_limited') health.abandoned()
     else health.failed(null)
     const refused = isRemembered ? authorization.alternatives({ status: REMEMBERED_STATUS, retryAfterMs: null }) : null
     return { failure, denied: null, refused }
