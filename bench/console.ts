@@ -73,7 +73,7 @@ function make(file: string): void {
   console.log(
     `${rows} rows in ${seconds(filled - begun)}, their sums in ${seconds(performance.now() - filled)}`,
   )
-  for (const table of ['hours', 'days', 'dimension_days', 'first_byte_hours']) {
+  for (const table of ['hours', 'days', 'detailed_days', 'dimension_days', 'first_byte_hours']) {
     console.log(`${table}: ${db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n']} rows`)
   }
   db.close()

@@ -28,11 +28,16 @@ const ROW_FIGURES = [
 /** ms since 1970 of a row, as text in UTC. */
 const timeText = (format: string) => `to_char(to_timestamp(started_at / 1000) AT TIME ZONE 'UTC', '${format}')`
 
-/** What sums by day can be grouped by. */
+/** The day since which gateway.detailed_days is complete. */
+export const DETAILED_FROM = '(SELECT day FROM gateway.detailed_from)'
+
+/** What sums by day can be grouped by: those of all days, and detailed ones. */
 const DAILY_GROUPS: Readonly<Partial<Record<RowGroup, string>>> = {
-  key: 'key', model: 'model', upstream: 'upstream',
+  key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'status',
   day: `to_char(to_timestamp(day * 86400::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
 }
+
+const DETAILS = ['group', 'protocol', 'status'] as const
 
 const ROW_GROUPS: Readonly<Record<RowGroup, string>> = {
   key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'status::text',
@@ -90,7 +95,7 @@ class ClusterReader implements LedgerReader {
     const grouping = by.length === 0 ? '()' : by.map((_, n) => n + 1).join(', ')
     const found = this.#query(`SELECT ${groups}
         ${['requests', 'unpriced', ...FIGURES].map(name => `sum(${name}) AS ${name}`).join(', ')}
-      FROM (${isDaily ? dailySource(filter) : rowSource(filter)}) AS counted
+      FROM (${isDaily ? this.#dailySource(filter, by) : rowSource(filter)}) AS counted
       WHERE ${names.sql} GROUP BY ${grouping} HAVING sum(requests) > 0`, names.values)
     return found.map(stored => toSum(stored, by.length)).sort(byGroups)
   }
@@ -107,20 +112,30 @@ class ClusterReader implements LedgerReader {
     this.#database.close()
   }
 
+  #dailySource(filter: Filter, by: readonly RowGroup[]): string {
+    if (!DETAILS.some(name => by.includes(name))) return dailySource(filter, 'days', 0)
+    const [state] = this.#query(`SELECT ${DETAILED_FROM} AS day`, [])
+    return dailySource(filter, 'detailed_days', Number(state?.['day']))
+  }
+
   #query(sql: string, values: readonly string[]): Readonly<Record<string, unknown>>[] {
     return this.#database.query(sql, values, TIMEOUT_MS)
   }
 }
 
-/** Sums of whole days, and of the rows before and after them. */
-function dailySource({ since = 0, until = Infinity }: Filter): string {
-  const firstDay = Math.ceil(since / DAY_MS)
+/**
+ * Sums of whole days, and of the rows before and after them.
+ * @param first the first day that the table has
+ */
+function dailySource({ since = 0, until = Infinity }: Filter, table: 'days' | 'detailed_days', first: number): string {
+  const firstDay = Math.max(Math.ceil(since / DAY_MS), first)
   const endDay = Math.max(firstDay, Math.floor(until / DAY_MS))
+  const names = table === 'days' ? 'key, model, upstream' : 'key, model, upstream, "group", protocol, status'
   const edges = [[since, Math.min(until, firstDay * DAY_MS)], [Math.max(since, endDay * DAY_MS), until]] as const
   const ofEdges = edges.filter(([from, to]) => from < to).map(([from, to]) => `
-    UNION ALL SELECT key, model, upstream, started_at / ${DAY_MS} AS day, ${ROW_FIGURES}
+    UNION ALL SELECT ${names.replace('status', 'status::text')}, started_at / ${DAY_MS} AS day, ${ROW_FIGURES}
       FROM gateway.requests WHERE started_at >= ${from} AND started_at < ${to}`)
-  return `SELECT key, model, upstream, day, requests, unpriced, ${FIGURES.join(', ')} FROM gateway.days
+  return `SELECT ${names}, day, requests, unpriced, ${FIGURES.join(', ')} FROM gateway.${table}
     WHERE day >= ${firstDay} ${endDay === Infinity ? '' : `AND day < ${endDay}`} ${ofEdges.join('')}`
 }
 

@@ -8,6 +8,8 @@ export interface CountedRow {
   readonly model: string | null
   readonly upstream: string | null
   readonly group: string | null
+  readonly protocol: string | null
+  readonly status: number | null
   readonly end: string
   readonly source: string
   readonly firstByteMs: number | null
@@ -24,7 +26,7 @@ export interface CountedRow {
 
 /** The columns that Counted is read from, but for the cost, which comes in parts. */
 export const COUNTED_COLUMNS = [
-  'started_at', 'key', 'model', 'upstream', 'group', 'end', 'source', 'first_byte_ms',
+  'started_at', 'key', 'model', 'upstream', 'group', 'protocol', 'status', 'end', 'source', 'first_byte_ms',
   'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens',
   'output_tokens', 'reasoning_tokens',
 ] as const
@@ -45,6 +47,8 @@ export function toCountedRow(
     model: texts[at.model] ?? null,
     upstream: texts[at.upstream] ?? null,
     group: texts[at.group] ?? null,
+    protocol: texts[at.protocol] ?? null,
+    status: numbers[at.status] ?? null,
     end: texts[at.end] ?? '',
     source: texts[at.source] ?? '',
     firstByteMs: numbers[at.first_byte_ms] ?? null,
@@ -91,15 +95,17 @@ export const PART_SIZE = 1_000_000_000
 export const HOUR = 3_600_000
 const HOURS_OF_DAY = 24
 
-/** The sums of the requests of one key for one model at one upstream that began in one hour or day. */
-export interface Sums {
+/** What hours and days are summed by. */
+export const SUM_NAMES = ['key', 'model', 'upstream'] as const
+/** What detailed days are summed by. */
+export const DETAILED_NAMES = [...SUM_NAMES, 'group', 'protocol', 'status'] as const
+type Names = Readonly<Record<(typeof DETAILED_NAMES)[number], string | null>>
+
+/** The sums of the requests with the same names that began in one hour or day. Not each table has all the names. */
+export interface Sums extends Names {
   /** Hours, or days, since 1970. */
   readonly slot: number
-  readonly key: string | null
-  readonly model: string | null
-  readonly upstream: string | null
-  readonly group: string | null
-  /** In the order of FIGURES. */
+  /** In the order of SUM_COLUMNS. */
   figures: number[]
   /** ms since 1970: when the last of them began. */
   lastAt: number
@@ -165,16 +171,15 @@ export class Contributions {
   }
 
   hours(): Iterable<Sums> {
-    return this.#hours.values()
+    return mergedBy(SUM_NAMES, 1, this.#hours.values())
   }
 
   days(): Iterable<Sums> {
-    const days = new Map<string, Sums>()
-    for (const hour of this.#hours.values()) {
-      const slot = Math.floor(hour.slot / HOURS_OF_DAY)
-      merge(days, sumKey(slot, hour), hour, () => ({ ...hour, slot }))
-    }
-    return days.values()
+    return mergedBy(SUM_NAMES, HOURS_OF_DAY, this.#hours.values())
+  }
+
+  detailedDays(): Iterable<Sums> {
+    return mergedBy(DETAILED_NAMES, HOURS_OF_DAY, this.#hours.values())
   }
 
   /** The days once more, by each dimension alone. */
@@ -209,21 +214,33 @@ export class Contributions {
   }
 
   #sumsOf(slot: number, row: CountedRow): HourSums {
-    const id = sumKey(slot, row)
+    const { key, model, upstream, group, protocol, startedAt } = row
+    const status = row.status === null ? null : String(row.status)
+    const names = { key, model, upstream, group, protocol, status }
+    const id = sumKey(slot, DETAILED_NAMES, names)
     const known = this.#hours.get(id)
     if (known !== undefined) {
-      if (row.startedAt > known.lastAt) known.lastAt = row.startedAt
+      if (startedAt > known.lastAt) known.lastAt = startedAt
       return known
     }
-    const { key, model, upstream, group, startedAt } = row
     const figures = SUM_COLUMNS.map(() => 0)
-    const sums: HourSums = { slot, key, model, upstream, group, figures, lastAt: startedAt, firstBytes: new Map() }
+    const sums: HourSums = { slot, ...names, figures, lastAt: startedAt, firstBytes: new Map() }
     this.#hours.set(id, sums)
     return sums
   }
 }
 
 const DIMENSIONS = ['upstream', 'key', 'model', 'group'] as const
+
+/** @param hours of a slot */
+function mergedBy(names: readonly (keyof Names)[], hours: number, sums: Iterable<Sums>): Iterable<Sums> {
+  const merged = new Map<string, Sums>()
+  for (const hour of sums) {
+    const slot = Math.floor(hour.slot / hours)
+    merge(merged, sumKey(slot, names, hour), hour, () => ({ ...hour, slot }))
+  }
+  return merged.values()
+}
 
 /** Adds the sums of an hour to those under `id`, which begin as a copy of it. */
 function merge<T extends Pick<Sums, 'figures' | 'lastAt'>>(
@@ -249,8 +266,10 @@ function addTokens(figures: number[], at: number, tokens: number | null, sign: 1
 }
 
 /** Names can be any text: each stands behind its length. */
-function sumKey(slot: number, { key, model, upstream, group }: Pick<Sums, 'key' | 'model' | 'upstream' | 'group'>): string {
-  return `${slot} ${lengthPrefixed(key)}${lengthPrefixed(model)}${lengthPrefixed(upstream)}${lengthPrefixed(group)}`
+function sumKey(slot: number, names: readonly (keyof Names)[], sums: Names): string {
+  let id = `${slot} `
+  for (const name of names) id += lengthPrefixed(sums[name])
+  return id
 }
 
 function lengthPrefixed(name: string | null): string {

@@ -1,6 +1,8 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { RowValues } from './columns.ts'
-import { COUNTED_COLUMNS, Contributions, DIMENSION, SUM_COLUMNS, HOUR, PART_SIZE, toCountedRow } from './contributions.ts'
+import {
+  COUNTED_COLUMNS, Contributions, DETAILED_NAMES, DIMENSION, SUM_COLUMNS, SUM_NAMES, HOUR, PART_SIZE, toCountedRow,
+} from './contributions.ts'
 import type { CountedRow, FirstByteHistogram, Sums } from './contributions.ts'
 import { addHistogramJson, toHistogramJson } from './first-byte.ts'
 import { UnsummedRows } from './unsummed-rows.ts'
@@ -8,8 +10,9 @@ import { UnsummedRows } from './unsummed-rows.ts'
 /*
  * The sums that are kept beside the rows, so that nobody has to read ten million
  * rows for a chart: by hour and by day, for each key, model and upstream that
- * occurred together; by day for each of them alone, which is far less to read; and
- * histograms of the time to the first byte. Days outlive the rows that are deleted.
+ * occurred together; by day for each of them alone, which is far less to read; by
+ * day with group, protocol and status too; and histograms of the time to the first
+ * byte. Days outlive the rows that are deleted.
  *
  * Rows are entered in the order of their ids, many at a time, which costs a row
  * less than its own transaction could; `summed` says up to which id. Those that this
@@ -37,6 +40,21 @@ export const ROLLUP_SCHEMA = `
   CREATE INDEX first_byte_hours_by_hour ON first_byte_hours (hour);
   CREATE TABLE first_byte_days (scope INTEGER NOT NULL, name TEXT NOT NULL, day INTEGER NOT NULL,
     counts TEXT NOT NULL, PRIMARY KEY (scope, name, day)) STRICT, WITHOUT ROWID;`
+
+/**
+ * Sums by day of all names together. They are of what began on the day `detailed_from` or later: what was summed
+ * before this table was there is older. A process of an older version that still runs beside this one sums rows
+ * for the other tables alone, and leaves `detailed_up_to` behind `up_to`.
+ */
+export const DETAILED_SCHEMA = `
+  CREATE TABLE detailed_days (day INTEGER NOT NULL, ${DETAILED_NAMES.map(name => `"${name}" ANY NOT NULL`).join(', ')}, ${SUMS},
+    PRIMARY KEY (day, ${DETAILED_NAMES.map(name => `"${name}"`).join(', ')})) STRICT, WITHOUT ROWID;
+  ALTER TABLE summed ADD COLUMN detailed_up_to INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE summed ADD COLUMN detailed_from INTEGER NOT NULL DEFAULT 0;
+  UPDATE summed SET detailed_up_to = up_to, detailed_from = (SELECT coalesce(max(day) + 1, 0) FROM days);`
+
+/** The day since which `detailed_days` is complete, in SQL for `summed`; null where an older process summed rows without it. */
+export const DETAILED_FROM = 'iif(detailed_up_to = up_to, detailed_from, NULL)'
 
 /** How long sums by hour are kept: a quarter, compared with days in charts. Sums by day stay. */
 export const HOURS_KEPT = 92 * 24
@@ -68,6 +86,9 @@ export class Rollups {
   readonly #rewind: StatementSync
   readonly #hour: StatementSync
   readonly #day: StatementSync
+  readonly #detailedFrom: StatementSync
+  readonly #skipUndetailed: StatementSync
+  readonly #detailedDay: StatementSync
   readonly #dimension: StatementSync
   readonly #firstByte: StatementSync
   readonly #setFirstByte: StatementSync
@@ -88,11 +109,15 @@ export class Rollups {
     this.#summedRow = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
       WHERE request_id = ? AND started_at = ? AND id <= (SELECT up_to FROM summed)`)
     for (const read of [this.#unsummedRows, this.#summedRow]) read.setReturnArrays(true)
-    this.#advance = db.prepare('UPDATE summed SET up_to = ?')
-    this.#rewind = db.prepare(
-      'UPDATE summed SET up_to = min(up_to, (SELECT coalesce(max(id), 0) FROM requests))')
-    this.#hour = db.prepare(upsert('hours', ['hour', 'key', 'model', 'upstream']))
-    this.#day = db.prepare(upsert('days', ['day', 'key', 'model', 'upstream']))
+    this.#advance = db.prepare('UPDATE summed SET up_to = ?1, detailed_up_to = ?1')
+    this.#rewind = db.prepare(`UPDATE summed SET up_to = min(up_to, newest), detailed_up_to = min(up_to, newest)
+      FROM (SELECT coalesce(max(id), 0) AS newest FROM requests)`)
+    this.#detailedFrom = db.prepare('SELECT detailed_from FROM summed')
+    this.#skipUndetailed = db.prepare(`UPDATE summed
+      SET detailed_up_to = up_to, detailed_from = (SELECT coalesce(max(day) + 1, 0) FROM days) WHERE detailed_up_to <> up_to`)
+    this.#hour = db.prepare(upsert('hours', ['hour', ...SUM_NAMES]))
+    this.#day = db.prepare(upsert('days', ['day', ...SUM_NAMES]))
+    this.#detailedDay = db.prepare(upsert('detailed_days', ['day', ...DETAILED_NAMES]))
     this.#dimension = db.prepare(upsert('dimension_days', ['dimension', 'day', 'name']))
     this.#firstByte = db.prepare(
       'SELECT counts FROM first_byte_hours WHERE scope = ? AND name = ? AND hour = ?')
@@ -118,6 +143,7 @@ export class Rollups {
    * @returns whether there may be more
    */
   sum(): boolean {
+    this.#skipUndetailed.run()
     const { up_to: upTo, id, request_id: requestId, started_at: startedAt } = this.#newest.get() ?? {}
     const fresh = this.#unsummed.take(upTo, { id, requestId, startedAt })
     if (fresh !== null) {
@@ -153,6 +179,7 @@ export class Rollups {
 
   /** Rows were deleted: ids that are given once more must not be taken for summed. */
   rowsDeleted(): void {
+    this.#skipUndetailed.run()
     this.#rewind.run()
   }
 
@@ -175,8 +202,12 @@ export class Rollups {
   }
 
   #write(contributions: Contributions): void {
-    for (const sums of contributions.hours()) this.#hour.run(...valuesOf(sums))
-    for (const sums of contributions.days()) this.#day.run(...valuesOf(sums))
+    for (const sums of contributions.hours()) this.#hour.run(...valuesOf(sums, SUM_NAMES))
+    for (const sums of contributions.days()) this.#day.run(...valuesOf(sums, SUM_NAMES))
+    const detailedFrom = Number(this.#detailedFrom.get()?.['detailed_from'])
+    for (const sums of contributions.detailedDays()) {
+      if (sums.slot >= detailedFrom) this.#detailedDay.run(...valuesOf(sums, DETAILED_NAMES))
+    }
     for (const { dimension, slot, name, figures, lastAt } of contributions.dimensions()) {
       this.#dimension.run(DIMENSION[dimension], slot, name ?? 0, ...figures, lastAt)
     }
@@ -223,12 +254,12 @@ function arrays(rows: unknown): readonly (readonly SQLOutputValue[])[] {
 }
 
 function upsert(table: string, identity: readonly string[]): string {
-  const columns = [...identity, ...SUM_COLUMNS, 'last_at']
+  const columns = [...identity.map(name => `"${name}"`), ...SUM_COLUMNS, 'last_at']
   return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
     ON CONFLICT DO UPDATE SET ${SUM_COLUMNS.map(name => `${name} = ${name} + excluded.${name}`).join(', ')},
       last_at = max(last_at, excluded.last_at)`
 }
 
-function valuesOf({ slot, key, model, upstream, figures, lastAt }: Sums): (string | number)[] {
-  return [slot, key ?? 0, model ?? 0, upstream ?? 0, ...figures, lastAt]
+function valuesOf(sums: Sums, names: readonly (typeof DETAILED_NAMES)[number][]): (string | number)[] {
+  return [sums.slot, ...names.map(name => sums[name] ?? 0), ...sums.figures, sums.lastAt]
 }

@@ -93,6 +93,25 @@ function groupSumFunction(name: string, changed: string): string {
   END $$;`
 }
 
+const DETAILED_NAMES = 'key, model, upstream, "group", protocol, status'
+
+/** @param changed selects the changed rows, with their sign */
+function detailedSumFunction(name: string, changed: string): string {
+  return `
+  CREATE FUNCTION gateway.${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    INSERT INTO gateway.detailed_days AS detailed_days (day, ${DETAILED_NAMES}, ${SUM_LIST})
+    SELECT day, ${DETAILED_NAMES}, ${SUM_TOTALS} FROM (
+      SELECT (started_at / 86400000)::integer AS day, key, model, upstream, "group", protocol, status::text AS status,
+          ${FIGURES}, started_at AS last_at
+        FROM (${changed}) AS changed
+        WHERE started_at / 86400000 >= (SELECT day FROM gateway.detailed_from)) AS figures
+      GROUP BY day, ${DETAILED_NAMES}
+    ${addSums('detailed_days', `day, ${DETAILED_NAMES}`)};
+    RETURN NULL;
+  END $$;`
+}
+
 /*
  * The cluster's ledger: what the journals of all gateways have sent. A journal is the SQLite ledger of one
  * gateway. The sums are kept by triggers, in the transaction that adds the rows. Rows are added by one
@@ -249,4 +268,20 @@ const UPSTREAM_PROTOCOL = 'ALTER TABLE gateway.requests ADD COLUMN upstream_prot
 /** How far `gateway ledger copy` is with a journal, so that it can go on. */
 const COPIED_TO = 'ALTER TABLE gateway.journals ADD COLUMN copied_to bigint NOT NULL DEFAULT 0'
 
-export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO]
+/*
+ * Sums by day of all names together, of what began on the day in detailed_from or later. That is the first day of
+ * which no row was added before: with the triggers nobody adds rows until this is committed.
+ */
+const DETAILED = `
+  CREATE TABLE gateway.detailed_from (day integer NOT NULL);
+  CREATE TABLE gateway.detailed_days (day integer NOT NULL, key text, model text, upstream text, "group" text, protocol text,
+    status text, ${SUM_COLUMNS}, UNIQUE NULLS NOT DISTINCT (day, ${DETAILED_NAMES}));
+  ${detailedSumFunction('sum_detailed_added', 'SELECT 1 AS sign, added.* FROM added')}
+  CREATE TRIGGER sum_detailed_added AFTER INSERT ON gateway.requests REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_detailed_added();
+  ${detailedSumFunction('sum_detailed_changed', 'SELECT 1 AS sign, added.* FROM added UNION ALL SELECT -1, removed.* FROM removed')}
+  CREATE TRIGGER sum_detailed_changed AFTER UPDATE ON gateway.requests REFERENCING NEW TABLE AS added OLD TABLE AS removed
+    FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_detailed_changed();
+  INSERT INTO gateway.detailed_from SELECT coalesce(max(day) + 1, 0) FROM gateway.days;`
+
+export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED]

@@ -78,6 +78,26 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(times, [{ times: '1' }])
   })
 
+  t.test('days are also summed by all names together', async t => {
+    const ledger = await opened()
+    const journal = await ledger.register('a', 'gw1')
+    const dear = 2n ** 63n - 1n
+    await ledger.insert(journal, [
+      stored(row('one', { group: 'science', costPico: dear })), stored(row('two', { group: 'science', costPico: dear })),
+      stored(row('three', { status: null, protocol: null, costPico: 5n })), stored(row('four', { status: 503, costPico: null })),
+    ])
+    await ledger.insert(journal, [stored(row('four', { status: 200, costPico: 7n }))])
+    const days = await server.query(`SELECT day, key, "group", protocol, status, requests::int, unpriced::int,
+        (cost_high::numeric * 1000000000 + cost_low)::text AS cost
+      FROM gateway.detailed_days WHERE requests > 0 ORDER BY cost_high DESC, cost_low`)
+    const day = MIDNIGHT / DAY
+    t.strictSame(days, [
+      { day, key: 'team-a', group: 'science', protocol: 'chat', status: '200', requests: 2, unpriced: 0, cost: String(2n * dear) },
+      { day, key: 'team-a', group: null, protocol: null, status: null, requests: 1, unpriced: 0, cost: '5' },
+      { day, key: 'team-a', group: null, protocol: 'chat', status: '200', requests: 1, unpriced: 0, cost: '7' },
+    ])
+  })
+
   t.test('requests without names are summed under none', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')

@@ -49,7 +49,7 @@ export const Billing = StrictObject({
   groups_total: Type.Integer({ minimum: 0, description: 'Number of groups with the searched text' }),
   missing_requests: Type.Integer({
     minimum: 0,
-    description: 'Requests that are not counted, because their rows have expired: sums by group, protocol and status need them',
+    description: 'Requests that are not counted, because their rows have expired: days before the ledger had sums by group, protocol and status need them',
   }),
   /** The twelve groups with the highest cost, highest first: those that the days tell apart. */
   charted: Type.Array(StrictObject({ ...GroupNames, cost_usd: KnownCost })),

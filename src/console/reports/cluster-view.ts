@@ -1,4 +1,4 @@
-import { clusterFailure, openClusterReader } from '../../ledger/cluster-reader.ts'
+import { clusterFailure, DETAILED_FROM, openClusterReader } from '../../ledger/cluster-reader.ts'
 import type { LedgerReader } from '../../ledger/query.ts'
 import { BlockingDatabase } from '../../postgres/blocking-database.ts'
 import { DatabaseError } from '../../postgres/database-error.ts'
@@ -74,7 +74,7 @@ export class ClusterView {
   }
 
   #viewAt(now: number, local: View | null): View {
-    const [state] = this.#all({ sql: 'SELECT coalesce(max(id), 0) AS last FROM requests', values: [] })
+    const [state] = this.#all({ sql: `SELECT coalesce(max(id), 0) AS last, ${DETAILED_FROM} AS detailed_from FROM requests`, values: [] })
     const database = this.#database
     let reader: LedgerReader | null = null
     return {
@@ -82,6 +82,7 @@ export class ClusterView {
       summedTo: Number(state?.['last']),
       // Triggers keep the sums in the transaction that adds the rows.
       unsummed: 0,
+      detailedFrom: Number(state?.['detailed_from']),
       get reader() {
         return reader ??= openClusterReader(database, local?.reader ?? null)
       },

@@ -98,7 +98,7 @@ export function canReadRows(view: View, { from, to }: Period): boolean {
 
 /** A stretch of time with the table that tells it. */
 export interface PeriodSegment extends Period {
-  readonly table: 'days' | 'hours' | 'requests'
+  readonly table: 'days' | 'detailed_days' | 'hours' | 'requests'
   /** Rows with larger ids only: those that are not in the sums. */
   readonly after?: number
 }
@@ -125,12 +125,29 @@ export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
     pieces.push({ table, from: at, to: next })
     at = next
   }
+  return [...pieces, ...unsummedRows(view, pieces)]
+}
+
+/**
+ * As segmentsOf, for sums by group, protocol or status.
+ * @returns days where whole days lie in it that have such sums; else rows
+ */
+export function detailedSegmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
+  const first = Math.max(ceil(from, DAY), view.detailedFrom * DAY)
+  const end = floor(to, DAY)
+  if (isFarBehind(view) || first >= end) return [{ table: 'requests', from, to }]
+  const pieces = ([
+    { table: 'requests', from, to: first }, { table: 'detailed_days', from: first, to: end }, { table: 'requests', from: end, to },
+  ] as const).filter(piece => piece.from < piece.to)
+  return [...pieces, ...unsummedRows(view, pieces)]
+}
+
+/** The rows that are in no sum yet, of the time that is read from sums. */
+function unsummedRows(view: View, pieces: readonly PeriodSegment[]): PeriodSegment[] {
   const summed = pieces.filter(({ table }) => table !== 'requests')
   const [first, last] = [summed[0], summed.at(-1)]
-  if (view.unsummed > 0 && first !== undefined && last !== undefined) {
-    pieces.push({ table: 'requests', from: first.from, to: last.to, after: view.summedTo })
-  }
-  return pieces
+  if (view.unsummed === 0 || first === undefined || last === undefined) return []
+  return [{ table: 'requests', from: first.from, to: last.to, after: view.summedTo }]
 }
 
 /** Are there so many rows outside the sums that they are not to be read one by one? */

@@ -3,7 +3,7 @@ import { DIMENSION, SUM_COLUMNS, PART_SIZE } from '../../ledger/contributions.ts
 import type { Dimension as LedgerDimension } from '../../ledger/contributions.ts'
 import type { Figures } from '../api/shapes.ts'
 import type { Dialect } from './dialect.ts'
-import { DAY, HOUR, segmentsOf, segmentCondition } from './period.ts'
+import { DAY, detailedSegmentsOf, HOUR, segmentsOf, segmentCondition } from './period.ts'
 import type { Period, PeriodSegment } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
@@ -33,9 +33,9 @@ export interface Totals {
 /** What hours and days are summed by together. */
 type Dimension = Exclude<LedgerDimension, 'group'>
 
-/** What rows have, and sums do not tell. */
-export type RowDimension = 'group' | 'protocol' | 'status'
-export type NamedDimension = Dimension | RowDimension
+/** What only rows and detailed days tell. */
+export type DetailDimension = 'group' | 'protocol' | 'status'
+export type NamedDimension = Dimension | DetailDimension
 
 /** What of the sources is grouped by: a name, or the number of the slice that the time lies in. */
 export type Grouping = NamedDimension | { readonly slice: number }
@@ -138,7 +138,7 @@ export function sumTotals(sums: Iterable<Totals>): Totals {
 export function source(
   view: View, period: Period, dimensions: Dimensions, names: readonly NamedDimension[],
 ): Sql {
-  const segments: readonly PeriodSegment[] = names.some(isOfRows) ? [{ ...period, table: 'requests' }] : segmentsOf(view, period)
+  const segments = names.some(isDetail) ? detailedSegmentsOf(view, period) : segmentsOf(view, period)
   const pieces = segments.map(piece => segmentSource(view.dialect, piece, dimensions, names))
   return {
     sql: pieces.map(({ sql }) => sql).join(' UNION ALL '),
@@ -151,7 +151,7 @@ function segmentSource(
 ): Sql {
   const { table, from, to } = piece
   const { sql, values } = conditionsOf(dialect, dimensions)
-  const involved = new Set([...Object.keys(dimensions) as Dimension[], ...names.filter(name => !isOfRows(name))])
+  const involved = new Set([...Object.keys(dimensions) as Dimension[], ...names.filter(name => !isDetail(name))])
   const [dimension = 'upstream'] = involved
   if (table === 'days' && involved.size <= 1) {
     return dimensionSource(dialect, piece, dimension, dimensions[dimension], names)
@@ -165,9 +165,9 @@ function segmentSource(
       values: [...rows.values, ...values],
     }
   }
-  const [slot, unit] = table === 'days' ? ['day', DAY] as const : ['hour', HOUR] as const
+  const [slot, unit] = table === 'hours' ? ['hour', HOUR] as const : ['day', DAY] as const
   return {
-    sql: `SELECT CAST(${slot} AS bigint) * ${unit} AS at, ${[...names, ...SUM_COLUMNS].join(', ')}
+    sql: `SELECT CAST(${slot} AS bigint) * ${unit} AS at, ${[...names.map(name => `"${name}"`), ...SUM_COLUMNS].join(', ')}
       FROM ${table} WHERE ${slot} >= ? AND ${slot} < ? AND ${sql}`,
     values: [from / unit, to / unit, ...values],
   }
@@ -178,7 +178,7 @@ const ROW_NAMES: Readonly<Record<NamedDimension, string>> = {
   key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'CAST(status AS text)',
 }
 
-function isOfRows(name: NamedDimension): name is RowDimension {
+function isDetail(name: NamedDimension): name is DetailDimension {
   return name === 'group' || name === 'protocol' || name === 'status'
 }
 

@@ -3,6 +3,7 @@ import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { fileIdentity } from '../../base/file-exists.ts'
 import { openReader } from '../../ledger/query.ts'
 import type { LedgerReader } from '../../ledger/query.ts'
+import { DETAILED_FROM } from '../../ledger/rollups.ts'
 import { SQLITE } from './dialect.ts'
 import type { Dialect } from './dialect.ts'
 
@@ -22,6 +23,8 @@ export interface View {
   readonly summedTo: number
   /** How many rows, at most, are not. */
   readonly unsummed: number
+  /** Days since 1970: from this one on there are sums by group, protocol and status. */
+  readonly detailedFrom: number
   readonly reader: LedgerReader
   readonly dialect: Dialect
   /** Begins the cursors of a ledger: positions in one mean nothing in another. */
@@ -44,7 +47,8 @@ export interface OpenView {
 }
 
 const SUMMED_STATE: Sql = {
-  sql: 'SELECT up_to AS summed, (SELECT coalesce(max(id), 0) FROM requests) AS last FROM summed', values: [],
+  sql: `SELECT up_to AS summed, (SELECT coalesce(max(id), 0) FROM requests) AS last, ${DETAILED_FROM} AS detailed_from FROM summed`,
+  values: [],
 }
 const BUSY_TIMEOUT = 2000
 /** KiB: the sums of a day of many keys. */
@@ -69,6 +73,7 @@ export function openView(file: string): OpenView {
           now,
           summedTo,
           unsummed: Number(state?.['last']) - summedTo,
+          detailedFrom: Number(state?.['detailed_from'] ?? Infinity),
           reader,
           dialect: SQLITE,
           positions: '',

@@ -17,11 +17,14 @@ const DAY = 24 * HOUR
 /** The sums as they are to be: exact, from rows that were read one by one. */
 type Sums = Record<string, Record<string, bigint>>
 
-function sumsOf(rows: readonly LedgerRow[], unit: number): Sums {
+const NAMES = ['key', 'model', 'upstream'] as const
+const DETAILED_NAMES = [...NAMES, 'group', 'protocol', 'status'] as const
+
+function sumsOf(rows: readonly LedgerRow[], unit: number, names: readonly (typeof DETAILED_NAMES)[number][] = NAMES): Sums {
   const sums: Sums = {}
   for (const one of rows) {
     const slot = Math.floor(one.startedAt / unit)
-    const sum = sums[JSON.stringify([slot, one.key, one.model, one.upstream])] ??= {}
+    const sum = sums[JSON.stringify([slot, ...names.map(name => (one[name] === null ? null : String(one[name])))])] ??= {}
     const add = (name: string, value: bigint | number | null) => {
       sum[name] = (sum[name] ?? 0n) + BigInt(value ?? 0)
     }
@@ -61,13 +64,14 @@ function sorted(histogram: Histogram): [number, number][] {
 }
 
 /** What is in the tables, in the same shape; sums of nothing are left out. */
-function inTables(db: DatabaseSync, table: 'hours' | 'days'): Sums {
+function inTables(db: DatabaseSync, table: 'hours' | 'days' | 'detailed_days'): Sums {
   const select = db.prepare(`SELECT * FROM ${table} WHERE requests <> 0`)
   select.setReadBigInts(true)
   return Object.fromEntries(select.all().map(stored => {
-    const name = (column: string) => (typeof stored[column] === 'string' ? stored[column] : null)
     const slot = Number(stored[table === 'hours' ? 'hour' : 'day'])
-    return [JSON.stringify([slot, name('key'), name('model'), name('upstream')]), together(stored)]
+    const names = (table === 'detailed_days' ? DETAILED_NAMES : NAMES)
+      .map(name => (typeof stored[name] === 'string' ? stored[name] : null))
+    return [JSON.stringify([slot, ...names]), together(stored)]
   }))
 }
 
@@ -96,6 +100,7 @@ function check(file: string, rows: readonly LedgerRow[]): void {
   using db = new DatabaseSync(file)
   deepStrictEqual(inTables(db, 'hours'), sumsOf(rows, HOUR))
   deepStrictEqual(inTables(db, 'days'), sumsOf(rows, DAY))
+  deepStrictEqual(inTables(db, 'detailed_days'), sumsOf(rows, DAY, DETAILED_NAMES))
   deepStrictEqual(histogramsIn(db), histogramsOf(rows))
   const columns = ['requests', 'errors', 'input_low', 'cost_high', 'cost_low']
     .map(name => `sum(${name})`).join(', ')
@@ -120,6 +125,9 @@ const rows: fc.Arbitrary<LedgerRow> = fc.record({
     key: name,
     model: name,
     upstream: name,
+    group: name,
+    protocol: maybe(fc.constantFrom('chat', 'messages')),
+    status: maybe(fc.constantFrom(200, 429, 503)),
     firstByteMs: maybe(fc.nat(2_000_000).map(n => n / 10)),
     end: fc.constantFrom('complete', 'client_gone', 'error', 'refused', 'interrupted'),
     source: fc.constantFrom('reported', 'estimated', 'mixed', 'none'),

@@ -1,6 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import { LedgerStore } from '../../../src/ledger/store.ts'
 import { row } from '../../ledger/rows.ts'
+import { toVersion7 } from '../../ledger/version-7.ts'
 import { DAY, filled, iso, NOW, withReports } from './filled.ts'
 
 const MIDNIGHT = NOW - (NOW % DAY)
@@ -110,11 +112,24 @@ t.test('an unknown cost is null where no part of it is known, and never 0', asyn
   })
 })
 
-t.test('sums by protocol say how many requests they lack, because the rows have expired', async t => {
+t.test('sums by protocol, status and group outlast the rows', async t => {
+  const file = filled(t.testdir(), [
+    row('old', { startedAt: MIDNIGHT - DAY, status: null, group: 'science' }), row('new', { startedAt: MIDNIGHT }),
+  ])
+  deleteRows(file, 'old')
+  await withReports(file, async reports => {
+    const range = { from: iso(MIDNIGHT - DAY), to: iso(MIDNIGHT + DAY), by: 'protocol,status,group' }
+    const { groups, missing_requests: missing } = await reports.billing(range, null)
+    t.strictSame(groups.map(({ names }) => names), [['chat', null, 'science'], ['chat', '200', null]])
+    t.equal(missing, 0)
+  })
+})
+
+t.test('of days before there were sums by protocol they say how many requests they lack, because the rows have expired', async t => {
   const file = filled(t.testdir(), [row('old', { startedAt: MIDNIGHT - DAY }), row('new', { startedAt: MIDNIGHT })])
-  const db = new DatabaseSync(file)
-  db.exec(`DELETE FROM requests WHERE request_id = 'old'`)
-  db.close()
+  toVersion7(file)
+  new LedgerStore(file, 'later').close()
+  deleteRows(file, 'old')
   await withReports(file, async reports => {
     const range = { from: iso(MIDNIGHT - DAY), to: iso(MIDNIGHT + DAY) }
     const missing = async (by: string) => (await reports.billing({ ...range, by }, null)).missing_requests
@@ -122,3 +137,8 @@ t.test('sums by protocol say how many requests they lack, because the rows have 
     t.equal(await missing('key'), 0)
   })
 })
+
+function deleteRows(file: string, id: string): void {
+  using db = new DatabaseSync(file)
+  db.prepare('DELETE FROM requests WHERE request_id = ?').run(id)
+}

@@ -21,6 +21,8 @@ const ROWS: readonly LedgerRow[] = Array.from({ length: 120 }, (_, n) => row(`r$
   key: [null, 'team-a', 'team-b'][n % 3] ?? null,
   model: n % 5 === 0 ? null : `model-${n % 4}`,
   upstream: n % 7 === 0 ? null : `upstream-${n % 2}`,
+  group: n % 5 === 0 ? 'science' : null,
+  protocol: n % 4 === 0 ? 'messages' : 'chat',
   status: n % 11 === 0 ? 502 : 200,
   end: n % 11 === 0 ? 'upstream_error' : 'complete',
   source: n % 6 === 0 ? 'estimated' : 'reported',
@@ -35,6 +37,8 @@ const QUERIES: Readonly<Record<string, (reports: Reports) => Promise<unknown>>> 
   'billing by key': reports => reports.billing({ from: iso(NOW - 20 * DAY) }, null),
   'billing by model, without a key': reports => reports.billing({ from: iso(NOW - 20 * DAY), by: 'model', without: 'key' }, null),
   'billing by upstream': reports => reports.billing({ from: iso(NOW - 3 * DAY), by: 'upstream', model: 'model-1' }, null),
+  'billing by key and status': reports => reports.billing({ from: iso(NOW - 20 * DAY), by: 'key,status' }, null),
+  'billing by group, protocol and model': reports => reports.billing({ from: iso(NOW - 20 * DAY), by: 'group,protocol,model', without: 'upstream' }, null),
   'billing as CSV': reports => text(Readable.from(reports.billingCsv({ from: iso(NOW - 20 * DAY) }, null))),
   'unpriced models': reports => reports.unpricedModels(10),
   budgets: reports => reports.budgets([

@@ -1,0 +1,103 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t from 'tap'
+import type { Test } from 'tap'
+import { encode } from '../../../src/ledger/columns.ts'
+import type { LedgerRow } from '../../../src/ledger/row.ts'
+import { LedgerStore } from '../../../src/ledger/store.ts'
+import { DAY, filled, iso, NOW, withReports } from '../../console/reports/filled.ts'
+import { row } from '../../ledger/rows.ts'
+import { toVersion7 } from '../../ledger/version-7.ts'
+
+const TODAY = NOW - (NOW % DAY)
+
+/** Requests of the days before and after an upgrade, in all that they are summed by. */
+function requests(name: string, from: number, days: number): LedgerRow[] {
+  return Array.from({ length: days * 12 }, (_, n) => row(`${name} ${n}`, {
+    startedAt: from + n * DAY / 12,
+    key: [null, 'a', 'b'][n % 3] ?? null,
+    group: n % 5 === 0 ? null : 'science',
+    model: `model-${n % 2}`,
+    protocol: n % 4 === 0 ? 'messages' : 'chat',
+    status: [200, 503, null][n % 7] ?? 200,
+    costPico: n % 6 === 0 ? null : 2n ** 62n + BigInt(n),
+  }))
+}
+
+const QUERIES = ['status', 'key,status', 'group', 'protocol,model', 'status,group,upstream'].flatMap(by => [
+  { by, from: iso(TODAY - 9 * DAY) }, { by, from: iso(TODAY - 9 * DAY), key: 'a' }, { by, from: iso(TODAY - DAY), to: iso(TODAY) },
+])
+
+/** Billing of a file is what it is of a new file with these rows. */
+async function compare(t: Test, file: string, name: string, rows: readonly LedgerRow[]): Promise<void> {
+  await withReports(file, upgraded => withReports(filled(join(file, '..', name), rows), async fresh => {
+    for (const query of QUERIES) {
+      t.strictSame(await upgraded.billing(query, null), await fresh.billing(query, null), `${name}: ${JSON.stringify(query)}`)
+    }
+  }))
+}
+
+function write(store: LedgerStore, rows: readonly LedgerRow[]): void {
+  store.write({ seq: 1, drafts: [], closed: rows.map(encode) })
+}
+
+function state(file: string): Record<string, unknown> {
+  using db = new DatabaseSync(file)
+  return { ...db.prepare(`SELECT detailed_from - ${TODAY / DAY} AS since, up_to = detailed_up_to AS same,
+    (SELECT min(day) - ${TODAY / DAY} FROM detailed_days) AS first FROM summed`).get() }
+}
+
+t.test('an upgraded ledger has the sums by status, protocol and group of new days, and the rows of old ones', async t => {
+  const directory = t.testdir({ old: {}, summed: {}, unsummed: {}, changed: {}, entered: {} })
+  const old = requests('old', TODAY - 8 * DAY, 4)
+  const file = filled(directory, old, 40)
+  toVersion7(file)
+  const store = new LedgerStore(file, 'later')
+  t.teardown(() => store.close())
+  await compare(t, file, 'old', old)
+  const summed = [...old, ...requests('late', TODAY - 5 * DAY, 1), ...requests('new', TODAY - 4 * DAY, 3)]
+  write(store, summed.slice(old.length))
+  while (store.sum());
+  t.strictSame(state(file), { since: -4, same: 1, first: -4 })
+  await compare(t, file, 'summed', summed)
+  const unsummed = [...summed, ...requests('last', TODAY - 2 * DAY, 3)]
+  write(store, unsummed.slice(summed.length))
+  await compare(t, file, 'unsummed', unsummed)
+  const changed = unsummed.map((each, n) => (n % 3 === 0 ? { ...each, status: 429, group: 'art', costPico: 1n } : each))
+  write(store, changed.filter((_, n) => n % 3 === 0))
+  await compare(t, file, 'changed', changed)
+  store.sum()
+  await compare(t, file, 'entered', changed)
+})
+
+/** What a process of version 7 does that still runs beside a later one: it knows one table less. */
+function sumAsVersion7(file: string, store: LedgerStore): void {
+  using db = new DatabaseSync(file)
+  db.exec('CREATE TABLE kept AS SELECT * FROM detailed_days; CREATE TABLE kept_state AS SELECT * FROM summed')
+  while (store.sum());
+  db.exec(`DELETE FROM detailed_days; INSERT INTO detailed_days SELECT * FROM kept;
+    UPDATE summed SET (detailed_up_to, detailed_from) = (SELECT detailed_up_to, detailed_from FROM kept_state);
+    DROP TABLE kept; DROP TABLE kept_state`)
+}
+
+t.test('while an older gateway sums rows of the same file, the rows tell', async t => {
+  const directory = t.testdir({ beside: {}, after: {} })
+  const old = requests('old', TODAY - 8 * DAY, 4)
+  const file = filled(directory, old)
+  toVersion7(file)
+  const store = new LedgerStore(file, 'later')
+  t.teardown(() => store.close())
+  const before = [...old, ...requests('new', TODAY - 4 * DAY, 1)]
+  write(store, before.slice(old.length))
+  store.sum()
+  t.strictSame(state(file), { since: -4, same: 1, first: -4 })
+  const beside = [...before, ...requests('beside', TODAY - 4 * DAY, 2)]
+  write(store, beside.slice(before.length))
+  sumAsVersion7(file, store)
+  await compare(t, file, 'beside', beside)
+  const after = [...beside, ...requests('after', TODAY - 3 * DAY, 3)]
+  write(store, after.slice(beside.length))
+  store.sum()
+  t.match(state(file), { since: -2, same: 1 })
+  await compare(t, file, 'after', after)
+})
