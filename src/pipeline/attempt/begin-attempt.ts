@@ -7,7 +7,7 @@ import { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { AttemptRecord, AttemptRequest } from '../../context/upstream-attempt.ts'
 import { ACCOUNT_CHOICE_HEADERS } from '../../protocols/shared/vendor-headers.ts'
 import { candidateId } from '../../routing/candidate.ts'
-import type { HealthReporter } from '../../routing/health.ts'
+import type { HealthReporter } from '../../routing/health-reporter.ts'
 
 /** What an attempt needs a credential for. */
 export function credentialUse({ req, classified, identity, request: { model } }: Exchange, target: Target): CredentialUse {

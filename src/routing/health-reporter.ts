@@ -1,0 +1,121 @@
+import type { CandidateRecord, HealthOptions } from './candidate-record.ts'
+import { candidateOf } from './candidate.ts'
+import type { CandidateId } from './candidate.ts'
+import type { CircuitCause, CircuitChange, CircuitFailure } from './circuit-log.ts'
+
+/** What an attempt tells of its failure, once it has failed. */
+export interface ObservedAttempt {
+  readonly requestId: string
+  readonly record: { readonly outcome: string, readonly status?: number, readonly said?: string }
+}
+
+/** What failed before the request was sent. */
+const CREDENTIALS = 'credentials: '
+
+/**
+ * One attempt that is under way at a candidate. It ends by `succeeded`, `failed`
+ * or `abandoned`; what comes later does nothing.
+ */
+export interface HealthReporter {
+  /** The response has begun, and it is a good one: an open circuit closes. */
+  responseStarted(firstByteMs: number): void
+  /** The response came to its end. */
+  succeeded(): void
+  /**
+   * It failed by the candidate's fault, before a response or in the middle of it.
+   *
+   * @param retryAfterMs how long it asked to be left alone, or null
+   */
+  failed(retryAfterMs: number | null): void
+  /** It ended through nobody's fault at the candidate: the client left, or its request was wrong. */
+  abandoned(): void
+}
+
+/** Tells the record of a candidate how an attempt at it went. */
+export class AttemptHealthReporter implements HealthReporter {
+  readonly #id: CandidateId
+  readonly #record: CandidateRecord
+  readonly #options: HealthOptions
+  readonly #attempt: ObservedAttempt | null
+  /** On the monotonic clock. */
+  readonly #beganAt: number
+  #isProbe: boolean
+  #over = false
+
+  constructor(id: CandidateId, record: CandidateRecord, options: HealthOptions, attempt: ObservedAttempt | null) {
+    this.#id = id
+    this.#record = record
+    this.#options = options
+    this.#attempt = attempt
+    this.#beganAt = options.clock.monotonic()
+    this.#isProbe = record.openUntil !== 0 && record.mayBeProbed(this.#beganAt)
+    if (this.#isProbe) record.beginProbe(this.#beganAt)
+  }
+
+  responseStarted(firstByteMs: number): void {
+    if (this.#over) return
+    this.#endProbe()
+    const now = this.#options.clock.monotonic()
+    this.#close(now)
+    this.#record.recordFirstByte(firstByteMs, now)
+  }
+
+  succeeded(): void {
+    if (!this.#end()) return
+    this.#close(this.#options.clock.monotonic())
+    this.#record.success()
+  }
+
+  failed(coolMs: number | null): void {
+    if (!this.#end()) return
+    const wasOpen = this.#record.isOpen
+    this.#record.failure(coolMs, this.#options, this.#failure())
+    if (!wasOpen && this.#record.isOpen) this.#report('open')
+  }
+
+  abandoned(): void {
+    this.#end()
+  }
+
+  #end(): boolean {
+    if (this.#over) return false
+    this.#over = true
+    this.#record.inFlight--
+    this.#endProbe()
+    return true
+  }
+
+  #close(now: number): void {
+    const wasOpen = this.#record.isOpen
+    this.#record.close(this.#beganAt, now)
+    if (wasOpen && !this.#record.isOpen) this.#report('closed')
+  }
+
+  #report(state: CircuitChange['state']): void {
+    const { cause, consecutive } = this.#record
+    this.#options.circuits?.add(changeOf(this.#id, state, cause, consecutive, this.#options.clock))
+  }
+
+  #failure(): CircuitFailure | null {
+    if (this.#attempt === null) return null
+    const { requestId, record: { outcome, status, said } } = this.#attempt
+    // It says all that there is to say: nothing was sent.
+    if (said?.startsWith(CREDENTIALS)) return { at: this.#options.clock.wall(), reason: said, requestId }
+    // With an error of the upstream's own, its status tells more than the outcome.
+    const what = status === undefined || status < 400 ? outcome : `status ${status}`
+    return { at: this.#options.clock.wall(), reason: said === undefined ? what : `${what} ${said}`, requestId }
+  }
+
+  #endProbe(): void {
+    if (this.#isProbe) this.#record.probes--
+    this.#isProbe = false
+  }
+}
+
+/** A change of a circuit, as it is logged. */
+export function changeOf(
+  id: CandidateId, state: CircuitChange['state'], { first, last }: CircuitCause, failures: number, clock: HealthOptions['clock'],
+): CircuitChange {
+  const [upstream, model] = candidateOf(id)
+  return { at: clock.wall(), upstream, model: model === '' ? null : model, state, failures, first, last }
+}
