@@ -2,6 +2,7 @@ import { picoUsd } from '../base/decimal.ts'
 import { nanoOf, scopesOf } from './shared-key.ts'
 import type { SharedAccount, SharedAdmission, SharedKey, SharedScope } from './shared-key.ts'
 import type { AccountArgument, AccountReply, AdmitArgument, BucketArgument, GaugeArgument } from './shared-script.ts'
+import type { RateLimitState, RateLimitStates } from './types.ts'
 
 /** One call of the script. */
 export class SharedCall {
@@ -100,3 +101,27 @@ export class SharedCall {
 
 /** ms for which spending of a past period is still reported. */
 const PAST_PERIOD_MS = 3_600_000
+
+/** The rates of a key with its groups, the tightest of each kind. @param levels of the reply */
+export function ratesOf(scopes: readonly SharedScope[], call: SharedCall, levels: readonly number[]): RateLimitStates {
+  let requests: RateLimitState | null = null
+  let tokens: RateLimitState | null = null
+  for (const scope of scopes) {
+    const { requestsPerMinute, tokensPerMinute } = scope.limits
+    const level = call.levelsOf(scope, levels)
+    requests = tighter(requests, rateOf(requestsPerMinute, level.requests))
+    tokens = tighter(tokens, rateOf(tokensPerMinute, level.tokens))
+  }
+  return { requests, tokens }
+}
+
+function rateOf(limit: number | null, level: number): RateLimitState | null {
+  if (limit === null) return null
+  const remaining = Math.max(0, Math.floor(limit - level / 60_000))
+  return { limit, remaining, resetMs: limit === 0 ? 0 : Math.ceil(level / limit) }
+}
+
+function tighter(a: RateLimitState | null, b: RateLimitState | null): RateLimitState | null {
+  if (a === null || b === null) return a ?? b
+  return b.remaining < a.remaining ? b : a
+}

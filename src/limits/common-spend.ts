@@ -1,0 +1,34 @@
+import type { SharedKey } from './shared-key.ts'
+import type { Spend } from './types.ts'
+
+/** The spending of all instances, as the common ledger has it. */
+export interface CommonSpend {
+  /**
+   * What all instances spent according to the common ledger; null = there is none.
+   * @param names of keys
+   * @param since ms since 1970
+   */
+  readonly spentOf: ((names: readonly string[], since: number) => Promise<readonly NamedSpend[]>) | null
+  /** The same by groups, each without those below it. */
+  readonly groupSpentOf: ((groups: readonly string[], since: number) => Promise<readonly NamedSpend[]>) | null
+}
+
+interface NamedSpend extends Omit<Spend, 'key'> {
+  readonly name: string
+}
+
+/** Has the next call raise what was spent to what the common ledger says. @param restores also where the store does not know it */
+export async function raiseToCommonSpend(
+  keys: readonly SharedKey[], restores: boolean, { spentOf, groupSpentOf }: CommonSpend,
+): Promise<void> {
+  const accounts = keys.flatMap(key => key.accounts())
+  if (accounts.length === 0) return
+  const since = Math.max(0, Math.min(...accounts.map(({ start }) => start)))
+  const [groups, own] = [keys.filter(({ isGroup }) => isGroup), keys.filter(({ isGroup }) => !isGroup)]
+  const spent = await spentOf?.(own.map(({ name }) => name), since) ?? null
+  const groupSpent = groups.length === 0 ? [] : await groupSpentOf?.([...new Set(groups.flatMap(({ members }) => members))], since) ?? null
+  for (const key of keys) {
+    const rows = key.isGroup ? groupSpent?.filter(({ name }) => key.members.includes(name)) : spent?.filter(({ name }) => name === key.name)
+    key.raiseFloors(rows ?? key.localSpend, restores)
+  }
+}

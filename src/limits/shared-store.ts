@@ -1,0 +1,39 @@
+import type { SharedKey } from './shared-key.ts'
+
+/** What the limits of all instances are kept in. */
+export interface SharedStore {
+  /** Keys are spread over several servers, by what stands in braces. */
+  readonly isPartitioned: boolean
+  /** Resolves when there is a connection for the first time, or after a while without one. */
+  connected(): Promise<void>
+  /** Runs SCRIPT. Rejects when there is no reply in time. */
+  run(keys: readonly string[], argument: string): Promise<unknown>
+  /**
+   * Since when the store has its data: when a key was asked for first. Rejects when there is no reply in time.
+   * @returns both ms since 1970 by the clock of the store
+   */
+  since(key: string): Promise<{ readonly since: number, readonly now: number }>
+}
+
+/** Of keys without groups, where several servers are the store. Each has its own note since when it has its data. */
+export const PARTITIONS = 64
+export const GROUPS_PARTITION = 'groups'
+const EPOCH_KEY = 'gateway:limits'
+/** A hash without limits, for which every instance reports: so each knows how many there are. */
+export const INSTANCES_KEY = 'gateway:limits:\ninstances'
+const HASH_PREFIX = 'gateway:limits:'
+
+/** The hash that has the limits of a key or group. */
+export function hashOf({ id }: SharedKey, partition: string): string {
+  return HASH_PREFIX + tagOf(partition) + id
+}
+
+/** Where it stands since when a partition has its data. */
+export function epochKey(partition: string): string {
+  return partition === '' ? EPOCH_KEY : HASH_PREFIX + tagOf(partition)
+}
+
+/** Keys with one tag are on one server: https://valkey.io/topics/cluster-spec/#hash-tags */
+function tagOf(partition: string): string {
+  return partition === '' ? '' : `{${partition}}`
+}
