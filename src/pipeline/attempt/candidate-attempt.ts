@@ -9,13 +9,10 @@ import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { Authorization } from '../../credentials/credential.ts'
 import { HEDGE_LOST } from '../../ledger/row.ts'
 import { errorIdentifier } from '../../protocols/shared/refusal.ts'
-import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
-import { sameAddress } from '../../proxy/address.ts'
 import { Attempt } from '../../proxy/attempt.ts'
 import type { ResponseSink } from '../../proxy/attempt.ts'
 import type { Deadlines } from '../../proxy/deadlines.ts'
-import { headerValue } from '../../proxy/raw-headers.ts'
 import type { RawHeaders } from '../../proxy/raw-headers.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { isCredentialRefused, isFailure, isRetryableStatus } from '../../routing/failure.ts'
@@ -25,36 +22,19 @@ import type { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
 import type { Relay, RelayEnd } from '../respond/relay.ts'
 import type { ResponseRequirements } from '../respond/response-classifier.ts'
 import { ResponseGate } from '../respond/response-gate.ts'
-import type { HeldResponse } from '../respond/response-gate.ts'
 import { releaseHeldMemory, reserveHeldMemory } from '../respond/response-memory.ts'
+import { decisionOf, failureWithoutResponse } from './attempt-failure.ts'
+import type { AttemptFailure } from './attempt-failure.ts'
 import { beginAttempt, credentialUse } from './begin-attempt.ts'
 import { errorText } from './error-text.ts'
 import { NOT_SENT, credentialReason } from './forward-log.ts'
 import { outgoingRequest } from './outgoing-request.ts'
 import { providerRequest } from './provider-request.ts'
 import { NO_REFUSAL_TARGETS } from './refusal-targets.ts'
-import { requestedRetryDelay, decompressedBody } from './upstream-errors.ts'
-
-/** Redirects that repeat the request at another address; 303 fetches something else. */
-const REDIRECT_STATUSES = new Set([301, 302, 307, 308])
+import { requestedRetryDelay } from './upstream-errors.ts'
 
 /** Of a response that only a request refused for its content, or a rejected credential, keeps from the client. */
 const ERROR_REQUIREMENTS: ResponseRequirements = { reasons: NO_REFUSAL_TARGETS, whole: false, content: false }
-
-/** How an attempt failed before the client got any of its response. */
-export interface AttemptFailure {
-  /** null = the upstream sent an error of its own. */
-  readonly error: GatewayError | null
-  /** The upstream's status; null = no head came. */
-  readonly status: number | null
-  readonly headers: RawHeaders
-  /** The upstream's error, where all of it came. */
-  readonly response: HeldResponse | null
-  /** The body of that, decompressed. */
-  readonly said: Buffer | null
-  /** Why it refused the request: with 401 or 403, or where the route names another target for that. */
-  readonly reason: RefusalReason | null
-}
 
 export interface CandidateAttemptOptions {
   readonly target: Target
@@ -78,6 +58,8 @@ export interface CandidateAttemptOptions {
 /** One attempt at one target over HTTP: its request, its outcome for the ledger, and for the target's health. */
 export class CandidateAttempt {
   readonly state: UpstreamAttempt
+  /** Path and query at the upstream. */
+  readonly path: string
   readonly #attempt: Attempt
   readonly #options: CandidateAttemptOptions
   readonly #health: HealthReporter
@@ -85,8 +67,6 @@ export class CandidateAttempt {
   readonly #exchange: Exchange
   readonly #startedAt: number
   readonly #authorization: AttemptAuthorization
-  /** Path and query at the upstream. */
-  readonly #path: string
   /** Of the request that was translated, as they count against `server.body_memory`. */
   #translatedBytes = 0
   /** Holds the response; null = it goes to the client as it comes, or no head came yet. */
@@ -110,7 +90,7 @@ export class CandidateAttempt {
       stream: sent.translated?.request.stream ?? exchange.request.stream,
     })
     if (sent.translated !== null) this.#reserveMemory((request.body as Buffer).length)
-    this.#path = upstream.prefix + request.path
+    this.path = upstream.prefix + request.path
     const { state, health } = beginAttempt(gateway, exchange, target, sent, this.#startedAt)
     this.state = state
     this.#health = health
@@ -166,21 +146,6 @@ export class CandidateAttempt {
   /** What came of a response that was held and did not go to the client. */
   get heldBody(): Buffer | null {
     return this.#gate?.heldBody ?? null
-  }
-
-  /**
-   * A client that follows a redirect to the upstream itself comes back here endlessly, as where the vendor requires
-   * `https:` in the upstream's url.
-   *
-   * @returns null = the response is no such redirect
-   */
-  selfRedirectError({ status, headers }: ResponseHead): GatewayError | null {
-    if (!REDIRECT_STATUSES.has(status)) return null
-    const location = headerValue(headers, 'location') ?? ''
-    const same = sameAddress(location, this.state.target.upstream, this.#path)
-    if (same === null) return null
-    const cause = new Error(`${status} to ${same}`)
-    return new GatewayError('upstream_invalid', 'the upstream redirects the request to itself', { cause })
   }
 
   /** Closes the upstream's side. */
@@ -344,19 +309,4 @@ export class CandidateAttempt {
   get #elapsedMs(): number {
     return this.#gateway.clock.monotonic() - this.#startedAt
   }
-}
-
-/** @returns null = the response that was held goes to the client */
-async function decisionOf(gate: ResponseGate): Promise<AttemptFailure | null> {
-  const rejected = await gate.decision
-  if (rejected === null) return null
-  return {
-    ...rejected,
-    said: rejected.response && decompressedBody(rejected.response),
-    reason: gate.refusalReason,
-  }
-}
-
-export function failureWithoutResponse(error: GatewayError): AttemptFailure {
-  return { error, status: null, headers: Object.entries(error.headers).flat(), response: null, said: null, reason: null }
 }

@@ -5,7 +5,8 @@ import { callsModel, isBackgroundRequest, wantsEventStream } from '../../context
 import type { Exchange } from '../../context/exchange.ts'
 import type { Reservation } from '../../limits/types.ts'
 import { isText } from '../../pricing/settle-usage.ts'
-import type { AttemptFailure, CandidateAttempt } from './candidate-attempt.ts'
+import type { AttemptFailure } from './attempt-failure.ts'
+import type { CandidateAttempt } from './candidate-attempt.ts'
 
 /** How an attempt ended. */
 export interface AttemptEnd {

@@ -12,13 +12,15 @@ import { isOperatorError } from '../../routing/failure.ts'
 import { Continuation } from '../respond/continuation.ts'
 import { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
 import { Relay } from '../respond/relay.ts'
-import type { RelayEnd, ResponseBody, ResponseSource } from '../respond/relay.ts'
+import type { RelayEnd } from '../respond/relay.ts'
+import type { ResponseBody, ResponseSource } from '../respond/response-source.ts'
 import { createResponseStream } from '../respond/response-stages.ts'
+import { failureWithoutResponse } from './attempt-failure.ts'
 import type { AttemptHistory } from './attempt-history.ts'
-import { failureWithoutResponse } from './candidate-attempt.ts'
 import type { CandidateAttempt } from './candidate-attempt.ts'
 import { logNotContinued, reportCredentialRejected } from './forward-log.ts'
 import type { RetryPlan } from './retry-plan.ts'
+import { selfRedirectError } from './self-redirect.ts'
 import { upstreamErrorEvent } from './upstream-errors.ts'
 
 export interface RelayedResponseOptions {
@@ -97,7 +99,8 @@ export class RelayedResponse implements ResponseSource {
     const exchange = this.#exchange
     const { history } = this.#options
     const attempt = exchange.servedBy as UpstreamAttempt
-    const redirectError = history.current?.selfRedirectError(head) ?? null
+    const { current } = history
+    const redirectError = current && selfRedirectError(head, current.state.target.upstream, current.path)
     if (redirectError !== null) return redirectError
     // The gate has read an error that was held, and a rejected credential never gets here.
     if (!this.#gaveUp && isOperatorError(head.status)) {

@@ -9,7 +9,7 @@ import { isTransientFailure, retryability } from '../../routing/failure.ts'
 import type { CandidateHealth } from '../../routing/health.ts'
 import { failBeside, nextAttempt, redirect, select, startBeside, startRetries } from '../../routing/retry-policy.ts'
 import type { FailedAttempt, RetryContext, RetryState, RetryStep } from '../../routing/retry-policy.ts'
-import type { AttemptFailure } from './candidate-attempt.ts'
+import type { AttemptFailure } from './attempt-failure.ts'
 import { refusalTargets } from './refusal-targets.ts'
 import { requestedRetryDelay } from './upstream-errors.ts'
 

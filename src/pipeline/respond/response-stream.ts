@@ -5,7 +5,7 @@ import type { EventReader, EventSink } from '../../protocols/shared/stream-event
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { beginsJson } from './body-classifier.ts'
 import type { ContinuationStage } from './continuation-stage.ts'
-import type { ResponseBody } from './relay.ts'
+import type { ResponseBody } from './response-source.ts'
 import type { RawHeaders } from '../../proxy/raw-headers.ts'
 
 const NOTHING = Buffer.alloc(0)
