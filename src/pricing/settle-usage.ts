@@ -1,3 +1,4 @@
+import { beginsJson, isBlank } from '../protocols/shared/json-text.ts'
 import type { Endpoint, InputEstimate, MeteringKind } from '../protocols/shared/protocol.ts'
 import { readBodyUsage } from '../protocols/shared/reported-usage.ts'
 import type { ReportedUsage, ServingModels } from '../protocols/shared/reported-usage.ts'
@@ -126,7 +127,7 @@ class UsageSettler {
     // Half of a list tells how many came, not how many were made.
     if (body && !this.#isComplete) this.#reported.images = null
     if (answer?.kind === 'none') this.#generated = answer.delivered
-    else this.#generated = body ? body.length > 0 && !onlyError : meter !== null && this.#didGenerate(meter)
+    else this.#generated = body ? !isBlank(body) && !onlyError : meter !== null && this.#didGenerate(meter)
   }
 
   /** Text came, or the stream's last word tells of output: reasoning that nobody was shown, and then a failure. */
@@ -290,10 +291,17 @@ class UsageSettler {
     // Of a body that was cut no JSON is left to find the text in.
     const { body } = answer
     if (endpoint.supportsBackground && isQueuedResponse(body)) return null
-    const outputTokens = this.#isComplete ? await this.#counter.response(endpoint.responseMembers, body) : estimateTextTokens(body)
+    const outputTokens = this.#isComplete
+      ? await this.#counter.response(endpoint.responseMembers, body)
+      : this.#estimateInterrupted(body)
     if (outputTokens === null) return null
     this.#usesEstimate = true
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
+  }
+
+  /** A page of a proxy is no text of the model. A transcript can be plain text. */
+  #estimateInterrupted(body: Buffer): number | null {
+    return this.#metering === 'transcript' || beginsJson(body) ? estimateTextTokens(body) : null
   }
 
   async #countStream(meter: StreamMeter): Promise<CountedOutput> {

@@ -399,6 +399,23 @@ t.test('a body that was cut: its figures if they came, else about what came', as
   })
 })
 
+t.test('a body that was cut and is no JSON: what was generated is unknown', async t => {
+  const page = body(`<html>${'please log in '.repeat(1_000)}`)
+  for (const end of ['client_gone', 'other'] as const) {
+    const settled = await settle('chat.completions', end, page)
+    t.strictSame(facts(settled), { inputTokens: PROMPT_TOKENS, source: 'estimated', billed: true })
+    t.equal(settled.unread, true)
+  }
+})
+
+t.test('a body that was cut before anything but blank lines came: nothing was generated', async t => {
+  t.match(await settle('chat.completions', 'other', body('\n'.repeat(600))), { billed: false })
+  const abandoned = facts(await settle('chat.completions', 'client_gone', body('\n'.repeat(600))))
+  t.strictSame(abandoned, { inputTokens: PROMPT_TOKENS, outputTokens: 0, source: 'estimated', billed: true })
+  const begun = await settle('chat.completions', 'other', body(`${'\n'.repeat(600)}{"choices":[{"message":{"content":"I am`))
+  t.match(begun, { billed: true, unread: false })
+})
+
 t.test('embeddings: reported, or the input counted', async t => {
   const request = Buffer.from('{"input":["one two","three"]}')
   t.strictSame(

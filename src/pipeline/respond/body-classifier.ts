@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { decompressed } from '../../protocols/shared/decompress.ts'
-import { withoutByteOrderMark } from '../../protocols/shared/json-text.ts'
+import { beginsJson, withoutByteOrderMark } from '../../protocols/shared/json-text.ts'
 import { isErrorBody } from '../../protocols/shared/response-body.ts'
 import { isPresent, member, parseJson } from '../../protocols/shared/stream-event.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
@@ -60,11 +60,6 @@ export function isErrorResponse(body: Buffer): boolean {
   if (!text.startsWith('[')) return isErrorBody(body)
   const value = parseJson(body.toString('utf8'))
   return Array.isArray(value) && isPresent(member(value[0], 'error'))
-}
-
-/** Does it begin like an object or an array? */
-export function beginsJson(body: Buffer): boolean {
-  return /^\s*[[{]/.test(body.toString('latin1', 0, 64))
 }
 
 /** Is it an object or an array? No response is a bare value. */

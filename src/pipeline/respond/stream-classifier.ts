@@ -1,9 +1,9 @@
 import { GatewayError } from '../../base/errors.ts'
+import { beginsJson } from '../../protocols/shared/json-text.ts'
 import { SseReader } from '../../protocols/shared/sse.ts'
 import { kindOf } from '../../protocols/shared/stream-event.ts'
 import type { EventReader, StreamEvent } from '../../protocols/shared/stream-event.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
-import { beginsJson } from './body-classifier.ts'
 import type { BodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 

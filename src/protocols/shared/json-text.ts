@@ -97,3 +97,22 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 export function withoutByteOrderMark(body: Buffer): Buffer {
   return body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? body.subarray(3) : body
 }
+
+/** Does it begin like an object or an array? Some upstreams send blank lines until the response is there. */
+export function beginsJson(body: Buffer): boolean {
+  const first = firstByte(body)
+  return first === 0x7b || first === 0x5b
+}
+
+/** Has nothing come but white space? */
+export function isBlank(body: Buffer): boolean {
+  return firstByte(body) === undefined
+}
+
+/** The first byte behind a byte order mark and white space (RFC 8259, section 2); undefined = there is none. */
+function firstByte(body: Buffer): number | undefined {
+  const text = withoutByteOrderMark(body)
+  let at = 0
+  while (text[at] === 0x0a || text[at] === 0x20 || text[at] === 0x0d || text[at] === 0x09) at++
+  return text[at]
+}

@@ -216,10 +216,11 @@ everyWay(t, 'nor is a bare value, or a body not compressed as it says', async (t
   }
 })
 
-t.test('one behind a byte order mark is a response, and its usage is read', async t => {
-  for (const padding of ['', 'x'.repeat(600_000)]) {
+t.test('one behind a byte order mark, or many blank lines, is a response, and its usage is read', async t => {
+  const long = 'x'.repeat(600_000)
+  for (const [before, padding] of [['\ufeff', ''], ['\ufeff', long], ['\n'.repeat(600), ''], ['\n'.repeat(600), long]] as const) {
     const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
-    const body = `\ufeff${JSON.stringify({ choices: [], usage, padding })}`
+    const body = before + JSON.stringify({ choices: [], usage, padding })
     const upstream = await startUpstream(t, (_req, res) => {
       res.writeHead(200, { 'content-type': 'application/json' }).end(body)
     })
