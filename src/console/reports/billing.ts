@@ -2,7 +2,7 @@ import type { KeyOwners } from '../../auth/key-owners.ts'
 import { formatUsd } from '../../base/decimal.ts'
 import type { Billing, BillingDimension } from '../api/billing.ts'
 import type { QueryOf } from '../api/table.ts'
-import { DAY, periodOf, wholeDays } from './period.ts'
+import { alignedPeriod, DAY, periodOf, wholeDays } from './period.ts'
 import type { Period } from './period.ts'
 import { permittedDimensions } from './permitted-dimensions.ts'
 import { ReportError } from './report-error.ts'
@@ -146,7 +146,7 @@ export interface UnpricedModel {
 
 /** Of the last 24 hours, in whole days: those of most such requests, so many at most. */
 export function unpricedModels(view: View, most: number): UnpricedModel[] {
-  const sums = sumsBy(view, wholeDays(periodOf({}, view.now)), {}, 'model')
+  const sums = sumsBy(view, alignedPeriod(view, periodOf({}, view.now)), {}, 'model')
   return [...sums]
     .flatMap(([name, { unpriced: requests }]) => (
       typeof name === 'string' && requests > 0 ? [{ name, requests }] : []))

@@ -95,12 +95,12 @@ t.test('the budgets of many keys, for some models each, take no more questions t
   t.strictSame(told(keys).spent, new Set(['3']))
 })
 
-t.test('of models without a price those are told that were used most', async t => {
+t.test('of models without a price those are told that were used most in the last 24 hours', async t => {
   const file = filled(t.testdir(), [
     ...['a', 'b', 'b', 'b', 'c', 'c'].map(
       (model, n) => row(String(n), { startedAt: NOW - n, model, costPico: null }),
     ),
-    row('old', { startedAt: NOW - 3 * DAY, model: 'a', costPico: null }),
+    row('old', { startedAt: NOW - DAY - 1, model: 'c', costPico: null }),
     row('priced', { startedAt: NOW, model: 'a' }),
     row('none', { startedAt: NOW, model: null, costPico: null }),
   ])
