@@ -30,12 +30,23 @@ const DECK = USES.flatMap(use => Array.from({ length: use.weight }, () => use))
  *
  * @param now - ms since 1970; no row is later
  */
-export async function writePast(file: string, now: number): Promise<void> {
+export function writePast(file: string, now: number): Promise<void> {
+  return writeRows(file, pastRows(now))
+}
+
+/** Writes rows into a ledger that is open nowhere else, or in a gateway that reads it. */
+export async function writeRows(file: string, rows: Iterable<LedgerRow>): Promise<void> {
   const ledger = openLedger({
     file, keep: null,
     onFailure: trouble => { throw new Error(`the ledger of the test: ${trouble.message}`) },
     onRecovered: () => {},
   })
+  for (const each of rows) ledger.close(each)
+  await ledger.flush()
+  await ledger.shutdown()
+}
+
+function* pastRows(now: number): Generator<LedgerRow> {
   const random = sequence()
   const today = Math.floor(now / DAY) * DAY
   for (let day = today - DAYS * DAY; day <= today; day += DAY) {
@@ -44,11 +55,9 @@ export async function writePast(file: string, now: number): Promise<void> {
     for (let index = 0; index < number; index++) {
       // More by day than by night.
       const startedAt = day + Math.floor((0.5 + (random() + random() - 1) * 0.5) * DAY)
-      if (startedAt < now - 60_000) ledger.close(pastRow(startedAt, random))
+      if (startedAt < now - 60_000) yield pastRow(startedAt, random)
     }
   }
-  await ledger.flush()
-  await ledger.shutdown()
 }
 
 function pastRow(startedAt: number, random: () => number): LedgerRow {
