@@ -16,8 +16,8 @@ import { approximate, costText, count, dayUtc, moneyShort } from '../../format.t
 import { Globs } from './globs.tsx'
 import classes from './keys.module.css'
 
-/** Keys shown at first. */
-const STEP = 200
+/** Keys shown at first. Each has a menu: hundreds of them make the page slow. */
+const STEP = 50
 
 /** Actions on a key. */
 export type KeyAction = 'change' | 'rotate' | 'revoke' | 'block' | 'unblock'
@@ -52,12 +52,17 @@ const STATES: Readonly<Record<KeyState['state'], { tone: Tone; label: string }>>
 function columnsFor(
   onAction: KeyTableProps['onAction'], writable: boolean, hasDefaults: boolean,
 ): readonly Column<KeyState>[] {
-  const noLimits = hasDefaults ? 'default' : 'none'
+  const noLimits = hasDefaults ? 'default limits' : 'no limits'
   return [
     ...IDENTITY,
     {
-      id: 'limits', title: 'Limits', long: 'wrap',
-      cell: ({ limits }) => <LimitLines limits={limits} none={noLimits} />,
+      id: 'limits', title: 'Models and limits', long: 'wrap',
+      cell: ({ models, limits }) => (
+        <div className={classes.access}>
+          <Globs models={models} />
+          <LimitLines limits={limits} none={noLimits} />
+        </div>
+      ),
     },
     ...USAGE,
     {
@@ -92,22 +97,21 @@ const IDENTITY: readonly Column<KeyState>[] = [
     ),
   },
   { id: 'state', title: 'State', sort: ({ state }) => state, cell: key => <State of={key} /> },
-  { id: 'models', title: 'Models', long: 'wrap', cell: ({ models }) => <Globs models={models} /> },
 ]
 
 const USAGE: readonly Column<KeyState>[] = [
   {
-    id: 'used', title: 'Last used', sort: ({ last_used_at }) => last_used_at ?? '',
+    id: 'used', title: 'Last used (UTC)', long: 'wrap', sort: ({ last_used_at }) => last_used_at ?? '',
     cell: ({ last_used_at }) =>
-      (last_used_at === null ? <span className="dim">never</span> : <Time at={last_used_at} />),
+      (last_used_at === null ? <span className="dim">never</span> : <span className={classes.used}><Time at={last_used_at} /></span>),
   },
   {
     id: 'requests', title: 'Requests, 30 d', align: 'right', sort: ({ figures }) => figures.requests,
     cell: ({ figures }) => count(figures.requests),
   },
   {
-    id: 'cost', title: 'Cost, 30 d', align: 'right', sort: ({ figures }) => approximate(figures.cost_usd),
-    cell: ({ figures }) => <span title={costText(figures)}>{costText(figures, moneyShort)}</span>,
+    id: 'cost', title: 'Cost, 30 d', align: 'right', long: 'wrap', sort: ({ figures }) => approximate(figures.cost_usd),
+    cell: ({ figures }) => <span className={classes.cost} title={costText(figures)}>{costText(figures, moneyShort)}</span>,
   },
 ]
 
@@ -123,9 +127,9 @@ function State({ of }: { readonly of: KeyState }) {
           : <StatusBadge tone={STATES[state].tone}>{STATES[state].label}</StatusBadge>}
       </span>
       {expires_at !== null && state !== 'revoked' && (
-        <small>{isExpired ? 'since' : 'expires'} <Time at={expires_at} /></small>
+        <small>{isExpired ? 'since' : 'expires'} <Time at={expires_at} /> UTC</small>
       )}
-      {oldest && state === 'live' && <small>old key valid until <Time at={oldest.valid_until} /></small>}
+      {oldest && state === 'live' && <small>old key valid until <Time at={oldest.valid_until} /> UTC</small>}
     </span>
   )
 }
