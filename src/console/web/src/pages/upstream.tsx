@@ -10,7 +10,7 @@ import { Columns, Page, Stack } from '../components/page.tsx'
 import { RangePicker, ZoomOut } from '../components/range-picker.tsx'
 import { QueryView } from '../components/states.tsx'
 import { Time } from '../components/time.tsx'
-import { count, duration, percent } from '../format.ts'
+import { count, counted, duration, percent } from '../format.ts'
 import { logsHref } from '../links.ts'
 import { customRange, useRange } from '../range.ts'
 import { useNow } from '../use-now.ts'
@@ -79,7 +79,7 @@ function Now({ details: { upstream, credential_failure, report } }: { readonly d
     return percent((part ?? 0) / report.outcomes.requests)
   }
   const part = (label: string, value: number | undefined) => (
-    <Figure label={label} value={share(value)} {...value !== undefined && { note: <span>{count(value)} requests</span> }} />
+    <Figure label={label} value={share(value)} {...value !== undefined && { note: <span>{counted(value, 'request')}</span> }} />
   )
   return (
     <>

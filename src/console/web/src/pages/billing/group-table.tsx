@@ -90,8 +90,8 @@ function columnsOf(billing: Billing): Column<Row>[] {
     ...n === 0 && { sort: () => '' },
   })
   return [
-    ...dimensions.map((dimension, n) => nameColumn(dimension, n, ({ names }, name) => (n > 0 ? name : (
-      <span className={classes.name}>
+    ...dimensions.map((dimension, n) => nameColumn(dimension, n, ({ names }, name) => (n > 0 ? <span title={name}>{name}</span> : (
+      <span className={classes.name} title={name}>
         <Swatch colour={colourOf(ranks.get(groupId(names)))} /><span>{name}</span>
       </span>
     )))),

@@ -51,7 +51,7 @@ export function StatementDocument({ statement }: { readonly statement: Statement
         <section className={classes.part}>
           <h2>By key</h2>
           <DataTable label="By key" rows={keys} id={line => line.key} totalLabel="Total" columns={[
-            { id: 'key', title: 'Key', long: 'clip', cell: line => nameOf('key', line.key) },
+            { id: 'key', title: 'Key', long: 'wrap', cell: line => nameOf('key', line.key) },
             ...figures,
           ]} />
         </section>
@@ -59,7 +59,7 @@ export function StatementDocument({ statement }: { readonly statement: Statement
       <section className={classes.part}>
         <h2>By model</h2>
         <DataTable label="By model" rows={lines} id={line => line.model ?? '\0'} totalLabel="Total" columns={[
-          { id: 'model', title: 'Model', long: 'clip', cell: line => nameOf('model', line.model) },
+          { id: 'model', title: 'Model', long: 'wrap', cell: line => nameOf('model', line.model) },
           ...figures,
         ]} />
       </section>

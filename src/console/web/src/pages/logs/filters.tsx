@@ -82,7 +82,7 @@ function QueryBar({ filter, change, error }: Pick<FiltersProps, 'filter' | 'chan
   const isOwnError = error instanceof ApiError && error.field === 'q'
   return (
     <form onSubmit={submit} className={classes.query}>
-      <TextInput label="Query" size="sm" placeholder={EXAMPLE} value={text} className="mono" spellCheck={false}
+      <TextInput label="Query" size="sm" placeholder={EXAMPLE} value={text} classNames={{ input: 'mono' }} spellCheck={false}
         autoComplete="off" maxLength={1000} {...isOwnError && { error: error.message }}
         onChange={event => { setTyped({ over: applied, text: event.currentTarget.value }) }} />
       <Button type="submit" variant="default" size="sm">Search</Button>

@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<Upstream>[] = [
   {
     id: 'name', title: 'Upstream', long: 'clip', sort: row => row.name,
     cell: row =>
-      <>{row.name}<small className={classes.where}>{row.url ?? 'built-in simulator'}</small></>,
+      <span title={row.name}>{row.name}<small className={classes.where} title={row.url ?? undefined}>{row.url ?? 'built-in simulator'}</small></span>,
   },
   {
     id: 'health', title: 'Health and circuits', sort: row => row.health,
@@ -40,7 +40,10 @@ const COLUMNS: readonly Column<Upstream>[] = [
     id: 'requests', title: 'Requests', align: 'right', sort: row => row.figures.requests,
     cell: row => count(row.figures.requests),
   },
-  { id: 'errors', title: 'Errors', align: 'right', sort: errorShare, cell: row => percent(errorShare(row)) },
+  {
+    id: 'errors', title: 'Errors', align: 'right', sort: errorShare,
+    cell: row => (row.figures.requests === 0 ? '–' : percent(errorShare(row))),
+  },
   {
     id: 'p50', title: 'p50', align: 'right', deskOnly: true,
     sort: row => row.first_byte.p50_ms ?? -1, cell: row => duration(row.first_byte.p50_ms),

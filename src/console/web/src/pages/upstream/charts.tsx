@@ -38,7 +38,7 @@ export function OutcomeChart({ report, open, zoom }: OutcomeChartProps) {
       { id, title: label, align: 'right', cell: ({ outcomes }) => count(outcomes[id]) })),
   ]
   return (
-    <ChartSection title="How requests ended" about="Drag to zoom"
+    <ChartSection title="How requests ended" about={`${per(report)}. Drag to zoom`}
       table={<DataTable label="How requests ended" rows={report.slices} columns={columns} id={({ at }) => at} />}>
       <Legend series={OUTCOMES} />
       <Bars {...common} series={OUTCOMES} scale={countShort}
@@ -64,7 +64,7 @@ export function LatencyChart({ report, zoom }: ChartProps) {
     (['p50_ms', 'p95_ms', 'p99_ms'] as const).map(id => (
       { id: `${kind} ${id}`, title: `${title} ${id.slice(0, 3)}`, align: 'right', cell: slice => duration(slice[kind][id]) }))
   return (
-    <ChartSection title="Time to first byte" about="95th percentile. The table has all percentiles, and the duration"
+    <ChartSection title="Time to first byte" about={`95th percentile. ${per(report)}. The table has all percentiles, and the duration`}
       table={<DataTable label="Latency" rows={report.slices} id={({ at }) => at}
         columns={[timeColumn, ...percentiles('first_byte', 'First byte'), ...percentiles('duration', 'Duration')]} />}>
       <Bars {...common} series={[FIRST_BYTE]} scale={duration}
@@ -78,6 +78,11 @@ export function LatencyChart({ report, zoom }: ChartProps) {
 }
 
 const timeColumn: Column<Slice> = { id: 'at', title: 'Time (UTC)', cell: ({ at }) => minuteUtc(at) }
+
+/** How much time a bar stands for: `Per 15 min (UTC)` */
+function per({ slice_ms }: UpstreamReport): string {
+  return `Per ${duration(slice_ms)} (UTC)`
+}
 
 /** What both charts have in common. */
 function sharedProps({ slices, slice_ms, to }: UpstreamReport, zoom: ChartProps['zoom']) {

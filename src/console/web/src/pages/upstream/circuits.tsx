@@ -17,8 +17,8 @@ const STEP = 50
 
 const CAUSES: readonly Column<Pick<Open, 'first' | 'last' | 'failures'>>[] = [
   { id: 'failures', title: 'Failures', align: 'right', cell: ({ failures }) => count(failures) },
-  { id: 'first', title: 'First failure', long: 'wrap', cell: ({ first }) => <Cause of={first} /> },
-  { id: 'last', title: 'Last failure', long: 'wrap', cell: ({ last }) => <Cause of={last} /> },
+  { id: 'first', title: 'First failure (UTC)', long: 'wrap', cell: ({ first }) => <Cause of={first} /> },
+  { id: 'last', title: 'Last failure (UTC)', long: 'wrap', cell: ({ last }) => <Cause of={last} /> },
 ]
 
 /** Circuits that are open or half-open: since when, and why. */
