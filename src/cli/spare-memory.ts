@@ -1,5 +1,4 @@
 import { Session } from 'node:inspector'
-import { performance } from 'node:perf_hooks'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Clock } from '../base/clock.ts'
@@ -30,7 +29,7 @@ const MIN_GARBAGE = 64 * 1024 * 1024
 const MIN_GARBAGE_SHARE = 0.5
 
 export interface MeasuredProcess {
-  /** @returns milliseconds that the event loop has worked since the start of the process */
+  /** @returns milliseconds of CPU of the calling thread so far: time in which others had the processor is no work */
   activeTime(): number
   /** @returns bytes that V8 has taken for its heap, and of the buffers beside it, garbage included */
   memory(): number
@@ -91,7 +90,10 @@ export function collectGarbageOfLoads(clock: Clock, measured: MeasuredProcess = 
 
 /** The process that this module runs in. */
 export const thisProcess: MeasuredProcess = {
-  activeTime: () => performance.eventLoopUtilization().active,
+  activeTime: () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1000
+  },
   memory: () => {
     const { total_heap_size: heap, external_memory: buffers } = getHeapStatistics()
     return heap + buffers

@@ -134,6 +134,12 @@ t.test('the memory of this process includes that of its buffers', async t => {
   t.ok(thisProcess.memory() - before > 31 * MB, `${buffer.length}`)
 })
 
+t.test('time in which the thread waits is no work', async t => {
+  const before = thisProcess.activeTime()
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+  t.ok(thisProcess.activeTime() - before < 200)
+})
+
 t.test('V8 is told what it does otherwise behind our back, by flags that it knows', async t => {
   // It would be seen by --trace-memory-reducer in half a minute, and by bench/garbage.ts.
   const told = `
