@@ -13,10 +13,8 @@ import { RULES } from './src/config/validator.ts'
 /** As deep as the sources, which name files of the package by `../../`. */
 const FOLDER = 'dist/gateway'
 
-const threads = globSync('src/**/*-thread.ts').map(file => [basename(file, '.ts'), file])
-
-export default {
-  input: { main: 'src/cli/main.ts', ...Object.fromEntries(threads) },
+/** What all parts of the bundle have in common. */
+const common = {
   platform: 'node',
   // Tables of some MB, which are read when they are first asked, and what few configurations have.
   external: [/^@pydantic\/genai-prices/, /^gpt-tokenizer/, /^@opentelemetry\//, /^@grpc\//, 'prom-client', 'pg', 'ioredis', 'oauth4webapi', 'openid-client', /^@azure\//, /^@aws-sdk\//, /^@smithy\//, 'google-auth-library', 'bufferutil', 'utf-8-validate'],
@@ -28,17 +26,47 @@ export default {
     },
   },
   plugins: [builtinsInPart(), undiciInPart(), schemaCompiled(), licences()],
-  output: {
-    dir: FOLDER,
-    cleanDir: true,
-    format: 'esm',
-    entryFileNames: '[name].js',
-    chunkFileNames: '[name]-[hash].js',
-    comments: false,
-    // One character that takes more than a byte makes V8 keep a whole file at two bytes a character.
-    charset: 'ascii',
-  },
 }
+
+const output = {
+  dir: FOLDER,
+  format: 'esm',
+  entryFileNames: '[name].js',
+  chunkFileNames: '[name]-[hash].js',
+  comments: false,
+  // One character that takes more than a byte makes V8 keep a whole file at two bytes a character.
+  charset: 'ascii',
+}
+
+/** Of each `*-thread.ts`, but not of the module that starts one. */
+const threads = globSync('src/**/*-thread.ts', { exclude: file => file.endsWith('-in-thread.ts') })
+
+/**
+ * A start loads few files: node resolves each import between two of them, 430 once, for which V8 wakes its
+ * optimizing compilers, 8 MB of its code. Nor does a thread share files with others, of which it would need a part.
+ */
+export default [
+  {
+    ...common,
+    input: { main: 'src/cli/main.ts' },
+    output: {
+      ...output,
+      cleanDir: true,
+      codeSplitting: {
+        groups: [
+          // Without the entry: what is loaded while it awaits its command must not wait for the entry.
+          { name: 'start', tags: ['$initial'], test: /(?<![\\/]src[\\/]cli[\\/]main\.ts)$/, priority: 1 },
+          { name: 'serve', test: /[\\/]src[\\/](gateway[\\/]server|console[\\/]mount)\.ts$/ },
+        ],
+      },
+    },
+  },
+  ...threads.map(file => ({
+    ...common,
+    input: { [basename(file, '.ts')]: file },
+    output: { ...output, codeSplitting: false },
+  })),
+]
 
 /**
  * What src/proxy has of undici, without what comes with its index
@@ -109,11 +137,14 @@ function schemaCompiled() {
 
 /** The terms under which the libraries inside the bundle may be passed on: their own texts. */
 function licences() {
+  const packages = new Set()
   return {
     name: 'licences',
     generateBundle(_, bundle) {
       const modules = Object.values(bundle).flatMap(chunk => chunk.moduleIds ?? [])
-      const packages = new Set(modules.flatMap(id => packageOf(id) ?? []))
+      // Each part of the bundle writes the file anew, with the parts before it.
+      for (const id of modules) packages.add(packageOf(id))
+      packages.delete(undefined)
       const source = [...packages].sort().map(licence).join(`\n${'-'.repeat(80)}\n\n`)
       this.emitFile({ type: 'asset', fileName: 'LICENSES.txt', source })
     },
