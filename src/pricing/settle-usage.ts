@@ -124,8 +124,6 @@ class UsageSettler {
     const onlyError = body !== null && (inputTokens ?? outputTokens) === null && isErrorBody(body)
     this.#failed = meter?.sawError === true || onlyError
     this.#isComplete = end === 'complete' && !this.#failed
-    // Half of a list tells how many came, not how many were made.
-    if (body && !this.#isComplete) this.#reported.images = null
     if (answer?.kind === 'none') this.#generated = answer.delivered
     else this.#generated = body ? !isBlank(body) && !onlyError : meter !== null && this.#didGenerate(meter)
   }

@@ -63,7 +63,8 @@ function countElements(cursor: JsonCursor): number | undefined {
   while (cursor.nextElement()) {
     if (cursor.skip()) count++
   }
-  return count
+  // Half of a list tells how many came, not how many were made.
+  return cursor.broken ? undefined : count
 }
 
 /** {type:"tokens",...} or {type:"duration",seconds}; from vLLM, whose chunks are a chat's, as chat. */
