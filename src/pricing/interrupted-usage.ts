@@ -1,4 +1,5 @@
 import type { Endpoint } from '../protocols/shared/protocol.ts'
+import type { StreamMeter } from '../protocols/shared/stream-meter.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 import { provisionalUsage } from './provisional.ts'
 import { noCharge, settleUsage } from './settle-usage.ts'
@@ -45,34 +46,39 @@ export interface InterruptedResponse {
 export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse): InterruptedUsage {
   const meter = input.answer.kind === 'stream' ? input.answer.meter : null
   const counting = Promise.try(settleUsage, { ...input, end: 'other', abandoned: 'none' }, counter)
-  return new InterruptedUsage(counting, () => {
-    // Without anything generated nobody pays.
-    if (!meter?.sawContent) return noCharge()
-    const reading = meter.reading()
-    return {
-      usage: provisionalUsage(meter, estimatedInput),
-      source: reading ? 'mixed' : 'estimated',
-      billed: true,
-      suspect: reading?.suspect ?? false,
-      unread: false,
-    }
-  })
+  // Without anything generated nobody pays.
+  return new InterruptedUsage(counting, () => meter?.sawContent ? usageSoFar(meter, estimatedInput) : noCharge())
 }
 
 /**
- * Begins to count what an attempt used that was cancelled before any of its response came.
+ * Begins to count what an attempt used that was cancelled before any of its response went to the client.
  *
  * @param abandoned what is billed for such a request
  */
 export function createAbandonedUsage(
   counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse, abandoned: 'prompt' | 'none',
 ): InterruptedUsage {
+  const meter = input.answer.kind === 'stream' ? input.answer.meter : null
   const counting = Promise.try(settleUsage, { ...input, end: 'client_gone', abandoned }, counter)
-  return new InterruptedUsage(counting, () => abandoned === 'none' || estimatedInput === null ? noCharge() : {
-    usage: { ...blankUsage(), inputTokens: estimatedInput, outputTokens: 0 },
-    source: 'estimated',
-    billed: true,
-    suspect: false,
-    unread: false,
+  return new InterruptedUsage(counting, () => {
+    if (meter !== null && (meter.sawContent || (meter.reading()?.usage.inputTokens ?? 0) > 0)) return usageSoFar(meter, estimatedInput)
+    return abandoned === 'none' || estimatedInput === null ? noCharge() : {
+      usage: { ...blankUsage(), inputTokens: estimatedInput, outputTokens: 0 },
+      source: 'estimated',
+      billed: true,
+      suspect: false,
+      unread: false,
+    }
   })
+}
+
+function usageSoFar(meter: StreamMeter, estimatedInput: number | null): SettledUsage {
+  const reading = meter.reading()
+  return {
+    usage: provisionalUsage(meter, estimatedInput),
+    source: reading ? 'mixed' : 'estimated',
+    billed: true,
+    suspect: reading?.suspect ?? false,
+    unread: false,
+  }
 }

@@ -1,6 +1,5 @@
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
-import { NOT_DELIVERED } from '../../context/upstream-attempt.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import { createAbandonedUsage } from '../../pricing/interrupted-usage.ts'
 import { responseHead } from '../../proxy/response-head.ts'
@@ -54,15 +53,18 @@ export class AttemptHistory {
     }
   }
 
-  /** Bills the prompt of an attempt whose response nobody awaits any more, unless the upstream has refused it. */
-  billAbandoned({ state, mayBeBilled }: CandidateAttempt): void {
+  /**
+   * Bills an attempt whose response nobody awaits any more, unless the upstream has refused it: what the upstream has
+   * reported so far, or else the prompt.
+   */
+  billAbandoned({ state, mayBeBilled, abandonedResponse }: CandidateAttempt): void {
     if (!mayBeBilled) return
     const { accounts: { counter }, config: { billing } } = this.#gateway
     const { classified, request: { body } } = this.#exchange
     state.share = createAbandonedUsage(counter, {
       endpoint: state.endpoint ?? classified.endpoint,
       request: state.sentBody ?? body?.bytes ?? null,
-      answer: NOT_DELIVERED,
+      answer: abandonedResponse,
       estimatedInput: state.estimatedInput,
     }, billing.abandoned)
   }

@@ -5,9 +5,11 @@ import { clientReceivedError, errorContent } from '../../context/error-response.
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange, Plan } from '../../context/exchange.ts'
 import type { Gateway, LiveUpstream } from '../../context/gateway.ts'
+import { NOT_DELIVERED } from '../../context/upstream-attempt.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { Authorization } from '../../credentials/credential.ts'
 import { HEDGE_LOST } from '../../ledger/row.ts'
+import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { errorIdentifier } from '../../protocols/shared/refusal.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
 import { Attempt } from '../../proxy/attempt.ts'
@@ -131,6 +133,11 @@ export class CandidateAttempt {
   /** The upstream may have started to work on the request, and has not refused it: the prompt may be billed. */
   get mayBeBilled(): boolean {
     return this.#attempt.sent && (this.#gate?.status ?? 0) < 400
+  }
+
+  /** What it is settled by if nobody awaits its response any more. */
+  get abandonedResponse(): MeteredResponse {
+    return this.#gate?.abandoned ?? NOT_DELIVERED
   }
 
   /** What a held response lacked that went to the client although it broke; null = none did. */

@@ -134,7 +134,7 @@ export class HedgedAttempts {
     history.recordFailure(failed, failure, false, false)
     // What the exchange is billed for is now that of the other attempt.
     this.#exchange.serve(other.state)
-    if (this.#exchange.stopped !== null) history.billAbandoned(failed)
+    if (this.#exchange.stopped?.code === 'client_gone') history.billAbandoned(failed)
   }
 
   #won(attempt: CandidateAttempt, other: CandidateAttempt | null): void {

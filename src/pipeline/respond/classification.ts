@@ -43,6 +43,8 @@ export interface ResponseClassifier {
   readonly reason?: RefusalReason | null
   /** The response is held until it is whole: its stream, or null for a whole body. */
   readonly framed?: FramedStream | null
+  /** Reads the usage of a stream whose beginning alone is held; absent = none does. */
+  readonly meter?: StreamMeter
 }
 
 /** Bytes of a response that is held until it is whole. */

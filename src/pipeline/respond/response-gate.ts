@@ -3,6 +3,7 @@ import { GatewayError, overloaded } from '../../base/errors.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { LedgerCheckpoint } from '../../context/ledger-checkpoint.ts'
+import { NOT_DELIVERED } from '../../context/upstream-attempt.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal.ts'
 import type { Attempt, ResponseSink } from '../../proxy/attempt.ts'
@@ -93,6 +94,12 @@ export class ResponseGate implements ResponseSink {
   get framed(): FramedStream | null {
     // Of a stream that broke, the relay gets the complete events alone.
     return this.missingEnd === null ? this.#classifier?.framed ?? null : null
+  }
+
+  /** What a response is settled by that nobody awaits any more. */
+  get abandoned(): MeteredResponse {
+    const meter = this.#classifier?.framed?.meter ?? this.#classifier?.meter
+    return meter ? { kind: 'stream', meter } : NOT_DELIVERED
   }
 
   /** Why the upstream refused the request; null = it did not. */

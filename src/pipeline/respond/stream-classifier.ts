@@ -69,12 +69,12 @@ export class FirstContentClassifier implements ResponseClassifier {
   /** From the first event on. */
   anyByteCounts = false
   fault: GatewayError | null = null
+  readonly meter: StreamMeter
   readonly #first = new FirstEventClassifier()
-  readonly #meter: StreamMeter
   readonly #reader: EventReader
 
   constructor(meter: StreamMeter) {
-    this.#meter = meter
+    this.meter = meter
     this.#reader = meter.createReader(meter)
   }
 
@@ -86,8 +86,8 @@ export class FirstContentClassifier implements ResponseClassifier {
       this.anyByteCounts = first === 'good'
     }
     this.#reader.push(chunk)
-    if (this.#meter.sawError) return 'bad'
-    return this.#meter.sawContent || this.#meter.terminated === true ? 'good' : 'open'
+    if (this.meter.sawError) return 'bad'
+    return this.meter.sawContent || this.meter.terminated === true ? 'good' : 'open'
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
@@ -98,8 +98,8 @@ export class FirstContentClassifier implements ResponseClassifier {
     }
     if (!whole) return 'good'
     this.#reader.end()
-    if (this.#meter.sawError) return 'bad'
-    if (this.#meter.terminated !== false) return 'good'
+    if (this.meter.sawError) return 'bad'
+    if (this.meter.terminated !== false) return 'good'
     this.fault = new GatewayError('upstream_cut', 'the upstream ended the stream before its first content')
     return 'bad'
   }

@@ -2,9 +2,17 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { costOf } from '../billing/books.ts'
-import { ask, candidatesOf } from './asking.ts'
+import { DIALECTS, ask, candidatesOf } from './asking.ts'
+import type { Dialect } from './asking.ts'
 import { CHAT, onlyRow, openStream, refuse, respond, startPair } from './racing.ts'
 
+const ANSWER = [
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'second' } },
+  { type: 'content_block_stop', index: 0 },
+  { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } },
+  { type: 'message_stop' },
+].map(event).join('')
 const ROLE = 'data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}\n\n'
 
 t.test('a client that leaves when the first target has begun without content pays for both prompts', async t => {
@@ -53,6 +61,31 @@ t.test('an attempt that is cancelled while its refusal arrives is not billed', a
   t.equal(row.costPico, costOf({ input: 10, output: 2 }))
 })
 
+t.test('a cancelled attempt costs what its upstream has reported of its input', async t => {
+  const [, MESSAGES] = DIALECTS as [Dialect, Dialect]
+  for (const abandoned of ['prompt', 'none']) {
+    const { first, second, books, gateway } = await startPair(t, { after: '200ms', more: `billing: { abandoned: ${abandoned} }` })
+    const asking = ask(gateway, MESSAGES, { stream: true })
+    const slow = await first.asked.promise
+    openStream(slow)
+    await write(slow, messageStart({ input_tokens: 9, cache_read_input_tokens: 1000, output_tokens: 1 }))
+    const res = await second.asked.promise
+    openStream(res)
+    res.end(messageStart({ input_tokens: 10, output_tokens: 1 }) + ANSWER)
+    t.match(await asking, { status: 200, text: 'second', whole: true })
+    const row = await onlyRow(books.drain())
+    t.equal(row.costPico, costOf({ input: 1009, cached: 1000, output: 0 }) + costOf({ input: 10, output: 2 }), abandoned)
+  }
+})
+
+t.test('a timeout of the whole request bills neither of two attempts that were silent', async t => {
+  const { first, second, books, gateway } = await startPair(t, { route: ', timeouts: { total: 1s }' })
+  const asking = ask(gateway, CHAT, { stream: true })
+  await Promise.all([first.asked.promise, second.asked.promise])
+  t.match(await asking, { status: 504, body: /total_timeout/ })
+  t.match(await onlyRow(books.drain()), { end: 'timeout', usage: { inputTokens: null }, costPico: 0n })
+})
+
 t.test('billing.abandoned: none leaves the rest of the tokens of the target that responds', async t => {
   const { first, second, gateway } = await startPair(t, {
     more: 'billing: { abandoned: none }', secondUpstream: ', limits: { tokens_per_minute: 1000 }',
@@ -66,6 +99,14 @@ t.test('billing.abandoned: none leaves the rest of the tokens of the target that
     void second.askAgain()
   }
 })
+
+function messageStart(usage: object): string {
+  return event({ type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [], usage } })
+}
+
+function event(data: { readonly type: string, readonly [name: string]: unknown }): string {
+  return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
+}
 
 /** Resolves when the bytes were given to the connection. */
 function write(res: ServerResponse, text: string): Promise<void> {
