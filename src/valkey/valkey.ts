@@ -32,8 +32,8 @@ export class Valkey {
   #wasReady = false
   /** Why the last connection ended or did not come about. */
   #lastError: string | null = null
-  /** ms of a monotonic clock since when there is no connection; null = there is one. */
-  #waitsSince: number | null = null
+  /** ms of a monotonic clock when the server took the connection. */
+  #acceptedAt = 0
 
   /**
    * @param lua the script that `run` runs; it has any number of keys and one argument
@@ -129,12 +129,14 @@ export class Valkey {
     return this.#lastError === null ? '' : `: ${this.#lastError}`
   }
 
-  /** A server that takes the connection and says nothing more would be waited for. */
+  /**
+   * A server that takes the connection and says nothing more would be waited for. What comes before has deadlines of its
+   * own, and must not be interrupted: in the middle of its question to a sentinel, ioredis would never connect again.
+   */
   #reconnectIfStuck(client: Client): void {
     const now = performance.now()
-    this.#waitsSince ??= now
-    if (now - this.#waitsSince < CONNECT_TIMEOUT_MS) return
-    this.#waitsSince = now
+    if (client.status !== 'connect' || now - this.#acceptedAt < CONNECT_TIMEOUT_MS) return
+    this.#acceptedAt = now
     client.disconnect(true)
   }
 
@@ -159,13 +161,16 @@ export class Valkey {
         ...options,
         name: address.master,
         sentinelRetryStrategy: retryDelay,
+        sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
         sentinels: address.sentinels.map(sentinelOf),
         ...address.sentinel_password !== undefined && { sentinelPassword: address.sentinel_password },
         ...options.tls && { sentinelTLS: options.tls, enableTLSForSentinelMode: true },
       })
+    client.on('connect', () => {
+      this.#acceptedAt = performance.now()
+    })
     client.on('ready', () => {
       this.#wasReady = true
-      this.#waitsSince = null
       this.#lastError = null
       this.#ready.resolve()
     })

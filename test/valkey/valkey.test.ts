@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import type { Test } from 'tap'
 import type { ValkeyTls } from '../../src/config/types.ts'
 import { HINTS_SCRIPT } from '../../src/context/circuit-hints.ts'
 import { SCRIPT, SEPARATOR } from '../../src/limits/shared-script.ts'
 import type { ScriptArgument } from '../../src/limits/shared-script.ts'
 import { Valkey } from '../../src/valkey/valkey.ts'
 import { certificateFiles } from '../support/certificate.ts'
-import { REDIS_PASSWORD, startRedis, withoutRedis } from '../support/redis.ts'
+import { REDIS_PASSWORD, startRedis, startRedisWithSentinel, withoutRedis } from '../support/redis.ts'
 import { freePort } from '../support/free-port.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
@@ -127,11 +128,27 @@ t.test('a connection by TLS', { skip: withoutRedis }, async t => {
   })
 })
 
-t.test('a server that is not there, or never answers, costs the deadline', async t => {
+t.test('a sentinel that never answers is passed over', { skip: withoutRedis }, async t => {
+  const { sentinel } = await startRedisWithSentinel(t)
+  const silent = await startSilent(t)
+  const sentinels = [silent, sentinel].map(port => `redis://:${encodeURIComponent(REDIS_PASSWORD)}@127.0.0.1:${port}`)
+  const valkey = new Valkey({ sentinels, master: 'main', sentinel_password: REDIS_PASSWORD }, LUA, TIMEOUT_MS)
+  t.teardown(() => valkey.close())
+  let reply: unknown = null
+  while (reply === null) reply = await valkey.run(['key'], 'value').catch(() => null)
+  t.strictSame(reply, ['key', 'value'])
+})
+
+/** Takes connections, and says nothing. @returns its port */
+async function startSilent(t: Test): Promise<number> {
   const silent = createServer(() => undefined)
   await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
   t.teardown(() => silent.close())
-  for (const port of [(silent.address() as AddressInfo).port, await freePort()]) {
+  return (silent.address() as AddressInfo).port
+}
+
+t.test('a server that is not there, or never answers, costs the deadline', async t => {
+  for (const port of [await startSilent(t), await freePort()]) {
     const valkey = new Valkey({ url: `redis://127.0.0.1:${port}` }, LUA, TIMEOUT_MS)
     await t.rejects(valkey.run(['key'], 'value'), { name: 'ValkeyError', message: /1000 ms/ })
     await valkey.close()
