@@ -287,7 +287,6 @@ export class SharedLimits implements SharedAdmitter {
   }
 
   async #beatAll(): Promise<void> {
-    const { clock } = this.#options
     if (!this.#isReachable) {
       try {
         // It may have lost its data meanwhile.
@@ -299,7 +298,13 @@ export class SharedLimits implements SharedAdmitter {
       }
     }
     if (this.#isReachable) await this.#report().catch((error: unknown) => this.#lost(error))
-    if (!this.#isClosed) this.#beat = clock.setTimeout(() => void this.#beatAll(), this.#isReachable ? BEAT_MS : PROBE_MS)
+    this.#scheduleBeat()
+  }
+
+  #scheduleBeat(): void {
+    // A store that goes away during a beat has scheduled the next one already.
+    this.#beat?.cancel()
+    if (!this.#isClosed) this.#beat = this.#options.clock.setTimeout(() => void this.#beatAll(), this.#isReachable ? BEAT_MS : PROBE_MS)
   }
 
   async #report(): Promise<void> {
@@ -327,8 +332,7 @@ export class SharedLimits implements SharedAdmitter {
     if (!this.#isReachable) return
     this.#isReachable = false
     this.#options.onState(messageOf(error))
-    this.#beat?.cancel()
-    if (!this.#isClosed) this.#beat = this.#options.clock.setTimeout(() => void this.#beatAll(), PROBE_MS)
+    this.#scheduleBeat()
   }
 
   #admitOffline(pending: Pending): void {

@@ -9,6 +9,7 @@ import { SCRIPT, SEPARATOR } from '../../src/limits/shared-script.ts'
 import type { Admission, Estimate, LimitedKey, Reservation } from '../../src/limits/types.ts'
 import { WorkerLimiter } from '../../src/limits/worker-limiter.ts'
 import { Valkey } from '../../src/valkey/valkey.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { freePort } from '../support/free-port.ts'
 import { startRedis, withoutRedis } from '../support/redis.ts'
 import type { TestRedis } from '../support/redis.ts'
@@ -356,4 +357,32 @@ t.test('limits of groups in a cluster of servers, where a call has to stay in on
   const all = await Promise.all(Array.from({ length: 20 }, (_, n) => instance.admit(keys[n % 2]!)))
   t.equal(all.filter(({ ok }) => ok).length, 5)
   t.strictSame(instance.states, [], 'the store was never away')
+})
+
+t.test('a store that goes away during a report is asked by one timer', async t => {
+  const clock = new FakeClock()
+  const calls: ((error: Error) => void)[] = []
+  const limits = new SharedLimits({
+    instance: 'gw1', offline: 'share', compileGlob, clock, spentOf: null, groupSpentOf: null, onState: () => {},
+    store: {
+      isPartitioned: false,
+      connected: async () => {},
+      run: () => new Promise((_, reject) => void calls.push(reject)),
+      since: async () => ({ since: 0, now: 0 }),
+    },
+  })
+  const turn = () => new Promise(setImmediate)
+  await turn()
+  const connection = limits.connect(replies => limiter.receive(replies))
+  const limiter: WorkerLimiter = new WorkerLimiter(null, clock, requests => connection.handle(requests))
+  void limiter.admit({ key: keyWith({ concurrent: 1 }), model: 'm', estimate: { tokens: 1, pico: 0n } })
+  await turn()
+  const [report, request] = calls
+  request?.(new Error('away'))
+  await turn()
+  const before = clock.pending
+  report?.(new Error('away'))
+  await turn()
+  t.equal(calls.length, 2)
+  t.equal(clock.pending, before)
 })
