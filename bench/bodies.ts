@@ -7,7 +7,7 @@
 import * as http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { endAfter } from './lib/figures.ts'
+import { endAfter, printHeading } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
 import { KEY, memory, pause, startGateway, startScript } from './lib/subjects.ts'
 
@@ -62,8 +62,7 @@ await Promise.all(Array.from({ length: bodies }, post))
 const took = performance.now() - began
 process.kill(pid, 'SIGUSR2')
 await pause(200)
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
-  `${bodies} bodies of ${megabytes} MB ` +
+printHeading(`${bodies} bodies of ${megabytes} MB ` +
   `at once: all answered after ${took.toFixed(0)} ms; memory ${before.toFixed(0)} MB before, at most ` +
   `${memory(pid, 'VmHWM').toFixed(0)} MB ` +
   `(${((memory(pid, 'VmHWM') - before) / (bodies * megabytes)).toFixed(2)} x the bodies)`)

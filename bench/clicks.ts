@@ -8,7 +8,7 @@
  */
 import { scryptSync } from 'node:crypto'
 import { formatPasswordHash } from '../src/base/password.ts'
-import { endAfter, median, printTable, quantile } from './lib/figures.ts'
+import { endAfter, median, printHeading, printTable, quantile } from './lib/figures.ts'
 import { requestLoad } from './lib/load.ts'
 import { firstByteTimes } from './lib/open-loop.ts'
 import { pause, startGateway, startScript } from './lib/subjects.ts'
@@ -51,8 +51,7 @@ for (let round = 0; round < rounds; round++) {
     each.pages += await watching?.stop() ?? 0
   }
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rate} requests/s, ` +
-  `${rounds} rounds of ${seconds} s`)
+printHeading(`${rate} requests/s`, `${rounds} rounds of ${seconds} s`)
 printTable(['first byte, ms', 'p50', 'p99', 'pages', 'rounds: p99'], times.map(({ name, all, pages }) => {
   const [p50 = [], p99 = []] = [0.5, 0.99].map(q => all.map(each => quantile(each, q)))
   return [

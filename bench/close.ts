@@ -6,7 +6,7 @@
  */
 import * as net from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { endAfter, quantile } from './lib/figures.ts'
+import { endAfter, printHeading, quantile } from './lib/figures.ts'
 import { closedLoop, requestLoad, streamLoad } from './lib/load.ts'
 import { firstByteTimes } from './lib/open-loop.ts'
 import { pause, startGateway } from './lib/subjects.ts'
@@ -72,8 +72,7 @@ for (let i = 0; i < closes; i++) {
   await pause(5)
 }
 await background
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
-  `${rate} requests/s beside: client's close ` +
+printHeading(`${rate} requests/s beside: client's close ` +
   `to upstream's, ${closes} times: p50 ${quantile(times, 0.5).toFixed(2)} ms, ` +
   `p99 ${quantile(times, 0.99).toFixed(2)} ms ` +
   '(target 5)')

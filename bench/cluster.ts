@@ -14,7 +14,7 @@ import type { Test } from 'tap'
 import { startPostgres, withoutPostgres } from '../test/support/postgres.ts'
 import { startRedis, withoutRedis } from '../test/support/redis.ts'
 import { limitCpu } from './lib/cpu-limit.ts'
-import { endAfter, printTable, quantile, spread } from './lib/figures.ts'
+import { endAfter, printHeading, printTable, quantile, spread } from './lib/figures.ts'
 import { requestLoad, sharedLoop } from './lib/load.ts'
 import { firstByteTimes } from './lib/open-loop.ts'
 import { printCpuExcess } from './lib/paired-rounds.ts'
@@ -93,8 +93,7 @@ async function printGain(): Promise<void> {
       rates[n].push(await served(n === 0 ? one : two, seconds * 1_000) / seconds)
     }
   }
-  console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rounds} rounds of ${seconds} s, ` +
-    'each gateway kept to a third of a core')
+  printHeading(`${rounds} rounds of ${seconds} s`, 'each gateway kept to a third of a core')
   printTable(['with Valkey and PostgreSQL', 'requests/s'], [['one gateway', spread(rates[0])], ['two gateways', spread(rates[1])]])
   console.log(`\nTwo gateways serve ${spread(rates[1].map((rate, round) => rate / rates[0][round]!), 2)} x as many`)
   for (const { stop } of [...one, ...two]) stop()

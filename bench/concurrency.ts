@@ -6,10 +6,10 @@
  *
  *   node bench/concurrency.ts [rounds] [seconds]
  */
-import { endAfter, printTable, spread } from './lib/figures.ts'
+import { endAfter, printHeading, printTable, spread } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
 import { startNginx } from './lib/peers.ts'
-import { cpuSeconds, startGateway, startScript } from './lib/subjects.ts'
+import { cpuPerUnit, startGateway, startScript } from './lib/subjects.ts'
 import type { Subject } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 3)
@@ -31,14 +31,11 @@ const figures = new Map<string, number[][]>(subjects.map(({ name }) => [name, AT
 for (let round = 0; round < rounds; round++) {
   for (const [at, connections] of AT_ONCE.entries()) {
     for (const { name, port, pid } of subjects) {
-      const before = cpuSeconds(pid as number)
-      const { units } = await closedLoop(port, load, connections, seconds * 1000)
-      figures.get(name)?.[at]?.push(((cpuSeconds(pid as number) - before) * 1e6) / units)
+      figures.get(name)?.[at]?.push(await cpuPerUnit(pid, () => closedLoop(port, load, connections, seconds * 1000)))
     }
   }
 }
-const day = new Date().toISOString().slice(0, 10)
-console.log(`${day}, Node ${process.version}, ${rounds} rounds of ${seconds} s, us CPU per request`)
+printHeading(`${rounds} rounds of ${seconds} s`, 'us CPU per request')
 printTable(
   ['requests at once', ...AT_ONCE.map(String)],
   [...figures].map(([name, all]) => [name, ...all.map(values => spread(values, 0))]),

@@ -4,7 +4,7 @@
  *
  *   node bench/first-requests.ts [processes] [flags of node ...]
  */
-import { endAfter, median, printTable, spread } from './lib/figures.ts'
+import { endAfter, median, printHeading, printTable, spread } from './lib/figures.ts'
 import { countedLoop, requestLoad } from './lib/load.ts'
 import { cpuSeconds, memory, startGateway, startScript } from './lib/subjects.ts'
 
@@ -35,7 +35,7 @@ for (let i = 0; i < processes; i++) {
   stop()
 }
 upstream.stop()
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${processes} processes, ${CONNECTIONS} connections`)
+printHeading(`${processes} processes`, `${CONNECTIONS} connections`)
 printTable(
   ['requests', 'us CPU per request'],
   PARTS.map((last, part) => [`${(PARTS[part - 1] ?? 0) + 1} to ${last}`, spread(figures[part] ?? [])]),

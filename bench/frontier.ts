@@ -5,7 +5,7 @@
  *
  *   node bench/frontier.ts [rounds] [seconds] [requests/s to begin with]
  */
-import { endAfter, median, printTable, quantile } from './lib/figures.ts'
+import { endAfter, median, printHeading, printTable, quantile } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
 import { firstByteTimes } from './lib/open-loop.ts'
 import { startNginx } from './lib/peers.ts'
@@ -44,7 +44,7 @@ for (const { name, port } of subjects) {
   }
   frontiers.set(name, frontier)
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rounds} rounds of ${seconds} s for each rate`)
+printHeading(`${rounds} rounds of ${seconds} s for each rate`)
 printTable(
   ['requests/s at p99 of', ...LIMITS_MS.map(limit => `${limit} ms`)],
   [...frontiers].map(([name, rates]) => [name, ...rates.map(rate => (rate === 0 ? `below ${first}` : String(rate)))]),

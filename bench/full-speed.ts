@@ -7,7 +7,7 @@
  */
 import { request } from 'node:http'
 import { availableParallelism } from 'node:os'
-import { endAfter, printTable, quantile } from './lib/figures.ts'
+import { endAfter, printHeading, printTable, quantile } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
 import { KEY, memory, pause, startGateway, startScript } from './lib/subjects.ts'
 
@@ -92,8 +92,8 @@ for (const behaviour of ['reads', 'stalls'] as const) {
     after.toFixed(0), endedMs.toFixed(0), quantile(waits, 0.5).toFixed(1), p99.toFixed(0), Math.max(...waits).toFixed(0),
   ])
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${availableParallelism()} cores, ` +
-  `${streams} streams at full speed for ${seconds} s, another request each ${EVERY_MS} ms`)
+printHeading(`${availableParallelism()} cores`,
+  `${streams} streams at full speed for ${seconds} s`, `another request each ${EVERY_MS} ms`)
 printTable(
   ['', 'MB before', 'most', 'kB/stream', `${MEMORY_AFTER / 1_000} s after`, 'all ended, ms', 'others p50, ms', 'p99', 'worst'], rows,
 )

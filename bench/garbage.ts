@@ -7,7 +7,7 @@
  *   node bench/garbage.ts [rounds] [seconds] [streams]
  */
 import { readFileSync } from 'node:fs'
-import { endAfter, printTable } from './lib/figures.ts'
+import { endAfter, printHeading, printTable } from './lib/figures.ts'
 import { openIdleStreams } from './lib/idle-streams.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
 import { startGateway, startScript } from './lib/subjects.ts'
@@ -63,8 +63,7 @@ for (let round = 0; round <= rounds; round++) {
   ]
   rows.push([String(round), String(units), ...figures, String(all.length - minor.length)])
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
-  `${CONNECTIONS} connections beside ${streams} streams, ${seconds} s a round`)
+printHeading(`${CONNECTIONS} connections beside ${streams} streams`, `${seconds} s a round`)
 printTable(['round', 'requests', 'allocated, kB', 'promoted, kB', 'pause, us', 'major collections'], rows)
 if (!(worst <= TARGET)) {
   console.log(`\na request has ${worst.toFixed(2)} kB promoted, above ${TARGET}`)

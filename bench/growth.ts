@@ -6,7 +6,7 @@
  *   node bench/growth.ts [minutes] [requests/s]
  */
 import * as net from 'node:net'
-import { endAfter, median, printTable, spread } from './lib/figures.ts'
+import { endAfter, median, printHeading, printTable, spread } from './lib/figures.ts'
 import { requestLoad, streamLoad } from './lib/load.ts'
 import type { Load } from './lib/load.ts'
 import { chunkDelays, firstByteTimes } from './lib/open-loop.ts'
@@ -51,8 +51,7 @@ async function leave(load: Load, streams: number): Promise<void> {
 }
 
 const requests = minutes * BUSY * rate
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}: ${requests} requests, ` +
-  `${minutes * STREAMS} streams, ${left} clients that left`)
+printHeading(`${requests} requests`, `${minutes * STREAMS} streams`, `${left} clients that left`)
 const part = Math.max(1, Math.floor(minutes / 6))
 const parts = Array.from({ length: Math.ceil(minutes / part) }, (_, i) =>
   figures.slice(i * part, (i + 1) * part))

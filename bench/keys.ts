@@ -13,7 +13,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { hash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,14 +21,13 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { KeyFile } from '../src/auth/key-file.ts'
 import { generateKey } from '../src/base/key-format.ts'
-import { relativeExcess, percent } from './lib/figures.ts'
+import { percent, printHeading, printTable, relativeExcess, spread } from './lib/figures.ts'
+import { cpuPerUnit } from './lib/subjects.ts'
 
 const ROUNDS = Number(process.argv[2] ?? 20)
 const REQUESTS = Number(process.argv[3] ?? 1_500)
 const MANY = 10_000
 const CONNECTIONS = 16
-/** Milliseconds of CPU that a tick of /proc stands for. */
-const TICK = 10
 const GATEWAY = fileURLToPath(new URL('../bin/gateway.js', import.meta.url))
 const BODY = JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hello' }] })
 
@@ -41,7 +40,7 @@ interface Subject {
   readonly base: URL
   readonly startMs: number
   readonly agent: Agent
-  readonly times: number[]
+  readonly micros: number[]
 }
 
 async function start(source: Source, count: number, dir: string): Promise<Subject> {
@@ -75,7 +74,7 @@ keys:${listed.length === 0 ? ' []\n' : `\n${listed.join('')}`}`)
     const startMs = performance.now() - began
     child.stdout.resume()
     const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
-    return { name: `${source}, ${count}`, keys, child, base: new URL(base), startMs, agent, times: [] }
+    return { name: `${source}, ${count}`, keys, child, base: new URL(base), startMs, agent, micros: [] }
   }
   throw new Error('the gateway ended before it listened')
 }
@@ -98,20 +97,13 @@ async function ask({ base, agent, keys }: Subject, n: number): Promise<void> {
   if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`)
 }
 
-/** Milliseconds of CPU that the process has used. */
-function cpu({ child }: Subject): number {
-  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * TICK
-}
-
-async function round(subject: Subject): Promise<number> {
-  const before = cpu(subject)
+async function round(subject: Subject): Promise<{ units: number }> {
   let next = 0
   const client = async (): Promise<void> => {
     while (next < REQUESTS) await ask(subject, next++)
   }
   await Promise.all(Array.from({ length: CONNECTIONS }, client))
-  return (cpu(subject) - before) * 1_000 / REQUESTS
+  return { units: REQUESTS }
 }
 
 const dirs: string[] = []
@@ -127,19 +119,14 @@ try {
   // The first two count for nobody: the compiler warms up.
   for (let n = -1; n <= ROUNDS; n++) {
     for (const subject of n % 2 ? subjects.toReversed() : subjects) {
-      const time = await round(subject)
-      if (n > 0) subject.times.push(time)
+      const micros = await cpuPerUnit(subject.child.pid!, () => round(subject))
+      if (n > 0) subject.micros.push(micros)
     }
   }
-  console.log('keys            start ms   µs CPU per request: median (min - max)')
-  for (const { name, startMs, times } of subjects) {
-    const [least = NaN, most = NaN] = [Math.min(...times), Math.max(...times)]
-    const median = times.toSorted((a, b) => a - b)[times.length >> 1] ?? NaN
-    console.log(name.padEnd(15), startMs.toFixed(0).padStart(8),
-      `  ${median.toFixed(1)} (${least.toFixed(1)} - ${most.toFixed(1)})`)
-  }
+  printHeading(`${ROUNDS} rounds of ${REQUESTS} requests`)
+  printTable(['keys', 'start ms', 'us CPU per request'], subjects.map(({ name, startMs, micros }) => [name, startMs.toFixed(0), spread(micros)]))
   for (const source of ['yaml', 'store']) {
-    const [one, many] = subjects.filter(({ name }) => name.startsWith(source)).map(({ times }) => times)
+    const [one, many] = subjects.filter(({ name }) => name.startsWith(source)).map(({ micros }) => micros)
     const figure = percent(relativeExcess(one ?? [], many ?? []))
     console.log(`${source}: ten thousand keys take ${figure} more than one, with 95 % certainty`)
   }

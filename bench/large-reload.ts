@@ -6,7 +6,7 @@
  *   node bench/large-reload.ts [keys] [routes] [workers] [reloads]
  */
 import { readFileSync } from 'node:fs'
-import { endAfter, spread } from './lib/figures.ts'
+import { endAfter, printHeading, spread } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
 import { firstByteTimes } from './lib/open-loop.ts'
 import { pause, startGateway, startScript } from './lib/subjects.ts'
@@ -52,10 +52,7 @@ for (let i = 0; i < reloads; i++) {
   rounds.without.push(await round(false))
   rounds.with.push(await round(true))
 }
-console.log([
-  new Date().toISOString().slice(0, 10), `Node ${process.version}`, `${keys} keys`, `${routes} routes`,
-  `workers: ${workers}`, `${RATE} requests/s`,
-].join(', '))
+printHeading(`${keys} keys`, `${routes} routes`, `workers: ${workers}`, `${RATE} requests/s`)
 console.log(`longest wait for a first byte in ${SECONDS} s: ${spread(rounds.without)} ms without a reload, ` +
   `${spread(rounds.with)} ms with one`)
 for (const { stop } of [gateway, upstream]) stop()

@@ -6,7 +6,7 @@
  *
  *   node bench/latency.ts [seconds] [rounds] [requests/s]
  */
-import { endAfter, median, printTable, quantile } from './lib/figures.ts'
+import { endAfter, median, printHeading, printTable, quantile } from './lib/figures.ts'
 import { closedLoop, requestLoad, streamLoad, timesAlone } from './lib/load.ts'
 import { chunkDelays, firstByteTimes } from './lib/open-loop.ts'
 import { startNginx } from './lib/peers.ts'
@@ -30,8 +30,7 @@ const request = requestLoad()
 for (const { port } of [bare, gateway]) await closedLoop(port, request, 32, 10_000)
 const { units } = await closedLoop(gateway.port, request, 32, 3_000)
 const rate = Number(process.argv[4] ?? Math.round(units / 3 / 2))
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rate} requests/s, ` +
-  `${STREAMS} streams of one chunk each ${EVERY_MS} ms, ${rounds} rounds of ${seconds} s`)
+printHeading(`${rate} requests/s`, `${STREAMS} streams of one chunk each ${EVERY_MS} ms`, `${rounds} rounds of ${seconds} s`)
 
 const figures = {
   'first byte of one request at a time': (port: number) => timesAlone(port, request, seconds * 1000),

@@ -11,6 +11,7 @@ import { compileGlob } from '../src/config/glob.ts'
 import type { Limits } from '../src/config/types.ts'
 import { createLimiter } from '../src/limits/limiter.ts'
 import type { LimitedKey, Reservation } from '../src/limits/types.ts'
+import { median } from './lib/figures.ts'
 
 const ROUNDS = 200_000
 const RUNS = 7
@@ -60,7 +61,7 @@ function measure(limits: Limits | null, keyCount: number, inFlight: number): num
     for (let i = 0; i < ROUNDS; i++) round(i)
     return (performance.now() - start) * 1e6 / ROUNDS
   })
-  return times.toSorted((a, b) => a - b)[RUNS >> 1] ?? NaN
+  return median(times)
 }
 
 console.log('limits                        keys  in flight  ns/request')

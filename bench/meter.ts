@@ -10,6 +10,7 @@ import { createStreamMeter } from '../src/protocols/shared/create-stream-meter.t
 import type { EndpointName } from '../src/protocols/shared/names.ts'
 import { SseReader } from '../src/protocols/shared/sse.ts'
 import { endpointNamed } from '../test/protocols/endpoint-named.ts'
+import { median } from './lib/figures.ts'
 
 const SECONDS = Number(process.argv[2] ?? 1)
 
@@ -47,10 +48,8 @@ function measure(name: string, chunk: Buffer, step: (chunk: Buffer) => void): vo
     for (let i = 0; i < batch; i++) step(chunk)
     runs.push(((performance.now() - start) * 1e6) / batch)
   }
-  runs.sort((a, b) => a - b)
-  const median = runs[runs.length >> 1] ?? NaN
   console.log(
-    `${name.padEnd(34)} ${String(chunk.length).padStart(4)} bytes ${median.toFixed(0).padStart(6)} ns`,
+    `${name.padEnd(34)} ${String(chunk.length).padStart(4)} bytes ${median(runs).toFixed(0).padStart(6)} ns`,
   )
 }
 

@@ -5,7 +5,7 @@
  *
  *   node bench/pace.ts [seconds] [streams ...]
  */
-import { endAfter, printTable, quantile } from './lib/figures.ts'
+import { endAfter, printHeading, printTable, quantile } from './lib/figures.ts'
 import { closedLoop, requestLoad, streamLoad } from './lib/load.ts'
 import { chunkDelays } from './lib/open-loop.ts'
 import { startNginx } from './lib/peers.ts'
@@ -37,6 +37,6 @@ for (const streams of counts) {
     ])
   }
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, a chunk each ${EVERY_MS} ms, ${seconds} s`)
+printHeading(`a chunk each ${EVERY_MS} ms`, `${seconds} s`)
 printTable(['streams', '', 'p50, ms', 'p99, ms', `chunks over ${LATE_MS} ms`, '%'], rows)
 for (const { stop } of subjects) stop()

@@ -12,7 +12,7 @@ import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { table } from '../docs/generate/markdown.ts'
-import { endAfter, median, printTable, quantile, spread } from './lib/figures.ts'
+import { endAfter, heading, median, printTable, quantile, spread } from './lib/figures.ts'
 import { closedLoop, requestLoad, streamLoad, timesAlone } from './lib/load.ts'
 import type { Load } from './lib/load.ts'
 import { nginxVersion, portkeyHeaders, startPeers } from './lib/peers.ts'
@@ -145,10 +145,10 @@ const rows = figures.map(({ subject, idle, loaded, request: micros, rate, chunk,
   spread(chunk), ratio(chunk, nginx?.chunk), chunk.length === 0 ? '-' : median(chunksPerRead).toFixed(1),
   spread(alone, 2), `${size(idle)} / ${size(loaded)}`,
 ])
-const about = [
-  new Date().toISOString().slice(0, 10), `Node ${process.version}`, nginxVersion(), `${availableParallelism()} cores`,
+const about = heading(
+  nginxVersion(), `${availableParallelism()} cores`,
   `${CONNECTIONS} connections`, `${rounds} rounds of ${seconds} s`, `load of the machine at the start ${busy}`,
-].join(', ')
+)
 console.log([about, ...notes].join('\n'))
 printTable(titles, rows)
 if (options.markdown) writeSection([`\`node bench/peers.ts ${rounds} ${seconds}\`: ${about}.`, table(titles, rows), ...notes])

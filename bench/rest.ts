@@ -4,9 +4,9 @@
  *
  *   node bench/rest.ts [processes] [seconds] [flags of node ...]
  */
-import { endAfter, printTable, spread } from './lib/figures.ts'
+import { endAfter, printHeading, printTable, spread } from './lib/figures.ts'
 import { countedLoop, requestLoad } from './lib/load.ts'
-import { cpuSeconds, memory, pause, startGateway, startScript } from './lib/subjects.ts'
+import { cpuPerUnit, memory, pause, startGateway, startScript } from './lib/subjects.ts'
 
 const processes = Number(process.argv[2] ?? 2)
 const seconds = Number(process.argv[3] ?? 120)
@@ -24,11 +24,7 @@ const micros = { before: [] as number[], after: [] as number[] }
 for (let i = 0; i < processes; i++) {
   const { port, pid, stop } = await startGateway(upstream.port, { nodeArgs })
   const size = () => memory(pid as number, 'VmRSS')
-  const send = async (count: number) => {
-    const before = cpuSeconds(pid as number)
-    await countedLoop(port, requestLoad(), CONNECTIONS, count)
-    return ((cpuSeconds(pid as number) - before) * 1e6) / count
-  }
+  const send = (count: number) => cpuPerUnit(pid, () => countedLoop(port, requestLoad(), CONNECTIONS, count))
   await send(1)
   await pause(IDLE_MS)
   megabytes.idle.push(size())
@@ -41,7 +37,7 @@ for (let i = 0; i < processes; i++) {
   stop()
 }
 upstream.stop()
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${processes} processes, ` +
+printHeading(`${processes} processes`,
   `${LOAD + COUNTED} requests on ${CONNECTIONS} connections, then ${seconds} s of rest`)
 printTable(
   ['MB idle', 'loaded', 'rested', `us CPU per request, ${COUNTED} before`, 'after'],

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { printHeading } from './lib/figures.ts'
 import { freePort, memory, pause, stopAtExit, temporaryDirectory } from './lib/subjects.ts'
 
 /**
@@ -201,8 +202,7 @@ function report(): void {
   const missing = [...tally.ids].filter(([id]) => !known.has(id))
   // Rows are written in batches: those of the last moments die with the process.
   const lost = missing.filter(([, at]) => !killTimes.some(kill => at > kill - BATCH)).length
-  console.log(`${new Date().toISOString().slice(0, 10)}, ${minutes} min, ${clients} clients, ` +
-    `${changes - 1} reloads, ${kills} kills`)
+  printHeading(`${minutes} min`, `${clients} clients`, `${changes - 1} reloads`, `${kills} kills`)
   console.log(`requests: ${tally.whole} whole, ${tally.errors} clear errors, ${tally.cut} cut, ` +
     `${tally.lost} unanswered at a kill`)
   console.log(`wrong: ${tally.wrong.length} ${tally.wrong.slice(0, 5).join(' | ')}`)

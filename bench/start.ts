@@ -4,7 +4,7 @@
  *
  *   node bench/start.ts [times]
  */
-import { endAfter, median, spread } from './lib/figures.ts'
+import { endAfter, median, printHeading, spread } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
 import { cpuSeconds, memory, pause, startGateway, startScript } from './lib/subjects.ts'
 
@@ -27,7 +27,7 @@ for (let i = 0; i < times; i++) {
   gateway.stop()
 }
 upstream.stop()
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${times} starts`)
+printHeading(`${times} starts`)
 console.log(`start to first response: ${spread(took, 0)} ms (target 500), ${spread(cpu, 0)} ms of CPU; ` +
   `memory seven seconds later: ${spread(idle, 0)} MB`)
 process.exitCode = median(took) > 500 ? 1 : 0

@@ -6,7 +6,7 @@
  */
 import * as net from 'node:net'
 import { availableParallelism } from 'node:os'
-import { endAfter } from './lib/figures.ts'
+import { endAfter, printHeading } from './lib/figures.ts'
 import { closedLoop, requestLoad, ResponseEnd, streamLoad } from './lib/load.ts'
 import { memory, pause, startGateway, startScript } from './lib/subjects.ts'
 
@@ -60,9 +60,7 @@ await pause(2_000)
 const during = memory(pid, 'VmRSS')
 await Promise.all(all)
 await pause(3_000)
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
-  `${availableParallelism()} cores: ` +
-  `${most} streams open at once, a chunk each second; ${whole} ended whole, ${failed} did not`)
+printHeading(`${availableParallelism()} cores`, `${most} streams open at once, a chunk each second; ${whole} ended whole, ${failed} did not`)
 console.log(`memory ${before.toFixed(0)} MB before, ${during.toFixed(0)} MB during: ` +
   `${(((during - before) * 1024) / most).toFixed(1)} kB for each stream (target 60); ` +
   `${memory(pid, 'VmRSS').toFixed(0)} MB after`)

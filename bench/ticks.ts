@@ -6,7 +6,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
-import { printTable, spread } from './lib/figures.ts'
+import { printHeading, printTable, spread } from './lib/figures.ts'
 
 const rounds = Number(process.argv[2] ?? 5)
 
@@ -38,5 +38,5 @@ const figures = { 'not kept': [] as number[], kept: [] as number[] }
 for (let round = 0; round < rounds; round++) {
   for (const how of ['not kept', 'kept'] as const) figures[how].push(nanoseconds(how))
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rounds} rounds`)
+printHeading(`${rounds} rounds`)
 printTable(['shape', 'ns CPU per tick'], Object.entries(figures).map(([how, each]) => [how, spread(each)]))

@@ -11,7 +11,7 @@
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { limitCpu } from './lib/cpu-limit.ts'
-import { endAfter, median, printTable, spread } from './lib/figures.ts'
+import { endAfter, median, printHeading, printTable, spread } from './lib/figures.ts'
 import { requestLoad, sharedLoop } from './lib/load.ts'
 import { cpuSeconds, startGateway, startScript } from './lib/subjects.ts'
 import type { Subject } from './lib/subjects.ts'
@@ -63,9 +63,8 @@ for (let round = 0; round < rounds; round++) {
     rates.push(units / seconds)
   }
 }
-console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ` +
-  `${availableParallelism()} cores, ${connections} connections, ${rounds} rounds of ${seconds} s` +
-  (isSlow ? ', each process kept to a third of a core' : ''))
+printHeading(`${availableParallelism()} cores`, `${connections} connections`, `${rounds} rounds of ${seconds} s`,
+  ...isSlow ? ['each process kept to a third of a core'] : [])
 printTable(
   ['', 'us CPU per request', 'of the busiest process', 'requests/s'],
   figures.map(({ name, all, busiest, rates }) => [

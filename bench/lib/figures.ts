@@ -40,6 +40,15 @@ export function percent({ low, middle, high }: Interval): string {
   return `${text(middle)} % (${text(low)} to ${text(high)})`
 }
 
+/** Prints the date, the version of Node, and the parameters of a run. */
+export function printHeading(...parameters: readonly string[]): void {
+  console.log(heading(...parameters))
+}
+
+export function heading(...parameters: readonly string[]): string {
+  return [new Date().toISOString().slice(0, 10), `Node ${process.version}`, ...parameters].join(', ')
+}
+
 /** Prints a table; the first column stands on the left, the others on the right. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const lines = [head, ...rows]

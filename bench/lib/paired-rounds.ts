@@ -1,7 +1,7 @@
-import { relativeExcess, percent, printTable, spread } from './figures.ts'
+import { relativeExcess, percent, printHeading, printTable, spread } from './figures.ts'
 import { closedLoop, requestLoad } from './load.ts'
 import type { Load } from './load.ts'
-import { cpuSeconds } from './subjects.ts'
+import { cpuPerUnit } from './subjects.ts'
 import type { Subject } from './subjects.ts'
 
 const CONNECTIONS = 32
@@ -24,14 +24,10 @@ export async function printCpuExcess(
   for (const { port, load = common } of subjects) await closedLoop(port, load, CONNECTIONS, WARM_UP_MS)
   for (let round = 0; round < rounds; round++) {
     for (const { name, port, pid, load = common } of round % 2 === 0 ? subjects : subjects.toReversed()) {
-      const before = cpuSeconds(pid as number)
-      const { units } = await closedLoop(port, load, CONNECTIONS, seconds * 1000)
-      figures.get(name)?.push(((cpuSeconds(pid as number) - before) * 1e6) / units)
+      figures.get(name)?.push(await cpuPerUnit(pid, () => closedLoop(port, load, CONNECTIONS, seconds * 1000)))
     }
   }
-  console.log(
-    `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${rounds} rounds of ${seconds} s`,
-  )
+  printHeading(`${rounds} rounds of ${seconds} s`)
   const unit = (subjects[0].load ?? common).units === 1 ? 'request' : 'chunk'
   printTable(['', `us CPU per ${unit}`], [...figures].map(([name, values]) => [name, spread(values)]))
   const [one = [], other = []] = figures.values()

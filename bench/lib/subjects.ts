@@ -120,6 +120,13 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
+/** us of CPU that a process takes for each unit of a load. */
+export async function cpuPerUnit(pid: number | null, run: () => Promise<{ readonly units: number }>): Promise<number> {
+  const before = cpuSeconds(pid as number)
+  const { units } = await run()
+  return ((cpuSeconds(pid as number) - before) * 1e6) / units
+}
+
 /** Megabytes of memory of a process: now (`VmRSS`), or the most so far (`VmHWM`). */
 export function memory(pid: number, which: 'VmRSS' | 'VmHWM'): number {
   return Number(
