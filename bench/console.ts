@@ -94,7 +94,7 @@ async function asked(reports: Reports): Promise<[name: string, ask: () => Promis
   const cursors = new Cursors(secret)
   const last = Number(cursors.open((await reports.logs({}, null)).last ?? '', 'after'))
   const budgets = Array.from({ length: 200 }, (_, n) => ({
-    key: `team-${String(n).padStart(3, '0')}`, model: null, per: n % 2 ? 'total' : 'month', limit_usd: '500',
+    key: `team-${String(n).padStart(3, '0')}`, group: null, model: null, per: n % 2 ? 'total' : 'month', limit_usd: '500',
   }) as const)
   const logs = (name: string, query: Parameters<Reports['logs']>[0], own: string | null = null) =>
     [`logs: ${name}`, () => reports.logs(query, own)] as [string, () => Promise<unknown>]

@@ -4,7 +4,7 @@ import type { Gateway } from '../context/gateway.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import type { Alert } from './api/panel.ts'
 import { modelRow } from './model-rows.ts'
-import type { ConfiguredBudget, Reports } from './reports/reports.ts'
+import type { ConfiguredBudget, NearBudget, Reports } from './reports/reports.ts'
 import { isoTimeOrNull, isolatedName } from './texts.ts'
 import type { WorkerActivity, WorkerCandidate } from './workers.ts'
 
@@ -128,22 +128,36 @@ export async function unpricedAlerts(gateway: Gateway, reports: Reports, now: nu
 }
 
 /** Budgets that are used up or almost used up. */
-export async function budgetAlerts(gateway: Gateway, reports: Reports): Promise<Alert[]> {
-  const near = await reports.nearBudgets(budgetsOf(gateway, null), BUDGET_ALERT_SHARE)
-  return near.map(({ key, model, per, limit_usd: limit, used }) => {
-    const models = model === null ? '' : ` for ${isolatedName(model)}`
-    const state = used >= 1 ? 'Budget used up' : `Budget ${Math.floor(used * 100)} % used`
-    const message = `${state}: ${isolatedName(key)}${models}, $${limit} ${perText(per)}`
-    return createAlert('budget', used >= 1 ? 'error' : 'warning', message, key)
-  })
+export function nearBudgets(gateway: Gateway, reports: Reports): Promise<NearBudget[]> {
+  return reports.nearBudgets(budgetsOf(gateway, null), BUDGET_ALERT_SHARE)
+}
+
+export function budgetAlert({ key, group, model, per, limit_usd: limit, used }: NearBudget): Alert {
+  const name = key ?? group?.name ?? ''
+  const holder = key === null ? `group ${isolatedName(name)}` : isolatedName(name)
+  const models = model === null ? '' : ` for ${isolatedName(model)}`
+  const state = used >= 1 ? 'Budget used up' : `Budget ${Math.floor(used * 100)} % used`
+  const message = `${state}: ${holder}${models}, $${limit} ${perText(per)}`
+  return createAlert('budget', used >= 1 ? 'error' : 'warning', message, name)
 }
 
 function perText(per: ConfiguredBudget['per']): string {
   return per === 'total' ? 'in total' : `per ${per}`
 }
 
-/** The effective budgets of one key, or of all keys. */
-export function budgetsOf({ config, keyStore }: Gateway, own: string | null): ConfiguredBudget[] {
+/** The effective budgets of one key, or of all keys and groups. */
+export function budgetsOf(gateway: Gateway, own: string | null): ConfiguredBudget[] {
+  return [...keyBudgets(gateway, own), ...own === null ? groupBudgets(gateway) : []]
+}
+
+function groupBudgets({ config: { groups } }: Gateway): ConfiguredBudget[] {
+  return [...groups.values()].flatMap(({ name, members, limits }) => {
+    const budget = limits?.budget ?? null
+    return budget === null ? [] : [{ key: null, group: { name, members }, model: null, per: budget.per, limit_usd: budget.usd }]
+  })
+}
+
+function keyBudgets({ config, keyStore }: Gateway, own: string | null): ConfiguredBudget[] {
   const keys = new Map([...keyStore?.keys() ?? [], ...config.keys].map(key => [key.name, key]))
   return [...keys.values()]
     .filter(({ name }) => own === null || name === own)
@@ -151,7 +165,7 @@ export function budgetsOf({ config, keyStore }: Gateway, own: string | null): Co
       if (limits === null && config.limits === null) return []
       const { whole, models } = effectiveLimits(limits, config.limits)
       return [[null, whole] as const, ...models].flatMap(([model, { budget }]) =>
-        (budget ? [{ key: name, model, per: budget.per, limit_usd: budget.usd }] : []))
+        (budget ? [{ key: name, group: null, model, per: budget.per, limit_usd: budget.usd }] : []))
     })
 }
 

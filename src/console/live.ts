@@ -1,4 +1,4 @@
-import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts } from './alerts.ts'
+import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlert, nearBudgets, unpricedAlerts } from './alerts.ts'
 import type { Live } from './api/panel.ts'
 import { cached } from './cached.ts'
 import { ownKey } from './context.ts'
@@ -17,7 +17,7 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
     const gateway = host.current()
     if (gateway.accounts.ledger === null) return { unpriced: [], budgets: [] }
     const [models, budgets] = await Promise.all([
-      unpricedAlerts(gateway, reports, clock.wall()), budgetAlerts(gateway, reports),
+      unpricedAlerts(gateway, reports, clock.wall()), nearBudgets(gateway, reports),
     ])
     return { unpriced: models, budgets }
   }, CACHE_MS, () => clock.monotonic())
@@ -34,8 +34,8 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
       // A failing ledger has an alert of its own; the others are still shown.
       const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
       const concerns = own === null
-        ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets, ...unpriced]
-        : budgets.filter(({ subject }) => subject === own)
+        ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets.map(budgetAlert), ...unpriced]
+        : budgets.filter(({ key }) => key === own).map(budgetAlert)
       const { shutdown } = gateway.sharedState
       return {
         at: isoTime(now),

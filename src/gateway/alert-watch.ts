@@ -1,15 +1,13 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Timer } from '../base/clock.ts'
-import { formatUsd, picoUsd } from '../base/decimal.ts'
 import { validityWarning } from '../config/pem.ts'
 import { placeOf } from '../config/problem.ts'
 import type { Gateway } from '../context/gateway.ts'
-import type { AlertEvent } from '../context/pending-events.ts'
 import { Webhook } from '../context/webhook.ts'
-import { effectiveLimits } from '../limits/effective-limits.ts'
-import { periodOf } from '../limits/budget-account.ts'
+import { BudgetCheck } from './budget-check.ts'
+import type { BudgetSpend, Send } from './budget-check.ts'
 
 /** ms between two checks of budgets, the ledger and certificates. */
 const CHECK_INTERVAL_MS = 5_000
@@ -20,7 +18,7 @@ const CERTIFICATE_MS = 14 * 24 * 60 * 60_000
  * Reports circuits, reloads, budgets, the ledger and certificates to the webhook.
  *
  * @param current the active gateway
- * @param budgetSpend what each key has spent, in picodollars; null = that is not known yet
+ * @param budgetSpend what each key and group has spent, in picodollars, by `idOf`; null = that is not known yet
  * @returns stops it
  */
 export function watchAlerts(
@@ -33,7 +31,7 @@ export function watchAlerts(
     gateway: cluster?.instance ?? hostname(),
     clock, log,
   })
-  const send = (event: Omit<AlertEvent, 'id' | 'at'>, id: string = randomUUID()): void =>
+  const send: Send = (event, id = randomUUID()) =>
     webhook.send({ id, at: new Date(clock.wall()).toISOString(), ...event })
   circuits.subscribe(({ upstream, model, state, failures, first, last }) => {
     const what = model === null ? upstream : `${model} on ${upstream}`
@@ -58,50 +56,6 @@ export function watchAlerts(
   return () => {
     timer.cancel()
     webhook.close()
-  }
-}
-
-type BudgetSpend = () => ReadonlyMap<string, bigint> | null
-type Send = (event: Omit<AlertEvent, 'id' | 'at'>, id?: string) => void
-
-/** Reports keys that pass a share of their budget. */
-class BudgetCheck {
-  /** By key: the largest share that it has passed, and the start of the period; null = nothing was checked yet. */
-  #passed: Map<string, { readonly share: number, readonly period: number }> | null = null
-  readonly #budgetSpend: BudgetSpend
-
-  constructor(budgetSpend: BudgetSpend) {
-    this.#budgetSpend = budgetSpend
-  }
-
-  check({ config, keyStore, clock }: Gateway, send: Send): void {
-    const shares = config.alerts?.budget ?? []
-    const spent = this.#budgetSpend()
-    if (spent === null) return
-    const now = clock.wall()
-    const before = this.#passed
-    const passed = new Map<string, { readonly share: number, readonly period: number }>()
-    for (const { name, limits } of [...config.keys, ...keyStore?.keys() ?? []]) {
-      const pico = spent.get(name)
-      if (pico === undefined) continue
-      const { budget } = effectiveLimits(limits, config.limits).whole
-      if (budget === null) continue
-      const limit = picoUsd(budget.usd)
-      const share = shares.findLast(each => pico * 100n >= limit * BigInt(each)) ?? 0
-      const { start: period } = periodOf(budget.per, now)
-      passed.set(name, { share, period })
-      const known = before?.get(name)
-      // A share that was passed before the first check is not reported.
-      if (before === null || share === 0 || (known?.period === period && known.share >= share)) continue
-      // All gateways that share the budget send the same id.
-      const id = createHash('sha256').update(JSON.stringify(['budget', name, share, budget, period])).digest('hex').slice(0, 32)
-      send({
-        type: 'budget.reached', severity: share >= 100 ? 'error' : 'warning', subject: name,
-        message: `${name} has used ${share} % of its budget: $${formatUsd(pico)} of $${budget.usd} ${budget.per === 'total' ? 'in total' : `per ${budget.per}`}`,
-        data: { key: name, share, spent_usd: formatUsd(pico), limit_usd: budget.usd, per: budget.per },
-      }, id)
-    }
-    this.#passed = passed
   }
 }
 

@@ -121,10 +121,9 @@ class MemoryLimiter implements LocalLimiter {
   budgetSpend(): ReadonlyMap<string, bigint> {
     const { wall } = this.#now()
     const spend = new Map<string, bigint>()
-    for (const { whole, key: { name, isGroup } } of this.#keys.values()) {
-      if (isGroup) continue
+    for (const [id, { whole }] of this.#keys) {
       const spent = whole.budgetSpent(wall)
-      if (spent !== null) spend.set(name, spent)
+      if (spent !== null) spend.set(id, spent)
     }
     return spend
   }

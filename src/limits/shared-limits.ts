@@ -88,13 +88,12 @@ export class SharedLimits implements SharedAdmitter {
     return new SharedConnection(this, send)
   }
 
-  /** What all instances spent of the budgets of keys as a whole, 1e-12 USD. */
+  /** What all instances spent of the budgets of keys as a whole, and of groups, by `idOf`; 1e-12 USD. */
   budgetSpend(): ReadonlyMap<string, bigint> {
     const spend = new Map<string, bigint>()
     for (const key of this.#lanes.keys) {
-      if (key.isGroup) continue
       const spent = key.scopesFor(null)[0]?.account(this.#options.clock.wall())?.spent ?? -1
-      if (spent >= 0) spend.set(key.name, BigInt(spent) * 1_000n)
+      if (spent >= 0) spend.set(key.id, BigInt(spent) * 1_000n)
     }
     return spend
   }

@@ -136,8 +136,8 @@ export interface Limiter {
   /** Of all limits that bear on this key and model, the tightest of each kind. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates
   /**
-   * What keys with a budget as a whole have spent of its current period, 1e-12 USD, by their names; keys of which
-   * nothing was counted are absent. Empty where another process counts.
+   * What keys with a budget as a whole, and groups, have spent of its current period, 1e-12 USD, by `idOf`; those of
+   * which nothing was counted are absent. Empty where another process counts.
    */
   budgetSpend(): ReadonlyMap<string, bigint>
   /** Adds what was spent before the budgets began; each accepts it once. */

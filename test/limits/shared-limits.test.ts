@@ -159,6 +159,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     const key = { ...keyWith({}), groups: [company] }
     t.match(await instance.admit(key, { tokens: 1, pico: 21n * USD }), { refusal: { which: 'budget', scope: { group: 'company' } } })
     t.match(await instance.admit(key, { tokens: 1, pico: 9n * USD }), { ok: true })
+    t.equal(instance.limits.budgetSpend().get('group\ncompany'), 80n * USD)
   })
 
   t.test('what requests do not use is free for other instances; what they spend is not', async t => {

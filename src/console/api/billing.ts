@@ -65,8 +65,10 @@ export const Billing = StrictObject({
 export type Billing = Static<typeof Billing>
 
 export const Budget = StrictObject({
-  key: Name,
-  /** null: of the key as a whole; else the glob of models that it is for. */
+  /** null: it is the budget of a group. */
+  key: Nullable(Name),
+  group: Nullable(Name),
+  /** null: of the key or group as a whole; else the glob of models that it is for. */
   model: Nullable(Name),
   per: StringEnum(['day', 'month', 'total']),
   limit_usd: Usd,

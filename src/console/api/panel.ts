@@ -62,7 +62,7 @@ export const Alert = StrictObject({
   ]),
   severity: StringEnum(['error', 'warning']),
   message: Type.String({ description: 'The problem, and what to do' }),
-  /** The key, model or upstream that it is about. */
+  /** The key, group, model or upstream that it is about. */
   subject: Nullable(Name),
   since: Nullable(Timestamp),
   /** Of the rejected configuration; null = the alert is about no line of it. */

@@ -2,16 +2,25 @@ import { formatUsd } from '../../base/decimal.ts'
 import { compileGlob } from '../../config/glob.ts'
 import type { Budget, Budgets } from '../api/billing.ts'
 import { ceil, DAY, floor } from './period.ts'
-import { nameOf, source, totals } from './sums.ts'
+import { groupDays, nameOf, source, totals } from './sums.ts'
 import type { StoredRow, View } from './view.ts'
 
 /** A budget as it is configured. */
 export interface ConfiguredBudget {
-  readonly key: string
-  /** null: of the key as a whole; else a glob of models. */
+  /** null: it is the budget of a group. */
+  readonly key: string | null
+  /** null: it is the budget of a key. */
+  readonly group: ConfiguredGroup | null
+  /** null: of the key or group as a whole; else a glob of models. */
   readonly model: string | null
   readonly per: 'day' | 'month' | 'total'
   readonly limit_usd: string
+}
+
+interface ConfiguredGroup {
+  readonly name: string
+  /** The names of itself and of the groups below it: what their keys spend counts. */
+  readonly members: readonly string[]
 }
 
 /** One that is used to some share of it. */
@@ -54,14 +63,16 @@ export function nearBudgets(view: View, asked: readonly ConfiguredBudget[], shar
 
 function spentOf(view: View, asked: readonly ConfiguredBudget[]): BudgetSpend[] {
   // A budget of a key as a whole needs none of the models that make most of the sums.
-  const whole = spendOfKeys(view, asked.filter(({ model }) => model === null), [])
-  const byModel = spendOfKeys(view, asked.filter(({ model }) => model !== null), ['model'])
+  const whole = spendOfKeys(view, asked.filter(({ key, model }) => key !== null && model === null), [])
+  const byModel = spendOfKeys(view, asked.filter(({ key, model }) => key !== null && model !== null), ['model'])
+  const byGroup = spendOfGroups(view, asked.filter(({ group }) => group !== null))
   return asked.map(each => {
-    const { key, model, per, limit_usd } = each
+    const { key, group, model, per, limit_usd } = each
     const { from } = periodOf(per, view.now)
     const fits = compileGlob(model ?? '*')
     const counts = (used: string | null) => model === null || (used !== null && fits(used))
-    const days = (model === null ? whole : byModel).get(key) ?? []
+    const days = group !== null ? group.members.flatMap(name => byGroup.get(name) ?? []).sort((a, b) => a.day - b.day)
+      : (model === null ? whole : byModel).get(key ?? '') ?? []
     const counted = days.filter(({ day, model: used }) => day >= (from ?? 0) && counts(used))
     const cost = counted.reduce((total, { cost }) => total + cost, 0n)
     return { asked: each, days: counted, cost, used: shareOf(cost, limit_usd) }
@@ -72,10 +83,10 @@ function spentOf(view: View, asked: readonly ConfiguredBudget[]): BudgetSpend[] 
 function spendOfKeys(
   view: View, asked: readonly ConfiguredBudget[], names: readonly 'model'[],
 ): Map<string, DaySpend[]> {
-  const spent = new Map<string, DaySpend[]>(asked.map(({ key }) => [key, []]))
+  const spent = new Map<string, DaySpend[]>(asked.map(({ key }) => [key ?? '', []]))
   const [first] = spent.keys()
   if (first === undefined) return spent
-  const since = Math.min(...asked.map(({ per }) => periodOf(per, view.now).from ?? 0))
+  const since = earliestStart(asked, view.now)
   const only = spent.size === 1 ? { key: first } : {}
   const columns = ['key', ...names] as const
   const { sql, values } = source(view, { from: since, to: ceil(view.now, DAY) }, only, columns)
@@ -90,6 +101,27 @@ function spendOfKeys(
   return spent
 }
 
+/** What the keys of each group spent, of all groups that count in the budgets: those of keys that have left it included. */
+function spendOfGroups(view: View, asked: readonly ConfiguredBudget[]): Map<string, DaySpend[]> {
+  const spent = new Map<string, DaySpend[]>(asked.flatMap(({ group }) => group?.members ?? []).map(name => [name, []]))
+  if (spent.size === 0) return spent
+  const { sql, values } = groupDays(view, { from: earliestStart(asked, view.now), to: ceil(view.now, DAY) })
+  const found = view.all({
+    sql: `SELECT "group", ${view.dialect.greater(`at / ${DAY}`, '?')} AS day,
+        sum(cost_high) AS cost_high, sum(cost_low) AS cost_low
+      FROM (${sql}) AS counted WHERE "group" IN (${view.dialect.listed})
+      GROUP BY "group", day ORDER BY day`,
+    values: [dayBeforeHistory(view.now), ...values, JSON.stringify([...spent.keys()])],
+  })
+  for (const stored of found) spent.get(String(stored['group']))?.push(daySpend(stored))
+  return spent
+}
+
+/** When the first of their periods began, ms since 1970. */
+function earliestStart(asked: readonly ConfiguredBudget[], now: number): number {
+  return Math.min(...asked.map(({ per }) => periodOf(per, now).from ?? 0))
+}
+
 /** The number of a day before the course of any budget begins. */
 function dayBeforeHistory(now: number): number {
   const month = periodOf('month', now).from ?? 0
@@ -100,7 +132,7 @@ function daySpend(stored: StoredRow): DaySpend {
   return { day: Number(stored['day']) * DAY, model: nameOf(stored['model']), cost: totals(stored).cost }
 }
 
-function toBudget({ asked: { key, model, per, limit_usd }, days, cost, used }: BudgetSpend, now: number): Budget {
+function toBudget({ asked: { key, group, model, per, limit_usd }, days, cost, used }: BudgetSpend, now: number): Budget {
   const { from, to } = periodOf(per, now)
   const today = floor(now, DAY)
   const first = from ?? today - (RECENT_DAYS - 1) * DAY
@@ -113,6 +145,7 @@ function toBudget({ asked: { key, model, per, limit_usd }, days, cost, used }: B
   }
   return {
     key,
+    group: group?.name ?? null,
     model,
     per,
     limit_usd,

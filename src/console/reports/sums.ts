@@ -139,7 +139,21 @@ export function source(
   view: View, period: Period, dimensions: Dimensions, names: readonly NamedDimension[],
 ): Sql {
   const segments = names.some(isDetail) ? detailedSegmentsOf(view, period) : segmentsOf(view, period)
-  const pieces = segments.map(piece => segmentSource(view.dialect, piece, dimensions, names))
+  return unionAll(segments.map(piece => segmentSource(view.dialect, piece, dimensions, names)))
+}
+
+/**
+ * As `source`, by the group that the key was in then: a ledger has sums by group alone for longer than the detailed ones.
+ *
+ * @param days from a midnight to a midnight, UTC
+ */
+export function groupDays(view: View, days: Period): Sql {
+  return unionAll(segmentsOf(view, days).map(piece => (piece.table === 'days'
+    ? dimensionSource(view.dialect, piece, 'group', undefined, ['group'])
+    : segmentSource(view.dialect, piece, {}, ['group']))))
+}
+
+function unionAll(pieces: readonly Sql[]): Sql {
   return {
     sql: pieces.map(({ sql }) => sql).join(' UNION ALL '),
     values: pieces.flatMap(({ values }) => values),
@@ -184,11 +198,11 @@ function isDetail(name: NamedDimension): name is DetailDimension {
 
 /** Days as far as one dimension alone matters. */
 function dimensionSource(
-  dialect: Dialect, { from, to }: Period, dimension: Dimension, only: string | null | undefined, names: readonly NamedDimension[],
+  dialect: Dialect, { from, to }: Period, dimension: LedgerDimension, only: string | null | undefined, names: readonly NamedDimension[],
 ): Sql {
   const isAsked = only === null ? dialect.isUnnamed('name') : 'name = ?'
   return {
-    sql: `SELECT CAST(day AS bigint) * ${DAY} AS at, ${names.map(name => `name AS ${name}, `).join('')}${SUM_COLUMNS.join(', ')}
+    sql: `SELECT CAST(day AS bigint) * ${DAY} AS at, ${names.map(name => `name AS "${name}", `).join('')}${SUM_COLUMNS.join(', ')}
       FROM dimension_days WHERE dimension = ${DIMENSION[dimension]} AND day >= ? AND day < ?
       ${only === undefined ? '' : `AND ${isAsked}`}`,
     values: [from / DAY, to / DAY, ...typeof only === 'string' ? [only] : []],

@@ -1,29 +1,10 @@
 import t from 'tap'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
-
-interface Event {
-  readonly type: string
-  readonly subject: string | null
-  readonly message: string
-  readonly data: Readonly<Record<string, unknown>>
-}
+import { startHook } from './hook.ts'
 
 t.test('circuits, budgets and rejected reloads are reported', async t => {
-  const events: Event[] = []
-  let heard = (): void => {}
-  const hook = await startUpstream(t, async (req, res) => {
-    events.push(JSON.parse(String(await bodyOf(req))) as Event)
-    res.end()
-    heard()
-  })
-  const reported = async (type: string): Promise<Event> => {
-    for (;;) {
-      const found = events.find(each => each.type === type)
-      if (found) return found
-      await new Promise<void>(resolve => (heard = resolve))
-    }
-  }
+  const { url: hook, events, reported } = await startHook(t)
   let isDown = false
   const up = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
@@ -36,7 +17,7 @@ routes: [{ to: up, retries: 0 }]
 models: { m: { price: { per_request: 1 } } }
 limits: { budget: { usd: 10, per: total } }
 ledger: { file: ledger.db }
-alerts: { webhook: { url: "${hook.url}" }, budget: [80, 20] }
+alerts: { webhook: { url: "${hook}" }, budget: [80, 20] }
 `
   const gateway = await startTestGateway(t, yaml)
   const ask = async () => {
@@ -62,4 +43,35 @@ alerts: { webhook: { url: "${hook.url}" }, budget: [80, 20] }
 
   for (let n = 0; n < 3; n++) await ask()
   t.match(await reported('budget.reached'), { subject: 'test', data: { key: 'test', limit_usd: '10', per: 'total' } })
+})
+
+t.test('a group that passes a share of its budget is reported, with what the groups below it spend', async t => {
+  const hook = await startHook(t)
+  const gateway = await startTestGateway(t, `
+upstreams: { sim: { simulator: true } }
+routes: [{ to: { upstream: sim, model: sim } }]
+models: { sim: { price: { per_request: 1 } } }
+groups:
+  test: { limits: { budget: { usd: 4, per: total } } }
+  research: { parent: test }
+keys: [{ name: a, key: sk-a-0123456789abcdef, group: research }]
+ledger: { file: ledger.db }
+alerts: { webhook: { url: "${hook.url}" }, budget: [50, 100] }
+`)
+  const ask = async () => {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST', headers: { 'authorization': 'Bearer sk-a-0123456789abcdef', 'content-type': 'application/json' }, body: '{"model":"sim","messages":[]}',
+    })
+    await response.arrayBuffer()
+    return response.status
+  }
+  for (let n = 0; n < 3; n++) t.equal(await ask(), 200)
+  t.match(await hook.reported('budget.reached'), {
+    severity: 'warning', subject: 'test', message: 'Group test has used 50 % of its budget: $3 of $4 in total',
+    data: { group: 'test', share: 50, spent_usd: '3', limit_usd: '4', per: 'total' },
+  })
+  t.equal(await ask(), 200)
+  t.match(await hook.reported('budget.reached', ({ data }) => data['share'] === 100), { severity: 'error', subject: 'test' })
+  t.equal(hook.events.length, 2, 'each share once')
+  t.notOk(hook.events.some(({ data }) => 'key' in data), 'a group is no key')
 })

@@ -18,6 +18,16 @@ t.test('billing', async t => {
     await page.getByRole('heading', { name: 'Budgets' }).waitFor()
   })
 
+  await t.test('budgets of groups are shown beside those of keys, the most used first', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/billing')
+    const cards = page.getByRole('region', { name: 'Budgets' }).getByRole('listitem')
+    const texts = await cards.allInnerTexts()
+    t.match(texts[0], /helpdesk\s+Used up\s+\$[\d.,]+\s+of \$10\.00 in total/)
+    t.match(texts[0], /\d\s% used/)
+    t.ok(texts.some(text => text.includes('batch-nightly')))
+  })
+
   await t.test('rows and days add up to the total', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     for (const by of ['key', 'model', 'upstream']) {

@@ -20,6 +20,8 @@ t.test('panel', async t => {
     const alerts = page.getByRole('region', { name: 'Alerts' })
     await alerts.getByText('house-model').first().waitFor()
     await alerts.getByText('azure-eu').first().waitFor()
+    await alerts.getByText('group helpdesk, $10 in total').first().waitFor()
+    await alerts.getByRole('link', { name: 'Budgets' }).first().waitFor()
     await alerts.getByRole('link', { name: 'Unpriced requests' }).click()
     await page.waitForURL(/logs\?.*q=cost%3Anone/)
     await page.getByRole('table', { name: /^Requests/ }).getByText('unknown').first().waitFor()

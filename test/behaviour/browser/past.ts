@@ -71,7 +71,7 @@ function pastRow(startedAt: number, random: () => number): LedgerRow {
   const common = row(uuid(startedAt, random), {
     startedAt, firstByteMs,
     durationMs: firstByteMs + outputTokens / 2,
-    key: use.key, model: use.model, upstream: use.upstream, upstreamModel: use.model,
+    key: use.key, group: use.key === 'support-bot' ? 'helpdesk' : null, model: use.model, upstream: use.upstream, upstreamModel: use.model,
     attempts: [
       { upstream: use.upstream, model: use.model, outcome: 'ok', ms: firstByteMs, atMs: 1, status: 200 },
     ],

@@ -100,6 +100,7 @@ models:
   gemini-3-pro: { price: { input: 2, output: 12 } }
 groups:
   company: { limits: { requests_per_minute: 6000 } }
+  helpdesk: { limits: { budget: { usd: 10, per: total } } }   # spent by a key that has left it
   science: { parent: company, models: ["gpt-*", "claude-*", "gemini-*", steady, house-model] }
 keys:
   - name: web-app

@@ -58,8 +58,9 @@ t.test('every report has the shape that the API declares, for operators and for 
       }
     }
     fits(API['GET /budgets'].response, await reports.budgets([
-      { key: 'team-a', model: null, per: 'total', limit_usd: '50' },
-      { key: 'team-a', model: 'gpt-*', per: 'month', limit_usd: '0.5' },
+      { key: 'team-a', group: null, model: null, per: 'total', limit_usd: '50' },
+      { key: 'team-a', group: null, model: 'gpt-*', per: 'month', limit_usd: '0.5' },
+      { key: null, group: { name: 'research', members: ['research'] }, model: null, per: 'day', limit_usd: '5' },
     ], {}), 'budgets')
     for (const { figures, first_byte: firstByte } of await reports.upstreamFigures(all)) {
       fits(Figures, figures, 'figures')

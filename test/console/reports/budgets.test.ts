@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { budgets as budgetsOf } from '../../../src/console/reports/budgets.ts'
 import { openView } from '../../../src/console/reports/view.ts'
@@ -18,11 +19,11 @@ t.test('budgets tell what was spent, and its course by days', async t => {
   ], 4)
   await withReports(file, async reports => {
     const asked = [
-      { key: 'x', model: null, per: 'day', limit_usd: '1' },
-      { key: 'x', model: null, per: 'month', limit_usd: '7' },
-      { key: 'x', model: null, per: 'total', limit_usd: '4.25' },
-      { key: 'x', model: 'gpt-*', per: 'total', limit_usd: '12' },
-      { key: 'nobody', model: null, per: 'day', limit_usd: '0' },
+      { key: 'x', group: null, model: null, per: 'day', limit_usd: '1' },
+      { key: 'x', group: null, model: null, per: 'month', limit_usd: '7' },
+      { key: 'x', group: null, model: null, per: 'total', limit_usd: '4.25' },
+      { key: 'x', group: null, model: 'gpt-*', per: 'total', limit_usd: '12' },
+      { key: 'nobody', group: null, model: null, per: 'day', limit_usd: '0' },
     ] as const
     const { budgets, total: all } = await reports.budgets(asked, {})
     t.equal(all, 5)
@@ -47,7 +48,7 @@ t.test('budgets tell what was spent, and its course by days', async t => {
     t.strictSame(fullest, { budgets: [budgets[2], budgets[0]], total: 5 }, 'as many as are asked for')
     t.strictSame(await reports.nearBudgets(asked, 0.9), [{ ...asked[2], used: 2 }])
     t.equal((await reports.nearBudgets(asked, 0.5)).length, 4, 'that share, or more')
-    const nothing = { key: 'y', model: null, per: 'day', limit_usd: '0' } as const
+    const nothing = { key: 'y', group: null, model: null, per: 'day', limit_usd: '0' } as const
     t.match((await reports.budgets([nothing], {})).budgets, [{ spent_usd: '100', used: 1 }])
     t.strictSame(
       await reports.budgets(asked.filter(({ model }) => model !== null), {}), { budgets: [budgets[3]], total: 1 },
@@ -65,8 +66,8 @@ t.test('on the 31st, what was spent in the month before is not in the month', as
   ])
   await withReports(file, async reports => {
     const { budgets } = await reports.budgets([
-      { key: 'x', model: null, per: 'month', limit_usd: '100' },
-      { key: 'x', model: null, per: 'total', limit_usd: '100' },
+      { key: 'x', group: null, model: null, per: 'month', limit_usd: '100' },
+      { key: 'x', group: null, model: null, per: 'total', limit_usd: '100' },
     ], {})
     t.strictSame(budgets.map(({ spent_usd: spent }) => spent), ['12', '15'])
     t.strictSame(budgets.map(({ course }) => [course.length, course[0]?.day, course[0]?.spent_usd]), [
@@ -87,12 +88,41 @@ t.test('the budgets of many keys, for some models each, take no more questions t
   const told = (some: readonly string[]) => open.read(NOW, view => {
     let questions = 0
     const counting = { ...view, all: (query: Sql) => (questions++, view.all(query)) }
-    const asked = some.map(key => ({ key, model: 'gpt-*', per: 'total', limit_usd: '10' } as const))
+    const asked = some.map(key => ({ key, group: null, model: 'gpt-*', per: 'total', limit_usd: '10' } as const))
     const { budgets } = budgetsOf(counting, asked, null)
     return { questions, spent: new Set(budgets.map(({ spent_usd: usd }) => usd)) }
   })
   t.strictSame(told(keys), told(keys.slice(0, 2)))
   t.strictSame(told(keys).spent, new Set(['3']))
+})
+
+t.test('the budget of a group has what its keys and the groups below it spent, also of rows that have expired', async t => {
+  const file = filled(t.testdir(), [
+    row('a', { startedAt: NOW - 40 * DAY, key: 'x', group: 'company', costPico: USD }),
+    row('b', { startedAt: NOW - 2 * DAY, key: 'x', group: 'research', costPico: 2n * USD }),
+    row('c', { startedAt: NOW - DAY, key: 'y', group: 'company', costPico: 4n * USD }),
+    row('d', { startedAt: NOW, key: 'x', group: 'research', costPico: 8n * USD }),
+    row('e', { startedAt: NOW, key: 'company', group: null, costPico: 100n * USD }),
+  ], 3)
+  const ledger = new DatabaseSync(file)
+  ledger.exec(`DELETE FROM requests WHERE request_id = 'a'`)
+  ledger.close()
+  const company = { name: 'company', members: ['company', 'research'] }
+  const research = { name: 'research', members: ['research'] }
+  await withReports(file, async reports => {
+    const asked = [
+      { key: null, group: company, model: null, per: 'total', limit_usd: '30' },
+      { key: null, group: company, model: null, per: 'month', limit_usd: '20' },
+      { key: null, group: research, model: null, per: 'day', limit_usd: '10' },
+      { key: 'company', group: null, model: null, per: 'day', limit_usd: '200' },
+    ] as const
+    const { budgets } = await reports.budgets(asked, {})
+    t.strictSame(budgets.map(({ key, group, spent_usd: spent, used }) => [key, group, spent, used]), [
+      [null, 'company', '15', 0.5], [null, 'company', '14', 0.7], [null, 'research', '8', 0.8], ['company', null, '100', 0.5],
+    ])
+    t.strictSame(budgets[1]?.course.slice(-4).map(({ spent_usd: spent }) => spent), ['0', '2', '6', '14'])
+    t.strictSame(await reports.nearBudgets(asked, 0.8), [{ ...asked[2], used: 0.8 }])
+  })
 })
 
 t.test('of models without a price those are told that were used most in the last 24 hours', async t => {

@@ -42,7 +42,8 @@ const QUERIES: Readonly<Record<string, (reports: Reports) => Promise<unknown>>> 
   'billing as CSV': reports => text(Readable.from(reports.billingCsv({ from: iso(NOW - 20 * DAY) }, null))),
   'unpriced models': reports => reports.unpricedModels(10),
   budgets: reports => reports.budgets([
-    { key: 'team-a', model: null, per: 'month', limit_usd: '5' }, { key: 'team-b', model: 'model-*', per: 'total', limit_usd: '7' },
+    { key: 'team-a', group: null, model: null, per: 'month', limit_usd: '5' }, { key: 'team-b', group: null, model: 'model-*', per: 'total', limit_usd: '7' },
+    { key: null, group: { name: 'company', members: ['company', 'science'] }, model: null, per: 'total', limit_usd: '9' },
   ], {}),
   'a statement': reports => reports.statement({ month: '2026-10', key: 'team-a' }, null),
   'requests of a key and model': async reports => (await reports.logs({ from: iso(NOW - 9 * DAY), key: 'team-a', model: 'model-1' }, null)).rows,

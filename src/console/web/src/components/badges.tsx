@@ -1,20 +1,20 @@
 import {
-  IconAlertTriangle, IconBox, IconCircleCheck, IconCircleX, IconKey, IconServer, IconUser,
+  IconAlertTriangle, IconBox, IconCircleCheck, IconCircleX, IconKey, IconServer, IconUser, IconUsersGroup,
 } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { visible } from '../format.ts'
 import classes from './badges.module.css'
 import tones from './tones.module.css'
 
-const ICONS = { key: IconKey, model: IconBox, upstream: IconServer, owner: IconUser } as const
+const ICONS = { key: IconKey, model: IconBox, upstream: IconServer, owner: IconUser, group: IconUsersGroup } as const
 
 export type Kind = keyof typeof ICONS
 
 export const NO_NAME: Readonly<Record<Kind, string>> = {
-  key: 'No key', model: 'No model', upstream: 'No upstream', owner: 'No owner',
+  key: 'No key', model: 'No model', upstream: 'No upstream', owner: 'No owner', group: 'No group',
 }
 
-/** The name of a key, model, upstream or owner with its icon. null: the request has none. */
+/** The name of a key, model, upstream, owner or group with its icon. null: the request has none. */
 export function NameLabel({ kind, name }: { readonly kind: Kind; readonly name: string | null }) {
   const Icon = ICONS[kind]
   return (

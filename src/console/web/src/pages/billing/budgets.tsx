@@ -28,7 +28,7 @@ export function Budgets({ about }: { readonly about?: string }) {
       {({ budgets, total }) => (
         <Section title="Budgets" about={about}>
           {total === 0
-            ? <Empty title="No budgets">A key can have a budget per day, per month or in total.</Empty>
+            ? <Empty title="No budgets">A key or a group can have a budget per day, per month or in total.</Empty>
             : <BudgetGrid budgets={budgets} />}
           {budgets.length < total && (
             <ShowMore shown={budgets.length} of={total} step={STEP} show={() => { setLimit(limit + STEP) }} />
@@ -45,7 +45,7 @@ function BudgetGrid({ budgets }: { readonly budgets: readonly Budget[] }) {
   return (
     <ul className={classes.grid}>
       {budgets.map(budget => (
-        <li key={`${budget.key} ${budget.model} ${budget.per}`} className={classes.budget}>
+        <li key={`${budget.group === null ? 'key' : 'group'} ${holderOf(budget)} ${budget.model} ${budget.per}`} className={classes.budget}>
           <BudgetCard budget={budget} now={now} />
         </li>
       ))}
@@ -53,12 +53,17 @@ function BudgetGrid({ budgets }: { readonly budgets: readonly Budget[] }) {
   )
 }
 
+/** The name of the key or group. */
+function holderOf({ key, group }: Budget): string | null {
+  return group ?? key
+}
+
 function BudgetCard({ budget, now }: { readonly budget: Budget; readonly now: number }) {
   const tone = budget.used >= 1 ? 'bad' : budget.used >= NEAR ? 'warn' : 'accent'
   return (
     <>
       <div className={classes.head}>
-        <NameLabel kind="key" name={budget.key} />
+        <NameLabel kind={budget.group === null ? 'key' : 'group'} name={holderOf(budget)} />
         {tone === 'bad'
           ? <StatusBadge tone="bad">Used up</StatusBadge>
           : tone === 'warn' ? <StatusBadge tone="warn">Near limit</StatusBadge> : null}

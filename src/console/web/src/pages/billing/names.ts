@@ -28,7 +28,7 @@ export function labelOf(by: string): string {
   return GROUPS.find(({ value }) => value === by)?.label ?? by
 }
 
-const NO_GROUP: Readonly<Record<string, string>> = { ...NO_NAME, group: 'No group', protocol: 'No protocol', status: 'No response' }
+const NO_GROUP: Readonly<Record<string, string>> = { ...NO_NAME, protocol: 'No protocol', status: 'No response' }
 
 /** Name of a group in one dimension; null is the group of requests without one. */
 export function nameOf(by: string, name: string | null): string {
