@@ -10,7 +10,6 @@ const require = module.createRequire(import.meta.url)
 const { existsSync, readdirSync, statSync } = require('fs')
 const { dirname, join } = require('path')
 const { fileURLToPath } = require('url')
-const { setFlagsFromString } = require('v8')
 
 const OLDEST = 24
 const major = parseInt(process.versions.node, 10)
@@ -34,36 +33,9 @@ if (major >= OLDEST) {
 }
 
 function run() {
-  leaveIdleAlone()
-  keepNothingForOld()
   // Node's own choice is under /tmp, where everybody may lay code in wait for a gateway that has keys.
   module.enableCompileCache(join(root, 'node_modules', '.cache', 'gateway'))
   import(runsSources() ? '../src/cli/main.ts' : '../dist/gateway/main.js')
-}
-
-/**
- * V8's memory reducer collects an idle process eight seconds after it last had to
- * collect, or half a minute after it started, and throws the compiled code away
- * with the shapes of objects that nobody has just then: the next ten thousand
- * requests cost twice as much. src/cli/spare-memory.ts collects the garbage of the
- * start once. The reducer's clock is set going while modules load, or before
- * this; each collection sets it anew, and reads these flags. V8 says on stderr
- * when it does not know one: the second came with Node 26.
- */
-function leaveIdleAlone() {
-  const never = Math.pow(2, 31) - 1
-  setFlagsFromString('--gc-memory-reducer-start-delay-ms=' + never)
-  if (major >= 26) setFlagsFromString('--memory-reducer-delay-ms=' + never)
-}
-
-/**
- * Where most of what a place in the program makes is there for long, V8 puts the
- * next that it makes there among the old, and asks no more whether that is right.
- * A few hundred long streams suffice, if they come before many short requests:
- * all that those make is kept until the next full collection, 1.4 times the CPU.
- */
-function keepNothingForOld() {
-  setFlagsFromString('--no-allocation-site-pretenuring')
 }
 
 /**

@@ -31,6 +31,7 @@ import { collectGarbageOfLoads, collectGarbageOfStart } from './spare-memory.ts'
 import { superviseWorkers } from './supervise.ts'
 import { watchUncaughtErrors } from './uncaught-errors.ts'
 import type { UncaughtErrors } from './uncaught-errors.ts'
+import { setServingFlags } from './v8-flags.ts'
 import { packageVersion } from './version.ts'
 
 const HELP = `
@@ -119,8 +120,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   if (line !== null && watch && readConfigText(file) !== inForce.text) void reloadNow('--watch')
   collectGarbageOfStart(systemClock)
   collectGarbageOfLoads(systemClock)
-  // Left to itself, node keeps what it compiled when it exits, which a kill is not.
-  systemClock.setTimeout(flushCompileCache, STARTUP_DURATION)
+  systemClock.setTimeout(finishStart, STARTUP_DURATION)
   const cut = await stopped
   closeControl?.()
   watched?.close()
@@ -133,6 +133,12 @@ async function serve(options: Options, command: Command): Promise<void> {
 
 /** Milliseconds after which nothing more is loaded because of the start. */
 const STARTUP_DURATION = 1000
+
+function finishStart(): void {
+  // Left to itself, node keeps what it compiled when it exits, which a kill is not.
+  flushCompileCache()
+  setServingFlags()
+}
 
 interface Options {
   readonly config: string

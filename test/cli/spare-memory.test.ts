@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -7,7 +5,6 @@ import t from 'tap'
 import { collectGarbageOfLoads, collectGarbageOfStart, thisProcess } from '../../src/cli/spare-memory.ts'
 import type { MeasuredProcess } from '../../src/cli/spare-memory.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { gateway } from './command.ts'
 
 const MB = 1024 * 1024
 
@@ -138,31 +135,6 @@ t.test('time in which the thread waits is no work', async t => {
   const before = thisProcess.activeTime()
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
   t.ok(thisProcess.activeTime() - before < 200)
-})
-
-t.test('V8 is told what it does otherwise behind our back, by flags that it knows', async t => {
-  // It would be seen by --trace-memory-reducer in half a minute, and by bench/garbage.ts.
-  const told = `
-    import v8 from 'node:v8'
-    import { syncBuiltinESMExports } from 'node:module'
-    const { setFlagsFromString } = v8
-    v8.setFlagsFromString = flag => {
-      setFlagsFromString(flag)
-      console.error(flag)
-    }
-    syncBuiltinESMExports()`
-  const preload = join(t.testdir({ 'told.mjs': told }), 'told.mjs')
-  const { stderr } = await gateway(['--version'], { flags: ['--import', preload] })
-  const flags = stderr.trim().split('\n')
-  t.match(flags, [
-    /^--gc-memory-reducer-start-delay-ms=[1-9]\d{9}$/, /^--memory-reducer-delay-ms=[1-9]\d{9}$/,
-    /^--no-allocation-site-pretenuring$/,
-  ])
-  const known = execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' })
-  for (const flag of flags) {
-    const [, no = '', name, value] = /^--(no-)?([\w-]+)(?:=(.*))?$/.exec(flag) ?? []
-    t.match(known, new RegExp(`--${name} .*\n *type: ${no || value === undefined ? 'bool' : 'int'}`), flag)
-  }
 })
 
 function litterOf(length: number): readonly object[] {
