@@ -2,10 +2,10 @@ import { splitInstructions } from '../neutral/conversation.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
-import { dataUrl, inlineSource, writeEffort, writeUserName } from '../neutral/openai-request.ts'
+import { dataUrl, inlineSource, resultText, writeEffort, writeUserName } from '../neutral/openai-request.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type {
-  AudioPart, DocumentPart, ImagePart, Message, NeutralRequest, OutputFormat, Part, Tool, ToolCallPart, ToolChoice, ToolResultPart,
+  AudioPart, DocumentPart, ImagePart, Message, NeutralRequest, OutputFormat, Part, Tool, ToolCallPart, ToolChoice,
 } from '../neutral/request.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
@@ -160,12 +160,6 @@ function writeUser(parts: readonly Part[], name: string | null, report: Translat
   const [first] = content
   const isText = content.length === 1 && first?.['type'] === 'text'
   return [...results, withoutNulls({ role: 'user', content: isText ? first['text'] : content, name })]
-}
-
-/** Chat has no flag for a failed call: the text says it. */
-function resultText({ parts, isError }: ToolResultPart): string {
-  const text = parts.flatMap(part => part.type === 'text' ? [part.text] : []).join('\n')
-  return isError && !/^error/i.test(text) ? `Error: ${text}` : text
 }
 
 function writeContent(part: Part, report: TranslationReport): JsonObject[] {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { asObject, asText } from './json.ts'
 import type { JsonObject } from './json.ts'
 import type { TranslationReport } from './report.ts'
-import type { CacheMark, MediaSource, Reasoning, ServiceTier } from './request.ts'
+import type { CacheMark, MediaSource, Reasoning, ServiceTier, ToolResultPart } from './request.ts'
 
 /*
  * Fields of requests that OpenAI's protocols have in common.
@@ -80,4 +80,10 @@ export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, report
   if (effort !== null) return effort
   if (budgetTokens === null) return null
   return BUDGETS.find(([, tokens]) => budgetTokens <= tokens)?.[0] ?? 'high'
+}
+
+/** The text of a tool's result. The protocols have no flag for a failed call: the text says it. */
+export function resultText({ parts, isError }: ToolResultPart): string {
+  const text = parts.flatMap(part => part.type === 'text' ? [part.text] : []).join('\n')
+  return isError && !/^error/i.test(text) ? `Error: ${text}` : text
 }

@@ -1,6 +1,6 @@
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { dataUrl, inlineSource, writeEffort, writeUserName } from '../neutral/openai-request.ts'
+import { dataUrl, inlineSource, resultText, writeEffort, writeUserName } from '../neutral/openai-request.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type {
@@ -110,13 +110,12 @@ function writeCall({ id, name, arguments: input, isFreeform }: ToolCallPart): Js
   return { type: 'function_call', ...call, arguments: input === '' ? '{}' : input }
 }
 
-/** The protocol has no flag for a failed call: the text says it. */
-function writeResult({ callId, parts, isFreeform, isError }: ToolResultPart, report: TranslationReport): JsonObject {
+function writeResult(part: ToolResultPart, report: TranslationReport): JsonObject {
+  const { callId, parts, isFreeform } = part
   const type = isFreeform ? 'custom_tool_call_output' : 'function_call_output'
-  const text = parts.flatMap(part => part.type === 'text' ? [part.text] : []).join('\n')
-  const marked = isError && !/^error/i.test(text) ? `Error: ${text}` : text
+  const text = resultText(part)
   const media = parts.filter(part => part.type !== 'text').flatMap(part => writeContent(part, report))
-  const output = media.length === 0 ? marked : [...marked === '' ? [] : [{ type: 'input_text', text: marked }], ...media]
+  const output = media.length === 0 ? text : [...text === '' ? [] : [{ type: 'input_text', text }], ...media]
   return { type, call_id: fittingToolId(callId, RESPONSES_TOOL_IDS), output }
 }
 
