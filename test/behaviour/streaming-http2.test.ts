@@ -8,25 +8,10 @@ import { KEY, startTestGateway } from '../support/gateway.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { H2Request, openSession, postH2, startHttp2Upstream } from '../support/http2.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'
-import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
+import { connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
+import { acknowledgedUpstream } from './acknowledged-upstream.ts'
 
 const CHAT = { model: 'm', stream: true, messages: [] }
-
-/** An upstream that makes an event only when it is told that the one before has arrived. */
-async function acknowledgedUpstream(t: Test, events: number) {
-  const acknowledge: (() => void)[] = []
-  const acks = Array.from({ length: events }, () => new Promise<void>(resolve => acknowledge.push(resolve)))
-  const upstream = await startWireUpstream(t, async wire => {
-    await wire.request()
-    wire.send(STREAM_HEAD)
-    for (const [i, ack] of acks.entries()) {
-      wire.send(chunk(`data: {"n":${i}}\n\n`))
-      await ack
-    }
-    wire.send(`${chunk('data: [DONE]\n\n')}0\r\n\r\n`)
-  })
-  return { upstream, acknowledge }
-}
 
 async function streamsAtOnce(
   t: Test, gateway: TestGateway, acknowledge: (() => void)[], ca?: string,

@@ -5,27 +5,18 @@ import t from 'tap'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { STREAM_HEAD, chunk, connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
+import { acknowledgedUpstream } from './acknowledged-upstream.ts'
 
 const CHAT = { model: 'm', stream: true, messages: [] }
 
 t.test('each event reaches the client before the upstream makes the next', async t => {
-  const acknowledged: (() => void)[] = []
-  const acks = Array.from({ length: 5 }, () => new Promise<void>(resolve => acknowledged.push(resolve)))
-  const upstream = await startWireUpstream(t, async wire => {
-    await wire.request()
-    wire.send(STREAM_HEAD)
-    for (const [i, ack] of acks.entries()) {
-      wire.send(chunk(`data: {"n":${i}}\n\n`))
-      await ack
-    }
-    wire.send(`${chunk('data: [DONE]\n\n')}0\r\n\r\n`)
-  })
+  const { upstream, acknowledge } = await acknowledgedUpstream(t, 5)
   const gateway = await startTestGateway(t, proxyTo(upstream.url))
   const client = await connect(t, gateway.url)
   client.send(post('/v1/chat/completions', CHAT))
-  for (const [i, acknowledge] of acknowledged.entries()) {
+  for (const [i, tell] of acknowledge.entries()) {
     await client.until(new RegExp(`data: \\{"n":${i}\\}\n\n`))
-    acknowledge()
+    tell()
   }
   const all = await client.until(/\r\n0\r\n\r\n$/)
   t.match(all, /content-type: text\/event-stream/i)

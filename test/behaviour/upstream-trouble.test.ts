@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import * as net from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
 import { certificateFiles, selfSigned } from '../support/certificate.ts'
+import { freePort } from '../support/free-port.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { startHttp2Upstream } from '../support/http2.ts'
 import { connect, post, proxyTo, startWireUpstream } from '../support/wire.ts'
@@ -23,18 +22,8 @@ async function ask(t: Test, upstreamUrl: string) {
   return { answer, error: body.error, line, gateway }
 }
 
-/** The address of a port that nobody listens on. */
-async function closedPort(): Promise<string> {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as net.AddressInfo
-  server.close()
-  await once(server, 'close')
-  return `http://127.0.0.1:${port}`
-}
-
 t.test('connection refused: 502 upstream_unreachable', async t => {
-  const { answer, error, line } = await ask(t, await closedPort())
+  const { answer, error, line } = await ask(t, `http://127.0.0.1:${await freePort()}`)
   t.equal(answer.status, 502)
   t.equal(answer.headers.get('content-type'), 'application/json')
   t.equal(error.code, 'upstream_unreachable')

@@ -6,18 +6,13 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
 import { LAST_CHUNK, frameChunks, isFramed, writeChunk } from '../../src/proxy/chunks.ts'
+import { bodyOf } from '../support/upstream.ts'
 
 async function serve(t: Test, answer: (res: ServerResponse, req: IncomingMessage) => void): Promise<number> {
   const server = createServer((req, res) => answer(res, req)).listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
-}
-
-async function bodyOf(res: IncomingMessage): Promise<Buffer> {
-  const parts: Buffer[] = []
-  for await (const part of res) parts.push(part as Buffer)
-  return Buffer.concat(parts)
 }
 
 t.test('pieces of every size arrive whole, and the connection serves the next request', async t => {

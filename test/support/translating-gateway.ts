@@ -22,6 +22,16 @@ export interface Response {
   readonly body: JsonObject | string | ((res: ServerResponse, req: IncomingMessage) => void)
 }
 
+/** Sends the beginning of a stream, and cuts the connection. */
+export function cutAfter(text: string): Response {
+  return {
+    body: res => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      res.write(text, () => res.destroy())
+    },
+  }
+}
+
 export interface SpeakingUpstream {
   /** Protocols, as `speaks` lists them. */
   readonly speaks: string

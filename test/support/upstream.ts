@@ -39,7 +39,7 @@ export async function startRawUpstream(
   return { url: `http://127.0.0.1:${port}`, port }
 }
 
-/** The whole body of a request. */
+/** The whole body of a request, or of a response. */
 export async function bodyOf(req: http.IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of req) chunks.push(chunk as Buffer)

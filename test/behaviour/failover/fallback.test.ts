@@ -1,20 +1,9 @@
-import { once } from 'node:events'
-import * as net from 'node:net'
 import t from 'tap'
 import { start } from '../../simulator/start.ts'
+import { freePort } from '../../support/free-port.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { startWireUpstream } from '../../support/wire.ts'
 import { DIALECTS, WORDS, ask, everyWay, twoTargets } from './asking.ts'
-
-/** The address of a port that nobody listens on. */
-async function closedPort(): Promise<string> {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as net.AddressInfo
-  server.close()
-  await once(server, 'close')
-  return `http://127.0.0.1:${port}`
-}
 
 /** What the first candidate does, by the simulator's behaviours, and whether it does so to streams alone. */
 const FAULTS: readonly (readonly [string, 'any' | 'stream' | 'whole'])[] = [
@@ -52,7 +41,7 @@ for (const [fault, when] of FAULTS) {
 
 everyWay(t, 'nobody listens at the first', async (t, dialect, stream) => {
   const { url } = await start(t)
-  const gateway = await startTestGateway(t, twoTargets(await closedPort(), url, 'sim', 'sim'))
+  const gateway = await startTestGateway(t, twoTargets(`http://127.0.0.1:${await freePort()}`, url, 'sim', 'sim'))
   const asked = await ask(gateway, dialect, { stream })
   t.match(asked, { status: 200, text: WORDS, whole: true })
   t.equal(asked.headers.get('x-gateway-upstream'), 'b')

@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo, Server } from 'node:net'
+import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../../support/free-port.ts'
 
 const GATEWAY = fileURLToPath(new URL('../../../bin/gateway.js', import.meta.url))
 
@@ -166,13 +166,4 @@ log: { level: ${n % 2 === 0 ? 'info' : 'debug'} }
 /** As a supervisor would pass it on; node has no public name for it. */
 function descriptorOf(server: Server): number {
   return (server as unknown as { readonly _handle: { readonly fd: number } })._handle.fd
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

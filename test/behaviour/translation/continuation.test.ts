@@ -3,9 +3,8 @@ import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { sse } from '../../support/translation.ts'
 import {
-  MESSAGE_START, anthropicClient, chatChunks, chatStream, genaiClient, messageEnd, messagesEvents, openaiClient, startTranslating, textBlock,
+  MESSAGE_START, anthropicClient, chatChunks, chatStream, cutAfter, genaiClient, messageEnd, messagesEvents, openaiClient, startTranslating, textBlock,
 } from '../../support/translating-gateway.ts'
-import type { Response } from '../../support/translating-gateway.ts'
 
 type Events = readonly (JsonObject & { readonly type: string })[]
 
@@ -44,14 +43,6 @@ const STREAMS: Readonly<Record<string, Stream>> = {
     ).toString(),
   },
   generate: { begin: text => gemini(text), whole: text => gemini(text, { finishReason: 'STOP' }) },
-}
-
-/** Sends the beginning of a stream, and cuts the connection. */
-function cutAfter(text: string): Response {
-  return { body: res => {
-    res.writeHead(200, { 'content-type': 'text/event-stream' })
-    res.write(text, () => res.destroy())
-  } }
 }
 
 const MESSAGES = [{ role: 'user' as const, content: 'Tell me a story.' }]

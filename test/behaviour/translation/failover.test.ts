@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import t from 'tap'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import {
-  MESSAGE_START, anthropicClient, chatChunks, chatStream, messageEnd, messagesEvents, openaiClient, startTranslating, textBlock,
+  MESSAGE_START, anthropicClient, chatChunks, chatStream, cutAfter, messageEnd, messagesEvents, openaiClient, startTranslating, textBlock,
 } from '../../support/translating-gateway.ts'
 import type { Response } from '../../support/translating-gateway.ts'
 
@@ -15,16 +15,6 @@ const CHAT = chatStream(
 )
 const MESSAGES = messagesEvents(MESSAGE_START, ...textBlock(0, 'from messages'), ...messageEnd())
 const QUESTION = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Hi' }] }
-
-/** Sends the beginning of a stream, and cuts the connection. */
-function cutAfter(text: string): Response {
-  return {
-    body: res => {
-      res.writeHead(200, { 'content-type': 'text/event-stream' })
-      res.write(text, () => res.destroy())
-    },
-  }
-}
 
 t.test('a fallback that speaks the client\'s protocol gets its bytes, after a translated target was down', async t => {
   const { gateway, seen } = await startTranslating(t, {
