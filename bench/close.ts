@@ -1,6 +1,6 @@
 /**
  * How long the upstream goes on working for a client that has left: from the
- * client's close to the upstream's, with other requests under way.
+ * client's close to the upstream's, with other requests in progress.
  *
  *   node bench/close.ts [closes] [requests per second]
  */

@@ -1,5 +1,5 @@
 /**
- * CPU of the proxy's process per request by how many requests are under way at
+ * CPU of the proxy's process per request by how many requests are in progress at
  * once: nginx, http-proxy-3 alone and the gateway, in turn. With few of them a
  * process sleeps and wakes for each, and what it does then it does with cold
  * caches: half the requests are more than half the work.

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 
-export const AUDIT_ACTIONS = [
+const AUDIT_ACTIONS = [
   'key.created', 'key.changed', 'key.rotated', 'key.revoked', 'key.blocked',
   'key.unblocked', 'login', 'login.refused', 'logout',
   'bodies.read', 'config.reloaded', 'config.rejected',

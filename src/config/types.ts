@@ -140,7 +140,7 @@ export interface ServerConfig {
   readonly bodyLimit: number
   /** Bytes of all request bodies that are held in memory at once. */
   readonly bodyMemory: number
-  /** Exchanges under way at once. */
+  /** Exchanges in progress at once. */
   readonly maxInFlight: number
   /** Connections of clients at once, on each listener. */
   readonly maxConnections: number

@@ -32,12 +32,12 @@ export function setToken(reply: FastifyReply, { secure }: Caller, token: string 
   else void reply.setCookie(name, token, options)
 }
 
-/** The login under way that came with a request; null = none. */
+/** The login in progress that came with a request; null = none. */
 export function pendingLoginOf(request: FastifyRequest, { secure }: Caller): string | null {
   return request.cookies[PENDING[secure ? 'secure' : 'plain'].name] ?? null
 }
 
-/** Tells the browser what login is under way; null = none any more. */
+/** Tells the browser what login is in progress; null = none any more. */
 export function setPendingLogin(reply: FastifyReply, { secure }: Caller, pending: string | null): void {
   const { name, path } = PENDING[secure ? 'secure' : 'plain']
   const options = { path, httpOnly: true, sameSite: 'lax', secure } as const

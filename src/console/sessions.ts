@@ -57,7 +57,7 @@ export function digestOf(token: string): Buffer {
 }
 
 /** Derived from the token, so it is not stored; it does not reveal the token. */
-export function csrfOf(token: string): string {
+function csrfOf(token: string): string {
   return createHmac('sha256', token).update('csrf').digest('base64url')
 }
 

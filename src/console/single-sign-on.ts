@@ -16,7 +16,7 @@ const LOGOUT_PATH = '/console/'
 /** Characters of the page's address. */
 const MAX_RETURN_PATH = 2_000
 
-/** A login under way. The browser keeps it, sealed. */
+/** A login in progress. The browser keeps it, sealed. */
 export interface PendingLogin extends LoginChecks {
   readonly issuer: string
   /** The page that asked for the login. */

@@ -20,7 +20,7 @@ export interface WorkerCandidate extends Readonly<UpstreamState['candidates'][nu
   readonly cause: CircuitCause
 }
 
-/** What one process has under way, and what it knows of the candidates. */
+/** What one process has in progress, and what it knows of the candidates. */
 export interface WorkerActivity {
   readonly running: number
   readonly streams: number
@@ -56,7 +56,7 @@ const MAX_EXCHANGES = 500
 const TOUCH_INTERVAL = 5_000
 
 /** @param own the only key whose requests count; null = all do */
-export function activityOf({ sharedState: lasting, health, config, upstreams, accounts: { limiter } }: Gateway, own: string | null): WorkerActivity {
+function activityOf({ sharedState: lasting, health, config, upstreams, accounts: { limiter } }: Gateway, own: string | null): WorkerActivity {
   const named = (name: string) => config.upstreams.has(name)
   const all: Exchange[] = []
   let streams = 0

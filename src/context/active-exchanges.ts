@@ -2,7 +2,7 @@ import type { GatewayError } from '../base/errors.ts'
 import { Slots } from '../base/slots.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Counts the exchanges under way. */
+/** Counts the exchanges in progress. */
 class ExchangeCounter {
   #size = 0
   readonly #waiting: (() => void)[] = []
@@ -11,7 +11,7 @@ class ExchangeCounter {
     return this.#size
   }
 
-  /** Calls back once, when no exchange is under way; at once if none is now. */
+  /** Calls back once, when no exchange is in progress; at once if none is now. */
   whenIdle(callback: () => void): void {
     if (this.#size === 0) callback()
     else this.#waiting.push(callback)
@@ -27,7 +27,7 @@ class ExchangeCounter {
   }
 }
 
-/** All exchanges under way, whatever their configuration. */
+/** All exchanges in progress, whatever their configuration. */
 export class ActiveExchanges extends ExchangeCounter {
   readonly #exchanges = new Slots<Exchange>()
 
@@ -53,7 +53,7 @@ export class ActiveExchanges extends ExchangeCounter {
   }
 }
 
-/** The exchanges under way that began with one configuration. */
+/** The exchanges in progress that began with one configuration. */
 export class GatewayExchanges extends ExchangeCounter {
   readonly #all: ActiveExchanges
 

@@ -39,7 +39,7 @@ export interface Gateway {
   readonly proxy: ProxyServer
   readonly accounts: Accounts
   readonly upstreams: ReadonlyMap<string, LiveUpstream>
-  /** Exchanges under way that began with this configuration, WebSockets included. */
+  /** Exchanges in progress that began with this configuration, WebSockets included. */
   readonly activeExchanges: GatewayExchanges
   /** The health of each model at each upstream. */
   readonly health: Health
@@ -105,7 +105,7 @@ export interface SharedState extends GatewayParts {
   readonly startedAt: number
   /** What has opened and closed circuits. */
   readonly circuits: CircuitLog
-  /** All exchanges under way, whatever their configuration. */
+  /** All exchanges in progress, whatever their configuration. */
   readonly activeExchanges: ActiveExchanges
   readonly keyStore: KeyStore | null
   readonly proxy: ProxyServer

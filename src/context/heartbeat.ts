@@ -25,7 +25,7 @@ export interface HeartbeatOptions {
 }
 
 /** ms between two heartbeats. */
-export const HEARTBEAT_MS = 5_000
+const HEARTBEAT_MS = 5_000
 /** ms for one; a late one is as good as none. */
 const TIMEOUT_MS = 2_000
 /** ms between the clocks of gateway and database from which it is worth a warning. */

@@ -79,7 +79,7 @@ export interface Session {
    * No more bytes will come.
    *
    * @param endedBy whose connection was the first to end
-   * @returns who interrupted a response; null = none was under way
+   * @returns who interrupted a response; null = none was in progress
    */
   connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
   /** The upstream closed the connection because of what the client sent. */

@@ -59,7 +59,7 @@ export class RefreshingCredential implements Credential {
   #usableUntil = 0
   /** It was used since it was fetched. */
   #isUsed = false
-  /** The fetch that is under way; null = none is. */
+  /** The fetch that is in progress; null = none is. */
   #fetching: Promise<Authorization> | null = null
   #controller: AbortController | null = null
   #timer: Timer | null = null

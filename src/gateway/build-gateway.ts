@@ -109,7 +109,7 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   })
 }
 
-/** Stops the exchanges under way of keys that were revoked, unless another entry still admits the key. */
+/** Stops the exchanges in progress of keys that were revoked, unless another entry still admits the key. */
 function stopRevokedExchanges(exchanges: ActiveExchanges, keyring: Keyring, { removed, blocked }: KeyChange): void {
   const revoked = new Set(
     [...removed.flatMap(digestsOf), ...blocked]

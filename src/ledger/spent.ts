@@ -31,7 +31,7 @@ const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
 
 /**
  * The sums that budgets start from, drafts of requests in flight included: what a
- * process that died had under way is spent too. Rows that were deleted are still
+ * process that died had in progress is spent too. Rows that were deleted are still
  * in them.
  *
  * @param file path; a file that is not there yet has no sums

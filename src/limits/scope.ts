@@ -38,7 +38,7 @@ const NO_LIMITS: ScopeLimits = {
  * One set of limits and the state that they need: of a key as a whole (model
  * null) or of a glob of models inside it. State outlives the limit that it was
  * made for: a limit that goes and comes back finds it, as happens for a moment
- * while a reload is under way and requests come with the old and the new key.
+ * while a reload is in progress and requests come with the old and the new key.
  */
 export class Scope {
   readonly model: string | null

@@ -193,7 +193,7 @@ export class SharedKey {
   readonly isGroup: boolean
   /** With whose requests its own are decided. */
   lane = ''
-  /** A call is under way that has it. */
+  /** A call is in progress that has it. */
   isCalling = false
   /** Of a group: those whose spending counts here. */
   members: readonly string[] = []

@@ -51,7 +51,7 @@ const RESTORE = 6
 
 /**
  * The limits of several gateways as one. State is in the store; this instance knows what it holds of it, and says so
- * with each call. One call of a lane is under way at a time, and takes all that has come meanwhile. It speaks with
+ * with each call. One call of a lane is in progress at a time, and takes all that has come meanwhile. It speaks with
  * workers as LeaseServer does, so that most requests are admitted on a lease without a call.
  *
  * Without the store, `share` admits by limits divided by the number of instances, and budgets by the allowance that
@@ -321,7 +321,7 @@ export class SharedLimits implements SharedAdmitter {
 
   async #reportLane(lane: Lane): Promise<void> {
     for (const keys of chunks([...lane.keys].filter(({ isBusy }) => isBusy), MAX_KEYS)) {
-      // A call that is under way, or one that comes between, takes what is dirty; the rest is reported at the next beat.
+      // A call that is in progress, or one that comes between, takes what is dirty; the rest is reported at the next beat.
       if (lane.isCalling || !this.#isReachable) return
       await this.#call(lane, [], keys.filter(({ isCalling }) => !isCalling), true)
     }

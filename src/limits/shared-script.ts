@@ -1,7 +1,7 @@
 /** ms after which the requests of an instance that does not report count no more. */
-export const DEAD_AFTER_MS = 20_000
+const DEAD_AFTER_MS = 20_000
 /** ms after which its allowances are free again. */
-export const FORGOTTEN_AFTER_MS = 600_000
+const FORGOTTEN_AFTER_MS = 600_000
 
 /** ms for which nobody gets an allowance after a request was refused because of allowances. */
 const CLAIM_MS = 5_000

@@ -5,7 +5,7 @@ import { locate } from '../protocols/locate.ts'
 import { isNamed } from '../proxy/raw-headers.ts'
 
 /**
- * Accepts a well-formed request, unless too many are under way.
+ * Accepts a well-formed request, unless too many are in progress.
  *
  * @throws GatewayError bad_request_target, bad_header, bad_framing, expectation_failed, draining, overloaded
  */

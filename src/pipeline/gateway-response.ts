@@ -42,7 +42,7 @@ export function sendJson(
     'via', appendVia('', req.httpVersion),
   ]
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
-  // GOAWAY: requests under way go on, and no new ones come.
+  // GOAWAY: requests in progress go on, and no new ones come.
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
   exchange.delivery = ownResponse(status, req.method === 'HEAD' ? 0 : bytes.length)
   writeHead(res, status, head)

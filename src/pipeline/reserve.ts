@@ -15,7 +15,7 @@ import { hedgeAfter } from './attempt/hedge.ts'
 import { checkpointRow } from './settle/ledger-row.ts'
 
 /**
- * Reserves the worst case of what the request may use, so that requests under way together cannot overspend. What is
+ * Reserves the worst case of what the request may use, so that requests in progress together cannot overspend. What is
  * not used is released when the exchange is settled. Then the ledger gets its first draft of the row.
  *
  * The most expensive target of the plan decides the reservation; with an unpriced target it is unknown. On a route with

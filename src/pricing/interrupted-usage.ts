@@ -7,7 +7,7 @@ import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 import type { TokenCounter } from './token-counter.ts'
 
 /**
- * What a response used that broke under way and that another goes on with. The
+ * What a response used that broke off and that another goes on with. The
  * ledger has to have what the client received: so the figures are those of the
  * count, unless the client gets the usage before that is done, and from then on
  * they are what it received.
@@ -32,7 +32,7 @@ export class InterruptedUsage {
   }
 }
 
-/** A response that broke under way, after its client got some of it. */
+/** A response that broke off, after its client got some of it. */
 export interface InterruptedResponse {
   readonly endpoint: Endpoint
   /** The request's body; null where there is none to look at. */
@@ -42,7 +42,7 @@ export interface InterruptedResponse {
   readonly estimatedInput: number | null
 }
 
-/** Begins to count what a response used that broke under way. */
+/** Begins to count what a response used that broke off. */
 export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse): InterruptedUsage {
   const meter = input.answer.kind === 'stream' ? input.answer.meter : null
   const counting = Promise.try(settleUsage, { ...input, end: 'other', abandoned: 'none' }, counter)

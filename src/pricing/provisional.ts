@@ -8,7 +8,7 @@ import type { Usage } from '../protocols/shared/usage.ts'
 import { reportedBy } from './settle-usage.ts'
 import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 
-/** What of an exchange that is under way there is to tell by. */
+/** What of an exchange that is in progress there is to tell by. */
 export interface ResponseProgress {
   readonly endpoint: Endpoint
   /** null: none came yet. */

@@ -19,7 +19,7 @@ const SESSION_OPTIONS = {
 }
 /** Milliseconds in which a peer that is there answers a PING, behind all that is on its way to it. */
 const PING_TIMEOUT = 30_000
-/** Where a session has the timer of the PING that is under way. */
+/** Where a session has the timer of the PING that is in progress. */
 const PROBE = Symbol('probe')
 
 /**

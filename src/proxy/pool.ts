@@ -22,7 +22,7 @@ interface Connection {
 }
 
 /**
- * Connections to one origin: over HTTP/1.1 one for each request under way, over
+ * Connections to one origin: over HTTP/1.1 one for each request in progress, over
  * HTTP/2, where the origin chooses it by ALPN, one for as many as the origin allows.
  *
  * What a request costs here does not depend on how many others there are. undici's

@@ -49,7 +49,7 @@ export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 
 }
 
 /**
- * A pool of kept-alive connections: as many as there are requests under way
+ * A pool of kept-alive connections: as many as there are requests in progress
  * over HTTP/1.1, one shared where the upstream offers HTTP/2 by ALPN.
  *
  * undici's own timeouts are off: the exchange's deadlines are the only ones, so

@@ -2,7 +2,7 @@ import { constants } from 'node:buffer'
 import type { Behaviour } from './behaviour.ts'
 
 /** Words of reasoning where the request asks for reasoning and no behaviour says how many. */
-export const DEFAULT_REASONING = 8
+const DEFAULT_REASONING = 8
 /** Words of a response unless `tokens` says otherwise. */
 export const DEFAULT_TOKENS = 16
 

@@ -3,7 +3,7 @@ import type { Metric } from 'prom-client'
 
 /** The state of the gateway that gauges show, read at each scrape. */
 export interface GaugeSource {
-  /** Requests under way, by protocol. */
+  /** Requests in progress, by protocol. */
   inFlight(): ReadonlyMap<string, number>
   circuits(): readonly CircuitGauge[]
   budgets(): readonly BudgetGauge[]

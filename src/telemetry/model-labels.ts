@@ -4,9 +4,9 @@ import type { Route } from '../config/types.ts'
 const MAX_NAMES_PER_ROUTE = 200
 const MAX_LENGTH = 100
 
-export const OTHER_MODEL = 'other'
+const OTHER_MODEL = 'other'
 /** A request that took no route has no model in the metrics: anyone can write any name. */
-export const NO_MODEL = ''
+const NO_MODEL = ''
 
 /** Which names of models become label values, so that no client can make series without end. */
 export class ModelLabels {

@@ -88,7 +88,7 @@ t.test('hazard: a reset after the request was sent may have run: an upstream tha
   t.equal(requests(), 2)
 })
 
-t.test('nor is it over HTTP/2, where a connection breaks with all that is under way on it', async t => {
+t.test('nor is it over HTTP/2, where a connection breaks with all that is in progress on it', async t => {
   const certificate = certificateFiles(t)
   const relayed: net.Socket[] = []
   let requests = 0

@@ -157,7 +157,7 @@ t.test('of two changes at once, neither takes the other back', async t => {
   t.match((await keysOf(admin)).get('made'), { models: null, limits: null })
 })
 
-t.test('a key that is taken away is refused, and what it has under way ends', async t => {
+t.test('a key that is taken away is refused, and what it has in progress ends', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -202,7 +202,7 @@ t.test('a request that is still being sent ends with its key', async t => {
   t.match(await gateway.waitForLog(({ error }) => error === 'key_revoked'), { end: 'error', status: 401 })
 })
 
-t.test('a stored key that has moved to the file keeps what it has under way when it is revoked', async t => {
+t.test('a stored key that has moved to the file keeps what it has in progress when it is revoked', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')

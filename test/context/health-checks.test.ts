@@ -156,7 +156,7 @@ t.test('a check has as long as lies between two, from one second to ten', async 
   }
 })
 
-t.test('a check that is under way when it is stopped ends, says nothing, and no other follows', async t => {
+t.test('a check that is in progress when it is stopped ends, says nothing, and no other follows', async t => {
   let asked = 0
   let ended = 0
   const { clock, health, checks } = checksOf(handler => {

@@ -92,7 +92,7 @@ t.test('a body that breaks its framing is answered by its exchange, in its proto
   t.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1)
 })
 
-t.test('what comes behind a request that is under way is refused behind its response, once', async t => {
+t.test('what comes behind a request that is in progress is refused behind its response, once', async t => {
   for (const hasBegun of [false, true]) {
     const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
     const { promise: sent, resolve: send } = Promise.withResolvers<void>()

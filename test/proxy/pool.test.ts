@@ -94,7 +94,7 @@ async function exchange(origin: Origin, count: number): Promise<string[]> {
   return texts
 }
 
-t.test('over HTTP/1.1 one connection for each request under way, used again afterwards', async t => {
+t.test('over HTTP/1.1 one connection for each request in progress, used again afterwards', async t => {
   const origin = await setUp(t, http.createServer(), false)
   for (let round = 0; round < 3; round++) {
     t.strictSame(await exchange(origin, 5), Array(5).fill('ok'))

@@ -53,7 +53,7 @@ t.test('what has not gone out yet when its kept connections are reset goes out o
   const transport = await transportTo(t, server, null)
   await Promise.all([ask(transport), ask(transport), ask(transport)])
   await setImmediate()
-  // The resets are under way: they are read before the request is written.
+  // The resets are in progress: they are read before the request is written.
   for (const socket of sockets.splice(0)) socket.resetAndDestroy()
   t.equal(await ask(transport), 'ok')
   t.equal(requests, 4)

@@ -70,7 +70,7 @@ t.test('weighted: by weight', t => {
   t.end()
 })
 
-t.test('least_busy: the one with the fewest under way, by weight', t => {
+t.test('least_busy: the one with the fewest in progress, by weight', t => {
   const { health, order, id } = setUp([target('a'), target('b'), target('c', 4)], 'least_busy')
   health.begin(id('a'))
   health.begin(id('c'))

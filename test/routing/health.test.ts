@@ -220,7 +220,7 @@ t.test('a pause is between half and all of its length', t => {
   t.end()
 })
 
-t.test('failures of requests that were under way when it opened do not lengthen the pause', t => {
+t.test('failures of requests that were in progress when it opened do not lengthen the pause', t => {
   const { health } = setUp()
   const trials = Array.from({ length: 10 }, () => health.begin('a'))
   for (const trial of trials) trial.failed(null)

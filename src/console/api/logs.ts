@@ -5,7 +5,7 @@ import { StrictObject, Conditions, Count, Timestamp, Ms, Name, Nullable, Usd, St
 export const ENDS = [
   'complete', 'client_gone', 'upstream_cut', 'timeout', 'refused', 'error', 'interrupted',
 ] as const
-export const SOURCES = ['reported', 'estimated', 'mixed', 'none'] as const
+const SOURCES = ['reported', 'estimated', 'mixed', 'none'] as const
 
 /** One request. For the holder of a key, the upstream and its name for the model are null. */
 export const Row = StrictObject({

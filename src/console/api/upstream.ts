@@ -52,7 +52,7 @@ const RateLimit = StrictObject({
 
 const Remaining = StrictObject({ limit: Count, remaining: Count })
 
-export const CREDENTIAL_KINDS = ['static', 'file', 'command', 'oauth2', 'azure', 'aws', 'google'] as const
+const CREDENTIAL_KINDS = ['static', 'file', 'command', 'oauth2', 'azure', 'aws', 'google'] as const
 
 const Credential = StrictObject({
   kind: StringEnum(CREDENTIAL_KINDS),

@@ -33,7 +33,7 @@ export interface View {
   all(query: Sql): StoredRow[]
   /** Whole numbers come as number, for columns that hold none too large. */
   rows(query: Sql): StoredRow[]
-  /** Whether a request of that key and time may be still under way, or not yet settled after a crash. */
+  /** Whether a request of that key and time may be still in progress, or not yet settled after a crash. */
   mayChange(key: string, from: number, to: number): boolean
 }
 

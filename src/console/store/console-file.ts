@@ -44,7 +44,7 @@ const SCHEMA = `
 
 /**
  * Opens the file of what the console has to remember, which all workers share:
- * sessions, refused logins, what each worker has under way, the secret by which
+ * sessions, refused logins, what each worker has in progress, the secret by which
  * cursors are sealed.
  *
  * @param file path; null = in memory, for this process alone

@@ -44,7 +44,7 @@ export type ChangeResult =
   /** There is no live key of that name. */
   | 'unknown'
 
-/** What a worker has under way, for the others to show. */
+/** What a worker has in progress, for the others to show. */
 export interface Snapshot {
   readonly worker: number
   readonly data: string

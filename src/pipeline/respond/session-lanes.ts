@@ -10,7 +10,7 @@ const MAX_LANES = 256
 /** Bytes of text that each keeps in case it is interrupted; longer ones are counted by that sample. */
 const KEPT_TEXT_BYTES = 16 * 1024
 
-/** A response that is under way. */
+/** A response that is in progress. */
 export interface ActiveResponse {
   readonly meter: StreamMeter
   /** As the upstream named it; null = it did not. */
@@ -33,7 +33,7 @@ export class Lanes {
     this.#pending = new PendingRequests(session, reserveMemory)
   }
 
-  /** Those with a request that waits, or a response under way. */
+  /** Those with a request that waits, or a response in progress. */
   get openLanes(): Set<string> {
     return new Set([...this.#pending.lanes, ...this.#active.keys()])
   }
@@ -48,12 +48,12 @@ export class Lanes {
     return this.#pending.first(lane)
   }
 
-  /** The response under way in the lane; null = none. */
+  /** The response in progress in the lane; null = none. */
   activeResponse(lane: string): ActiveResponse | null {
     return this.#active.get(lane) ?? null
   }
 
-  /** The response under way in the lane; it begins if there was none. */
+  /** The response in progress in the lane; it begins if there was none. */
   begin(lane: string): ActiveResponse {
     const known = this.#active.get(lane)
     if (known !== undefined) return known

@@ -190,7 +190,7 @@ export class MeteredSession implements Session {
     else this.#checkpoint.schedule()
   }
 
-  /** The lane of an event of the responses protocol, where an error ends what was under way. */
+  /** The lane of an event of the responses protocol, where an error ends what was in progress. */
   #laneOf(type: string, named: string): string {
     if (type !== 'error') return this.#lanes.laneOfEvent(named)
     const lane = this.#lanes.laneOfError(named)
@@ -222,7 +222,7 @@ export class MeteredSession implements Session {
     }
   }
 
-  /** Settles the response that is under way in the lane, or was requested, if there is one. */
+  /** Settles the response that is in progress in the lane, or was requested, if there is one. */
   #endLane(lane: string, end: SettleInput['end']): void {
     const part = this.#settlementBasisOf(lane)
     const { response, request: pending } = part

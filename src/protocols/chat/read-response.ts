@@ -167,7 +167,7 @@ export class ChatResponseReader implements ResponseReader {
 }
 
 /** @returns null = there is none */
-export function readChatUsage(value: unknown): TokenUsage | null {
+function readChatUsage(value: unknown): TokenUsage | null {
   const usage = asObject(value)
   if (usage === null) return null
   const input = asObject(usage['prompt_tokens_details'])

@@ -10,7 +10,7 @@ const SINGLE_FIELDS = {
   model: 'mapped', content: 'mapped', outputDimensionality: 'mapped', taskType: 'dropped', title: 'dropped', autoTruncate: 'dropped',
 } as const
 /** One request, or a list of them. */
-export const GENERATE_EMBEDDING_FIELDS: EmbeddingsTranslation['fields'] = {
+const GENERATE_EMBEDDING_FIELDS: EmbeddingsTranslation['fields'] = {
   ...SINGLE_FIELDS,
   ...Object.fromEntries(Object.entries(SINGLE_FIELDS).map(([name, rule]) => [`${BATCH}.${name}`, rule] as const)),
 }

@@ -1,6 +1,6 @@
 import type { Classified, ClientFormat, Endpoint } from './protocol.ts'
 
-export const ANY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const ANY_METHOD = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export const POST = ['POST'] as const
 export const READ = ['GET', 'HEAD'] as const
 

@@ -32,7 +32,7 @@ export interface ModelUsage {
 
 /** Reads an endpoint's usage. */
 export interface UsageReader {
-  /** @param final false while the response was still under way when it was sent */
+  /** @param final false while the response was still in progress when it was sent */
   readonly read: (usage: JsonObject, figures: Figures, final: boolean) => Usage
   /** The models that made the response; absent: always the one that was asked. */
   readonly servingModels?: (usage: JsonObject, figures: Figures) => ServingModels | null
@@ -46,7 +46,7 @@ const USAGE = Buffer.from('usage')
  * Reads a protocol's usage object. What is not an object at all is suspect and says nothing.
  *
  * @param reader null where the endpoint has no usage (counting tokens, listing models)
- * @param final false while the response was still under way when it was sent
+ * @param final false while the response was still in progress when it was sent
  * @returns null where there is none
  */
 export function readUsage(reader: UsageReader | null, value: unknown, final = true): ReportedUsage | null {

@@ -36,7 +36,7 @@ export interface StreamProtocol {
    * @returns why the response cannot be continued from here on; null = it can
    */
   read(value: Json): string | null
-  /** What is under way that cannot be continued before it is whole; null = nothing. */
+  /** What is in progress that cannot be continued before it is whole; null = nothing. */
   readonly underWay: string | null
   /** Everything was said, whether or not the protocol's end was. */
   readonly finished: boolean

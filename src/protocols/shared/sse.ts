@@ -184,7 +184,7 @@ export class SseReader implements EventReader {
     else this.#buffered.append(chunk, from, to)
   }
 
-  /** Gives up what is kept of the event that is under way. */
+  /** Gives up what is kept of the event that is in progress. */
   #drop(): void {
     this.#oversize = true
     this.#buffered.clear()

@@ -18,7 +18,7 @@ const HELD = [
   { stream: false, type: 'application/json', answer: BODY, output: Math.ceil(BODY.length / 4), told: null },
 ] as const
 
-/** The output of what the ledger has as under way. */
+/** The output of what the ledger has as in progress. */
 function outputsIn(file: string): unknown[] {
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   return db.prepare('SELECT output_tokens FROM in_flight').all().map(row => row['output_tokens'])

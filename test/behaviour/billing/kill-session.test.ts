@@ -19,7 +19,7 @@ const COMPLETED = {
 }
 
 const SESSIONS = {
-  'a response that was under way': {
+  'a response that was in progress': {
     path: '/v1/responses', said: [CREATED, DELTA], source: 'estimated', input: INPUT, output: 3,
   },
   'one behind another that had ended': {
@@ -34,7 +34,7 @@ const SESSIONS = {
   },
 }
 
-/** The output of what the ledger has as under way. */
+/** The output of what the ledger has as in progress. */
 function outputsIn(file: string): unknown[] {
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   return db.prepare('SELECT output_tokens FROM in_flight').all().map(row => row['output_tokens'])

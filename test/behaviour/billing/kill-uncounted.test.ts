@@ -69,7 +69,7 @@ function bodyFor({ path, body }: Play): FormData | string {
   return form
 }
 
-/** The statuses of what the ledger has as under way. */
+/** The statuses of what the ledger has as in progress. */
 function statusesIn(file: string): unknown[] {
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   return db.prepare('SELECT status FROM in_flight').all().map(({ status }) => status)

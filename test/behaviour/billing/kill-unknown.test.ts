@@ -9,7 +9,7 @@ import { KEY } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { filesFor, priced, rowsIn } from './books.ts'
 
-/** The statuses of what the ledger has as under way. */
+/** The statuses of what the ledger has as in progress. */
 function draftsIn(file: string): unknown[] {
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   return db.prepare('SELECT status FROM in_flight').all().map(({ status }) => status)

@@ -113,7 +113,7 @@ models:
   t.notOk('costUsd' in (one?.attempts[0] ?? {}))
 })
 
-t.test('an error ends the response that is under way', async t => {
+t.test('an error ends the response that is in progress', async t => {
   const delta = { type: 'response.output_text.delta', delta: 'hello' }
   const row = await sessionWith(t, [
     { type: 'response.created', response: { model: 'm' } }, delta, { type: 'error', error: {} }, completed('m'),

@@ -44,7 +44,7 @@ t.test('nor do those count among the sessions of one user', t => {
   t.end()
 })
 
-t.test('what a worker had under way that has ended since is not told forever', t => {
+t.test('what a worker had in progress that has ended since is not told forever', t => {
   const desk = new ConsoleStore({ consoleFile: null, keyFile: null, shared: null })
   t.teardown(() => desk.close())
   desk.saveSnapshot({ worker: 1, data: 'of the worker that has ended' }, MONTH)

@@ -246,7 +246,7 @@ everyWay(t, 'nothing was said yet: anybody is asked anew', async (t, dialect) =>
   }
 }, [true])
 
-everyWay(t, 'a tool call under way is not continued by guess', async (t, dialect) => {
+everyWay(t, 'a tool call in progress is not continued by guess', async (t, dialect) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,tool_call,close_after=3', 'sim']))
   const answer = await ask(gateway, dialect, { stream: true })

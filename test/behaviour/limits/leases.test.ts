@@ -336,7 +336,7 @@ t.test('other limits end what was lent under those before', async t => {
   t.ok(worker.limiter.admit(ask(FAR)) instanceof Promise)
 })
 
-t.test('other limits leave the figures that answers under way tell', async t => {
+t.test('other limits leave the figures that answers in progress tell', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await borrow(worker, FAR)

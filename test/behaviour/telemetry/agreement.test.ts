@@ -173,7 +173,7 @@ t.test('what a killed worker has counted stays', async t => {
   t.equal(sum(await scrape(gateway.metrics), 'gateway_requests_total'), 13)
 })
 
-/** Resolves with a scrape that shows no row that waits: those of requests under way are in the ledger. */
+/** Resolves with a scrape that shows no row that waits: those of requests in progress are in the ledger. */
 async function untilPending(gateway: Metered, rows: number): Promise<Sample[]> {
   for (;;) {
     const samples = await scrape(gateway.metrics)

@@ -169,7 +169,7 @@ t.test('nothing is written where no key asks for it; a reload can ask', async t 
   t.equal((await archive.find(before)).length, 0)
 })
 
-t.test('a reload that asks no more ends it for what is under way, too', async t => {
+t.test('a reload that asks no more ends it for what is in progress, too', async t => {
   const ends: (() => void)[] = []
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {

@@ -43,8 +43,8 @@ t.test('a statement is final once its month is over and nothing of it runs any m
   const isFinal = (key: string, month: string, now: number) => withReports(
     file, async reports => (await reports.statement({ key, month }, null)).final, { now: () => now },
   )
-  t.equal(await isFinal('team-a', '2026-10', NOW), true, 'what another has under way does not count')
-  t.equal(await isFinal('team-b', '2026-10', NOW), false, 'it is still under way')
+  t.equal(await isFinal('team-a', '2026-10', NOW), true, 'what another has in progress does not count')
+  t.equal(await isFinal('team-b', '2026-10', NOW), false, 'it is still in progress')
   t.equal(await isFinal('team-b', '2026-11', NOW), false, 'the month goes on')
   t.equal(await isFinal('team-b', '2026-11', DECEMBER - 1), false, 'its last moment')
   t.equal(await isFinal('team-b', '2026-11', DECEMBER), true)

@@ -371,7 +371,7 @@ t.test('white space behind other words is new, though the client has the like', 
   t.equal(textOf(out), 'you\nall')
 })
 
-t.test('what is under way and cannot be continued is not', async t => {
+t.test('what is in progress and cannot be continued is not', async t => {
   const chunk = (delta: Json, more: Json = {}) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta, ...more }] })}\n\n`
   const block = (type: string) => 'event: content_block_start\n' +

@@ -20,7 +20,7 @@ export interface NavigationItem {
 const ALL: NavigationItem['roles'] = ['admin', 'viewer', 'key']
 const READERS: NavigationItem['roles'] = ['admin', 'viewer']
 
-export const NAVIGATION_ITEMS: readonly NavigationItem[] = [
+const NAVIGATION_ITEMS: readonly NavigationItem[] = [
   { path: '/', title: 'Panel', icon: IconGauge, letter: 'p', group: 'Monitor', roles: ALL },
   { path: '/billing', title: 'Billing', icon: IconChartHistogram, letter: 'b', group: 'Monitor', roles: ALL },
   { path: '/statement', title: 'Statement', icon: IconReceipt, letter: 's', group: 'Monitor', roles: ALL },

@@ -48,7 +48,7 @@ export interface Call {
 
 /** Default for the Messages protocol, which requires max_tokens. */
 export const MESSAGES_MAX_TOKENS = 1024
-export const MESSAGES_VERSION = '2023-06-01'
+const MESSAGES_VERSION = '2023-06-01'
 
 /** @returns the request of a client of the prompt's protocol, without credentials */
 export function callOf(prompt: Prompt): Call {

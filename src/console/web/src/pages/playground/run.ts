@@ -38,7 +38,7 @@ export interface RunOptions {
   readonly onProgress: (progress: Progress) => void
 }
 
-export const INITIAL_PROGRESS: Progress = {
+const INITIAL_PROGRESS: Progress = {
   phase: 'waiting', status: null, requestId: null, text: '', reasoning: '', toolCalls: [], usage: null, finish: null,
   error: null, firstByteMs: null, totalMs: null, events: [], eventCount: 0, body: '',
 }
