@@ -59,7 +59,9 @@ class Console implements Mount {
     this.#options = options
     this.#store = new ConsoleStoreClient({
       consoleFile: file, keyFile: ledger && keyFileOf(ledger.file),
-      shared: this.#cluster && { url: this.#cluster.url, name: `gateway console ${this.#cluster.instance}` },
+      shared: this.#cluster && {
+        url: this.#cluster.url, name: `gateway console ${this.#cluster.instance}`, gateway: this.#cluster.instance,
+      },
     })
     circuits.subscribe(change => {
       this.#store.call('addCircuitChange', { ...change, worker: worker ?? 0 })

@@ -284,4 +284,15 @@ const DETAILED = `
     FOR EACH STATEMENT EXECUTE FUNCTION gateway.sum_detailed_changed();
   INSERT INTO gateway.detailed_from SELECT coalesce(max(day) + 1, 0) FROM gateway.days;`
 
-export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED]
+/** The last reloads of each gateway, as in the console's file of one (src/console/store/reload-history.ts). */
+const RELOADS = `
+  CREATE TABLE gateway.reloads (
+    instance text NOT NULL,
+    at bigint NOT NULL,
+    digest bytea NOT NULL,
+    data text NOT NULL,
+    PRIMARY KEY (instance, at, digest)
+  );
+  CREATE INDEX reloads_by_time ON gateway.reloads (at)`
+
+export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS]

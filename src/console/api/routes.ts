@@ -137,6 +137,8 @@ export const Configuration = StrictObject({
     text: Nullable(Type.String({ description: 'The rejected file, with secrets masked; null = it cannot be read' })),
   })),
   reloads: Type.Array(StrictObject({
+    /** null: there is one only. */
+    gateway: Nullable(Name),
     at: Timestamp,
     applied: Type.Boolean(),
     by: Type.String({ description: 'Who or what asked for it: command line: root, SIGHUP, --watch' }),
@@ -147,7 +149,7 @@ export const Configuration = StrictObject({
       line: Count,
       text: Type.String(),
     }), { description: 'Lines that changed and those around them, 400 at most; null = unreadable, or too much changed' })),
-  }), { description: 'The last 20 reloads, the newest first' }),
+  }), { description: 'The last 20 reloads, the newest first; with cluster.postgres the last 50 of all gateways' }),
   restart_needed: Type.Array(Type.String(), { description: 'Changed keys of the configuration that need a restart' }),
 })
 export type Configuration = Static<typeof Configuration>

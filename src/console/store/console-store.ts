@@ -17,13 +17,15 @@ import type { DatabaseOptions } from '../../postgres/database.ts'
 import { DatabaseError } from '../../postgres/database-error.ts'
 import { CircuitHistory } from './circuit-history.ts'
 import type { StoredCircuitChange } from './circuit-history.ts'
+import { ConsoleDatabase } from './console-database.ts'
 import { openConsoleFile } from './console-file.ts'
 import { LoginAttemptTable } from './login-attempts.ts'
 import type { LoginAttempt } from './login-attempts.ts'
 import { SessionTable } from './sessions.ts'
 import type { SessionRecord } from './sessions.ts'
 import { ReloadHistory } from './reload-history.ts'
-import type { ReportedReload, StoredReload } from './reload-history.ts'
+import type { GatewayReload, ReportedReload } from './reload-history.ts'
+import { SharedReloads } from './shared-reloads.ts'
 import { SharedSessions } from './shared-sessions.ts'
 
 export interface ConsoleStoreOptions {
@@ -32,7 +34,12 @@ export interface ConsoleStoreOptions {
   /** null = there are no stored keys. */
   readonly keyFile: string | null
   /** Where all gateways have their keys, sessions and audit list; null = this one has its own. */
-  readonly shared: Pick<DatabaseOptions, 'url' | 'name'> | null
+  readonly shared: SharedOptions | null
+}
+
+interface SharedOptions extends Pick<DatabaseOptions, 'url' | 'name'> {
+  /** The name of this gateway. */
+  readonly gateway: string
 }
 
 /** What became of a change of a key. */
@@ -67,7 +74,9 @@ export class ConsoleStore {
   readonly #circuits: CircuitHistory
   readonly #reloads: ReloadHistory
   readonly #sharedKeys: SharedKeys | null
+  readonly #database: ConsoleDatabase | null
   readonly #sharedSessions: SharedSessions | null
+  readonly #sharedReloads: SharedReloads | null
   #keys: { readonly file: KeyFile; readonly identity: string | null } | null = null
 
   constructor(options: ConsoleStoreOptions) {
@@ -79,7 +88,9 @@ export class ConsoleStore {
     this.#reloads = new ReloadHistory(this.#db)
     const { shared } = options
     this.#sharedKeys = shared && new SharedKeys(shared)
-    this.#sharedSessions = shared && new SharedSessions(shared)
+    this.#database = shared && new ConsoleDatabase(shared)
+    this.#sharedSessions = this.#database && new SharedSessions(this.#database)
+    this.#sharedReloads = shared && this.#database && new SharedReloads(this.#database, this.#reloads, shared.gateway)
   }
 
   /** While PostgreSQL is unreachable, a session is one of this gateway alone. */
@@ -187,16 +198,20 @@ export class ConsoleStore {
     return this.#circuits.read(upstream, from, to)
   }
 
-  /** Every worker reports each reload; only the first report goes into the audit list. */
+  /** Every worker reports each reload; only the first report goes into the audit list, with the gateway's name where there are several. */
   async addReload(reload: ReportedReload): Promise<void> {
     if (!this.#reloads.add(reload)) return
     const { at, applied, by, changes, problems } = reload
-    const detail = applied ? changes.join(', ') || 'nothing changed' : problems.join(', ')
+    const result = applied ? changes.join(', ') || 'nothing changed' : problems.join(', ')
+    const { shared } = this.#options
+    const detail = shared === null ? result : `gateway ${shared.gateway}: ${result}`
+    await this.#sharedReloads?.share()
     await this.note({ at, actor: by, address: null, action: applied ? 'config.reloaded' : 'config.rejected', subject: null, detail })
   }
 
-  reloads(): StoredReload[] {
-    return this.#reloads.read()
+  /** The newest first, those of all gateways. */
+  async reloads(): Promise<GatewayReload[]> {
+    return await this.#sharedReloads?.read() ?? this.#reloads.read().map(reload => ({ ...reload, gateway: null }))
   }
 
   /** A configuration's text for people to read: of a large one it takes a while. */
@@ -233,7 +248,8 @@ export class ConsoleStore {
   close(): void {
     this.#keys?.file.close()
     this.#sharedKeys?.close()
-    this.#sharedSessions?.disconnect()
+    this.#sharedReloads?.close()
+    this.#database?.close()
     this.#db.close()
   }
 

@@ -17,6 +17,21 @@ export interface StoredReload extends Pick<ReportedReload, 'at' | 'applied' | 'b
   readonly diff: readonly DiffLine[] | null
 }
 
+/** A reload of one of several gateways. */
+export interface GatewayReload extends StoredReload {
+  /** The name of the gateway; null = there is one only. */
+  readonly gateway: string | null
+}
+
+/** A reload as it is kept. */
+export interface ReloadRecord {
+  /** ms since 1970 */
+  readonly at: number
+  readonly digest: Uint8Array
+  /** A StoredReload as JSON. */
+  readonly data: string
+}
+
 /** A table that version 2 of the file may lack: it is made without a new version, which would empty the others. */
 export const RELOAD_SCHEMA = `
   CREATE TABLE IF NOT EXISTS reloads (
@@ -27,7 +42,7 @@ export const RELOAD_SCHEMA = `
   ) STRICT;`
 
 /** Reloads that are kept. */
-const MAX_RELOADS = 20
+export const MAX_RELOADS = 20
 /** Changes and problems that are kept of each. */
 const MAX_TEXTS = 100
 /** ms within which the same reload of several workers is one. */
@@ -59,7 +74,13 @@ export class ReloadHistory {
 
   /** The newest first. */
   read(): StoredReload[] {
-    return this.#db.prepare('SELECT data FROM reloads ORDER BY id DESC').all().map(({ data }) => JSON.parse(String(data)) as StoredReload)
+    return this.records().map(({ data }) => JSON.parse(data) as StoredReload)
+  }
+
+  /** The newest first. */
+  records(): ReloadRecord[] {
+    return this.#db.prepare('SELECT at, digest, data FROM reloads ORDER BY id DESC').all()
+      .map(({ at, digest, data }) => ({ at: Number(at), digest: digest as Uint8Array, data: String(data) }))
   }
 
   #isKnown(digest: Uint8Array, at: number): boolean {

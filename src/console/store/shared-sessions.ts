@@ -1,29 +1,18 @@
-import { Database } from '../../postgres/database.ts'
-import type { DatabaseOptions } from '../../postgres/database.ts'
-import { DatabaseError } from '../../postgres/database-error.ts'
-import { migrate } from '../../postgres/migrate.ts'
-import { MIGRATIONS } from '../../postgres/migrations.ts'
+import type { ConsoleDatabase } from './console-database.ts'
 import { expiryOf, IDLE_TIMEOUT, MAX_SESSION_AGE, MAX_SESSIONS, MAX_SESSIONS_PER_LOGIN, SEEN_AT_INTERVAL, sessionOf } from './sessions.ts'
 import type { SessionRecord } from './sessions.ts'
 
-/** ms for a query: somebody waits for a page. */
-const TIMEOUT_MS = 1_000
-/** ms in which PostgreSQL is not asked again after a failure, so that not every request waits for it */
-const RETRY_MS = 2_000
-
 /** The console sessions of all gateways, in PostgreSQL. */
 export class SharedSessions {
-  readonly #database: Database
-  #isMigrated = false
-  #failedAt = -Infinity
+  readonly #database: ConsoleDatabase
 
-  constructor(options: Pick<DatabaseOptions, 'url' | 'name'>) {
-    this.#database = new Database(options)
+  constructor(database: ConsoleDatabase) {
+    this.#database = database
   }
 
   /** @returns false where PostgreSQL is unreachable */
   async open(digest: Uint8Array, { kind, name, credential }: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): Promise<boolean> {
-    return await this.#ask(async () => {
+    return await this.#database.ask(async () => {
       await this.#query('DELETE FROM gateway.console_sessions WHERE seen_at < $1 OR created_at < $2', [now - IDLE_TIMEOUT, now - MAX_SESSION_AGE])
       const trim = (condition: string, kept: number, values: readonly unknown[]) => this.#query(`DELETE FROM gateway.console_sessions
         WHERE digest IN (SELECT digest FROM gateway.console_sessions WHERE ${condition} ORDER BY seen_at DESC OFFSET ${kept})`, values)
@@ -39,7 +28,7 @@ export class SharedSessions {
    * @returns null where there is none, none any more, or PostgreSQL is unreachable
    */
   find(digest: Uint8Array, now: number, extend: boolean): Promise<SessionRecord | null> {
-    return this.#ask(async () => {
+    return this.#database.ask(async () => {
       const [row] = await this.#query('SELECT * FROM gateway.console_sessions WHERE digest = $1', [digest])
       if (row === undefined) return null
       const session = sessionOf(row)
@@ -55,7 +44,7 @@ export class SharedSessions {
   }
 
   async close(digest: Uint8Array): Promise<void> {
-    await this.#ask(() => this.#delete(digest))
+    await this.#database.ask(() => this.#delete(digest))
   }
 
   /**
@@ -64,7 +53,7 @@ export class SharedSessions {
    * @returns hexadecimal; null where PostgreSQL is unreachable
    */
   secret(own: string): Promise<string | null> {
-    return this.#ask(async () => {
+    return this.#database.ask(async () => {
       const name = 'console_secret'
       await this.#query('INSERT INTO gateway.settings VALUES ($1, $2) ON CONFLICT (name) DO NOTHING', [name, own])
       const [row] = await this.#query('SELECT value FROM gateway.settings WHERE name = $1', [name])
@@ -72,29 +61,11 @@ export class SharedSessions {
     })
   }
 
-  disconnect(): void {
-    this.#database.close()
-  }
-
   #delete(digest: Uint8Array) {
     return this.#query('DELETE FROM gateway.console_sessions WHERE digest = $1', [digest])
   }
 
   #query(sql: string, values: readonly unknown[]) {
-    return this.#database.query(sql, values, TIMEOUT_MS)
-  }
-
-  /** @returns null where PostgreSQL is unreachable */
-  async #ask<T>(work: () => Promise<T>): Promise<T | null> {
-    if (performance.now() - this.#failedAt < RETRY_MS) return null
-    try {
-      if (!this.#isMigrated) await migrate(this.#database, MIGRATIONS)
-      this.#isMigrated = true
-      return await work()
-    } catch (error) {
-      if (!(error instanceof DatabaseError)) throw error
-      this.#failedAt = performance.now()
-      return null
-    }
+    return this.#database.query(sql, values)
   }
 }

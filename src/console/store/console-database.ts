@@ -1,0 +1,44 @@
+import { Database } from '../../postgres/database.ts'
+import type { DatabaseOptions, Row } from '../../postgres/database.ts'
+import { DatabaseError } from '../../postgres/database-error.ts'
+import { migrate } from '../../postgres/migrate.ts'
+import { MIGRATIONS } from '../../postgres/migrations.ts'
+
+/** ms for a query: somebody waits for a page. */
+const TIMEOUT_MS = 1_000
+/** ms in which PostgreSQL is not asked again after a failure, so that not every request waits for it */
+export const RETRY_MS = 2_000
+
+/** PostgreSQL, for what the consoles of all gateways share. */
+export class ConsoleDatabase {
+  readonly #database: Database
+  #isMigrated = false
+  #failedAt = -Infinity
+
+  constructor(options: Pick<DatabaseOptions, 'url' | 'name'>) {
+    this.#database = new Database(options)
+  }
+
+  /** @throws {DatabaseError} */
+  query(sql: string, values: readonly unknown[]): Promise<Row[]> {
+    return this.#database.query(sql, values, TIMEOUT_MS)
+  }
+
+  /** @returns null where PostgreSQL is unreachable */
+  async ask<T>(work: () => Promise<T>): Promise<T | null> {
+    if (performance.now() - this.#failedAt < RETRY_MS) return null
+    try {
+      if (!this.#isMigrated) await migrate(this.#database, MIGRATIONS)
+      this.#isMigrated = true
+      return await work()
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) throw error
+      this.#failedAt = performance.now()
+      return null
+    }
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+}

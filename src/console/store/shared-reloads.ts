@@ -1,0 +1,66 @@
+import { RETRY_MS } from './console-database.ts'
+import type { ConsoleDatabase } from './console-database.ts'
+import { MAX_RELOADS } from './reload-history.ts'
+import type { GatewayReload, ReloadHistory, StoredReload } from './reload-history.ts'
+
+/** Reloads of all gateways that are shown. */
+const MAX_SHOWN = 50
+/** Reloads of all gateways that are kept: names of gateways may come and go. */
+const MAX_KEPT = 500
+
+const INSERT = `INSERT INTO gateway.reloads (instance, at, digest, data)
+  SELECT $1, at, decode(digest, 'hex'), data FROM json_to_recordset($2) AS given (at bigint, digest text, data text)
+  ON CONFLICT DO NOTHING`
+const TRIM_OWN = `DELETE FROM gateway.reloads WHERE instance = $1 AND at <
+  (SELECT at FROM gateway.reloads WHERE instance = $1 ORDER BY at DESC OFFSET ${MAX_RELOADS - 1} LIMIT 1)`
+const TRIM = `DELETE FROM gateway.reloads WHERE at < (SELECT at FROM gateway.reloads ORDER BY at DESC OFFSET ${MAX_KEPT - 1} LIMIT 1)`
+
+/** The last reloads of all gateways, in PostgreSQL. */
+export class SharedReloads {
+  readonly #database: ConsoleDatabase
+  readonly #history: ReloadHistory
+  readonly #gateway: string
+  /** Whether PostgreSQL has all of this gateway. */
+  #isShared = false
+  #retry: NodeJS.Timeout | null = null
+
+  /**
+   * @param history of this gateway
+   * @param gateway its name
+   */
+  constructor(database: ConsoleDatabase, history: ReloadHistory, gateway: string) {
+    this.#database = database
+    this.#history = history
+    this.#gateway = gateway
+  }
+
+  /** Writes this gateway's reloads to PostgreSQL; while that is unreachable, later. */
+  async share(): Promise<void> {
+    const records = this.#history.records().map(({ at, digest, data }) => ({ at, digest: Buffer.from(digest).toString('hex'), data }))
+    this.#isShared = await this.#database.ask(async () => {
+      await this.#database.query(INSERT, [this.#gateway, JSON.stringify(records)])
+      await this.#database.query(TRIM_OWN, [this.#gateway])
+      await this.#database.query(TRIM, [])
+      return true
+    }) ?? false
+    if (this.#isShared) return
+    this.#retry ??= setTimeout(() => {
+      this.#retry = null
+      // The next reload, or the next look at the page, tries again.
+      this.share().catch(() => undefined)
+    }, RETRY_MS).unref()
+  }
+
+  /** The newest first; while PostgreSQL is unreachable, those of this gateway. */
+  async read(): Promise<GatewayReload[]> {
+    if (!this.#isShared) await this.share()
+    const rows = await this.#database.ask(() =>
+      this.#database.query('SELECT instance, data FROM gateway.reloads ORDER BY at DESC LIMIT $1', [MAX_SHOWN]))
+    if (rows === null) return this.#history.read().map(reload => ({ ...reload, gateway: this.#gateway }))
+    return rows.map(({ instance, data }) => ({ ...JSON.parse(String(data)) as StoredReload, gateway: String(instance) }))
+  }
+
+  close(): void {
+    if (this.#retry !== null) clearTimeout(this.#retry)
+  }
+}
