@@ -1,3 +1,6 @@
+import type { Path } from '../config/document.ts'
+import { lineOf } from '../config/lines.ts'
+import type { ConfigLines } from '../config/lines.ts'
 import { validityWarning } from '../config/pem.ts'
 import { placeOf } from '../config/problem.ts'
 import type { Gateway } from '../context/gateway.ts'
@@ -15,19 +18,24 @@ const MAX_UNPRICED_MODELS = 100
 /** How long a rejected credential of an upstream stays an alert, ms. */
 const REJECTION_ALERT_MS = 15 * 60_000
 
+/** An alert, and the path of the setting that it is about, if it is about one of the active configuration. */
+export interface SettingAlert extends Alert {
+  readonly setting: Path | null
+}
+
 /** Alerts that need no query to the ledger. */
-export function gatewayAlerts(gateway: Gateway, all: readonly WorkerActivity[], now: number): Alert[] {
+export function gatewayAlerts(gateway: Gateway, all: readonly WorkerActivity[], now: number): SettingAlert[] {
   return [
     ...keyAlerts(gateway), ...configurationAlerts(gateway), ...certificateAlerts(gateway, now), ...ledgerAlerts(gateway),
     ...upstreamAlerts(all, now),
   ]
 }
 
-function keyAlerts({ config, keyStore, sharedState: { reloads } }: Gateway): Alert[] {
-  const alerts: Alert[] = []
+function keyAlerts({ config, keyStore, sharedState: { reloads } }: Gateway): SettingAlert[] {
+  const alerts: SettingAlert[] = []
   if (config.auth === 'keys' && config.keys.length === 0 && (keyStore?.keys().length ?? 0) === 0) {
     alerts.push(
-      createAlert('no_keys', 'error', 'No keys: all requests are refused. Create a key on the Keys page'),
+      createAlert('no_keys', 'error', 'No keys: all requests are refused. Create a key on the Keys page', { setting: ['keys'] }),
     )
   }
   const storeFailure = keyStore?.failure ?? null
@@ -39,30 +47,31 @@ function keyAlerts({ config, keyStore, sharedState: { reloads } }: Gateway): Ale
   if (failure !== null) return alerts
   if (pending.length > 0) {
     const message = `Restart needed: ${pending.join(', ')} changed`
-    alerts.push(createAlert('restart_needed', 'warning', message, null, loadedAt))
+    alerts.push(createAlert('restart_needed', 'warning', message, { since: loadedAt, setting: pending[0]?.split('.') }))
   }
   return alerts
 }
 
-function configurationAlerts({ sharedState: { reloads: { failure } } }: Gateway): Alert[] {
+function configurationAlerts({ sharedState: { reloads: { failure } } }: Gateway): SettingAlert[] {
   const worst = failure?.problems.find(({ severity }) => severity === 'error')
   if (!failure || !worst) return []
   const more = failure.problems.length === 1 ? '' : ` (and ${failure.problems.length - 1} more)`
   const cause = `${placeOf(worst)}: ${worst.message}${more}`
   const message = `Last reload rejected: ${cause}. The previous configuration stays active`
-  return [{ ...createAlert('reload_failed', 'error', message, null, failure.at), line: worst.line }]
+  return [{ ...createAlert('reload_failed', 'error', message, { since: failure.at }), line: worst.line }]
 }
 
-function certificateAlerts({ sharedState: { shown: { chain } } }: Gateway, now: number): Alert[] {
+function certificateAlerts({ sharedState: { shown: { chain } } }: Gateway, now: number): SettingAlert[] {
   return chain.flatMap((each, index) => {
     const warning = validityWarning(each, index, now)
     if (warning === null) return []
     const severity = each.validToDate.getTime() < now ? 'error' : 'warning'
-    return [createAlert('certificate', severity, `server.tls.cert: ${warning}. Renew it, then reload with SIGHUP`)]
+    const message = `server.tls.cert: ${warning}. Renew it, then reload with SIGHUP`
+    return [createAlert('certificate', severity, message, { setting: ['server', 'tls', 'cert'] })]
   })
 }
 
-function ledgerAlerts({ accounts: { ledger } }: Gateway): Alert[] {
+function ledgerAlerts({ accounts: { ledger } }: Gateway): SettingAlert[] {
   if (ledger === null) {
     return [createAlert(
       'ledger', 'warning', 'No ledger: usage is not recorded. Set ledger.file in gateway.yaml',
@@ -70,16 +79,18 @@ function ledgerAlerts({ accounts: { ledger } }: Gateway): Alert[] {
   }
   if (ledger.stats().healthy) return []
   return [createAlert(
-    'ledger', 'error', 'The ledger cannot be written. Check its disk and the gateway log',
+    'ledger', 'error', 'The ledger cannot be written. Check its disk and the gateway log', { setting: ['ledger', 'file'] },
   )]
 }
 
-function upstreamAlerts(all: readonly WorkerActivity[], now: number): Alert[] {
-  const alerts = new Map<string, Alert>()
+function upstreamAlerts(all: readonly WorkerActivity[], now: number): SettingAlert[] {
+  const alerts = new Map<string, SettingAlert>()
   for (const [name, { reason, at }] of all.flatMap(({ credentialFailures }) => credentialFailures)) {
     if (at < now - REJECTION_ALERT_MS) continue
     const message = `Upstream ${name}: credentials: ${reason}. Check upstreams.${name}.auth`
-    alerts.set(`rejected ${name}`, createAlert('upstream_key_rejected', 'error', message, name, at))
+    alerts.set(`rejected ${name}`, createAlert('upstream_key_rejected', 'error', message, {
+      subject: name, since: at, setting: ['upstreams', name, 'auth'],
+    }))
   }
   const open = all.flatMap(({ candidates }) => candidates).filter(({ circuit }) => circuit !== 'closed')
   // Each worker has circuits of its own: the one that opened first makes the alert.
@@ -87,7 +98,7 @@ function upstreamAlerts(all: readonly WorkerActivity[], now: number): Alert[] {
     const { upstream, model, open_since: since } = candidate
     const id = `circuit ${upstream} ${model}`
     if (alerts.has(id)) continue
-    const alert = createAlert('circuit_open', 'warning', circuitMessage(candidate), upstream)
+    const alert = createAlert('circuit_open', 'warning', circuitMessage(candidate), { subject: upstream })
     alerts.set(id, { ...alert, since: since ?? null })
   }
   return [...alerts.values()]
@@ -104,10 +115,10 @@ function circuitMessage(candidate: WorkerCandidate): string {
 }
 
 /** The ledger of all gateways cannot be read: each page shows less than it should. */
-export function clusterAlerts({ clusterFailure }: Reports): Alert[] {
+export function clusterAlerts({ clusterFailure }: Reports): SettingAlert[] {
   if (clusterFailure === null) return []
   const message = `PostgreSQL cannot be read: ${clusterFailure}. All pages show the requests of this gateway only`
-  return [createAlert('cluster', 'error', message)]
+  return [createAlert('cluster', 'error', message, { setting: ['cluster', 'postgres'] })]
 }
 
 /**
@@ -116,29 +127,42 @@ export function clusterAlerts({ clusterFailure }: Reports): Alert[] {
  *
  * @param now ms since 1970
  */
-export async function unpricedAlerts(gateway: Gateway, reports: Reports, now: number): Promise<Alert[]> {
+export async function unpricedAlerts(gateway: Gateway, reports: Reports, now: number): Promise<SettingAlert[]> {
   const models = await reports.unpricedModels(MAX_UNPRICED_MODELS)
   return models.map(({ name, requests: count }) => {
     const requests = `${count} request${count === 1 ? '' : 's'} in the last 24 hours`
-    const message = modelRow(gateway, name, false, new Date(now)).price === null
+    const isMissing = modelRow(gateway, name, false, new Date(now)).price === null
+    const message = isMissing
       ? `No price for ${isolatedName(name)}: cost unknown for ${requests}. Add a price under models in gateway.yaml`
       : `Cost unknown for ${requests} for ${isolatedName(name)}: no price at that time, or none for the usage`
-    return createAlert('unpriced_model', 'warning', message, name)
+    return createAlert('unpriced_model', 'warning', message, { subject: name, setting: isMissing ? ['models', name] : null })
   })
 }
 
-/** Budgets that are used up or almost used up. */
-export function nearBudgets(gateway: Gateway, reports: Reports): Promise<NearBudget[]> {
-  return reports.nearBudgets(budgetsOf(gateway, null), BUDGET_ALERT_SHARE)
+/** About a budget that is used up or almost used up. */
+export interface BudgetAlert {
+  /** null: it is the budget of a group. */
+  readonly key: string | null
+  readonly alert: SettingAlert
 }
 
-export function budgetAlert({ key, group, model, per, limit_usd: limit, used }: NearBudget): Alert {
+export async function budgetAlerts(gateway: Gateway, reports: Reports): Promise<BudgetAlert[]> {
+  const near = await reports.nearBudgets(budgetsOf(gateway, null), BUDGET_ALERT_SHARE)
+  const keyLines = new Map(gateway.config.keys.map(({ name, line }) => [name, line ?? null]))
+  return near.map(each => ({
+    key: each.key,
+    alert: each.key === null ? budgetAlert(each) : { ...budgetAlert(each), line: keyLines.get(each.key) ?? null },
+  }))
+}
+
+function budgetAlert({ key, group, model, per, limit_usd: limit, used }: NearBudget): SettingAlert {
   const name = key ?? group?.name ?? ''
   const holder = key === null ? `group ${isolatedName(name)}` : isolatedName(name)
   const models = model === null ? '' : ` for ${isolatedName(model)}`
   const state = used >= 1 ? 'Budget used up' : `Budget ${Math.floor(used * 100)} % used`
   const message = `${state}: ${holder}${models}, $${limit} ${perText(per)}`
-  return createAlert('budget', used >= 1 ? 'error' : 'warning', message, name)
+  const setting = key === null ? ['groups', name, 'limits'] : null
+  return createAlert('budget', used >= 1 ? 'error' : 'warning', message, { subject: name, setting })
 }
 
 function perText(per: ConfiguredBudget['per']): string {
@@ -169,15 +193,27 @@ function keyBudgets({ config, keyStore }: Gateway, own: string | null): Configur
     })
 }
 
+interface AlertDetails {
+  readonly subject?: string | null
+  /** ms since 1970 */
+  readonly since?: number | null
+  readonly setting?: Path | null | undefined
+}
+
 function createAlert(
-  kind: Alert['kind'], severity: Alert['severity'], message: string, subject: string | null = null,
-  since: number | null = null,
-): Alert {
-  return { kind, severity, message, subject, since: isoTimeOrNull(since), line: null }
+  kind: Alert['kind'], severity: Alert['severity'], message: string, { subject = null, since = null, setting = null }: AlertDetails = {},
+): SettingAlert {
+  return { kind, severity, message, subject, since: isoTimeOrNull(since), line: null, setting }
+}
+
+/** @param lines null = the lines are not known, or not for this user */
+export function withLine({ setting, ...alert }: SettingAlert, lines: ConfigLines | null): Alert {
+  if (lines === null) return { ...alert, line: null }
+  return { ...alert, line: setting === null ? alert.line : lineOf(lines, setting) }
 }
 
 /** Errors first, then newest first. */
-export function sortAlerts(alerts: readonly Alert[]): Alert[] {
+export function sortAlerts<T extends Alert>(alerts: readonly T[]): T[] {
   const weight = ({ severity }: Alert) => (severity === 'error' ? 0 : 1)
   return [...alerts].sort((a, b) => weight(a) - weight(b) || (b.since ?? '').localeCompare(a.since ?? ''))
 }

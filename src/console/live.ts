@@ -1,4 +1,6 @@
-import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlert, nearBudgets, unpricedAlerts } from './alerts.ts'
+import type { ConfigLines } from '../config/lines.ts'
+import type { Gateway } from '../context/gateway.ts'
+import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts, withLine } from './alerts.ts'
 import type { Live } from './api/panel.ts'
 import { cached } from './cached.ts'
 import { ownKey } from './context.ts'
@@ -12,15 +14,25 @@ const MAX_ITEMS = 100
 const CACHE_MS = 30_000
 
 /** What the gateway does at this moment, all its workers together. */
-export function liveOperations({ host, clock, reports }: Context, workers: Workers): Pick<Operations, 'GET /live'> {
+export function liveOperations({ host, clock, reports, store }: Context, workers: Workers): Pick<Operations, 'GET /live'> {
   const ofLedger = cached(async () => {
     const gateway = host.current()
     if (gateway.accounts.ledger === null) return { unpriced: [], budgets: [] }
     const [models, budgets] = await Promise.all([
-      unpricedAlerts(gateway, reports, clock.wall()), nearBudgets(gateway, reports),
+      unpricedAlerts(gateway, reports, clock.wall()), budgetAlerts(gateway, reports),
     ])
     return { unpriced: models, budgets }
   }, CACHE_MS, () => clock.monotonic())
+
+  let known: { readonly text: string, readonly lines: Promise<ConfigLines> } | null = null
+  /** Of the active configuration, read once. */
+  const activeLines = ({ config: { text } }: Gateway): Promise<ConfigLines> => {
+    if (known?.text === text) return known.lines
+    // Without them the alerts are still shown.
+    const lines = store.call('lines', text).catch(() => new Map<string, number>())
+    known = { text, lines }
+    return lines
+  }
 
   return {
     'GET /live': async asked => {
@@ -34,8 +46,11 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
       // A failing ledger has an alert of its own; the others are still shown.
       const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
       const concerns = own === null
-        ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets.map(budgetAlert), ...unpriced]
-        : budgets.filter(({ key }) => key === own).map(budgetAlert)
+        ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets.map(({ alert }) => alert), ...unpriced]
+        : budgets.filter(({ key }) => key === own).map(({ alert }) => alert)
+      const shown = sortAlerts(concerns).slice(0, MAX_ITEMS)
+      const hasSettings = own === null && shown.some(({ setting }) => setting !== null)
+      const lines = own !== null ? null : hasSettings ? await activeLines(gateway) : new Map<string, number>()
       const { shutdown } = gateway.sharedState
       return {
         at: isoTime(now),
@@ -43,7 +58,7 @@ export function liveOperations({ host, clock, reports }: Context, workers: Worke
         running: sum(all.map(({ running }) => running)),
         running_streams: sum(all.map(({ streams }) => streams)),
         exchanges: exchanges.slice(0, MAX_ITEMS),
-        concerns: sortAlerts(concerns).slice(0, MAX_ITEMS),
+        concerns: shown.map(alert => withLine(alert, lines)),
       } satisfies Live
     },
   }

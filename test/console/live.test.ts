@@ -17,6 +17,7 @@ interface Alert {
   readonly message: string
   readonly subject: string | null
   readonly since: string | null
+  readonly line: number | null
 }
 
 async function alertsOf(gateway: TestConsole, who: object = OPS): Promise<Alert[]> {
@@ -115,7 +116,7 @@ t.test('an alert for a certificate that expires soon, until it is renewed', asyn
     t, YAML.replace('server: {', `$& tls: { cert: "${certFile}", key: "${keyFile}" },`),
   )
   t.match(await alertsOf(gateway), [
-    { kind: 'certificate', severity: 'warning', message: /^server\.tls\.cert: certificate 1 .* soon, on .* SIGHUP/ },
+    { kind: 'certificate', severity: 'warning', message: /^server\.tls\.cert: certificate 1 .* soon, on .* SIGHUP/, line: 2 },
   ])
   write(selfSigned('P-256', inDays(-80), inDays(-1)))
   t.match(await gateway.change(), { applied: true })
@@ -164,6 +165,29 @@ t.test('at most 100 alerts, however many models clients invent', async t => {
   const seen = async () => ((await admin.ask('/logs?limit=200')).json as { rows: unknown[] }).rows.length
   while (await seen() < 101) await new Promise(resolve => setImmediate(resolve))
   t.equal((await alertsOf(gateway)).length, 100)
+})
+
+t.test('alerts name the line of the setting that they are about, except to holders of keys', async t => {
+  const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end())
+  const yaml = YAML.replace('sim: { simulator: true }', `\n  sim: { simulator: true },\n  far: { url: "${upstream.url}" }`)
+    .replace('routes: [', 'routes: [{ model: lost, to: far },')
+    .replace('models: [demo] }', 'group: small,\n  limits: { budget: { usd: 0.00004, per: day } } }')
+    .replace('input: 1, output: 2', 'input: 0, output: 0, per_request: 0.000038')
+  const gateway = await startConsole(t, `${yaml}groups:\n  small:\n    limits: { budget: { usd: 0.000038, per: day } }\n`)
+  for (const [key, model] of [[KEY, 'sim'], [KEY, 'lost'], [SECOND_KEY, 'demo']] as const) await chat(gateway, key, model)
+  const admin = await gateway.login(OPS)
+  const seen = async () => ((await admin.ask('/logs')).json as { rows: unknown[] }).rows.length
+  while (await seen() < 3) await new Promise(resolve => setImmediate(resolve))
+  const { text } = (await admin.ask('/configuration')).json as { text: string }
+  const lines = text.split('\n')
+  const shown = (await alertsOf(gateway)).map(({ kind, subject, line }) => [kind, subject, line === null ? null : lines[line - 1]?.trim().slice(0, 10)])
+  t.strictSame(shown.sort(), [
+    ['budget', 'second', 'keys: [{ n'],
+    ['budget', 'small', 'limits: { '],
+    ['unpriced_model', 'sim', 'models: { '],
+    ['upstream_key_rejected', 'far', 'far: { url'],
+  ].sort())
+  t.match(await alertsOf(gateway, { key: SECOND_KEY }), [{ kind: 'budget', line: null }])
 })
 
 t.test('the alert of an unpriced model changes once it has a price', async t => {

@@ -65,7 +65,7 @@ export const Alert = StrictObject({
   /** The key, group, model or upstream that it is about. */
   subject: Nullable(Name),
   since: Nullable(Timestamp),
-  /** Of the rejected configuration; null = the alert is about no line of it. */
+  /** Of the rejected configuration in `reload_failed`, else of the active one; null = the alert is about no line of it. */
   line: Nullable(Count),
 })
 export type Alert = Static<typeof Alert>

@@ -11,6 +11,8 @@ import type { KeyWriter } from '../../auth/key-writer.ts'
 import { SharedKeys } from '../../auth/shared-keys.ts'
 import { fileIdentity } from '../../base/file-exists.ts'
 import { transaction } from '../../base/sqlite-schema.ts'
+import { configLines } from '../../config/lines.ts'
+import type { ConfigLines } from '../../config/lines.ts'
 import { maskedText } from '../../config/masked.ts'
 import type { Key } from '../../config/types.ts'
 import type { DatabaseOptions } from '../../postgres/database.ts'
@@ -217,6 +219,11 @@ export class ConsoleStore {
   /** A configuration's text for people to read: of a large one it takes a while. */
   masked(text: string): string {
     return maskedText(text)
+  }
+
+  /** Parsing a large configuration takes a while. */
+  lines(text: string): ConfigLines {
+    return configLines(text)
   }
 
   saveSnapshot({ worker, data }: Snapshot, now: number): void {

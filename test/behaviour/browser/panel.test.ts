@@ -1,5 +1,5 @@
 import t from 'tap'
-import { LOOKS, go, openBrowser, visit, walk } from './browser.ts'
+import { barriers, LOOKS, go, openBrowser, overflow, visit, walk } from './browser.ts'
 import { ADMIN, KEYS } from './people.ts'
 import { startScene } from './scene.ts'
 
@@ -26,6 +26,22 @@ t.test('panel', async t => {
     await page.waitForURL(/logs\?.*q=cost%3Anone/)
     await page.getByRole('table', { name: /^Requests/ }).getByText('unknown').first().waitFor()
   })
+
+  for (const look of [{ scheme: 'light', width: 1280 }, { scheme: 'dark', width: 390 }] as const) {
+    await t.test(`an alert links to the line of its setting: ${look.width} px`, async t => {
+      const { page, faults } = await visit(t, browser, { origin, as: ADMIN, look })
+      await go(page, '/')
+      const alerts = page.getByRole('region', { name: 'Alerts' })
+      const alert = alerts.getByRole('listitem').filter({ hasText: 'group helpdesk' })
+      await alert.getByRole('link', { name: 'Budgets' }).waitFor()
+      t.strictSame(await barriers(page), [])
+      t.equal(await overflow(page), 0)
+      await alert.getByRole('link', { name: /^Line \d+$/ }).click()
+      await page.waitForURL(/configuration\?line=\d+$/)
+      t.match(await page.locator('[aria-current]').filter({ hasText: 'helpdesk' }).innerText(), 'helpdesk:')
+      t.strictSame(faults, [])
+    })
+  }
 
   await t.test('alerts are muted in this browser, until they are shown again', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })

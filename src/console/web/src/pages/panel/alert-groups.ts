@@ -47,8 +47,28 @@ export interface AlertLink {
   readonly text: string
 }
 
-/** Pages to inspect or fix an alert. The link goes to the first one that the user may see. */
-export function linksOf({ kind, alerts }: AlertGroup): readonly AlertLink[] {
+/** The line of the configuration that an alert is about; null = there is none. */
+export function lineLinkOf({ kind, line }: Alert): AlertLink | null {
+  return line === null ? null : { href: lineHref(line, kind === 'reload_failed' ? 'rejected' : 'active'), text: `Line ${line}` }
+}
+
+/**
+ * Links to inspect or fix an alert: to the first page that the user may see, and to the line of the configuration.
+ *
+ * @param sees whether the user may see the page of an address
+ */
+export function linksOf(group: AlertGroup, sees: (href: string) => boolean): readonly AlertLink[] {
+  const [first] = group.alerts
+  const line = group.alerts.length === 1 && first ? lineLinkOf(first) : null
+  const page = pagesOf(group).find(({ href }) => sees(href))
+  // The line is on that page.
+  if (line !== null && page === CONFIGURATION) return [line]
+  return [...page ? [page] : [], ...line !== null && sees(line.href) ? [line] : []]
+}
+
+const CONFIGURATION: AlertLink = { href: '/configuration', text: 'Configuration' }
+
+function pagesOf({ kind, alerts }: AlertGroup): readonly AlertLink[] {
   const [first] = alerts
   const subject = alerts.length === 1 ? first?.subject ?? null : null
   const upstream = subject === null
@@ -69,10 +89,7 @@ export function linksOf({ kind, alerts }: AlertGroup): readonly AlertLink[] {
       return [{ href: '/keys', text: 'Keys' }]
     case 'cluster':
       return []
-    case 'reload_failed':
-      return [typeof first?.line === 'number' ? { href: lineHref(first.line, 'rejected'), text: `Line ${first.line}` }
-        : { href: '/configuration', text: 'Configuration' }]
     default:
-      return [{ href: '/configuration', text: 'Configuration' }]
+      return [CONFIGURATION]
   }
 }

@@ -10,7 +10,7 @@ import { clockUtc, counted } from '../../format.ts'
 import { navigationItemsFor } from '../../navigation-items.ts'
 import { useUser } from '../../session.ts'
 import { useNow } from '../../use-now.ts'
-import { groupText, groupsOf, linksOf } from './alert-groups.ts'
+import { groupText, groupsOf, lineLinkOf, linksOf } from './alert-groups.ts'
 import type { Alert, AlertGroup } from './alert-groups.ts'
 import classes from './alerts.module.css'
 import { useMuted } from './use-muted.ts'
@@ -58,7 +58,7 @@ function GroupItem({ group, now, mute }: GroupItemProps) {
   const { severity, alerts, since } = group
   const isSingle = alerts.length === 1
   const visiblePaths = new Set(navigationItemsFor(role).map(({ path }) => path))
-  const link = linksOf(group).find(({ href }) => visiblePaths.has(`/${href.split(/[/?]/)[1]}`))
+  const links = linksOf(group, href => visiblePaths.has(`/${href.split(/[/?]/)[1]}`))
   const Icon = severity === 'error' ? IconExclamationCircle : IconAlertTriangle
   const text = isSingle ? alerts[0]?.message ?? '' : groupText(group)
   return (
@@ -77,7 +77,7 @@ function GroupItem({ group, now, mute }: GroupItemProps) {
             {isOpen ? 'Hide' : 'Show all'}<span className="unseen"> {groupText(group)}</span>
           </Button>
         )}
-        {link && <Link href={link.href} className={classes.link}>{link.text}</Link>}
+        {links.map(({ href, text: label }) => <Link key={href} href={href} className={classes.link}>{label}</Link>)}
         <Button variant="subtle" color="gray" size="compact-sm" title="For 24 hours, in this browser" onClick={mute}>
           Mute<span className="unseen"> {text}</span>
         </Button>
@@ -92,11 +92,16 @@ function AllOf({ alerts }: { readonly alerts: readonly Alert[] }) {
   return (
     <>
       <ul>
-        {shown.map(({ kind, subject, message, since }) => (
-          <li key={`${kind} ${subject} ${message}`}>
-            <Prose text={message} />{since !== null && <>, <Time at={since} form="relative" /></>}
-          </li>
-        ))}
+        {shown.map(alert => {
+          const { kind, subject, message, since } = alert
+          const line = lineLinkOf(alert)
+          return (
+            <li key={`${kind} ${subject} ${message}`}>
+              <Prose text={message} />{since !== null && <>, <Time at={since} form="relative" /></>}
+              {line !== null && <> <Link href={line.href} className={classes.link}>{line.text}</Link></>}
+            </li>
+          )
+        })}
       </ul>
       {more}
     </>

@@ -1,0 +1,34 @@
+import { parseYaml } from './document.ts'
+import type { Located, Path } from './document.ts'
+import { SourceText } from './source-text.ts'
+
+/** Steps of the longest path whose line is kept: `upstreams.NAME.auth`. */
+const MAX_STEPS = 3
+
+/** Lines of a configuration, from 1, by the path of their keys as JSON: `["server","tls","cert"]`. Lists have the line of their key. */
+export type ConfigLines = ReadonlyMap<string, number>
+
+/** @param text of a configuration that is YAML */
+export function configLines(text: string): ConfigLines {
+  const source = new SourceText(text)
+  const lines = new Map<string, number>()
+  const add = (path: Path, { value, children }: Located): void => {
+    if (path.length === MAX_STEPS || Array.isArray(value)) return
+    for (const [name, child] of children) {
+      const childPath = [...path, name]
+      lines.set(JSON.stringify(childPath), source.position((child.key ?? child.at).start).line)
+      add(childPath, child)
+    }
+  }
+  add([], parseYaml(source, {}).root)
+  return lines
+}
+
+/** @returns the line of a path, or of the part of it that the file has; null = it has none */
+export function lineOf(lines: ConfigLines, path: Path): number | null {
+  for (let length = path.length; length > 0; length--) {
+    const line = lines.get(JSON.stringify(path.slice(0, length)))
+    if (line !== undefined) return line
+  }
+  return null
+}
