@@ -16,7 +16,7 @@ import { UnsummedRows } from './unsummed-rows.ts'
  *
  * Rows are entered in the order of their ids, many at a time, which costs a row
  * less than its own transaction could; `summed` says up to which id. Those that this
- * process wrote are mostly still known, and not read again (fresh.ts). A reader
+ * process wrote are mostly still known, and not read again (unsummed-rows.ts). Who reads
  * the sums adds the rows beyond: then they are exact, whatever crashed when, and
  * also for rows that an older version wrote.
  */
