@@ -118,7 +118,6 @@ async function serve(options: Options, command: Command): Promise<void> {
   passHangups?.()
   // What a watched file says by now is a change like any other.
   if (line !== null && watch && readConfigText(file) !== inForce.text) void reloadNow('--watch')
-  collectGarbageOfStart(systemClock)
   collectGarbageOfLoads(systemClock)
   systemClock.setTimeout(finishStart, STARTUP_DURATION)
   const cut = await stopped
@@ -138,6 +137,8 @@ function finishStart(): void {
   // Left to itself, node keeps what it compiled when it exits, which a kill is not.
   flushCompileCache()
   setServingFlags()
+  // A collection starts the clock of V8's memory reducer by the flags that it finds.
+  collectGarbageOfStart(systemClock)
 }
 
 interface Options {

@@ -7,11 +7,18 @@ t.test('V8 is told what it does otherwise behind our back, after the start and b
   // It would be seen by --trace-memory-reducer in half a minute, and by bench/garbage.ts.
   const told = `
     import v8 from 'node:v8'
+    import { Session } from 'node:inspector'
     import { syncBuiltinESMExports } from 'node:module'
     const { setFlagsFromString } = v8
+    const { post } = Session.prototype
+    const tell = msg => process.stdout.write(JSON.stringify({ msg }) + '\\n')
     v8.setFlagsFromString = flag => {
       setFlagsFromString(flag)
-      process.stdout.write(JSON.stringify({ msg: flag }) + '\\n')
+      tell(flag)
+    }
+    Session.prototype.post = function (method, ...rest) {
+      tell(method)
+      return post.call(this, method, ...rest)
     }
     syncBuiltinESMExports()`
   const config = 'server: { listen: 127.0.0.1:0 }\nupstreams: { up: { url: "http://127.0.0.1:9" } }\n' +
@@ -23,6 +30,8 @@ t.test('V8 is told what it does otherwise behind our back, after the start and b
   await logged('--no-allocation-site-pretenuring')
   const messages = lines.map(({ msg }) => msg as string)
   const flags = messages.slice(messages.indexOf('listening') + 1)
+  // A collection starts the clock of V8's memory reducer by the flags that it finds.
+  t.notOk(messages.includes('HeapProfiler.collectGarbage'), 'nothing is collected before')
   t.match(flags, [
     /^--gc-memory-reducer-start-delay-ms=[1-9]\d{9}$/, /^--memory-reducer-delay-ms=[1-9]\d{9}$/,
     /^--no-allocation-site-pretenuring$/,
