@@ -144,7 +144,7 @@ export interface UnpricedModel {
   readonly requests: number
 }
 
-/** Of the last 24 hours, in whole days: those of most such requests, so many at most. */
+/** Of the last 24 hours: those of most such requests, so many at most. */
 export function unpricedModels(view: View, most: number): UnpricedModel[] {
   const sums = sumsBy(view, alignedPeriod(view, periodOf({}, view.now)), {}, 'model')
   return [...sums]
