@@ -4,6 +4,7 @@ import type { WorkerStart, Listening } from '../gateway/worker-messages.ts'
 import { EXIT } from './exit.ts'
 import type { OpenLog } from './log.ts'
 import { stopOnSignals } from './signals.ts'
+import { setServingFlags } from './v8-flags.ts'
 import { packageVersion } from './version.ts'
 
 interface SuperviseOptions {
@@ -29,6 +30,8 @@ export async function superviseWorkers(
   const handlers = { status: () => supervisor.status(), reload: (by: string) => supervisor.requestReload(by) }
   const closeControl = ledgerFile === null ? null : await openControl(ledgerFile, handlers, log)
   if (listening !== null) announce(listening)
+  // It counts the limits of all workers. They set their own flags.
+  setServingFlags()
   const failed = await supervisor.ended
   closeControl?.()
   log.info('ended')

@@ -1,17 +1,19 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
+import type { Test } from 'tap'
 import { listening } from './command.ts'
+import type { Running } from './command.ts'
 
-t.test('V8 is told what it does otherwise behind our back, after the start and by flags that it knows', async t => {
-  // It would be seen by --trace-memory-reducer in half a minute, and by bench/garbage.ts.
+/** Starts a gateway that logs what it tells V8. */
+function toldGateway(t: Test, workers: number): Promise<Running> {
   const told = `
     import v8 from 'node:v8'
     import { Session } from 'node:inspector'
     import { syncBuiltinESMExports } from 'node:module'
     const { setFlagsFromString } = v8
     const { post } = Session.prototype
-    const tell = msg => process.stdout.write(JSON.stringify({ msg }) + '\\n')
+    const tell = what => process.stdout.write(JSON.stringify({ msg: (process.connected ? 'worker: ' : '') + what }) + '\\n')
     v8.setFlagsFromString = flag => {
       setFlagsFromString(flag)
       tell(flag)
@@ -21,12 +23,17 @@ t.test('V8 is told what it does otherwise behind our back, after the start and b
       return post.call(this, method, ...rest)
     }
     syncBuiltinESMExports()`
-  const config = 'server: { listen: 127.0.0.1:0 }\nupstreams: { up: { url: "http://127.0.0.1:9" } }\n' +
+  const config = `server: { listen: 127.0.0.1:0, workers: ${workers} }\nupstreams: { up: { url: "http://127.0.0.1:9" } }\n` +
     'routes: [{ path: /v1/*, to: up }]\nkeys: []\n'
   const folder = t.testdir({ 'told.mjs': told, 'gateway.yaml': config })
-  const { lines, logged } = await listening(
+  return listening(
     t, ['serve', '--config', join(folder, 'gateway.yaml')], { cwd: folder, flags: ['--import', join(folder, 'told.mjs')] },
   )
+}
+
+t.test('V8 is told what it does otherwise behind our back, after the start and by flags that it knows', async t => {
+  // It would be seen by --trace-memory-reducer in half a minute, and by bench/garbage.ts.
+  const { lines, logged } = await toldGateway(t, 1)
   await logged('--no-allocation-site-pretenuring')
   const messages = lines.map(({ msg }) => msg as string)
   const flags = messages.slice(messages.indexOf('listening') + 1)
@@ -41,4 +48,11 @@ t.test('V8 is told what it does otherwise behind our back, after the start and b
     const [, no = '', name, value] = /^--(no-)?([\w-]+)(?:=(.*))?$/.exec(flag) ?? []
     t.match(known, new RegExp(`--${name} .*\n *type: ${no || value === undefined ? 'bool' : 'int'}`), flag)
   }
+})
+
+t.test('so is it in the process that counts the limits of workers', async t => {
+  const { logged } = await toldGateway(t, 2)
+  await logged('--no-allocation-site-pretenuring')
+  await logged('worker: --no-allocation-site-pretenuring')
+  t.pass()
 })
