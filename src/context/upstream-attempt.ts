@@ -118,7 +118,8 @@ export class UpstreamAttempt {
   #sentBody: Buffer | null
   #translated: TranslatedAttempt | null
   #response: ResponseContent | null = null
-  #isAbandoned = false
+  /** What it is settled by although the client gets none of its response; null = nothing. */
+  #abandoned: MeteredResponse | null = null
 
   constructor(target: Target, record: AttemptRecord, quoted: QuotedPrice | null, request: AttemptRequest) {
     this.target = target
@@ -137,7 +138,7 @@ export class UpstreamAttempt {
 
   /** What its response is settled by; null = no successful response came. */
   get metered(): MeteredResponse | null {
-    return this.#response?.metered ?? (this.#isAbandoned ? NOT_DELIVERED : null)
+    return this.#response?.metered ?? this.#abandoned
   }
 
   /** null = the client's own body was sent. */
@@ -163,13 +164,14 @@ export class UpstreamAttempt {
   /**
    * It failed before the client got any of its response.
    *
-   * @param isAbandoned the client left while the upstream worked on the request: it may have to pay for the prompt
+   * @param abandoned what it is settled by where nobody awaits its response any more, and the client may have to pay
+   *   for the prompt; null = it is not billed
    */
-  fail(isAbandoned: boolean): void {
+  fail(abandoned: MeteredResponse | null): void {
     this.held = null
     this.#response = null
-    this.#isAbandoned = isAbandoned
-    if (isAbandoned) this.reservation?.releaseConcurrency()
+    this.#abandoned = abandoned
+    if (abandoned !== null) this.reservation?.releaseConcurrency()
     else this.reservation?.release()
   }
 

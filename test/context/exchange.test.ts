@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Target } from '../../src/config/types.ts'
 import { Exchange } from '../../src/context/exchange.ts'
-import { UpstreamAttempt } from '../../src/context/upstream-attempt.ts'
+import { NOT_DELIVERED, UpstreamAttempt } from '../../src/context/upstream-attempt.ts'
 import type { ResponseContent } from '../../src/context/upstream-attempt.ts'
 import { InterruptedUsage } from '../../src/pricing/interrupted-usage.ts'
 import { noCharge } from '../../src/pricing/settle-usage.ts'
@@ -42,9 +42,9 @@ t.test('a response that failed is not settled, unless the client left the upstre
   exchange.begin(attempt)
   attempt.deliver(bodyOf('{}'))
   t.match(exchange.response, { kind: 'body' })
-  attempt.fail(false)
+  attempt.fail(null)
   t.equal(exchange.response, null)
-  attempt.fail(true)
+  attempt.fail(NOT_DELIVERED)
   t.strictSame(exchange.response, { kind: 'none', delivered: false })
 })
 

@@ -1,5 +1,6 @@
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
+import { NOT_DELIVERED } from '../../context/upstream-attempt.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import { createAbandonedUsage } from '../../pricing/interrupted-usage.ts'
 import { responseHead } from '../../proxy/response-head.ts'
@@ -39,7 +40,7 @@ export class AttemptHistory {
     const { status, response, reason } = failure
     current.failed(failure, isRetried)
     // A client that leaves now may have to pay for the prompt.
-    state.fail(exchange.stopped !== null && current.mayBeBilled)
+    state.fail(exchange.stopped !== null && current.mayBeBilled ? NOT_DELIVERED : null)
     if (failure.error?.code === 'client_gone') this.#recordHeldUsage(current, failure)
     // A request that is refused for its content says nothing about the credential, whatever the status.
     const isOurs = reason === null && status !== null

@@ -148,7 +148,7 @@ export class HedgedAttempts {
     }
     if (other === null) return
     other.lost()
-    other.state.fail(other.mayBeBilled)
+    other.state.fail(other.mayBeBilled ? other.abandonedResponse : null)
     history.billAbandoned(other)
   }
 }

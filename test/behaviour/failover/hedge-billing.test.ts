@@ -78,6 +78,23 @@ t.test('a cancelled attempt costs what its upstream has reported of its input', 
   }
 })
 
+t.test('a cancelled attempt costs what the service tier costs that its upstream has reported', async t => {
+  const [, MESSAGES] = DIALECTS as [Dialect, Dialect]
+  const { first, second, books, gateway } = await startPair(t, { after: '200ms', models: `models:
+  one: { price: { input: 3, output: 15, service_tiers: { priority: { input: 6, output: 30 } } } }
+  two: { price: { input: 3, output: 15 } }` })
+  const asking = ask(gateway, MESSAGES, { stream: true })
+  const slow = await first.asked.promise
+  openStream(slow)
+  await write(slow, messageStart({ input_tokens: 100, output_tokens: 1, service_tier: 'priority' }))
+  const res = await second.asked.promise
+  openStream(res)
+  res.end(messageStart({ input_tokens: 10, output_tokens: 1 }) + ANSWER)
+  t.match(await asking, { status: 200, text: 'second', whole: true })
+  const row = await onlyRow(books.drain())
+  t.equal(row.costPico, 2n * costOf({ input: 100, output: 0 }) + costOf({ input: 10, output: 2 }))
+})
+
 t.test('a timeout of the whole request bills neither of two attempts that were silent', async t => {
   const { first, second, books, gateway } = await startPair(t, { route: ', timeouts: { total: 1s }' })
   const asking = ask(gateway, CHAT, { stream: true })

@@ -54,8 +54,8 @@ export function refuse(res: ServerResponse, status: number): void {
   res.writeHead(status, { 'content-type': 'application/json' }).end('{"error":{"message":"refused","code":"some_code"}}')
 }
 
-/** A gateway that asks `b` where `a` is slow. @param options lines of YAML for the second upstream, the route, and the top level */
-export async function startPair(t: Test, { after = '50ms', secondUpstream = '', route = '', more = '' } = {}) {
+/** A gateway that asks `b` where `a` is slow. @param options lines of YAML for the second upstream, the route, the models, and the top level */
+export async function startPair(t: Test, { after = '50ms', secondUpstream = '', route = '', models = priced('one', 'two'), more = '' } = {}) {
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)
   const books = await openBooks(t, `
@@ -63,7 +63,7 @@ ${WITH_STATUS}
 upstreams: { a: { url: "${first.url}" }, b: { url: "${second.url}"${secondUpstream} } }
 routes: [{ to: [{ upstream: a, model: one }, { upstream: b, model: two }], hedge: { after: ${after} }${route} }]
 ${more}
-${priced('one', 'two')}`)
+${models}`)
   return { first, second, books, gateway: books.gateway }
 }
 
