@@ -6,7 +6,7 @@ import { GROUPS_PARTITION, PARTITIONS } from './shared-store.ts'
 import { idOf } from './types.ts'
 import type { LimitedKey } from './types.ts'
 
-/** Keys that share groups are decided together, since no two calls may be under way for one group. */
+/** Keys that share groups are decided together, since no two calls may be in progress for one group. */
 const GROUPS_LANE = 'groups\n'
 
 /** Keys whose requests are decided together: one key by itself, or all that have groups. */

@@ -38,7 +38,7 @@ const NO_RETRY_AFTER = { since: -Infinity, until: 0 }
 /** What is known of one candidate: its circuit, its latest outcomes, and how fast it is. */
 export class CandidateRecord {
   inFlight = 0
-  /** Those under way that have no response yet. */
+  /** Those in progress that have no response yet. */
   probes = 0
   /** On the monotonic clock: when the last of them began. */
   #probedAt = 0
@@ -120,7 +120,7 @@ export class CandidateRecord {
     this.cause = { first: this.isHint ? failure : this.cause.first ?? failure, last: failure }
     this.#note(true)
     const now = clock.monotonic()
-    // What was under way when the circuit opened says nothing new of it.
+    // What was in progress when the circuit opened says nothing new of it.
     const wasOpen = this.isOpen && this.openUntil > now
     // Where it was open by a hint, that is confirmed.
     this.isHint = false

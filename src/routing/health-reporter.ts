@@ -13,7 +13,7 @@ export interface ObservedAttempt {
 const CREDENTIALS = 'credentials: '
 
 /**
- * One attempt that is under way at a candidate. It ends by `succeeded`, `failed`
+ * One attempt that is in progress at a candidate. It ends by `succeeded`, `failed`
  * or `abandoned`; what comes later does nothing.
  */
 export interface HealthReporter {
