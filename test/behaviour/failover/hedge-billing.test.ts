@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
+import type { TestGateway } from '../../support/gateway.ts'
 import { costOf } from '../billing/books.ts'
 import { DIALECTS, ask, candidatesOf } from './asking.ts'
 import type { Dialect } from './asking.ts'
@@ -54,7 +55,7 @@ t.test('an attempt that is cancelled while its refusal arrives is not billed', a
   const slow = await first.asked.promise
   const refusing = await second.asked.promise
   refusing.writeHead(503, { 'content-type': 'application/json', 'content-length': 100 })
-  await write(refusing, '{"error":')
+  await write(gateway, refusing, '{"error":')
   respond(slow, 'first')
   t.match(await asking, { status: 200, text: 'first', whole: true })
   const row = await onlyRow(books.drain())
@@ -66,9 +67,7 @@ t.test('a cancelled attempt costs what its upstream has reported of its input', 
   for (const abandoned of ['prompt', 'none']) {
     const { first, second, books, gateway } = await startPair(t, { after: '200ms', more: `billing: { abandoned: ${abandoned} }` })
     const asking = ask(gateway, MESSAGES, { stream: true })
-    const slow = await first.asked.promise
-    openStream(slow)
-    await write(slow, messageStart({ input_tokens: 9, cache_read_input_tokens: 1000, output_tokens: 1 }))
+    await beginMessage(gateway, await first.asked.promise, { input_tokens: 9, cache_read_input_tokens: 1000, output_tokens: 1 })
     const res = await second.asked.promise
     openStream(res)
     res.end(messageStart({ input_tokens: 10, output_tokens: 1 }) + ANSWER)
@@ -84,9 +83,7 @@ t.test('a cancelled attempt costs what the service tier costs that its upstream 
   one: { price: { input: 3, output: 15, service_tiers: { priority: { input: 6, output: 30 } } } }
   two: { price: { input: 3, output: 15 } }` })
   const asking = ask(gateway, MESSAGES, { stream: true })
-  const slow = await first.asked.promise
-  openStream(slow)
-  await write(slow, messageStart({ input_tokens: 100, output_tokens: 1, service_tier: 'priority' }))
+  await beginMessage(gateway, await first.asked.promise, { input_tokens: 100, output_tokens: 1, service_tier: 'priority' })
   const res = await second.asked.promise
   openStream(res)
   res.end(messageStart({ input_tokens: 10, output_tokens: 1 }) + ANSWER)
@@ -117,6 +114,12 @@ t.test('billing.abandoned: none leaves the rest of the tokens of the target that
   }
 })
 
+/** Begins a stream with the usage. Resolves when the gateway has read that. */
+async function beginMessage(gateway: TestGateway, res: ServerResponse, usage: object): Promise<void> {
+  openStream(res)
+  await write(gateway, res, messageStart(usage))
+}
+
 function messageStart(usage: object): string {
   return event({ type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', model: 'm', content: [], usage } })
 }
@@ -125,7 +128,9 @@ function event(data: { readonly type: string, readonly [name: string]: unknown }
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-/** Resolves when the bytes were given to the connection. */
-function write(res: ServerResponse, text: string): Promise<void> {
-  return new Promise(resolve => res.write(text, () => resolve()))
+/** Resolves when the gateway has read the bytes. */
+async function write(gateway: TestGateway, res: ServerResponse, text: string): Promise<void> {
+  await new Promise<void>(resolve => res.write(text, () => resolve()))
+  // A request that was sent later has its response.
+  await candidatesOf(gateway)
 }
