@@ -54,7 +54,7 @@ export function refuse(res: ServerResponse, status: number): void {
   res.writeHead(status, { 'content-type': 'application/json' }).end('{"error":{"message":"refused","code":"some_code"}}')
 }
 
-/** A gateway that asks `b` where `a` is slow. @param options lines of YAML for the second upstream, the route, the models, and the top level */
+/** A gateway that asks `b` where `a` is slow. @param options lines of YAML */
 export async function startPair(t: Test, { after = '50ms', secondUpstream = '', route = '', models = priced('one', 'two'), more = '' } = {}) {
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)
