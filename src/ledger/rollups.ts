@@ -53,6 +53,14 @@ export const DETAILED_SCHEMA = `
   ALTER TABLE summed ADD COLUMN detailed_from INTEGER NOT NULL DEFAULT 0;
   UPDATE summed SET detailed_up_to = up_to, detailed_from = (SELECT coalesce(max(day) + 1, 0) FROM days);`
 
+/**
+ * An older process that replaces a row takes it out of the other tables alone: from then on `detailed_days` has rows of the
+ * next day or later.
+ */
+export const TAKEN_BACK_SCHEMA = `
+  CREATE TRIGGER day_taken_back AFTER UPDATE ON days WHEN NEW.requests < OLD.requests
+    BEGIN UPDATE summed SET detailed_up_to = -1; END;`
+
 /** The day since which `detailed_days` is complete, in SQL for `summed`; null where an older process summed rows without it. */
 export const DETAILED_FROM = 'iif(detailed_up_to = up_to, detailed_from, NULL)'
 
@@ -88,6 +96,7 @@ export class Rollups {
   readonly #day: StatementSync
   readonly #detailedFrom: StatementSync
   readonly #skipUndetailed: StatementSync
+  readonly #keepDetailed: StatementSync
   readonly #detailedDay: StatementSync
   readonly #dimension: StatementSync
   readonly #firstByte: StatementSync
@@ -115,6 +124,7 @@ export class Rollups {
     this.#detailedFrom = db.prepare('SELECT detailed_from FROM summed')
     this.#skipUndetailed = db.prepare(`UPDATE summed
       SET detailed_up_to = up_to, detailed_from = (SELECT coalesce(max(day) + 1, 0) FROM days) WHERE detailed_up_to <> up_to`)
+    this.#keepDetailed = db.prepare('UPDATE summed SET detailed_up_to = up_to')
     this.#hour = db.prepare(upsert('hours', ['hour', ...SUM_NAMES]))
     this.#day = db.prepare(upsert('days', ['day', ...SUM_NAMES]))
     this.#detailedDay = db.prepare(upsert('detailed_days', ['day', ...DETAILED_NAMES]))
@@ -172,9 +182,11 @@ export class Rollups {
 
   /** A row is about to be replaced: if it is in the sums, it is taken out. */
   subtractRow(requestId: SQLInputValue, startedAt: SQLInputValue): void {
+    this.#skipUndetailed.run()
     const contributions = new Contributions()
     for (const row of arrays(this.#summedRow.all(requestId, startedAt))) contributions.add(readCountedRow(row), -1)
     this.#write(contributions)
+    this.#keepDetailed.run()
   }
 
   /** Rows were deleted: ids that are given once more must not be taken for summed. */

@@ -1,6 +1,6 @@
 import { Schema } from '../base/sqlite-schema.ts'
 import { LedgerError } from './failure.ts'
-import { DETAILED_SCHEMA, ROLLUP_SCHEMA } from './rollups.ts'
+import { DETAILED_SCHEMA, ROLLUP_SCHEMA, TAKEN_BACK_SCHEMA } from './rollups.ts'
 
 /** Marks a SQLite file as a ledger (PRAGMA application_id): the letters GWLG. */
 const APPLICATION_ID = 0x47574c47
@@ -94,6 +94,7 @@ export const MIGRATIONS: readonly string[] = [
   `ALTER TABLE requests ADD COLUMN upstream_protocol TEXT;
   ALTER TABLE in_flight ADD COLUMN upstream_protocol TEXT;`,
   DETAILED_SCHEMA,
+  TAKEN_BACK_SCHEMA,
 ]
 
 /** @param scripts of all versions; an older or a later gateway has others */

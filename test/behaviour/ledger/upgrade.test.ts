@@ -2,11 +2,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import type { Test } from 'tap'
-import { encode } from '../../../src/ledger/columns.ts'
+import { COLUMN_LIST, COLUMNS, encode } from '../../../src/ledger/columns.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { LedgerStore } from '../../../src/ledger/store.ts'
 import { DAY, filled, iso, NOW, withReports } from '../../console/reports/filled.ts'
-import { row } from '../../ledger/rows.ts'
+import { NOTHING_USED, row } from '../../ledger/rows.ts'
 import { toVersion7 } from '../../ledger/version-7.ts'
 
 const TODAY = NOW - (NOW % DAY)
@@ -99,5 +99,45 @@ t.test('while an older gateway sums rows of the same file, the rows tell', async
   write(store, after.slice(beside.length))
   store.sum()
   t.match(state(file), { since: -2, same: 1 })
+  await compare(t, file, 'after', after)
+})
+
+/**
+ * What a process of version 7 does with a row that is there already, and in the sums: it takes it out of those that it
+ * knows, and enters it under a new id.
+ * @param request has no tokens, no cost and no time to the first byte, before as now
+ */
+function replaceAsVersion7(file: string, request: LedgerRow): void {
+  using db = new DatabaseSync(file)
+  const { startedAt, key, model, upstream } = request
+  const hour = Math.floor(startedAt / 3_600_000)
+  const day = Math.floor(startedAt / DAY)
+  const taken = 'SET requests = requests - 1, unpriced = unpriced - 1 WHERE'
+  db.exec('BEGIN IMMEDIATE')
+  db.prepare(`UPDATE hours ${taken} hour = ? AND key = ? AND model = ? AND upstream = ?`).run(hour, key, model, upstream)
+  db.prepare(`UPDATE days ${taken} day = ? AND key = ? AND model = ? AND upstream = ?`).run(day, key, model, upstream)
+  db.prepare(`UPDATE dimension_days ${taken} day = ? AND name IN (?, ?, ?)`).run(day, key, model, upstream)
+  db.prepare(`INSERT OR REPLACE INTO requests (id, ${COLUMN_LIST})
+    VALUES ((SELECT max(id) + 1 FROM requests), ${COLUMNS.map(() => '?').join(', ')})`).run(...encode(request))
+  db.exec('COMMIT')
+}
+
+t.test('a row that an older gateway replaces is not counted twice', async t => {
+  const directory = t.testdir({ replaced: {}, summed: {}, after: {} })
+  const replaced = row('replaced', { startedAt: TODAY - 2 * DAY, usage: NOTHING_USED, costPico: null, firstByteMs: null, status: null })
+  const before = [...requests('old', TODAY - 3 * DAY, 2), replaced]
+  const file = filled(directory, before)
+  const store = new LedgerStore(file, 'later')
+  t.teardown(() => store.close())
+  const answered = { ...replaced, status: 200 }
+  const rows = [...before.slice(0, -1), answered]
+  replaceAsVersion7(file, answered)
+  await compare(t, file, 'replaced', rows)
+  while (store.sum());
+  await compare(t, file, 'summed', rows)
+  const after = [...rows, ...requests('after', TODAY - DAY, 2)]
+  write(store, after.slice(rows.length))
+  while (store.sum());
+  t.strictSame(state(file), { since: -1, same: 1, first: -3 })
   await compare(t, file, 'after', after)
 })
