@@ -1,7 +1,7 @@
 // Nothing outside of src/protocols names a wire protocol, an endpoint of one, or a vendor's header: what is
 // different there is a property of Endpoint, ClientFormat or Protocol.
 import { globSync, readFileSync } from 'node:fs'
-import { knownEndpoints } from '../src/protocols/endpoint.ts'
+import { knownEndpoints } from '../src/protocols/classify-path.ts'
 import { PROTOCOLS } from '../src/protocols/index.ts'
 
 /**

@@ -9,7 +9,7 @@ export function httpApiPage(api: OpenAPIV3_1.Document): string {
   const sections = (api.tags ?? []).map(({ name }) => [
     `## ${name}`, table(['Request', 'Purpose', 'Body', 'Response'], rowsOf(api, name)), parametersOf(api, name),
   ].filter(part => part !== '').join('\n\n'))
-  return `${generatedFrom('src/protocols/endpoint.ts')}
+  return `${generatedFrom('src/protocols/classify-path.ts')}
 
 # HTTP API
 

@@ -1,5 +1,5 @@
 import type { OpenAPIV3_1 } from 'openapi-types'
-import { knownEndpoints } from '../../src/protocols/endpoint.ts'
+import { knownEndpoints } from '../../src/protocols/classify-path.ts'
 import { isTranslated } from '../../src/protocols/translate.ts'
 import type { BodyKind, Endpoint } from '../../src/protocols/shared/protocol.ts'
 import { SCHEMAS } from './openapi-schemas.ts'
@@ -70,7 +70,7 @@ const TAGS: Readonly<Record<string, string>> = {
   chat: 'Chat completions', responses: 'Responses', messages: 'Messages', generate: 'Generate content',
 }
 
-/** The API that clients use, as an OpenAPI document: paths and methods are those of src/protocols/endpoint.ts. */
+/** The API that clients use, as an OpenAPI document: paths and methods are those of src/protocols/classify-path.ts. */
 export function openApi(): OpenAPIV3_1.Document {
   const paths: Record<string, OpenAPIV3_1.PathItemObject> = {}
   for (const { path, endpoint } of knownEndpoints()) {

@@ -1,7 +1,7 @@
 import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Exchange, RequestContent } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
-import { namesModelInMessage } from '../protocols/endpoint.ts'
+import { namesModelInMessage } from '../protocols/classify-path.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
 } from '../protocols/shared/inspect.ts'

@@ -3,7 +3,7 @@ import { GatewayError } from '../base/errors.ts'
 import { placeOf } from '../config/problem.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
-import { callerFormat } from '../protocols/endpoint.ts'
+import { callerFormat } from '../protocols/classify-path.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import { sendJson } from './gateway-response.ts'
 

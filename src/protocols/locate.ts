@@ -1,5 +1,5 @@
 import { canonicalPath } from './azure-paths.ts'
-import { checkPathEncoding, classifyPath } from './endpoint.ts'
+import { checkPathEncoding, classifyPath } from './classify-path.ts'
 import type { Classified } from './shared/protocol.ts'
 import { canonicalQuery } from './shared/query.ts'
 import { parseTarget } from './shared/target.ts'

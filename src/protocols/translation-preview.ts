@@ -1,4 +1,4 @@
-import { classifyPath, knownEndpoints } from './endpoint.ts'
+import { classifyPath, knownEndpoints } from './classify-path.ts'
 import { outcomeOf } from './neutral/fields.ts'
 import { TranslationReport } from './neutral/report.ts'
 import { EMPTY_REQUEST } from './neutral/request.ts'

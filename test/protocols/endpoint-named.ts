@@ -1,4 +1,4 @@
-import { classifyPath, knownEndpoints } from '../../src/protocols/endpoint.ts'
+import { classifyPath, knownEndpoints } from '../../src/protocols/classify-path.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
 import type { Endpoint } from '../../src/protocols/shared/protocol.ts'
 

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { RefusalReason } from '../../protocols/shared/refusal.ts'
+import type { RefusalReason } from '../../protocols/shared/refusal-reason.ts'
 import type { RawHeaders } from '../../proxy/raw-headers.ts'
 import type { HeldResponse, ResponseGate } from '../respond/response-gate.ts'
 import { decompressedBody } from './upstream-errors.ts'

@@ -14,7 +14,7 @@ import type { ResponseContent, UpstreamAttempt } from '../../context/upstream-at
 import type { Authorization } from '../../credentials/credential.ts'
 import type { Reservation } from '../../limits/types.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
-import { errorIdentifier } from '../../protocols/shared/refusal.ts'
+import { errorIdentifier } from '../../protocols/shared/refusal-reason.ts'
 import { renamePath } from '../../protocols/shared/rename.ts'
 import { upstreamPath } from '../../proxy/address.ts'
 import { decompressedHeaders } from '../../proxy/decompressor.ts'

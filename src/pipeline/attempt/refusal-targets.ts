@@ -1,5 +1,5 @@
 import type { Route, Target } from '../../config/types.ts'
-import type { RefusalReason } from '../../protocols/shared/refusal.ts'
+import type { RefusalReason } from '../../protocols/shared/refusal-reason.ts'
 
 /** No refused request goes to another target. */
 export const NO_REFUSAL_TARGETS: Map<RefusalReason, Target> = new Map()

@@ -1,6 +1,6 @@
 import { GatewayError, credentialRejected, upgradeRequired } from '../../base/errors.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
-import { denialReason } from '../../protocols/shared/refusal.ts'
+import { denialReason } from '../../protocols/shared/refusal-reason.ts'
 import { headerValue } from '../../proxy/raw-headers.ts'
 import { responseHead } from '../../proxy/response-head.ts'
 import type { HandshakeRefusal } from '../../proxy/websocket.ts'

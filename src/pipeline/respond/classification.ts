@@ -1,7 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
 import type { UsageFilter } from '../../protocols/shared/protocol.ts'
-import type { RefusalReason } from '../../protocols/shared/refusal.ts'
+import type { RefusalReason } from '../../protocols/shared/refusal-reason.ts'
 import type { EventReader } from '../../protocols/shared/stream-event.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 

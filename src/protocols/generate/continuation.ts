@@ -1,5 +1,5 @@
 import { isObject } from '../../base/is-object.ts'
-import { appendToList, fieldsOf, reduceLimits } from '../shared/body.ts'
+import { appendToList, fieldsOf, reduceLimits } from '../shared/body-edits.ts'
 import { objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
 import type { Edit } from '../shared/splice.ts'

@@ -4,7 +4,7 @@ import type { ReportedUsage } from '../shared/reported-usage.ts'
 import type { EventSink, StreamEvent } from '../shared/stream-event.ts'
 import { ProtocolMeter } from '../shared/stream-meter.ts'
 import type { MeterLimits } from '../shared/stream-meter.ts'
-import { GenerateReader } from './events.ts'
+import { GenerateReader } from './stream-reader.ts'
 import { GENERATE_USAGE } from './usage.ts'
 
 const CANDIDATES = Buffer.from('candidates')

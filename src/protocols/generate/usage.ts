@@ -1,5 +1,5 @@
 import type { JsonObject } from '../neutral/json.ts'
-import { lastMetadata } from '../shared/members.ts'
+import { lastMetadata } from '../shared/read-members.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { UsageReader } from '../shared/reported-usage.ts'
 import { clampTo, remainder } from '../shared/usage-figures.ts'

@@ -2,7 +2,7 @@ import { READ, defineEndpoint } from '../shared/classified.ts'
 import { OPENAI_FORMAT } from '../shared/openai-format.ts'
 import type { Endpoint, KnownPath } from '../shared/protocol.ts'
 import { IMAGE_EVENTS, REALTIME_EVENTS, SPEECH_EVENTS, TypedMeter } from '../shared/typed-meter.ts'
-import { RealtimeConversation } from './conversation.ts'
+import { RealtimeConversation } from './realtime-conversation.ts'
 import { TranscriptMeter } from './transcript-meter.ts'
 import { IMAGE_USAGE, REALTIME_USAGE, SPEECH_USAGE, TRANSCRIPT_USAGE } from './usage.ts'
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../neutral/json.ts'
 import type { JsonCursor } from '../shared/cursor.ts'
-import { members, parsedValue } from '../shared/members.ts'
+import { members, parsedValue } from '../shared/read-members.ts'
 import { splitInput, splitOutput } from '../shared/openai-usage.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage, UsageReader } from '../shared/reported-usage.ts'

@@ -1,4 +1,4 @@
-import { appendToList, fieldsOf, reduceLimits } from '../shared/body.ts'
+import { appendToList, fieldsOf, reduceLimits } from '../shared/body-edits.ts'
 import type { Field } from '../shared/json-scan.ts'
 import { objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'

@@ -1,7 +1,7 @@
 import { isObject } from '../../base/is-object.ts'
 import { JsonCursor } from './cursor.ts'
 import { withoutByteOrderMark } from './json-text.ts'
-import { lastMetadata, member, members, parsedValue } from './members.ts'
+import { lastMetadata, member, members, parsedValue } from './read-members.ts'
 import { tierIn, normaliseTier } from './service-tier.ts'
 
 const USAGE = Buffer.from('usage')

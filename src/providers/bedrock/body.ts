@@ -1,7 +1,7 @@
 import { scanJson } from '../../protocols/shared/json-scan.ts'
 import type { Field } from '../../protocols/shared/json-scan.ts'
 import { WatchedKeys } from '../../protocols/shared/watched-keys.ts'
-import { replaceMembers } from '../shared/members.ts'
+import { replaceMembers } from '../shared/replace-members.ts'
 
 const VERSION = '"bedrock-2023-05-31"'
 /** CountTokens takes a whole request, for which this is required. */

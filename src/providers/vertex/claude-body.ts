@@ -1,6 +1,6 @@
 import { scanJson } from '../../protocols/shared/json-scan.ts'
 import { WatchedKeys } from '../../protocols/shared/watched-keys.ts'
-import { replaceMembers } from '../shared/members.ts'
+import { replaceMembers } from '../shared/replace-members.ts'
 
 const WATCHED = new WatchedKeys(['model', 'anthropic_version'])
 const VERSION = '"anthropic_version":"vertex-2023-10-16"'

@@ -3,7 +3,7 @@ import type { VertexConfig } from '../../config/types.ts'
 import { CREDENTIAL_PROJECT } from '../shared/provider.ts'
 import type { NativeRequest, Provider, ProviderAddress } from '../shared/provider.ts'
 import { claudeBody } from './claude-body.ts'
-import { isPredicted, predictBody, readPrediction } from './embeddings.ts'
+import { isPredicted, predictBody, readPrediction } from './predict.ts'
 import { readError } from './errors.ts'
 
 /** Version, and what comes before a resource: at the Gemini API, in the express mode of Vertex AI, and for a project. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { TranslationStage } from '../../../src/pipeline/respond/translation-stage.ts'
-import { classifyPath } from '../../../src/protocols/endpoint.ts'
+import { classifyPath } from '../../../src/protocols/classify-path.ts'
 import { createStreamMeter } from '../../../src/protocols/shared/create-stream-meter.ts'
 import { findTranslator, responseTranslation, translate } from '../../../src/protocols/translate.ts'
 import type { Translator } from '../../../src/protocols/translate.ts'

@@ -4,7 +4,7 @@ import type { RequestDetails } from '../../../src/console/api/logs.ts'
 import { adviceFor } from '../../../src/console/web/src/pages/request/advice.ts'
 import { explainLink, headline, upstreamRole } from '../../../src/console/web/src/pages/request/headline.ts'
 import { ticks, timelineOf } from '../../../src/console/web/src/pages/request/timeline.ts'
-import { knownEndpoints } from '../../../src/protocols/endpoint.ts'
+import { knownEndpoints } from '../../../src/protocols/classify-path.ts'
 
 function request(row: Partial<RequestDetails['row']>, attempts: Partial<RequestDetails['attempts'][number]>[] = [],
   running = false): RequestDetails {

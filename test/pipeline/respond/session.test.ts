@@ -10,7 +10,7 @@ import { UpstreamAttempt } from '../../../src/context/upstream-attempt.ts'
 import { buildGateway } from '../../../src/gateway/build-gateway.ts'
 import { MeteredSession } from '../../../src/pipeline/respond/session.ts'
 import { createTokenCounter } from '../../../src/pricing/token-counter.ts'
-import { classifyPath } from '../../../src/protocols/endpoint.ts'
+import { classifyPath } from '../../../src/protocols/classify-path.ts'
 import type { ClientRequest, ClientResponse } from '../../../src/proxy/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { missingEndOf } from '../../../src/protocols/shared/continuation.ts'
+import { missingEndOf } from '../../../src/protocols/shared/create-resumable-stream.ts'
 import type { EndpointName } from '../../../src/protocols/shared/names.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createResumableStream } from '../../../src/protocols/shared/continuation.ts'
+import { createResumableStream } from '../../../src/protocols/shared/create-resumable-stream.ts'
 import { readRequestOptions } from '../../../src/protocols/shared/request-options.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 

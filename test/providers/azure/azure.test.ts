@@ -1,5 +1,5 @@
 import t from 'tap'
-import { classifyPath } from '../../../src/protocols/endpoint.ts'
+import { classifyPath } from '../../../src/protocols/classify-path.ts'
 import { azure } from '../../../src/providers/azure/azure.ts'
 
 for (const [path, current, dated] of [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { classifyPath } from '../../../src/protocols/endpoint.ts'
+import { classifyPath } from '../../../src/protocols/classify-path.ts'
 import { vertex } from '../../../src/providers/vertex/vertex.ts'
 
 const { addressOf, bodyOf, speaks } = vertex({ kind: 'vertex', project: 'my-project', location: 'us-east5' })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { RealtimeConversation } from '../../../src/protocols/media/conversation.ts'
+import { RealtimeConversation } from '../../../src/protocols/media/realtime-conversation.ts'
 import { settingsIn } from '../../../src/protocols/media/realtime-event.ts'
 
 /** What the next response reads after the upstream has said these. */

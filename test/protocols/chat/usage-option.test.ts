@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { withIncludeUsage } from '../../../src/protocols/chat/request.ts'
+import { withIncludeUsage } from '../../../src/protocols/chat/usage-option.ts'
 import { scanJson } from '../../../src/protocols/shared/json-scan.ts'
 import type { ValidJson } from '../../../src/protocols/shared/json-scan.ts'
 import { spliceBytes } from '../../../src/protocols/shared/splice.ts'

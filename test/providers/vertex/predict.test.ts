@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { classifyPath } from '../../../src/protocols/endpoint.ts'
-import { predictBody, readPrediction } from '../../../src/providers/vertex/embeddings.ts'
+import { classifyPath } from '../../../src/protocols/classify-path.ts'
+import { predictBody, readPrediction } from '../../../src/providers/vertex/predict.ts'
 
 function requestOf(method: string) {
   const path = `/v1beta/models/gemini-embedding-001:${method}`

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { classifyPath, isApiPath } from '../../src/protocols/endpoint.ts'
+import { classifyPath, isApiPath } from '../../src/protocols/classify-path.ts'
 
 const summary = (path: string) => {
   const { endpoint, pathModel } = classifyPath(path)
