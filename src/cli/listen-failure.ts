@@ -1,5 +1,5 @@
 import { fstatSync } from 'node:fs'
-import { formatAddress } from '../config/address.ts'
+import { formatAddress } from '../config/listen-address.ts'
 import type { Config } from '../config/types.ts'
 
 const REASONS: Readonly<Record<string, string>> = {

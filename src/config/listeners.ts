@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import { addressesConflict, formatAddress, isAddressOrBlock, parseAddress } from './address.ts'
+import { addressesConflict, formatAddress, isAddressOrBlock, parseAddress } from './listen-address.ts'
 import { buildConsole } from './console.ts'
 import type { Path } from './document.ts'
 import { formatPath } from './findings.ts'

@@ -1,4 +1,4 @@
-import { addressUrl } from '../config/address.ts'
+import { addressUrl } from '../config/listen-address.ts'
 import type { Address } from '../config/types.ts'
 
 /** @param ms since 1970 */

@@ -7,7 +7,7 @@ import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
-import { localUrl } from '../config/address.ts'
+import { localUrl } from '../config/listen-address.ts'
 import type { Address } from '../config/types.ts'
 import { inlineScripts } from './inline-scripts.ts'
 

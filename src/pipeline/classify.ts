@@ -9,7 +9,7 @@ import type { BodyFormat, InspectedBody } from '../protocols/shared/inspect.ts'
 import type { JsonScan } from '../protocols/shared/json-scan.ts'
 import type { BodyKind, Endpoint } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel } from '../protocols/shared/query.ts'
-import { decodeBody, hasBody, readBody } from '../proxy/body.ts'
+import { decodeBody, hasBody, readBody } from '../proxy/read-body.ts'
 import { contentCoding } from '../proxy/response-head.ts'
 import { checkModelNamed } from './admit.ts'
 

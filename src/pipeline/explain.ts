@@ -15,7 +15,7 @@ import { translatedAddress, translationLosses } from '../protocols/translation-p
 import type { TranslationLosses } from '../protocols/translation-preview.ts'
 import { providerOf } from '../providers/index.ts'
 import type { NativeRequest, ProviderAddress } from '../providers/shared/provider.ts'
-import { upstreamPath } from '../proxy/address.ts'
+import { upstreamPath } from '../proxy/upstream-address.ts'
 import { upstreamHeaders } from '../proxy/headers.ts'
 import { RouteTable } from '../routing/table.ts'
 import type { MismatchReason } from '../routing/table.ts'

@@ -1,4 +1,4 @@
-import { presentedKeys } from '../auth/credentials.ts'
+import { presentedKeys } from '../auth/presented-keys.ts'
 import { isCrossSiteRequest, namesForeignHost } from '../auth/cross-site.ts'
 import { ANONYMOUS, hasExpired } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'

@@ -1,7 +1,7 @@
 import type { Upstream } from '../config/types.ts'
 import { holdsKey } from '../protocols/shared/presented-key.ts'
 import { ACCOUNT_HEADER, CREDENTIAL_HEADERS, RATE_LIMIT_HEADER, UPLOAD_ADDRESS_HEADERS, VERSION_HEADERS } from '../protocols/shared/vendor-headers.ts'
-import { gatewayAddress, withoutCredential } from './address.ts'
+import { gatewayAddress, withoutCredential } from './upstream-address.ts'
 import { headerValue } from './raw-headers.ts'
 import type { RawHeaders } from './raw-headers.ts'
 

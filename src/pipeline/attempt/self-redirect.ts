@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { Upstream } from '../../config/types.ts'
-import { sameAddress } from '../../proxy/address.ts'
+import { sameAddress } from '../../proxy/upstream-address.ts'
 import { headerValue } from '../../proxy/raw-headers.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 

@@ -11,7 +11,7 @@ import type { Edit } from '../../protocols/shared/splice.ts'
 import { findTranslator, translate } from '../../protocols/translate.ts'
 import type { Translator } from '../../protocols/translate.ts'
 import type { Provider } from '../../providers/shared/provider.ts'
-import { upstreamPath } from '../../proxy/address.ts'
+import { upstreamPath } from '../../proxy/upstream-address.ts'
 import { translatedHeaders, upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 

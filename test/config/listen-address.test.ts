@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { addressesConflict, formatAddress, isAddressOrBlock, parseAddress } from '../../src/config/address.ts'
+import { addressesConflict, formatAddress, isAddressOrBlock, parseAddress } from '../../src/config/listen-address.ts'
 
 t.test('reads every form of an address', async t => {
   for (const [text, host, port] of [

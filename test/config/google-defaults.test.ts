@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { defaultCredentialsFile, defaultProject } from '../../src/config/google.ts'
+import { defaultCredentialsFile, defaultProject } from '../../src/config/google-defaults.ts'
 import { setEnvironment } from '../support/environment.ts'
 
 t.test('application default credentials: the file of the environment, then the user\'s, then none', async t => {

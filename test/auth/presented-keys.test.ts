@@ -1,5 +1,5 @@
 import t from 'tap'
-import { presentedKeys, withoutSubprotocolKey } from '../../src/auth/credentials.ts'
+import { presentedKeys, withoutSubprotocolKey } from '../../src/auth/presented-keys.ts'
 
 t.test('what is presented, in the order of the specification', async t => {
   t.strictSame(presentedKeys({}, null), [])

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { withoutCredential } from '../../src/proxy/address.ts'
+import { withoutCredential } from '../../src/proxy/upstream-address.ts'
 
 t.test('a key in an address is what it is in a request', async t => {
   const rows = [
