@@ -1,5 +1,5 @@
 import type { StartupSettings } from '../config/startup-settings.ts'
-import type { LimiterReplies, LimiterRequest } from '../limits/messages.ts'
+import type { LimiterReplies, LimiterRequest } from '../limits/lease-messages.ts'
 import type { MetricsReport } from '../telemetry/worker-metrics.ts'
 import type { ControlRequest } from './control.ts'
 

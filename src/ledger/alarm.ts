@@ -1,6 +1,6 @@
 import { systemClock } from '../base/clock.ts'
 import type { Clock } from '../base/clock.ts'
-import type { LedgerFailure, LedgerFailureCode } from './failure.ts'
+import type { LedgerFailure, LedgerFailureCode } from './ledger-failure.ts'
 
 /** ms after which a lasting problem is reported again. */
 const REMINDER_MS = 60_000

@@ -4,9 +4,9 @@ import { Database } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'
 import { ClusterLedger } from './cluster-ledger.ts'
-import { LedgerError } from './failure.ts'
+import { LedgerError } from './ledger-failure.ts'
 import { Outbox } from './outbox.ts'
-import { ledgerSchema } from './schema.ts'
+import { ledgerSchema } from './ledger-schema.ts'
 
 export interface CopyOptions {
   /** Path of a SQLite ledger. A gateway may be writing to it. */

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { toLedgerFailure } from './failure.ts'
+import { toLedgerFailure } from './ledger-failure.ts'
 import { acquireLock, isLocked } from './lock.ts'
 
 /*

@@ -5,10 +5,10 @@ import { decode, encode } from './columns.ts'
 import type { RowValues } from './columns.ts'
 import { EntryQueue } from './entry-queue.ts'
 import { LedgerEntry } from './entry.ts'
-import { toLedgerFailure } from './failure.ts'
-import type { LedgerFailure, LedgerFailureCode } from './failure.ts'
+import { toLedgerFailure } from './ledger-failure.ts'
+import type { LedgerFailure, LedgerFailureCode } from './ledger-failure.ts'
 import type { LedgerRow } from './row.ts'
-import type { Batch } from './store.ts'
+import type { Batch } from './ledger-store.ts'
 import { WriterLink } from './writer-link.ts'
 
 /** What the ledger knows of its own state. */

@@ -3,7 +3,7 @@ import type { StatementSync } from 'node:sqlite'
 import { fileIdentity } from '../base/file-exists.ts'
 import { READ_LIST } from './columns.ts'
 import type { StoredRow } from './columns.ts'
-import { ledgerSchema } from './schema.ts'
+import { ledgerSchema } from './ledger-schema.ts'
 
 /** A row of the journal that is on its way to the cluster's ledger. */
 export interface OutboxRow {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { LedgerError } from './failure.ts'
+import { LedgerError } from './ledger-failure.ts'
 
 /** Milliseconds. */
 const BUSY_TIMEOUT_MS = 5000

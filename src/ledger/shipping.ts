@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { messageOf } from '../base/message-of.ts'
 import { threadUrl } from '../base/thread-url.ts'
 import { Alarm } from './alarm.ts'
-import type { LedgerFailure } from './failure.ts'
+import type { LedgerFailure } from './ledger-failure.ts'
 import type { FromShipper, ShipperOptions } from './shipper.ts'
 
 /** Where the rows stand on their way to PostgreSQL. */

@@ -2,9 +2,9 @@ import { Worker } from 'node:worker_threads'
 import { messageOf } from '../base/message-of.ts'
 import { threadUrl } from '../base/thread-url.ts'
 import type { StoredRow } from './columns.ts'
-import type { LedgerFailure } from './failure.ts'
-import type { FromWriter, ToWriter, WriterOptions } from './messages.ts'
-import type { Batch } from './store.ts'
+import type { LedgerFailure } from './ledger-failure.ts'
+import type { FromWriter, ToWriter, WriterOptions } from './writer-messages.ts'
+import type { Batch } from './ledger-store.ts'
 
 const MIN_RESTART_DELAY_MS = 50
 const MAX_RESTART_DELAY_MS = 5000

@@ -3,7 +3,7 @@ import type { Limits } from '../config/types.ts'
 import { LeaseConnection } from './lease-connection.ts'
 import type { LeaseService, OutstandingLease } from './lease-connection.ts'
 import type { LocalLimiter } from './limiter.ts'
-import type { LimiterReplies } from './messages.ts'
+import type { LimiterReplies } from './lease-messages.ts'
 import { idOf } from './types.ts'
 import type { Admission, AdmissionRequest, LimitedKey, Refusal } from './types.ts'
 

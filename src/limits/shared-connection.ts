@@ -1,6 +1,6 @@
 import { Slots } from '../base/slots.ts'
 import type { Limits } from '../config/types.ts'
-import type { AdmissionReply, GrantedLease, LimiterReplies, LimiterRequest } from './messages.ts'
+import type { AdmissionReply, GrantedLease, LimiterReplies, LimiterRequest } from './lease-messages.ts'
 import { normalizeEstimate, normalizeUsage } from './reservation.ts'
 import { nanoOf } from './shared-key.ts'
 import type { SharedAdmission, SharedChain, SharedHold, SharedScope } from './shared-key.ts'

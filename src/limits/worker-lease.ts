@@ -1,5 +1,5 @@
 import { Slots } from '../base/slots.ts'
-import type { GrantedLease, LimiterRequest } from './messages.ts'
+import type { GrantedLease, LimiterRequest } from './lease-messages.ts'
 import { normalizeUsage, normalizeEstimate } from './reservation.ts'
 import type { Estimate, ActualUsage, Reservation } from './types.ts'
 

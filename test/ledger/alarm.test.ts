@@ -1,6 +1,6 @@
 import t from 'tap'
 import { Alarm } from '../../src/ledger/alarm.ts'
-import type { LedgerFailureCode } from '../../src/ledger/failure.ts'
+import type { LedgerFailureCode } from '../../src/ledger/ledger-failure.ts'
 
 const MINUTE = 60_000
 

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { COLUMN_LIST, COLUMNS, decode, encode, READ_LIST } from '../../src/ledger/columns.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
-import { ledgerSchema } from '../../src/ledger/schema.ts'
+import { ledgerSchema } from '../../src/ledger/ledger-schema.ts'
 import type { Usage } from '../../src/protocols/shared/usage.ts'
 import { NOTHING_USED, row } from './rows.ts'
 

@@ -1,4 +1,4 @@
-import type { LedgerFailure, LedgerFailureCode } from '../../src/ledger/failure.ts'
+import type { LedgerFailure, LedgerFailureCode } from '../../src/ledger/ledger-failure.ts'
 import { openLedger } from '../../src/ledger/ledger.ts'
 import type { Ledger, LedgerOptions } from '../../src/ledger/ledger.ts'
 

@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads'
 import { serveThread } from '../../base/thread-server.ts'
-import { LedgerError, toLedgerFailure } from '../../ledger/failure.ts'
+import { LedgerError, toLedgerFailure } from '../../ledger/ledger-failure.ts'
 import { billing, unpricedModels } from './billing.ts'
 import { budgets, nearBudgets } from './budgets.ts'
 import { ClusterView } from './cluster-view.ts'

@@ -9,7 +9,7 @@ import { SUM_COLUMNS, HOUR, PART_SIZE } from '../../../src/ledger/contributions.
 import { addHistogramJson, bucketOf, addToBucket } from '../../../src/ledger/first-byte.ts'
 import type { Histogram } from '../../../src/ledger/first-byte.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
-import { LedgerStore } from '../../../src/ledger/store.ts'
+import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
 import { MIDNIGHT, NOTHING_USED, UNBINDABLE, row } from '../../ledger/rows.ts'
 
 const DAY = 24 * HOUR

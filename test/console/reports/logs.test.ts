@@ -7,7 +7,7 @@ import { logs } from '../../../src/console/reports/logs.ts'
 import { openView } from '../../../src/console/reports/view.ts'
 import { encode } from '../../../src/ledger/columns.ts'
 import type { EndReason, LedgerRow } from '../../../src/ledger/row.ts'
-import { LedgerStore } from '../../../src/ledger/store.ts'
+import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
 import { row } from '../../ledger/rows.ts'
 import { DAY, filled, HOUR, iso, NOW, withReports } from './filled.ts'
 

@@ -1,7 +1,7 @@
 import { chownSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { TranscriptStore } from '../../src/transcripts/store.ts'
+import { TranscriptStore } from '../../src/transcripts/transcript-store.ts'
 import type { Transcript } from '../../src/transcripts/transcript.ts'
 
 function transcript(requestId: string, expiresAt: number, words: string): Transcript {

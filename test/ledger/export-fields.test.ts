@@ -1,5 +1,5 @@
 import t from 'tap'
-import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../../src/ledger/fields.ts'
+import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../../src/ledger/export-fields.ts'
 import type { UsageSum } from '../../src/ledger/query.ts'
 import { NOTHING_USED, row } from './rows.ts'
 

@@ -1,4 +1,4 @@
-import type { LimiterRequest } from './messages.ts'
+import type { LimiterRequest } from './lease-messages.ts'
 import type { ActualUsage } from './types.ts'
 
 /**

@@ -6,7 +6,7 @@ import { COLUMNS, encode } from '../../src/ledger/columns.ts'
 import { openReader } from '../../src/ledger/query.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
 import { spentSince } from '../../src/ledger/spent.ts'
-import { LedgerStore } from '../../src/ledger/store.ts'
+import { LedgerStore } from '../../src/ledger/ledger-store.ts'
 import { draft, MIDNIGHT, UNBINDABLE, row } from './rows.ts'
 import { watch } from './watched.ts'
 

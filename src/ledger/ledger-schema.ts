@@ -1,5 +1,5 @@
 import { Schema } from '../base/sqlite-schema.ts'
-import { LedgerError } from './failure.ts'
+import { LedgerError } from './ledger-failure.ts'
 import { DETAILED_SCHEMA, ROLLUP_SCHEMA, TAKEN_BACK_SCHEMA } from './rollups.ts'
 
 /** Marks a SQLite file as a ledger (PRAGMA application_id): the letters GWLG. */

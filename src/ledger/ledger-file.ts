@@ -3,9 +3,9 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from '../base/directory.ts'
 import { fileIdentity, nonFileKind } from '../base/file-exists.ts'
-import { LedgerError, toLedgerFailure } from './failure.ts'
+import { LedgerError, toLedgerFailure } from './ledger-failure.ts'
 import { acquireLock } from './lock.ts'
-import { ledgerSchema } from './schema.ts'
+import { ledgerSchema } from './ledger-schema.ts'
 
 /** How long a statement waits for another process's transaction, in ms. */
 const BUSY_TIMEOUT_MS = 2000

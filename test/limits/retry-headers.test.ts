@@ -1,5 +1,5 @@
 import t from 'tap'
-import { retryHeaders } from '../../src/limits/headers.ts'
+import { retryHeaders } from '../../src/limits/retry-headers.ts'
 import type { Refusal } from '../../src/limits/types.ts'
 
 t.test('when to come back', async t => {
