@@ -10,7 +10,7 @@ export function consoleApiPage(api: OpenAPIV3_1.Document): string {
   const sections = Object.entries(TITLES).map(([tag, title]) => `## ${title}\n\n${table(
     ['Request', 'Purpose', 'Users', 'Parameters'], rowsOf(api, tag),
   )}`)
-  return `${generatedFrom('src/console/api/table.ts')}
+  return `${generatedFrom('src/console/api/api.ts')}
 
 # Console API
 

@@ -3,7 +3,7 @@ import { openExistingKeys, openKeys } from '../auth/open-keys.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'
 import { didYouMean } from '../config/nearest.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
+import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store-command.ts'
 
 const BLOCK_EXIT_CODES = EXIT_CODES.replace(
   'failed while running', 'there is no such key, or a running gateway did not confirm',

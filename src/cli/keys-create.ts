@@ -10,7 +10,7 @@ import { didYouMean } from '../config/nearest.ts'
 import type { Config, Limits } from '../config/types.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { parseExpiry, parseLimit, parseModels, parseName, parseNote, parseOwner } from './key-options.ts'
-import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
+import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store-command.ts'
 import { printSecret, requireReader } from './secret-output.ts'
 
 const HELP = `

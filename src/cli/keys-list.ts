@@ -9,7 +9,7 @@ import { clusterLastUse, lastUse } from '../ledger/last-use.ts'
 import { Database } from '../postgres/database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { EXIT_CODES } from './exit.ts'
-import { exitOnStoreError, storeCommand, storedKeys, keyStoreOf } from './key-store.ts'
+import { exitOnStoreError, storeCommand, storedKeys, keyStoreOf } from './key-store-command.ts'
 
 const HELP = `
 Lists the keys of gateway.yaml, then the created ones, with revoked and blocked keys. KEY has the

@@ -8,7 +8,7 @@ import { escapeControlCharacters } from '../base/text-table.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config } from '../config/types.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
+import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store-command.ts'
 
 const HELP = `
 When the command returns, the key is refused and its running requests are cut. For a leaked key, you

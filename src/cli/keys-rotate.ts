@@ -9,7 +9,7 @@ import { didYouMean } from '../config/nearest.ts'
 import type { Config } from '../config/types.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { parseGrace } from './key-options.ts'
-import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store.ts'
+import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store-command.ts'
 import { printSecret, requireReader } from './secret-output.ts'
 
 const DEFAULT_GRACE = '24h'

@@ -1,9 +1,9 @@
 import { Command } from 'commander'
 import type { ReloadReport } from '../gateway/control.ts'
 import { configOption } from './config-option.ts'
-import { askGateway } from './control.ts'
+import { askGateway } from './ask-gateway.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { operator } from './key-store.ts'
+import { operator } from './key-store-command.ts'
 import { plural } from './problems.ts'
 
 /** `gateway reload`: has the running gateway read its configuration again. */

@@ -13,7 +13,7 @@ import { openControl, reloadReport } from '../gateway/control.ts'
 import type { ControlHandlers, ControlRequest } from '../gateway/control.ts'
 import type { Site } from '../gateway/docs-site.ts'
 import { pendingKeys } from '../gateway/pending-keys.ts'
-import type { ReloadResult } from '../gateway/reload.ts'
+import type { ReloadResult } from '../gateway/reloader.ts'
 import type { RunningGateway } from '../gateway/server.ts'
 import type { Listening } from '../gateway/worker-messages.ts'
 import { connectToSupervisor } from '../gateway/worker.ts'
@@ -200,7 +200,7 @@ async function start(
 ): Promise<GatewayWithDocs> {
   // Only this command needs the server's modules: the others start faster without.
   const [{ startGateway }, { openConsole }] = await Promise.all([
-    import('../gateway/server.ts'), import('../console/mount.ts'),
+    import('../gateway/server.ts'), import('../console/open-console.ts'),
   ])
   let site: Site | null = null
   try {

@@ -23,7 +23,7 @@ import { BlockingDatabase } from '../postgres/blocking-database.ts'
 import { explainCost } from '../pricing/cost.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
-import { exitOnStoreError, storedKeys } from './key-store.ts'
+import { exitOnStoreError, storedKeys } from './key-store-command.ts'
 import { loadForLedger } from './problems.ts'
 
 /** Where the command writes, and what time it is. */

@@ -3,7 +3,7 @@ import { callerOf, checkSite, isSafeMethod } from './caller.ts'
 import type { Caller } from './caller.ts'
 import type { Context } from './context.ts'
 import { tokenOf } from './cookies.ts'
-import { ConsoleProblem } from './problem.ts'
+import { ConsoleProblem } from './console-problem.ts'
 import { digestOf, isCsrf, sessionOf } from './sessions.ts'
 import type { Session } from './sessions.ts'
 

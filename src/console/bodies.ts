@@ -3,7 +3,7 @@ import type { CapturedBody, Transcript } from '../transcripts/transcript.ts'
 import type { Body, Bodies } from './api/bodies.ts'
 import { ownKey, requireSession } from './context.ts'
 import type { Context, Operations } from './context.ts'
-import { ConsoleProblem } from './problem.ts'
+import { ConsoleProblem } from './console-problem.ts'
 import { isoTime } from './texts.ts'
 
 /**

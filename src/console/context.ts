@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { MountHost } from '../context/mount.ts'
-import type { OperationName, BodyOf, ParamsOf, QueryOf, ResponseOf } from './api/table.ts'
+import type { OperationName, BodyOf, ParamsOf, QueryOf, ResponseOf } from './api/api.ts'
 import type { Caller } from './caller.ts'
 import type { LoginVerifier } from './login.ts'
 import type { Reports } from './reports/reports.ts'

@@ -4,7 +4,7 @@ import { DEFAULT_COST, verifyPassword, parsePasswordHash } from '../base/passwor
 import type { PasswordHash } from '../base/password.ts'
 import type { Gateway } from '../context/gateway.ts'
 import type { Login } from './api/session.ts'
-import { ConsoleProblem } from './problem.ts'
+import { ConsoleProblem } from './console-problem.ts'
 import type { VerifiedLogin } from './sessions.ts'
 import type { ConsoleStoreClient } from './store/console-store-client.ts'
 

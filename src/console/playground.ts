@@ -6,7 +6,7 @@ import { CREDENTIAL_HEADERS } from '../protocols/shared/vendor-headers.ts'
 import { guard, authenticate } from './authentication.ts'
 import type { Authentication } from './authentication.ts'
 import type { Context } from './context.ts'
-import { ConsoleProblem } from './problem.ts'
+import { ConsoleProblem } from './console-problem.ts'
 import type { Session } from './sessions.ts'
 
 /** What a browser tells the console is not for upstreams. The console has met what it expects. */

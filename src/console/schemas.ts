@@ -2,7 +2,7 @@ import { Ajv } from 'ajv'
 import type { ErrorObject, Options } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
-import { ConsoleProblem } from './problem.ts'
+import { ConsoleProblem } from './console-problem.ts'
 
 /** What was sent is checked as it is: nothing is left out, and only texts of a URL are taken for numbers. */
 export function validatorCompiler(): FastifySchemaCompiler<unknown> {

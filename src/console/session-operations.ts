@@ -2,10 +2,10 @@ import type { Gateway } from '../context/gateway.ts'
 import type { Login, Session as SessionAnswer } from './api/session.ts'
 import type { Caller } from './caller.ts'
 import type { OperationRequest, Context, Operations } from './context.ts'
-import { ConsoleProblem } from './problem.ts'
+import { ConsoleProblem } from './console-problem.ts'
 import { digestOf, newToken, recordOf, sessionOf } from './sessions.ts'
 import type { Session, VerifiedLogin } from './sessions.ts'
-import type { SessionRecord } from './store/sessions.ts'
+import type { SessionRecord } from './store/session-table.ts'
 import { isoTime, urlOf } from './texts.ts'
 
 type SessionOperations = Pick<Operations,

@@ -7,8 +7,8 @@ import type { Gateway } from '../context/gateway.ts'
 import type { Role } from './api/shapes.ts'
 import type { Account } from './identity-provider.ts'
 import { roleFor } from './roles.ts'
-import { expiryOf } from './store/sessions.ts'
-import type { SessionRecord } from './store/sessions.ts'
+import { expiryOf } from './store/session-table.ts'
+import type { SessionRecord } from './store/session-table.ts'
 
 /** Somebody who is logged in. */
 export interface Session {

@@ -7,7 +7,7 @@ import type { Caller } from './caller.ts'
 import { LOGIN_TIMEOUT } from './cookies.ts'
 import { IdentityProvider, IdentityProviderError } from './identity-provider.ts'
 import type { Account, LoginChecks } from './identity-provider.ts'
-import { ConsoleProblem } from './problem.ts'
+import { ConsoleProblem } from './console-problem.ts'
 
 /** Where the provider sends the browser back to, with a code. */
 export const CALLBACK_PATH = '/console/login/callback'

@@ -5,7 +5,7 @@ import type { RawHeaders } from '../proxy/raw-headers.ts'
 import { secretsOf } from '../proxy/secret-mask.ts'
 import type { OutgoingRequest } from '../proxy/transport.ts'
 import type { RefusedFor } from '../credentials/refusals.ts'
-import type { LiveUpstream, SharedCredential } from './upstreams.ts'
+import type { LiveUpstream, SharedCredential } from './live-upstreams.ts'
 
 /** The status that is about the credential alone; 402 and 403 may be about what was asked for. */
 export const REMEMBERED_STATUS = 401

@@ -15,14 +15,14 @@ import type { ProxyServer } from '../proxy/http-proxy.ts'
 import type { ReadTurns } from '../proxy/read-turns.ts'
 import type { CircuitLog } from '../routing/circuit-log.ts'
 import type { Health } from '../routing/health.ts'
-import type { RouteTable } from '../routing/table.ts'
+import type { RouteTable } from '../routing/route-table.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Archive } from '../transcripts/archive.ts'
 import type { Accounts } from './accounts.ts'
 import type { ActiveExchanges, GatewayExchanges } from './active-exchanges.ts'
 import type { BodyRules } from './body-rules.ts'
 import type { HealthChecks } from './health-checks.ts'
-import type { LiveUpstream } from './upstreams.ts'
+import type { LiveUpstream } from './live-upstreams.ts'
 
 export type { LiveUpstream }
 

@@ -9,7 +9,7 @@ import type { ProxyServer } from '../proxy/http-proxy.ts'
 import type { ReadTurns } from '../proxy/read-turns.ts'
 import type { Health } from '../routing/health.ts'
 import { AttemptAuthorization } from './authorize.ts'
-import type { LiveUpstream } from './upstreams.ts'
+import type { LiveUpstream } from './live-upstreams.ts'
 
 export interface HealthCheckOptions {
   readonly clock: Clock

@@ -12,7 +12,7 @@ import { ActiveExchanges, GatewayExchanges } from '../context/active-exchanges.t
 import { bodyRules, openArchive } from '../context/body-rules.ts'
 import type { Gateway, GatewayParts, SharedState } from '../context/gateway.ts'
 import { HealthChecks } from '../context/health-checks.ts'
-import { liveUpstreams } from '../context/upstreams.ts'
+import { liveUpstreams } from '../context/live-upstreams.ts'
 import { GuessLimit } from '../limits/guess-limit.ts'
 import type { LimitedKey } from '../limits/types.ts'
 import { interruptedSettlement } from '../telemetry/settlement.ts'
@@ -21,7 +21,7 @@ import { createProxy } from '../proxy/http-proxy.ts'
 import { ReadTurns } from '../proxy/read-turns.ts'
 import { CircuitLog } from '../routing/circuit-log.ts'
 import { Health } from '../routing/health.ts'
-import { RouteTable } from '../routing/table.ts'
+import { RouteTable } from '../routing/route-table.ts'
 import { openStoredKeys } from './stored-keys.ts'
 
 /**

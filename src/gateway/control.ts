@@ -9,7 +9,7 @@ import { formatProblem } from '../config/problem.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import type { CircuitCause } from '../routing/circuit-log.ts'
-import type { ReloadResult } from './reload.ts'
+import type { ReloadResult } from './reloader.ts'
 
 /** What can be asked of a running gateway on its machine. */
 export type ControlRequest = { readonly kind: 'status' } | { readonly kind: 'reload', /** As ReloadEvent. */ readonly by: string }

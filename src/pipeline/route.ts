@@ -8,7 +8,7 @@ import { classifyPath } from '../protocols/classify-path.ts'
 import type { Classified } from '../protocols/shared/protocol.ts'
 import { upstreamPath } from '../proxy/upstream-address.ts'
 import { chooseOrder } from '../routing/choose.ts'
-import type { RouteTable } from '../routing/table.ts'
+import type { RouteTable } from '../routing/route-table.ts'
 import { checkModelList } from './admit.ts'
 import { refusalTargets } from './attempt/refusal-targets.ts'
 

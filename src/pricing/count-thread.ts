@@ -1,8 +1,8 @@
 import { serveThread } from '../base/thread-server.ts'
 import { parseJson } from '../protocols/shared/cursor.ts'
-import { responseTokens, promptTokens } from './prompt.ts'
+import { responseTokens, promptTokens } from './body-tokens.ts'
 import type { CountRequest, TokenCounts } from './token-counter.ts'
-import { tokenCount } from './tokens.ts'
+import { tokenCount } from './tokenizer.ts'
 
 const count = tokenCount()
 

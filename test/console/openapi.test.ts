@@ -1,8 +1,8 @@
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import t from 'tap'
-import { API as TABLE } from '../../src/console/api/table.ts'
-import type { Operation } from '../../src/console/api/table.ts'
+import { API as TABLE } from '../../src/console/api/api.ts'
+import type { Operation } from '../../src/console/api/api.ts'
 import { consoleOpenApi } from '../../src/console/openapi.ts'
 import { PASSWORD, startConsole } from '../behaviour/console/console.ts'
 

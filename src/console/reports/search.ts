@@ -1,5 +1,5 @@
 import { firstHourKept } from '../../ledger/rollups.ts'
-import type { QueryOf } from '../api/table.ts'
+import type { QueryOf } from '../api/api.ts'
 import type { Dialect } from './dialect.ts'
 import { DAY, floor, HOUR, isFarBehind } from './period.ts'
 import type { Period } from './period.ts'

@@ -1,6 +1,6 @@
 import type { ConsoleDatabase } from './console-database.ts'
-import { expiryOf, IDLE_TIMEOUT, MAX_SESSION_AGE, MAX_SESSIONS, MAX_SESSIONS_PER_LOGIN, SEEN_AT_INTERVAL, sessionOf } from './sessions.ts'
-import type { SessionRecord } from './sessions.ts'
+import { expiryOf, IDLE_TIMEOUT, MAX_SESSION_AGE, MAX_SESSIONS, MAX_SESSIONS_PER_LOGIN, SEEN_AT_INTERVAL, sessionOf } from './session-table.ts'
+import type { SessionRecord } from './session-table.ts'
 
 /** The console sessions of all gateways, in PostgreSQL. */
 export class SharedSessions {

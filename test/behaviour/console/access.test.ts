@@ -1,6 +1,6 @@
 import t from 'tap'
-import { API as TABLE } from '../../../src/console/api/table.ts'
-import type { Operation } from '../../../src/console/api/table.ts'
+import { API as TABLE } from '../../../src/console/api/api.ts'
+import type { Operation } from '../../../src/console/api/api.ts'
 import { KEY } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { PASSWORD, SECOND_KEY, YAML, chat, cheapHash, makeKey, startConsole } from './console.ts'

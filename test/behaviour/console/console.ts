@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
-import { openConsole } from '../../../src/console/mount.ts'
-import type { ConsoleOptions } from '../../../src/console/mount.ts'
+import { openConsole } from '../../../src/console/open-console.ts'
+import type { ConsoleOptions } from '../../../src/console/open-console.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'

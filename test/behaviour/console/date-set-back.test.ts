@@ -2,7 +2,7 @@ import t from 'tap'
 import { openConsoleFile } from '../../../src/console/store/console-file.ts'
 import { ConsoleStore } from '../../../src/console/store/console-store.ts'
 import { LoginAttemptTable } from '../../../src/console/store/login-attempts.ts'
-import { SessionTable } from '../../../src/console/store/sessions.ts'
+import { SessionTable } from '../../../src/console/store/session-table.ts'
 
 const DAY = 24 * 60 * 60_000
 const MONTH = 30 * DAY

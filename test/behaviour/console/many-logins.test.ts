@@ -1,6 +1,6 @@
 import t from 'tap'
 import { openConsoleFile } from '../../../src/console/store/console-file.ts'
-import { SessionTable } from '../../../src/console/store/sessions.ts'
+import { SessionTable } from '../../../src/console/store/session-table.ts'
 
 t.test('somebody who logs in again and again ends nobody else\'s session', async t => {
   const db = openConsoleFile(null)

@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { RequestDetails } from '../../../src/console/api/logs.ts'
 import { FirstByte, Figures } from '../../../src/console/api/shapes.ts'
-import { API } from '../../../src/console/api/table.ts'
+import { API } from '../../../src/console/api/api.ts'
 import { DAY, filled, iso, NOW, withReports } from '../../console/reports/filled.ts'
 import { NOTHING_USED, row } from '../../ledger/rows.ts'
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import { openConsoleFile } from '../../../src/console/store/console-file.ts'
 import { LoginAttemptTable } from '../../../src/console/store/login-attempts.ts'
 import type { LoginAttempt } from '../../../src/console/store/login-attempts.ts'
-import { MAX_SESSION_AGE, IDLE_TIMEOUT, SessionTable } from '../../../src/console/store/sessions.ts'
+import { MAX_SESSION_AGE, IDLE_TIMEOUT, SessionTable } from '../../../src/console/store/session-table.ts'
 
 const HOUR = 60 * 60_000
 const DAY = 24 * HOUR

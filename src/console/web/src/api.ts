@@ -1,4 +1,4 @@
-import type { Api, BodyOf, OperationName, ParamsOf, QueryOf, ResponseOf } from '../../api/table.ts'
+import type { Api, BodyOf, OperationName, ParamsOf, QueryOf, ResponseOf } from '../../api/api.ts'
 
 const BASE = '/console/api'
 

@@ -32,7 +32,7 @@ export interface ModelRates {
 
 type Rates = Omit<Limits, 'models'>
 
-/** The same bounds as on the server (src/console/limits.ts). */
+/** The same bounds as on the server (src/console/key-input.ts). */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_NAME_LENGTH = 128
 export const COUNTS = ['requests_per_minute', 'tokens_per_minute', 'concurrent'] as const

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { responseTokens, promptTokens } from '../../src/pricing/prompt.ts'
-import { tokenCount } from '../../src/pricing/tokens.ts'
+import { responseTokens, promptTokens } from '../../src/pricing/body-tokens.ts'
+import { tokenCount } from '../../src/pricing/tokenizer.ts'
 import type { EndpointName } from '../../src/protocols/shared/names.ts'
 import { MEDIA_TOKENS } from '../../src/protocols/shared/request-estimate.ts'
 import { endpointNamed } from '../protocols/endpoint-named.ts'

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { compileGlobs } from '../../src/config/glob.ts'
 import type { Route } from '../../src/config/types.ts'
-import { RouteTable } from '../../src/routing/table.ts'
+import { RouteTable } from '../../src/routing/route-table.ts'
 
 function table(...routes: [path: string | null, models: string[] | null][]) {
   const made = routes.map(([path, models], index) => ({ index, path, models }) as unknown as Route)

@@ -1,6 +1,6 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import t from 'tap'
-import { tokenCount } from '../../src/pricing/tokens.ts'
+import { tokenCount } from '../../src/pricing/tokenizer.ts'
 import { TRAPS } from './recordings.ts'
 
 const count = tokenCount()

@@ -121,7 +121,7 @@ class Console implements Mount {
   }
 
   async #loadApp(): Promise<App> {
-    const { loadApp } = await import('./load.ts')
+    const { loadApp } = await import('./load-app.ts')
     const { clock, bodyTimeout: bodyTime } = this.#options
     return loadApp({
       host: this.#host, clock, store: this.#store, workers: this.#workers, ledgerFile: this.#ledgerFile,
