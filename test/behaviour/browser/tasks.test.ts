@@ -41,7 +41,8 @@ t.test('what operators ask most takes three clicks from the panel', async t => {
     .replace('routes: [', 'routes: [{ model: lost, to: alpha, retries: 0 }, '))
   const now = new Date()
   const lastMonth = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 15)
-  const startedAt = now.getTime() - 600_000
+  const midnight = Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate())
+  const startedAt = Math.max(now.getTime() - 600_000, midnight)
   await writeRows(join(dirname(gateway.file), 'data/ledger.db'), [
     row('1', { startedAt, key: 'team-a', model: 'large', costPico: 7n * USD }), row('2', { startedAt, key: 'test', model: 'demo', costPico: 2n * USD }),
     row('3', { startedAt, key: 'test', model: 'new-model', costPico: null }), row('4', { startedAt: lastMonth, key: 'team-a', costPico: 42n * USD }),
