@@ -223,7 +223,9 @@ async function start(
 }
 
 function workerParts(line: SupervisorChannel | null) {
-  return line === null ? {} : { worker: line.worker, openLimiter: line.openLimiter, budgetSpend: line.budgetSpend }
+  if (line === null) return {}
+  const { worker, openLimiter, budgetSpend, passedShares } = line
+  return { worker, openLimiter, budgetSpend, passedShares }
 }
 
 /** The addresses are logged at every log level: the port of `:0` is known only here. */

@@ -55,6 +55,20 @@ export interface Gateway {
   readonly draining: boolean
 }
 
+/** The largest share of a budget that was passed in a period. */
+export interface PassedShare {
+  readonly share: number
+  /** When the period began, ms since 1970. */
+  readonly period: number
+}
+
+/** Keeps the passed shares of budgets for the process that replaces this one. By `idOf`. */
+export interface PassedShares {
+  /** As the process before saved them last; null = there was none, or it had not checked any budget. */
+  readonly initial: ReadonlyMap<string, PassedShare> | null
+  save(passed: ReadonlyMap<string, PassedShare>): void
+}
+
 export interface GatewayParts {
   readonly version: string
   readonly clock: Clock
@@ -65,6 +79,8 @@ export interface GatewayParts {
   readonly reportsAlerts?: boolean
   /** What the keys of all workers have spent, picodollars; null = not known yet; absent = this process counts it. */
   readonly budgetSpend?: () => ReadonlyMap<string, bigint> | null
+  /** Absent = nothing replaces this process. */
+  readonly passedShares?: PassedShares
   /** Configuration keys that need a restart; absent = none. */
   readonly pending?: readonly string[]
   /** Of the first configuration; absent = none. */

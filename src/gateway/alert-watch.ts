@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Timer } from '../base/clock.ts'
 import { validityWarning } from '../config/pem.ts'
 import { placeOf } from '../config/problem.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Gateway, PassedShares } from '../context/gateway.ts'
 import { Webhook } from '../context/webhook.ts'
 import { BudgetCheck } from './budget-check.ts'
 import type { BudgetSpend, Send } from './budget-check.ts'
@@ -19,10 +19,12 @@ const CERTIFICATE_MS = 14 * 24 * 60 * 60_000
  *
  * @param current the active gateway
  * @param budgetSpend what each key and group has spent, in picodollars, by `idOf`; null = that is not known yet
+ * @param passedShares keeps the shares of budgets that were passed
  * @returns stops it
  */
 export function watchAlerts(
   current: () => Gateway, budgetSpend: BudgetSpend = () => current().accounts.limiter.budgetSpend(),
+  passedShares: PassedShares = { initial: null, save: () => undefined },
 ): () => void {
   const { sharedState: { clock, log, circuits, reloads }, config: { cluster, ledger } } = current()
   const webhook = new Webhook({
@@ -46,7 +48,7 @@ export function watchAlerts(
     const texts = problems.map(problem => `${placeOf(problem)}: ${problem.message}`)
     send({ type: 'reload.rejected', severity: 'error', subject: null, message: `Reload rejected: ${texts[0] ?? 'unknown'}`, data: { problems: texts } })
   })
-  const checks = [new BudgetCheck(budgetSpend), new LedgerCheck(), new CertificateCheck()]
+  const checks = [new BudgetCheck(budgetSpend, passedShares), new LedgerCheck(), new CertificateCheck()]
   let timer: Timer
   const checkAll = (): void => {
     if (current().config.alerts?.webhook) for (const each of checks) each.check(current(), send)

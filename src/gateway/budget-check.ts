@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { formatUsd, picoUsd } from '../base/decimal.ts'
 import type { Budget, Config } from '../config/types.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Gateway, PassedShare, PassedShares } from '../context/gateway.ts'
 import type { AlertEvent } from '../context/pending-events.ts'
 import { periodOf } from '../limits/budget-account.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
@@ -14,21 +14,17 @@ export type BudgetSpend = () => ReadonlyMap<string, bigint> | null
 /** @param id absent = a random one */
 export type Send = (event: Omit<AlertEvent, 'id' | 'at'>, id?: string) => void
 
-/** The largest share of a budget that was passed in a period. */
-interface PassedShare {
-  readonly share: number
-  /** When the period began, ms since 1970. */
-  readonly period: number
-}
-
 /** Reports keys and groups that pass a share of their budget. */
 export class BudgetCheck {
-  /** By `idOf`; null = nothing was checked yet. */
-  #passed: ReadonlyMap<string, PassedShare> | null = null
+  /** null = nothing was checked yet. */
+  #passed: ReadonlyMap<string, PassedShare> | null
   readonly #budgetSpend: BudgetSpend
+  readonly #savePassed: PassedShares['save']
 
-  constructor(budgetSpend: BudgetSpend) {
+  constructor(budgetSpend: BudgetSpend, { initial, save }: PassedShares) {
+    this.#passed = initial
     this.#budgetSpend = budgetSpend
+    this.#savePassed = save
   }
 
   check({ config, keyStore, clock }: Gateway, send: Send): void {
@@ -38,6 +34,7 @@ export class BudgetCheck {
     const now = clock.wall()
     const before = this.#passed
     const passed = new Map<string, PassedShare>()
+    let isNew = before === null
     const holders: readonly LimitedKey[] = [...config.keys, ...keyStore?.keys() ?? [], ...config.groups.values()]
     for (const holder of holders) {
       const holderId = idOf(holder)
@@ -48,10 +45,12 @@ export class BudgetCheck {
       const limit = picoUsd(budget.usd)
       const share = shares.findLast(each => pico * 100n >= limit * BigInt(each)) ?? 0
       const { start: period } = periodOf(budget.per, now)
+      if (share === 0) continue
       passed.set(holderId, { share, period })
       const known = before?.get(holderId)
       // A share that was passed before the first check is not reported.
-      if (before === null || share === 0 || (known?.period === period && known.share >= share)) continue
+      if (before === null || (known?.period === period && known.share >= share)) continue
+      isNew = true
       const { name, isGroup } = holder
       // All gateways that share the budget send the same id.
       const id = createHash('sha256').update(JSON.stringify([isGroup ? 'group budget' : 'budget', name, share, budget, period]))
@@ -63,6 +62,8 @@ export class BudgetCheck {
       }, id)
     }
     this.#passed = passed
+    // Not before it was sent: rather twice, with the same id, than never.
+    if (isNew) this.#savePassed(passed)
   }
 }
 

@@ -154,7 +154,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   telemetry?.watch(gaugeSource(() => reloader.gateway))
   let metrics: MetricsOutput | null = null
   const unwatch = watchCertificateValidity(first.sharedState)
-  const unwatchAlerts = parts.reportsAlerts === false ? null : watchAlerts(() => reloader.gateway, parts.budgetSpend)
+  const unwatchAlerts = parts.reportsAlerts === false ? null : watchAlerts(() => reloader.gateway, parts.budgetSpend, parts.passedShares)
   const member = joinCluster(config, parts, () => reloader.gateway)
   const ending = createShutdown({
     gateway: () => reloader.gateway,

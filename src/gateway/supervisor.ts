@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.ts'
 import { compileGlob } from '../config/glob.ts'
 import { openClusterLimits } from '../context/cluster-limits.ts'
 import { LeaseServer } from '../limits/lease-server.ts'
-import type { GatewayParts } from '../context/gateway.ts'
+import type { GatewayParts, PassedShares } from '../context/gateway.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { closeUnacceptedConnections } from './connection-handoff.ts'
 import type { ControlRequest, ProcessStatus, ReloadReport } from './control.ts'
@@ -67,6 +67,7 @@ export function supervise(
   let lastQuestion = 0
   /** The one that reports alerts. */
   let reporter: Worker | null = null
+  let passedShares: PassedShares['initial'] = null
   // Before all listen, what was spent before the start may not be counted yet.
   const spendTimer = setInterval(() => {
     if (isReady && reporter !== null && reporter.isConnected()) sendToWorker(reporter, { kind: 'spend', spend: (shared?.limits ?? limiter).budgetSpend() })
@@ -129,7 +130,7 @@ export function supervise(
     closeUnacceptedConnections(worker)
     const connection = leaseServer.connect(answers => sendToWorker(worker, { kind: 'limits', answers }))
     if (reportsAlerts) reporter = worker
-    sendToWorker(worker, { kind: 'begin', beginning: { ...beginning, text, reportsAlerts } })
+    sendToWorker(worker, { kind: 'begin', beginning: { ...beginning, text, reportsAlerts, passedShares } })
     let isOver = false
     const over = (code: number | null, signal: string | null): void => {
       isOver = true
@@ -154,6 +155,10 @@ export function supervise(
       }
       if (report.kind === 'metrics') {
         metrics.add(worker.id, report.report)
+        return
+      }
+      if (report.kind === 'passed') {
+        passedShares = report.shares
         return
       }
       if (report.kind === 'control') {

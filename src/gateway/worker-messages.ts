@@ -1,4 +1,5 @@
 import type { StartupSettings } from '../config/startup-settings.ts'
+import type { PassedShares } from '../context/gateway.ts'
 import type { LimiterReplies, LimiterRequest } from '../limits/lease-messages.ts'
 import type { MetricsReport } from '../telemetry/worker-metrics.ts'
 import type { ControlRequest } from './control.ts'
@@ -23,6 +24,8 @@ export interface WorkerStart {
   readonly start: StartupSettings
   /** The one worker that reports alerts. */
   readonly reportsAlerts?: boolean
+  /** As the worker that this one replaces saved them. */
+  readonly passedShares?: PassedShares['initial']
 }
 
 /** From the supervisor to a worker. */
@@ -44,4 +47,6 @@ export type WorkerMessage =
   | { readonly kind: 'reloaded'; readonly text: string; readonly drain: number }
   | { readonly kind: 'limits'; readonly requests: readonly LimiterRequest[] }
   | { readonly kind: 'metrics'; readonly report: MetricsReport }
+  /** For the worker that replaces this one. */
+  | { readonly kind: 'passed'; readonly shares: PassedShares['initial'] }
   | { readonly kind: 'control'; readonly id: number; readonly result: unknown }

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { systemClock } from '../base/clock.ts'
 import type { Limits } from '../config/types.ts'
+import type { PassedShares } from '../context/gateway.ts'
 import type { Limiter } from '../limits/types.ts'
 import { WorkerLimiter } from '../limits/worker-limiter.ts'
 import type { MetricsReport } from '../telemetry/worker-metrics.ts'
@@ -35,6 +36,8 @@ export interface SupervisorChannel {
   release(): void
   /** What the keys of all workers have spent, picodollars; null = not known yet, or another worker reports alerts. */
   budgetSpend(): ReadonlyMap<string, bigint> | null
+  /** The supervisor has them for the worker that replaces this one. To be read when `workerStart` is there. */
+  readonly passedShares: PassedShares
   /** A limiter that shares its limits with all workers. */
   openLimiter(defaults: Limits | null): Limiter
 }
@@ -55,10 +58,13 @@ export function connectToSupervisor(): SupervisorChannel | null {
   let handler: WorkerCommands | null = null
   let isStale = false
   let spend: ReadonlyMap<string, bigint> | null = null
+  let passedBefore: PassedShares['initial'] = null
   const beginning = Promise.withResolvers<WorkerStart>()
   process.on('message', (order: SupervisorMessage) => {
-    if (order.kind === 'begin') beginning.resolve(order.beginning)
-    else if (order.kind === 'limits') limiter?.receive(order.answers)
+    if (order.kind === 'begin') {
+      passedBefore = order.beginning.passedShares ?? null
+      beginning.resolve(order.beginning)
+    } else if (order.kind === 'limits') limiter?.receive(order.answers)
     else if (order.kind === 'spend') spend = order.spend
     else if (order.kind === 'metrics') void handler?.metricsReport()?.then(sendMetrics)
     else if (order.kind === 'control') void handler?.control(order.request).then(result => report({ kind: 'control', id: order.id, result }))
@@ -78,6 +84,12 @@ export function connectToSupervisor(): SupervisorChannel | null {
     reloaded: (text, drain) => report({ kind: 'reloaded', text, drain }),
     sendMetrics,
     budgetSpend: () => spend,
+    passedShares: {
+      get initial() {
+        return passedBefore
+      },
+      save: shares => report({ kind: 'passed', shares }),
+    },
     release: () => process.channel?.unref(),
     openLimiter: defaults => (
       limiter = new WorkerLimiter(defaults, systemClock, requests => report({ kind: 'limits', requests }))
