@@ -7,7 +7,7 @@
 import { performance } from 'node:perf_hooks'
 import { UsageChunkFilter } from '../src/protocols/chat/usage-chunk-filter.ts'
 import { createStreamMeter } from '../src/protocols/shared/create-stream-meter.ts'
-import type { EndpointName } from '../src/protocols/shared/names.ts'
+import type { EndpointName } from '../src/protocols/shared/protocol.ts'
 import { SseReader } from '../src/protocols/shared/sse.ts'
 import { endpointNamed } from '../test/protocols/endpoint-named.ts'
 import { median } from './lib/figures.ts'

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { ReloadReport } from '../gateway/control.ts'
-import { configOption } from './config-option.ts'
 import { askGateway } from './ask-gateway.ts'
+import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { operator } from './key-store-command.ts'
 import { plural } from './problems.ts'

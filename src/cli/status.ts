@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { escapeControlCharacters, formatNumber, table } from '../base/text-table.ts'
 import type { CircuitStatus, ProcessStatus } from '../gateway/control.ts'
-import { configOption } from './config-option.ts'
 import { askGateway } from './ask-gateway.ts'
+import { configOption } from './config-option.ts'
 import { EXIT_CODES } from './exit.ts'
 
 /** The state of a gateway, all its processes together. */

@@ -12,16 +12,16 @@ import { guard, authenticate } from './authentication.ts'
 import type { Authentication } from './authentication.ts'
 import { cached } from './cached.ts'
 import { callerOf, isSafeMethod } from './caller.ts'
+import { ConsoleProblem } from './console-problem.ts'
 import type { OperationRequest, Context, Operations } from './context.ts'
 import { setPendingLogin, setToken } from './cookies.ts'
-import { secureHeaders } from './security-headers.ts'
 import { serveLoginCallback } from './login-callback.ts'
 import { PREFIX, consoleOpenApi, routeOf } from './openapi.ts'
 import { servePages } from './pages.ts'
 import { servePlayground, serveStatus } from './playground.ts'
-import { ConsoleProblem } from './console-problem.ts'
 import { sendCsv, sendProblem } from './replies.ts'
 import { validationProblem, validatorCompiler } from './schemas.ts'
+import { secureHeaders } from './security-headers.ts'
 
 export interface App {
   handle(req: ClientRequest, res: ClientResponse): void

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { callerOf, checkSite, isSafeMethod } from './caller.ts'
 import type { Caller } from './caller.ts'
+import { ConsoleProblem } from './console-problem.ts'
 import type { Context } from './context.ts'
 import { tokenOf } from './cookies.ts'
-import { ConsoleProblem } from './console-problem.ts'
 import { digestOf, isCsrf, sessionOf } from './sessions.ts'
 import type { Session } from './sessions.ts'
 

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { CapturedBody, Transcript } from '../transcripts/transcript.ts'
 import type { Body, Bodies } from './api/bodies.ts'
+import { ConsoleProblem } from './console-problem.ts'
 import { ownKey, requireSession } from './context.ts'
 import type { Context, Operations } from './context.ts'
-import { ConsoleProblem } from './console-problem.ts'
 import { isoTime } from './texts.ts'
 
 /**

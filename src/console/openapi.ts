@@ -1,9 +1,9 @@
 import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
-import { Problem } from './api/shapes.ts'
-import type { Role } from './api/shapes.ts'
 import { API, BEGINNERS } from './api/api.ts'
 import type { Operation, OperationName } from './api/api.ts'
+import { Problem } from './api/shapes.ts'
+import type { Role } from './api/shapes.ts'
 import { isSafeMethod } from './caller.ts'
 
 export const PREFIX = '/console/api'

@@ -1,11 +1,11 @@
+import { ownersOf } from '../auth/key-owners.ts'
+import type { KeyOwners } from '../auth/key-owners.ts'
 import { budgetsOf } from './alerts.ts'
 import { bodyOperations } from './bodies.ts'
 import { ownKey } from './context.ts'
 import type { Context, Operations } from './context.ts'
 import { keyOperations } from './keys.ts'
-import { keyOwners } from './key-owners.ts'
 import { liveOperations } from './live.ts'
-import type { KeyOwners } from './reports/reports.ts'
 import { routeOperations } from './routes.ts'
 import { sessionOperations } from './session-operations.ts'
 import { upstreamOperations } from './upstreams.ts'
@@ -37,4 +37,10 @@ export function createOperations(context: Context, workers: Workers): Operations
       return { ...names, owners: [...new Set(owners.values())].sort() }
     },
   }
+}
+
+/** The owners of all keys. */
+async function keyOwners({ host, store }: Pick<Context, 'host' | 'store'>): Promise<KeyOwners> {
+  const { config, keyStore } = host.current()
+  return ownersOf(config.keys, keyStore === null ? [] : (await store.call('storedKeys')).keys)
 }

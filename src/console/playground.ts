@@ -5,8 +5,8 @@ import { consoleKeyName } from '../config/keys.ts'
 import { CREDENTIAL_HEADERS } from '../protocols/shared/vendor-headers.ts'
 import { guard, authenticate } from './authentication.ts'
 import type { Authentication } from './authentication.ts'
-import type { Context } from './context.ts'
 import { ConsoleProblem } from './console-problem.ts'
+import type { Context } from './context.ts'
 import type { Session } from './sessions.ts'
 
 /** What a browser tells the console is not for upstreams. The console has met what it expects. */

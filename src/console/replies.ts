@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { MountHost } from '../context/mount.ts'
 import { ConsoleProblem, codeOf } from './console-problem.ts'
-import { ReportError } from './reports/reports.ts'
+import { ReportError } from './reports/report-error.ts'
 import { ConsoleStoreError } from './store/console-store-client.ts'
 
 /** Seconds. */

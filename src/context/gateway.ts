@@ -24,8 +24,6 @@ import type { BodyRules } from './body-rules.ts'
 import type { HealthChecks } from './health-checks.ts'
 import type { LiveUpstream } from './live-upstreams.ts'
 
-export type { LiveUpstream }
-
 /** The parts that the pipeline uses, built once from a configuration. An exchange keeps the gateway with which it began. */
 export interface Gateway {
   readonly config: Config

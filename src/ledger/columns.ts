@@ -1,6 +1,6 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import type { Price } from '../config/types.ts'
-import type { EndpointName, ProtocolName } from '../protocols/shared/names.ts'
+import type { EndpointName, ProtocolName } from '../protocols/shared/protocol.ts'
 import type { AttemptRecord, EndReason, LedgerRow, UsageSource } from './row.ts'
 
 /** One row as it is bound to a statement, in the order of COLUMNS. */

@@ -5,8 +5,8 @@ import { migrate } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'
 import { ClusterLedger } from './cluster-ledger.ts'
 import { LedgerError } from './ledger-failure.ts'
-import { Outbox } from './outbox.ts'
 import { ledgerSchema } from './ledger-schema.ts'
+import { Outbox } from './outbox.ts'
 
 export interface CopyOptions {
   /** Path of a SQLite ledger. A gateway may be writing to it. */

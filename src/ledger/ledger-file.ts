@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from '../base/directory.ts'
 import { fileIdentity, nonFileKind } from '../base/file-exists.ts'
 import { LedgerError, toLedgerFailure } from './ledger-failure.ts'
-import { acquireLock } from './lock.ts'
 import { ledgerSchema } from './ledger-schema.ts'
+import { acquireLock } from './lock.ts'
 
 /** How long a statement waits for another process's transaction, in ms. */
 const BUSY_TIMEOUT_MS = 2000

@@ -1,11 +1,11 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { fileExists } from '../base/file-exists.ts'
 import { decode, READ_LIST } from './columns.ts'
-import { LedgerError } from './ledger-failure.ts'
 import { isAlive } from './instance.ts'
+import { LedgerError } from './ledger-failure.ts'
+import { ledgerSchema } from './ledger-schema.ts'
 import { openReadOnly } from './read-only.ts'
 import type { LedgerRow } from './row.ts'
-import { ledgerSchema } from './ledger-schema.ts'
 
 /** Which requests; what is absent does not matter. */
 export interface Filter {

@@ -1,5 +1,5 @@
 import type { Price } from '../config/types.ts'
-import type { EndpointName, ProtocolName } from '../protocols/shared/names.ts'
+import type { EndpointName, ProtocolName } from '../protocols/shared/protocol.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 
 /**

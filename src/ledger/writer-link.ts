@@ -3,8 +3,8 @@ import { messageOf } from '../base/message-of.ts'
 import { threadUrl } from '../base/thread-url.ts'
 import type { StoredRow } from './columns.ts'
 import type { LedgerFailure } from './ledger-failure.ts'
-import type { FromWriter, ToWriter, WriterOptions } from './writer-messages.ts'
 import type { Batch } from './ledger-store.ts'
+import type { FromWriter, ToWriter, WriterOptions } from './writer-messages.ts'
 
 const MIN_RESTART_DELAY_MS = 50
 const MAX_RESTART_DELAY_MS = 5000

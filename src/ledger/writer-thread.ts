@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ToWriter, WriterOptions } from './writer-messages.ts'
 import { Writer } from './writer.ts'
+import type { ToWriter, WriterOptions } from './writer-messages.ts'
 
 /** The writing thread; ledger.ts starts it with WriterOptions and sends it ToWriter. */
 

@@ -1,9 +1,9 @@
 import { Checkpoints } from './checkpoints.ts'
 import { toLedgerFailure } from './ledger-failure.ts'
 import type { LedgerFailure } from './ledger-failure.ts'
-import type { FromWriter, WriterOptions } from './writer-messages.ts'
 import { LedgerStore } from './ledger-store.ts'
 import type { Batch } from './ledger-store.ts'
+import type { FromWriter, WriterOptions } from './writer-messages.ts'
 
 const MIN_RETRY_DELAY_MS = 50
 const MAX_RETRY_DELAY_MS = 5000

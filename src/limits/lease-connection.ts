@@ -1,7 +1,7 @@
 import { Slots } from '../base/slots.ts'
 import type { Limits } from '../config/types.ts'
-import type { LocalLimiter } from './limiter.ts'
 import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } from './lease-messages.ts'
+import type { LocalLimiter } from './limiter.ts'
 import type { QuotaLease } from './quota-lease.ts'
 import type { Admission, AdmissionRequest, LimitedKey, Reservation } from './types.ts'
 

@@ -1,7 +1,7 @@
-import { presentedKeys } from '../auth/presented-keys.ts'
 import { isCrossSiteRequest, namesForeignHost } from '../auth/cross-site.ts'
 import { ANONYMOUS, hasExpired } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
+import { presentedKeys } from '../auth/presented-keys.ts'
 import { GatewayError } from '../base/errors.ts'
 import { MIN_SAFE_KEY_LENGTH } from '../base/key-format.ts'
 import type { Exchange } from '../context/exchange.ts'

@@ -57,8 +57,6 @@ interface ExpectedEmbeddings {
   readonly estimatedTokens: number
 }
 
-export type { StreamTranslator } from './neutral/translate-response.ts'
-
 /** A translation, and the protocol that has it. */
 interface Named<T> {
   readonly name: string

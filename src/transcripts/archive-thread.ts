@@ -1,8 +1,8 @@
 import { workerData } from 'node:worker_threads'
 import { serveThread } from '../base/thread-server.ts'
 import { decompressBody } from './decompress-captured.ts'
-import { TranscriptStore } from './transcript-store.ts'
 import type { Compression, Transcript } from './transcript.ts'
+import { TranscriptStore } from './transcript-store.ts'
 
 /** What this thread is asked: to keep a transcript, or to find those of a request id. */
 export type ArchiveRequest =

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import pino from 'pino'
 import t from 'tap'
-import type { LiveUpstream } from '../../src/context/gateway.ts'
+import type { LiveUpstream } from '../../src/context/live-upstreams.ts'
 import { HealthChecks } from '../../src/context/health-checks.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import type { ResponseHandler } from '../../src/proxy/transport.ts'

@@ -1,6 +1,6 @@
-import type { LedgerFailure, LedgerFailureCode } from '../../src/ledger/ledger-failure.ts'
 import { openLedger } from '../../src/ledger/ledger.ts'
 import type { Ledger, LedgerOptions } from '../../src/ledger/ledger.ts'
+import type { LedgerFailure, LedgerFailureCode } from '../../src/ledger/ledger-failure.ts'
 
 export interface Watched extends AsyncDisposable {
   readonly ledger: Ledger

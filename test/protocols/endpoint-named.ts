@@ -1,6 +1,5 @@
 import { classifyPath, knownEndpoints } from '../../src/protocols/classify-path.ts'
-import type { EndpointName } from '../../src/protocols/shared/names.ts'
-import type { Endpoint } from '../../src/protocols/shared/protocol.ts'
+import type { Endpoint, EndpointName } from '../../src/protocols/shared/protocol.ts'
 
 const BY_NAME = new Map(knownEndpoints().map(({ endpoint }) => [endpoint.name, endpoint]))
 const OTHER = classifyPath('/v1/unheard-of').endpoint

@@ -1,8 +1,8 @@
 import { chownSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { TranscriptStore } from '../../src/transcripts/transcript-store.ts'
 import type { Transcript } from '../../src/transcripts/transcript.ts'
+import { TranscriptStore } from '../../src/transcripts/transcript-store.ts'
 
 function transcript(requestId: string, expiresAt: number, words: string): Transcript {
   const text = { contentType: 'application/json', bytes: Buffer.from(words), total: words.length }

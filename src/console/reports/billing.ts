@@ -1,7 +1,7 @@
 import type { KeyOwners } from '../../auth/key-owners.ts'
 import { formatUsd } from '../../base/decimal.ts'
-import type { Billing, BillingDimension } from '../api/billing.ts'
 import type { QueryOf } from '../api/api.ts'
+import type { Billing, BillingDimension } from '../api/billing.ts'
 import { alignedPeriod, DAY, periodOf, wholeDays } from './period.ts'
 import type { Period } from './period.ts'
 import { permittedDimensions } from './permitted-dimensions.ts'

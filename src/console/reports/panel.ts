@@ -1,7 +1,7 @@
 import { firstHourKept } from '../../ledger/rollups.ts'
+import type { QueryOf } from '../api/api.ts'
 import type { Panel, Slice } from '../api/panel.ts'
 import type { FirstByte, Figures } from '../api/shapes.ts'
-import type { QueryOf } from '../api/api.ts'
 import { firstBytes, percentiles } from './first-bytes.ts'
 import { alignedPeriod, canReadRows, DAY, hasEachRow, floor, HOUR, MINUTE, periodOf } from './period.ts'
 import type { Period } from './period.ts'

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { KeyOwners } from '../../auth/key-owners.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
+import type { QueryOf, ResponseOf } from '../api/api.ts'
 import type { Billing, Budgets, Statement } from '../api/billing.ts'
 import type { Logs, RequestDetailsList } from '../api/logs.ts'
 import type { Panel } from '../api/panel.ts'
-import type { QueryOf, ResponseOf } from '../api/api.ts'
 import type { UpstreamReport } from '../api/upstream.ts'
 import type { UnpricedModel } from './billing.ts'
 import type { ConfiguredBudget, NearBudget } from './budgets.ts'
@@ -12,14 +12,11 @@ import type { ClusterSource } from './cluster-view.ts'
 import { billingFields, csv, rowFields } from './csv.ts'
 import { Cursors } from './cursors.ts'
 import type { LogPage } from './logs.ts'
-import type { KeyUse } from './used-names.ts'
 import type { UpstreamFigures } from './panel.ts'
 import { DAY } from './period.ts'
 import { ReportClient } from './report-client.ts'
 import { ReportError } from './report-error.ts'
-
-export { ReportError }
-export type { ConfiguredBudget, KeyOwners, KeyUse, NearBudget, UpstreamFigures }
+import type { KeyUse } from './used-names.ts'
 
 /**
  * What the ledger says, in the shapes of the console's API. All of it is read in a

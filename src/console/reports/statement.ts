@@ -1,6 +1,6 @@
 import type { KeyOwners } from '../../auth/key-owners.ts'
-import type { Statement } from '../api/billing.ts'
 import type { QueryOf } from '../api/api.ts'
+import type { Statement } from '../api/billing.ts'
 import { DAY } from './period.ts'
 import type { Period } from './period.ts'
 import { permittedDimensions } from './permitted-dimensions.ts'

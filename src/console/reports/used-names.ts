@@ -1,6 +1,6 @@
 import { DIMENSION } from '../../ledger/contributions.ts'
-import type { Figures } from '../api/shapes.ts'
 import type { ResponseOf } from '../api/api.ts'
+import type { Figures } from '../api/shapes.ts'
 import { DAY, floor } from './period.ts'
 import { figures, ZERO_TOTALS, source, sumsBy } from './sums.ts'
 import type { Dimensions } from './sums.ts'

@@ -1,6 +1,6 @@
 import type { Target, TranslateMode } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
-import type { LiveUpstream } from '../../context/gateway.ts'
+import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import type { AttemptRequest } from '../../context/upstream-attempt.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
 import { renameEdits, renamePath } from '../../protocols/shared/rename.ts'
@@ -8,9 +8,9 @@ import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 import { spliceBytes } from '../../protocols/shared/splice.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
 import { restoreOpaqueValues } from '../../protocols/translate.ts'
-import { upstreamPath } from '../../proxy/upstream-address.ts'
 import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
+import { upstreamPath } from '../../proxy/upstream-address.ts'
 import { targetProtocols, translatedRequest, translationHost, translatorFor } from './translated-request.ts'
 
 /**

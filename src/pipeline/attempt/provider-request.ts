@@ -1,4 +1,4 @@
-import type { LiveUpstream } from '../../context/gateway.ts'
+import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import type { NativeRequest } from '../../providers/shared/provider.ts'
 import type { AttemptOptions } from '../../proxy/attempt.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'

@@ -1,8 +1,8 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { Upstream } from '../../config/types.ts'
-import { sameAddress } from '../../proxy/upstream-address.ts'
 import { headerValue } from '../../proxy/raw-headers.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
+import { sameAddress } from '../../proxy/upstream-address.ts'
 
 /** Redirects that repeat the request at another address; 303 fetches something else. */
 const REDIRECT_STATUSES = new Set([301, 302, 307, 308])

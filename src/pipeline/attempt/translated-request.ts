@@ -1,7 +1,7 @@
 import type { Target, TranslateMode } from '../../config/types.ts'
 import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
-import type { LiveUpstream } from '../../context/gateway.ts'
+import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import type { AttemptRequest } from '../../context/upstream-attempt.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { Endpoint } from '../../protocols/shared/protocol.ts'

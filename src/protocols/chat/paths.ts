@@ -3,8 +3,8 @@ import { defineEndpoint, modelCardEndpoint, modelCardPath, modelListEndpoint, ot
 import { OPENAI_FORMAT } from '../shared/openai-format.ts'
 import type { Classified, KnownPath, StreamSupport } from '../shared/protocol.ts'
 import { ChatStreamProtocol, asksForSeveralChats, chatObstacle, chatText } from './continuation.ts'
-import { USAGE_OPTION } from './usage-option.ts'
 import { CHAT_USAGE, EMBEDDING_USAGE } from './usage.ts'
+import { USAGE_OPTION } from './usage-option.ts'
 
 const format = OPENAI_FORMAT
 

@@ -2,10 +2,6 @@ import type { Endpoint } from './protocol.ts'
 import { readRequestOptions } from './request-options.ts'
 import { ResumableStream } from './resumable-stream.ts'
 
-export { missingEndOf } from './missing-end.ts'
-export type { PriorUsage, EventTranslator, Recovery } from './resumable-stream.ts'
-export { ResumableStream } from './resumable-stream.ts'
-
 /**
  * Prepares for the case that a stream breaks after some of it was sent, so that
  * another upstream can be asked for the rest (`resume: continue`):

@@ -7,8 +7,6 @@ import { endOfPlainText } from './json-text.ts'
 import { Utf8Check } from './utf8.ts'
 import { WatchedKeys } from './watched-keys.ts'
 
-export type { JsonType }
-
 /** Where a member of the root object is. Offsets are bytes of the whole text, `end` exclusive. */
 export interface Field {
   /** The key's opening quote. */

@@ -3,7 +3,6 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { EmbeddingsTranslation } from '../neutral/embeddings.ts'
 import type { Translation } from '../neutral/translation.ts'
 import type { ValidJson } from './json-scan.ts'
-import type { EndpointName, ProtocolName } from './names.ts'
 import type { RateLimitFigures } from './rate-limit-headers.ts'
 import type { ReportedUsage, UsageReader } from './reported-usage.ts'
 import type { Json, StreamProtocol } from './resumable-stream.ts'
@@ -11,6 +10,12 @@ import type { Edit } from './splice.ts'
 import type { EventReader, StreamEvent } from './stream-event.ts'
 import type { MeterLimits, StreamMeter } from './stream-meter.ts'
 import type { Usage } from './usage.ts'
+
+/** The family of protocols that a request belongs to, as the ledger has it: the index has all of them. */
+export type ProtocolName = string
+
+/** An endpoint's name, as the ledger and the metrics have it. `other` is any path that is not known by name. */
+export type EndpointName = string
 
 /** A wire protocol: a folder beside this one, collected in the index. */
 export interface Protocol {

@@ -3,8 +3,8 @@ import type { VertexConfig } from '../../config/types.ts'
 import { CREDENTIAL_PROJECT } from '../shared/provider.ts'
 import type { NativeRequest, Provider, ProviderAddress } from '../shared/provider.ts'
 import { claudeBody } from './claude-body.ts'
-import { isPredicted, predictBody, readPrediction } from './predict.ts'
 import { readError } from './errors.ts'
+import { isPredicted, predictBody, readPrediction } from './predict.ts'
 
 /** Version, and what comes before a resource: at the Gemini API, in the express mode of Vertex AI, and for a project. */
 const PREFIX = /^\/(v1(?:alpha|beta1?)?)\/(?:projects\/[^/]+\/locations\/[^/]+\/)?/i

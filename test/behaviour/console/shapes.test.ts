@@ -1,9 +1,9 @@
 import t from 'tap'
 import type { TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { API } from '../../../src/console/api/api.ts'
 import { RequestDetails } from '../../../src/console/api/logs.ts'
 import { FirstByte, Figures } from '../../../src/console/api/shapes.ts'
-import { API } from '../../../src/console/api/api.ts'
 import { DAY, filled, iso, NOW, withReports } from '../../console/reports/filled.ts'
 import { NOTHING_USED, row } from '../../ledger/rows.ts'
 

@@ -8,8 +8,8 @@ import { encode } from '../../../src/ledger/columns.ts'
 import { SUM_COLUMNS, HOUR, PART_SIZE } from '../../../src/ledger/contributions.ts'
 import { addHistogramJson, bucketOf, addToBucket } from '../../../src/ledger/first-byte.ts'
 import type { Histogram } from '../../../src/ledger/first-byte.ts'
-import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
+import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { MIDNIGHT, NOTHING_USED, UNBINDABLE, row } from '../../ledger/rows.ts'
 
 const DAY = 24 * HOUR

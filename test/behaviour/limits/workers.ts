@@ -1,9 +1,9 @@
 import { compileGlob } from '../../../src/config/glob.ts'
 import type { Limits } from '../../../src/config/types.ts'
 import type { LeaseConnection } from '../../../src/limits/lease-connection.ts'
+import type { LimiterRequest } from '../../../src/limits/lease-messages.ts'
 import { LeaseServer } from '../../../src/limits/lease-server.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
-import type { LimiterRequest } from '../../../src/limits/lease-messages.ts'
 import { WorkerLimiter } from '../../../src/limits/worker-limiter.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { openReports } from '../../../src/console/reports/reports.ts'
 import type { Reports, ReportsOptions } from '../../../src/console/reports/reports.ts'
 import { encode } from '../../../src/ledger/columns.ts'
-import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
+import type { LedgerRow } from '../../../src/ledger/row.ts'
 
 /** 2026-11-21T12:34:56.789Z */
 export const NOW = Date.UTC(2026, 10, 21, 12, 34, 56, 789)

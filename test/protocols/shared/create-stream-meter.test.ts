@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { StreamMeterOptions } from '../../../src/protocols/shared/create-stream-meter.ts'
 import type { TextSample } from '../../../src/protocols/shared/generated-text.ts'
-import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+import type { EndpointName } from '../../../src/protocols/shared/protocol.ts'
 import type { StreamMeter } from '../../../src/protocols/shared/stream-meter.ts'
 import {
   RECORDINGS,

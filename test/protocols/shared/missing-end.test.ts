@@ -1,6 +1,6 @@
 import t from 'tap'
-import { missingEndOf } from '../../../src/protocols/shared/create-resumable-stream.ts'
-import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+import { missingEndOf } from '../../../src/protocols/shared/missing-end.ts'
+import type { EndpointName } from '../../../src/protocols/shared/protocol.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 
 type Json = Record<string, unknown>

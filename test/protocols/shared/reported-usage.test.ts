@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+import type { EndpointName } from '../../../src/protocols/shared/protocol.ts'
 import { readUsage } from '../../../src/protocols/shared/reported-usage.ts'
 import { blankUsage } from '../../../src/protocols/shared/usage.ts'
 import { endpointNamed } from '../endpoint-named.ts'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { JsonCursor } from '../../../src/protocols/shared/cursor.ts'
 import { jsonInspection } from '../../../src/protocols/shared/inspect.ts'
-import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+import type { EndpointName } from '../../../src/protocols/shared/protocol.ts'
 import { MEDIA_TOKENS, estimateRequest, readCharacters, estimateTokens } from '../../../src/protocols/shared/request-estimate.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { EndpointName } from '../../../src/protocols/shared/names.ts'
+import type { EndpointName } from '../../../src/protocols/shared/protocol.ts'
 import { readBodyUsage } from '../../../src/protocols/shared/reported-usage.ts'
 import { blankUsage } from '../../../src/protocols/shared/usage.ts'
 import { endpointNamed } from '../endpoint-named.ts'

@@ -45,7 +45,7 @@ export interface BarsProps {
   readonly hover?: Hover
 }
 
-export interface Hover {
+interface Hover {
   readonly id: string | null
   readonly set: (id: string | null) => void
 }

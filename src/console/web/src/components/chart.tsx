@@ -6,7 +6,7 @@ import classes from './chart.module.css'
 import { Section } from './page.tsx'
 
 export { Bars, Legend, Swatch } from './bars.tsx'
-export type { Hover, Point, Series } from './bars.tsx'
+export type { Point, Series } from './bars.tsx'
 
 export interface ChartSectionProps {
   readonly title: string
