@@ -3,9 +3,10 @@ import { DatabaseError } from '../postgres/database-error.ts'
 import { decode, READ_LIST } from './columns.ts'
 import type { StoredRow } from './columns.ts'
 import { PART_SIZE } from './contributions.ts'
-import { byGroups } from './query.ts'
-import type { Filter, FoundRequest, RowGroup, LedgerReader, UsageSum } from './query.ts'
+import type { Filter, FoundRequest, LedgerReader } from './ledger-reader.ts'
 import type { LedgerRow } from './row.ts'
+import { byGroups } from './usage-sum.ts'
+import type { RowGroup, UsageSum } from './usage-sum.ts'
 
 const PAGE = 1000
 const DAY_MS = 86_400_000

@@ -1,7 +1,7 @@
 import { formatUsd } from '../base/decimal.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
-import type { GroupBy, UsageSum } from './query.ts'
 import type { LedgerRow } from './row.ts'
+import type { GroupBy, UsageSum } from './usage-sum.ts'
 
 /** A number whose digits are not to pass through a float. */
 class Exact {

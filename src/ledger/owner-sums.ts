@@ -1,5 +1,6 @@
-import { add, byGroups } from './query.ts'
-import type { Filter, GroupBy, LedgerReader, RowGroup, UsageSum } from './query.ts'
+import type { Filter, LedgerReader } from './ledger-reader.ts'
+import { add, byGroups } from './usage-sum.ts'
+import type { GroupBy, RowGroup, UsageSum } from './usage-sum.ts'
 
 /**
  * As `sums` of the reader, also by owner: the sums of the keys that an owner has now. A key that gets another owner

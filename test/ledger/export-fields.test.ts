@@ -1,6 +1,6 @@
 import t from 'tap'
 import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../../src/ledger/export-fields.ts'
-import type { UsageSum } from '../../src/ledger/query.ts'
+import type { UsageSum } from '../../src/ledger/usage-sum.ts'
 import { NOTHING_USED, row } from './rows.ts'
 
 /** Programs outside read these; see the issue "Usage, ledger and limits". */

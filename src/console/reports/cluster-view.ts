@@ -1,5 +1,5 @@
 import { clusterFailure, DETAILED_FROM, openClusterReader } from '../../ledger/cluster-reader.ts'
-import type { LedgerReader } from '../../ledger/query.ts'
+import type { LedgerReader } from '../../ledger/ledger-reader.ts'
 import { BlockingDatabase } from '../../postgres/blocking-database.ts'
 import { DatabaseError } from '../../postgres/database-error.ts'
 import { POSTGRES } from './dialect.ts'

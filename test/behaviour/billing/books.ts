@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { openReader } from '../../../src/ledger/query.ts'
+import { openReader } from '../../../src/ledger/file-reader.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'

@@ -3,72 +3,12 @@ import { fileExists } from '../base/file-exists.ts'
 import { decode, READ_LIST } from './columns.ts'
 import { isAlive } from './instance.ts'
 import { LedgerError } from './ledger-failure.ts'
+import type { Filter, FoundRequest, LedgerReader } from './ledger-reader.ts'
 import { ledgerSchema } from './ledger-schema.ts'
 import { openReadOnly } from './read-only.ts'
 import type { LedgerRow } from './row.ts'
-
-/** Which requests; what is absent does not matter. */
-export interface Filter {
-  /** Started at or after, ms since 1970. */
-  readonly since?: number
-  /** Started before, ms since 1970. */
-  readonly until?: number
-  /** The key's name, or a glob of it: `*` is any run of characters. */
-  readonly key?: string
-  /** The model as the client asked for it, or a glob. */
-  readonly model?: string
-  /** The upstream that the request went to last, or a glob. */
-  readonly upstream?: string
-}
-
-/** What requests can be summed by; days, hours and minutes are UTC. */
-export const GROUPINGS = [
-  'key', 'group', 'owner', 'model', 'upstream', 'protocol', 'status', 'day', 'hour', 'minute',
-] as const
-export type GroupBy = (typeof GROUPINGS)[number]
-/** What rows say themselves; owners are those of their keys. */
-export type RowGroup = Exclude<GroupBy, 'owner'>
-
-/** What a group of requests used. */
-export interface UsageSum {
-  /**
-   * What the requests have in common, in the order in which it was asked for: names, a status, a day (2026-11-21), an
-   * hour or a minute (2026-11-21T09:30Z). null for requests without one; empty for the sum of all.
-   */
-  readonly groups: readonly (string | null)[]
-  readonly requests: number
-  readonly inputTokens: bigint
-  readonly cachedInputTokens: bigint
-  readonly cacheWriteTokens: bigint
-  readonly outputTokens: bigint
-  readonly reasoningTokens: bigint
-  /** Of the requests that have a cost; null when none has. */
-  readonly costPico: bigint | null
-  /** Requests whose cost is not known. */
-  readonly unpriced: number
-}
-
-/** A request, and whether it still runs: then the row is only a draft. */
-export interface FoundRequest {
-  readonly row: LedgerRow
-  readonly running: boolean
-}
-
-/** The reading side of a ledger, beside the gateway that writes it or without one. */
-export interface LedgerReader {
-  /**
-   * The requests that have ended, oldest first. Reads a page at a time, so that a
-   * slow consumer does not hold up the writer's checkpoints.
-   */
-  rows(filter: Filter): Generator<LedgerRow, void, undefined>
-  /** The last ones of rows(filter), oldest first. */
-  latest(filter: Filter, count: number): LedgerRow[]
-  /** One sum for each group, in the order of their names; one in all where `by` is empty. */
-  sums(filter: Filter, by: readonly RowGroup[]): UsageSum[]
-  /** All that is known of a request id: one request, unless a trusted proxy used the id again. */
-  find(requestId: string): FoundRequest[]
-  [Symbol.dispose](): void
-}
+import { add, byGroups } from './usage-sum.ts'
+import type { RowGroup, UsageSum } from './usage-sum.ts'
 
 function isReachable(file: string): boolean {
   try {
@@ -291,12 +231,6 @@ function bigintOf(stored: StoredRow, name: string): bigint {
   return typeof value === 'bigint' ? value : 0n
 }
 
-/** By the first of their groups that differ. */
-export function byGroups({ groups: a }: UsageSum, { groups: b }: UsageSum): number {
-  const at = a.findIndex((group, n) => group !== b[n])
-  return at === -1 ? 0 : (a[at] ?? '') < (b[at] ?? '') ? -1 : 1
-}
-
 function toSum(stored: StoredRow, groups: number): UsageSum {
   return {
     groups: Array.from({ length: groups }, (_, n) => {
@@ -311,21 +245,5 @@ function toSum(stored: StoredRow, groups: number): UsageSum {
     reasoningTokens: bigintFromParts(stored, 'reasoningTokens'),
     costPico: stored['costPicoHigh'] === null ? null : bigintFromParts(stored, 'costPico'),
     unpriced: Number(bigintOf(stored, 'unpriced')),
-  }
-}
-
-export function add(a: UsageSum, b: UsageSum): UsageSum {
-  return {
-    groups: a.groups,
-    requests: a.requests + b.requests,
-    inputTokens: a.inputTokens + b.inputTokens,
-    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
-    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
-    costPico: a.costPico === null || b.costPico === null
-      ? a.costPico ?? b.costPico
-      : a.costPico + b.costPico,
-    unpriced: a.unpriced + b.unpriced,
   }
 }
