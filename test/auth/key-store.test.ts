@@ -139,7 +139,7 @@ t.test('a running store takes changes up, and tells them once', async t => {
   t.strictSame(running.troubles, [])
 })
 
-t.test('a writer waits for those who have not taken its change up, and for nobody who is gone', async t => {
+t.test('a writer waits for those who have not taken its change up, and for no process that has ended', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const first = open(t, file)
   const second = open(t, file)
@@ -218,7 +218,7 @@ t.test('a store that is lost or replaced by garbage: the keys known so far stay'
   t.equal(running.recoveries(), 1)
 })
 
-t.test('another store in its place: its keys are let in, and no others; so where it is restored', async t => {
+t.test('another store in its place: its keys are accepted, and no others; so where it is restored', async t => {
   const dir = t.testdir({})
   const file = join(dir, 'keys.db')
   const other = join(dir, 'other.db')
@@ -348,10 +348,10 @@ t.test('blocks are taken up like other changes, and each is reported once', asyn
   t.equal(clock.pending > 0, true)
   // A store that begins now knows of it at once.
   t.same(open(t, file).store.blocked(), [two.digest])
-  t.equal(other.block(one, 7, BY), true, 'a key that was let in again can be shut out again')
+  t.equal(other.block(one, 7, BY), true, 'a key that was unblocked can be blocked again')
   t.equal(other.unblock(two, 8, BY), true)
   look()
-  t.same(store.blocked(), [one.digest], 'and each is let in for itself')
+  t.same(store.blocked(), [one.digest], 'and each is unblocked for itself')
 })
 
 t.test('a change takes another place than the key that it changes, and the list tells of both', async t => {

@@ -56,7 +56,7 @@ t.test('ten thousand keys are as good as one', async t => {
   t.equal(ring.find('sk-10000'), null)
 })
 
-t.test('a key that is shut out is nobody, wherever it comes from, until it is let in again', async t => {
+t.test('a key that is shut out is nobody, wherever it comes from, until it is unblocked', async t => {
   const [configured, stored] = [key('a', 'sk-a'), key('b', 'sk-b')]
   const ring = new Keyring([configured], compileGlobs, { keys: [stored], blocked: [configured.digest] })
   t.equal(ring.find('sk-a'), null)

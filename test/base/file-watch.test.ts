@@ -31,7 +31,7 @@ function watching(t: Test, files: readonly string[]) {
   }
 }
 
-t.test('a file that is written, replaced, removed and made again is told each time, and once', async t => {
+t.test('a file that is written, replaced, removed and made again is reported each time, and once', async t => {
   const file = join(t.testdir({ 'gateway.yaml': 'one' }), 'gateway.yaml')
   const { next, told } = watching(t, [file])
   writeFileSync(file, 'two')
@@ -82,7 +82,7 @@ t.test('files join and leave the watch', async t => {
   watch.watch([file, join(folder, 'tls', 'cert.pem')])
   writeFileSync(join(folder, 'tls', 'cert.pem'), 'changed')
   t.equal(await next(), 'one')
-  // A change that nobody was told of yet is not forgotten.
+  // A change that is not reported yet is not forgotten.
   writeFileSync(file, 'two')
   watch.watch([file])
   t.equal(await next(), 'two')

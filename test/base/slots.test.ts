@@ -27,7 +27,7 @@ t.test('what is not there can be deleted again, and asked for', async t => {
   t.not(slots.add({}), slots.add({}), 'a place is not given to two')
 })
 
-t.test('some may leave while they are gone through', async t => {
+t.test('some may leave while the loop runs', async t => {
   const slots = new Slots<{ slot: number }>()
   const items = Array.from({ length: 5 }, () => ({ slot: -1 }))
   for (const item of items) item.slot = slots.add(item)

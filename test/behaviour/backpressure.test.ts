@@ -49,7 +49,7 @@ function pump(
   return { stuck: stuck.promise, done: done.promise }
 }
 
-/** An upstream that answers with so many bytes, as fast as they are taken. */
+/** An upstream that sends so many bytes, as fast as they are taken. */
 async function largeUpstream(t: Test, total: number) {
   const running = Promise.withResolvers<ReturnType<typeof pump>>()
   const upstream = await startWireUpstream(t, async wire => {

@@ -144,7 +144,7 @@ t.test('two keys in one kind of place are no way round a refusal', async t => {
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 401 /)
 })
 
-t.test('no keys: nobody gets in', async t => {
+t.test('no keys: every request is refused', async t => {
   const closed = await startTestGateway(
     t, `upstreams: { up: { url: "${upstream.url}" } }\nroutes: [{ to: up }]\nkeys: []\n`,
   )

@@ -146,7 +146,7 @@ const REFUSALS: Refusal[] = [
     headers: { authorization: `Basic ${KEY}` },
   },
   { what: 'a wrong method', status: 405, code: 'method_not_allowed', method: 'PUT' },
-  { what: 'a method that nobody knows', status: 405, code: 'method_not_allowed', method: 'PURGE' },
+  { what: 'an unknown method', status: 405, code: 'method_not_allowed', method: 'PURGE' },
 ]
 
 for (const [protocol, { path, error, top }] of Object.entries(SHAPES)) {

@@ -31,7 +31,7 @@ t.test('an upload that is slow but not idle is not cut', async t => {
   t.strictSame(bodies, [TEXT])
 })
 
-t.test('an upload that falls silent is told 408 after the idle timeout, ' +
+t.test('an upload that falls silent gets 408 after the idle timeout, ' +
   'and the upstream hears nothing', async t => {
   const { gateway, bodies } = await setUp(t, 'idle: 150ms')
   const client = await connect(t, gateway.url)
@@ -40,7 +40,7 @@ t.test('an upload that falls silent is told 408 after the idle timeout, ' +
   t.strictSame(bodies, [])
 })
 
-t.test('HTTP/2: an upload that falls silent is told 408', async t => {
+t.test('HTTP/2: an upload that falls silent gets 408', async t => {
   const { gateway, bodies } = await setUp(t, 'idle: 150ms')
   const session = await openSession(t, gateway.url)
   const request = new H2Request(

@@ -13,7 +13,7 @@ import type { Wire } from '../support/wire.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
 
-/** An upstream that answers the first request of its first connection, and then does what the test says. */
+/** An upstream that responds to the first request of its first connection, and then does what the test says. */
 async function setUp(t: Test, then: (wire: Wire) => void) {
   let requests = 0
   const upstream = await startWireUpstream(t, async wire => {

@@ -86,7 +86,7 @@ t.test('HTTP/2: those beyond a thousand refusals that nobody takes have a second
   t.equal(clock.pending, 1_000)
   for (const session of sessions) session.destroy()
   await Promise.all(ends)
-  t.match(gateway.sharedState, { unreadResponses: 0 }, 'who has gone makes room')
+  t.match(gateway.sharedState, { unreadResponses: 0 }, 'a client that disconnects makes room')
   t.equal(clock.pending, 0)
 })
 

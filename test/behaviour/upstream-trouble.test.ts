@@ -27,7 +27,7 @@ t.test('connection refused: 502 upstream_unreachable', async t => {
   t.equal(answer.status, 502)
   t.equal(answer.headers.get('content-type'), 'application/json')
   t.equal(error.code, 'upstream_unreachable')
-  t.match(line.cause, /ECONNREFUSED/, 'the operator is told why')
+  t.match(line.cause, /ECONNREFUSED/, 'the log says why')
   t.notMatch(JSON.stringify(error), /127\.0\.0\.1|ECONN/, 'the client is not')
   t.equal(line.level, 40)
 })
@@ -81,7 +81,7 @@ const TROUBLES: [string, (wire: Wire) => void, string][] = [
     wire.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n')
     wire.send('1e\r\n{}HTTP/1.1 200 OK\r\nX-Split: 1\r\n\r\n0\r\n\r\n')
   }, 'upstream_invalid'],
-  ['an answer 101 that nobody asked for', wire => {
+  ['a 101 that nobody requested', wire => {
     wire.send('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n')
   }, 'upstream_invalid'],
   [

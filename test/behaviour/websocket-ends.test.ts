@@ -105,7 +105,7 @@ t.test('a client that has left before its limits are known never gets as far as 
 })
 
 const NO_ANSWERS = {
-  'closes its connection instead of an answer': ['upstream_reset', (socket: Socket) => socket.end()],
+  'closes its connection instead of a response': ['upstream_reset', (socket: Socket) => socket.end()],
   'answers with no HTTP': ['upstream_invalid', (socket: Socket) => socket.end('SSH-2.0\r\n\r\n')],
 } as const
 for (const [what, [code, answer]] of Object.entries(NO_ANSWERS)) {
@@ -148,7 +148,7 @@ t.test('hop-by-hop headers of the response stay behind, but for those that open 
   t.match(head, '\r\nx-note: caf\u00e9\r\n', 'each byte as it came')
 })
 
-t.test('a refused credential alarms the operator, and the client is told not to retry', async t => {
+t.test('a refused credential alarms the operator, and the response forbids a retry', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'))
   })

@@ -35,7 +35,7 @@ t.test('a checkout runs its build while that is newer than all of its sources', 
 
   write('src/proxy/relay.ts', '', 1_000)
   settle(3_000)
-  t.equal(runs(), 'sources', 'a source may have gone')
+  t.equal(runs(), 'sources', 'a source may have been removed')
 
   const asks = "import module from 'node:module'\nconsole.log(module.getCompileCacheDir())\n"
   write('dist/gateway/main.js', asks, 4_000)

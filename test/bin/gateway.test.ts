@@ -60,7 +60,7 @@ t.test('the Node that took over does not outlive the first, however that ends', 
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, base, ended } = await listening(t, ['serve'], { cwd, node })
   child.kill('SIGKILL')
-  // The streams close when the last process that holds them is gone.
+  // The streams close when the last process that holds them has ended.
   t.match(await ended, { signal: 'SIGKILL' })
   await t.rejects(fetch(`${base}/api/status`))
 })

@@ -123,7 +123,7 @@ auth: open
   }
 })
 
-t.test('of two models nobody knows which would count, as in a request', async t => {
+t.test('of two models it is unknown which would count, as in a request', async t => {
   const file = join(t.testdir({
     'gateway.yaml': 'upstreams: { a: { url: "https://a.example" } }\nroutes: [{ to: a }]\nauth: open\n',
   }), 'gateway.yaml')
@@ -145,7 +145,7 @@ t.test('an empty model is none, as in a request', async t => {
   t.match(stdout, 'refused   400 model_required')
 })
 
-t.test('what would be refused is told as a client is told it', async t => {
+t.test('what would be refused is shown as a client gets it', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 upstreams: { a: { url: "https://a.example" } }
 routes: [{ path: /v1/chat/*, model: fast, to: a }]

@@ -17,7 +17,7 @@ async function ask(base: string, key: string): Promise<number> {
   return response.status
 }
 
-t.test('a key of the file is shut out when block has returned, and let in when unblock has', async t => {
+t.test('a key of the file is shut out when block has returned, and accepted when unblock has', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
   const { base } = await listening(t, ['serve'], { cwd, env: ENV })

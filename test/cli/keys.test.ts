@@ -81,7 +81,7 @@ t.test('a key is shown once, alone on standard output, and kept hashed', async t
   }
 })
 
-t.test('beside running gateways: let in at once, and refused as soon as revoke has returned', async t => {
+t.test('beside running gateways: accepted at once, and refused as soon as revoke has returned', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
   const [one, two] = await Promise.all([
@@ -219,7 +219,7 @@ t.test('no key gets a name that the console could not show or reach', async t =>
   }
 })
 
-t.test('a variable that is not set is told where it matters: in the ledger', async t => {
+t.test('a variable that is not set is reported where it matters: in the ledger', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML.replace('data/ledger.db', '"${LEDGER_FILE}"') })
   for (const args of [['keys', 'list'], ['keys', 'create', '-n', 'a'], ['usage']]) {
     const { code, stdout, stderr } = await gateway(args, { cwd })
@@ -229,7 +229,7 @@ t.test('a variable that is not set is told where it matters: in the ledger', asy
   }
 })
 
-t.test('a store that cannot be read: loud, and the keys of the file are let in', async t => {
+t.test('a store that cannot be read: loud, and the keys of the file are accepted', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   mkdirSync(join(cwd, 'data'))
   writeFileSync(join(cwd, 'data', 'keys.db'), 'x'.repeat(8_192))
@@ -258,7 +258,7 @@ t.test('a default is not taken for the key of the gateway, which would stay open
   t.equal(await ask(base, ENV.TEAM_KEY), 401)
 })
 
-t.test('where it cannot be told whether there are keys, no message says that there are none', async t => {
+t.test('where it is unknown whether there are keys, no message says that there are none', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   // As closed to everybody, root included, as a directory of somebody else's is to others.
   symlinkSync('data', join(cwd, 'data'))

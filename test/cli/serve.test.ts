@@ -79,7 +79,7 @@ t.test('warnings of the configuration are logged, and the addresses whatever the
   ])
 })
 
-t.test('the documentation has an address of its own until the gateway is told to end', async t => {
+t.test('the documentation has an address of its own until the gateway gets a signal to end', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `${YAML}docs: { listen: 127.0.0.1:0 }\n` })
   const { child, base, ended, lines, logged } = await listening(t, ['serve'], { cwd })
   const { docs = '' } = lines.find(({ msg }) => msg === 'listening') as { docs?: string }

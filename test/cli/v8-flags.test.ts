@@ -31,7 +31,7 @@ function toldGateway(t: Test, workers: number): Promise<Running> {
   )
 }
 
-t.test('V8 is told what it does otherwise behind our back, after the start and by flags that it knows', async t => {
+t.test('V8 gets flags for what it does otherwise behind our back, after the start and by flags that it knows', async t => {
   // It would be seen by --trace-memory-reducer in half a minute, and by bench/garbage.ts.
   const { lines, logged } = await toldGateway(t, 1)
   await logged('--no-allocation-site-pretenuring')

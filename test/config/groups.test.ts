@@ -24,6 +24,6 @@ t.test('unknown groups and cycles are errors with their place', async t => {
   t.match(problems(t, `${LEAST}groups:\n  a: { parent: a }\n`), [{ severity: 'error', line: 4, column: 16, message: /a -> a/ }])
   t.match(problems(t, `${LEAST}groups:\n  z: { parent: a }\n  a: { parent: b }\n  b: { parent: c }\n  c: { parent: a }\n`), [
     { severity: 'error', line: 5, column: 16, message: 'a group cannot be its own parent: a -> b -> c -> a' },
-  ], 'a cycle is told once, and not to the groups below it')
+  ], 'a cycle is reported once, and not to the groups below it')
   t.match(problems(t, `${LEAST}groups:\n  a: { limits: { models: { m: { concurrent: 1 } } } }\n`), [{ severity: 'error', message: /models/ }])
 })

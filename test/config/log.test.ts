@@ -8,7 +8,7 @@ function load(t: Test, log: string, ledger = LEDGER) {
   return loadText(t, `log: ${log}\n${LEAST}${ledger}`).config.log
 }
 
-t.test('nobody\'s bodies are kept unless told; then for the named ' +
+t.test('nobody\'s bodies are kept by default; else for the named ' +
   'keys, for a time, up to a size', async t => {
   t.same(load(t, '{ level: warn }'), { level: 'warn', bodies: [] })
   t.same(load(t, '{ bodies: [{ key: team-a, keep: 7d }, { key: "test-*", keep: 1h, limit: 1mb }] }').bodies, [

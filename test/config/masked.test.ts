@@ -61,7 +61,7 @@ const PLACES: Readonly<Record<string, string>> = {
   'a commented-out value': '# upstreams: { one: { auth: { bearer: SECRET } } }\nauth: keys',
   'a URL in a comment': '# see https://me:SECRET@one.example/?x=SECRET\nauth: keys',
   'a comment at the end': 'auth: keys\n# bearer SECRET',
-  'a key in the place of a name': 'keys:\n  - SECRET 1: yes',
+  'a key instead of a name': 'keys:\n  - SECRET 1: yes',
   'a webhook': 'alerts: { webhook: { url: https://hooks.example/SECRET, headers: { authorization: Bearer SECRET } } }',
   'a database': 'cluster: { postgres: "postgres://me:SECRET@host/db", valkey: ["rediss://:SECRET@a", "rediss://:SECRET@b"] }',
   'a text that is not YAML': 'keys: [{ key: SECRET\n  bearer: SECRET # SECRET',

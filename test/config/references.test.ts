@@ -23,7 +23,7 @@ t.test('what was filled in is not read again', async t => {
   t.equal(expandReferences('${NESTED}', ENV).text, '${NAME}')
 })
 
-t.test('it is told whether there was a reference, and whether it took its default', async t => {
+t.test('reports whether there was a reference, and whether it took its default', async t => {
   t.match(expandReferences('x', ENV), { referenced: false, defaulted: false })
   t.match(expandReferences('$${x}', ENV), { referenced: false, defaulted: false })
   t.match(expandReferences('${NAME:-x}', ENV), { referenced: true, defaulted: false })

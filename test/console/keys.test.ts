@@ -22,7 +22,7 @@ async function actions(browser: Browser): Promise<string[]> {
   )
 }
 
-t.test('a key is made, shown once, and let in at once', async t => {
+t.test('a key is made, shown once, and accepted at once', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const limits = {
@@ -219,7 +219,7 @@ t.test('a stored key that has moved to the file keeps what it has in progress wh
   t.equal((await chat(gateway, key)).status, 200)
 })
 
-t.test('a blocked key stays blocked over reloads and restarts, until it is let in again', async t => {
+t.test('a blocked key stays blocked over reloads and restarts, until it is unblocked', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   t.equal((await admin.ask('/keys/second', { method: 'DELETE' })).status, 204)

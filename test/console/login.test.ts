@@ -62,7 +62,7 @@ t.test('a name that is guessed from many addresses gets slow, but for its owner'
   )
   for (let i = 0; i < 20; i++) {
     const wait = Number((await login(WRONG, `203.0.113.${i}`)).headers.get('retry-after') ?? 0)
-    t.ok(wait <= 30, 'whoever else has the name waits half a minute at most')
+    t.ok(wait <= 30, 'anyone else with the name waits half a minute at most')
     clock.advance(wait * 1_000)
   }
 })

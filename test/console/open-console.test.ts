@@ -138,7 +138,7 @@ t.test('over HTTP/2 it is all the same', async t => {
   t.match(await tried.head, { ':status': 200, 'x-gateway-upstream': 'sim' })
 })
 
-t.test('a client that holds its body back is told to go on', async t => {
+t.test('a client that holds its body back is asked to go on', async t => {
   const gateway = await startConsole(t)
   const wire = await connect(t, gateway.console)
   const body = JSON.stringify({ key: KEY })
@@ -201,7 +201,7 @@ t.test('scripts and style sheets are sent compressed, and kept by the browser', 
   }
 })
 
-t.test('a file of the console that is none is named in the log; once it is gone the console is there', async t => {
+t.test('a file of the console that is none is named in the log; once it is removed the console is there', async t => {
   const gateway = await startConsole(t)
   const file = join(gateway.file, '..', 'data', 'console.db')
   writeFileSync(file, 'no database at all\n'.repeat(100))

@@ -7,7 +7,7 @@ import { PASSWORD } from '../support/operator.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 
-t.test('the file in force as it is written, with warnings that name their lines', async t => {
+t.test('the active file as it is written, with warnings that name their lines', async t => {
   const yaml = `# The gateway of research.\n${YAML}
   # The end.
 `.replace('upstreams: {', 'upstreams: { idle: { url: https://idle.example },')

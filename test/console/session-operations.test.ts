@@ -25,7 +25,7 @@ t.test('a login is kept in a cookie that no script can read', async t => {
   t.equal((await asking.ask('/panel')).status, 200)
 })
 
-t.test('where the documentation is, is told to everybody who is logged in', async t => {
+t.test('where the documentation is, is shown to everybody who is logged in', async t => {
   const gateway = await startConsole(t, `${YAML}docs: { listen: 0.0.0.0:8082 }\n`)
   const urlFor = async (asking: Browser) => (await asking.ask('/session')).json
   t.match(await urlFor(gateway.browser()), { docs_url: null })

@@ -52,7 +52,7 @@ routes: [{ to: [a, b] }]
   for (const url of [gateway.url, gateway.addresses.console]) {
     const told = await (await fetch(`${url}/api/status`)).text()
     t.match(told, '"success":true')
-    t.notMatch(told, 'upstreams', 'strangers are not told')
+    t.notMatch(told, 'upstreams', 'strangers do not see them')
   }
   isWell = true
   await gateway.waitForLog(line => line.msg === 'the upstream is healthy again')

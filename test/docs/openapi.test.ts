@@ -49,7 +49,7 @@ t.test('answers are of a type, and have the headers, that openapi.json tells', a
     const told = paths[path]?.post.responses['200'] as Answer
     const found = (answer.headers.get('content-type') ?? '').split(';', 1)[0] ?? ''
     t.equal(found.replace(/^audio\/.*/, 'audio/*'), type, path)
-    t.ok(Object.hasOwn(told.content, type), `${path} is told to answer with ${type}`)
+    t.ok(Object.hasOwn(told.content, type), `${path} is documented to respond with ${type}`)
     for (const name of Object.keys(told.headers).filter(each => !OF_TRANSLATION.has(each))) t.ok(answer.headers.has(name), `${path}: ${name}`)
   }
 })

@@ -255,7 +255,7 @@ t.test('a connection too many hears why, and is not kept though it does not leav
   const late = net.connect({ host: hostname, port: Number(port), allowHalfOpen: true })
   const closed = new Promise(resolve => late.on('error', () => {}).once('close', resolve))
   t.match(String((await once(late, 'data'))[0]), /^HTTP\/1\.1 503 Full/)
-  // Who is not there any more is told of by what is sent there.
+  // A write to a closed connection shows that it is closed.
   const talk = setInterval(() => late.write('x'), 20)
   t.teardown(() => clearInterval(talk))
   await closed

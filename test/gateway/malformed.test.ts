@@ -46,7 +46,7 @@ t.test('a handshake that fails is a line of the log, with who it was and why', a
   t.match(await told('ERR_SSL_NO_SHARED_CIPHER'), { client: '127.0.0.1', error: 'tls', msg: 'turned away' })
 })
 
-t.test('who leaves before a handshake, as balancers do that only look, is no line of the log', async t => {
+t.test('a client that disconnects before a handshake, as balancers do that only look, is no line of the log', async t => {
   const { gateway, host, port } = await startTls(t)
   await once(net.connect(port, host).resume().end(), 'close')
   // A line of it would be before this one.
@@ -67,7 +67,7 @@ routes: [{ to: demo }]
   return { gateway, host, port: Number(port) }
 }
 
-t.test('a client that leaves in the middle of a head is told nothing, and no line is written of it', async t => {
+t.test('a client that leaves in the middle of a head gets no response, and no line is written of it', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
   const client = await connect(t, gateway.url)
   client.socket.end('GET /v1/models HT')
@@ -136,7 +136,7 @@ t.test('nothing comes behind the last answer of a connection', async t => {
   t.match(client.text, /^HTTP\/1\.1 200 [^]*\{"ok":true\}$/)
 })
 
-t.test('a head that is late is told so', async t => {
+t.test('a head that is late gets 408', async t => {
   const gateway = {
     newId: () => 'an-id', version: '0', log: pino({ level: 'silent' }),
   } as unknown as Gateway

@@ -216,7 +216,7 @@ general_settings: { master_key: sk-literal-secret }
   t.match(load(t, imported).keys, [{ name: 'master' }])
 })
 
-t.test('without a master key nobody gets in, and that is said', async t => {
+t.test('without a master key every request is refused, and that is said', async t => {
   const imported = importLitellm('model_list: [{ model_name: m, litellm_params: { model: openai/m } }]')
   t.equal(load(t, imported).auth, 'keys')
   t.strictSame(settings(imported), ['general_settings.master_key'])
@@ -256,7 +256,7 @@ t.test('what cannot be imported says why and where', async t => {
   }
 })
 
-t.test('levels beyond what the parser can take are told as such, and where', t => {
+t.test('levels beyond what the parser can take are reported as such, and where', t => {
   const stairs = Array.from({ length: 4_000 }, (_, level) => `${' '.repeat(level)}a:\n`).join('')
   for (const [text, message] of [
     [`a: ${'['.repeat(4_000)}${']'.repeat(4_000)}`, /^1:\d+: values are nested too deeply$/],

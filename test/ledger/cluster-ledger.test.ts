@@ -135,7 +135,7 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.equal(await ledger.expire(51 * DAY, MIDNIGHT), 1)
     t.strictSame(await server.query('SELECT request_id FROM gateway.requests'), [{ request_id: 'new' }])
     t.strictSame(await server.query('SELECT sum(requests) AS requests FROM gateway.days'), [{ requests: '2' }])
-    t.comment('another gateway does not know yet that the month is gone')
+    t.comment('another gateway does not know yet that the month was deleted')
     await ledger.insert(journal, [stored(row('late', { startedAt: september }))])
     t.strictSame(await server.query('SELECT count(*) AS rows FROM gateway.requests'), [{ rows: '2' }])
   })

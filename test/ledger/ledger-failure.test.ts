@@ -41,7 +41,7 @@ t.test('a locked file: the rows wait, the operator hears of it, and nothing is l
   t.match(ledger.stats(), { written: 2, waiting: 0, lost: 0, healthy: true })
 })
 
-t.test('a directory in its place is reported, and once it is gone the rows are written', async t => {
+t.test('a directory in its place is reported, and once it is removed the rows are written', async t => {
   const file = join(t.testdir({ 'gateway.db': {} }), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -89,18 +89,18 @@ t.test('rows that are still unwritten at the shutdown are counted as lost', asyn
 })
 
 t.test('a shutdown does not wait for a file that cannot be written, but tries it once more', async t => {
-  for (const mended of [false, true]) {
+  for (const fixed of [false, true]) {
     const dir = t.testdir({ data: 'a file where the directory should be' })
     const file = join(dir, 'data', 'gateway.db')
     const { ledger, heard } = watch(file)
     await heard('unwritable')
     for (let n = 0; n < 3; n += 1) ledger.close(row(`r${n}`, { startedAt: MIDNIGHT + n }))
-    if (mended) rmSync(join(dir, 'data'))
+    if (fixed) rmSync(join(dir, 'data'))
     const began = performance.now()
     await ledger.shutdown()
     t.ok(performance.now() - began < 4_000, 'it would wait 5 s')
-    t.match(ledger.stats(), mended ? { written: 3, lost: 0 } : { written: 0, lost: 3 })
-    if (mended) t.strictSame(ids(file), ['r0', 'r1', 'r2'])
+    t.match(ledger.stats(), fixed ? { written: 3, lost: 0 } : { written: 0, lost: 3 })
+    if (fixed) t.strictSame(ids(file), ['r0', 'r1', 'r2'])
   }
 })
 

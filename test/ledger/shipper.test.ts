@@ -127,7 +127,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
     t.strictSame(await server.query('SELECT "end" FROM gateway.requests'), [{ end: 'complete' }])
   })
 
-  t.test('PostgreSQL is away at the start, comes, goes and comes back', async t => {
+  t.test('PostgreSQL is unreachable at the start, comes, goes and comes back', async t => {
     const proxy = await startTcpProxy(t, server.port)
     proxy.cut()
     const { write, ship } = scene(t)

@@ -75,7 +75,7 @@ t.test('a file that is not there, or empty, has no sums', async t => {
   t.strictSame(spentSince(join(dir, 'empty.db'), 0), [])
 })
 
-t.test('what was spent in rows that are gone is spent, and in rows that are in no sum yet', async t => {
+t.test('what was spent in rows that were deleted is spent, and in rows that are in no sum yet', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   store.write({ seq: 1, drafts: [], closed: [encode(row('old', { startedAt: MIDNIGHT, costPico: 5n }))] })

@@ -106,7 +106,7 @@ t.test('a refund', async t => {
     t.equal(bucket.remaining(0), 900)
   })
 
-  t.test('does not bring back what would have gone unused', async t => {
+  t.test('does not bring back what would not have been used', async t => {
     const bucket = new Bucket(1000, 0)
     const old = bucket.hold(1000, 0)
     bucket.hold(1000, MINUTE)

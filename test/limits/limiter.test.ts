@@ -56,7 +56,7 @@ t.test('tokens beyond the estimate are a debt', async t => {
   admitted(limiter, team, { tokens: 0 })
 })
 
-t.test('a request larger than the whole limit is told so at once', async t => {
+t.test('a request larger than the whole limit is refused as such at once', async t => {
   const { limiter } = setUp()
   const team = key(limits({ tokensPerMinute: 1000 }))
   for (const tokens of [1001, 1e15, 1e308, Infinity, NaN]) {
@@ -86,7 +86,7 @@ t.test('one that has ended gives its place back before it is known what it used'
   t.equal(refused(limiter, team).which, 'concurrent')
   first.releaseConcurrency()
   first.releaseConcurrency()
-  t.equal(refused(limiter, team, { tokens: 80 }).which, 'tokens', 'what it may have used stays set aside')
+  t.equal(refused(limiter, team, { tokens: 80 }).which, 'tokens', 'what it may have used stays reserved')
   const second = admitted(limiter, team, { tokens: 10 })
   t.equal(refused(limiter, team).which, 'concurrent')
   first.settle({ tokens: 5, pico: 0n })

@@ -26,7 +26,7 @@ t.test('defaults limit every key, in whichever worker', async t => {
   t.equal(counts(await Promise.all(asked)), 3)
 })
 
-t.test('equal limits that are told by several workers are one, and what is ' +
+t.test('equal limits that several workers send are one, and what is ' +
   'asked together goes together', async t => {
   const { workers } = connectedWorkers(3)
   const asked = workers.flatMap(({ limiter }) => {
@@ -85,7 +85,7 @@ t.test('the numbers of requests that are settled are given again', async t => {
   t.strictSame(new Set(ids), new Set([0]))
 })
 
-t.test('those that end together are told of in one word, and a number that is given again means ' +
+t.test('those that end together are reported in one message, and a number that is given again means ' +
   'whom it meant then', async t => {
   const limits: Limits = { ...NONE, concurrent: 4, tokensPerMinute: 100 }
   const { workers: [worker] } = connectedWorkers(1)
@@ -133,7 +133,7 @@ t.test('one that has ended leaves its place to another worker, and is settled la
   t.equal((await one?.limiter.admit(ask(limits)))?.ok, false)
 })
 
-t.test('a worker that has gone frees its places, and its money counts as spent', async t => {
+t.test('a worker that ended frees its places, and its money counts as spent', async t => {
   const limits: Limits = { ...NONE, concurrent: 2, budget: { usd: '10', per: 'day' } }
   const { workers: [one, two] } = connectedWorkers(2)
   t.equal((await one?.limiter.admit(ask(limits, 4n * PICO)))?.ok, true)
@@ -144,7 +144,7 @@ t.test('a worker that has gone frees its places, and its money counts as spent',
   t.match(await two?.limiter.admit(ask(limits, 4n * PICO)), { refusal: { which: 'budget' } })
 })
 
-t.test('what was spent before is told by the first, and not counted again', async t => {
+t.test('what was spent before is sent by the first, and not counted again', async t => {
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
   const { workers, clock } = connectedWorkers(3)
   for (const { limiter } of workers) {
@@ -156,7 +156,7 @@ t.test('what was spent before is told by the first, and not counted again', asyn
   t.equal(counts(await Promise.all(asked)), 2)
 })
 
-t.test('a budget that comes back is told what was spent while there was none', async t => {
+t.test('a budget that comes back learns what was spent while there was none', async t => {
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
   const { workers: [one, two], clock } = connectedWorkers(2)
   t.equal((await one?.limiter.admit(ask(limits, 2n * PICO)))?.ok, true)

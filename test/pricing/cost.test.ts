@@ -196,7 +196,7 @@ t.test('zeros that are known cost 0', async t => {
   t.equal(usd({ inputTokens: 10, outputTokens: 0 }, { input: '0.02' }), '0.0000002', 'nor one that says so')
 })
 
-t.test('tokens that are told beside pictures or seconds are no gap where the price is by those', async t => {
+t.test('tokens that are reported beside pictures or seconds are no gap where the price is by those', async t => {
   const tokens = { inputTokens: 10, outputTokens: 1056 }
   t.equal(usd({ ...tokens, images: 2 }, { perImage: '0.04' }), '0.08')
   t.equal(usd({ ...tokens, seconds: 8 }, { perSecond: '0.0001' }), '0.0008')

@@ -375,7 +375,7 @@ t.test('what is counted is not less than the parts of it that were reported', as
   t.match(message.usage, { inputTokens: 20_007, cachedInputTokens: 7, cacheWrite5mTokens: 20_000 })
 })
 
-t.test('a response that is made in the background: how much it will be nobody knows', async t => {
+t.test('a response that is made in the background: its final usage is unknown', async t => {
   for (const status of ['queued', 'in_progress']) {
     const receipt = body({ id: 'r', status, background: true, error: null, output: [], usage: null })
     const request = Buffer.from('{"input":"Hello"}')
@@ -466,7 +466,7 @@ t.test('images, transcripts, speech: as the response and the request tell', asyn
   const left: MeteredResponse = { kind: 'none', delivered: false }
   t.strictSame(facts(await settle('audio.speech', 'client_gone', left, { request })), {
     inputTokens: count('Hello ü'), outputTokens: 0, characters: 7, source: 'estimated', billed: true,
-  }, 'the prompt of who left are its characters, too')
+  }, 'the prompt of a client that disconnected is its characters, too')
   t.strictSame(
     facts(await settle('audio.speech', 'complete', streamed('audio.speech', speech.events), { request })),
     {

@@ -226,7 +226,7 @@ t.test('what is behind the API prefixes is the API', async t => {
   }
 })
 
-t.test('a path is told in one walk, however it is made to be looked at again', async t => {
+t.test('a path is classified in one walk, however it is made to be looked at again', async t => {
   const nested = 'projects/a/locations/b/endpoints/openapi/'.repeat(400)
   const { endpoint } = classifyPath(`/v1/${nested}${';'.repeat(40_000)}/x`)
   t.match(endpoint, { name: 'other', protocol: 'chat' })

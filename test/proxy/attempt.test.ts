@@ -93,7 +93,7 @@ t.test('head, data and end, in this order', async t => {
   t.strictSame(sink.told, ['head 200', 'data one', 'end'])
   attempt.abort(new GatewayError('client_gone', 'late'))
   attempt.resume()
-  t.equal(sink.told.length, 3, 'after its end nothing is told')
+  t.equal(sink.told.length, 3, 'after its end nothing is reported')
 })
 
 t.test('a response that the sink refuses fails the attempt, and the upstream is torn down', async t => {
@@ -301,7 +301,7 @@ t.test('a response that ends as its connection breaks was cut', async t => {
   t.strictSame(sink.told, ['head 200', 'broken upstream_cut'])
 })
 
-t.test('a connection that undici could not make in time is told as that', async t => {
+t.test('a connection that undici could not make in time is reported as that', async t => {
   const { handler, controller, run } = await begun(new NotingSink())
   const late = Object.assign(new Error('late'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
   handler.onResponseError?.(controller, late)
@@ -320,7 +320,7 @@ t.test('what came compressed before a reset goes on before that is reported', as
   t.strictSame(sink.told, ['head 200', 'data words', 'broken upstream_cut'])
 })
 
-t.test('a connection in the place of a stale one has timeouts.connect to be made', async t => {
+t.test('a connection instead of a stale one has timeouts.connect to be made', async t => {
   const clock = new FakeClock()
   let sent = 0
   const transport = {

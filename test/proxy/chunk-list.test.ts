@@ -25,7 +25,7 @@ t.test('single bytes are joined; large pieces stay as they came', async t => {
   t.equal(pieces.size, 100_000 + 2_000 * large.length)
 })
 
-t.test('what was let go is gone', async t => {
+t.test('released chunks are removed', async t => {
   const pieces = new ChunkList()
   pieces.push(Buffer.from('before'))
   pieces.clear()

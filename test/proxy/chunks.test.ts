@@ -35,7 +35,7 @@ t.test('pieces of every size arrive whole, and the connection serves the next re
   }
 })
 
-t.test('what is written is told when it has left', async t => {
+t.test('a write is reported when its bytes have left', async t => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const port = await serve(t, res => {
     res.writeHead(200)
@@ -46,7 +46,7 @@ t.test('what is written is told when it has left', async t => {
   req.on('error', () => {})
   const [res] = (await once(req, 'response')) as [IncomingMessage]
   await Promise.all([promise, once(res, 'data')])
-  t.pass('both were told')
+  t.pass('both were reported')
   req.destroy()
 })
 

@@ -161,7 +161,7 @@ t.test('down: which upstream answered is the gateway\'s to say', async t => {
   t.equal(headerValue(unserved, 'x-gateway-attempts'), null)
 })
 
-t.test('down: the upstream\'s rate limits are told where the key has none of its own', async t => {
+t.test('down: the upstream\'s rate limits are passed on where the key has none of its own', async t => {
   const raw = ['X-RateLimit-Remaining', '1', 'Anthropic-RateLimit-Requests-Limit', '2', 'Retry-After', '3']
   const names = (limits: string[]) =>
     clientHeaders(raw, { own: { ...OWN, limits }, httpVersion: '1.1', dropContentLength: false })

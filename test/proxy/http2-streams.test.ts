@@ -32,7 +32,7 @@ const REFUSED = 7
 const HALF = '{"half":'
 
 /**
- * An HTTP/2 upstream that answers each request with a head and half a response, and then does that.
+ * An HTTP/2 upstream that responds to each request with a head and half a body, and then does that.
  *
  * @param isHasty it does not wait for the end of the request
  */
@@ -335,7 +335,7 @@ t.test('one on which somebody answers is kept, though a request was given up', a
   t.teardown(() => mock.timers.reset())
   ;(controller as Controller | null)?.abort(new Error('it takes too long'))
   await first
-  t.equal(await send(transport), 204, 'behind the answer to the PING')
+  t.equal(await send(transport), 204, 'behind the reply to the PING')
   mock.timers.tick(LONG)
   mock.timers.reset()
   t.equal(await send(transport), 204)

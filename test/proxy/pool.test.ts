@@ -27,7 +27,7 @@ interface Origin {
 
 type Answering = { end(body: string): unknown }
 
-/** A server that answers `ok` when the test says so, and a pool of connections to it. */
+/** A server that sends `ok` when the test says so, and a pool of connections to it. */
 async function setUp(t: Test, server: net.Server, secure: boolean): Promise<Origin> {
   const waiting: (() => void)[] = []
   let connections = 0
@@ -73,7 +73,7 @@ function ask(
   return responseText(handler => pool.dispatch(request, handler), onFailed)
 }
 
-/** Those that wait for a first connection are not told to go on by the time that has passed. */
+/** Those that wait for a first connection do not go on because time has passed. */
 function freezePatience(t: Test): void {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())

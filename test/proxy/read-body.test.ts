@@ -108,7 +108,7 @@ for (const [coding, compress] of Object.entries(CODINGS)) {
   })
 }
 
-t.test('a coding that nobody knows is refused by name', async t => {
+t.test('an unknown coding is refused by name', async t => {
   for (const coding of ['compress', 'gzip, br', 'constructor', '__proto__', 'toString']) {
     await t.rejects(decodeBody(Buffer.from('x'), coding, 10), { code: 'wrong_content_encoding' }, coding)
   }

@@ -192,7 +192,7 @@ for (const [what, [end, refusal]] of Object.entries(ENDS)) {
   })
 }
 
-/** Talks until the connection is gone. */
+/** Talks until the connection is closed. */
 async function goOn(socket: net.Socket): Promise<void> {
   while (!socket.destroyed) {
     socket.write('and another thing')

@@ -49,11 +49,11 @@ t.test('a circuit tells what broke first, what broke last, and when it closed ag
 t.test('so do those of an upstream that fails its checks, that asks for a pause, or that is another one now', t => {
   const { health, heard, fail } = setUp()
   health.recordCheck('up', false, 'status 500')
-  health.recordCheck('up', false, 'connect_timeout: no answer')
+  health.recordCheck('up', false, 'connect_timeout: no response')
   health.recordCheck('up', false, 'status 502')
   t.match(heard, [{
     state: 'open', model: null, failures: 2,
-    first: { reason: 'health check: status 500', requestId: null }, last: { reason: 'health check: connect_timeout: no answer' },
+    first: { reason: 'health check: status 500', requestId: null }, last: { reason: 'health check: connect_timeout: no response' },
   }])
   t.match(health.causeOf('up\nany'), { last: { reason: 'health check: status 502' } })
   fail('r1', { outcome: 'error_answer', status: 429 }, 5_000)

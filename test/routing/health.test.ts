@@ -13,7 +13,7 @@ function setUp(random = 1) {
   return { clock, health, fail, succeed }
 }
 
-t.test('nobody knows ill of a candidate that was never asked', t => {
+t.test('a candidate that was never asked is healthy', t => {
   const { health } = setUp()
   t.ok(health.allows('a'))
   t.strictSame(health.condition('a'), {
@@ -129,7 +129,7 @@ t.test('a probe that takes its time to answer does not keep the next one waiting
   next.responseStarted(5)
   t.match(health.condition('a'), { circuit: 'closed' })
   fail()
-  t.match(health.condition('a'), { circuit: 'probing' }, 'the first has no answer yet')
+  t.match(health.condition('a'), { circuit: 'probing' }, 'the first has no response yet')
   slow.abandoned()
   next.succeeded()
   t.match(health.condition('a'), { circuit: 'closed', inFlight: 0 })
@@ -261,7 +261,7 @@ t.test('a short time that it asks for does not open a circuit early', t => {
   t.end()
 })
 
-t.test('of two that were told different times the longer one counts', t => {
+t.test('of two times to wait the longer one counts', t => {
   const { clock, health } = setUp()
   const early = health.begin('a')
   clock.advance(10)
@@ -287,7 +287,7 @@ t.test('and answers to what it was asked before do not end that, nor does a chec
   t.match(health.condition('up\nx'), { circuit: 'open', opensIn: 29_990 })
   // None was left, and it was asked all the same.
   health.begin('up\nx').responseStarted(20)
-  t.match(health.condition('up\nx'), { circuit: 'closed', opensIn: 0 }, 'an answer to what it was asked since')
+  t.match(health.condition('up\nx'), { circuit: 'closed', opensIn: 0 }, 'a response to what it was asked since')
   health.recordCheck('up', true)
   t.match(health.condition('up\nx'), { circuit: 'closed', opensIn: 0 }, 'and with that it is over')
   t.end()
@@ -404,7 +404,7 @@ t.test('an upstream that is checked no more is judged by its requests alone', t 
   t.end()
 })
 
-t.test('an upstream that fails its checks is told of before it was asked for anything', t => {
+t.test('an upstream that fails its checks is reported before its first request', t => {
   const { health } = setUp()
   health.recordCheck('up', false)
   t.strictSame(health.conditions(), [])

@@ -163,7 +163,7 @@ t.test('the handshake misbehaves on demand', async t => {
   t.equal(await refused('', '/v1/realtime?model=sim,status=429'), 'Unexpected server response: 429')
   t.equal(await refused('stat=1'), 'Unexpected server response: 400')
   t.equal(await refused('reset'), 'ECONNRESET')
-  t.equal(await refused('close'), 'ECONNRESET', 'what the client calls any end without an answer')
+  t.equal(await refused('close'), 'ECONNRESET', 'what the client calls any end without a response')
   const handshake =
     'GET /v1/realtime HTTP/1.1\r\nhost: sim\r\nconnection: upgrade\r\nupgrade: websocket\r\n' +
     'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n'

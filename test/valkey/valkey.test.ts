@@ -128,7 +128,7 @@ t.test('a connection by TLS', { skip: withoutRedis }, async t => {
   })
 })
 
-t.test('a sentinel that never answers is passed over', { skip: withoutRedis }, async t => {
+t.test('a sentinel that never responds is skipped', { skip: withoutRedis }, async t => {
   const { sentinel } = await startRedisWithSentinel(t)
   const silent = await startSilent(t)
   const sentinels = [silent, sentinel].map(port => `redis://:${encodeURIComponent(REDIS_PASSWORD)}@127.0.0.1:${port}`)

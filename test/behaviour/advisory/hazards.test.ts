@@ -128,7 +128,7 @@ t.test('hazard: the fetch option has no total timeout of its own: a stream ' +
   t.equal((await answer.text()).match(/data/g)?.length, 10)
 })
 
-t.test('hazard: a client that is gone before the request is forwarded is not asked for', async t => {
+t.test('hazard: a client that disconnects before the request is forwarded is not asked for', async t => {
   let connections = 0
   const upstream = await startWireUpstream(t, async () => {
     connections++

@@ -244,7 +244,7 @@ for (const [what, path, isWhole] of [
     }
     const end = got.findIndex(({ flags }) => (flags & frames.END_STREAM) !== 0)
     t.not(end, -1)
-    // Behind it the rest of a request is told not to be needed (RFC 9113 section 8.1).
+    // Behind it the reset says that the rest of a request is not needed (RFC 9113 section 8.1).
     t.strictSame(got.slice(end + 1).map(({ type }) => type), isWhole ? [] : [frames.RST_STREAM])
   })
 }

@@ -42,7 +42,7 @@ for (
       const client = await connect(t, gateway.url)
       client.send(first + second)
       await client.ended
-      t.notMatch(client.text, /HTTP\/1\.1 [^]*HTTP\/1\.1 2/, 'no answer to the second')
+      t.notMatch(client.text, /HTTP\/1\.1 [^]*HTTP\/1\.1 2/, 'no response to the second')
       await serves(t, gateway.url)
     })
   }
@@ -119,7 +119,7 @@ t.test('malformed bytes behind a whole request: that its client leaves is seen a
   t.match(await gateway.waitForLog(line => line.msg === 'exchange'), { end: 'client_gone' })
 })
 
-t.test('a body longer than it was said to be is told of, not left without a response', async t => {
+t.test('a body longer than it was said to be is refused, not left without a response', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   const text = '{"model":"\xc3\xa9"}'

@@ -30,7 +30,7 @@ function written(events: readonly { type: string }[]): string {
 type SetUp = Books & { readonly client: OpenAI }
 type Then = 'wait' | 'break' | 'end'
 
-/** Before an upstream that says the beginning, and then does as it is told; the rest is to be fetched. */
+/** Before an upstream that says the beginning, and then does what the test says; the rest is to be fetched. */
 async function setUp(t: Test, then: Then, limits = ''): Promise<SetUp> {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -60,7 +60,7 @@ function rowOf(rows: ReadonlyMap<string, LedgerRow>, endpoint: string): LedgerRo
   return [...rows.values()].find(row => row.endpoint === endpoint && row.end !== 'refused')
 }
 
-t.test('a client that leaves the stream of one: what it costs nobody knows', async t => {
+t.test('a client that leaves the stream of one: its cost is unknown', async t => {
   const { client, gateway, drain } = await setUp(t, 'wait', 'limits: { tokens_per_minute: 1000 }')
   const stream = await client.responses.create({ ...REQUEST, background: true })
   for await (const event of stream) if (event.type === 'response.output_text.delta') break
@@ -101,7 +101,7 @@ ${priced('m')}`)
   t.match(row, { end: 'client_gone', usage: { inputTokens: 4 }, costPico: null })
 })
 
-t.test('a stream of one that breaks: what it costs nobody knows', async t => {
+t.test('a stream of one that breaks: its cost is unknown', async t => {
   const { client, drain } = await setUp(t, 'break')
   const stream = await client.responses.create({ ...REQUEST, background: true })
   await t.rejects(async () => {

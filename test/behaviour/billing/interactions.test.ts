@@ -52,7 +52,7 @@ ${priced('m')}`)
   t.ok(row.usage.outputTokens! >= 5 && row.usage.outputTokens! < 20, 'what was thought and said')
   t.ok(row.usage.reasoningTokens! > 0)
   t.equal(row.costPico, costOf(usedIn(row)))
-  t.match(rows.get(later.id), { end: 'complete', costPico: null }, 'nobody knows what is still to come')
+  t.match(rows.get(later.id), { end: 'complete', costPico: null }, 'what is still to come is unknown')
 })
 
 t.test('an interaction that is cut ends in an error event that its clients read', async t => {

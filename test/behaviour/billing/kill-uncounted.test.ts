@@ -9,7 +9,7 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { filesFor, priced, rowsIn } from './books.ts'
 
 /*
- * What nobody could tell if it was broken off in order nobody can tell after a kill, either: an
+ * What is unknown where a request is broken off in order is unknown after a kill, too: an
  * estimate of what is known of it would stand there as what it cost.
  */
 
@@ -75,7 +75,7 @@ function statusesIn(file: string): unknown[] {
   return db.prepare('SELECT status FROM in_flight').all().map(({ status }) => status)
 }
 
-t.test('kill -9: what nobody can tell costs null, as where it breaks off in order', async t => {
+t.test('kill -9: what is unknown costs null, as where it breaks off in order', async t => {
   const plays = Object.entries(PLAYS)
   const asked = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {

@@ -23,7 +23,7 @@ const ANSWERS = [
     type: 'text/event-stream', answer: PIECE + LAST + USAGE, paid: { input: 70, output: 7 }, source: 'reported',
   },
   {
-    what: 'half an answer that another could replace', route: 'to: [up, { upstream: up, model: n }]', stream: false,
+    what: 'half a response that another could replace', route: 'to: [up, { upstream: up, model: n }]', stream: false,
     type: 'application/json', answer: `{"choices":[{"message":{"content":"${'hello there '.repeat(200)}`,
     paid: { input: 8, output: 609 }, source: 'estimated',
   },
@@ -61,7 +61,7 @@ ${priced('m')}`)
   })
 }
 
-t.test('who has left a stream can ask again at once, while it is still being counted', async t => {
+t.test('a client that disconnected from a stream can ask again at once, while it is still being counted', async t => {
   const left = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {

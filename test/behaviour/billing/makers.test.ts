@@ -22,7 +22,7 @@ interface Case {
   readonly what: string
   readonly usage: object
   readonly tokens: readonly [input: number, output: number]
-  /** Millionths of a USD; null = nobody knows. */
+  /** Millionths of a USD; null = unknown. */
   readonly cost: number | null
 }
 

@@ -20,7 +20,7 @@ const NO = { stream_options: { include_usage: false } }
 const YES = { stream_options: { include_usage: true } }
 
 const ASKING = [
-  { name: 'the gateway asks, and hides the answer', options: {}, usage: 'ask', asked: true, seen: false },
+  { name: 'the gateway asks, and hides the usage', options: {}, usage: 'ask', asked: true, seen: false },
   { name: 'the client said no', options: NO, usage: 'ask', asked: true, seen: false },
   { name: 'the client asks itself', options: YES, usage: 'ask', asked: true, seen: true },
   { name: 'as_is: nobody asks', options: {}, usage: 'as_is', asked: false, seen: false },
@@ -133,7 +133,7 @@ ${priced('m')}`)
   })
 }
 
-t.test('a limited key is told what is left, and a failed attempt costs nothing', async t => {
+t.test('the response to a limited key says what is left, and a failed attempt costs nothing', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.socket.destroy()
@@ -156,7 +156,7 @@ ${priced('m')}`)
     t.equal(headers.get('x-ratelimit-remaining-requests'), '0', what)
     t.equal(headers.get('x-ratelimit-limit-tokens'), '100000', what)
   }
-  t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '100000', 'what was set aside is given back')
+  t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '100000', 'what was reserved is given back')
   t.ok(Number(refused.headers.get('retry-after')) > 0)
   const rows = [...(await books.close()).values()]
   t.strictSame(rows.map(({ end }) => end), ['error', 'refused'])

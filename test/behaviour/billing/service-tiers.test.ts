@@ -43,7 +43,7 @@ const CASES: readonly Case[] = [
     cost: 110, version: /^config \w+, flex$/,
   },
   { what: 'chat, default', path: COMPLETIONS, answer: { service_tier: 'default', ...PLAIN }, cost: 11 },
-  { what: 'chat, not told', path: COMPLETIONS, answer: { service_tier: null, ...PLAIN }, cost: 11 },
+  { what: 'chat, not reported', path: COMPLETIONS, answer: { service_tier: null, ...PLAIN }, cost: 11 },
   {
     what: 'chat, a tier of no price', path: COMPLETIONS,
     answer: { service_tier: 'constructor', ...PLAIN }, cost: 11,

@@ -169,7 +169,7 @@ const inResponse = (response_id: string) => [
 const doneIn = (id: string) =>
   ({ type: 'response.done', response: { id, usage: { input_tokens: 100, output_tokens: 20 } } })
 
-t.test('a realtime session: responses that are made at once are told apart', async t => {
+t.test('a realtime session: responses that are made at once are kept apart', async t => {
   const path = '/v1/realtime?model=m'
   const said = [...inResponse('a'), ...inResponse('b')]
   const end = UPSTREAM_ENDS['is reset'] as Play['end']

@@ -123,7 +123,7 @@ t.test('an error ends the response that is in progress', async t => {
 
 const inLane = (stream_id: string, type: string, rest: object = {}) => ({ type, stream_id, ...rest })
 
-t.test('responses of several lanes at once are told apart', async t => {
+t.test('responses of several lanes at once are kept apart', async t => {
   const created = (model: string) => ({ response: { model } })
   const delta = { delta: 'hello' }
   const told = await sessionWith(t, [
@@ -282,7 +282,7 @@ ${priced('m')}`)
   })
 }
 
-t.test('no WebSocket is opened under a budget for a model of which nobody knows the price', async t => {
+t.test('no WebSocket is opened under a budget for a model without a price', async t => {
   const url = await startSpeaker(t, [])
   const books = await openBooks(t, `
 upstreams: { up: { url: "${url}", websocket: true } }

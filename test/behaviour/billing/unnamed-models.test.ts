@@ -5,7 +5,7 @@ import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { openBooks, priced } from './books.ts'
 
-t.test('what a batch costs nobody knows; to ask after it, and to stop it, is free', async t => {
+t.test('the cost of a batch is unknown; to ask after it, and to stop it, is free', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end('{"id":"batch_1"}'))
   })

@@ -36,7 +36,7 @@ for (const limit of ['tokens_per_minute: 1000', 'budget: { usd: 0.02, per: total
     const books = await setUp(t, `limits: { ${limit} }\n${priced('m')}`)
     t.equal(await ask(books), 200)
     await books.gateway.waitForLog(line => line.msg === 'exchange')
-    t.equal(await ask(books), 429, 'it may have used what was set aside')
+    t.equal(await ask(books), 429, 'it may have used what was reserved')
     const rows = [...(await books.close()).values()]
     t.match(rows[0], { end: 'complete', usage: { inputTokens: 8, outputTokens: null }, costPico: null })
   })
@@ -76,7 +76,7 @@ ${priced('m')}`)
     })
     t.match(await (await ask()).text(), /"hi"/)
     await books.gateway.waitForLog(line => line.msg === 'exchange')
-    t.equal((await ask()).status, 429, 'it may have used what was set aside')
+    t.equal((await ask()).status, 429, 'it may have used what was reserved')
     t.match([...(await books.close()).values()][0], {
       end: 'complete', usage: { outputTokens: null }, costPico: null,
     })

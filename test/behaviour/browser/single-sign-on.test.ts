@@ -78,7 +78,7 @@ ledger: { file: gateway.db }
     t.equal(await page.getByText('bob', { exact: true }).first().isVisible(), true)
   })
 
-  await t.test('who has no role, or refuses, is told so, and can try again', async t => {
+  await t.test('a user who has no role, or refuses, sees why, and can try again', async t => {
     const { page } = await visit(t, browser, { origin: originOf() })
     await go(page, '/')
     await page.getByRole('button', { name: 'Log in with single sign-on' }).click()

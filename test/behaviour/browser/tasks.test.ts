@@ -16,9 +16,9 @@ const USD = 10n ** 12n
 const MAX_CLICKS = 3
 
 interface Task {
-  /** Up to the answer. */
+  /** Up to the result. */
   solve(t: Test, page: Page, by: Operator): Promise<void>
-  /** What is left to do when the answer is known. */
+  /** What is left to do when the result is known. */
   finish?(t: Test, page: Page, by: Operator): Promise<void>
 }
 

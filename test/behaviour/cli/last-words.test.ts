@@ -38,7 +38,7 @@ t.test('last words are there when they are said, whatever else is being done', a
   t.equal(written(), 'the last\n')
 })
 
-t.test('last words do not come in the place of what is being written: nothing is lost or said twice', async t => {
+t.test('last words do not replace what is being written: nothing is lost or said twice', async t => {
   const { lines, written } = logAt(t)
   const busy = keepThreadsBusy(t)
   const numbers = Array.from({ length: 400 }, (_, i) => String(i))
@@ -68,7 +68,7 @@ t.test('a process whose last words nobody can take ends all the same', async t =
   t.equal(status, 3, 'on a full disk')
 })
 
-t.test('workers whose log nobody reads end when they are told to', { skip: linux }, async t => {
+t.test('workers whose log nobody reads end at the signal', { skip: linux }, async t => {
   const dir = t.testdir({
     'gateway.yaml': `
 server: { listen: 127.0.0.1:0, workers: 2 }

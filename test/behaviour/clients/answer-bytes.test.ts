@@ -51,7 +51,7 @@ async function inPieces(res: ServerResponse, bytes: Buffer, size: number): Promi
 
 const CHAT = '{ "choices":[ {"index":0,"delta":{"content":"caf\\u00e9 é 😀"},"finish_reason":null} ],'
   + '"n":1.0,"usage":null }'
-/** Streams as no simulator writes them: any line end, comments, no space, fields that nobody knows. */
+/** Streams as no simulator writes them: any line end, comments, no space, unknown fields. */
 const STREAMS: Record<string, { path: string; type: string; text: string }> = {
   'chat completions': {
     path: '/v1/chat/completions', type: 'text/event-stream',

@@ -93,11 +93,11 @@ for (const [name, Client] of CLIENTS) {
     })
 
     t.test('timeouts', async t => {
-      const late = await rejection(t, ask(client, 'slow,headers_delay=10m'), 'no answer')
+      const late = await rejection(t, ask(client, 'slow,headers_delay=10m'), 'no response')
       t.ok(late instanceof Client.InternalServerError)
       t.match(late, { status: 504, requestID: /^[\da-f-]{36}$/, error: { error: { type: 'timeout_error' } } })
       const quiet = client.messages.stream(asked('stall,stall_after=3')).finalMessage()
-      const stalled = await rejection(t, quiet, 'half an answer')
+      const stalled = await rejection(t, quiet, 'half a response')
       t.ok(stalled instanceof Client.APIError)
       t.match(stalled, { error: { error: { type: 'timeout_error' } } })
     })

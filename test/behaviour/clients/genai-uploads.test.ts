@@ -82,7 +82,7 @@ keys: [{ name: any, key: ${KEY} }, { name: narrow, key: ${NARROW}, models: [m] }
     t.match(file, { name: 'files/f', sizeBytes: String(bytes.length) })
     t.ok(google.bytesOf('id-0').equals(bytes), 'byte for byte')
     t.ok(seen[0]!.includes('upload_id=id-0&upload_protocol=resumable'))
-    t.notMatch(seen.join(''), 'vendor-key', 'the address is told without the key')
+    t.notMatch(seen.join(''), 'vendor-key', 'the client gets the address without the key')
 
     const stored = await fileSearchStores.uploadToFileSearchStore({
       fileSearchStoreName: 'fileSearchStores/s',

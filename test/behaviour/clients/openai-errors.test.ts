@@ -95,11 +95,11 @@ for (const [name, Client] of CLIENTS) {
     })
 
     t.test('timeouts', async t => {
-      const late = await rejection(t, ask(client, 'slow,headers_delay=10m'), 'no answer')
+      const late = await rejection(t, ask(client, 'slow,headers_delay=10m'), 'no response')
       t.ok(late instanceof Client.InternalServerError)
       t.match(late, { status: 504, type: 'server_error', code: 'first_byte_timeout', requestID: /^[\da-f-]{36}$/ })
       const asked = { model: 'stall,stall_after=3', messages: MESSAGES, stream: true as const }
-      const stalled = await rejection(t, drained(client.chat.completions.create(asked)), 'half an answer')
+      const stalled = await rejection(t, drained(client.chat.completions.create(asked)), 'half a response')
       t.ok(stalled instanceof Client.APIError)
       t.match(stalled, { type: 'server_error', code: 'idle_timeout' })
     })

@@ -188,7 +188,7 @@ t.test('a model under another name', async t => {
   t.equal(handshakes.at(-1)?.url, '/v1/realtime?x=%20&model=served%2F1')
 })
 
-t.test('two different models: nobody knows which of them the upstream would take', async t => {
+t.test('two different models: it is unknown which of them the upstream would take', async t => {
   const { gateway } = await startPair(t)
   for (const path of [
     '/v1/realtime?model=m&model=other', '/v1/realtime?model=m&deployment=other&api-version=1',
@@ -313,7 +313,7 @@ t.test('when one side goes, the other goes too', async t => {
   }
 })
 
-t.test('an upstream that is gone in the middle of a response', async t => {
+t.test('an upstream that disconnects in the middle of a response', async t => {
   const gateway = await startForClients(t)
   const client = connect(t, `${gateway.url}/v1/realtime?model=sim,close_after=3`, BEARER)
   const closed = once(client, 'close') as Promise<[number]>

@@ -59,7 +59,7 @@ const keys = ({ file }: TestGateway, ...args: string[]) => command(['keys', ...a
 t.test('keys of several gateways', { skip: withoutPostgres, timeout: 120_000 }, async t => {
   const postgres = await startPostgres(t)
 
-  t.test('each change is in force at all gateways when the command returns', async t => {
+  t.test('each change is active at all gateways when the command returns', async t => {
     const gateways = [await start(machine(t), 'gw1', postgres.url()), await start(machine(t), 'gw2', postgres.url())]
     const [first, second] = gateways as [TestGateway, TestGateway]
     const created = await keys(first, 'create', '--name', 'team-a', '--owner', 'research', '--limit', 'budget=50/month')

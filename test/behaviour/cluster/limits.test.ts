@@ -104,7 +104,7 @@ t.test('gateways with common limits', { skip: withoutPostgres || withoutRedis, t
     })
   }
 
-  t.test('with `refuse` a limited key gets 503 while Valkey is away', async t => {
+  t.test('with `refuse` a limited key gets 503 while Valkey is unreachable', async t => {
     const gateway = await start(t, 'gw1', '{ requests_per_minute: 20 }', 'valkey: "redis://127.0.0.1:1", limits_offline: refuse')
     t.equal(await ask(gateway), 503)
   })

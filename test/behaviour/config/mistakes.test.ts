@@ -54,7 +54,7 @@ t.test('no slip of the fingers makes the loader fall, or tell a secret', async t
   }), { numRuns: 400 })
 })
 
-t.test('a secret that has run into the name before it is not told', async t => {
+t.test('a secret that has run into the name before it is not shown', async t => {
   const file = join(t.testdir(), 'gateway.yaml')
   const quoted = `name: team-a ke "${SECRET}-${SECRET}-${SECRET}"`
   for (const entry of [quoted, quoted.replaceAll('"', ''), quoted.replace(' "', "'").replace('"', "'")]) {

@@ -15,7 +15,7 @@ function loaded(server: string) {
   return loadConfig(`${dir}/gateway.yaml`, {})
 }
 
-t.test('workers: one unless told, a number, or one for each core', async t => {
+t.test('workers: one by default, a number, or one for each core', async t => {
   t.equal(load('drain: 1s').workers, 1)
   t.equal(load('workers: 3').workers, 3)
   t.equal(load('workers: auto').workers, availableParallelism())

@@ -54,7 +54,7 @@ t.test('the holder of a key sees nothing of another\'s, whatever they ask for', 
   t.match((await holder.ask('/models')).json, { models: [{ name: 'demo', upstream: null }] })
 })
 
-t.test('the holder of a key is told of no other\'s requests in progress, and of no upstream', async t => {
+t.test('the holder of a key sees no other\'s requests in progress, and of no upstream', async t => {
   const gateway = await startConsole(t, YAML.replace('models: [demo]', 'models: [demo, "sim*"]'))
   const stream = async (key: string) => {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -74,7 +74,7 @@ t.test('the holder of a key is told of no other\'s requests in progress, and of 
   t.match((await admin.ask('/live')).json, { running: 3, exchanges: { length: 3, 0: { upstream: 'sim' } } })
 })
 
-t.test('the holder of a key is told of no other\'s budget', async t => {
+t.test('the holder of a key sees no other\'s budget', async t => {
   const limits = 'limits: { budget: { usd: 5, per: day } }'
   const gateway = await startConsole(t, `${YAML.replace('name: test,', `name: test, ${limits},`)}${limits}\n`)
   const keysOf = async (login: object) => {

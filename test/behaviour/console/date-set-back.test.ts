@@ -28,7 +28,7 @@ t.test('a session that was used after what is now the present is over', t => {
   sessions.open(digest, OPS, MONTH)
   t.ok(sessions.find(digest, MONTH - 10_000, true), 'a clock that is put right by a little ends none')
   t.equal(sessions.find(digest, MONTH - DAY, true), null)
-  t.equal(sessions.find(digest, MONTH, true), null, 'for good')
+  t.equal(sessions.find(digest, MONTH, true), null, 'permanently')
   t.end()
 })
 
@@ -44,7 +44,7 @@ t.test('nor do those count among the sessions of one user', t => {
   t.end()
 })
 
-t.test('what a worker had in progress that has ended since is not told forever', t => {
+t.test('what a worker had in progress that has ended since is not shown forever', t => {
   const desk = new ConsoleStore({ consoleFile: null, keyFile: null, shared: null })
   t.teardown(() => desk.close())
   desk.saveSnapshot({ worker: 1, data: 'of the worker that has ended' }, MONTH)

@@ -29,7 +29,7 @@ t.test('what a model costs, target by target', async t => {
     return (json as Models).models.find(model => model['name'] === name)
   }
 
-  await t.test('each target is told with what it costs there', async t => {
+  await t.test('each target is shown with what it costs there', async t => {
     const smart = await model(OPS, 'smart')
     t.match(smart, { price: { input: '1', output: '2' }, price_varies: true, upstream: 'sim' })
     t.match(smart?.['targets'], [
@@ -56,7 +56,7 @@ t.test('what a model costs, target by target', async t => {
     ])
   })
 
-  await t.test('the holder of a key is told neither prices nor targets', async t => {
+  await t.test('the holder of a key sees neither prices nor targets', async t => {
     const smart = await model({ key: KEY }, 'smart')
     t.match(smart, { price: null, price_source: null, price_varies: false, upstream: null })
     t.strictSame(smart?.['targets'], [])

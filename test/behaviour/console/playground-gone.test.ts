@@ -31,7 +31,7 @@ const overHttp2: Begin = async ({ console: url }, headers) => {
 }
 
 for (const [version, begin] of [['HTTP/1.1', overHttp1], ['HTTP/2', overHttp2]] as const) {
-  t.test(`${version}: who goes away before it is known who they are leaves nothing behind`, async t => {
+  t.test(`${version}: a client that disconnects before it is authenticated leaves nothing behind`, async t => {
     const gateway = await startConsole(t)
     const admin = await gateway.login({ name: 'ops', password: PASSWORD })
     await admin.ask('/live')

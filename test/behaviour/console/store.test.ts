@@ -61,7 +61,7 @@ t.test('failures are forgotten after a day, the place of an owner after thirty',
   t.end()
 })
 
-t.test('of IPv4 each address stands for itself, however it is written', t => {
+t.test('of IPv4 each address counts on its own, however it is written', t => {
   const attempts = new LoginAttemptTable(openDb(t))
   for (const address of ['192.0.2.1', '192.0.2.2', '::ffff:192.0.2.3', '::ffff:192.0.2.4']) {
     t.strictSame(guess(attempts, { name: null, address }, NOW), [5, 1000], address)
@@ -95,7 +95,7 @@ t.test('a session ends thirty minutes after its last use, and twelve hours after
   t.end()
 })
 
-t.test('sessions that are over are gone from the file at the next login', t => {
+t.test('sessions that are over are deleted from the file at the next login', t => {
   const db = openDb(t)
   const sessions = new SessionTable(db)
   sessions.open(digest(1), OPS, NOW)

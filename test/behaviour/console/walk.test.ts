@@ -73,7 +73,7 @@ for (const [name, { roles, status = 200, response }] of OPERATIONS) {
         if (answer.status === 200 && response !== null) {
           t.ok(
             ajv.validate(response, answer.json),
-            `${role}: the answer is as the table says: ${ajv.errorsText()}`,
+            `${role}: the response is as the table says: ${ajv.errorsText()}`,
           )
         }
       } else {

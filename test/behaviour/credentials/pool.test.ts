@@ -39,7 +39,7 @@ t.test('a stream goes on with the next credential too', async t => {
   t.match(body, /data: \[DONE\]/)
 })
 
-t.test('when all are at their rate limit the client is told to wait, and nothing is sent', async t => {
+t.test('when all are at their rate limit the client gets 429 with a time to wait, and nothing is sent', async t => {
   const { gateway, uses, treat } = await start(t)
   for (const key of ['key-1', 'key-2', 'key-3']) treat(key, [429, { 'retry-after': '30' }])
   const first = await ask(gateway)

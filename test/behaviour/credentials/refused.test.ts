@@ -157,7 +157,7 @@ t.test('a refusal that one client causes does not concern the others', async t =
   }
   for (const key of [KEY, KEY, 'sk-other-0123456789abcdef', 'sk-other-0123456789abcdef']) t.equal(await askWith(key), 502)
   t.equal(seen.length, 2)
-  t.strictSame(errors(gateway), [REFUSED], 'the operator is told once')
+  t.strictSame(errors(gateway), [REFUSED], 'one line is logged')
 })
 
 t.test('a client that chooses a wrong account makes no credential of a pool rest, and opens no circuit', async t => {

@@ -101,10 +101,10 @@ everyWay(t, 'the usage of both parts is summed, for the client and in the ledger
   t.match(story, /\n {2}attempt 1 +[\d.]+\n {2}attempt 2 +[\d.]+\n {2}total +[\d.]+ USD/)
   const told =
     [...answer.body.matchAll(/"(?:completion_tokens|output_tokens|candidatesTokenCount)":(\d+)/g)].at(-1)
-  t.ok(Number(told?.[1]) > 11, 'the client is told of both parts')
+  t.ok(Number(told?.[1]) > 11, 'the client gets the usage of both parts')
 }, [true])
 
-/** The last usage that the client was told of, in the ledger's words. */
+/** The last usage that the client got, in the ledger's words. */
 function toldIn(dialect: Dialect, body: string) {
   const usage = parseEvents(body).flatMap(({ data }) => {
     const found = at(data, dialect.name === 'generate' ? 'usageMetadata' : 'usage')
@@ -138,7 +138,7 @@ for (const [what, first, second] of [
   ],
   ['reported, and nothing was said', 'input=100,close_after=1', 'input=120,output=11'],
 ] as const) {
-  everyWay(t, `the client is told what stands in the ledger: the first part ${what}`, async (t, dialect) => {
+  everyWay(t, `the client gets the usage of the ledger: the first part ${what}`, async (t, dialect) => {
     const { url } = await start(t)
     const models = [`sim,${first}`, `sim,${second}`, 'sim,input=130,output=12']
     const books = await openBooks(t, continued(url, models))
@@ -281,7 +281,7 @@ everyWay(t, 'and where it breaks another goes on with it', async (t, dialect) =>
   t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { attempts: 2 })
 }, [true])
 
-everyWay(t, 'nothing is joined to one whose coding nobody knows', async (t, dialect) => {
+everyWay(t, 'nothing is joined to one of an unknown coding', async (t, dialect) => {
   const broken = await startUpstream(t, (req, res) => {
     req.resume()
     res.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'x-own' })
@@ -331,7 +331,7 @@ t.test('all was said, and only [DONE] is missing: it is made up for', async t =>
   t.ok(simulator.stats.requests <= 4)
 })
 
-t.test('all was said, and the usage that the client has asked for is missing: that is told', async t => {
+t.test('all was said, and the usage that the client has asked for is missing: that is reported', async t => {
   const finish = { id: '1', choices: [{ index: 0, delta: { content: 'one' }, finish_reason: 'stop' }] }
   const up = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -357,7 +357,7 @@ routes: [{ to: [a, { upstream: a, model: n, prefill: true }], resume: continue }
   t.match(rowOf(whole), { end: 'complete', source: 'estimated', attempts: [{ outcome: 'upstream_cut' }] })
 })
 
-t.test('all was said, and an error comes in the place of [DONE]: what the client got was whole', async t => {
+t.test('all was said, and an error comes instead of [DONE]: what the client got was whole', async t => {
   const up = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD + chunk([

@@ -6,7 +6,7 @@ import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { costOf, openBooks, priced, usedIn } from '../billing/books.ts'
 
-/** What a vendor's client has made of a stream, and what it was told of the usage. */
+/** What a vendor's client has made of a stream, and the usage that it got. */
 interface Got {
   readonly text: string
   readonly end: string | null | undefined

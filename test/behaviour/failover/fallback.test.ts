@@ -59,7 +59,7 @@ everyWay(t, 'the first speaks no TLS', async (t, dialect, stream) => {
   t.match(await ask(gateway, dialect, { stream }), { status: 200, text: WORDS, whole: true })
 })
 
-everyWay(t, 'without a fault the first answers, and the second is not asked', async (t, dialect, stream) => {
+everyWay(t, 'without a fault the first responds, and the second is not asked', async (t, dialect, stream) => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim', 'sim,status=500'))
   const asked = await ask(gateway, dialect, { stream })

@@ -121,7 +121,7 @@ everyWay(t, 'a 400 goes to the client, and nobody else is asked', async (t, dial
   }
 })
 
-t.test('a stream that breaks is told of in words of its own, not in those of a candidate before', async t => {
+t.test('a stream that breaks has a message of its own, not in those of a candidate before', async t => {
   const { url } = await start(t)
   const failing = await startUpstream(t, (_req, res) => {
     res.writeHead(500, { 'content-type': 'application/json' }).end(OWN_ERROR)

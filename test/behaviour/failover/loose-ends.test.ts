@@ -50,7 +50,7 @@ t.test('all was said: half of an event behind it does not reach the client', asy
 
 for (const cut of [true, false]) {
   const end = cut ? 'the connection breaks there' : 'the stream ends there'
-  t.test(`an error that lacks its blank line is gone on from as any other: ${end}`, async t => {
+  t.test(`an error that lacks its blank line is continued as any other: ${end}`, async t => {
     for (const lineEnds of ['', '\n']) {
       const error = `data: ${JSON.stringify({ error: { code: 503, message: 'overloaded' } })}${lineEnds}`
       const text = await got(t, [

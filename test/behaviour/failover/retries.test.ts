@@ -153,7 +153,7 @@ routes: [{ to: [{ upstream: a, model: "sim,headers_delay=60s" }, a] }]
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('and is gone, whatever an upstream had answered before', async t => {
+t.test('and is closed, whatever an upstream had sent before', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }

@@ -6,7 +6,7 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 /** Errors with status 200, as vendors tell them elsewhere than in `error`. */
 const ERRORS: readonly (readonly [string, object])[] = [
   ['minimax, alone', { base_resp: { status_code: 1004, status_msg: 'login fail' } }],
-  ['minimax, without an answer', {
+  ['minimax, without a response', {
     id: '', choices: null, usage: { total_tokens: 0 },
     base_resp: { status_code: 1002, status_msg: 'rate limit' },
   }],

@@ -130,7 +130,7 @@ routes: [{ path: /v1/responses, to: a }]
 
 const DENIAL = { error: { message: 'Project `p` does not have access to model `m`', code: 'model_not_found' } }
 
-t.test('a handshake that is refused for its model is told so as it came, and nobody is alarmed', async t => {
+t.test('a handshake that is refused for its model is passed on as it came, and raises no alarm', async t => {
   const { url } = await start(t)
   const denying = await startUpstream(t, (_req, res) => {
     res.writeHead(403, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip', 'X-Request-Id': 'r1' })
@@ -194,7 +194,7 @@ routes: [{ to: up }]
   })
 }
 
-t.test('targets that take no WebSocket are passed over, and retries bound how many are asked', async t => {
+t.test('targets that take no WebSocket are skipped, and retries bound how many are asked', async t => {
   const { url } = await start(t)
   let asked = 0
   const broken = await startUpstream(t, (_req, res) => {

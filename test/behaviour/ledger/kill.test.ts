@@ -49,7 +49,7 @@ t.test('kill -9 under load costs the last rows alone, and interrupts what ran', 
   t.ok(ends.has('complete') && ends.has('interrupted'), 'it was under load')
   t.equal(byId.size, 0, 'no row that was never given')
   const left = readdirSync(join(file, '..')).filter(entry => entry.includes('-live-'))
-  t.equal(left.length, 1, 'the marks of the dead are gone')
+  t.equal(left.length, 1, 'the marks of dead processes are removed')
 })
 
 function check(t: Test, name: string, reports: readonly Report[], rows: Map<string, LedgerRow>): EndReason[] {

@@ -119,7 +119,7 @@ async function readByOther(dir: string): Promise<string> {
   return said
 }
 
-t.test('who may only read sees the rows when no gateway runs, and is told what a killed one left', async t => {
+t.test('who may only read sees the rows when no gateway runs, and what a killed one left', async t => {
   const dir = t.testdir({ data: {}, killed: {} })
   const file = join(dir, 'data', 'gateway.db')
   const { ledger } = watch(file)

@@ -61,7 +61,7 @@ t.test('where limits are far, few of many requests ask, and all are counted', as
   await quiet()
   const asked = [one, two].flatMap(kinds).filter(kind => kind === 'admit').length
   t.ok(asked < 40, `${asked} asked`)
-  // One more, which is told how things stand.
+  // One more, which learns how things stand.
   clock.advance(100)
   await admitted(one, ask(FAR, 10))
   const { requests, tokens } = one.limiter.rateLimitStates({ name: 'team', limits: FAR }, 'm')
@@ -100,7 +100,7 @@ t.test('figures stay as low when the loan has ended, but for the time', async t 
 t.test('figures that count a loan as used are not lowered by it once more', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
-  // The second asks for a loan of 16; what the third is told counts that as used.
+  // The second asks for a loan of 16; the figures for the third count that as used.
   await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(FAR, 10))))
   for (let n = 0; n < 10; n++) t.notOk(worker.limiter.admit(ask(FAR, 10)) instanceof Promise)
   const { requests, tokens } = worker.limiter.rateLimitStates({ name: 'team', limits: FAR }, 'm')
@@ -125,7 +125,7 @@ t.test('counts that are none are to a loan what they are to the limits themselve
   await admitted(worker, ask(own))
   t.ok((worker.limiter.rateLimitStates({ name: 'team', limits: own }, 'm').tokens?.remaining ?? 0) > 9_999_000)
   const rest = limits({ budget: { usd: '0.05', per: 'day' } })
-  t.notOk((await worker.limiter.admit(ask(rest, 0, 2n * CENT))).ok, 'four cents are spent or set aside')
+  t.notOk((await worker.limiter.admit(ask(rest, 0, 2n * CENT))).ok, 'four cents are spent or reserved')
   t.ok((await worker.limiter.admit(ask(rest, 0, CENT))).ok)
 })
 
@@ -173,7 +173,7 @@ t.test('nobody waits for a loan where none came before', async t => {
   t.equal(counts(await Promise.all(all)), 10)
 })
 
-t.test('who waited for a loan that does not come asks, and is told what the limits say', async t => {
+t.test('a request that waited for a lease that does not come asks, and gets what the limits say', async t => {
   const own = limits({ requestsPerMinute: 1000 })
   const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
@@ -306,7 +306,7 @@ t.test('what a worker said before it went and is read after counts for nothing m
   t.equal(free.filter(({ ok }) => ok).length, 63)
 })
 
-t.test('who waits for a worker that hangs is told within a second, and nothing is lost', async t => {
+t.test('a request that waits for a worker that hangs gets a response within a second, and nothing is lost', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
@@ -336,7 +336,7 @@ t.test('other limits end what was lent under those before', async t => {
   t.ok(worker.limiter.admit(ask(FAR)) instanceof Promise)
 })
 
-t.test('other limits leave the figures that answers in progress tell', async t => {
+t.test('other limits leave the figures that responses in progress report', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await borrow(worker, FAR)

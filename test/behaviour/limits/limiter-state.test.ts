@@ -30,7 +30,7 @@ t.test('past spending', async t => {
     admitted(limiter, team, { model: 'gpt-5', pico: USD })
   })
 
-  t.test('is heard once, so that it can be told again after a reload', async t => {
+  t.test('arrives once, so that it can be sent again after a reload', async t => {
     const { limiter } = setUp()
     const row = { model: null, startedAt: Date.parse('2026-11-21'), pico: 6n * USD }
     const team = key(limits({ budget: { usd: '10', per: 'month' } }))

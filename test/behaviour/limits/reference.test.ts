@@ -27,7 +27,7 @@ interface Request {
 class Reference {
   readonly requests: Request[] = []
   readonly debts: { at: number; amount: number }[] = []
-  /** Days whose budget was asked for, and what they began with, because the date had gone back. */
+  /** Days whose budget was asked for, and what they began with, because the date was set back. */
   readonly #days = new Map<number, bigint>()
   #day: number | null = null
   #at = 0
@@ -46,7 +46,7 @@ class Reference {
     return requests.reduce((sum, { pico }) => sum + pico, this.#days.get(day) ?? 0n)
   }
 
-  /** A date that has gone back to a day without spending finds it as spent as the next later one. */
+  /** A date that was set back to a day without spending finds it as spent as the next later one. */
   #visit(day: number): void {
     if (this.#day !== null && day < this.#day && this.committed(day) === 0n) {
       const [next] = [...this.#days.keys()].filter(other => other > day).sort((a, b) => a - b)
@@ -161,7 +161,7 @@ t.test('any sequence of events ends as the rules say', async () => {
   }), { numRuns: 2000 })
 })
 
-t.test('a refused request is admitted after exactly the time that it was told', async () => {
+t.test('a refused request is admitted after exactly the time in its response', async () => {
   const world = fc.record({
     requestsPerMinute: fc.integer({ min: 1, max: 9 }),
     tokensPerMinute: fc.integer({ min: 1, max: 99 }),

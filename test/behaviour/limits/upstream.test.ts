@@ -7,7 +7,7 @@ import type { TestGateway } from '../../support/gateway.ts'
 import { startRedis, withoutRedis } from '../../support/redis.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-t.test('a target whose upstream has no place is passed over, which is no attempt', async t => {
+t.test('a target whose upstream has no place is skipped, which is no attempt', async t => {
   const { gateway, a, b } = await start(t, '{ concurrent: 1 }', 'routes: [{ to: [a, b], retries: 0 }]')
   const held = a.hold()
   const first = ask(gateway)

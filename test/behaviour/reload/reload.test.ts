@@ -258,7 +258,7 @@ t.test('prices, timeouts, body limit, trusted proxies and the log level change',
   t.equal(gateway.logged.length, lines)
 })
 
-t.test('what takes a restart is named, and the rest is in force', async t => {
+t.test('what takes a restart is named, and the rest is active', async t => {
   const [one, two] = [await named(t, 'one'), await named(t, 'two')]
   const yaml = (server: string, url: string) =>
     `server: { ${server} }\nupstreams: { up: { url: "${url}" } }\nroutes: [{ to: up }]\n`

@@ -38,7 +38,7 @@ async function status(url: string): Promise<{ body_bytes: number; running: numbe
   return (await (await fetch(`${url}/api/status`)).json()) as { body_bytes: number; running: number }
 }
 
-t.test('requests in flight: one more is told to come back, and the status is still told', async t => {
+t.test('requests in flight: one more gets 503, and the status is still served', async t => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let arrived = 0
   const waiting = Promise.withResolvers<void>()

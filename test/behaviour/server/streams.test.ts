@@ -11,7 +11,7 @@ const IDLE = 5_000
 const SLOW = 500
 /** Connections on both sides, and some more. */
 const FILES = 2 * (IDLE + SLOW) + 1_000
-/** Megabytes; all the answers that the slow readers leave unread would be 4,000. */
+/** Megabytes; all the responses that the slow readers leave unread would be 4,000. */
 const MOST = 1_000
 
 const allowed = spawnSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).stdout.trim()

@@ -127,7 +127,7 @@ t.test('a response that the client left keeps what it had been sent', async t =>
   t.ok(one && one.response.total > 0)
 })
 
-t.test('a stream that breaks is kept with what its client is told of that', async t => {
+t.test('a stream that breaks is kept with the error that its client gets', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   const answer = await fetch(`${gateway.url}/v1/chat/completions`,
     chat('sk-team-a-0123456789', 'Hello', { stream: true, model: 'sim,close_after=1' }))

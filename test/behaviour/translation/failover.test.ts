@@ -96,7 +96,7 @@ t.test('on.context_length goes to another vendor', async t => {
   t.match(message.content, [{ text: 'from messages' }])
 })
 
-t.test('a target to which the request cannot be translated is passed over', async t => {
+t.test('a target to which the request cannot be translated is skipped', async t => {
   const { gateway, seen } = await startTranslating(t, {
     claude: { speaks: 'messages', responses: [{ body: MESSAGES }] }, chat: { speaks: 'chat', responses: [{ body: CHAT }] },
   })

@@ -94,7 +94,7 @@ interface Outcome {
 
 type Ask = (stream: boolean) => Promise<Outcome>
 
-/** A gateway between a client and an upstream, which responds as it is told, once for a unary request and once for a stream. */
+/** A gateway between a client and an upstream, which sends a given response, once for a unary request and once for a stream. */
 async function start(t: Test, from: Name, to: Name, bodies: readonly Response['body'][]): Promise<Ask> {
   const responses = bodies.flatMap(body => [{ body }, { body }])
   const { gateway } = await startTranslating(t, { up: { speaks: to, responses } }, ', retries: 0')

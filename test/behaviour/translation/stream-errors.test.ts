@@ -56,7 +56,7 @@ for (const [from, client] of Object.entries(CLIENTS)) {
       const { gateway } = await startTranslating(t, { up: { speaks: to, responses: [{ body }] } })
       const { text, thrown } = await client(gateway)
       t.equal(text, 'Hel')
-      t.ok(thrown instanceof Error, 'the client is not told that the response is whole')
+      t.ok(thrown instanceof Error, 'the client does not take the response for whole')
       t.match((thrown as Error).message, /Too busy\./)
       t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { end: 'error' })
     })

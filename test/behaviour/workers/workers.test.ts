@@ -53,7 +53,7 @@ async function statusOf(url: string): Promise<{ worker: number, running: number 
   return (await answer.json()) as { worker: number, running: number }
 }
 
-/** The numbers of the workers that answer. */
+/** The numbers of the workers that respond. */
 async function serving(url: string): Promise<number[]> {
   const answers = await Promise.all(Array.from({ length: 8 }, () => statusOf(url)))
   return [...new Set(answers.map(({ worker }) => worker))].sort((a, b) => a - b)
@@ -166,7 +166,7 @@ t.test('workers without descriptors cut what they are handed, and serve on when 
   t.same(await serving(gateway.url), [1, 2])
 })
 
-t.test('a successor begins with what is in force, whatever the file says by then', {
+t.test('a successor begins with the active configuration, whatever the file says by then', {
   skip: linux,
 }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 2')

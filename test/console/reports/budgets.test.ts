@@ -125,7 +125,7 @@ t.test('the budget of a group has what its keys and the groups below it spent, a
   })
 })
 
-t.test('of models without a price those are told that were used most in the last 24 hours', async t => {
+t.test('of models without a price those are listed that were used most in the last 24 hours', async t => {
   const file = filled(t.testdir(), [
     ...['a', 'b', 'b', 'b', 'c', 'c'].map(
       (model, n) => row(String(n), { startedAt: NOW - n, model, costPico: null }),

@@ -35,7 +35,7 @@ t.test('what was not sealed here is refused', async t => {
   }
 })
 
-t.test('the holder of a key is not told by cursors how much the others do', async t => {
+t.test('the holder of a key does not learn from cursors how much the others do', async t => {
   const mine = [0, 1, 2].map(n => row(`mine-${n}`, { startedAt: NOW - 5_000 - n, key: 'mine' }))
   const file = filled(t.testdir(), mine)
   const secret = randomBytes(32)

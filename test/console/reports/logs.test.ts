@@ -84,7 +84,7 @@ t.test('every filter finds what fits, the newest first, page by page', async t =
   t.doesNotThrow(() => fc.assert(property, { numRuns: 150 }))
 })
 
-t.test('a page ends where it is told to, in the middle of a millisecond too', async t => {
+t.test('a page ends at its limit, in the middle of a millisecond too', async t => {
   const of = (at: number, n: number) => row(`${at} ${n}`, { startedAt: at, status: 500, end: 'error' })
   const all = [NOW - 30 * HOUR, NOW - 2 * HOUR, NOW - HOUR, NOW]
     .flatMap(at => [0, 1, 2, 3, 4].map(n => of(at, n)))

@@ -82,7 +82,7 @@ t.test('times to the first byte are those of the time, of each upstream and of t
   })
 })
 
-t.test('a time of which only days are kept is told in whole days', async t => {
+t.test('a time of which only days are kept is shown in whole days', async t => {
   const file = filled(t.testdir(), [])
   const old = MIDNIGHT - HOURS_KEPT * HOUR - DAY
   const store = new LedgerStore(file, 'one')

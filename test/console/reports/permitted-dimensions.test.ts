@@ -22,7 +22,7 @@ const ROWS = [
   row('c', { ...hidden, startedAt: NOW - 3000, key: null, model: 'their-model' }),
 ]
 
-t.test("the holder of a key is told of that key's requests alone, and no upstream", async t => {
+t.test("the holder of a key sees that key's requests alone, and no upstream", async t => {
   await withReports(filled(t.testdir(), ROWS), async reports => {
     const texts: string[] = []
     for await (const text of reports.logsCsv({}, 'mine')) texts.push(text)

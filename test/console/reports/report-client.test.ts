@@ -23,7 +23,7 @@ t.test('a ledger that is not there yet, is none, or is not configured', async t 
   }
 })
 
-t.test('a ledger that comes later, or in the place of another, is read', async t => {
+t.test('a ledger that comes later, or instead of another, is read', async t => {
   const dir = t.testdir({ one: {}, two: {} })
   const file = join(dir, 'gateway.db')
   await withReports(file, async reports => {
@@ -44,7 +44,7 @@ t.test('a deadline passes, and the next question is answered', async t => {
   await withReports(file, async again => t.equal((await again.panel({}, null)).now.figures.requests, 1))
 })
 
-t.test('what is too much at once is told to come back; what is closed says so', async t => {
+t.test('what is too much at once is refused for now; what is closed says so', async t => {
   const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
   const reports = openReports({ file, now: () => NOW, deadline: 60_000 })
   const asked = await Promise.allSettled(Array.from({ length: 120 }, () => reports.logs({}, null)))
@@ -66,7 +66,7 @@ t.test('a thread that dies takes one question with it, and is started again', as
   const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
   await withReports(file, async reports => {
     await reports.logs({}, null)
-    // It can answer nothing from here on, however fast it is; that it has ended is told later.
+    // It can send nothing from here on, however fast it is; that it has ended is reported later.
     void threads.at(-1)?.terminate()
     const [first, second] = [reports.logs({}, null), reports.logs({}, null)]
     await t.rejects(first, { code: 'unavailable', message: /report thread failed/ })

@@ -67,7 +67,7 @@ t.test('what several upstreams made up is billed by each; an error has its expla
   })
 })
 
-t.test('a request that still runs is told as it stands', async t => {
+t.test('a request that still runs is shown as it stands', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   watched.ledger.open(() => draft('a', { startedAt: NOW }))

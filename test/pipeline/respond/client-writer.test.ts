@@ -96,7 +96,7 @@ for (const version of ['h1', 'h2'] as const) {
 
   t.test(`${version}: what is flushed does not wait, and what is stopped is not sent`, async t => {
     const { res, body } = await begun(t, version)
-    const out = new ClientWriter(res, () => t.fail('nobody is told any more'))
+    const out = new ClientWriter(res, () => t.fail('no more is reported'))
     for (const piece of PIECES) out.write(piece)
     out.flush()
     out.stop()

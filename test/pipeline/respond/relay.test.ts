@@ -172,7 +172,7 @@ t.test('what waits for a slow client goes out before the break', async t => {
   await once(client.resume(), 'close')
 })
 
-t.test('a client that reads a stream slowly is told why it breaks, behind what waits for it', async t => {
+t.test('a client that reads a stream slowly gets the reason why it breaks, behind what waits for it', async t => {
   const open = streamBody()
   const { relay, client } = await startRelay(t, open, false)
   relay.head(200, EVENTS, '1.1')
@@ -224,7 +224,7 @@ t.test('one that breaks inside an event does not', async t => {
   t.ok(text.endsWith(': x\n\n\r\n'), text)
 })
 
-t.test('nor does one whose length was told: they would be a part of it', async t => {
+t.test('nor does one whose length was sent: they would be a part of it', async t => {
   const headers = [...EVENTS, 'content-length', '100']
   const { text } = await broken(t, streamBody({ terminated: null }), { headers })
   t.match(text, /content-length: 100/)
@@ -242,7 +242,7 @@ t.test('what breaks with its head has one', async t => {
   t.notMatch(text, /0\r\n\r\n$/)
 })
 
-t.test('the length of a stream is not told, where its protocol marks its end', async t => {
+t.test('the length of a stream is not sent, where its protocol marks its end', async t => {
   const { text } = await broken(t, streamBody(), { headers: [...EVENTS, 'content-length', '7'] })
   t.notMatch(text, /content-length/)
 })

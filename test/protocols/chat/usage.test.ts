@@ -147,7 +147,7 @@ t.test('chat: thoughts that are in the total alone, as Gemini has them there, ar
     t.match(read({ total_tokens: total }), { outputTokens: 424, reasoningTokens: null }, String(total))
   }
   const other = { outputTokens: 424 }
-  t.match(read({ completion_tokens_details: { reasoning_tokens: 24 } }), other, 'they are told')
+  t.match(read({ completion_tokens_details: { reasoning_tokens: 24 } }), other, 'they are reported')
   t.match(read({ prompt_tokens_details: { cached_tokens: 9 } }), other, 'it may be what was cached')
   t.match(read({ prompt_cache_hit_tokens: 9 }), other)
   t.match(read({ prompt_audio_seconds: 9 }), other, 'it may be sound')

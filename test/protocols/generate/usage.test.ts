@@ -77,5 +77,5 @@ t.test('interactions: as generate, under other names', async t => {
   }))
   const { total_output_tokens: _, ...thoughtsAlone } = { ...usage, total_tokens: 364 }
   t.equal(readUsage(endpointNamed('interactions').usage, thoughtsAlone)?.usage.outputTokens, 297)
-  t.strictSame(readUsage(endpointNamed('interactions').usage, { total_tokens: 197 }), doubtful({}), 'nobody can tell them apart')
+  t.strictSame(readUsage(endpointNamed('interactions').usage, { total_tokens: 197 }), doubtful({}), 'they cannot be separated')
 })

@@ -42,7 +42,7 @@ t.test('what is read: instructions and tools, items of all but the model, speech
   t.end()
 })
 
-t.test('what was told twice, or makes no sense, does not count', t => {
+t.test('what was reported twice, or makes no sense, does not count', t => {
   t.match(inputAfter(said('1234', { id: 'a' }), said('1234', { id: 'a' })), { inputTokens: 1 })
   t.match(inputAfter(said('1234'), said('1234')), { inputTokens: 2 }, 'items without ids are not one')
   for (const [from, to] of [[null, 5], [5, null], [5, 4], ['1', 5], [-1, 5]]) {

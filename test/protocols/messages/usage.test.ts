@@ -86,7 +86,7 @@ t.test('messages: what a compaction used stands beside the figures at the top', 
     sound({
       inputTokens: 203_540, cachedInputTokens: 500, cacheWrite5mTokens: 10, cacheWrite1hTokens: 30,
     }),
-    'an output that is not told yet is not that of the compaction',
+    'an output that is not reported yet is not that of the compaction',
   )
   const wrong = { ...usage, iterations: [{ ...compaction, input_tokens: -1 }, message] }
   t.equal(readUsage(endpointNamed('messages').usage, wrong)?.usage.inputTokens, null, 'half a sum is none')

@@ -5,7 +5,7 @@ const TEXT = 0x81
 const PING = 0x89
 const CLOSE = 0x88
 
-/** A client's frame (RFC 6455 section 5.2), with so many bytes as the head says, unless told. */
+/** A client's frame (RFC 6455 section 5.2), by default with so many bytes as the head says. */
 function frame(first: number, length: number, bytes = length): Buffer {
   const head = length < 126 ? Buffer.from([first, 0x80 | length]) : Buffer.alloc(length < 65_536 ? 4 : 10)
   if (length >= 126) {

@@ -593,7 +593,7 @@ t.test('messages: what a block begins with goes on where another was open', asyn
   ])
 })
 
-t.test('messages: both inputs are told by the kinds of the protocol, of which none counts twice', async t => {
+t.test('messages: both inputs are reported by the kinds of the protocol, of which none counts twice', async t => {
   const prepared = prepare('messages', MESSAGES.body)
   prepared.recordSent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One')))
   const before = () => ({

@@ -105,7 +105,7 @@ t.test('what is not one array is malformed, and read no further', async t => {
   t.match(readText('[{"a":1}}{"b":2}]').elements, [{ text: '{"a":1}' }])
 })
 
-t.test('an element beyond the limit is passed over, and the next one is read', async t => {
+t.test('an element beyond the limit is skipped, and the next one is read', async t => {
   const long = `{"a":"${'x'.repeat(100)}"}`
   const bytes = Buffer.from(`[{"a":1},${long},{"a":2}]`)
   for (const size of [1, 7, 64, 1000]) {

@@ -78,7 +78,7 @@ t.test('nonsense: a promised figure that is missing', async t => {
   }
 })
 
-t.test('nonsense: in the place of the usage object', async t => {
+t.test('nonsense instead of the usage object', async t => {
   for (const value of [5, 'lots', true, [], [{ prompt_tokens: 5 }], NaN]) {
     t.strictSame(readUsage(endpointNamed('chat.completions').usage, value), doubtful({}), JSON.stringify(value))
   }

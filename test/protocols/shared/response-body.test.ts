@@ -60,7 +60,7 @@ t.test('finds the usage of each endpoint', async t => {
 })
 
 t.test(
-  "a nested usage is not the answer's, and of two at the top the last counts, as for a parser",
+  "a nested usage is not the response's, and of two at the top the last counts, as for a parser",
   async t => {
     const nested = { choices: [{ usage: { prompt_tokens: 1, completion_tokens: 1 } }], object: 'usage' }
     t.equal(read('chat.completions', nested), null)
@@ -111,7 +111,7 @@ t.test('transcripts: usage, else the duration; text and subtitles tell nothing',
   t.equal(read('audio.transcriptions', 'Just text.'), null)
 })
 
-t.test('nonsense in the place of usage is suspect, absence is not', async t => {
+t.test('nonsense instead of usage is suspect, absence is not', async t => {
   for (const usage of ['12', 12, [], true]) {
     t.strictSame(read('chat.completions', { usage }), { usage: blankUsage(), suspect: true })
   }

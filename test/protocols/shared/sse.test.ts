@@ -162,7 +162,7 @@ t.test('the end cuts off an event that had no blank line', async t => {
   t.strictSame(last('\n\n\n'), [])
 })
 
-t.test('a byte order mark at the start is passed over, whole or cut, and only there', async t => {
+t.test('a byte order mark at the start is skipped, whole or cut, and only there', async t => {
   const bytes = Buffer.from('\ufeffdata: 1\n\n\ufeffdata: 2\n\ndata: 3\n\n')
   for (const cut of [0, 1, 2, 3, 4]) {
     const events = read([bytes.subarray(0, cut), bytes.subarray(cut)])
@@ -176,7 +176,7 @@ t.test('a byte order mark at the start is passed over, whole or cut, and only th
   }
 })
 
-t.test('an event beyond the limit is passed over, and the next one is read', async t => {
+t.test('an event beyond the limit is skipped, and the next one is read', async t => {
   const long = `event: big\ndata: ${'x'.repeat(100)}\n\n`
   const text = `data: a\n\n${long}data: b\n\n`
   for (const size of [1, 7, 64, 1000]) {
@@ -252,7 +252,7 @@ t.test('property: LF, CRLF and CR give the same events', async t => {
   t.pass()
 })
 
-t.test('property: an event cut out of the stream is gone, and no other', async t => {
+t.test('property: an event cut out of the stream is missing, and no other', async t => {
   fc.assert(fc.property(stream, fc.nat(), (bytes, pick) => {
     const events = readText(bytes.toString())
     if (events.length === 0) return true
