@@ -65,6 +65,7 @@ t.test('what operators ask most takes three clicks from the panel', async t => {
     'why did a request fail': {
       solve: async (_t, page, by) => {
         await by.activate(page.getByRole('button', { name: 'Find a request' }).first())
+        await page.locator('[role=dialog] input:focus').waitFor()
         await page.keyboard.type(failed)
         await page.keyboard.press('Enter')
         await page.getByText('disk full on node 7').first().waitFor()
