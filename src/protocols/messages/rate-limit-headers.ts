@@ -1,9 +1,8 @@
+import { headersOf } from '../shared/rate-limit-headers.ts'
 import type { RateLimitFigures } from '../shared/rate-limit-headers.ts'
 
 /** The last second of the year 9999, the end of what RFC 3339 can write; ms since 1970. */
 const LAST_SECOND = 253_402_300_799_000
-
-const RATES = ['requests', 'tokens'] as const
 
 const NAMES = {
   requests: {
@@ -27,17 +26,7 @@ const NAMES = {
  * @param nowMs - ms since 1970
  */
 export function messagesRateLimitHeaders(figures: RateLimitFigures, nowMs: number): string[] {
-  const headers: string[] = []
-  for (const rate of RATES) {
-    const figure = figures[rate]
-    if (figure === null) continue
-    const { limit, remaining, reset } = NAMES[rate]
-    headers.push(
-      limit, String(figure.limit), remaining, String(figure.remaining), reset,
-      instant(nowMs + figure.resetMs),
-    )
-  }
-  return headers
+  return headersOf(figures, NAMES, ms => instant(nowMs + ms))
 }
 
 function instant(ms: number): string {

@@ -12,9 +12,14 @@ export interface RateLimitFigures {
   readonly tokens: RateLimitFigure | null
 }
 
-const RATES = ['requests', 'tokens'] as const
+/** Names of the three headers of a rate limit. */
+interface HeaderNames {
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
+}
 
-const NAMES = {
+const OPENAI_NAMES = {
   requests: {
     limit: 'x-ratelimit-limit-requests',
     remaining: 'x-ratelimit-remaining-requests',
@@ -34,16 +39,21 @@ const NAMES = {
  * Source: OpenAI API documentation, guide "Rate limits", "Rate limits in headers".
  */
 export function rateLimitHeaders(figures: RateLimitFigures): string[] {
-  const headers: string[] = []
-  for (const rate of RATES) {
+  return headersOf(figures, OPENAI_NAMES, duration)
+}
+
+/** @param reset writes the ms until all of a limit is there again */
+export function headersOf(
+  figures: RateLimitFigures, names: Readonly<Record<'requests' | 'tokens', HeaderNames>>, reset: (ms: number) => string,
+): string[] {
+  return (['requests', 'tokens'] as const).flatMap(rate => {
     const figure = figures[rate]
-    if (figure === null) continue
-    const { limit, remaining, reset } = NAMES[rate]
-    headers.push(
-      limit, String(figure.limit), remaining, String(figure.remaining), reset, duration(figure.resetMs),
-    )
-  }
-  return headers
+    if (figure === null) return []
+    const name = names[rate]
+    return [
+      name.limit, String(figure.limit), name.remaining, String(figure.remaining), name.reset, reset(figure.resetMs),
+    ]
+  })
 }
 
 /** As Go's time.Duration writes whole milliseconds: `0s`, `120ms`, `8.64s`, `6m0s`, `1h0m0.5s`. */
