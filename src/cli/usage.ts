@@ -5,28 +5,26 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { keyFileOf } from '../auth/key-file.ts'
 import { ownersOf } from '../auth/key-owners.ts'
 import type { KeyOwners } from '../auth/key-owners.ts'
-import { formatUsd } from '../base/decimal.ts'
-import { formatNumber, table } from '../base/text-table.ts'
 import { didYouMean } from '../config/nearest.ts'
-import { parseDuration } from '../config/units.ts'
 import type { Config } from '../config/types.ts'
+import { parseDuration } from '../config/units.ts'
 import { clusterFailure, openClusterReader } from '../ledger/cluster-reader.ts'
-import { LedgerError } from '../ledger/ledger-failure.ts'
 import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../ledger/export-fields.ts'
 import type { Field } from '../ledger/export-fields.ts'
-import { sumsWithOwners } from '../ledger/owner-sums.ts'
-import { GROUPINGS } from '../ledger/usage-sum.ts'
 import { openReader } from '../ledger/file-reader.ts'
-import type { GroupBy, UsageSum } from '../ledger/usage-sum.ts'
+import { LedgerError } from '../ledger/ledger-failure.ts'
 import type { LedgerReader } from '../ledger/ledger-reader.ts'
+import { sumsWithOwners } from '../ledger/owner-sums.ts'
 import { requestReport } from '../ledger/request-report.ts'
-import type { LedgerRow } from '../ledger/row.ts'
+import { GROUPINGS } from '../ledger/usage-sum.ts'
+import type { GroupBy } from '../ledger/usage-sum.ts'
 import { BlockingDatabase } from '../postgres/blocking-database.ts'
 import { explainCost } from '../pricing/cost.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { exitOnStoreError, storedKeys } from './key-store-command.ts'
 import { loadForLedger } from './problems.ts'
+import { rowTable, sumTable } from './usage-tables.ts'
 
 /** Where the command writes, and what time it is. */
 export interface UsageEnvironment {
@@ -195,59 +193,6 @@ function requestOutput(reader: LedgerReader, id: string, json: boolean, command:
   return json
     ? found.filter(({ running }) => !running).map(({ row }) => jsonLine(ROW_FIELDS, row))
     : [found.map(({ row, running }) => requestReport(row, running, explainCost(row.usage, row.price))).join('\n')]
-}
-
-function rowTable(rows: readonly LedgerRow[], total: UsageSum | undefined): string {
-  const lines = table<LedgerRow>([
-    { title: 'STARTED', text: row => new Date(row.startedAt).toISOString() },
-    { title: 'REQUEST', text: row => row.requestId },
-    { title: 'KEY', text: row => row.key ?? '-' },
-    { title: 'MODEL', text: row => row.model ?? '-' },
-    { title: 'UPSTREAM', text: row => row.upstream ?? '-' },
-    { title: 'STATUS', text: row => String(row.status ?? '-'), right: true },
-    { title: 'END', text: row => row.end },
-    { title: 'MS', text: row => formatNumber(roundedMs(row.durationMs)), right: true },
-    { title: 'INPUT', text: row => formatNumber(row.usage.inputTokens), right: true },
-    { title: 'CACHED', text: row => formatNumber(row.usage.cachedInputTokens), right: true },
-    { title: 'OUTPUT', text: row => formatNumber(row.usage.outputTokens), right: true },
-    { title: 'USD', text: row => costText(row.costPico), right: true },
-  ], rows)
-  return lines + summary(total, rows.length)
-}
-
-function sumTable(by: readonly GroupBy[], sums: readonly UsageSum[], total: UsageSum | undefined): string {
-  const lines = table<UsageSum>([
-    ...by.map((name, n) => ({ title: name.toUpperCase(), text: (sum: UsageSum) => sum.groups[n] ?? '-' })),
-    { title: 'REQUESTS', text: sum => formatNumber(sum.requests), right: true },
-    { title: 'INPUT', text: sum => formatNumber(sum.inputTokens), right: true },
-    { title: 'CACHED', text: sum => formatNumber(sum.cachedInputTokens), right: true },
-    { title: 'CACHE WRITES', text: sum => formatNumber(sum.cacheWriteTokens), right: true },
-    { title: 'OUTPUT', text: sum => formatNumber(sum.outputTokens), right: true },
-    { title: 'REASONING', text: sum => formatNumber(sum.reasoningTokens), right: true },
-    { title: 'USD', text: sum => costText(sum.costPico), right: true },
-    { title: 'UNPRICED', text: sum => formatNumber(sum.unpriced), right: true },
-  ], sums)
-  return lines + summary(total, total?.requests ?? 0)
-}
-
-/** The line below a table: what it adds up to, and whether it shows all of it. */
-function summary(total: UsageSum | undefined, shown: number): string {
-  if (total === undefined) return '\nNo requests.\n'
-  const requests = total.requests === 1 ? '1 request' : `${formatNumber(total.requests)} requests`
-  const last = shown === 1 ? 'one is' : `${formatNumber(shown)} are`
-  const only = shown < total.requests ? ` (the last ${last} shown)` : ''
-  const unpriced = total.unpriced === 0 ? '' : `, ${formatNumber(total.unpriced)} of them without a price`
-  const cost = total.costPico === null ? 'cost unknown' : `${formatUsd(total.costPico)} USD`
-  return `\n${requests}${only}${unpriced}: ${formatNumber(total.inputTokens)} tokens in, ` +
-    `${formatNumber(total.outputTokens)} out, ${cost}\n`
-}
-
-function roundedMs(ms: number | null): number | null {
-  return ms === null ? null : Math.round(ms)
-}
-
-function costText(pico: bigint | null): string {
-  return pico === null ? 'unknown' : formatUsd(pico)
 }
 
 /** Writes as fast as the reader reads; a reader that has seen enough (`| head`) is no error. */

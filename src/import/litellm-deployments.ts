@@ -5,6 +5,7 @@ import type { Note } from './litellm-notes.ts'
 import { readPrice } from './litellm-prices.ts'
 import { findProvider, providerOf, unsupportedReason } from './litellm-providers.ts'
 import type { Provider } from './litellm-providers.ts'
+import { notCopied, toReference, variableOf } from './litellm-references.ts'
 import { formatPath } from './source.ts'
 import type { Path, Source } from './source.ts'
 
@@ -291,26 +292,11 @@ class ModelList {
   }
 }
 
-function notCopied(variable: string): string {
-  return `the key itself is not copied: put it into the environment as ${variable}`
-}
-
 /** @returns null where the name stays as it is, undefined where a pattern would have to change it */
 function upstreamModel(group: string, model: string): string | null | undefined {
   if (group === model) return null
   if (!model.includes('*')) return model
   return group === '*' && model === '*' ? null : undefined
-}
-
-/** `os.environ/NAME` as the gateway writes it; anything else as it is, but never taken for a reference. */
-function toReference(text: string): string {
-  const name = variableOf(text)
-  return name === null ? text.replaceAll('${', () => '$${') : `\${${name}}`
-}
-
-/** The variable that `os.environ/NAME` refers to; null for any other text. */
-export function variableOf(text: string): string | null {
-  return /^os\.environ\/([A-Za-z_]\w*)$/.exec(text)?.[1] ?? null
 }
 
 function toNumber(value: unknown): number | null {

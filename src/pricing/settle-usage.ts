@@ -51,26 +51,6 @@ export interface SettledCost extends SettledUsage {
   readonly costPico: bigint | null
 }
 
-/** Does a request to this endpoint use anything that is billed? */
-export function isMetered({ metering }: Endpoint): boolean {
-  return metering !== null && metering !== 'unmetered'
-}
-
-/** Is what it answers text, or the arguments of tools? */
-export function isText({ metering }: Endpoint): boolean {
-  return metering === 'text'
-}
-
-/** Is what it answers a picture, or a transcript of sound, whose tokens only the end tells? */
-export function reportsTokensAtEnd({ metering }: Endpoint): boolean {
-  return metering === 'images' || metering === 'transcript'
-}
-
-/** Does a request to this endpoint, for a model, use something whose amount cannot be known? */
-export function isUnmetered({ metering }: Endpoint): boolean {
-  return metering === 'unmetered'
-}
-
 /**
  * Decides what an exchange is billed for. The upstream's own figures come first,
  * those of an early end included; what it did not say, or not credibly, is

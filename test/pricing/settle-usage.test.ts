@@ -1,6 +1,6 @@
 import t from 'tap'
 import { provisionalUsage } from '../../src/pricing/provisional.ts'
-import { isMetered, settleUsage } from '../../src/pricing/settle-usage.ts'
+import { settleUsage } from '../../src/pricing/settle-usage.ts'
 import type { MeteredResponse, SettleInput, SettledUsage } from '../../src/pricing/settle-usage.ts'
 import { createTokenCounter } from '../../src/pricing/token-counter.ts'
 import type { TokenCounter } from '../../src/pricing/token-counter.ts'
@@ -523,15 +523,6 @@ t.test('a stream that could not be read: its output is unknown, not 0', async t 
     source: 'estimated',
     billed: true,
   })
-})
-
-t.test('whose usage is looked at', async t => {
-  for (const endpoint of ['chat.completions', 'generate.embed', 'audio.speech', 'images.edits'] as const) {
-    t.equal(isMetered(endpointNamed(endpoint)), true, endpoint)
-  }
-  for (const endpoint of ['models.list', 'models.get', 'messages.count_tokens', 'other'] as const) {
-    t.equal(isMetered(endpointNamed(endpoint)), false, endpoint)
-  }
 })
 
 t.test('while it runs: figures so far, and a quarter of the bytes', async t => {

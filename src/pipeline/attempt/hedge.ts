@@ -4,7 +4,7 @@ import type { Route, Target } from '../../config/types.ts'
 import { callsModel, isBackgroundRequest, wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Reservation } from '../../limits/types.ts'
-import { isText } from '../../pricing/settle-usage.ts'
+import { respondsWithText } from '../../pricing/metering.ts'
 import type { AttemptFailure } from './attempt-failure.ts'
 import type { CandidateAttempt } from './candidate-attempt.ts'
 
@@ -130,6 +130,6 @@ export class Hedge {
  */
 export function hedgeAfter(exchange: Exchange, { hedgeAfter: after, targets, retries }: Route): number | null {
   if (after === null || targets.length < 2 || retries === 0) return null
-  const isStream = wantsEventStream(exchange) && callsModel(exchange) && isText(exchange.classified.endpoint)
+  const isStream = wantsEventStream(exchange) && callsModel(exchange) && respondsWithText(exchange.classified.endpoint)
   return isStream && !isBackgroundRequest(exchange) ? after : null
 }

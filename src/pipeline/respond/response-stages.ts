@@ -3,7 +3,7 @@ import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { LedgerCheckpoint } from '../../context/ledger-checkpoint.ts'
 import type { ResponseContent, UpstreamAttempt } from '../../context/upstream-attempt.ts'
-import { isMetered, isText } from '../../pricing/settle-usage.ts'
+import { isMetered, respondsWithText } from '../../pricing/metering.ts'
 import { fieldMasks } from '../../protocols/field-masks.ts'
 import { createStreamMeter } from '../../protocols/shared/create-stream-meter.ts'
 import { ChunkReader } from '../../protocols/shared/stream-event.ts'
@@ -47,7 +47,7 @@ export function createResponseStream(
   // What is only fetched was paid for when it was generated, also where it comes as a stream.
   if (!isMetered(endpoint) && isRead(exchange)) return null
   const host = attempt.target.upstream.url?.hostname ?? ''
-  const masks = isText(endpoint) ? fieldMasks(endpoint, target, req.headers, host) : []
+  const masks = respondsWithText(endpoint) ? fieldMasks(endpoint, target, req.headers, host) : []
   const context = { gateway, exchange, attempt, head, continuation, masks, framed }
   if (isEventStream(head) || endpoint.streamsByPath || isFormatUnknown(exchange, head)) {
     // A JSON array of Google's API is a stream too.

@@ -1,6 +1,6 @@
 import { seal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
-import { argumentsObject, withoutNulls } from '../neutral/json.ts'
+import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { writeOpenaiError } from '../neutral/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
@@ -8,6 +8,8 @@ import { NO_USAGE } from '../neutral/response.ts'
 import type { NeutralResponse, PartEndEvent, PartStartEvent, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage } from '../neutral/response.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
+import { argumentsOf, contentOf, itemOf, prefixOf, summaryOf } from './output-items.ts'
+import type { OpenItem } from './output-items.ts'
 
 const CALL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 64, prefix: 'call_' }
 /** Characters of a response that are kept, because the protocol repeats all of it at its end. */
@@ -16,20 +18,6 @@ const MAX_KEPT = 32 * 1024 * 1024
 /** Why a response is incomplete; absent = it is complete. */
 const INCOMPLETE: Partial<Readonly<Record<StopReason, string>>> = {
   max_tokens: 'max_output_tokens', context_window: 'max_output_tokens', content_filter: 'content_filter',
-}
-
-/** An item of the response. */
-interface OpenItem {
-  readonly outputIndex: number
-  readonly id: string
-  readonly part: ResponsePart
-  /** Of a call. */
-  readonly callType: 'function_call' | 'custom_tool_call' | 'tool_search_call'
-  /** Of a call: the name of the tool, and its namespace. */
-  readonly tool: JsonObject
-  /** Of a call, as the client gets it. */
-  readonly callId: string
-  text: string
 }
 
 /** Writes the events of a streamed response. Each part is an item of its own. */
@@ -244,51 +232,6 @@ function outcomeOf({ reason }: StopEvent): { readonly status: string, readonly i
   return why === undefined ? { status: 'completed', incomplete_details: null } : { status: 'incomplete', incomplete_details: { reason: why } }
 }
 
-/** Items of a type have an id of its form: others are refused. */
-function prefixOf(part: ResponsePart): string {
-  switch (part.type) {
-    case 'thinking':
-      return 'rs_'
-    case 'tool_call':
-      return part.isFreeform ? 'ctc_' : 'fc_'
-    default:
-      return 'msg_'
-  }
-}
-
-/** @param encrypted of reasoning: what goes back to its provider */
-function itemOf(item: OpenItem, status: string, encrypted: string | null): JsonObject {
-  const { id, part, callType, tool, callId, text } = item
-  const isDone = status === 'completed'
-  switch (part.type) {
-    case 'thinking':
-      return { id, type: 'reasoning', summary: text === '' ? [] : [summaryOf(text)], ...withoutNulls({ encrypted_content: encrypted }) }
-    case 'tool_call':
-      return { id, type: callType, status, call_id: callId, ...tool, ...inputOf(item, isDone) }
-    default:
-      return { id, type: 'message', role: 'assistant', status, content: isDone ? [contentOf(item)] : [] }
-  }
-}
-
-function inputOf({ callType, text }: OpenItem, isDone: boolean): JsonObject {
-  switch (callType) {
-    case 'custom_tool_call':
-      return { input: text }
-    case 'tool_search_call':
-      return { arguments: isDone ? argumentsObject(text) : {} }
-    default:
-      return { arguments: isDone ? argumentsOf(text) : text }
-  }
-}
-
-function contentOf({ part, text }: OpenItem): JsonObject {
-  return part.type === 'refusal' ? { type: 'refusal', refusal: text } : { type: 'output_text', text, annotations: [], logprobs: [] }
-}
-
-function summaryOf(text: string): JsonObject {
-  return { type: 'summary_text', text }
-}
-
 /** What the client keeps of thinking for its provider, with the text, which the provider wants unchanged. */
 function encryptedOf({ part, text }: OpenItem, opaque: OpaqueValue | null): string | null {
   return part.type === 'thinking' && opaque !== null ? seal({ id: null, opaque: null, thinking: [{ text, opaque }] }) : null
@@ -296,10 +239,6 @@ function encryptedOf({ part, text }: OpenItem, opaque: OpaqueValue | null): stri
 
 function callIdOf({ id }: ResponsePart & { readonly type: 'tool_call' }, uniqueId: string): string {
   return id === '' ? `call_${uniqueId}` : fittingToolId(id, CALL_IDS)
-}
-
-function argumentsOf(text: string): string {
-  return text === '' ? '{}' : text
 }
 
 function writeUsage({ input, cachedInput, cacheWrite, output, reasoning }: TokenUsage): JsonObject {

@@ -1,0 +1,71 @@
+import { argumentsObject, withoutNulls } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+import type { ResponsePart } from '../neutral/response.ts'
+
+/** An item of the response, as far as it came. */
+export interface OpenItem {
+  readonly outputIndex: number
+  readonly id: string
+  readonly part: ResponsePart
+  /** Of a call. */
+  readonly callType: 'function_call' | 'custom_tool_call' | 'tool_search_call'
+  /** Of a call: the name of the tool, and its namespace. */
+  readonly tool: JsonObject
+  /** Of a call, as the client gets it. */
+  readonly callId: string
+  text: string
+}
+
+/** Items of a type have an id of its form: others are refused. */
+export function prefixOf(part: ResponsePart): string {
+  switch (part.type) {
+    case 'thinking':
+      return 'rs_'
+    case 'tool_call':
+      return part.isFreeform ? 'ctc_' : 'fc_'
+    default:
+      return 'msg_'
+  }
+}
+
+/**
+ * An item as the client gets it.
+ *
+ * @param status `in_progress` or `completed`
+ * @param encrypted of reasoning: what goes back to its provider
+ */
+export function itemOf(item: OpenItem, status: string, encrypted: string | null): JsonObject {
+  const { id, part, callType, tool, callId, text } = item
+  const isDone = status === 'completed'
+  switch (part.type) {
+    case 'thinking':
+      return { id, type: 'reasoning', summary: text === '' ? [] : [summaryOf(text)], ...withoutNulls({ encrypted_content: encrypted }) }
+    case 'tool_call':
+      return { id, type: callType, status, call_id: callId, ...tool, ...inputOf(item, isDone) }
+    default:
+      return { id, type: 'message', role: 'assistant', status, content: isDone ? [contentOf(item)] : [] }
+  }
+}
+
+function inputOf({ callType, text }: OpenItem, isDone: boolean): JsonObject {
+  switch (callType) {
+    case 'custom_tool_call':
+      return { input: text }
+    case 'tool_search_call':
+      return { arguments: isDone ? argumentsObject(text) : {} }
+    default:
+      return { arguments: isDone ? argumentsOf(text) : text }
+  }
+}
+
+export function contentOf({ part, text }: OpenItem): JsonObject {
+  return part.type === 'refusal' ? { type: 'refusal', refusal: text } : { type: 'output_text', text, annotations: [], logprobs: [] }
+}
+
+export function summaryOf(text: string): JsonObject {
+  return { type: 'summary_text', text }
+}
+
+export function argumentsOf(text: string): string {
+  return text === '' ? '{}' : text
+}

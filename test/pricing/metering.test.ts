@@ -1,0 +1,12 @@
+import t from 'tap'
+import { isMetered } from '../../src/pricing/metering.ts'
+import { endpointNamed } from '../protocols/endpoint-named.ts'
+
+t.test('whose usage is looked at', async t => {
+  for (const endpoint of ['chat.completions', 'generate.embed', 'audio.speech', 'images.edits'] as const) {
+    t.equal(isMetered(endpointNamed(endpoint)), true, endpoint)
+  }
+  for (const endpoint of ['models.list', 'models.get', 'messages.count_tokens', 'other'] as const) {
+    t.equal(isMetered(endpointNamed(endpoint)), false, endpoint)
+  }
+})
