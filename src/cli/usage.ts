@@ -96,7 +96,8 @@ an age: 90m, 24h, 7d. Days are UTC.
 Running requests are shown by --request only. input_tokens is all input, with cached reads and
 cache writes; output_tokens is all output, with reasoning. An unknown cost is null in JSON, empty in
 CSV and "unknown" in tables, never 0. unpriced_requests counts the requests whose cost is unknown:
-the cost beside it is that of the others. Groups by owner are the keys that the owner has now, as in the
+the cost beside it is that of the others. Sums of whole days stay when ledger.keep deletes the requests;
+sums by hour or minute, and of parts of a day, do not. Groups by owner are the keys that the owner has now, as in the
 console's billing; the owner of a single request is the one of that time.
 
 Examples:

@@ -1,11 +1,13 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 import { fileExists } from '../base/file-exists.ts'
 import { decode, READ_LIST } from './columns.ts'
+import { dailyTable, DAY_MS, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByDay, toUsageSum } from './daily-sums.ts'
 import { isAlive } from './instance.ts'
 import { LedgerError } from './ledger-failure.ts'
 import type { Filter, FoundRequest, LedgerReader } from './ledger-reader.ts'
 import { ledgerSchema } from './ledger-schema.ts'
 import { openReadOnly } from './read-only.ts'
+import { DETAILED_FROM } from './rollups.ts'
 import type { LedgerRow } from './row.ts'
 import { add, byGroups } from './usage-sum.ts'
 import type { RowGroup, UsageSum } from './usage-sum.ts'
@@ -46,6 +48,7 @@ const PAGE = 1000
 const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
 const TIME_FORMATS = { day: '%Y-%m-%d', hour: '%Y-%m-%dT%H:00Z', minute: '%Y-%m-%dT%H:%MZ' } as const
 
+/** Of rows. */
 function groupExpression(by: RowGroup): string {
   switch (by) {
     case 'day': case 'hour': case 'minute':
@@ -57,17 +60,10 @@ function groupExpression(by: RowGroup): string {
   }
 }
 
-const SUMMED = {
-  inputTokens: 'input_tokens',
-  cachedInputTokens: 'cached_input_tokens',
-  cacheWriteTokens: 'coalesce(cache_write_5m_tokens, 0) + coalesce(cache_write_1h_tokens, 0)',
-  outputTokens: 'output_tokens',
-  reasoningTokens: 'reasoning_tokens',
-  costPico: 'cost_pico_usd',
-} as const
-/** In two parts: a sum of 64-bit integers can overflow. */
-const SUMS = Object.entries(SUMMED).map(([name, column]) =>
-  `sum((${column}) / 1000000) AS ${name}High, sum((${column}) % 1000000) AS ${name}Low`).join(', ')
+/** Of sums by day. */
+function dailyGroupExpression(by: RowGroup): string {
+  return by === 'day' ? `strftime('${TIME_FORMATS.day}', day * 86400, 'unixepoch')` : `"${by}"`
+}
 
 type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
@@ -114,19 +110,28 @@ class FileLedgerReader implements LedgerReader {
     })
   }
 
+  /** Whole days are read from their sums, which stay when the rows are deleted, as far as these know what is asked for. */
   sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
-    const { sql, values } = condition(filter)
-    const groups = by.map((each, n) => `${groupExpression(each)} AS group${n}, `).join('')
+    const groupList = (expression: (by: RowGroup) => string) => by.map((each, n) => `${expression(each)} AS group${n}, `).join('')
     const grouping = by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`
-    const select = (table: string, where: string) => this.#db.prepare(`
-      SELECT ${groups}count(*) AS requests, count(*) - count(cost_pico_usd) AS unpriced, ${SUMS}
-      FROM ${table} WHERE ${where} ${grouping} HAVING count(*) > 0`)
+    const read = (columns: string, table: string, { sql, values }: Condition): UsageSum[] => {
+      const statement = this.#db.prepare(`SELECT ${by.map((_, n) => `group${n}, `).join('')}${FIGURE_SUMS}
+        FROM (SELECT ${columns} FROM ${table} WHERE ${sql}) ${grouping} HAVING sum(requests) > 0`)
+      statement.setReadBigInts(true)
+      return statement.all(...values).map(stored => toUsageSum(stored, by.length))
+    }
+    const ofRows = groupList(groupExpression) + ROW_FIGURE_LIST
     const found = this.#snapshot(() => {
+      const { table, days, edges, unsummed } = this.#split(filter, by)
       const dead = this.#deadInstances()
-      const ended = select('requests', sql)
-      const orphans = select('in_flight', `${sql} AND instance IN (${dead.map(() => '?').join(', ')})`)
-      for (const statement of [ended, orphans]) statement.setReadBigInts(true)
-      return [...ended.all(...values), ...orphans.all(...values, ...dead)].map(stored => toSum(stored, by.length))
+      return [
+        ...table === null ? [] : [
+          read(groupList(dailyGroupExpression) + FIGURE_LIST, table, days),
+          read(ofRows, 'requests', unsummed),
+        ],
+        ...edges.map(edge => read(ofRows, 'requests', condition({ ...filter, ...edge }))),
+        read(ofRows, 'in_flight', allOf(condition(filter), `instance IN (${dead.map(() => '?').join(', ')})`, dead)),
+      ].flat()
     })
     const sums = new Map<string, UsageSum>()
     for (const sum of found) {
@@ -151,6 +156,22 @@ class FileLedgerReader implements LedgerReader {
 
   [Symbol.dispose](): void {
     this.#db.close()
+  }
+
+  /** Which sums by day to read, which rows beside them, and which of the days' rows that are not in the sums yet. */
+  #split(filter: Filter, by: readonly RowGroup[]) {
+    const table = dailyTable(by)
+    const state = this.#db.prepare(`SELECT up_to, ${DETAILED_FROM} AS detailed_from FROM summed`).get()
+    const first = table === null ? null : table === 'days' ? 0 : state?.['detailed_from'] ?? null
+    const { days, edges } = splitByDay(filter, first === null ? Infinity : Number(first))
+    const names = nameCondition(filter)
+    return {
+      table: days.from < days.until ? table : null,
+      days: allOf(names, 'day >= ? AND day < ?', [days.from, days.until]),
+      edges,
+      // The plus keeps the index on time from being used: these are the last few by id.
+      unsummed: allOf(names, 'id > ? AND +started_at >= ? AND +started_at < ?', [state?.['up_to'] ?? 0, days.from * DAY_MS, days.until * DAY_MS]),
+    }
   }
 
   /** What processes that died had in flight, and no gateway has entered yet. */
@@ -187,22 +208,25 @@ class FileLedgerReader implements LedgerReader {
   }
 }
 
-function condition({ since, until, ...names }: Filter): Condition {
-  const sql = ['TRUE']
-  const values: SQLInputValue[] = []
-  const add = (text: string, value: SQLInputValue) => {
-    sql.push(text)
-    values.push(value)
-  }
+function condition(filter: Filter): Condition {
+  const { since = 0, until = Infinity } = filter
+  const names = nameCondition(filter)
   // The index on time has the names too: by it, only the rows that are wanted are read.
-  const wanted = NAME_COLUMNS.filter(column => names[column] !== undefined)
-  if (since !== undefined || wanted.length > 0) add('started_at >= ?', since ?? 0)
-  if (until !== undefined) add('started_at < ?', until)
-  for (const column of wanted) {
-    const name = names[column] as string
-    add(`${column} ${operator(name)} ?`, pattern(name))
+  const from = since > 0 || names.values.length > 0 ? allOf(names, 'started_at >= ?', [since]) : names
+  return until === Infinity ? from : allOf(from, 'started_at < ?', [until])
+}
+
+/** For rows and sums alike: where a row has no name, a sum has the number 0. */
+function nameCondition(filter: Filter): Condition {
+  const wanted = NAME_COLUMNS.filter(column => filter[column] !== undefined)
+  return {
+    sql: ['TRUE', ...wanted.map(column => `typeof(${column}) = 'text' AND ${column} ${operator(filter[column] as string)} ?`)].join(' AND '),
+    values: wanted.map(column => pattern(filter[column] as string)),
   }
-  return { sql: sql.join(' AND '), values }
+}
+
+function allOf({ sql, values }: Condition, more: string, moreValues: readonly SQLInputValue[]): Condition {
+  return { sql: `${sql} AND ${more}`, values: [...values, ...moreValues] }
 }
 
 function operator(glob: string): string {
@@ -220,30 +244,4 @@ function identity(row: LedgerRow): string {
 
 function byStart(a: LedgerRow, b: LedgerRow): number {
   return a.startedAt - b.startedAt
-}
-
-function bigintFromParts(stored: StoredRow, name: string): bigint {
-  return bigintOf(stored, `${name}High`) * 1_000_000n + bigintOf(stored, `${name}Low`)
-}
-
-function bigintOf(stored: StoredRow, name: string): bigint {
-  const value = stored[name]
-  return typeof value === 'bigint' ? value : 0n
-}
-
-function toSum(stored: StoredRow, groups: number): UsageSum {
-  return {
-    groups: Array.from({ length: groups }, (_, n) => {
-      const group = stored[`group${n}`]
-      return typeof group === 'string' ? group : null
-    }),
-    requests: Number(bigintOf(stored, 'requests')),
-    inputTokens: bigintFromParts(stored, 'inputTokens'),
-    cachedInputTokens: bigintFromParts(stored, 'cachedInputTokens'),
-    cacheWriteTokens: bigintFromParts(stored, 'cacheWriteTokens'),
-    outputTokens: bigintFromParts(stored, 'outputTokens'),
-    reasoningTokens: bigintFromParts(stored, 'reasoningTokens'),
-    costPico: stored['costPicoHigh'] === null ? null : bigintFromParts(stored, 'costPico'),
-    unpriced: Number(bigintOf(stored, 'unpriced')),
-  }
 }

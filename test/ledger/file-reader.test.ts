@@ -1,12 +1,14 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import fc from 'fast-check'
 import t from 'tap'
-import { encode } from '../../src/ledger/columns.ts'
+import { COLUMNS, encode } from '../../src/ledger/columns.ts'
 import { openReader } from '../../src/ledger/file-reader.ts'
 import type { Filter } from '../../src/ledger/ledger-reader.ts'
 import { LedgerStore } from '../../src/ledger/ledger-store.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
-import type { RowGroup } from '../../src/ledger/usage-sum.ts'
+import { add, byGroups } from '../../src/ledger/usage-sum.ts'
+import type { RowGroup, UsageSum } from '../../src/ledger/usage-sum.ts'
 import { draft, MIDNIGHT, NOTHING_USED, row } from './rows.ts'
 import { VERSION_1 } from './version-1.ts'
 import { watch } from './watched.ts'
@@ -135,6 +137,69 @@ t.test('groups are by key, by model as asked, and by UTC day', async t => {
     ['2026-11-22', 2, null, 2],
   ])
   t.strictSame(reader.sums({ key: 'nobody' }, []), [])
+})
+
+const DAY = 24 * HOUR
+const NAME = fc.constantFrom(null, '0', 'a', 'a*', 'A', 'ab', 'b')
+const ROW = fc.record({
+  startedAt: fc.integer({ min: MIDNIGHT - 2 * DAY, max: MIDNIGHT + 2 * DAY }),
+  key: NAME, model: NAME, upstream: NAME, group: NAME, protocol: NAME,
+  status: fc.constantFrom(null, 200, 429),
+  costPico: fc.option(fc.bigInt({ min: 0n, max: 2n ** 63n - 1n })),
+  inputTokens: fc.option(fc.maxSafeNat()), cacheWrite5mTokens: fc.option(fc.nat()), cacheWrite1hTokens: fc.option(fc.maxSafeNat()),
+}).map(({ inputTokens, cacheWrite5mTokens, cacheWrite1hTokens, ...names }) => (
+  { ...names, usage: { ...NOTHING_USED, inputTokens, cacheWrite5mTokens, cacheWrite1hTokens } }))
+/** Often at midnight. */
+const MOMENT = fc.option(fc.oneof(fc.integer({ min: -2, max: 3 }).map(days => MIDNIGHT + days * DAY), ROW.map(({ startedAt }) => startedAt)), { nil: undefined })
+const GLOB = fc.constantFrom(undefined, undefined, '*', 'a', 'a*', '0')
+const BY = fc.uniqueArray(fc.constantFrom<RowGroup>('key', 'group', 'model', 'upstream', 'protocol', 'status', 'day', 'hour'), { maxLength: 3 })
+
+/** The sums of rows, as a program without any SQL has them. */
+function sumsOfRows(rows: Iterable<LedgerRow>, by: readonly RowGroup[]): readonly UsageSum[] {
+  const sums = new Map<string, UsageSum>()
+  for (const { usage, costPico, startedAt, status, ...names } of rows) {
+    const time = new Date(startedAt).toISOString()
+    const details = { ...names, status: status === null ? null : String(status), day: time.slice(0, 10), hour: `${time.slice(0, 13)}:00Z`, minute: '' }
+    const sum: UsageSum = {
+      groups: by.map(each => details[each]),
+      requests: 1, costPico, unpriced: costPico === null ? 1 : 0,
+      inputTokens: BigInt(usage.inputTokens ?? 0), cachedInputTokens: 0n, outputTokens: 0n, reasoningTokens: 0n,
+      cacheWriteTokens: BigInt(usage.cacheWrite5mTokens ?? 0) + BigInt(usage.cacheWrite1hTokens ?? 0),
+    }
+    const id = JSON.stringify(sum.groups)
+    const known = sums.get(id)
+    sums.set(id, known === undefined ? sum : add(known, sum))
+  }
+  return [...sums.values()].sort(byGroups)
+}
+
+t.test('sums are those of the rows, whatever of them is summed by day and whatever is asked for', async t => {
+  const directory = t.testdir()
+  let run = 0
+  fc.assert(fc.property(
+    fc.array(ROW, { minLength: 1, maxLength: 40 }), fc.nat(40), fc.nat(40), fc.option(fc.integer({ min: -2, max: 2 })),
+    fc.array(fc.record({ since: MOMENT, until: MOMENT, key: GLOB, model: GLOB, upstream: GLOB, by: BY }), { minLength: 1, maxLength: 20 }),
+    (changes, summed, replaced, detailedFrom, questions) => {
+      const file = join(directory, `${++run}.db`)
+      const store = new LedgerStore(file, 'one')
+      const rows = changes.map((each, n) => encode(row(`r${n}`, each)))
+      store.write({ seq: 1, drafts: [], closed: rows.slice(0, summed).map(values => values.with(COLUMNS.indexOf('status'), 500)) })
+      while (store.sum());
+      store.write({ seq: 2, drafts: [], closed: rows.slice(0, Math.min(summed, replaced)) })
+      while (store.sum());
+      store.write({ seq: 3, drafts: [], closed: rows.slice(Math.min(summed, replaced)) })
+      if (detailedFrom !== null) {
+        using db = new DatabaseSync(file)
+        db.prepare('UPDATE summed SET detailed_from = ?').run(MIDNIGHT / DAY + detailedFrom)
+      }
+      using reader = openReader(file)
+      for (const { by, ...asked } of questions) {
+        const filter = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) as Filter
+        t.strictSame(reader.sums(filter, by), sumsOfRows(reader.rows(filter), by), JSON.stringify({ ...filter, by }))
+      }
+      store.close()
+    },
+  ), { numRuns: 100 })
 })
 
 t.test('a reader sees what the writer writes meanwhile, and does not hold it up', async t => {
