@@ -62,8 +62,8 @@ export interface Ledger {
   close(row: LedgerRow, entry?: LedgerEntry | null): void
   stats(): LedgerStats
   /**
-   * Rows, ended or in flight, that may not be in the file yet, for readers of the file
-   * and is to miss none. Of one request the last counts.
+   * Rows, ended or in flight, that may not be in the file yet: with them, a reader of the
+   * file misses none. Of one request the last counts.
    */
   unwritten(): RowValues[]
   /** Resolves when the file is open, or when the first try has failed. */
