@@ -3,12 +3,12 @@ import type { Static } from 'typebox'
 import { Conditions, Count, KnownCost, StrictObject, Day, Figures, Timestamp, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
 /** What usage can be summed by. The ledger keeps sums by the first four; the others are read from its rows. */
-export const DIMENSIONS = ['key', 'model', 'upstream', 'owner', 'group', 'protocol', 'status'] as const
+const DIMENSIONS = ['key', 'model', 'upstream', 'owner', 'group', 'protocol', 'status'] as const
 export type BillingDimension = (typeof DIMENSIONS)[number]
 
 const ONE = `(${DIMENSIONS.join('|')})`
 
-export const SORTS = [
+const SORTS = [
   'cost', 'requests', 'errors', 'input_tokens', 'cached_input_tokens', 'output_tokens',
   'estimated_cost', 'unpriced_requests', 'name',
 ] as const

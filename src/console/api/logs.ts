@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { StrictObject, Conditions, Count, Timestamp, Ms, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
-export const ENDS = [
+const ENDS = [
   'complete', 'client_gone', 'upstream_cut', 'timeout', 'refused', 'error', 'interrupted',
 ] as const
 const SOURCES = ['reported', 'estimated', 'mixed', 'none'] as const
@@ -37,7 +37,7 @@ export const Row = StrictObject({
 export type Row = Static<typeof Row>
 
 /** What requests can be sorted by, with `-` the largest first. */
-export const SORTS = ['started', 'duration', 'ttft', 'cost', 'input', 'output', 'status'] as const
+const SORTS = ['started', 'duration', 'ttft', 'cost', 'input', 'output', 'status'] as const
 
 export const LogConditions = {
   ...Conditions,
