@@ -3,7 +3,7 @@ import { GatewayError } from '../base/errors.ts'
 import { everyTarget } from '../config/routes.ts'
 import type { Route } from '../config/types.ts'
 import type { LocatedRequest } from '../context/exchange.ts'
-import { singleModel } from '../protocols/shared/inspect.ts'
+import { noModelNamed, singleModel } from '../protocols/shared/inspect.ts'
 import type { InspectedBody } from '../protocols/shared/inspect.ts'
 import type { Classified, Endpoint } from '../protocols/shared/protocol.ts'
 import { checkQueryModel } from '../protocols/shared/query.ts'
@@ -88,5 +88,5 @@ function modelNotAllowed(model: string, param: string): GatewayError {
 /** @throws GatewayError model_required where the endpoint needs a model, and the request names none */
 export function checkModelNamed({ modelRequired }: Endpoint, model: string | null): void {
   if (!modelRequired || model !== null) return
-  throw new GatewayError('model_required', "the request must name a 'model'", { param: 'model' })
+  throw noModelNamed()
 }

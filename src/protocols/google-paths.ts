@@ -43,8 +43,8 @@ export function publisherPath(
   const slash = isEndpoint ? plain.indexOf('/', modelStart) : -1
   if (slash > modelStart) return withPathModel(vertexEndpoint(plain.slice(slash)), path, modelStart, slash)
   const colon = Math.max(plain.lastIndexOf(':'), isEndpoint ? plain.lastIndexOf('%3a') : -1)
-  if (colon === modelStart || (isEndpoint && colon < modelStart)) return null
-  return colon > modelStart ? withPathModel(unknownVerbEndpoint(plain.slice(colon)), path, modelStart, colon)
+  if (isEndpoint && colon < modelStart) return null
+  return colon >= modelStart ? withPathModel(unknownVerbEndpoint(plain.slice(colon)), path, modelStart, colon)
     : withPathModel(OPERATION, path, modelStart, path.length)
 }
 

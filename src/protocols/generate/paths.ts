@@ -113,7 +113,7 @@ function generatePath(path: string, plain: string, prefix: string): Classified |
   const known = verbPath(path, plain, modelStart, GENERATE_VERBS)
   if (known) return known
   const colon = plain.lastIndexOf(':')
-  if (prefix !== '/v1/' && colon > modelStart) {
+  if (prefix !== '/v1/' && colon >= modelStart) {
     return withPathModel(unknownVerbEndpoint(plain.slice(colon)), path, modelStart, colon)
   }
   if (prefix !== '/v1/' && colon === -1 && collection === 'models') {
@@ -122,7 +122,7 @@ function generatePath(path: string, plain: string, prefix: string): Classified |
   return null
 }
 
-/** A verb that is known, or an operation, behind the model that begins at `modelStart`. */
+/** A verb that is known, or an operation, behind the model that begins at `modelStart` and may be empty. */
 export function verbPath(
   path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>,
 ): Classified | null {
@@ -130,7 +130,7 @@ export function verbPath(
   if (operation > modelStart) return withPathModel(OPERATION, path, modelStart, operation)
   // An escaped colon is one to the vendor; in a model's name it is no verb's.
   for (const [at, length] of [[plain.lastIndexOf(':'), 1], [plain.lastIndexOf('%3a'), 3]] as const) {
-    if (at <= modelStart) continue
+    if (at < modelStart) continue
     const endpoint = verbs.get(trimPath(plain.slice(at + length)))
     if (endpoint) return withPathModel(endpoint, path, modelStart, at)
   }

@@ -111,8 +111,9 @@ export function jsonInspection(): JsonScan {
  * @throws GatewayError invalid_json, bad model
  */
 export function inspectJson(
-  scan: JsonScan, bytes: Buffer, wire: Buffer | null, { body, modelAliases }: Endpoint,
+  scan: JsonScan, bytes: Buffer, wire: Buffer | null, endpoint: Endpoint,
 ): InspectedBody {
+  const { body, modelAliases } = endpoint
   const json = scan.end()
   if (!json.ok) throw new GatewayError('invalid_json', `the body is not valid JSON: ${json.message}`)
   if (body !== 'any' && json.root !== 'object') {
@@ -127,7 +128,7 @@ export function inspectJson(
   return {
     bytes,
     wire,
-    model: jsonModel(bytes, modelFields),
+    model: bodyModel(jsonModelNames(bytes, modelFields), endpoint),
     modelFields,
     stream: stream?.type === 'true',
     count: null,
@@ -137,15 +138,14 @@ export function inspectJson(
 }
 
 /** @throws GatewayError invalid_form, bad model */
-export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | null): InspectedBody {
+export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | null, endpoint: Endpoint): InspectedBody {
   const form = scanMultipart(bytes, contentType, ['model', 'stream', 'n'])
   if (!form.ok) throw new GatewayError('invalid_form', `the form cannot be read: ${form.message}`)
   const modelFields = form.fields.get('model') ?? []
-  const names = modelFields.map(field => field.value)
   return {
     bytes,
     wire,
-    model: singleModel(names),
+    model: bodyModel(modelFields.map(field => field.value), endpoint),
     modelFields,
     stream: form.fields.get('stream')?.at(-1)?.value === 'true',
     count: parseCount(form.fields.get('n')?.at(-1)?.value),
@@ -177,7 +177,14 @@ function isNamed({ type }: Field): boolean {
   return type !== 'null'
 }
 
-function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
+/** @throws GatewayError bad model: an empty name is one only where another place names the model */
+function bodyModel(names: readonly string[], { modelIn }: Endpoint): string | null {
+  const model = singleModel(names)
+  if (model === null && names.length > 0 && modelIn === 'body') throw noModelNamed()
+  return model
+}
+
+function jsonModelNames(bytes: Buffer, fields: readonly Field[]): string[] {
   const names: string[] = []
   for (const field of fields) {
     if (field.type === 'null') continue
@@ -191,14 +198,14 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
     names.push(JSON.parse(bytes.toString('utf8', field.start, field.end)) as string)
   }
   if (names.length > 0 && names.length < fields.length) throw ambiguousModel()
-  return singleModel(names)
+  return names
 }
 
 /**
  * The model that is named by all of them, or null. Where a name is given twice, two parsers can read two
  * different ones: then it is unknown which one counts.
  *
- * @throws GatewayError model_ambiguous; model_not_found where the name is too long
+ * @throws GatewayError model_ambiguous; model_required, model_not_found where it is no name
  */
 export function singleModel(names: readonly string[]): string | null {
   const name = names[0]
@@ -215,13 +222,21 @@ function ambiguousModel(): GatewayError {
 }
 
 /**
- * The name of a model, wherever it was found.
+ * The name of a model, wherever it was found. One without a letter or a digit is none: servers read blanks, dots and
+ * slashes as they like, in a path above all.
  *
- * @throws GatewayError model_not_found where it is longer than any that there is
+ * @throws GatewayError model_required where it is none; model_not_found where it is longer than any that there is
  */
 export function modelName(name: string): string {
   if (name.length > MODEL_LENGTH) throw tooLong()
+  if (!LETTER_OR_DIGIT.test(name)) throw noModelNamed()
   return name
+}
+
+const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u
+
+export function noModelNamed(): GatewayError {
+  return new GatewayError('model_required', "the request must name a 'model'", { param: 'model' })
 }
 
 function tooLong(): GatewayError {
