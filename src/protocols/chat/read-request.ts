@@ -62,8 +62,8 @@ export function readChatRequest(body: JsonObject, { report }: ReadContext): Neut
   return {
     ...EMPTY_REQUEST,
     stream: body['stream'] === true,
-    messages: asList(body['messages']).map(message => reader.message(asObject(message) ?? {})),
-    tools: asList(body['tools']).flatMap(tool => readTool(asObject(tool) ?? {}, report)),
+    messages: report.conversationOf(body['messages'], 'messages').map(message => reader.message(message)),
+    tools: report.objectsOf(body['tools'], 'tools').flatMap(tool => readTool(tool, report)),
     toolChoice: readToolChoice(body['tool_choice']),
     parallelToolCalls: asBoolean(body['parallel_tool_calls']),
     outputFormat: readOutputFormat(asObject(body['response_format'])),
@@ -111,7 +111,7 @@ class MessageReader {
   }
 
   #assistant(message: JsonObject): Part[] {
-    const calls = asList(message['tool_calls']).flatMap(call => this.#toolCall(asObject(call) ?? {}))
+    const calls = this.#report.objectsOf(message['tool_calls'], 'messages[].tool_calls').flatMap(call => this.#toolCall(call))
     const refusal = asText(message['refusal'])
     return [
       // The thinking of a turn comes before all that it led to.
@@ -157,7 +157,7 @@ class MessageReader {
   #content(content: unknown): Part[] {
     const base = { path: CONTENT, cache: null }
     if (typeof content === 'string') return content === '' ? [] : [{ ...base, type: 'text', text: content, opaque: null }]
-    return asList(content).flatMap(item => this.#part(asObject(item) ?? {}))
+    return this.#report.objectsOf(content, 'messages[].content').flatMap(part => this.#part(part))
   }
 
   #part(part: JsonObject): Part[] {

@@ -30,7 +30,7 @@ export class ContentReader {
   }
 
   message({ role, parts }: JsonObject): Message {
-    const all = asList(parts).map(part => asObject(part) ?? {})
+    const all = this.#report.objectsOf(parts, 'contents[].parts')
     const read = all.flatMap(part => this.#part(part))
     if (role !== 'model') return { role: 'user', name: null, parts: read }
     // A call carries the thinking before it, which comes before all that it led to.

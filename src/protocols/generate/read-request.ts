@@ -65,9 +65,9 @@ export function readGenerateRequest(body: JsonObject, { report, stream }: ReadCo
     stream,
     messages: [
       ...system.length === 0 ? [] : [{ role: 'system', parts: system, name: null } as const],
-      ...asList(body['contents']).map(content => reader.message(asObject(content) ?? {})),
+      ...report.conversationOf(body['contents'], 'contents').map(content => reader.message(content)),
     ],
-    tools: asList(body['tools']).flatMap(tool => readTools(asObject(tool) ?? {}, report)),
+    tools: report.objectsOf(body['tools'], 'tools').flatMap(tool => readTools(tool, report)),
     toolChoice: readToolChoice(asObject(asObject(body['toolConfig'])?.['functionCallingConfig'])),
     outputFormat: readOutputFormat(config, report),
     maxOutputTokens: asNumber(config['maxOutputTokens']),

@@ -60,9 +60,9 @@ export function readMessagesRequest(body: JsonObject, { report }: ReadContext): 
     stream: body['stream'] === true,
     messages: [
       ...system.length === 0 ? [] : [{ role: 'system', parts: system, name: null } as const],
-      ...asList(body['messages']).map(message => reader.message(asObject(message) ?? {})),
+      ...report.conversationOf(body['messages'], 'messages').map(message => reader.message(message)),
     ],
-    tools: asList(body['tools']).flatMap(tool => readTool(asObject(tool) ?? {}, report)),
+    tools: report.objectsOf(body['tools'], 'tools').flatMap(tool => readTool(tool, report)),
     toolChoice: readToolChoice(choice),
     parallelToolCalls: choice?.['disable_parallel_tool_use'] === true ? false : null,
     outputFormat: readOutputFormat(body),
@@ -93,7 +93,7 @@ class ContentReader {
   /** @param content text, or a list of blocks */
   parts(content: unknown, path: string): Part[] {
     if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content, path, cache: null, opaque: null }]
-    return asList(content).flatMap(block => this.#part(asObject(block) ?? {}, path))
+    return this.#report.objectsOf(content, path.replace(/\[\]$/, '')).flatMap(block => this.#part(block, path))
   }
 
   #part(block: JsonObject, path: string): Part[] {

@@ -1,4 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
+import { asObject } from './json.ts'
+import type { JsonObject } from './json.ts'
 import type { NeutralField } from './request.ts'
 
 /** Field paths that are listed; more are counted. */
@@ -38,6 +40,23 @@ export class TranslationReport {
    */
   refuse(path: string, why: string): never {
     throw new GatewayError('not_translatable', `${path}: ${why}`, { param: path })
+  }
+
+  /**
+   * The objects of a list in the client's body; null and undefined are an empty one.
+   *
+   * @param path of the list
+   * @throws GatewayError not_translatable where it is no list of objects: the target would get a request without it
+   */
+  objectsOf(value: unknown, path: string): JsonObject[] {
+    if (value === null || value === undefined) return []
+    if (!Array.isArray(value)) this.refuse(path, 'it must be a list of objects')
+    return value.map((item: unknown, at) => asObject(item) ?? this.refuse(`${path}[${at}]`, 'it must be an object'))
+  }
+
+  /** The same, of the conversation: null is none. Where it is absent, the target has its own error for that. */
+  conversationOf(value: unknown, path: string): JsonObject[] {
+    return value === null ? this.refuse(path, 'it must be a list of objects') : this.objectsOf(value, path)
   }
 
   /** In the order in which they were found. */

@@ -69,7 +69,7 @@ export function readResponsesRequest(body: JsonObject, { report }: ReadContext):
       ...instructions === null ? [] : [{ role: 'system', name: null, parts: [textPart(instructions, 'instructions')] } as const],
       ...new InputReader(report).messages(body['input']),
     ],
-    tools: readTools([...asList(body['tools']), ...addedTools(body['input'])], report),
+    tools: readTools([...report.objectsOf(body['tools'], 'tools'), ...addedTools(body['input'])], report),
     toolChoice: readToolChoice(body['tool_choice']),
     parallelToolCalls: asBoolean(body['parallel_tool_calls']),
     outputFormat: readOutputFormat(asObject(text?.['format'])),
@@ -100,7 +100,7 @@ class InputReader {
   /** @param input text, or a list of items */
   messages(input: unknown): readonly Message[] {
     if (typeof input === 'string') this.#add('user', [textPart(input, 'input')])
-    else for (const item of asList(input)) this.#item(asObject(item) ?? {})
+    else for (const item of this.#report.objectsOf(input, 'input')) this.#item(item)
     return this.#messages
   }
 
@@ -182,7 +182,7 @@ class InputReader {
   /** @param content text, or a list of parts */
   #content(content: unknown, path: string): Part[] {
     if (typeof content === 'string') return content === '' ? [] : [textPart(content, path)]
-    return asList(content).flatMap(part => this.#part(asObject(part) ?? {}, path))
+    return this.#report.objectsOf(content, path.replace(/\[\]$/, '')).flatMap(part => this.#part(part, path))
   }
 
   #part(part: JsonObject, path: string): Part[] {
