@@ -1,7 +1,10 @@
+import { dirname, join } from 'node:path'
 import t from 'tap'
+import { row } from '../../ledger/rows.ts'
 import { KEY } from '../../support/gateway.ts'
 import { chat, PASSWORD, startConsole, YAML } from '../console/console.ts'
 import { barriers, go, openBrowser, overflow, visit } from './browser.ts'
+import { writeRows } from './past.ts'
 
 const CLIPPED = `[...document.querySelectorAll('dl dd')].filter(each => each.scrollWidth > each.clientWidth)
   .map(each => each.textContent)`
@@ -26,8 +29,11 @@ t.test('odd model names do not break a page', async t => {
   if (browser === null) return
   const gateway = await startConsole(t, YAML.replace('"sim*"', '"*"'))
   await chat(gateway, KEY, '\0none')
-  await chat(gateway, KEY, '-'.repeat(256))
-  await chat(gateway, KEY, ' ')
+  // Of a gateway that did not refuse such names yet.
+  const startedAt = Date.now()
+  await writeRows(join(dirname(gateway.file), 'data/ledger.db'), [
+    row('1', { startedAt, model: '-'.repeat(256) }), row('2', { startedAt, model: ' ' }),
+  ])
   const { page, faults } = await visit(t, browser, { origin: gateway.console, as: ADMIN })
   await go(page, '/logs')
   await page.getByRole('combobox', { name: 'Model' }).click()
