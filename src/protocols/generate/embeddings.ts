@@ -4,6 +4,7 @@ import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import { camelCase } from './camel-case.ts'
+import { repeated } from './read-content.ts'
 
 const BATCH = 'requests'
 const SINGLE_FIELDS = {
@@ -40,7 +41,7 @@ function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRe
 }
 
 function textOf({ parts }: JsonObject, path: string, report: TranslationReport): string {
-  return asList(parts).map(part => asText(asObject(part)?.['text']) ?? report.refuse(`${path}.parts`, 'the target embeds only text')).join('\n')
+  return asList(repeated(parts)).map(part => asText(asObject(part)?.['text']) ?? report.refuse(`${path}.parts`, 'the target embeds only text')).join('\n')
 }
 
 function writeRequest({ inputs, dimensions }: EmbeddingsRequest, model: string): { path: string, body: JsonObject } {

@@ -13,6 +13,11 @@ interface OpenCall {
   readonly name: string
 }
 
+/** Google's parser reads a single value as a list of one, and its documentation writes such requests. */
+export function repeated(value: unknown): unknown {
+  return asObject(value) === null ? value : [value]
+}
+
 /** Reads the contents of a conversation in their order: results that have no id are paired by name and order. */
 export class ContentReader {
   readonly #report: TranslationReport
@@ -26,11 +31,11 @@ export class ContentReader {
 
   instruction(value: unknown): Part[] {
     if (typeof value === 'string') return [{ ...BASE, path: 'systemInstruction', type: 'text', text: value, opaque: null }]
-    return asList(asObject(value)?.['parts']).flatMap(part => this.#part(asObject(part) ?? {}))
+    return this.#report.objectsOf(repeated(asObject(value)?.['parts']), 'systemInstruction.parts').flatMap(part => this.#part(part))
   }
 
   message({ role, parts }: JsonObject): Message {
-    const all = this.#report.objectsOf(parts, 'contents[].parts')
+    const all = this.#report.objectsOf(repeated(parts), 'contents[].parts')
     const read = all.flatMap(part => this.#part(part))
     if (role !== 'model') return { role: 'user', name: null, parts: read }
     // A call carries the thinking before it, which comes before all that it led to.

@@ -5,7 +5,7 @@ import type { TranslationReport } from '../neutral/report.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
 import type { NeutralRequest, OutputFormat, Reasoning, ServiceTier, Tool, ToolChoice } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
-import { ContentReader } from './read-content.ts'
+import { ContentReader, repeated } from './read-content.ts'
 import { readSchema } from './schema.ts'
 
 /** The fields of a request (https://ai.google.dev/api/generate-content). */
@@ -65,9 +65,9 @@ export function readGenerateRequest(body: JsonObject, { report, stream }: ReadCo
     stream,
     messages: [
       ...system.length === 0 ? [] : [{ role: 'system', parts: system, name: null } as const],
-      ...report.conversationOf(body['contents'], 'contents').map(content => reader.message(content)),
+      ...report.conversationOf(repeated(body['contents']), 'contents').map(content => reader.message(content)),
     ],
-    tools: report.objectsOf(body['tools'], 'tools').flatMap(tool => readTools(tool, report)),
+    tools: report.objectsOf(repeated(body['tools']), 'tools').flatMap(tool => readTools(tool, report)),
     toolChoice: readToolChoice(asObject(asObject(body['toolConfig'])?.['functionCallingConfig'])),
     outputFormat: readOutputFormat(config, report),
     maxOutputTokens: asNumber(config['maxOutputTokens']),
@@ -89,8 +89,7 @@ const DECLARATION_MEMBERS = new Set(['name', 'description', 'parameters', 'param
 
 function readTools(tool: JsonObject, report: TranslationReport): Tool[] {
   reportOthers(tool, TOOL_MEMBERS, 'tools[]', report)
-  return asList(tool['functionDeclarations']).map(value => {
-    const declaration = asObject(value) ?? {}
+  return report.objectsOf(repeated(tool['functionDeclarations']), 'tools[].functionDeclarations').map(declaration => {
     reportOthers(declaration, DECLARATION_MEMBERS, 'tools[].functionDeclarations[]', report)
     const own = asObject(declaration['parameters'])
     return {

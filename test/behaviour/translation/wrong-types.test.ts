@@ -15,12 +15,17 @@ for (const [client, { path, prompt, content }] of Object.entries(CLIENTS)) {
       const { gateway, seen } = await startTranslating(t, { up: { speaks: to, responses: [{ body: {} }] } })
       const good = [{ role: 'user', [content]: client === 'generate' ? [{ text: 'hi' }] : 'hi' }]
       const cases: [unknown, string][] = [
-        [{ [prompt]: 5 }, prompt], [{ [prompt]: {} }, prompt], [{ [prompt]: true }, prompt],
+        [{ [prompt]: 5 }, prompt], [{ [prompt]: true }, prompt],
         [{ [prompt]: [5] }, `${prompt}[0]`], [{ [prompt]: [...good, null] }, `${prompt}[1]`], [{ [prompt]: [[]] }, `${prompt}[0]`],
-        [{ [prompt]: [{ role: 'user', [content]: 7 }] }, content], [{ [prompt]: [{ role: 'user', [content]: {} }] }, content],
+        [{ [prompt]: [{ role: 'user', [content]: 7 }] }, content],
         [{ [prompt]: [{ role: 'user', [content]: [7] }] }, `${content}[0]`],
-        [{ [prompt]: good, tools: 'x' }, 'tools'], [{ [prompt]: good, tools: { a: 1 } }, 'tools'], [{ [prompt]: good, tools: [7] }, 'tools[0]'],
+        [{ [prompt]: good, tools: 'x' }, 'tools'], [{ [prompt]: good, tools: [7] }, 'tools[0]'],
       ]
+      // The generate protocol takes a single object for a list of one.
+      if (client !== 'generate') {
+        cases.push([{ [prompt]: {} }, prompt], [{ [prompt]: [{ role: 'user', [content]: {} }] }, content])
+        cases.push([{ [prompt]: good, tools: { a: 1 } }, 'tools'])
+      }
       if (client !== 'responses') cases.push([{ [prompt]: null }, prompt], [{ [prompt]: 'hi' }, prompt])
       for (const [members, named] of cases) {
         const body = JSON.stringify({ model: 'm', max_tokens: 5, ...members as object })

@@ -25,6 +25,14 @@ t.test('instructions, sampling and bounds; names in snake case too', async t => 
   t.strictSame(dropped, ['generationConfig.topK', 'safetySettings', 'labels'])
 })
 
+t.test('a single object stands for a list of one, as Google reads it', async t => {
+  const { body } = toChat({
+    system_instruction: { parts: { text: 'Be brief.' } }, contents: { parts: { text: 'Hi' } }, tools: { functionDeclarations: { name: 'f' } },
+  })
+  t.strictSame(body['messages'], [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Hi' }])
+  t.match(body['tools'], [{ function: { name: 'f' } }])
+})
+
 t.test('calls without ids: results are paired by name and order', async t => {
   const { body } = toChat({ contents: [
     user({ text: 'Go' }), model(call('f', { n: 1 }), call('g'), call('f', { n: 2 })),
