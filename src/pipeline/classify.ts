@@ -112,7 +112,7 @@ function inspect(
   { format, contentType, scan }: BodyReadPlan, bytes: Buffer, wire: Buffer | null, endpoint: Endpoint,
 ): InspectedBody {
   if (scan !== null) return inspectJson(scan, bytes, wire, endpoint)
-  return format === 'form' ? inspectForm(bytes, contentType ?? '', wire, endpoint) : opaqueBody(bytes)
+  return format === 'form' ? inspectForm(bytes, contentType ?? '', wire) : opaqueBody(bytes)
 }
 
 /** @throws GatewayError overloaded where all exchanges together would exceed `server.body_memory` */

@@ -111,9 +111,8 @@ export function jsonInspection(): JsonScan {
  * @throws GatewayError invalid_json, bad model
  */
 export function inspectJson(
-  scan: JsonScan, bytes: Buffer, wire: Buffer | null, endpoint: Endpoint,
+  scan: JsonScan, bytes: Buffer, wire: Buffer | null, { body, modelAliases }: Endpoint,
 ): InspectedBody {
-  const { body, modelAliases } = endpoint
   const json = scan.end()
   if (!json.ok) throw new GatewayError('invalid_json', `the body is not valid JSON: ${json.message}`)
   if (body !== 'any' && json.root !== 'object') {
@@ -128,7 +127,7 @@ export function inspectJson(
   return {
     bytes,
     wire,
-    model: bodyModel(jsonModelNames(bytes, modelFields), endpoint),
+    model: jsonModel(bytes, modelFields),
     modelFields,
     stream: stream?.type === 'true',
     count: null,
@@ -138,14 +137,14 @@ export function inspectJson(
 }
 
 /** @throws GatewayError invalid_form, bad model */
-export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | null, endpoint: Endpoint): InspectedBody {
+export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | null): InspectedBody {
   const form = scanMultipart(bytes, contentType, ['model', 'stream', 'n'])
   if (!form.ok) throw new GatewayError('invalid_form', `the form cannot be read: ${form.message}`)
   const modelFields = form.fields.get('model') ?? []
   return {
     bytes,
     wire,
-    model: bodyModel(modelFields.map(field => field.value), endpoint),
+    model: singleModel(modelFields.map(field => field.value)),
     modelFields,
     stream: form.fields.get('stream')?.at(-1)?.value === 'true',
     count: parseCount(form.fields.get('n')?.at(-1)?.value),
@@ -177,14 +176,7 @@ function isNamed({ type }: Field): boolean {
   return type !== 'null'
 }
 
-/** @throws GatewayError bad model: an empty name is one only where another place names the model */
-function bodyModel(names: readonly string[], { modelIn }: Endpoint): string | null {
-  const model = singleModel(names)
-  if (model === null && names.length > 0 && modelIn === 'body') throw noModelNamed()
-  return model
-}
-
-function jsonModelNames(bytes: Buffer, fields: readonly Field[]): string[] {
+function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
   const names: string[] = []
   for (const field of fields) {
     if (field.type === 'null') continue
@@ -198,11 +190,11 @@ function jsonModelNames(bytes: Buffer, fields: readonly Field[]): string[] {
     names.push(JSON.parse(bytes.toString('utf8', field.start, field.end)) as string)
   }
   if (names.length > 0 && names.length < fields.length) throw ambiguousModel()
-  return names
+  return singleModel(names)
 }
 
 /**
- * The model that is named by all of them, or null. Where a name is given twice, two parsers can read two
+ * The model that is named by all of them; null = by none, or it is empty. Where a name is given twice, two parsers can read two
  * different ones: then it is unknown which one counts.
  *
  * @throws GatewayError model_ambiguous; model_required, model_not_found where it is no name

@@ -64,12 +64,19 @@ t.test('the error has the shape of its protocol', async t => {
   t.match((await ask('/v1/responses', '{"model":" "}', KEY)).json, { error: { param: 'model', code: 'model_required' } })
 })
 
+t.test('an empty model where the endpoint requires one', async t => {
+  for (const path of ['/v1/chat/completions', '/v1/completions', '/v1/messages', '/v1/embeddings', '/v1/audio/speech']) {
+    await isRefused(t, path, '{"model":""}')
+  }
+  t.strictSame(heard, [])
+})
+
 t.test('a body whose model is no name', async t => {
   for (const path of [
     '/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages', '/v1/messages/count_tokens', '/v1/embeddings',
     '/v1/images/generations', '/v1/images/edits', '/v1/audio/speech', '/v1beta/interactions', '/v1/other',
   ]) {
-    for (const model of ['', ' ', '\\t', '\\u0000', '.', '..', '/', '//', '../', '-']) await isRefused(t, path, `{"model":"${model}"}`)
+    for (const model of [' ', '\\t', '\\u0000', '.', '..', '/', '//', '../', '-']) await isRefused(t, path, `{"model":"${model}"}`)
     for (const model of ['5', 'true', '[]', '{}']) {
       const { status, json } = await ask(path, `{"model":${model}}`, KEY)
       t.equal(status, 400, `${path} ${model}`)
@@ -81,7 +88,7 @@ t.test('a body whose model is no name', async t => {
 
 t.test('a form whose model is no name', async t => {
   for (const path of ['/v1/images/edits', '/v1/images/variations', '/v1/audio/transcriptions', '/v1/other']) {
-    for (const model of ['', ' ', '..']) {
+    for (const model of [' ', '..']) {
       const form = new FormData()
       form.append('model', model)
       form.append('file', new Blob(['x']), 'x')
@@ -97,6 +104,7 @@ t.test('names in any script, and none where none is needed', async t => {
     t.equal((await ask(`/v1beta/models/${encodeURIComponent(model)}:generateContent`, '{}', KEY)).status, 200, model)
   }
   t.equal((await ask('/v1/images/generations', '{"model":null}', KEY)).status, 200)
+  t.equal((await ask('/v1/images/generations', '{"model":""}', KEY)).status, 200)
   t.equal((await ask('/v1/images/generations', '{}', KEY)).status, 200)
   t.equal((await ask('/v1/other', '{}', KEY)).status, 200)
 })
