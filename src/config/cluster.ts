@@ -46,11 +46,12 @@ function valkeyAddress({ valkey, valkey_tls: raw }: RawCluster, directory: strin
   return { ...typeof valkey === 'string' ? { url: valkey } : valkey, ...tls && { tls } }
 }
 
-/** @returns the name of the list in the configuration, and its URLs */
+/** @returns the name of the list in the configuration, and its URLs; none where the schema has refused the list */
 function urlsOf(valkey: RawCluster['valkey']): readonly [name: string | null, urls: readonly string[]] {
   if (valkey === undefined) return [null, []]
   if (typeof valkey === 'string') return [null, [valkey]]
-  return 'cluster' in valkey ? ['cluster', valkey.cluster] : ['sentinels', valkey.sentinels]
+  if ('cluster' in valkey) return ['cluster', valkey.cluster]
+  return 'sentinels' in valkey ? ['sentinels', valkey.sentinels] : [null, []]
 }
 
 function buildValkeyTls(raw: NonNullable<RawCluster['valkey_tls']>, directory: string, findings: Findings): ValkeyTls {

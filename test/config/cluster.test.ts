@@ -44,6 +44,8 @@ t.test('what is wrong is named, and the password is not', async t => {
     [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db" }`, /this is not a URL such as postgres:/],
     ['cluster: { postgres: "postgres://u:s3cret@db/x" }', /cluster.postgres needs ledger.file/],
     ['cluster: { valkey: "http://u:s3cret@host" }', /this is not a URL such as redis:/],
+    ['cluster: { valkey: { url: "redis://u:s3cret@host" } }', /unknown key .*url/],
+    ['cluster: { valkey: { cluster: "redis://u:s3cret@host" } }', /cluster/],
     ['cluster: { valkey: { cluster: ["redis://u:s3cret@host/name"] } }', /this is not a URL such as redis:/],
     [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db/x", limits_offline: share }`, /without cluster.valkey no limits are shared/],
     ['cluster: {}', /cluster/],
