@@ -123,14 +123,13 @@ class FileLedgerReader implements LedgerReader {
     const ofRows = groupList(groupExpression) + ROW_FIGURE_LIST
     const found = this.#snapshot(() => {
       const { table, days, edges, unsummed } = this.#split(filter, by)
-      const dead = this.#deadInstances()
       return [
         ...table === null ? [] : [
           read(groupList(dailyGroupExpression) + FIGURE_LIST, table, days),
           read(ofRows, 'requests', unsummed),
         ],
         ...edges.map(edge => read(ofRows, 'requests', condition({ ...filter, ...edge }))),
-        read(ofRows, 'in_flight', allOf(condition(filter), `instance IN (${dead.map(() => '?').join(', ')})`, dead)),
+        read(ofRows, 'in_flight', this.#orphaned(filter)),
       ].flat()
     })
     const sums = new Map<string, UsageSum>()
@@ -158,12 +157,12 @@ class FileLedgerReader implements LedgerReader {
     this.#db.close()
   }
 
-  /** Which sums by day to read, which rows beside them, and which of the days' rows that are not in the sums yet. */
+  /** What to read: sums of whole days, rows before and after these days, and rows of these days that are not in the sums yet. */
   #split(filter: Filter, by: readonly RowGroup[]) {
     const table = dailyTable(by)
     const state = this.#db.prepare(`SELECT up_to, ${DETAILED_FROM} AS detailed_from FROM summed`).get()
-    const first = table === null ? null : table === 'days' ? 0 : state?.['detailed_from'] ?? null
-    const { days, edges } = splitByDay(filter, first === null ? Infinity : Number(first))
+    const firstDays = { days: 0, detailed_days: Number(state?.['detailed_from'] ?? Infinity) }
+    const { days, edges } = splitByDay(filter, table === null ? Infinity : firstDays[table])
     const names = nameCondition(filter)
     return {
       table: days.from < days.until ? table : null,
@@ -176,21 +175,20 @@ class FileLedgerReader implements LedgerReader {
 
   /** What processes that died had in flight, and no gateway has entered yet. */
   #orphans(filter: Filter): Map<string, LedgerRow> {
-    const dead = this.#deadInstances()
-    if (dead.length === 0) return new Map()
-    const { sql, values } = condition(filter)
-    const drafts = this.#db.prepare(`SELECT ${READ_LIST} FROM in_flight
-      WHERE ${sql} AND instance IN (${dead.map(() => '?').join(', ')})`).all(...values, ...dead)
+    const { sql, values } = this.#orphaned(filter)
+    const drafts = this.#db.prepare(`SELECT ${READ_LIST} FROM in_flight WHERE ${sql}`).all(...values)
     return new Map(drafts.map(stored => {
       const row = decode(stored)
       return [identity(row), row]
     }))
   }
 
-  #deadInstances(): string[] {
-    return this.#db.prepare('SELECT DISTINCT instance FROM in_flight').all()
+  /** Of the rows in flight, those of processes that died. */
+  #orphaned(filter: Filter): Condition {
+    const dead = this.#db.prepare('SELECT DISTINCT instance FROM in_flight').all()
       .map(({ instance }) => String(instance))
       .filter(instance => this.#isDead(instance))
+    return allOf(condition(filter), `instance IN (${dead.map(() => '?').join(', ')})`, dead)
   }
 
   #isDead(instance: unknown): boolean {

@@ -186,6 +186,7 @@ export class Rollups {
     const contributions = new Contributions()
     for (const row of arrays(this.#summedRow.all(requestId, startedAt))) contributions.add(readCountedRow(row), -1)
     this.#write(contributions)
+    // The trigger `day_taken_back` took this for the work of an older process.
     this.#keepDetailed.run()
   }
 
