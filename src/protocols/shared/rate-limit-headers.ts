@@ -19,6 +19,8 @@ interface HeaderNames {
   readonly reset: string
 }
 
+const RATES = ['requests', 'tokens'] as const
+
 const OPENAI_NAMES = {
   requests: {
     limit: 'x-ratelimit-limit-requests',
@@ -44,16 +46,16 @@ export function rateLimitHeaders(figures: RateLimitFigures): string[] {
 
 /** @param reset writes the ms until all of a limit is there again */
 export function headersOf(
-  figures: RateLimitFigures, names: Readonly<Record<'requests' | 'tokens', HeaderNames>>, reset: (ms: number) => string,
+  figures: RateLimitFigures, names: Readonly<Record<(typeof RATES)[number], HeaderNames>>, reset: (ms: number) => string,
 ): string[] {
-  return (['requests', 'tokens'] as const).flatMap(rate => {
+  const headers: string[] = []
+  for (const rate of RATES) {
     const figure = figures[rate]
-    if (figure === null) return []
+    if (figure === null) continue
     const name = names[rate]
-    return [
-      name.limit, String(figure.limit), name.remaining, String(figure.remaining), name.reset, reset(figure.resetMs),
-    ]
-  })
+    headers.push(name.limit, String(figure.limit), name.remaining, String(figure.remaining), name.reset, reset(figure.resetMs))
+  }
+  return headers
 }
 
 /** As Go's time.Duration writes whole milliseconds: `0s`, `120ms`, `8.64s`, `6m0s`, `1h0m0.5s`. */
