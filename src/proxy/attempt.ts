@@ -230,7 +230,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     this.#receivedBytes = true
     this.#receivedAt = this.#options.deadlines.now
     // Interim answers (103 and its kin) are between the upstream and us.
-    if (status < 200 || this.#over !== undefined) return
+    if (status >= 100 && status < 200 || this.#over !== undefined) return
     try {
       this.#received = readResponseHeaders(controller.rawHeaders)
       // They are slices of what was read of the socket, up to 64 kB, which they would keep until the end.

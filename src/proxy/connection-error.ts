@@ -1,6 +1,7 @@
 import { GatewayError, descriptorShortage } from '../base/errors.ts'
 
-const MALFORMED = new Set(['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'])
+/** Of undici, and of Node's own parser, which reads the responses to handshakes. */
+const HEADERS_TOO_LARGE = new Set(['UND_ERR_HEADERS_OVERFLOW', 'HPE_HEADER_OVERFLOW'])
 
 /** OpenSSL's words for a certificate whose root is not known here. Node's advice with them is for its own users. */
 const UNKNOWN_ROOT = new Set([
@@ -17,6 +18,10 @@ export function connectionError(cause: Error & { code?: string }, connected: boo
     return new GatewayError('upstream_unreachable', message, { cause })
   }
   if (!connected) return new GatewayError('upstream_unreachable', 'the upstream cannot be reached', { cause })
+  if (HEADERS_TOO_LARGE.has(cause.code ?? '')) {
+    const message = 'the upstream sent response headers that are larger than the gateway reads'
+    return new GatewayError('upstream_invalid', message, { cause })
+  }
   if (isMalformed(cause)) {
     return new GatewayError('upstream_invalid', 'the upstream sent a response that is not valid HTTP', { cause })
   }
@@ -25,8 +30,7 @@ export function connectionError(cause: Error & { code?: string }, connected: boo
 
 /** Did the peer speak, but no HTTP that can be understood? */
 function isMalformed(error: Error & { code?: string }): boolean {
-  if (MALFORMED.has(error.code ?? '') || error.name === 'HTTPParserError') return true
-  // Node's own parser, which reads the responses to handshakes.
+  if (error.code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || error.name === 'HTTPParserError') return true
   if (error.code?.startsWith('HPE_')) return true
   // An upgrade that nobody asked for: undici has no code of its own for it.
   return error.code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')

@@ -27,7 +27,7 @@ export function readResponseHeaders(raw: Controller['rawHeaders']): ResponseHead
  * @throws GatewayError upstream_invalid where the status is none of HTTP (RFC 9110 section 15)
  */
 export function toResponse(status: number, headers: RawHeaders): Response {
-  if (status > 599) throw new GatewayError('upstream_invalid', `the upstream sent the status ${status}`)
+  if (status < 200 || status > 599) throw new GatewayError('upstream_invalid', `the upstream sent the status ${status}`)
   const response = new Response(null, { status })
   for (let i = 0; i < headers.length; i += 2) {
     response.headers.append(headers[i] as string, headers[i + 1] as string)

@@ -59,7 +59,7 @@ t.test('plain HTTP where TLS is due: 502 upstream_unreachable', async t => {
 })
 
 /** What an upstream does on its first connection instead of a proper answer, and the response that the client gets. */
-const TROUBLES: [string, (wire: Wire) => void, string][] = [
+const TROUBLES: [string, (wire: Wire) => void, string, RegExp?][] = [
   ['a reset before the response', wire => wire.socket.resetAndDestroy(), 'upstream_reset'],
   ['a close without a response', wire => wire.socket.end(), 'upstream_reset'],
   ['a reset in the middle of the head', wire => {
@@ -73,7 +73,7 @@ const TROUBLES: [string, (wire: Wire) => void, string][] = [
   ['an HTTP/0.9 answer', wire => wire.socket.end('{"choices":[]}'), 'upstream_invalid'],
   ['a head that is too large', wire => {
     wire.send(`HTTP/1.1 200 OK\r\n${'X-Large: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n'.repeat(3000)}\r\n`)
-  }, 'upstream_invalid'],
+  }, 'upstream_invalid', /sent response headers that are larger than the gateway reads/],
   ['two content lengths', wire => {
     wire.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{} ')
   }, 'upstream_invalid'],
@@ -88,11 +88,19 @@ const TROUBLES: [string, (wire: Wire) => void, string][] = [
     'a status of two digits',
     wire => wire.send('HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n'), 'upstream_invalid',
   ],
+  [
+    'a status below 100',
+    wire => wire.send('HTTP/1.1 099 OK\r\nContent-Length: 2\r\n\r\n{}'), 'upstream_invalid', /sent the status 99$/,
+  ],
+  [
+    'a status of zeros',
+    wire => wire.send('HTTP/1.1 000 OK\r\nContent-Length: 2\r\n\r\n{}'), 'upstream_invalid', /sent the status 0$/,
+  ],
   ['interim answers and then a reset', wire => {
     wire.socket.write('HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n', () => wire.socket.resetAndDestroy())
   }, 'upstream_reset'],
 ]
-for (const [trouble, make, code] of TROUBLES) {
+for (const [trouble, make, code, message = /./] of TROUBLES) {
   t.test(`${trouble}: 502 ${code}, and the request went up once`, async t => {
     let requests = 0
     const upstream = await startWireUpstream(t, async wire => {
@@ -104,6 +112,7 @@ for (const [trouble, make, code] of TROUBLES) {
     const { answer, error, line } = await ask(t, upstream.url)
     t.equal(answer.status, 502)
     t.equal(error.code, code)
+    t.match(error.message, message)
     t.equal(line.error, code)
     t.equal(requests, 1)
     t.ok(answer.headers.get('x-gateway-request-id'))
