@@ -108,7 +108,10 @@ class HealthCheck {
     const limit = Math.min(MAX_CHECK_DURATION, Math.max(1_000, config.health?.every ?? 0))
     const timeouts = { connect: limit, firstByte: limit, idle: limit, total: limit }
     const sink = new StatusSink()
-    const deadlines = new Deadlines(clock, timeouts, clock.monotonic(), error => this.#attempt?.abort(error))
+    const deadlines = new Deadlines(clock, timeouts, clock.monotonic(), () => {
+      // The limit is the check's own: no setting under timeouts changes it.
+      this.#attempt?.abort(new GatewayError('total_timeout', `no response within ${limit / 1_000} s`))
+    })
     const attempt = new Attempt({
       transport,
       upstreamUrl: url,

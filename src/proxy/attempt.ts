@@ -442,7 +442,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
       return new GatewayError('bad_header', `the request cannot be forwarded: ${error.message}`)
     }
     if (code === 'UND_ERR_CONNECT_TIMEOUT') {
-      return new GatewayError('connect_timeout', 'no connection to the upstream in time', { cause: error })
+      return new GatewayError('connect_timeout', 'no connection to the upstream in time (timeouts.connect)', { cause: error })
     }
     return connectionError(error, this.#controller !== null)
   }

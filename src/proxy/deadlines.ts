@@ -139,13 +139,13 @@ export class Deadlines {
 function expired(phase: Phase, ms: number): GatewayError {
   switch (phase) {
     case 'connect':
-      return new GatewayError('connect_timeout', `no connection to the upstream within ${seconds(ms)}`)
+      return new GatewayError('connect_timeout', `no connection to the upstream within ${seconds(ms)} (timeouts.connect)`)
     case 'first_byte':
-      return new GatewayError('first_byte_timeout', `the upstream sent nothing within ${seconds(ms)}`)
+      return new GatewayError('first_byte_timeout', `the upstream sent nothing within ${seconds(ms)} (timeouts.first_byte)`)
     case 'idle':
-      return new GatewayError('idle_timeout', `the upstream sent nothing more for ${seconds(ms)}`)
+      return new GatewayError('idle_timeout', `the upstream sent nothing more for ${seconds(ms)} (timeouts.idle)`)
     case 'client':
-      return new GatewayError('client_stalled', `the client read nothing for ${seconds(ms)}`)
+      return new GatewayError('client_stalled', `the client read nothing for ${seconds(ms)} (timeouts.idle)`)
   }
 }
 
@@ -155,7 +155,7 @@ function expired(phase: Phase, ms: number): GatewayError {
  * @param ms the limit that was passed
  */
 export function totalTimeout(ms: number): GatewayError {
-  return new GatewayError('total_timeout', `the request took longer than ${seconds(ms)}`, {
+  return new GatewayError('total_timeout', `the request took longer than ${seconds(ms)} (timeouts.total)`, {
     headers: { 'x-should-retry': 'false' },
   })
 }

@@ -53,7 +53,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     // Half a millisecond: timers fire on whole ones.
     if (left > 0.5) timer = clock.setTimeout(check, left)
     else if (options.total && endsAt - now <= 0.5) fail(totalTimeout(options.total.ms))
-    else fail(new GatewayError('body_timeout', `the client sent no more of the body for ${idle / 1000} s`))
+    else fail(new GatewayError('body_timeout', `the client sent no more of the body for ${idle / 1000} s (timeouts.idle)`))
   }
   function onData(chunk: Buffer): void {
     lastAt = clock.monotonic()

@@ -51,6 +51,7 @@ for (const [what, short, play, scheme, code] of [
     const line = await gateway.waitForLog(each => each.msg === 'exchange')
     t.equal(line.error, code)
     t.equal(line.status, 504)
+    t.match(line.why, `(timeouts.${short})`, 'the message names the setting')
     if (code === 'total_timeout') t.match(client.text, /x-should-retry: false/i)
   })
 }
@@ -68,6 +69,7 @@ for (const [when, short, sent, code] of [
     t.match(client.text, /^HTTP\/1\.1 200 /)
     t.match(client.text, new RegExp(`data: \\{"error":\\{[^\\n]*"code":"${code}"\\}\\}\n\n\r\n$`))
     await torn
+    t.match(client.text, `(timeouts.${short})`, 'the message names the setting')
     t.equal((await gateway.waitForLog(each => each.msg === 'exchange')).error, code)
   })
 }

@@ -115,7 +115,7 @@ routes: [{ to: [silent, resetting, elsewhere] }]
     gateway.waitForLog(line => line.msg === 'the upstream is unhealthy' && line.upstream === upstream)
   t.match(await notWell('elsewhere'), { why: 'status 302' })
   t.match(await notWell('resetting'), { why: 'upstream_reset' })
-  t.match(await notWell('silent'), { why: /timeout/ })
+  t.match(await notWell('silent'), { why: 'total_timeout: no response within 1 s' })
   const { upstreams } = await (await operatorOf(gateway.addresses.console))()
   t.match(new Set(upstreams), new Set([
     { upstream: 'elsewhere', model: '', circuit: 'open', opens_in_ms: null, in_flight: 0 },
