@@ -141,12 +141,17 @@ function expired(phase: Phase, ms: number): GatewayError {
     case 'connect':
       return new GatewayError('connect_timeout', `no connection to the upstream within ${seconds(ms)} (timeouts.connect)`)
     case 'first_byte':
-      return new GatewayError('first_byte_timeout', `the upstream sent nothing within ${seconds(ms)} (timeouts.first_byte)`)
+      return new GatewayError('first_byte_timeout', `the upstream sent no byte of a response body within ${seconds(ms)} (timeouts.first_byte)`)
     case 'idle':
       return new GatewayError('idle_timeout', `the upstream sent nothing more for ${seconds(ms)} (timeouts.idle)`)
     case 'client':
-      return new GatewayError('client_stalled', `the client read nothing for ${seconds(ms)} (timeouts.idle)`)
+      return clientStalled(ms)
   }
+}
+
+/** @param ms the limit that was passed */
+export function clientStalled(ms: number): GatewayError {
+  return new GatewayError('client_stalled', `the client read nothing for ${seconds(ms)} (timeouts.idle)`)
 }
 
 /**

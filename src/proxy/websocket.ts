@@ -7,7 +7,7 @@ import { GatewayError } from '../base/errors.ts'
 import type { Timeouts } from '../config/types.ts'
 import { ChunkList } from './chunk-list.ts'
 import { connectionError } from './connection-error.ts'
-import { Deadlines } from './deadlines.ts'
+import { Deadlines, clientStalled } from './deadlines.ts'
 import { clientHeaders } from './headers.ts'
 import { groupHeaders } from './raw-headers.ts'
 import type { GatewayHeaders } from './headers.ts'
@@ -86,7 +86,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.url = options.path
     this.headers = { ...groupHeaders(options.headers), ...options.handshake }
     const { clock, timeouts, startedAt } = options
-    this.#deadlines = new Deadlines(clock, timeouts, startedAt, error => this.abort(error))
+    this.#deadlines = new Deadlines(clock, timeouts, startedAt, error => this.abort(this.#expired(error)))
   }
 
   /** @returns null when it was open and ended, or was refused; otherwise why it did not open, or was cut */
@@ -125,6 +125,14 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       delete socket.destroySoon
       this.#end(this.#upstream === null ? connectionError(error, this.#connected) : null)
     })
+  }
+
+  /** In an open tunnel `idle` is the silence of both sides. */
+  #expired(error: GatewayError): GatewayError {
+    if (error.code !== 'idle_timeout') return error
+    const { socket, timeouts: { idle } } = this.#options
+    if (socket.writableLength > 0) return clientStalled(idle)
+    return new GatewayError('idle_timeout', `no byte passed in either direction for ${idle / 1000} s (timeouts.idle)`)
   }
 
   /** Ends it now, on both sides. */

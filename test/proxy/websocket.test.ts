@@ -126,7 +126,16 @@ t.test('what either side says keeps it open, and silence of both ends it', async
   clock.advance(MINUTE - 1)
   t.equal(await Promise.race([done, 'open']), 'open')
   clock.advance(1)
-  t.match(await done, { code: 'idle_timeout' })
+  t.match(await done, { code: 'idle_timeout', message: 'no byte passed in either direction for 60 s (timeouts.idle)' })
+})
+
+t.test('a client that does not read what waits for it has stalled: the upstream is not to blame', async t => {
+  const { url } = await startRawUpstream(t, socket => socket.once('data', () => socket.write(OPENED)))
+  const { clock, socket, done } = await startTunnel(t, url, MUCH)
+  // Behind its own end of the handshake nothing reaches the client.
+  while (socket.listenerCount('data') === 0) await setImmediate()
+  clock.advance(MINUTE)
+  t.match(await done, { code: 'client_stalled', message: /^the client read nothing for 60 s/ })
 })
 
 t.test('an upstream that takes its time to answer the handshake is not one without a connection', async t => {
