@@ -9,22 +9,24 @@ export interface Note {
   readonly text: string
 }
 
-const KEY_LIMITS = 'limits belong to keys here: keys[].limits'
-const KEYS_OR_WEIGHT = 'limits belong to keys here: keys[].limits; between several targets it counts as their weight'
+const BUDGETS = 'budgets are set for keys (keys[].limits) and for groups (groups.NAME.limits)'
+const LIMITS = 'limits are set for keys (keys[].limits) and for upstreams (upstreams.NAME.limits)'
+const LIMIT_OR_WEIGHT = `${LIMITS}; between several targets it is their weight`
 const AS_IT_IS = 'requests are forwarded as they are'
 const DROPPED = 'what a target of another protocol has no counterpart for is dropped, and named in x-gateway-dropped'
-const CIRCUIT = 'the gateway decides by itself when an upstream is left alone, and for how long'
-const NO_CALLBACKS = 'there are no callbacks; every request is in the ledger and in the log'
-const ONE_PROCESS = 'limits are counted in one process, and the ledger is a local file'
-const NO_CACHE = "answers are not cached; the providers' prompt caches work as they do without a gateway"
+const CIRCUIT = 'when a circuit opens, and for how long, cannot be set'
+const NO_CALLBACKS = 'there are no callbacks; every request is in the ledger and in the log, and telemetry.otlp sends traces'
+const CLUSTER = 'several gateways share limits and the ledger by `cluster`'
+const NO_CACHE = "responses are not cached; the providers' prompt caches work as they do without a gateway"
 const NO_DATABASE = "LiteLLM's database is not read: make keys anew with `gateway keys create`"
 const CLOUD = 'how the gateway gets credentials of a cloud is under auth of the upstream'
 const NO_SUCH_SETTING = 'there is no such setting'
 
 /** What to say of a setting without an equal, by its name without places in lists; the first match counts. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
-  [/^model_list\.litellm_params\.rpm$/, KEYS_OR_WEIGHT],
-  [/^model_list\.litellm_params\.(tpm|max_parallel_requests|max_budget|budget_duration)$/, KEY_LIMITS],
+  [/^model_list\.litellm_params\.rpm$/, LIMIT_OR_WEIGHT],
+  [/^model_list\.litellm_params\.(tpm|max_parallel_requests)$/, LIMITS],
+  [/^model_list\.litellm_params\.(max_budget|budget_duration)$/, BUDGETS],
   [/^model_list\.litellm_params\.(aws_|vertex_|azure_|tenant_id|client_)/, CLOUD],
   [
     /^model_list\.litellm_params\.(max_tokens|temperature|extra_body)/,
@@ -36,20 +38,21 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /^model_list\.litellm_params\.mock_/,
-    'the simulator answers without a provider: upstreams.NAME.simulator',
+    'the simulator responds without a provider: upstreams.NAME.simulator',
   ],
   [/^model_list\.model_info/, "it describes the model for LiteLLM's own pages"],
   [/^router_settings\.(allowed_fails|cooldown_time|disable_cooldowns|retry_policy|enable_pre_call)/, CIRCUIT],
-  [/^router_settings\.(redis_|cache_)/, ONE_PROCESS],
+  [/^router_settings\.(redis_|cache_)/, CLUSTER],
   [/^litellm_settings\.cache/, NO_CACHE],
   [/^litellm_settings\.(success_callback|failure_callback|callbacks|service_callback)/, NO_CALLBACKS],
   [/^litellm_settings\.drop_params/, DROPPED],
   [/^litellm_settings\.(modify_params|add_function_to_prompt)/, AS_IT_IS],
-  [/^litellm_settings\.(max_budget|budget_duration|default_|max_internal)/, KEY_LIMITS],
+  [/^litellm_settings\.(max_budget|budget_duration|default_|max_internal)/, BUDGETS],
   [/^litellm_settings\.(set_verbose|json_logs|turn_off_message_logging|redact)/, 'see log.level'],
   [/^general_settings\.(database_|store_model_in_db|use_redis|proxy_batch)/, NO_DATABASE],
-  [/^general_settings\.(alert|pagerduty)/, 'the gateway sends no alerts'],
-  [/^general_settings\.(max_parallel_requests|global_max_parallel_requests|.*budget)/, KEY_LIMITS],
+  [/^general_settings\.(alert|pagerduty)/, 'alerts go to a webhook: alerts.webhook'],
+  [/^general_settings\.(max_parallel_requests|global_max_parallel_requests)/, LIMITS],
+  [/^general_settings\..*budget/, BUDGETS],
   [/^environment_variables/, 'set the variables in the environment of the gateway'],
   [/^include/, 'import the files that it names one by one'],
   [/^guardrails/, 'there are no guardrails'],

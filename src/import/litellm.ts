@@ -71,7 +71,7 @@ const HEADING = ` Made from the configuration of a LiteLLM proxy. Check it with:
  LiteLLM listens on port 4000; for the same port: server: { listen: ":4000" }`
 
 const COMMENTS: Readonly<Record<string, string>> = {
-  upstreams: " What stands in front of the client's path, and the credential.",
+  upstreams: " Each url comes before the client's path.",
   routes: ' The first route that matches takes the request.',
   models: " USD per million tokens. Other models have the catalogue's prices.",
   keys: ' The master key is an ordinary key here. For others: gateway keys create',
