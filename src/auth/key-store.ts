@@ -24,7 +24,7 @@ export interface KeyChange {
 export interface KeyStoreOptions {
   readonly file: string
   readonly clock: Pick<Clock, 'setTimeout'>
-  /** The store, or a key in it, cannot be read. The keys known so far stay. Told once for each trouble. */
+  /** The store, or a key in it, cannot be read. The keys known so far stay. Reported once for each problem. */
   readonly onFailure: (why: string) => void
   /** The store can be read again. */
   readonly onRecovered: () => void
@@ -261,6 +261,6 @@ function digestHex({ digest }: BlockRecord): string {
   return digest.toString('hex')
 }
 
-function rowText({ digest, change: _change, id: _id, created_at: _created, ...told }: KeyRow): string {
-  return JSON.stringify([Buffer.from(digest as Uint8Array).toString('hex'), told])
+function rowText({ digest, change: _change, id: _id, created_at: _created, ...rest }: KeyRow): string {
+  return JSON.stringify([Buffer.from(digest as Uint8Array).toString('hex'), rest])
 }

@@ -85,14 +85,14 @@ function relevantErrors(errors: readonly ErrorObject[]): ErrorObject[] {
       settled.add(path)
     }
   }
-  const told = errors.filter(({ keyword, instancePath }) => {
+  const reported = errors.filter(({ keyword, instancePath }) => {
     if (keyword === 'propertyNames') return false // the rule for the name has spoken
     if (!choices.has(instancePath)) return true
     const isEcho = isTypeMismatch(keyword) || keyword === 'anyOf'
     return settled.has(instancePath) ? !isEcho : keyword === 'anyOf'
   })
   // What is missing may be there, mistyped: that is known after the others.
-  return told.sort((a, b) => Number(a.keyword === 'required') - Number(b.keyword === 'required'))
+  return reported.sort((a, b) => Number(a.keyword === 'required') - Number(b.keyword === 'required'))
 }
 
 /** Says no more than that a value is none of an alternative. */

@@ -132,11 +132,11 @@ function addOperation<N extends OperationName>(
         setToken: (token: string | null) => setToken(reply, caller, token),
         setPendingLogin: (pending: string) => setPendingLogin(reply, caller, pending),
       } as unknown as OperationRequest<N>
-      const told = operations[name](asked)
-      if (response === null) return sendCsv(reply, route.url, told as AsyncIterable<string>, () => nameScope(context, reply))
-      const answer = await (told as Promise<unknown>)
+      const result = operations[name](asked)
+      if (response === null) return sendCsv(reply, route.url, result as AsyncIterable<string>, () => nameScope(context, reply))
+      const body = await (result as Promise<unknown>)
       nameScope(context, reply)
-      return reply.code(status ?? 200).send(status === 204 ? undefined : answer)
+      return reply.code(status ?? 200).send(status === 204 ? undefined : body)
     },
   })
 }

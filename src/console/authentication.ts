@@ -21,15 +21,15 @@ declare module 'fastify' {
 }
 
 /** @throws ConsoleProblem forbidden, where another site sends it */
-export async function authenticate({ host, store: desk, clock }: Context, request: FastifyRequest): Promise<Authentication> {
+export async function authenticate({ host, store, clock }: Context, request: FastifyRequest): Promise<Authentication> {
   const caller = callerOf(host, request.raw)
   checkSite(request.raw, caller)
   const token = tokenOf(request, caller)
   if (token === null) return { caller, token, session: null }
   const digest = digestOf(token)
-  const record = await desk.call('findSession', digest, clock.wall(), request.headers['x-live'] !== '1')
+  const record = await store.call('findSession', digest, clock.wall(), request.headers['x-live'] !== '1')
   const session = record && sessionOf(host.current(), token, record)
-  if (record !== null && session === null) await desk.call('closeSession', digest)
+  if (record !== null && session === null) await store.call('closeSession', digest)
   return { caller, token, session }
 }
 

@@ -11,7 +11,7 @@ import { isoTime } from './texts.ts'
  * reading another user's body is an audit event.
  */
 export function bodyOperations(
-  { host, reports, store: desk, clock }: Context,
+  { host, reports, store, clock }: Context,
 ): Pick<Operations, 'GET /logs/:id' | 'GET /logs/:id/bodies'> {
   const kept = async (id: string, own: string | null): Promise<readonly Transcript[]> => {
     const found = await host.current().sharedState.archive?.find(id) ?? []
@@ -45,7 +45,7 @@ export function bodyOperations(
           const entry = {
             at: clock.wall(), actor: `console: ${name}`, address: asked.caller.address, subject,
           }
-          await desk.call('note', { ...entry, action: 'bodies.read', detail: id })
+          await store.call('note', { ...entry, action: 'bodies.read', detail: id })
         }
       }
       return { transcripts: transcripts.map(toTranscript) }

@@ -28,7 +28,7 @@ const AUDIT_PAGE = 100
 const DEFAULT_GRACE_SECONDS = 86_400
 
 /** Keys: those of gateway.yaml, which can be shut out here, and those that are made here. */
-export function keyOperations({ host, clock, store: desk, reports }: Context): KeyOperations {
+export function keyOperations({ host, clock, store, reports }: Context): KeyOperations {
   const configured = (name: string): Key | undefined => host.current().config.keys.find(
     key => key.name === name,
   )
@@ -65,7 +65,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
       const { config, keyStore } = host.current()
       const hasLedger = keyStore !== null
       const [{ keys, blocks }, use] = await Promise.all([
-        desk.call('storedKeys'),
+        store.call('storedKeys'),
         hasLedger ? reports.keyUse() : new Map<string, KeyUse>(),
       ])
       const blocked = new Set(blocks.map(({ digest }) => Buffer.from(digest).toString('hex')))
@@ -127,7 +127,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
         ...expires !== undefined && { expiresAt: expiryOf(expires, clock.wall()) },
       }
       try {
-        await desk.call('createKey', key, clock.wall(), actorOf(asked))
+        await store.call('createKey', key, clock.wall(), actorOf(asked))
       } catch (error) {
         if (!(error instanceof ConsoleStoreError) || error.code !== 'taken') throw error
         throw new ConsoleProblem('conflict', 'An active key already has this name.', { field: 'name' })
@@ -137,7 +137,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
 
     'POST /keys/find': async ({ body: { key } }) => {
       const digest = hash('sha256', key, 'buffer')
-      const { keys, blocks } = await desk.call('storedKeys')
+      const { keys, blocks } = await store.call('storedKeys')
       const isIt = (other: { readonly digest: Uint8Array, readonly oldSecrets?: readonly { readonly digest: Uint8Array }[] }) =>
         digest.equals(other.digest) || (other.oldSecrets ?? []).some(old => digest.equals(old.digest))
       const written = host.current().config.keys.find(isIt)
@@ -154,7 +154,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
     'PATCH /keys/:name': async asked => {
       writable()
       const { params: { name }, body } = asked
-      const { keys } = await desk.call('storedKeys')
+      const { keys } = await store.call('storedKeys')
       const isKnown = keys.some(({ key, revokedAt }) => key.name === name && revokedAt === null)
       if (!isKnown) throw configured(name) ? configuredKeyError(name) : unknownKeyError(name)
       const to = {
@@ -173,7 +173,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
         ...to.expiresAt === undefined ? [] : [`expires: ${isoTimeOrNull(to.expiresAt) ?? 'never'}`],
       ].join('; ')
       if (detail === '') return null
-      checkChangeResult(await desk.call('changeKey', name, to, detail, clock.wall(), actorOf(asked)), name)
+      checkChangeResult(await store.call('changeKey', name, to, detail, clock.wall(), actorOf(asked)), name)
       return null
     },
 
@@ -182,7 +182,7 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
       const { params: { name }, body: { grace_seconds: grace = DEFAULT_GRACE_SECONDS } } = asked
       const made = generateKey(randomBytes)
       const now = clock.wall()
-      const rotated = await desk.call('rotateKey', name, {
+      const rotated = await store.call('rotateKey', name, {
         digest: hash('sha256', made, 'buffer'), prefix: made.slice(0, PREFIX_LENGTH), oldValidUntil: now + grace * 1_000,
       }, now, actorOf(asked))
       if (rotated === 'unknown' && configured(name)) throw configuredKeyError(name)
@@ -194,14 +194,14 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
     'DELETE /keys/:name': async asked => {
       writable()
       const { name } = asked.params
-      const revoked = await desk.call('revokeKey', name, clock.wall(), actorOf(asked))
+      const revoked = await store.call('revokeKey', name, clock.wall(), actorOf(asked))
       if (revoked !== 'unknown') {
         checkChangeResult(revoked, name)
         return null
       }
       const key = configured(name)
       if (key === undefined) throw unknownKeyError(name)
-      checkChangeResult(await desk.call('setBlocked', name, key.digest, true, clock.wall(), actorOf(asked)), name)
+      checkChangeResult(await store.call('setBlocked', name, key.digest, true, clock.wall(), actorOf(asked)), name)
       return null
     },
 
@@ -210,12 +210,12 @@ export function keyOperations({ host, clock, store: desk, reports }: Context): K
       const { name } = asked.params
       const key = configured(name)
       if (key === undefined) throw unknownKeyError(name)
-      checkChangeResult(await desk.call('setBlocked', name, key.digest, false, clock.wall(), actorOf(asked)), name)
+      checkChangeResult(await store.call('setBlocked', name, key.digest, false, clock.wall(), actorOf(asked)), name)
       return null
     },
 
     'GET /audit': async ({ query }) => {
-      const entries = await desk.call('audit', query.before ?? null, AUDIT_PAGE + 1)
+      const entries = await store.call('audit', query.before ?? null, AUDIT_PAGE + 1)
       const page = entries.slice(0, AUDIT_PAGE)
       return {
         entries: page.map(({ at, ...entry }) => ({ ...entry, at: isoTime(at) })),

@@ -19,8 +19,8 @@ export class LoginVerifier {
   readonly #queue: (() => void)[] = []
   #running = 0
 
-  constructor(desk: ConsoleStoreClient) {
-    this.#store = desk
+  constructor(store: ConsoleStoreClient) {
+    this.#store = store
   }
 
   /**

@@ -25,7 +25,7 @@ const NAMES_MS = 60_000
 const NO_NAMES: readonly string[] = []
 
 /** What the gateway goes by: routes, models and prices, and the configuration that says so. */
-export function routeOperations({ host, clock, store: desk, reports }: Context, workers: Workers): RouteOperations {
+export function routeOperations({ host, clock, store, reports }: Context, workers: Workers): RouteOperations {
   const usedModels = cached(() => reports.filters(null).then(({ models }) => models), NAMES_MS, () => clock.monotonic())
   let served: { readonly gateway: Gateway, readonly used: readonly string[], readonly models: ReadonlyMap<number, readonly string[]> } | null = null
   return {
@@ -76,14 +76,14 @@ export function routeOperations({ host, clock, store: desk, reports }: Context, 
       return {
         file: config.file,
         loaded_at: isoTime(loadedAt),
-        text: await desk.call('masked', config.text),
+        text: await store.call('masked', config.text),
         warnings: warnings.map(configurationProblem),
         failure: failure && {
           at: isoTime(failure.at),
           problems: failure.problems.map(configurationProblem),
-          text: rejected === null ? null : await desk.call('masked', rejected),
+          text: rejected === null ? null : await store.call('masked', rejected),
         },
-        reloads: (await desk.call('reloads')).map(({ at, changes, problems, diff, ...reload }) => ({
+        reloads: (await store.call('reloads')).map(({ at, changes, problems, diff, ...reload }) => ({
           ...reload, at: isoTime(at), changes: [...changes], problems: [...problems], diff: diff && [...diff],
         })),
         restart_needed: [...pending],

@@ -13,7 +13,7 @@ type SessionOperations = Pick<Operations,
 
 /** Logging in and out, and who is logged in. */
 export function sessionOperations(context: Context): SessionOperations {
-  const { host, clock, store: desk, loginVerifier: logins, singleSignOn } = context
+  const { host, clock, store, loginVerifier, singleSignOn } = context
   const answer = (session: Session | null): SessionAnswer => {
     const { version, config } = host.current()
     return {
@@ -30,11 +30,11 @@ export function sessionOperations(context: Context): SessionOperations {
     const gateway = host.current()
     const now = clock.wall()
     const { address } = caller
-    const proof = await logins.verify(gateway, body, address, now)
+    const proof = await loginVerifier.verify(gateway, body, address, now)
     if (proof === null) {
       const actor = refusedActor(gateway, body)
       gateway.log.warn({ client: address, actor }, 'a login to the console was refused')
-      await desk.call('note', {
+      await store.call('note', {
         actor, at: now, address, action: 'login.refused', subject: null, detail: null,
       })
       const what = 'key' in body ? 'The gateway does not know this API key.' : 'The name or the password is wrong.'
@@ -46,10 +46,10 @@ export function sessionOperations(context: Context): SessionOperations {
   }
 
   const logOut = async ({ session, token, setToken, caller: { address } }: OperationRequest<'DELETE /session' | 'POST /session/logout'>): Promise<void> => {
-    if (token !== null) await desk.call('closeSession', digestOf(token))
+    if (token !== null) await store.call('closeSession', digestOf(token))
     if (session !== null) {
       const actor = actorOf({ kind: session.role === 'key' ? 'key' : 'user', name: session.name })
-      await desk.call('note', { at: clock.wall(), actor, address, action: 'logout', subject: null, detail: null })
+      await store.call('note', { at: clock.wall(), actor, address, action: 'logout', subject: null, detail: null })
     }
     setToken(null)
   }

@@ -56,11 +56,11 @@ const MAX_EXCHANGES = 500
 const TOUCH_INTERVAL = 5_000
 
 /** @param own the only key whose requests count; null = all do */
-function activityOf({ sharedState: lasting, health, config, upstreams, accounts: { limiter } }: Gateway, own: string | null): WorkerActivity {
+function activityOf({ sharedState, health, config, upstreams, accounts: { limiter } }: Gateway, own: string | null): WorkerActivity {
   const named = (name: string) => config.upstreams.has(name)
   const all: Exchange[] = []
   let streams = 0
-  for (const exchange of lasting.activeExchanges) {
+  for (const exchange of sharedState.activeExchanges) {
     if (exchange.classified.endpoint.name === 'status') continue
     if (own !== null && exchange.identity.key?.name !== own) continue
     all.push(exchange)
@@ -87,7 +87,7 @@ function activityOf({ sharedState: lasting, health, config, upstreams, accounts:
         cause: health.causeOf(id),
       }
     }),
-    credentialFailures: [...lasting.credentialFailures].filter(([name]) => named(name)),
+    credentialFailures: [...sharedState.credentialFailures].filter(([name]) => named(name)),
     upstreams: Array.from(upstreams.values(), ({ config: { name, limits }, credential }) => ({
       name,
       rateLimits: limits === null ? NO_RATE_LIMITS : limiter.rateLimitStates(limits, null),
@@ -136,12 +136,12 @@ export class Workers {
 
   /** Of every process, this one first. `own` is the only key whose requests count; null = all do. */
   async all(own: string | null = null): Promise<WorkerActivity[]> {
-    const { current, worker, store: desk } = this.#options
+    const { current, worker, store } = this.#options
     const here = activityOf(current(), own)
     if (!this.#hasPeers) return [here]
     await this.#touchFile()
     const now = Date.now()
-    const others = await desk.call('snapshots', now - SNAPSHOT_MAX_AGE, now + SNAPSHOT_MAX_AGE)
+    const others = await store.call('snapshots', now - SNAPSHOT_MAX_AGE, now + SNAPSHOT_MAX_AGE)
     return [here, ...others.filter(other => other.worker !== worker)
       .map(({ data }) => JSON.parse(data) as WorkerActivity)
       .map(there => (own === null ? there : activityOfKey(there, own)))]
@@ -169,11 +169,11 @@ export class Workers {
   }
 
   async #saveSnapshotIfViewed(): Promise<void> {
-    const { file, worker, current, store: desk } = this.#options
+    const { file, worker, current, store } = this.#options
     const { mtimeMs } = await stat(file as string)
     if (Date.now() - mtimeMs > VIEWER_TIMEOUT || this.#closed) return
     const data = JSON.stringify(activityOf(current(), null))
-    await desk.call('saveSnapshot', { worker: worker as number, data }, Date.now())
+    await store.call('saveSnapshot', { worker: worker as number, data }, Date.now())
   }
 }
 
