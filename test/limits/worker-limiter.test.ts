@@ -35,7 +35,7 @@ t.test('equal limits that several workers send are one, and what is ' +
   })
   const admissions = await Promise.all(asked)
   t.equal(counts(admissions), 5)
-  t.same(workers.map(({ said }) => said.length), [1, 1, 1])
+  t.same(workers.map(({ sent }) => sent.length), [1, 1, 1])
   const refused = admissions.find(admission => !admission.ok)
   t.match(refused, { ok: false, refusal: { which: 'requests' } })
   t.match(
@@ -80,7 +80,7 @@ t.test('the numbers of requests that are settled are given again', async t => {
     if (!admission?.ok) throw new Error('refused')
     admission.reservation.settle({ tokens: 1, pico: 0n })
   }
-  const ids = worker?.said.flat().flatMap(request => (request.kind === 'admit' ? [request.id] : [])) ?? []
+  const ids = worker?.sent.flat().flatMap(request => (request.kind === 'admit' ? [request.id] : [])) ?? []
   t.equal(ids.length, 20)
   t.strictSame(new Set(ids), new Set([0]))
 })
@@ -96,7 +96,7 @@ t.test('those that end together are reported in one message, and a number that i
     return admission.reservation
   }
   const [first, second, third] = [await admit(), await admit(), await admit()]
-  const before = worker.said.length
+  const before = worker.sent.length
   first.releaseConcurrency()
   first.settle({ tokens: 3, pico: 1n })
   second.releaseConcurrency()
@@ -106,7 +106,7 @@ t.test('those that end together are reported in one message, and a number that i
   const fourth = admit()
   ;(await fourth).settle({ tokens: 7, pico: 0n })
   await new Promise(setImmediate)
-  t.match(worker.said.slice(before).flat(), [
+  t.match(worker.sent.slice(before).flat(), [
     { kind: 'settle', ids: [0], tokens: [3], pico: [1n] },
     { kind: 'release-concurrency', id: 1 },
     { kind: 'release-concurrency', id: 2 },
@@ -139,7 +139,7 @@ t.test('a worker that ended frees its places, and its money counts as spent', as
   t.equal((await one?.limiter.admit(ask(limits, 4n * PICO)))?.ok, true)
   t.equal((await one?.limiter.admit(ask(limits, 4n * PICO)))?.ok, true)
   t.match(await two?.limiter.admit(ask(limits, PICO)), { refusal: { which: 'concurrent' } })
-  one?.window.close()
+  one?.connection.close()
   t.equal((await two?.limiter.admit(ask(limits, PICO)))?.ok, true)
   t.match(await two?.limiter.admit(ask(limits, 4n * PICO)), { refusal: { which: 'budget' } })
 })

@@ -7,7 +7,7 @@ import type { Admission, Reservation } from '../../../src/limits/types.ts'
 import { USD } from './asking.ts'
 import { limits } from './limits-of.ts'
 import { connectedWorkers } from './workers.ts'
-import type { Desked } from './workers.ts'
+import type { ConnectedWorker } from './workers.ts'
 
 const CENT = USD / 100n
 
@@ -21,34 +21,34 @@ const ask = (own: Limits, tokens = 10, pico: bigint | null = CENT) => ({
   key: { name: 'team', limits: own }, model: 'm', estimate: { tokens, pico },
 })
 
-/** Lets all that was said arrive, and what is answered to it. */
+/** Lets all messages arrive, and the replies to them. */
 async function quiet(): Promise<void> {
   for (let turn = 0; turn < 8; turn++) await setImmediate()
 }
 
-async function admitted(worker: Desked, wish: ReturnType<typeof ask>): Promise<Reservation> {
+async function admitted(worker: ConnectedWorker, wish: ReturnType<typeof ask>): Promise<Reservation> {
   const admission = await worker.limiter.admit(wish)
   if (!admission.ok) throw new Error(`refused: ${admission.refusal.message}`)
   return admission.reservation
 }
 
-/** Has the worker borrow: two requests in a row, which are over at once. */
-async function borrow(worker: Desked, own: Limits): Promise<void> {
+/** Gets the worker a lease, by two requests in a row that end at once. */
+async function getLease(worker: ConnectedWorker, own: Limits): Promise<void> {
   for (let n = 0; n < 2; n++) (await admitted(worker, ask(own))).release()
-  t.notOk(worker.limiter.admit(ask(own)) instanceof Promise, 'it has a loan')
+  t.notOk(worker.limiter.admit(ask(own)) instanceof Promise, 'it has a lease')
 }
 
-/** What the worker says from now on nobody reads, until it is handed to `take`. */
-function unread({ window }: Desked) {
-  const take = window.handle.bind(window)
+/** What the worker sends from now on is not read until it is handed to `take`. */
+function unread({ connection }: ConnectedWorker) {
+  const take = connection.handle.bind(connection)
   const late: (readonly LimiterRequest[])[] = []
-  window.handle = requests => void late.push(requests)
+  connection.handle = requests => void late.push(requests)
   return { late, take }
 }
 
 const counts = (admissions: readonly Admission[]) => admissions.filter(({ ok }) => ok).length
 
-const kinds = ({ said }: Desked) => said.flat().map(({ kind }) => kind)
+const kinds = ({ sent }: ConnectedWorker) => sent.flat().map(({ kind }) => kind)
 
 t.test('where limits are far, few of many requests ask, and all are counted', async t => {
   const { workers: [one, two], clock } = connectedWorkers(2)
@@ -72,10 +72,10 @@ t.test('where limits are far, few of many requests ask, and all are counted', as
   t.equal((await two.limiter.admit(ask(rest))).ok, false, 'half a cent was spent for each: 5 USD')
 })
 
-t.test('figures fall with each request that a loan admits', async t => {
+t.test('figures fall with each request that a lease admits', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
-  await borrow(worker, FAR)
+  await getLease(worker, FAR)
   const key = { name: 'team', limits: FAR }
   const before = worker.limiter.rateLimitStates(key, 'm')
   await admitted(worker, ask(FAR, 25))
@@ -84,11 +84,11 @@ t.test('figures fall with each request that a loan admits', async t => {
   t.equal(tokens?.remaining, (before.tokens?.remaining ?? 0) - 25)
 })
 
-t.test('figures stay as low when the loan has ended, but for the time', async t => {
+t.test('figures stay as low when the lease has ended, but for the time', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const slow = limits({ requestsPerMinute: 600 })
-  await borrow(worker, slow)
+  await getLease(worker, slow)
   const key = { name: 'team', limits: slow }
   await admitted(worker, ask(slow, 25))
   const before = worker.limiter.rateLimitStates(key, 'm').requests?.remaining ?? 600
@@ -97,10 +97,10 @@ t.test('figures stay as low when the loan has ended, but for the time', async t 
   t.equal(worker.limiter.rateLimitStates(key, 'm').requests?.remaining, before + 1)
 })
 
-t.test('figures that count a loan as used are not lowered by it once more', async t => {
+t.test('figures that count a lease as used are not lowered by it once more', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
-  // The second asks for a loan of 16; the figures for the third count that as used.
+  // The second asks for a lease of 16; the figures for the third count that as used.
   await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(FAR, 10))))
   for (let n = 0; n < 10; n++) t.notOk(worker.limiter.admit(ask(FAR, 10)) instanceof Promise)
   const { requests, tokens } = worker.limiter.rateLimitStates({ name: 'team', limits: FAR }, 'm')
@@ -108,11 +108,11 @@ t.test('figures that count a loan as used are not lowered by it once more', asyn
   t.equal(tokens?.remaining, 10_000_000 - 30 - 160)
 })
 
-t.test('counts that are none are to a loan what they are to the limits themselves', async t => {
+t.test('counts that are no numbers mean to a lease what they mean to the limits', async t => {
   const own = limits({ tokensPerMinute: 10_000_000, budget: { usd: '1000', per: 'day' } })
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
-  await borrow(worker, own)
+  await getLease(worker, own)
   const held = await Promise.all(Array.from({ length: 3 }, () => admitted(worker, ask(own))))
   held[0]?.settle({ tokens: NaN, pico: null })
   held[1]?.settle({ tokens: -1000, pico: -100n * CENT })
@@ -121,7 +121,7 @@ t.test('counts that are none are to a loan what they are to the limits themselve
   clock.advance(100)
   await quiet()
   clock.advance(100)
-  // Open is the one that `borrow` leaves, and this one; used are 10, 0 and 7, which 200 ms have drained.
+  // Open is the one that `getLease` leaves, and this one; used are 10, 0 and 7, which 200 ms have drained.
   await admitted(worker, ask(own))
   t.ok((worker.limiter.rateLimitStates({ name: 'team', limits: own }, 'm').tokens?.remaining ?? 0) > 9_999_000)
   const rest = limits({ budget: { usd: '0.05', per: 'day' } })
@@ -129,7 +129,7 @@ t.test('counts that are none are to a loan what they are to the limits themselve
   t.ok((await worker.limiter.admit(ask(rest, 0, CENT))).ok)
 })
 
-t.test('nothing is lent where limits are near, nor to a key of which little comes', async t => {
+t.test('there is no lease where limits are near, nor for a key with few requests', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const near = [
@@ -148,10 +148,10 @@ t.test('nothing is lent where limits are near, nor to a key of which little come
   t.equal(kinds(worker).filter(kind => kind === 'admit').length, 25)
 })
 
-t.test('those that come while a loan is on its way wait for it, as many as it is for', async t => {
+t.test('requests that come while a lease is on its way wait for it, as many as it is for', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
-  await borrow(worker, FAR)
+  await getLease(worker, FAR)
   clock.advance(99)
   // One asks for the next, fifteen have the rest of this one, sixteen wait, and four ask for themselves.
   const before = kinds(worker).filter(kind => kind === 'admit').length
@@ -162,7 +162,7 @@ t.test('those that come while a loan is on its way wait for it, as many as it is
   t.equal(kinds(worker).filter(kind => kind === 'admit').length - before, 1 + 4 + 1)
 })
 
-t.test('nobody waits for a loan where none came before', async t => {
+t.test('no request waits for a lease where none came before', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const near = limits({ concurrent: 20 })
@@ -177,14 +177,14 @@ t.test('a request that waited for a lease that does not come asks, and gets what
   const own = limits({ requestsPerMinute: 1000 })
   const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
-  await borrow(one, own)
+  await getLease(one, own)
   const others = await Promise.all(Array.from({ length: 990 }, () => two.limiter.admit(ask(own))))
   t.equal(counts(others), 990)
   const asked = () => kinds(one).filter(kind => kind === 'admit').length
   const before = asked()
   const all = Array.from({ length: 20 }, () => one.limiter.admit(ask(own)))
   await setImmediate()
-  t.equal(asked() - before, 16, 'four wait, as little of the last loan was used when it was called in')
+  t.equal(asked() - before, 16, 'four wait, as little of the last lease was used when it was recalled')
   const admissions = await Promise.all(all)
   t.equal(asked() - before, 20)
   t.equal(counts(admissions), 7)
@@ -194,21 +194,21 @@ t.test('a request that waited for a lease that does not come asks, and gets what
 t.test('a request of unknown cost asks where a budget is to be kept', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
-  await borrow(worker, FAR)
+  await getLease(worker, FAR)
   t.match(await worker.limiter.admit(ask(FAR, 10, null)), { ok: false, refusal: { which: 'unpriced' } })
 })
 
-t.test('a loan ends after a tenth of a second, and what still runs keeps what it needs', async t => {
+t.test('a lease ends after a tenth of a second, and what still runs keeps what it needs', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
-  await borrow(one, own)
+  await getLease(one, own)
   const [long, left] = [await admitted(one, ask(own)), await admitted(one, ask(own))]
   left.releaseConcurrency()
   clock.advance(100)
   await quiet()
   t.equal(kinds(one).filter(kind => kind === 'return-lease').length, 1)
-  // Running: the one that `borrow` leaves open, and the long one. 10 USD less three cents are free.
+  // Running: the one that `getLease` leaves open, and the long one. 10 USD less three cents are free.
   t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 2n * CENT))).ok, false)
   const rest = await admitted(two, ask(own, 0, 10n * USD - 3n * CENT))
   const others = await Promise.all(Array.from({ length: 62 }, () => two.limiter.admit(ask(own, 0, 0n))))
@@ -221,18 +221,18 @@ t.test('a loan ends after a tenth of a second, and what still runs keeps what it
   t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 6n * CENT))).ok, true)
 })
 
-t.test('requests on a loan together take no more money and tokens than were lent', async t => {
+t.test('requests on a lease together take no more money and tokens than it has', async t => {
   // For sixteen requests of ten tokens and a cent; one is admitted.
   for (const [tokens, pico] of [[150, 0n], [0, 15n * CENT]] as const) {
     const { workers: [worker] } = connectedWorkers(1)
     if (!worker) throw new Error('no worker')
-    await borrow(worker, FAR)
+    await getLease(worker, FAR)
     t.notOk(worker.limiter.admit(ask(FAR, tokens, pico)) instanceof Promise, 'the rest of it')
     t.ok(worker.limiter.admit(ask(FAR, Math.min(tokens, 1), pico && 1n)) instanceof Promise, 'nothing is left')
   }
 })
 
-t.test('when a loan ends, tokens count as used where that is known, and once where they are reserved', async t => {
+t.test('when a lease ends, tokens count as used where that is known, and once where they are reserved', async t => {
   // 100 drain in a millisecond.
   const own = limits({ tokensPerMinute: 6_000_000 })
   const { workers: [worker], clock } = connectedWorkers(1)
@@ -250,58 +250,58 @@ t.test('when a loan ends, tokens count as used where that is known, and once whe
   t.equal(tokens?.remaining, 6_000_000 - (10_000 + 40_000 - 20_000))
 })
 
-t.test('no loan reaches into the next day', async t => {
+t.test('no lease reaches into the next day', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const { wall } = clock
   clock.wall = () => wall.call(clock) + 86_400_000 - 40
-  await borrow(worker, FAR)
+  await getLease(worker, FAR)
   t.notOk(worker.limiter.admit(ask(FAR)) instanceof Promise)
   clock.advance(40)
   t.ok(worker.limiter.admit(ask(FAR)) instanceof Promise)
 })
 
-t.test('nobody is refused what is lent and unused', async t => {
+t.test('nobody is refused because of an unused lease', async t => {
   const own = limits({ requestsPerMinute: 1000 })
   const { workers: [one, two, three] } = connectedWorkers(3)
   if (!one || !two || !three) throw new Error('no workers')
-  await borrow(one, own)
-  await borrow(two, own)
+  await getLease(one, own)
+  await getLease(two, own)
   // Six have been admitted.
   const asked = Array.from({ length: 1000 }, (_, n) => (n % 2 === 0 ? three : one).limiter.admit(ask(own)))
   const admissions = await Promise.all(asked)
   t.equal(admissions.filter(({ ok }) => ok).length, 994)
 })
 
-t.test('what a worker had borrowed when it went counts as used, and who waited for it is informed', async t => {
+t.test('the lease of a worker that ended counts as used, and who waited for it is informed', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
-  await borrow(one, own)
-  const { window } = one
+  await getLease(one, own)
+  const { connection } = one
   const waits = two.limiter.admit(ask(own, 0, 10n * USD - 2n * CENT))
-  window.handle = () => undefined
+  connection.handle = () => undefined
   await quiet()
-  window.close()
+  connection.close()
   t.match(await waits, { ok: false, refusal: { which: 'budget' } })
   const free = await Promise.all(Array.from({ length: 64 }, () => two.limiter.admit(ask(own, 0, 0n))))
   t.equal(free.filter(({ ok }) => ok).length, 64, 'nothing of it runs')
 })
 
-t.test('what a worker said before it went and is read after counts for nothing more', async t => {
+t.test('what a worker sent before it ended, and is read afterwards, counts no more', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
-  await borrow(one, own)
+  await getLease(one, own)
   const { late, take } = unread(one)
   clock.advance(100)
   await quiet()
   t.ok(late.flat().some(({ kind }) => kind === 'return-lease'))
-  one.window.close()
-  await borrow(two, own)
+  one.connection.close()
+  await getLease(two, own)
   for (const requests of late) take(requests)
   await quiet()
-  // The one that `borrow` leaves open runs.
+  // The one that `getLease` leaves open runs.
   const free = await Promise.all(Array.from({ length: 64 }, () => two.limiter.admit(ask(own, 0, 0n))))
   t.equal(free.filter(({ ok }) => ok).length, 63)
 })
@@ -310,7 +310,7 @@ t.test('a request that waits for a worker that hangs gets a response within a se
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
-  await borrow(one, own)
+  await getLease(one, own)
   const { late, take } = unread(one)
   const told: boolean[] = []
   const wish = ask(own, 0, 10n * USD - CENT)
@@ -325,13 +325,13 @@ t.test('a request that waits for a worker that hangs gets a response within a se
   t.ok((await two.limiter.admit(wish)).ok, 'all but what still runs is free')
 })
 
-t.test('other limits end what was lent under those before', async t => {
+t.test('other limits end the leases under those before', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
-  await borrow(worker, FAR)
+  await getLease(worker, FAR)
   const none = limits({ requestsPerMinute: 0 })
   t.match(await worker.limiter.admit(ask(none)), { ok: false, refusal: { which: 'requests' } })
-  await borrow(worker, FAR)
+  await getLease(worker, FAR)
   worker.limiter.reconfigure(limits({ concurrent: 0 }))
   t.ok(worker.limiter.admit(ask(FAR)) instanceof Promise)
 })
@@ -339,19 +339,19 @@ t.test('other limits end what was lent under those before', async t => {
 t.test('other limits leave the figures that responses in progress report', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
-  await borrow(worker, FAR)
+  await getLease(worker, FAR)
   const key = { name: 'team', limits: FAR }
   const before = worker.limiter.rateLimitStates(key, 'm')
   const other = (own: Limits) => ({ ...ask(own), key: { name: 'other', limits: own } })
   await admitted(worker, other(FAR))
   await admitted(worker, other(limits({ requestsPerMinute: 5 })))
   t.same(worker.limiter.rateLimitStates(key, 'm'), before, 'those of another key')
-  t.notOk(worker.limiter.admit(ask(FAR)) instanceof Promise, 'nor does that end the loans of this one')
+  t.notOk(worker.limiter.admit(ask(FAR)) instanceof Promise, 'nor does that end the leases of this one')
   worker.limiter.reconfigure(limits({ concurrent: 5 }))
   t.equal(worker.limiter.rateLimitStates(key, 'm').requests?.remaining, (before.requests?.remaining ?? 0) - 1)
 })
 
-t.test('many requests in several workers, with loans: as many as fit, and never more', async () => {
+t.test('many requests in several workers, with leases: as many as fit, and never more', async () => {
   const task = fc.record({
     worker: fc.nat(2), before: fc.nat(30), during: fc.nat(30), tokens: fc.integer({ min: 1, max: 20 }),
   })
@@ -363,9 +363,9 @@ t.test('many requests in several workers, with loans: as many as fit, and never 
     const { workers } = connectedWorkers(3)
     let [count, running, mostRunning] = [0, 0, 0]
     await Promise.all(all.map(async ({ worker, before, during, tokens }) => {
-      // The first has a loan left when nothing more comes to it.
+      // The first has a lease left when nothing more comes to it.
       for (let turn = 0; turn < (worker === 0 ? before % 10 : before); turn++) await setImmediate()
-      const admission = await (workers[worker] as Desked).limiter.admit(ask(own, tokens))
+      const admission = await (workers[worker] as ConnectedWorker).limiter.admit(ask(own, tokens))
       if (!admission.ok) return
       count++
       mostRunning = Math.max(mostRunning, ++running)

@@ -7,29 +7,29 @@ import { createLimiter } from '../../../src/limits/limiter.ts'
 import { WorkerLimiter } from '../../../src/limits/worker-limiter.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
-/** A worker's limiter, and its window at the desk. */
-export interface Desked {
+/** A worker's limiter, and its connection to the lease server. */
+export interface ConnectedWorker {
   readonly limiter: WorkerLimiter
-  readonly window: LeaseConnection
-  /** What it has said so far, each message with all that was asked in one turn. */
-  readonly said: (readonly LimiterRequest[])[]
+  readonly connection: LeaseConnection
+  /** What it has sent so far, each message with all that was asked in one turn. */
+  readonly sent: (readonly LimiterRequest[])[]
 }
 
-/** Workers with one desk; what they say to each other is copied, and comes later, as between processes. */
+/** Workers with one lease server; what they send to each other is copied, and comes later, as between processes. */
 export function connectedWorkers(count: number, defaults: Limits | null = null) {
   const clock = new FakeClock()
-  const desk = new LeaseServer(createLimiter({ defaults: null, compileGlob, clock }), clock)
-  const workers = Array.from({ length: count }, (): Desked => {
-    const said: (readonly LimiterRequest[])[] = []
-    const window = desk.connect(answers => {
-      const copy = structuredClone(answers)
+  const server = new LeaseServer(createLimiter({ defaults: null, compileGlob, clock }), clock)
+  const workers = Array.from({ length: count }, (): ConnectedWorker => {
+    const sent: (readonly LimiterRequest[])[] = []
+    const connection = server.connect(replies => {
+      const copy = structuredClone(replies)
       setImmediate(() => limiter.receive(copy))
     })
     const limiter = new WorkerLimiter(defaults, clock, requests => {
-      said.push(requests)
-      window.handle(structuredClone(requests))
+      sent.push(requests)
+      connection.handle(structuredClone(requests))
     })
-    return { limiter, window, said }
+    return { limiter, connection, sent }
   })
   return { workers, clock }
 }

@@ -92,7 +92,7 @@ t.test('a budget is one for all workers', async t => {
   t.ok(statuses.filter(status => status === 200).length <= 5, statuses.join())
 })
 
-t.test('a budget that is far at first is kept to the last request, though workers borrow of it', async t => {
+t.test('a budget that is far at first is kept to the last request, though workers have leases of it', async t => {
   // A request costs 10 USD and a little: 200 of them are too many.
   const gateway = await startWorkers(t, 'budget: { usd: 2000, per: day }')
   const body = JSON.stringify({ model: 'priced', max_tokens: 10, messages: [] })
