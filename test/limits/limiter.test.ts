@@ -21,9 +21,9 @@ t.test('requests per minute', async t => {
     renewsSoon: true,
     message: /3 requests per minute/,
   })
-  clock.pass(19_999)
+  clock.advance(19_999)
   t.equal(refused(limiter, team).retryAfterMs, 1)
-  clock.pass(1)
+  clock.advance(1)
   admitted(limiter, team)
   t.strictSame(limiter.rateLimitStates(team, null).requests, { limit: 3, remaining: 0, resetMs: 60_000 })
 })
@@ -33,7 +33,7 @@ t.test('a refusal is not a request', async () => {
   const team = key(limits({ requestsPerMinute: 1 }))
   admitted(limiter, team)
   for (let i = 0; i < 100; i++) refused(limiter, team)
-  clock.pass(60_000)
+  clock.advance(60_000)
   admitted(limiter, team)
 })
 
@@ -144,9 +144,9 @@ t.test('budget', async t => {
       which: 'budget', retryAfterMs: 3_600_000, renewsSoon: false, message: /1 USD per day/,
     })
     admitted(limiter, team, { pico: 1n })
-    clock.pass(3_599_999)
+    clock.advance(3_599_999)
     t.match(refused(limiter, team, { pico: 2n }), { retryAfterMs: 1, renewsSoon: true })
-    clock.pass(1)
+    clock.advance(1)
     admitted(limiter, team, { pico: USD })
   })
 
@@ -175,7 +175,7 @@ t.test('budget', async t => {
       const team = key(limits({ budget: { usd: '1', per } }), per)
       const over = admitted(limiter, team, { pico: USD })
       const free = admitted(limiter, team, { pico: 0n })
-      clock.pass(60_000)
+      clock.advance(60_000)
       const next = admitted(limiter, team, { pico: USD })
       over.settle({ tokens: 0, pico: 5n * USD })
       free.settle({ tokens: 0, pico: 5n * USD })
@@ -204,7 +204,7 @@ t.test('of several limits in the way the one that lasts longest is reported', as
     ['requests', 60_000, true], ['tokens', 120_000, false],
     ['budget', 43_200_000, false], ['unpriced', null, false],
   ])
-  clock.pass(60_000)
+  clock.advance(60_000)
   admitted(limiter, team)
 })
 
@@ -273,7 +273,7 @@ t.test('no change of the date moves a rate', async t => {
     clock.setDate(date)
     t.equal(refused(limiter, team, { tokens: 60 }).retryAfterMs, 60_000)
   }
-  clock.pass(60_000)
+  clock.advance(60_000)
   clock.setDate('2001-01-01')
   admitted(limiter, team, { tokens: 60 })
 })

@@ -2,15 +2,23 @@ import type { Clock, Timer } from '../../src/base/clock.ts'
 
 /** A clock that stands still until the test moves it. */
 export class FakeClock implements Clock {
-  #now = 0
+  #now: number
+  /** From the monotonic clock to the date. */
+  #dateOffset: number
   #timers: { at: number; callback: () => void }[] = []
+
+  /** @param monotonic where its monotonic clock starts; real ones start at an odd fraction */
+  constructor(date = '2026-01-01T00:00:00Z', monotonic = 0) {
+    this.#now = monotonic
+    this.#dateOffset = Date.parse(date) - monotonic
+  }
 
   monotonic(): number {
     return this.#now
   }
 
   wall(): number {
-    return Date.UTC(2026, 0, 1) + this.#now
+    return this.#dateOffset + this.#now
   }
 
   setTimeout(callback: () => void, ms: number): Timer {
@@ -26,6 +34,11 @@ export class FakeClock implements Clock {
   /** Timers that have not fired. */
   get pending(): number {
     return this.#timers.length
+  }
+
+  /** Sets the date, as a person or a time server does; no time passes. */
+  setDate(date: string | number): void {
+    this.#dateOffset = new Date(date).getTime() - this.#now
   }
 
   /** Lets time pass; the timers that are due on the way fire in their order. */

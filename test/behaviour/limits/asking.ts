@@ -3,14 +3,14 @@ import type { Limits } from '../../../src/config/types.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
 import type { LocalLimiter } from '../../../src/limits/limiter.ts'
 import type { LimitedKey, Refusal, Reservation } from '../../../src/limits/types.ts'
-import { handClock } from './hand-clock.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 
 /** 1 USD in 1e-12 USD. */
 export const USD = 10n ** 12n
 
 /** A limiter at noon, unless another date is asked for, and the clock that it goes by. */
-export function setUp(defaults: Limits | null = null, date?: string) {
-  const clock = handClock(date)
+export function setUp(defaults: Limits | null = null, date = '2026-11-21T12:00:00Z') {
+  const clock = new FakeClock(date, 1234.567)
   return { clock, limiter: createLimiter({ defaults, compileGlob, clock }) }
 }
 

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { compileGlob } from '../../../src/config/glob.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 import { admitted, key, refused, setUp, USD } from './asking.ts'
-import { handClock } from './hand-clock.ts'
 import { limits } from './limits-of.ts'
 
 t.test('past spending', async t => {
@@ -159,7 +159,7 @@ t.test('a reload', async t => {
 })
 
 t.test('keys that come and go leave nothing behind', async t => {
-  const clock = handClock()
+  const clock = new FakeClock()
   const compiled: string[] = []
   const limiter = createLimiter({
     defaults: null,
@@ -171,7 +171,7 @@ t.test('keys that come and go leave nothing behind', async t => {
   })
   const passing = key(limits({ requestsPerMinute: 1, models: { 'gpt-*': { concurrent: 1 } } }), 'passing')
   admitted(limiter, passing).release()
-  clock.pass(60_000)
+  clock.advance(60_000)
   const own = limits({ requestsPerMinute: 1 })
   for (let i = 0; i < 40_000; i++) admitted(limiter, key(own, `other ${i}`)).release()
   t.equal(compiled.length, 1)
@@ -185,11 +185,11 @@ t.test('forgetting idle keys loses nothing that counts', async t => {
   const [spent, busy, used] = [key(own, 'spent'), key(limits({ concurrent: 1 }), 'busy'), key(own, 'used')]
   admitted(limiter, spent, { pico: USD }).settle({ tokens: 0, pico: USD })
   admitted(limiter, busy)
-  clock.pass(3_600_000)
+  clock.advance(3_600_000)
   for (let i = 0; i < 10_000; i++) admitted(limiter, key(own, `early ${i}`)).release()
-  clock.pass(59_000)
+  clock.advance(59_000)
   admitted(limiter, used)
-  clock.pass(1000)
+  clock.advance(1000)
   for (let i = 0; i < 40_000; i++) admitted(limiter, key(own, `late ${i}`)).release()
   t.equal(refused(limiter, spent, { pico: 1n }).which, 'budget')
   t.equal(refused(limiter, busy).which, 'concurrent')

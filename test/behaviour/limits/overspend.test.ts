@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { compileGlob } from '../../../src/config/glob.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
-import { handClock } from './hand-clock.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 import { limits } from './limits-of.ts'
 
 const CENT = 10n ** 10n
@@ -17,7 +17,7 @@ interface Task {
 
 /** Runs all tasks at once against a budget of 1 USD, each with an estimate of one cent. */
 async function run(tasks: readonly Task[]) {
-  const limiter = createLimiter({ defaults: null, compileGlob, clock: handClock() })
+  const limiter = createLimiter({ defaults: null, compileGlob, clock: new FakeClock() })
   const key = { name: 'team', limits: limits({ budget: { usd: '1', per: 'month' } }) }
   const sums = { admitted: 0, refused: 0, running: 0, mostRunning: 0, spent: 0n }
   await Promise.all(tasks.map(async ({ before, during, cost }) => {

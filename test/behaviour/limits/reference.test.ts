@@ -3,7 +3,7 @@ import t from 'tap'
 import { compileGlob } from '../../../src/config/glob.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
 import type { Reservation } from '../../../src/limits/types.ts'
-import { handClock } from './hand-clock.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
 import { limits } from './limits-of.ts'
 
 const MINUTE = 60_000
@@ -112,7 +112,7 @@ const step = fc.oneof(
 t.test('any sequence of events ends as the rules say', async () => {
   fc.assert(fc.property(fc.array(step, { maxLength: 80 }), fc.boolean(), (steps, byGlob) => {
     // An account remembers four days, and these are the only ones here.
-    const clock = handClock('2026-11-21T00:00:00Z')
+    const clock = new FakeClock('2026-11-21T00:00:00Z', 1234.567)
     const start = clock.wall()
     const own = {
       requestsPerMinute: RPM, tokensPerMinute: TPM, concurrent: CONCURRENT,
@@ -127,7 +127,7 @@ t.test('any sequence of events ends as the rules say', async () => {
     for (const step of steps) {
       const day = Math.floor(clock.wall() / DAY)
       if (step.do === 'pass') {
-        clock.pass(step.ms)
+        clock.advance(step.ms)
         reference.pass(step.ms)
         if (clock.wall() >= start + 4 * DAY) clock.setDate(start)
       } else if (step.do === 'set date') {
@@ -171,8 +171,8 @@ t.test('a refused request is admitted after exactly the time in its response', a
   const wishes = fc.array(wish, { minLength: 1, maxLength: 12 })
   fc.assert(fc.property(world, wishes, fc.nat(DAY), (world, wishes, time) => {
     const { requestsPerMinute, tokensPerMinute, per } = world
-    const clock = handClock()
-    clock.pass(time)
+    const clock = new FakeClock('2026-11-21T12:00:00Z', 1234.567)
+    clock.advance(time)
     const own = { requestsPerMinute, tokensPerMinute, budget: { usd: '0.0000000005', per } }
     const key = { name: 'team', limits: limits(own) }
     const limiter = createLimiter({ defaults: null, compileGlob, clock })
@@ -189,9 +189,9 @@ t.test('a refused request is admitted after exactly the time in its response', a
         if (fits && per !== 'total') throw new Error('told never')
         continue
       }
-      clock.pass(retryAfterMs - 1)
+      clock.advance(retryAfterMs - 1)
       if (limiter.admit(ask).ok) throw new Error('earlier than told')
-      clock.pass(1)
+      clock.advance(1)
       const later = limiter.admit(ask)
       if (!later.ok) throw new Error(`told ${retryAfterMs}, then ${later.refusal.which}`)
       later.reservation.settle(estimate)
