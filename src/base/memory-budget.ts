@@ -1,7 +1,7 @@
 /** Bytes that exchanges hold in memory, together: what one may take depends on what the others have. */
 export class MemoryBudget {
   #reservedBytes = 0
-  /** Those of them that are copies of answers. */
+  /** Those of them that are copies of responses. */
   #responseBytes = 0
   /** The last that has or waits for its turn. */
   #queue: Promise<unknown> = Promise.resolve()

@@ -116,7 +116,7 @@ export interface BodyRule {
   readonly key: string
   /** Milliseconds. */
   readonly keep: number
-  /** Bytes of each body, request and answer. */
+  /** Bytes of each body, request and response. */
   readonly limit: number
 }
 
@@ -500,7 +500,7 @@ export interface LedgerConfig {
 
 export interface BillingConfig {
   /**
-   * What a request costs that the client left before any answer:
+   * What a request costs that the client left before any response:
    * `prompt` bills the estimated prompt, `none` nothing.
    */
   readonly abandoned: 'prompt' | 'none'

@@ -128,7 +128,7 @@ export function supervise(
       return
     }
     closeUnacceptedConnections(worker)
-    const connection = leaseServer.connect(answers => sendToWorker(worker, { kind: 'limits', answers }))
+    const connection = leaseServer.connect(replies => sendToWorker(worker, { kind: 'limits', replies }))
     if (reportsAlerts) reporter = worker
     sendToWorker(worker, { kind: 'begin', beginning: { ...beginning, text, reportsAlerts, passedShares } })
     let isOver = false

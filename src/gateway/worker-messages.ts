@@ -32,7 +32,7 @@ export interface WorkerStart {
 export type SupervisorMessage =
   | { readonly kind: 'begin'; readonly beginning: WorkerStart }
   | { readonly kind: 'drain' | 'close' | 'reload' }
-  | { readonly kind: 'limits'; readonly answers: LimiterReplies }
+  | { readonly kind: 'limits'; readonly replies: LimiterReplies }
   /** What the keys of all workers have spent, picodollars. */
   | { readonly kind: 'spend'; readonly spend: ReadonlyMap<string, bigint> }
   /** A report of its metrics is wanted. */

@@ -64,7 +64,7 @@ export function connectToSupervisor(): SupervisorChannel | null {
     if (order.kind === 'begin') {
       passedBefore = order.beginning.passedShares ?? null
       beginning.resolve(order.beginning)
-    } else if (order.kind === 'limits') limiter?.receive(order.answers)
+    } else if (order.kind === 'limits') limiter?.receive(order.replies)
     else if (order.kind === 'spend') spend = order.spend
     else if (order.kind === 'metrics') void handler?.metricsReport()?.then(sendMetrics)
     else if (order.kind === 'control') void handler?.control(order.request).then(result => report({ kind: 'control', id: order.id, result }))

@@ -65,7 +65,7 @@ export interface LedgerRow {
   readonly endpoint: EndpointName | null
   /** As the client asked. */
   readonly model: string | null
-  /** What answered: the last attempt's. */
+  /** Of the last attempt: the one that responded, if one did. */
   readonly upstream: string | null
   readonly upstreamModel: string | null
   /** Another than the client's where the request was translated; null = no upstream got it. */

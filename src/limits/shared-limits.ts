@@ -78,7 +78,7 @@ export class SharedLimits implements SharedAdmitter {
     this.#started = this.#start()
   }
 
-  /** Resolves when the store has answered for the first time, or after a while without a response. */
+  /** Resolves when the store has responded for the first time, or after a while without a response. */
   ready(): Promise<void> {
     return this.#started
   }
@@ -98,7 +98,7 @@ export class SharedLimits implements SharedAdmitter {
     return spend
   }
 
-  /** Gives back what is held, as far as the store answers. */
+  /** Gives back what is held, as far as the store responds. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#beat?.cancel()

@@ -28,20 +28,20 @@ export interface ResponseProgress {
  * the process dies. What could not be known after a break now cannot be known then, either.
  */
 export function provisional(
-  { endpoint, response: answer, inputTokens, request, inBackground, isCompressed: isPacked }: ResponseProgress,
+  { endpoint, response, inputTokens, request, inBackground, isCompressed }: ResponseProgress,
 ): Pick<SettledUsage, 'usage' | 'unread'> {
   const { metering } = endpoint
-  const meter = answer?.kind === 'stream' ? answer.meter : null
-  const body = answer?.kind === 'body' ? answer.body : null
-  const usage = provisionalUsage(meter, inputTokens, metering === 'text' && !isPacked ? body : null)
-  const untold = { usage: { ...usage, outputTokens: null }, unread: true }
-  const hasCome = meter?.sawContent ?? (answer?.kind === 'none' ? answer.delivered : (body?.length ?? 0) > 0)
+  const meter = response?.kind === 'stream' ? response.meter : null
+  const body = response?.kind === 'body' ? response.body : null
+  const usage = provisionalUsage(meter, inputTokens, metering === 'text' && !isCompressed ? body : null)
+  const unknown = { usage: { ...usage, outputTokens: null }, unread: true }
+  const hasCome = meter?.sawContent ?? (response?.kind === 'none' ? response.delivered : (body?.length ?? 0) > 0)
   switch (metering) {
     case 'text':
-      if (inBackground && endpoint.supportsBackground && isUnfinished(answer)) return untold
-      return hasCome && body === null && !isCountable(meter) ? untold : { usage, unread: false }
+      if (inBackground && endpoint.supportsBackground && isUnfinished(response)) return unknown
+      return hasCome && body === null && !isCountable(meter) ? unknown : { usage, unread: false }
     case 'images':
-      return hasCome && (meter?.reading()?.usage.outputTokens ?? null) === null ? untold : { usage, unread: false }
+      return hasCome && (meter?.reading()?.usage.outputTokens ?? null) === null ? unknown : { usage, unread: false }
     case 'transcript':
       return { usage, unread: hasCome && (usage.inputTokens ?? usage.seconds) === null }
     case 'speech': {
@@ -55,9 +55,9 @@ export function provisional(
 }
 
 /** Of what is made in the background: has its end not come? */
-function isUnfinished(answer: MeteredResponse | null): boolean {
-  if (answer?.kind === 'stream') return answer.meter.terminated !== true && !answer.meter.sawError
-  return answer?.kind !== 'body' || isQueuedResponse(answer.body)
+function isUnfinished(response: MeteredResponse | null): boolean {
+  if (response?.kind === 'stream') return response.meter.terminated !== true && !response.meter.sawError
+  return response?.kind !== 'body' || isQueuedResponse(response.body)
 }
 
 /** Can what came of a text be counted, as far as it was not reported? null = it passed unread. */

@@ -9,10 +9,10 @@ import { blankUsage, minInputTokens, minOutputTokens } from '../protocols/shared
 import type { Usage } from '../protocols/shared/usage.ts'
 import type { TokenCounter } from './token-counter.ts'
 
-/** What of an upstream's successful answer there is to settle by. */
+/** What of an upstream's successful response there is to settle by. */
 export type MeteredResponse =
   | { readonly kind: 'stream'; readonly meter: StreamMeter }
-  /** Of a cut answer, what came of it. */
+  /** Of a response that was cut, what came of it. */
   | { readonly kind: 'body'; readonly body: Buffer }
   /** No body to look at: none came yet, or it is not kept (sound). */
   | { readonly kind: 'none'; readonly delivered: boolean }
@@ -27,7 +27,7 @@ export interface SettleInput {
   readonly request: Buffer | null
   /** Of what it reads, where no request tells that. */
   readonly estimate?: InputEstimate | null
-  /** What a request costs that its client left before any answer. */
+  /** What a request costs that its client left before any response. */
   readonly abandoned: 'prompt' | 'none'
 }
 
@@ -43,12 +43,6 @@ export interface SettledUsage {
   readonly unread: boolean
   /** Absent: all of it is of the model that was asked. */
   readonly servingModels?: ServingModels
-}
-
-/** What an exchange used, and what that costs. */
-export interface SettledCost extends SettledUsage {
-  /** Millionths of a millionth of a USD; null = unknown. */
-  readonly costPico: bigint | null
 }
 
 /**

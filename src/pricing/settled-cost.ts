@@ -7,8 +7,14 @@ import type { Usage } from '../protocols/shared/usage.ts'
 import { cost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
 import { provisional } from './provisional.ts'
-import type { MeteredResponse, SettledCost, SettledUsage } from './settle-usage.ts'
+import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 import { priceFor } from './tier-price.ts'
+
+/** What an exchange used, and what that costs. */
+export interface SettledCost extends SettledUsage {
+  /** Millionths of a millionth of a USD; null = unknown. */
+  readonly costPico: bigint | null
+}
 
 /** Where the tokens and the cost of an attempt are noted. */
 export interface AttemptShare {
@@ -38,21 +44,21 @@ export function provisionalSource(meter: StreamMeter | null, usage: Usage): Sett
 /**
  * What is known at this moment, without counting, of what a response in a session costs.
  *
- * @param estimate of what it reads; null = nobody tells
+ * @param estimate of what it reads; null = unknown
  * @param inBackground it is generated to its end, also if the client disconnects
  */
 export function provisionalCost(
-  endpoint: Endpoint, answer: MeteredResponse, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,
+  endpoint: Endpoint, response: MeteredResponse, estimate: InputEstimate | null, quoted: QuotedPrice | null, inBackground: boolean,
 ): SettledCost {
-  const meter = answer.kind === 'stream' ? answer.meter : null
+  const meter = response.kind === 'stream' ? response.meter : null
   const inputTokens = estimate?.inputTokens ?? null
   const { usage: known, unread } = provisional(
-    { endpoint, response: answer, inputTokens, request: null, inBackground, isCompressed: false },
+    { endpoint, response, inputTokens, request: null, inBackground, isCompressed: false },
   )
-  const isTold = (meter?.reading()?.usage.inputTokens ?? null) !== null
-  const usage = isTold ? known : { ...known, ...estimate }
+  const isReported = (meter?.reading()?.usage.inputTokens ?? null) !== null
+  const usage = isReported ? known : { ...known, ...estimate }
   const source = provisionalSource(meter, usage)
-  return settleCost({ usage, source, billed: true, suspect: false, unread }, priceFor(quoted, answer))
+  return settleCost({ usage, source, billed: true, suspect: false, unread }, priceFor(quoted, response))
 }
 
 /** The same where other models had a part in it: each at its own price. */
@@ -96,7 +102,7 @@ export function mergeCosts(parts: readonly AttemptCost[]): SettledCost {
   }
 }
 
-/** Usage of two answers together: what one of them does not tell is what the other tells. */
+/** Usage of two responses together: what one of them does not report is what the other reports. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = blankUsage()
   for (const name of Object.keys(sum) as (keyof Usage)[]) {
@@ -107,7 +113,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
   return sum
 }
 
-/** Costs of two answers together; unknown where one is. */
+/** Costs of two responses together; unknown where one is. */
 export function addCost(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a + b
 }

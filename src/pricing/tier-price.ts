@@ -6,15 +6,15 @@ import type { QuotedPrice } from './prices.ts'
 import type { MeteredResponse } from './settle-usage.ts'
 
 /** The price of a response: that of the tier which its upstream says it was served in, if one is set. */
-export function priceFor(quoted: QuotedPrice | null, answer: MeteredResponse | null): QuotedPrice | null {
-  if (!quoted?.serviceTiers || answer === null) return quoted
-  const tier = reportedTier(answer)
+export function priceFor(quoted: QuotedPrice | null, response: MeteredResponse | null): QuotedPrice | null {
+  if (!quoted?.serviceTiers || response === null) return quoted
+  const tier = reportedTier(response)
   return (tier === null ? undefined : quoted.serviceTiers.get(tier)) ?? quoted
 }
 
-function reportedTier(answer: MeteredResponse): string | null {
-  if (answer.kind === 'stream') return answer.meter.serviceTier
-  return answer.kind === 'body' ? readBodyTier(answer.body) : null
+function reportedTier(response: MeteredResponse): string | null {
+  if (response.kind === 'stream') return response.meter.serviceTier
+  return response.kind === 'body' ? readBodyTier(response.body) : null
 }
 
 /** Has what is written to the cache a rate of its own, in whichever tier? */

@@ -1,6 +1,6 @@
 import type { Exchange } from '../../context/exchange.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
-import type { SettledCost } from '../../pricing/settle-usage.ts'
+import type { SettledCost } from '../../pricing/settled-cost.ts'
 
 /** The exchange has ended: its places at upstreams are free, and what it used is settled later. */
 export function releaseUpstreamConcurrency({ attempts }: Exchange): void {
