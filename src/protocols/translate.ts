@@ -173,8 +173,9 @@ export function translate(
 }
 
 function translateEmbeddings(sides: EmbeddingsSides, body: JsonObject, model: string): TranslatedRequest & { readonly embeddings: ExpectedEmbeddings } {
-  const report = new TranslationReport(new Map())
+  const report = new TranslationReport(new Map(), new Set())
   const request = sides.client.readRequest(body, report)
+  report.dropUnread()
   const { format, inputs } = request
   return {
     ...sides.upstream.writeRequest(request, model),

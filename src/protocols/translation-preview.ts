@@ -34,7 +34,7 @@ const NO_EMBEDDINGS = { inputs: [], dimensions: null, format: { isBase64: false,
 export function translatedAddress({ upstream, embeddings }: Translator, model: string, stream: boolean): {
   readonly path: string, readonly query: string, readonly endpoint: Endpoint
 } {
-  const report = new TranslationReport(new Map())
+  const report = new TranslationReport(new Map(), new Set())
   const { path } = embeddings
     ? embeddings.upstream.writeRequest(NO_EMBEDDINGS, model)
     : upstream.writeRequest({ ...EMPTY_REQUEST, stream }, { report, model, asksForUsage: false, provider: '' })

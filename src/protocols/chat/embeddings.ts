@@ -1,4 +1,4 @@
-import { reportEmbeddingsFields } from '../neutral/embeddings.ts'
+import { BodyObject } from '../neutral/body-object.ts'
 import type { EmbeddingsFormat, EmbeddingsRequest, EmbeddingsResponse, EmbeddingsTranslation } from '../neutral/embeddings.ts'
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
@@ -17,13 +17,14 @@ export const CHAT_EMBEDDINGS: EmbeddingsTranslation = {
   writeResponse,
 }
 
-function readRequest(body: JsonObject, report: TranslationReport): EmbeddingsRequest {
-  reportEmbeddingsFields(body, CHAT_EMBEDDING_FIELDS, '', report)
-  const { input } = body
+function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRequest {
+  const body = new BodyObject(given, '', report)
+  const input = body.value('input')
   const inputs = (Array.isArray(input) ? input : [input]).map(item => (
     asText(item) ?? report.refuse('input', 'token ids are valid at one provider only; send text')
   ))
-  return { inputs, dimensions: asNumber(body['dimensions']), format: { isBase64: body['encoding_format'] === 'base64', isSingle: false } }
+  body.ignore('model')
+  return { inputs, dimensions: body.number('dimensions'), format: { isBase64: body.text('encoding_format') === 'base64', isSingle: false } }
 }
 
 function writeRequest({ inputs, dimensions }: EmbeddingsRequest, model: string): { path: string, body: JsonObject } {

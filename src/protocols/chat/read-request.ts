@@ -1,12 +1,9 @@
+import { BodyObject } from '../neutral/body-object.ts'
 import { unseal } from '../neutral/capsule.ts'
-import { asBoolean, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { cacheMarkOf, readMetadata, readServiceTier, urlSource } from '../neutral/openai-request.ts'
-import type { TranslationReport } from '../neutral/report.ts'
+import { cacheMarkOf, readAudio, readOutputSchema, readServiceTier, urlSource } from '../neutral/openai-request.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
-import type {
-  MediaSource, Message, NeutralRequest, OutputFormat, Part, Tool, ToolChoice, ToolResultPart,
-} from '../neutral/request.ts'
+import type { MediaSource, Message, NeutralRequest, OutputFormat, Part, Tool, ToolChoice, ToolResultPart } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 
 /** The fields of a request (https://platform.openai.com/docs/api-reference/chat/create). */
@@ -56,81 +53,84 @@ export const CHAT_FIELDS = {
 const CONTENT = 'messages[].content[]'
 
 /** Reads the body of a chat request. */
-export function readChatRequest(body: JsonObject, { report }: ReadContext): NeutralRequest {
-  const reader = new MessageReader(report)
-  const effort = asText(body['reasoning_effort'])
+export function readChatRequest(given: JsonObject, { report }: ReadContext): NeutralRequest {
+  const body = new BodyObject(given, '', report)
+  const reader = new MessageReader()
+  const effort = body.text('reasoning_effort')
+  const maxTokens = body.number('max_tokens')
+  const user = body.text('user')
   return {
     ...EMPTY_REQUEST,
-    stream: body['stream'] === true,
-    messages: report.conversationOf(body['messages'], 'messages').map(message => reader.message(message)),
-    tools: report.objectsOf(body['tools'], 'tools').flatMap(tool => readTool(tool, report)),
-    toolChoice: readToolChoice(body['tool_choice']),
-    parallelToolCalls: asBoolean(body['parallel_tool_calls']),
-    outputFormat: readOutputFormat(asObject(body['response_format'])),
-    maxOutputTokens: asNumber(body['max_completion_tokens']) ?? asNumber(body['max_tokens']),
-    stopSequences: [body['stop']].flat().filter(item => typeof item === 'string'),
-    temperature: asNumber(body['temperature']),
-    topP: asNumber(body['top_p']),
-    topK: asNumber(body['top_k']),
-    presencePenalty: asNumber(body['presence_penalty']),
-    frequencyPenalty: asNumber(body['frequency_penalty']),
-    seed: asNumber(body['seed']),
+    stream: body.boolean('stream') ?? false,
+    messages: body.conversation('messages').map(message => reader.message(message)),
+    tools: body.objects('tools').flatMap(readTool),
+    toolChoice: readToolChoice(body),
+    parallelToolCalls: body.boolean('parallel_tool_calls'),
+    outputFormat: readOutputFormat(body.object('response_format')),
+    maxOutputTokens: body.number('max_completion_tokens') ?? maxTokens,
+    stopSequences: typeof body.value('stop') === 'string' ? [body.text('stop') ?? ''] : body.texts('stop'),
+    temperature: body.number('temperature'),
+    topP: body.number('top_p'),
+    topK: body.number('top_k'),
+    presencePenalty: body.number('presence_penalty'),
+    frequencyPenalty: body.number('frequency_penalty'),
+    seed: body.number('seed'),
     reasoning: effort === null ? null : { enabled: effort === 'none' ? false : null, effort: effort === 'none' ? null : effort, budgetTokens: null, showText: null },
-    serviceTier: readServiceTier(asText(body['service_tier'])),
-    verbosity: asText(body['verbosity']),
-    user: asText(body['safety_identifier']) ?? asText(body['user']),
-    metadata: readMetadata(body['metadata']),
-    includeUsage: asBoolean(asObject(body['stream_options'])?.['include_usage']) ?? false,
-    cacheKey: asText(body['prompt_cache_key']),
+    serviceTier: readServiceTier(body),
+    verbosity: body.text('verbosity'),
+    user: body.text('safety_identifier') ?? user,
+    metadata: body.record('metadata'),
+    includeUsage: body.object('stream_options')?.boolean('include_usage') ?? false,
+    cacheKey: body.text('prompt_cache_key'),
   }
 }
 
+const ROLES = ['system', 'developer', 'user', 'assistant', 'tool'] as const
+
 /** Reads messages in their order: a tool result gets the name of the call before it. */
 class MessageReader {
-  readonly #report: TranslationReport
   readonly #calls = new Map<string, { readonly name: string, readonly isFreeform: boolean }>()
 
-  constructor(report: TranslationReport) {
-    this.#report = report
-  }
-
-  message(message: JsonObject): Message {
-    const name = asText(message['name'])
-    switch (message['role']) {
-      case 'system':
-      case 'developer':
-        return { role: message['role'], parts: this.#content(message['content']), name }
+  message(message: BodyObject): Message {
+    const role = message.value('role') === 'function' ? message.refuse('role', 'it is replaced by tool') : message.word('role', ROLES) ?? 'user'
+    const name = message.text('name')
+    switch (role) {
       case 'assistant':
-        return { role: 'assistant', parts: this.#assistant(message), name }
+        return { role, parts: this.#assistant(message), name }
       case 'tool':
-      case 'function':
         return { role: 'user', parts: [this.#toolResult(message)], name: null }
       default:
-        return { role: 'user', parts: this.#content(message['content']), name }
+        return { role, parts: contentOf(message), name }
     }
   }
 
-  #assistant(message: JsonObject): Part[] {
-    const calls = this.#report.objectsOf(message['tool_calls'], 'messages[].tool_calls').flatMap(call => this.#toolCall(call))
-    const refusal = asText(message['refusal'])
+  #assistant(message: BodyObject): Part[] {
+    if (message.value('audio') !== null) message.refuse('audio', 'it names something that one provider has stored; send its transcript')
+    if (message.value('function_call') !== null) message.refuse('function_call', 'it is replaced by tool_calls')
+    // What the next request needs of thinking is in the ids of calls.
+    message.ignore('reasoning', 'reasoning_content')
+    const calls = message.objects('tool_calls').flatMap(call => this.#toolCall(call))
+    const refusal = message.text('refusal')
     return [
       // The thinking of a turn comes before all that it led to.
       ...calls.filter(isThinking),
-      ...this.#content(message['content']),
+      ...contentOf(message),
       ...refusal === null ? [] : [{ type: 'refusal', path: 'messages[].refusal', cache: null, text: refusal } as const],
       ...calls.filter(part => !isThinking(part)),
     ]
   }
 
   /** A call, behind the thinking that its id carries. */
-  #toolCall(call: JsonObject): Part[] {
+  #toolCall(call: BodyObject): Part[] {
+    // Clients that collect a stream keep the index.
+    call.ignore('index')
     const path = 'messages[].tool_calls[]'
-    const isFreeform = call['type'] === 'custom'
-    const content = asObject(isFreeform ? call['custom'] : call['function']) ?? {}
-    const given = asText(call['id']) ?? ''
+    const isFreeform = call.value('type') === 'custom'
+    const content = call.object(isFreeform ? 'custom' : 'function')
+    const given = call.text('id') ?? ''
     const capsule = unseal(given)
     const id = capsule?.id ?? given
-    const name = asText(content['name']) ?? ''
+    const name = content?.text('name') ?? ''
     this.#calls.set(id, { name, isFreeform })
     const thinking = (capsule?.thinking ?? []).flatMap(({ text, opaque }): Part[] => {
       if (text !== null) return [{ type: 'thinking', path, cache: null, text, opaque }]
@@ -138,56 +138,52 @@ class MessageReader {
     })
     return [...thinking, {
       type: 'tool_call', path, cache: null, id, name, isFreeform, opaque: capsule?.opaque ?? null,
-      arguments: asText(isFreeform ? content['input'] : content['arguments']) ?? '',
+      arguments: content?.text(isFreeform ? 'input' : 'arguments') ?? '',
     }]
   }
 
-  #toolResult(message: JsonObject): ToolResultPart {
-    const given = asText(message['tool_call_id']) ?? ''
+  #toolResult(message: BodyObject): ToolResultPart {
+    const given = message.text('tool_call_id') ?? ''
     const callId = unseal(given)?.id ?? given
     const call = this.#calls.get(callId)
     return {
-      type: 'tool_result', path: 'messages[]', cache: null, callId, name: call?.name ?? asText(message['name']) ?? '',
+      type: 'tool_result', path: 'messages[]', cache: null, callId, name: call?.name ?? message.text('name') ?? '',
       isFreeform: call?.isFreeform ?? false, isError: false,
-      parts: this.#content(message['content']).filter(part => part.type === 'text' || part.type === 'image' || part.type === 'document' || part.type === 'audio'),
+      parts: contentOf(message).filter(part => part.type === 'text' || part.type === 'image' || part.type === 'document' || part.type === 'audio'),
     }
   }
+}
 
-  /** @param content text, or a list of parts */
-  #content(content: unknown): Part[] {
-    const base = { path: CONTENT, cache: null }
-    if (typeof content === 'string') return content === '' ? [] : [{ ...base, type: 'text', text: content, opaque: null }]
-    return this.#report.objectsOf(content, 'messages[].content').flatMap(part => this.#part(part))
-  }
+function contentOf(message: BodyObject): Part[] {
+  const content = message.content('content')
+  if (typeof content !== 'string') return content.flatMap(readPart)
+  return content === '' ? [] : [{ type: 'text', path: CONTENT, cache: null, text: content, opaque: null }]
+}
 
-  #part(part: JsonObject): Part[] {
-    const base = { path: CONTENT, cache: cacheMarkOf(part) }
-    switch (part['type']) {
-      case 'text':
-        return [{ ...base, type: 'text', text: asText(part['text']) ?? '', opaque: null }]
-      case 'refusal':
-        return [{ ...base, type: 'refusal', text: asText(part['refusal']) ?? '' }]
-      case 'image_url': {
-        const image = asObject(part['image_url'])
-        return [{ ...base, type: 'image', source: urlSource(asText(image?.['url']) ?? ''), detail: asText(image?.['detail']) }]
-      }
-      case 'input_audio': {
-        const audio = asObject(part['input_audio'])
-        const mediaType = `audio/${asText(audio?.['format']) ?? 'wav'}`
-        return [{ ...base, type: 'audio', source: { kind: 'base64', mediaType, data: asText(audio?.['data']) ?? '' } }]
-      }
-      case 'file': {
-        const file = asObject(part['file'])
-        const data = asText(file?.['file_data'])
-        const source: MediaSource = data === null
-          ? { kind: 'file', id: asText(file?.['file_id']) ?? '', mediaType: null }
-          : urlSource(data)
-        return [{ ...base, type: 'document', source, name: asText(file?.['filename']) }]
-      }
-      default:
-        this.#report.drop(`${CONTENT}.${asText(part['type']) ?? 'type'}`)
-        return []
+function readPart(part: BodyObject): Part[] {
+  const base = { path: CONTENT, cache: cacheMarkOf(part) }
+  const type = part.text('type')
+  switch (type) {
+    case 'text':
+      return [{ ...base, type, text: part.text('text') ?? '', opaque: null }]
+    case 'refusal':
+      return [{ ...base, type, text: part.text('refusal') ?? '' }]
+    case 'image_url': {
+      const image = part.object('image_url')
+      return [{ ...base, type: 'image', source: urlSource(image?.text('url') ?? ''), detail: image?.text('detail') ?? null }]
     }
+    case 'input_audio':
+      return [{ ...base, type: 'audio', source: readAudio(part) }]
+    case 'file': {
+      const file = part.object('file')
+      const data = file?.text('file_data') ?? null
+      const id = file?.text('file_id') ?? ''
+      const source: MediaSource = data === null ? { kind: 'file', id, mediaType: null } : urlSource(data)
+      return [{ ...base, type: 'document', source, name: file?.text('filename') ?? null }]
+    }
+    default:
+      part.dropWhole(type)
+      return []
   }
 }
 
@@ -195,53 +191,54 @@ function isThinking(part: Part): boolean {
   return part.type === 'thinking' || part.type === 'redacted_thinking'
 }
 
-function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
-  const path = 'tools[]'
-  const base = { cache: cacheMarkOf(tool), path }
-  const custom = asObject(tool['custom'])
-  if (tool['type'] === 'custom' && custom !== null) {
+function readTool(tool: BodyObject): Tool[] {
+  const base = { cache: cacheMarkOf(tool), path: 'tools[]', namespaced: null, isToolSearch: false }
+  const type = tool.text('type')
+  const custom = type === 'custom' ? tool.object('custom') : null
+  if (custom !== null) {
     return [{
-      ...base, name: asText(custom['name']) ?? '', description: asText(custom['description']), parameters: null, strict: null,
-      freeform: { format: asObject(custom['format']) }, namespaced: null, isToolSearch: false,
+      ...base, name: custom.text('name') ?? '', description: custom.text('description'), parameters: null, strict: null,
+      freeform: { format: custom.json('format') },
     }]
   }
-  const definition = asObject(tool['function'])
+  const definition = tool.object('function')
   if (definition === null) {
-    report.drop(`${path}.${asText(tool['type']) ?? 'type'}`)
+    tool.dropWhole(type)
     return []
   }
   return [{
-    ...base, name: asText(definition['name']) ?? '', description: asText(definition['description']),
-    parameters: asObject(definition['parameters']), strict: asBoolean(definition['strict']), freeform: null, namespaced: null, isToolSearch: false,
+    ...base, name: definition.text('name') ?? '', description: definition.text('description'),
+    parameters: definition.json('parameters'), strict: definition.boolean('strict'), freeform: null,
   }]
 }
 
-function readToolChoice(value: unknown): ToolChoice | null {
-  if (value === 'auto' || value === 'none' || value === 'required') return { type: value }
-  const choice = asObject(value)
-  const named = asObject(choice?.['function']) ?? asObject(choice?.['custom'])
-  if (named !== null) return { type: 'tools', names: [asText(named['name']) ?? ''], isForced: true }
-  const allowed = asObject(choice?.['allowed_tools'])
-  if (allowed === null) return null
-  const names = asList(allowed['tools']).map(tool => {
-    const item = asObject(tool)
-    return asText((asObject(item?.['function']) ?? asObject(item?.['custom']) ?? item)?.['name']) ?? ''
+function readToolChoice(body: BodyObject): ToolChoice | null {
+  if (typeof body.value('tool_choice') === 'string') {
+    const type = body.word('tool_choice', ['auto', 'none', 'required'])
+    return type && { type }
+  }
+  const choice = body.object('tool_choice')
+  if (choice === null) return null
+  choice.ignore('type')
+  const named = choice.object('function') ?? choice.object('custom')
+  if (named !== null) return { type: 'tools', names: [named.text('name') ?? ''], isForced: true }
+  const allowed = choice.object('allowed_tools') ?? choice.refuse('type', 'it must be function, custom or allowed_tools, with a member of that name')
+  const names = allowed.objects('tools').map(tool => {
+    tool.ignore('type')
+    return (tool.object('function') ?? tool.object('custom') ?? tool).text('name') ?? ''
   })
-  return { type: 'tools', names, isForced: allowed['mode'] === 'required' }
+  return { type: 'tools', names, isForced: allowed.value('mode') === 'required' }
 }
 
-function readOutputFormat(format: JsonObject | null): OutputFormat | null {
-  switch (format?.['type']) {
+function readOutputFormat(format: BodyObject | null): OutputFormat | null {
+  switch (format?.word('type', ['text', 'json_object', 'json_schema'])) {
     case 'text':
       return { type: 'text' }
     case 'json_object':
       return { type: 'json' }
     case 'json_schema': {
-      const given = asObject(format['json_schema'])
-      return {
-        type: 'json_schema', name: asText(given?.['name']), description: asText(given?.['description']),
-        schema: asObject(given?.['schema']) ?? {}, strict: asBoolean(given?.['strict']),
-      }
+      const schema = format?.object('json_schema') ?? null
+      return schema === null ? { type: 'json_schema', name: null, description: null, schema: {}, strict: null } : readOutputSchema(schema)
     }
     default:
       return null

@@ -1,10 +1,10 @@
-import { reportEmbeddingsFields } from '../neutral/embeddings.ts'
+import type { BodyObject } from '../neutral/body-object.ts'
 import type { EmbeddingsFormat, EmbeddingsRequest, EmbeddingsResponse, EmbeddingsTranslation } from '../neutral/embeddings.ts'
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asList, asNumber, asObject } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import { camelCase } from './camel-case.ts'
-import { repeated } from './read-content.ts'
+import { ProtobufObject } from './protobuf-object.ts'
 
 const BATCH = 'requests'
 const SINGLE_FIELDS = {
@@ -26,22 +26,20 @@ export const GENERATE_EMBEDDINGS: EmbeddingsTranslation = {
 }
 
 function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRequest {
-  const body = camelCase(given)
-  const isSingle = body[BATCH] === undefined
-  const requests = isSingle ? [body] : asList(body[BATCH]).map(item => asObject(item) ?? {})
-  const prefix = isSingle ? '' : `${BATCH}.`
-  for (const request of requests) reportEmbeddingsFields(request, GENERATE_EMBEDDING_FIELDS, prefix, report)
-  const dimensions = new Set(requests.map(request => asNumber(request['outputDimensionality'])))
-  if (dimensions.size > 1) report.refuse(`${prefix}outputDimensionality`, 'the target has one number of dimensions for all inputs')
-  return {
-    inputs: requests.map(({ content }) => textOf(asObject(content) ?? {}, `${prefix}content`, report)),
-    dimensions: [...dimensions][0] ?? null,
-    format: { isBase64: false, isSingle },
-  }
+  const body = new ProtobufObject(camelCase(given), '', report)
+  const isSingle = body.value(BATCH) === null
+  const requests = isSingle ? [body] : body.objects(BATCH)
+  const dimensions = new Set(requests.map(request => request.number('outputDimensionality')))
+  if (dimensions.size > 1) requests[0]?.refuse('outputDimensionality', 'the target has one number of dimensions for all inputs')
+  return { inputs: requests.map(textOf), dimensions: [...dimensions][0] ?? null, format: { isBase64: false, isSingle } }
 }
 
-function textOf({ parts }: JsonObject, path: string, report: TranslationReport): string {
-  return asList(repeated(parts)).map(part => asText(asObject(part)?.['text']) ?? report.refuse(`${path}.parts`, 'the target embeds only text')).join('\n')
+function textOf(request: BodyObject): string {
+  // It is that of the path. An input has no role.
+  request.ignore('model')
+  const content = request.object('content')
+  content?.ignore('role')
+  return (content?.objects('parts') ?? []).map(part => part.text('text') ?? content?.refuse('parts', 'the target embeds only text')).join('\n')
 }
 
 function writeRequest({ inputs, dimensions }: EmbeddingsRequest, model: string): { path: string, body: JsonObject } {

@@ -1,8 +1,7 @@
+import type { BodyObject } from '../neutral/body-object.ts'
 import { unseal } from '../neutral/capsule.ts'
-import { asList, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
-import type { TranslationReport } from '../neutral/report.ts'
 import type { AudioPart, DocumentPart, ImagePart, MediaSource, Message, Part, ToolResultPart } from '../neutral/request.ts'
 
 const PATH = 'contents[].parts[]'
@@ -13,70 +12,72 @@ interface OpenCall {
   readonly name: string
 }
 
-/** Google's parser reads a single value as a list of one, and its documentation writes such requests. */
-export function repeated(value: unknown): unknown {
-  return asObject(value) === null ? value : [value]
-}
+/** `function` is an older name: results are what a user sends. */
+const ROLES = ['user', 'model', 'function'] as const
 
 /** Reads the contents of a conversation in their order: results that have no id are paired by name and order. */
 export class ContentReader {
-  readonly #report: TranslationReport
   /** Calls without a result. */
   readonly #open: OpenCall[] = []
   #calls = 0
 
-  constructor(report: TranslationReport) {
-    this.#report = report
+  instruction(body: BodyObject): Part[] {
+    if (typeof body.value('systemInstruction') === 'string') {
+      return [{ ...BASE, path: 'systemInstruction', type: 'text', text: body.text('systemInstruction') ?? '', opaque: null }]
+    }
+    const instruction = body.object('systemInstruction')
+    // An instruction is one whatever its role.
+    instruction?.ignore('role')
+    return (instruction?.objects('parts') ?? []).flatMap(part => this.#part(part))
   }
 
-  instruction(value: unknown): Part[] {
-    if (typeof value === 'string') return [{ ...BASE, path: 'systemInstruction', type: 'text', text: value, opaque: null }]
-    return this.#report.objectsOf(repeated(asObject(value)?.['parts']), 'systemInstruction.parts').flatMap(part => this.#part(part))
-  }
-
-  message({ role, parts }: JsonObject): Message {
-    const all = this.#report.objectsOf(repeated(parts), 'contents[].parts')
+  message(content: BodyObject): Message {
+    const role = content.value('role') === '' ? 'user' : content.word('role', ROLES)
+    const all = content.objects('parts')
     const read = all.flatMap(part => this.#part(part))
     if (role !== 'model') return { role: 'user', name: null, parts: read }
     // A call carries the thinking before it, which comes before all that it led to.
     return { role: 'assistant', name: null, parts: joinTexts([...all.flatMap(carriedThinking), ...read]) }
   }
 
-  #part(part: JsonObject): Part[] {
-    const signature = asText(part['thoughtSignature'] ?? null)
+  #part(part: BodyObject): Part[] {
+    const signature = part.text('thoughtSignature')
+    const isThought = part.boolean('thought') === true
+    // They are the application's own.
+    part.ignore('partMetadata')
     const capsule = signature === null ? null : unseal(signature)
     const opaque: OpaqueValue | null = capsule !== null ? capsule.opaque : signature === null ? null : { provider: null, value: signature }
-    const call = asObject(part['functionCall'])
+    const call = part.object('functionCall')
     if (call !== null) return [this.#call(call, opaque)]
-    const result = asObject(part['functionResponse'])
+    const result = part.object('functionResponse')
     if (result !== null) return [this.#result(result)]
-    const text = asText(part['text'])
+    const text = part.text('text')
     if (text !== null) {
       // Thoughts are shown to the client; its provider reads the signature alone.
-      if (part['thought'] === true) return opaque === null ? [] : [{ ...BASE, type: 'thinking', text, opaque }]
+      if (isThought) return opaque === null ? [] : [{ ...BASE, type: 'thinking', text, opaque }]
       const content: Part[] = text === '' ? [] : [{ ...BASE, type: 'text', text, opaque: null }]
       return [...content, ...opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque } as const]]
     }
     const media = mediaPart(part)
     if (media !== null) return [media]
-    this.#report.drop(`${PATH}.${Object.keys(part)[0] ?? 'text'}`)
+    part.dropWhole(part.names[0] ?? 'text')
     return []
   }
 
-  #call(call: JsonObject, opaque: OpaqueValue | null): Part {
-    const name = asText(call['name']) ?? ''
-    const id = asText(call['id']) || `call_${name}_${this.#calls}`
+  #call(call: BodyObject, opaque: OpaqueValue | null): Part {
+    const name = call.text('name') ?? ''
+    const id = call.text('id') || `call_${name}_${this.#calls}`
     this.#calls++
     this.#open.push({ id, name })
-    return { ...BASE, type: 'tool_call', id, name, arguments: JSON.stringify(call['args'] ?? {}), isFreeform: false, opaque }
+    return { ...BASE, type: 'tool_call', id, name, arguments: JSON.stringify(call.json('args') ?? {}), isFreeform: false, opaque }
   }
 
-  #result(result: JsonObject): ToolResultPart {
-    const name = asText(result['name']) ?? ''
-    const response = asObject(result['response']) ?? {}
-    const media = asList(result['parts']).flatMap(part => mediaPart(asObject(part) ?? {}) ?? [])
+  #result(result: BodyObject): ToolResultPart {
+    const name = result.text('name') ?? ''
+    const response = result.json('response') ?? {}
+    const media = result.objects('parts').flatMap(part => mediaPart(part) ?? [])
     return {
-      ...BASE, type: 'tool_result', callId: this.#callIdOf(asText(result['id']), name), name, isFreeform: false,
+      ...BASE, type: 'tool_result', callId: this.#callIdOf(result.text('id'), name), name, isFreeform: false,
       parts: [{ ...BASE, type: 'text', text: resultText(response), opaque: null }, ...media],
       isError: 'error' in response && !('output' in response),
     }
@@ -102,8 +103,8 @@ function joinTexts(parts: readonly Part[]): Part[] {
 }
 
 /** The thinking that the signature of a part carries. */
-function carriedThinking(part: JsonObject): Part[] {
-  const capsule = unseal(asText(part['thoughtSignature'] ?? null) ?? '')
+function carriedThinking(part: BodyObject): Part[] {
+  const capsule = unseal(part.text('thoughtSignature') ?? '')
   return (capsule?.thinking ?? []).flatMap(({ text, opaque }): Part[] => {
     if (text !== null) return [{ ...BASE, type: 'thinking', text, opaque }]
     return opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque }]
@@ -122,19 +123,20 @@ function resultText(response: JsonObject): string {
 const GOOGLES_FILE = /^gs:|^https:\/\/generativelanguage\.googleapis\.com\/|^files\//
 
 /** null = the part has no bytes. */
-function mediaPart(part: JsonObject): ImagePart | AudioPart | DocumentPart | null {
-  const inline = asObject(part['inlineData'])
-  const file = asObject(part['fileData'])
+function mediaPart(part: BodyObject): ImagePart | AudioPart | DocumentPart | null {
+  const inline = part.object('inlineData')
+  const file = part.object('fileData')
   const given = inline ?? file
   if (given === null) return null
-  const mediaType = asText(given['mimeType'])
-  const url = asText(file?.['fileUri']) ?? ''
+  const mediaType = given.text('mimeType')
+  const url = file?.text('fileUri') ?? ''
   const source: MediaSource = inline !== null
-    ? { kind: 'base64', mediaType: mediaType ?? 'application/octet-stream', data: standardBase64(asText(inline['data']) ?? '') }
+    ? { kind: 'base64', mediaType: mediaType ?? 'application/octet-stream', data: standardBase64(inline.text('data') ?? '') }
     : GOOGLES_FILE.test(url) ? { kind: 'file', id: url, mediaType } : { kind: 'url', url, mediaType }
+  const name = given.text('displayName')
   if (mediaType?.startsWith('image/')) return { ...BASE, type: 'image', source, detail: null }
   if (mediaType?.startsWith('audio/')) return { ...BASE, type: 'audio', source }
-  return { ...BASE, type: 'document', source, name: asText(given['displayName']) }
+  return { ...BASE, type: 'document', source, name }
 }
 
 /** Google takes both alphabets of base64. */

@@ -1,11 +1,10 @@
-import { reportOthers } from '../neutral/fields.ts'
-import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import type { BodyObject } from '../neutral/body-object.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import type { TranslationReport } from '../neutral/report.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
 import type { NeutralRequest, OutputFormat, Reasoning, ServiceTier, Tool, ToolChoice } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
-import { ContentReader, repeated } from './read-content.ts'
+import { ProtobufObject } from './protobuf-object.ts'
+import { ContentReader } from './read-content.ts'
 import { readSchema } from './schema.ts'
 
 /** The fields of a request (https://ai.google.dev/api/generate-content). */
@@ -30,8 +29,8 @@ export const GENERATE_FIELDS = {
   'generationConfig.responseSchema': 'outputFormat',
   'generationConfig.responseJsonSchema': 'outputFormat',
   'generationConfig.responseFormat': 'outputFormat',
-  'generationConfig.candidateCount': { to: 'refused', unless: [1], why: 'only one response can be translated' },
-  'generationConfig.responseModalities': { to: 'refused', unless: [['TEXT'], ['Text'], ['text'], []], why: 'the target generates text alone' },
+  'generationConfig.candidateCount': { to: 'refused', unless: [1, '1'], why: 'only one response can be translated' },
+  'generationConfig.responseModalities': { to: 'refused', unless: [['TEXT'], ['Text'], ['text'], [], 'TEXT'], why: 'the target generates text alone' },
   'generationConfig.responseLogprobs': { to: 'dropped', unless: [false] },
   'generationConfig.logprobs': 'dropped',
   'generationConfig.routingConfig': 'dropped',
@@ -56,46 +55,48 @@ export const GENERATE_FIELDS = {
 } as const satisfies FieldTable
 
 /** Reads the body of a request, in camel case. */
-export function readGenerateRequest(body: JsonObject, { report, stream }: ReadContext): NeutralRequest {
-  const reader = new ContentReader(report)
-  const config = asObject(body['generationConfig']) ?? {}
-  const system = reader.instruction(body['systemInstruction'])
+export function readGenerateRequest(given: JsonObject, { report, stream }: ReadContext): NeutralRequest {
+  const body = new ProtobufObject(given, '', report)
+  const reader = new ContentReader()
+  const config = body.object('generationConfig')
+  const system = reader.instruction(body)
   return {
     ...EMPTY_REQUEST,
     stream,
     messages: [
       ...system.length === 0 ? [] : [{ role: 'system', parts: system, name: null } as const],
-      ...report.conversationOf(repeated(body['contents']), 'contents').map(content => reader.message(content)),
+      ...body.conversation('contents').map(content => reader.message(content)),
     ],
-    tools: report.objectsOf(repeated(body['tools']), 'tools').flatMap(tool => readTools(tool, report)),
-    toolChoice: readToolChoice(asObject(asObject(body['toolConfig'])?.['functionCallingConfig'])),
-    outputFormat: readOutputFormat(config, report),
-    maxOutputTokens: asNumber(config['maxOutputTokens']),
-    stopSequences: asList(config['stopSequences']).filter(item => typeof item === 'string'),
-    temperature: asNumber(config['temperature']),
-    topP: asNumber(config['topP']),
-    topK: asNumber(config['topK']),
-    presencePenalty: asNumber(config['presencePenalty']),
-    frequencyPenalty: asNumber(config['frequencyPenalty']),
-    seed: asNumber(config['seed']),
-    reasoning: readReasoning(asObject(config['thinkingConfig'])),
-    serviceTier: readServiceTier(asText(body['serviceTier'])),
-    metadata: readLabels(asObject(body['labels'])),
+    tools: body.objects('tools').flatMap(readTools),
+    toolChoice: readToolChoice(body.object('toolConfig')?.object('functionCallingConfig') ?? null),
+    ...config && readConfig(config),
+    serviceTier: readServiceTier(body),
+    metadata: body.record('labels'),
   }
 }
 
-const TOOL_MEMBERS = new Set(['functionDeclarations'])
-const DECLARATION_MEMBERS = new Set(['name', 'description', 'parameters', 'parametersJsonSchema'])
+function readConfig(config: BodyObject): Partial<NeutralRequest> {
+  return {
+    outputFormat: readOutputFormat(config),
+    maxOutputTokens: config.number('maxOutputTokens'),
+    stopSequences: config.texts('stopSequences'),
+    temperature: config.number('temperature'),
+    topP: config.number('topP'),
+    topK: config.number('topK'),
+    presencePenalty: config.number('presencePenalty'),
+    frequencyPenalty: config.number('frequencyPenalty'),
+    seed: config.number('seed'),
+    reasoning: readReasoning(config.object('thinkingConfig')),
+  }
+}
 
-function readTools(tool: JsonObject, report: TranslationReport): Tool[] {
-  reportOthers(tool, TOOL_MEMBERS, 'tools[]', report)
-  return report.objectsOf(repeated(tool['functionDeclarations']), 'tools[].functionDeclarations').map(declaration => {
-    reportOthers(declaration, DECLARATION_MEMBERS, 'tools[].functionDeclarations[]', report)
-    const own = asObject(declaration['parameters'])
+function readTools(tool: BodyObject): Tool[] {
+  return tool.objects('functionDeclarations').map(declaration => {
+    const own = declaration.json('parameters')
     return {
-      name: asText(declaration['name']) ?? '',
-      description: asText(declaration['description']),
-      parameters: asObject(declaration['parametersJsonSchema']) ?? (own && readSchema(own)),
+      name: declaration.text('name') ?? '',
+      description: declaration.text('description'),
+      parameters: declaration.json('parametersJsonSchema') ?? (own && readSchema(own)),
       strict: null,
       freeform: null,
       namespaced: null,
@@ -106,9 +107,9 @@ function readTools(tool: JsonObject, report: TranslationReport): Tool[] {
   })
 }
 
-function readToolChoice(config: JsonObject | null): ToolChoice | null {
-  const names = asList(config?.['allowedFunctionNames']).filter(name => typeof name === 'string')
-  switch (asText(config?.['mode'])?.toUpperCase()) {
+function readToolChoice(config: BodyObject | null): ToolChoice | null {
+  const names = config?.texts('allowedFunctionNames') ?? []
+  switch (config?.word('mode', ['AUTO', 'ANY', 'NONE', 'VALIDATED', 'MODE_UNSPECIFIED'])) {
     case 'NONE':
       return { type: 'none' }
     case 'ANY':
@@ -121,47 +122,43 @@ function readToolChoice(config: JsonObject | null): ToolChoice | null {
   }
 }
 
-function readOutputFormat(config: JsonObject, report: TranslationReport): OutputFormat | null {
-  const format = readTextFormat(config['responseFormat'], report)
-  const own = asObject(config['responseSchema'])
-  const schema = asObject(format?.['schema']) ?? asObject(config['responseJsonSchema']) ?? (own && readSchema(own))
-  const type = (asText(format?.['mimeType']) ?? asText(config['responseMimeType']))?.toLowerCase() ?? null
+function readOutputFormat(config: BodyObject): OutputFormat | null {
+  const format = readTextFormat(config)
+  const own = config.json('responseSchema')
+  const json = config.json('responseJsonSchema')
+  const schema = format?.json('schema') ?? json ?? (own && readSchema(own))
+  const plain = config.text('responseMimeType')
+  const type = (format?.text('mimeType') ?? plain)?.toLowerCase() ?? null
   if (type === 'application/json') {
     return schema === null ? { type: 'json' } : { type: 'json_schema', name: null, description: null, schema, strict: null }
   }
-  if (type !== null && type !== 'text/plain') report.drop('generationConfig.responseMimeType')
+  if (type !== null && type !== 'text/plain') config.drop('responseMimeType')
   return null
 }
 
 /** `responseFormat` has a format for each kind of output. */
-function readTextFormat(formats: unknown, report: TranslationReport): JsonObject | null {
-  const all = asList(formats).map(format => asObject(format) ?? {})
-  if (all.some(format => Object.keys(format).some(kind => kind !== 'text'))) {
-    report.refuse('generationConfig.responseFormat', 'the target generates text alone')
-  }
-  return asObject(all[0]?.['text'])
+function readTextFormat(config: BodyObject): BodyObject | null {
+  const all = config.objects('responseFormat')
+  if (all.some(format => format.names.some(kind => kind !== 'text'))) config.refuse('responseFormat', 'the target generates text alone')
+  return all[0]?.object('text') ?? null
 }
 
-function readReasoning(config: JsonObject | null): Reasoning | null {
+function readReasoning(config: BodyObject | null): Reasoning | null {
   if (config === null) return null
-  const budget = asNumber(config['thinkingBudget'])
-  const level = asText(config['thinkingLevel'])?.toLowerCase() ?? null
-  const include = config['includeThoughts']
+  const budget = config.number('thinkingBudget')
+  const level = config.text('thinkingLevel')?.toLowerCase() ?? null
   return {
     enabled: budget === 0 ? false : null,
     effort: level === 'thinking_level_unspecified' ? null : level,
     // A negative budget leaves it to the model.
     budgetTokens: budget !== null && budget > 0 ? budget : null,
-    showText: typeof include === 'boolean' ? include : null,
+    showText: config.boolean('includeThoughts'),
   }
 }
 
-function readServiceTier(tier: string | null): ServiceTier | null {
-  const name = tier?.toLowerCase().replace('service_tier_', '')
-  return name === 'standard' || name === 'priority' || name === 'flex' ? name : null
-}
-
-function readLabels(labels: JsonObject | null): Readonly<Record<string, string>> | null {
-  const entries = Object.entries(labels ?? {}).flatMap(([name, value]) => typeof value === 'string' ? [[name, value] as const] : [])
-  return entries.length === 0 ? null : Object.fromEntries(entries)
+function readServiceTier(body: BodyObject): ServiceTier | null {
+  const name = body.text('serviceTier')?.toLowerCase().replace('service_tier_', '')
+  if (name === 'standard' || name === 'priority' || name === 'flex') return name
+  if (name !== undefined && name !== 'unspecified') body.drop('serviceTier')
+  return null
 }

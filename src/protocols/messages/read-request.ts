@@ -1,13 +1,10 @@
+import { BodyObject } from '../neutral/body-object.ts'
 import { unseal } from '../neutral/capsule.ts'
-import { reportOthers } from '../neutral/fields.ts'
-import { asBoolean, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
-import type { TranslationReport } from '../neutral/report.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
 import type {
-  CacheMark, MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Role, ServiceTier, Tool, ToolChoice,
-  ToolResultPart,
+  CacheMark, MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, ServiceTier, Tool, ToolChoice, ToolResultPart,
 } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 
@@ -51,68 +48,67 @@ export const MESSAGES_FIELDS = {
 const CONTENT = 'messages[].content[]'
 
 /** Reads the body of a messages request. */
-export function readMessagesRequest(body: JsonObject, { report }: ReadContext): NeutralRequest {
-  const reader = new ContentReader(report)
-  const system = reader.parts(body['system'], 'system')
-  const choice = asObject(body['tool_choice'])
+export function readMessagesRequest(given: JsonObject, { report }: ReadContext): NeutralRequest {
+  const body = new BodyObject(given, '', report)
+  const reader = new ContentReader()
+  const system = reader.parts(body, 'system', 'system')
+  const choice = body.object('tool_choice')
+  const output = body.object('output_config')
   return {
     ...EMPTY_REQUEST,
-    stream: body['stream'] === true,
+    stream: body.boolean('stream') ?? false,
     messages: [
       ...system.length === 0 ? [] : [{ role: 'system', parts: system, name: null } as const],
-      ...report.conversationOf(body['messages'], 'messages').map(message => reader.message(message)),
+      ...body.conversation('messages').map(message => reader.message(message)),
     ],
-    tools: report.objectsOf(body['tools'], 'tools').flatMap(tool => readTool(tool, report)),
+    tools: body.objects('tools').flatMap(readTool),
     toolChoice: readToolChoice(choice),
-    parallelToolCalls: choice?.['disable_parallel_tool_use'] === true ? false : null,
-    outputFormat: readOutputFormat(body),
-    maxOutputTokens: asNumber(body['max_tokens']),
-    stopSequences: asList(body['stop_sequences']).filter(item => typeof item === 'string'),
-    temperature: asNumber(body['temperature']),
-    topP: asNumber(body['top_p']),
-    topK: asNumber(body['top_k']),
-    reasoning: readReasoning(body),
-    serviceTier: readServiceTier(asText(body['service_tier'])),
-    user: asText(asObject(body['metadata'])?.['user_id']),
+    parallelToolCalls: choice?.boolean('disable_parallel_tool_use') === true ? false : null,
+    outputFormat: readOutputFormat(output?.object('format') ?? body.object('output_format')),
+    maxOutputTokens: body.number('max_tokens'),
+    stopSequences: body.texts('stop_sequences'),
+    temperature: body.number('temperature'),
+    topP: body.number('top_p'),
+    topK: body.number('top_k'),
+    reasoning: readReasoning(body.object('thinking'), output?.text('effort') ?? null),
+    serviceTier: readServiceTier(body.word('service_tier', ['auto', 'standard_only'])),
+    user: body.object('metadata')?.text('user_id') ?? null,
   }
 }
 
+const ROLES = ['user', 'assistant', 'system'] as const
+
 /** Reads messages in their order: a tool result gets the name of the call before it. */
 class ContentReader {
-  readonly #report: TranslationReport
   readonly #toolNames = new Map<string, string>()
 
-  constructor(report: TranslationReport) {
-    this.#report = report
+  message(message: BodyObject): Message {
+    return { role: message.word('role', ROLES) ?? 'user', parts: this.parts(message, 'content', CONTENT), name: null }
   }
 
-  message(message: JsonObject): Message {
-    return { role: roleOf(message['role']), parts: this.parts(message['content'], CONTENT), name: null }
+  /** @param name of the member that holds text, or a list of blocks */
+  parts(object: BodyObject, name: string, path: string): Part[] {
+    const content = object.content(name)
+    if (typeof content !== 'string') return content.flatMap(block => this.#part(block, path))
+    return content === '' ? [] : [{ type: 'text', text: content, path, cache: null, opaque: null }]
   }
 
-  /** @param content text, or a list of blocks */
-  parts(content: unknown, path: string): Part[] {
-    if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content, path, cache: null, opaque: null }]
-    return this.#report.objectsOf(content, path.replace(/\[\]$/, '')).flatMap(block => this.#part(block, path))
-  }
-
-  #part(block: JsonObject, path: string): Part[] {
-    const base = { path, cache: cacheMarkOf(block) }
-    switch (block['type']) {
+  #part(block: BodyObject, path: string): Part[] {
+    const type = block.text('type')
+    switch (type) {
       case 'text':
-        if (asList(block['citations']).length > 0) this.#report.drop(`${path}.citations`)
-        return [{ ...base, type: 'text', text: asText(block['text']) ?? '', opaque: null }]
+        return [{ ...baseOf(block, path), type, text: block.text('text') ?? '', opaque: null }]
       case 'image':
-        return this.#media(block, path).map(source => ({ ...base, type: 'image', source, detail: null }))
+        return readMedia(block, block.object('source')).map(source => ({ ...baseOf(block, path), type, source, detail: null }))
       case 'document':
         return this.#document(block, path)
       case 'search_result':
-        return [{ ...base, type: 'text', text: searchResultText(block), opaque: null }]
+        return [{ ...baseOf(block, path), type: 'text', text: searchResultText(block), opaque: null }]
       case 'thinking':
-        return [{ ...base, type: 'thinking', text: asText(block['thinking']) ?? '', opaque: readOpaque(block['signature']) }]
+        return [{ ...baseOf(block, path), type, text: block.text('thinking') ?? '', opaque: readOpaque(block.text('signature')) }]
       case 'redacted_thinking': {
-        const opaque = readOpaque(block['data'])
-        return opaque === null ? [] : [{ ...base, type: 'redacted_thinking', opaque }]
+        const opaque = readOpaque(block.text('data'))
+        return opaque === null ? [] : [{ ...baseOf(block, path), type, opaque }]
       }
       case 'tool_use':
         return [this.#toolCall(block, path)]
@@ -120,107 +116,123 @@ class ContentReader {
         return [this.#toolResult(block, path)]
       default:
         // Calls and results of tools that the provider runs itself, and what is new.
-        this.#report.drop(`${path}.${asText(block['type']) ?? 'type'}`)
+        block.dropWhole(type)
         return []
     }
   }
 
-  #toolCall(block: JsonObject, path: string): Part {
-    const { id, opaque } = readToolId(block['id'])
-    const name = asText(block['name']) ?? ''
+  #toolCall(block: BodyObject, path: string): Part {
+    reportCaller(block)
+    const { id, opaque } = readToolId(block.text('id'))
+    const name = block.text('name') ?? ''
     this.#toolNames.set(id, name)
-    const input = JSON.stringify(block['input'] ?? {})
-    return { type: 'tool_call', path, cache: cacheMarkOf(block), id, name, arguments: input, isFreeform: false, opaque }
+    const input = JSON.stringify(block.json('input') ?? {})
+    return { ...baseOf(block, path), type: 'tool_call', id, name, arguments: input, isFreeform: false, opaque }
   }
 
-  #toolResult(block: JsonObject, path: string): ToolResultPart {
-    const { id } = readToolId(block['tool_use_id'])
-    const parts = this.parts(block['content'], `${path}.content[]`).filter(isResultPart)
+  #toolResult(block: BodyObject, path: string): ToolResultPart {
+    const { id } = readToolId(block.text('tool_use_id'))
+    const parts = this.parts(block, 'content', `${path}.content[]`).filter(isResultPart)
     return {
-      type: 'tool_result', path, cache: cacheMarkOf(block), callId: id, name: this.#toolNames.get(id) ?? '',
-      isFreeform: false, parts, isError: block['is_error'] === true,
+      ...baseOf(block, path), type: 'tool_result', callId: id, name: this.#toolNames.get(id) ?? '',
+      isFreeform: false, parts, isError: block.boolean('is_error') ?? false,
     }
   }
 
-  #document(block: JsonObject, path: string): Part[] {
-    const base = { path, cache: cacheMarkOf(block), type: 'document', name: asText(block['title']) } as const
-    if (asObject(block['citations'])?.['enabled'] === true) this.#report.drop(`${path}.citations`)
-    const source = asObject(block['source'])
-    const text = (value: string): Part => ({ ...base, source: { kind: 'text', text: value } })
-    const context = asText(block['context'])
+  #document(block: BodyObject, path: string): Part[] {
+    const base = { ...baseOf(block, path), type: 'document', name: block.text('title') } as const
+    reportCitations(block)
+    const context = block.text('context')
     const before = context === null ? [] : [{ ...base, type: 'text', text: context, opaque: null } as const]
-    if (source?.['type'] === 'text') return [...before, text(asText(source['data']) ?? '')]
-    if (source?.['type'] === 'content') {
-      const content = this.parts(source['content'], `${path}.source.content[]`)
-      return [...before, ...content]
+    const source = block.object('source')
+    if (source?.value('type') === 'content') return [...before, ...this.parts(source, 'content', `${path}.source.content[]`)]
+    if (source?.value('type') === 'text') {
+      // It is always plain text.
+      source.ignore('media_type')
+      return [...before, { ...base, source: { kind: 'text', text: source.text('data') ?? '' } }]
     }
-    return [...before, ...this.#media(block, path).map(media => ({ ...base, source: media }))]
+    return [...before, ...readMedia(block, source).map(media => ({ ...base, source: media }))]
   }
+}
 
-  #media(block: JsonObject, path: string): MediaSource[] {
-    const source = asObject(block['source'])
-    const mediaType = asText(source?.['media_type'])
-    switch (source?.['type']) {
-      case 'base64':
-        return [{ kind: 'base64', mediaType: mediaType ?? 'application/octet-stream', data: asText(source['data']) ?? '' }]
-      case 'url':
-        return [{ kind: 'url', url: asText(source['url']) ?? '', mediaType }]
-      case 'file':
-        return [{ kind: 'file', id: asText(source['file_id']) ?? '', mediaType }]
-      default:
-        this.#report.drop(`${path}.source`)
-        return []
-    }
+function baseOf(block: BodyObject, path: string): { readonly path: string, readonly cache: CacheMark | null } {
+  return { path, cache: cacheMarkOf(block) }
+}
+
+function readMedia(block: BodyObject, source: BodyObject | null): MediaSource[] {
+  const type = source?.text('type')
+  const mediaType = source?.text('media_type') ?? null
+  switch (type) {
+    case 'base64':
+      return [{ kind: 'base64', mediaType: mediaType ?? 'application/octet-stream', data: source?.text('data') ?? '' }]
+    case 'url':
+      return [{ kind: 'url', url: source?.text('url') ?? '', mediaType }]
+    case 'file':
+      return [{ kind: 'file', id: source?.text('file_id') ?? '', mediaType }]
+    default:
+      if (source === null) block.drop('source')
+      source?.dropWhole(type ?? null)
+      return []
   }
+}
+
+/** Citations of a document that are turned off are none. */
+function reportCitations(block: BodyObject): void {
+  if (block.object('citations')?.boolean('enabled') === true) block.drop('citations')
+}
+
+/** What the model itself calls is a call as others are. */
+function reportCaller(block: BodyObject): void {
+  const caller = block.object('caller')
+  if (caller !== null && caller.value('type') !== 'direct') caller.dropWhole(caller.text('type'))
 }
 
 function isResultPart(part: Part): part is ToolResultPart['parts'][number] {
   return part.type === 'text' || part.type === 'image' || part.type === 'document' || part.type === 'audio'
 }
 
-function roleOf(role: unknown): Role {
-  return role === 'assistant' || role === 'system' ? role : 'user'
-}
-
-function cacheMarkOf(block: JsonObject): CacheMark | null {
-  const control = asObject(block['cache_control'])
-  return control === null ? null : { ttl: asText(control['ttl']) }
+function cacheMarkOf(block: BodyObject): CacheMark | null {
+  const control = block.object('cache_control')
+  // There is one type.
+  control?.ignore('type')
+  return control && { ttl: control.text('ttl') }
 }
 
 /** A signature, or `data` of redacted thinking: the client's own provider made it, or it came through a gateway. */
-function readOpaque(value: unknown): OpaqueValue | null {
-  if (typeof value !== 'string' || value === '') return null
+function readOpaque(value: string | null): OpaqueValue | null {
+  if (value === null || value === '') return null
   const capsule = unseal(value)
   return capsule === null ? { provider: null, value } : capsule.opaque
 }
 
-function readToolId(value: unknown): { readonly id: string, readonly opaque: OpaqueValue | null } {
-  const id = asText(value) ?? ''
-  const capsule = unseal(id)
-  return { id: capsule?.id ?? id, opaque: capsule?.opaque ?? null }
+function readToolId(value: string | null): { readonly id: string, readonly opaque: OpaqueValue | null } {
+  const capsule = value === null ? null : unseal(value)
+  return { id: capsule?.id ?? value ?? '', opaque: capsule?.opaque ?? null }
 }
 
-function searchResultText(block: JsonObject): string {
-  const texts = asList(block['content']).map(item => asText(asObject(item)?.['text']) ?? '')
-  return [asText(block['title']), asText(block['source']), ...texts].filter(text => text !== null && text !== '').join('\n')
+function searchResultText(block: BodyObject): string {
+  reportCitations(block)
+  const texts = block.objects('content').map(item => {
+    item.ignore('type')
+    return item.text('text')
+  })
+  return [block.text('title'), block.text('source'), ...texts].filter(text => text !== null && text !== '').join('\n')
 }
 
-/** Of a tool: every tool is loaded, and its input comes as the upstream streams it. */
-const TOOL_MEMBERS = new Set(['type', 'name', 'description', 'input_schema', 'strict', 'cache_control', 'defer_loading', 'eager_input_streaming'])
-
-function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
-  const schema = asObject(tool['input_schema'])
-  if (schema === null) {
+function readTool(tool: BodyObject): Tool[] {
+  const parameters = tool.json('input_schema')
+  if (parameters === null) {
     // A tool that the provider runs itself, or knows the schema of.
-    report.drop(`tools[].${asText(tool['type']) ?? 'type'}`)
+    tool.dropWhole(tool.text('type'))
     return []
   }
-  reportOthers(tool, TOOL_MEMBERS, 'tools[]', report)
+  // Every tool is loaded, and its input comes as the upstream streams it.
+  tool.ignore('type', 'defer_loading', 'eager_input_streaming')
   return [{
-    name: asText(tool['name']) ?? '',
-    description: asText(tool['description']),
-    parameters: schema,
-    strict: asBoolean(tool['strict']),
+    name: tool.text('name') ?? '',
+    description: tool.text('description'),
+    parameters,
+    strict: tool.boolean('strict'),
     freeform: null,
     namespaced: null,
     isToolSearch: false,
@@ -229,41 +241,37 @@ function readTool(tool: JsonObject, report: TranslationReport): Tool[] {
   }]
 }
 
-function readToolChoice(choice: JsonObject | null): ToolChoice | null {
-  switch (choice?.['type']) {
-    case 'auto':
-    case 'none':
-      return { type: choice['type'] }
+function readToolChoice(choice: BodyObject | null): ToolChoice | null {
+  const type = choice?.word('type', ['auto', 'none', 'any', 'tool']) ?? null
+  switch (type) {
     case 'any':
       return { type: 'required' }
     case 'tool':
-      return { type: 'tools', names: [asText(choice['name']) ?? ''], isForced: true }
+      return { type: 'tools', names: [choice?.text('name') ?? ''], isForced: true }
     default:
-      return null
+      return type && { type }
   }
 }
 
-function readOutputFormat(body: JsonObject): OutputFormat | null {
-  const format = asObject(asObject(body['output_config'])?.['format']) ?? asObject(body['output_format'])
-  const schema = asObject(format?.['schema'])
-  return schema === null ? null : { type: 'json_schema', name: null, description: null, schema, strict: true }
+function readOutputFormat(format: BodyObject | null): OutputFormat | null {
+  // There is one type.
+  format?.ignore('type')
+  const schema = format?.json('schema') ?? null
+  return schema && { type: 'json_schema', name: null, description: null, schema, strict: true }
 }
 
-function readReasoning(body: JsonObject): Reasoning | null {
-  const thinking = asObject(body['thinking'])
-  const effort = asText(asObject(body['output_config'])?.['effort'])
+function readReasoning(thinking: BodyObject | null, effort: string | null): Reasoning | null {
   if (thinking === null && effort === null) return null
-  const type = asText(thinking?.['type'])
-  const display = asText(thinking?.['display'])
+  const type = thinking?.text('type') ?? null
+  const display = thinking?.text('display') ?? null
   return {
     enabled: type === null ? null : type !== 'disabled',
     effort,
-    budgetTokens: asNumber(thinking?.['budget_tokens']),
+    budgetTokens: thinking?.number('budget_tokens') ?? null,
     showText: display === null ? null : display !== 'omitted',
   }
 }
 
-function readServiceTier(tier: string | null): ServiceTier | null {
-  if (tier === null) return null
-  return tier === 'standard_only' ? 'standard' : 'auto'
+function readServiceTier(tier: 'auto' | 'standard_only' | null): ServiceTier | null {
+  return tier === 'standard_only' ? 'standard' : tier
 }

@@ -38,11 +38,3 @@ export interface EmbeddingsTranslation {
   /** @param model as the client named it */
   writeResponse(response: EmbeddingsResponse, format: EmbeddingsFormat, model: string): JsonObject
 }
-
-/** Reports the fields of a body that no other protocol has. @param prefix of their paths in `fields` */
-export function reportEmbeddingsFields(body: JsonObject, fields: EmbeddingsTranslation['fields'], prefix: string, report: TranslationReport): void {
-  for (const [name, value] of Object.entries(body)) {
-    const path = prefix + name
-    if (value !== null && value !== undefined && fields[path] !== 'mapped') report.drop(path)
-  }
-}

@@ -28,7 +28,7 @@ export function startReport(fields: FieldTable): TranslationReport {
     const field = neutralFieldOf(rule)
     if (field !== null && !paths.has(field)) paths.set(field, path)
   }
-  return new TranslationReport(paths)
+  return new TranslationReport(paths, parentsOf(fields))
 }
 
 /**
@@ -38,8 +38,12 @@ export function startReport(fields: FieldTable): TranslationReport {
  * @throws GatewayError not_translatable
  */
 export function reportFields(body: JsonObject, fields: FieldTable, support: SupportTable, report: TranslationReport): void {
-  const parents = new Set(Object.keys(fields).flatMap(path => path.includes('.') ? [path.slice(0, path.lastIndexOf('.'))] : []))
-  reportMembers(body, '', { fields, parents, support, report })
+  reportMembers(body, '', { fields, parents: parentsOf(fields), support, report })
+}
+
+/** The paths of the objects whose members are fields, the body among them. */
+function parentsOf(fields: FieldTable): ReadonlySet<string> {
+  return new Set(['', ...Object.keys(fields).flatMap(path => path.includes('.') ? [path.slice(0, path.lastIndexOf('.'))] : [])])
 }
 
 interface FieldCheck {
@@ -66,19 +70,4 @@ function reportField(path: string, value: unknown, { fields, support, report }: 
     if (rule.to === 'refused') report.refuse(path, rule.why ?? 'this cannot be translated')
   }
   if (outcomeOf(rule, support) === 'dropped') report.drop(path)
-}
-
-/** Values of members that say what is the case anyway. */
-const HARMLESS = new Set(['null', 'false', '[]', '["direct"]'])
-
-/**
- * Reports the members of a nested object that no other protocol has.
- *
- * @param read names of the members that are read, or that change nothing
- * @param path of the object, for the report
- */
-export function reportOthers(object: JsonObject, read: ReadonlySet<string>, path: string, report: TranslationReport): void {
-  for (const [name, value] of Object.entries(object)) {
-    if (!read.has(name) && value !== undefined && !HARMLESS.has(JSON.stringify(value))) report.drop(`${path}.${name}`)
-  }
 }

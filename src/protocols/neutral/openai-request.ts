@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { asObject, asText } from './json.ts'
-import type { JsonObject } from './json.ts'
+import type { BodyObject } from './body-object.ts'
 import type { TranslationReport } from './report.ts'
-import type { CacheMark, MediaSource, Reasoning, ServiceTier, ToolResultPart } from './request.ts'
+import type { CacheMark, MediaSource, OutputFormat, Reasoning, ServiceTier, ToolResultPart } from './request.ts'
 
 /*
  * Fields of requests that OpenAI's protocols have in common.
@@ -19,15 +18,20 @@ export function urlSource(url: string): MediaSource {
 }
 
 /** OpenAI's own mark, or that of servers that pass Anthropic's on. */
-export function cacheMarkOf(part: JsonObject): CacheMark | null {
-  const mark = asObject(part['cache_control']) ?? asObject(part['prompt_cache_breakpoint'])
-  const ttl = asText(mark?.['ttl'])
+export function cacheMarkOf(part: BodyObject): CacheMark | null {
+  const own = part.object('prompt_cache_breakpoint')
+  const mark = part.object('cache_control') ?? own
+  // There is one mode, and one type.
+  mark?.ignore('mode', 'type')
+  const ttl = mark?.text('ttl') ?? null
   // Anthropic keeps for five minutes or for an hour.
   return mark === null ? null : { ttl: ttl === null || ttl === '5m' ? ttl : '1h' }
 }
 
-export function readServiceTier(tier: string | null): ServiceTier | null {
+export function readServiceTier(body: BodyObject): ServiceTier | null {
+  const tier = body.text('service_tier')
   switch (tier) {
+    case null:
     case 'auto':
     case 'default':
     case 'flex':
@@ -37,13 +41,23 @@ export function readServiceTier(tier: string | null): ServiceTier | null {
     case 'scale':
       return 'priority'
     default:
+      body.drop('service_tier')
       return null
   }
 }
 
-export function readMetadata(value: unknown): Readonly<Record<string, string>> | null {
-  const entries = Object.entries(asObject(value) ?? {}).flatMap(([name, item]) => typeof item === 'string' ? [[name, item] as const] : [])
-  return entries.length === 0 ? null : Object.fromEntries(entries)
+/** `json_schema` of an output format, or a format that has these members itself. */
+export function readOutputSchema(format: BodyObject): OutputFormat {
+  return {
+    type: 'json_schema', name: format.text('name'), description: format.text('description'),
+    schema: format.json('schema') ?? {}, strict: format.boolean('strict'),
+  }
+}
+
+/** A recording, of `wav` where the client names no format. */
+export function readAudio(part: BodyObject): MediaSource {
+  const audio = part.object('input_audio')
+  return { kind: 'base64', mediaType: `audio/${audio?.text('format') ?? 'wav'}`, data: audio?.text('data') ?? '' }
 }
 
 /** @throws GatewayError not_translatable where the bytes are not in the request */

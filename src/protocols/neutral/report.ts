@@ -1,6 +1,4 @@
 import { GatewayError } from '../../base/errors.ts'
-import { asObject } from './json.ts'
-import type { JsonObject } from './json.ts'
 import type { NeutralField } from './request.ts'
 
 /** Field paths that are listed; more are counted. */
@@ -8,14 +6,26 @@ const MAX_LISTED = 20
 /** Characters of a path: a client may name its fields as it likes. */
 const MAX_PATH_LENGTH = 100
 
+/** An object of the body that knows what of it was read. */
+interface TrackedObject {
+  readonly path: string
+  dropUnread(): void
+}
+
 /** What of a request has no counterpart at the target. Paths are those of the client's body. */
 export class TranslationReport {
   readonly #dropped = new Set<string>()
-  /** The client's field for each field of the neutral request. */
   readonly #paths: ReadonlyMap<NeutralField, string>
+  readonly #followed: ReadonlySet<string>
+  readonly #objects: TrackedObject[] = []
 
-  constructor(paths: ReadonlyMap<NeutralField, string>) {
+  /**
+   * @param paths the client's field for each field of the neutral request
+   * @param followed paths of the objects whose members are fields too: a table says what becomes of each
+   */
+  constructor(paths: ReadonlyMap<NeutralField, string>, followed: ReadonlySet<string>) {
     this.#paths = paths
+    this.#followed = followed
   }
 
   /** The target gets the request without this. */
@@ -42,21 +52,14 @@ export class TranslationReport {
     throw new GatewayError('not_translatable', `${path}: ${why}`, { param: path })
   }
 
-  /**
-   * The objects of a list in the client's body; null and undefined are an empty one.
-   *
-   * @param path of the list
-   * @throws GatewayError not_translatable where it is no list of objects: the target would get a request without it
-   */
-  objectsOf(value: unknown, path: string): JsonObject[] {
-    if (value === null || value === undefined) return []
-    if (!Array.isArray(value)) this.refuse(path, 'it must be a list of objects')
-    return value.map((item: unknown, at) => asObject(item) ?? this.refuse(`${path}[${at}]`, 'it must be an object'))
+  /** Remembers an object of the body until the request is read. */
+  track(object: TrackedObject): void {
+    if (!this.#followed.has(object.path)) this.#objects.push(object)
   }
 
-  /** The same, of the conversation: null is none. Where it is absent, the target has its own error for that. */
-  conversationOf(value: unknown, path: string): JsonObject[] {
-    return value === null ? this.refuse(path, 'it must be a list of objects') : this.objectsOf(value, path)
+  /** Reports what nothing has read of the objects in the body. */
+  dropUnread(): void {
+    for (const object of this.#objects) object.dropUnread()
   }
 
   /** In the order in which they were found. */

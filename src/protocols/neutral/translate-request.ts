@@ -25,6 +25,7 @@ export function translateRequest(
   const report = startReport(client.fields)
   reportFields(body, client.fields, upstream.support, report)
   const request = client.readRequest(body, { report, stream })
+  report.dropUnread()
   const written = upstream.writeRequest(upstream.takesFreeformTools ? request : wrapFreeform(request), { ...target, report })
   return { ...written, dropped: report.dropped, request }
 }

@@ -1,5 +1,4 @@
-import { asText } from '../neutral/json.ts'
-import type { JsonObject } from '../neutral/json.ts'
+import type { BodyObject } from '../neutral/body-object.ts'
 import type { NamespacedName } from '../neutral/request.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
 
@@ -12,8 +11,8 @@ const NAME = /^[\w-]+$/
 const KEPT = 39
 
 /** The namespace and the name of a tool, or of a call of it; null = it is in none. */
-export function namespacedName(item: JsonObject, namespace = asText(item['namespace'])): NamespacedName | null {
-  return namespace === null || namespace === PLAIN ? null : { namespace, name: asText(item['name']) ?? '' }
+export function namespacedName(item: BodyObject, namespace = item.text('namespace')): NamespacedName | null {
+  return namespace === null || namespace === PLAIN ? null : { namespace, name: item.text('name') ?? '' }
 }
 
 /**
@@ -27,7 +26,7 @@ export function fullName({ namespace, name }: NamespacedName): string {
 }
 
 /** The name of a tool, or of a call of it. */
-export function toolName(item: JsonObject): string {
+export function toolName(item: BodyObject): string {
   const namespaced = namespacedName(item)
-  return namespaced === null ? asText(item['name']) ?? '' : fullName(namespaced)
+  return namespaced === null ? item.text('name') ?? '' : fullName(namespaced)
 }

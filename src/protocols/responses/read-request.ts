@@ -1,14 +1,11 @@
+import { BodyObject } from '../neutral/body-object.ts'
 import { unseal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
-import { asBoolean, asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { cacheMarkOf, readMetadata, readServiceTier, urlSource } from '../neutral/openai-request.ts'
+import { cacheMarkOf, readAudio, readOutputSchema, readServiceTier, urlSource } from '../neutral/openai-request.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
-import type { TranslationReport } from '../neutral/report.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
-import type {
-  MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Role, ToolResultPart,
-} from '../neutral/request.ts'
+import type { MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Role, TextPart, ToolResultPart } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 import { toolName } from './namespaces.ts'
 import { TOOL_SEARCH, addedTools, foundTools, readToolChoice, readTools } from './read-tools.ts'
@@ -59,48 +56,48 @@ export const RESPONSES_FIELDS = {
 } as const satisfies FieldTable
 
 /** Reads the body of a responses request. */
-export function readResponsesRequest(body: JsonObject, { report }: ReadContext): NeutralRequest {
-  const text = asObject(body['text'])
-  const instructions = asText(body['instructions'])
+export function readResponsesRequest(given: JsonObject, { report }: ReadContext): NeutralRequest {
+  const body = new BodyObject(given, '', report)
+  const text = body.object('text')
+  const instructions = body.text('instructions')
+  const input = body.content('input')
+  const user = body.text('user')
   return {
     ...EMPTY_REQUEST,
-    stream: body['stream'] === true,
+    stream: body.boolean('stream') ?? false,
     messages: [
       ...instructions === null ? [] : [{ role: 'system', name: null, parts: [textPart(instructions, 'instructions')] } as const],
-      ...new InputReader(report).messages(body['input']),
+      ...new InputReader().messages(input),
     ],
-    tools: readTools([...report.objectsOf(body['tools'], 'tools'), ...addedTools(body['input'])], report),
-    toolChoice: readToolChoice(body['tool_choice']),
-    parallelToolCalls: asBoolean(body['parallel_tool_calls']),
-    outputFormat: readOutputFormat(asObject(text?.['format'])),
-    maxOutputTokens: asNumber(body['max_output_tokens']),
-    temperature: asNumber(body['temperature']),
-    topP: asNumber(body['top_p']),
-    reasoning: readReasoning(asObject(body['reasoning'])),
-    serviceTier: readServiceTier(asText(body['service_tier'])),
-    verbosity: asText(text?.['verbosity']),
-    user: asText(body['safety_identifier']) ?? asText(body['user']),
-    metadata: readMetadata(body['metadata']),
-    cacheKey: asText(body['prompt_cache_key']),
+    tools: readTools([...body.objects('tools'), ...typeof input === 'string' ? [] : addedTools(input)]),
+    toolChoice: readToolChoice(body),
+    parallelToolCalls: body.boolean('parallel_tool_calls'),
+    outputFormat: readOutputFormat(text?.object('format') ?? null),
+    maxOutputTokens: body.number('max_output_tokens'),
+    temperature: body.number('temperature'),
+    topP: body.number('top_p'),
+    reasoning: readReasoning(body.object('reasoning')),
+    serviceTier: readServiceTier(body),
+    verbosity: text?.text('verbosity') ?? null,
+    user: body.text('safety_identifier') ?? user,
+    metadata: body.record('metadata'),
+    cacheKey: body.text('prompt_cache_key'),
   }
 }
 
+const ROLES = ['system', 'developer', 'user', 'assistant'] as const
+
 /** Reads the items of a conversation. Items of one role in a row, such as reasoning and calls, are one message. */
 class InputReader {
-  readonly #report: TranslationReport
   readonly #messages: { readonly role: Role, readonly name: null, readonly parts: Part[] }[] = []
   readonly #calls = new Map<string, { readonly name: string, readonly isFreeform: boolean }>()
   /** Opaque values of calls, which came in the reasoning item before them; by the call's id. */
   readonly #opaque = new Map<string, OpaqueValue>()
 
-  constructor(report: TranslationReport) {
-    this.#report = report
-  }
-
-  /** @param input text, or a list of items */
-  messages(input: unknown): readonly Message[] {
+  /** @param input text, or items */
+  messages(input: string | readonly BodyObject[]): readonly Message[] {
     if (typeof input === 'string') this.#add('user', [textPart(input, 'input')])
-    else for (const item of this.#report.objectsOf(input, 'input')) this.#item(item)
+    else for (const item of input) this.#item(item)
     return this.#messages
   }
 
@@ -110,48 +107,57 @@ class InputReader {
     else this.#messages.push({ role, name: null, parts: [...parts] })
   }
 
-  #item(item: JsonObject): void {
-    switch (item['type'] ?? 'message') {
+  #item(item: BodyObject): void {
+    // They say nothing to the model.
+    item.ignore('id', 'status', 'internal_chat_message_metadata_passthrough')
+    const type = item.text('type') ?? (item.value('role') === null && item.value('id') !== null ? 'item_reference' : 'message')
+    switch (type) {
       case 'message':
-        this.#add(roleOf(item['role']), this.#content(item['content'], 'input[].content[]'))
+        this.#add(item.word('role', ROLES) ?? 'user', contentOf(item, 'content', 'input[].content[]'))
         break
       case 'reasoning':
         this.#add('assistant', this.#reasoning(item))
         break
       case 'function_call':
-        this.#add('assistant', [this.#call(item, asText(item['arguments']) ?? '', false)])
+        this.#add('assistant', [this.#call(item, toolName(item), item.text('arguments') ?? '', false)])
         break
       case 'custom_tool_call':
-        this.#add('assistant', [this.#call(item, asText(item['input']) ?? '', true)])
+        this.#add('assistant', [this.#call(item, toolName(item), item.text('input') ?? '', true)])
         break
       case 'tool_search_call':
-        this.#add('assistant', [this.#call({ ...item, name: TOOL_SEARCH }, JSON.stringify(item['arguments'] ?? {}), false)])
+        item.ignore('execution')
+        this.#add('assistant', [this.#call(item, TOOL_SEARCH, JSON.stringify(item.value('arguments') ?? {}), false)])
         break
       case 'tool_search_output':
-        this.#add('user', [this.#result({ ...item, output: foundTools(asList(item['tools'])) })])
+        item.ignore('execution')
+        this.#add('user', [this.#result(item, [textPart(foundTools(item.objects('tools')), OUTPUT)])])
         break
       case 'function_call_output':
       case 'custom_tool_call_output':
-        this.#add('user', [this.#result(item)])
+        this.#add('user', [this.#result(item, contentOf(item, 'output', OUTPUT).filter(isResultPart))])
         break
       case 'additional_tools':
         // They are read with those of the request.
+        item.ignore('role')
         break
       case 'item_reference':
-        this.#report.refuse('input[].item_reference', STORED)
+        item.refuse('type', STORED)
         break
       default:
-        this.#report.drop(`input[].${asText(item['type']) ?? 'type'}`)
+        item.dropWhole(type)
     }
   }
 
   /** The reasoning that the client's own provider encrypted, or what came through a gateway. */
-  #reasoning(item: JsonObject): Part[] {
+  #reasoning(item: BodyObject): Part[] {
     const path = 'input[].reasoning'
-    const encrypted = asText(item['encrypted_content'])
+    const encrypted = item.text('encrypted_content')
     const capsule = encrypted === null ? null : unseal(encrypted)
+    const text = [...item.objects('summary'), ...item.objects('content')].map(part => {
+      part.ignore('type')
+      return part.text('text') ?? ''
+    }).join('\n\n')
     if (capsule === null) {
-      const text = [...asList(item['summary']), ...asList(item['content'])].map(part => asText(asObject(part)?.['text']) ?? '').join('\n\n')
       const opaque = encrypted === null ? null : { provider: null, value: encrypted }
       return text === '' && opaque === null ? [] : [{ type: 'thinking', path, cache: null, text, opaque }]
     }
@@ -159,9 +165,8 @@ class InputReader {
     return capsule.thinking.flatMap(carried => thinkingPart(carried, path))
   }
 
-  #call(item: JsonObject, input: string, isFreeform: boolean): Part {
-    const id = asText(item['call_id']) ?? ''
-    const name = toolName(item)
+  #call(item: BodyObject, name: string, input: string, isFreeform: boolean): Part {
+    const id = item.text('call_id') ?? ''
     this.#calls.set(id, { name, isFreeform })
     return {
       type: 'tool_call', path: `input[].${isFreeform ? 'custom_tool_call' : 'function_call'}`, cache: null, id, name, isFreeform,
@@ -169,53 +174,51 @@ class InputReader {
     }
   }
 
-  #result(item: JsonObject): ToolResultPart {
-    const callId = asText(item['call_id']) ?? ''
+  #result(item: BodyObject, parts: ToolResultPart['parts']): ToolResultPart {
+    const callId = item.text('call_id') ?? ''
     const call = this.#calls.get(callId)
     return {
       type: 'tool_result', path: 'input[].output', cache: null, callId, name: call?.name ?? toolName(item),
-      isFreeform: call?.isFreeform ?? false, isError: false,
-      parts: this.#content(item['output'], 'input[].output[]').filter(isResultPart),
-    }
-  }
-
-  /** @param content text, or a list of parts */
-  #content(content: unknown, path: string): Part[] {
-    if (typeof content === 'string') return content === '' ? [] : [textPart(content, path)]
-    return this.#report.objectsOf(content, path.replace(/\[\]$/, '')).flatMap(part => this.#part(part, path))
-  }
-
-  #part(part: JsonObject, path: string): Part[] {
-    const base = { path, cache: cacheMarkOf(part) }
-    switch (part['type']) {
-      case 'input_text':
-      case 'output_text':
-      case 'summary_text':
-      case 'text':
-        return [{ ...base, type: 'text', text: asText(part['text']) ?? '', opaque: null }]
-      case 'refusal':
-        return [{ ...base, type: 'refusal', text: asText(part['refusal']) ?? '' }]
-      case 'input_image': {
-        const source = mediaSource(asText(part['image_url']), part['file_id'])
-        return [{ ...base, type: 'image', source, detail: asText(part['detail']) }]
-      }
-      case 'input_file': {
-        const source = mediaSource(asText(part['file_data']) ?? asText(part['file_url']), part['file_id'])
-        return [{ ...base, type: 'document', source, name: asText(part['filename']) }]
-      }
-      case 'input_audio': {
-        const audio = asObject(part['input_audio'])
-        const mediaType = `audio/${asText(audio?.['format']) ?? 'wav'}`
-        return [{ ...base, type: 'audio', source: { kind: 'base64', mediaType, data: asText(audio?.['data']) ?? '' } }]
-      }
-      default:
-        this.#report.drop(`${path}.${asText(part['type']) ?? 'type'}`)
-        return []
+      isFreeform: call?.isFreeform ?? false, isError: false, parts,
     }
   }
 }
 
-function textPart(text: string, path: string): Part {
+const OUTPUT = 'input[].output[]'
+
+/** @param name of the member that holds text, or a list of parts */
+function contentOf(item: BodyObject, name: string, path: string): Part[] {
+  const content = item.content(name)
+  if (typeof content !== 'string') return content.flatMap(part => readPart(part, path))
+  return content === '' ? [] : [textPart(content, path)]
+}
+
+function readPart(part: BodyObject, path: string): Part[] {
+  const base = { path, cache: cacheMarkOf(part) }
+  const type = part.text('type')
+  switch (type) {
+    case 'input_text':
+    case 'output_text':
+    case 'summary_text':
+    case 'text':
+      return [{ ...base, type: 'text', text: part.text('text') ?? '', opaque: null }]
+    case 'refusal':
+      return [{ ...base, type, text: part.text('refusal') ?? '' }]
+    case 'input_image':
+      return [{ ...base, type: 'image', source: mediaSource(part, part.text('image_url')), detail: part.text('detail') }]
+    case 'input_file': {
+      const url = part.text('file_url')
+      return [{ ...base, type: 'document', source: mediaSource(part, part.text('file_data') ?? url), name: part.text('filename') }]
+    }
+    case 'input_audio':
+      return [{ ...base, type: 'audio', source: readAudio(part) }]
+    default:
+      part.dropWhole(type)
+      return []
+  }
+}
+
+function textPart(text: string, path: string): TextPart {
   return { type: 'text', path, cache: null, text, opaque: null }
 }
 
@@ -228,34 +231,28 @@ function isResultPart(part: Part): part is ToolResultPart['parts'][number] {
   return part.type === 'text' || part.type === 'image' || part.type === 'document' || part.type === 'audio'
 }
 
-function roleOf(role: unknown): Role {
-  return role === 'assistant' || role === 'system' || role === 'developer' ? role : 'user'
+function mediaSource(part: BodyObject, url: string | null): MediaSource {
+  const id = part.text('file_id')
+  return url === null ? { kind: 'file', id: id ?? '', mediaType: null } : urlSource(url)
 }
 
-function mediaSource(url: string | null, fileId: unknown): MediaSource {
-  return url === null ? { kind: 'file', id: asText(fileId) ?? '', mediaType: null } : urlSource(url)
-}
-
-function readOutputFormat(format: JsonObject | null): OutputFormat | null {
-  switch (format?.['type']) {
+function readOutputFormat(format: BodyObject | null): OutputFormat | null {
+  switch (format?.word('type', ['text', 'json_object', 'json_schema'])) {
     case 'text':
       return { type: 'text' }
     case 'json_object':
       return { type: 'json' }
     case 'json_schema':
-      return {
-        type: 'json_schema', name: asText(format['name']), description: asText(format['description']),
-        schema: asObject(format['schema']) ?? {}, strict: asBoolean(format['strict']),
-      }
+      return format && readOutputSchema(format)
     default:
       return null
   }
 }
 
-function readReasoning(reasoning: JsonObject | null): Reasoning | null {
-  if (reasoning === null) return null
-  const effort = asText(reasoning['effort'])
-  const summary = asText(reasoning['summary']) ?? asText(reasoning['generate_summary'])
+function readReasoning(reasoning: BodyObject | null): Reasoning | null {
+  const effort = reasoning?.text('effort') ?? null
+  const older = reasoning?.text('generate_summary') ?? null
+  const summary = reasoning?.text('summary') ?? older
   if (effort === null && summary === null) return null
   const isOff = effort === 'none'
   return { enabled: isOff ? false : null, effort: isOff ? null : effort, budgetTokens: null, showText: summary === null ? null : true }

@@ -77,14 +77,14 @@ interface Written {
 }
 
 function write(name: string, request: NeutralRequest): Written {
-  const report = new TranslationReport(new Map())
+  const report = new TranslationReport(new Map(), new Set())
   const { body } = upstreamSide(name).writeRequest(request, { report, model: 'm', asksForUsage: false, provider: PROVIDER })
   return { body, dropped: report.dropped }
 }
 
 function read(name: string, body: JsonObject): NeutralRequest {
   const { normalize, readRequest } = clientSide(name)
-  return readRequest(normalize?.(body) ?? body, { report: new TranslationReport(new Map()), stream: false })
+  return readRequest(normalize?.(body) ?? body, { report: new TranslationReport(new Map(), new Set()), stream: false })
 }
 
 /** Does the protocol have the field, for requests such as those above? */

@@ -18,7 +18,7 @@ t.test('tools that a client adds in the conversation, and tools in namespaces, g
     { function: { name: 'exec', parameters: { properties: { input: { type: 'string' } } } } }, { function: { name: 'collaboration__list_agents' } },
   ])
   t.match(chat.body['messages'], [{ role: 'user', content: 'Look' }])
-  t.strictSame(chat.dropped, ['tools[].namespace.description'])
+  t.strictSame(chat.dropped, ['input[].tools[].namespace.description'])
   t.match(requestBetween('responses', 'messages', { input: 'Look', tools: TOOLS }).body['tools'], [{ name: 'exec' }, { name: 'collaboration__list_agents' }])
 })
 

@@ -1,0 +1,28 @@
+import { BodyObject } from '../neutral/body-object.ts'
+import type { JsonObject } from '../neutral/json.ts'
+
+/**
+ * An object in a request as Google's parser reads it (https://protobuf.dev/programming-guides/json/): numbers and truth
+ * values may be text, words are written in any case, and a single value stands for a list of one.
+ */
+export class ProtobufObject extends BodyObject {
+  protected override open(members: JsonObject, path: string): BodyObject {
+    return new ProtobufObject(members, path, this.report)
+  }
+
+  protected override numberOf(value: unknown): number | null {
+    return super.numberOf(typeof value === 'string' && value.trim() !== '' ? Number(value) : value)
+  }
+
+  protected override booleanOf(value: unknown): boolean | null {
+    return value === 'true' ? true : value === 'false' ? false : super.booleanOf(value)
+  }
+
+  protected override wordOf<T extends string>(value: unknown, words: readonly T[]): T | null {
+    return typeof value === 'string' ? words.find(word => word.toLowerCase() === value.toLowerCase()) ?? null : null
+  }
+
+  protected override listOf(value: unknown, isItem: (value: unknown) => boolean): readonly unknown[] | null {
+    return isItem(value) ? [value] : super.listOf(value, isItem)
+  }
+}
