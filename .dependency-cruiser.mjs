@@ -80,7 +80,7 @@ export default {
       comment: 'A part gets what it needs of the configuration; only those that compose the parts read it.',
       severity: 'error',
       from: { path: '^src/(auth|credentials|routing|limits|proxy|pricing|ledger|transcripts|protocols|providers)/' },
-      to: { path: '^src/config/', pathNot: '^src/config/types\\.ts$' },
+      to: { path: '^src/config/', pathNot: '^src/config/[a-z-]*types\\.ts$' },
     },
     {
       name: 'workspaces-stand-alone',

@@ -8,7 +8,7 @@
  * runs; "in flight" is the number of requests that run meanwhile.
  */
 import { compileGlob } from '../src/config/glob.ts'
-import type { Limits } from '../src/config/types.ts'
+import type { Limits } from '../src/config/key-types.ts'
 import { createLimiter } from '../src/limits/limiter.ts'
 import type { LimitedKey, Reservation } from '../src/limits/types.ts'
 import { median } from './lib/figures.ts'

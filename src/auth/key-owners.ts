@@ -1,4 +1,4 @@
-import type { Key } from '../config/types.ts'
+import type { Key } from '../config/key-types.ts'
 import type { KeyRecord } from './key-record.ts'
 
 /** The owner of each key that has one, by the name of the key. */

@@ -1,7 +1,7 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import { isObject } from '../base/is-object.ts'
 import { messageOf } from '../base/message-of.ts'
-import type { Budget, Key, Limits, OldSecret } from '../config/types.ts'
+import type { Budget, Key, Limits, OldSecret } from '../config/key-types.ts'
 import { KeyStoreError } from './key-schema.ts'
 
 /** A key as the store has it. Times are ms since 1970. */

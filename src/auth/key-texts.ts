@@ -1,5 +1,5 @@
 import { formatNumber } from '../base/text-table.ts'
-import type { Key, Limits } from '../config/types.ts'
+import type { Key, Limits } from '../config/key-types.ts'
 
 /** `gpt-*, fast`; `all` or `none` where there is no list or nothing in it. */
 export function modelsText(models: readonly string[] | null): string {

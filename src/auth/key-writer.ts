@@ -1,4 +1,4 @@
-import type { Key } from '../config/types.ts'
+import type { Key } from '../config/key-types.ts'
 import type { Actor, AuditEvent, StoredAuditEvent } from './audit.ts'
 import type { BlockRecord } from './key-reader.ts'
 import type { KeyEdit, KeyRecord, KeySummary, NewSecret } from './key-record.ts'

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
-import type { Group, GroupRules, Key } from '../config/types.ts'
+import type { Group, GroupRules, Key } from '../config/key-types.ts'
 
 /** A key as requests see it: its models compiled to one test. */
 export interface Identity {

@@ -1,5 +1,5 @@
 import { fileExists } from '../base/file-exists.ts'
-import type { ClusterConfig } from '../config/types.ts'
+import type { ClusterConfig } from '../config/cluster-types.ts'
 import { KeyFile } from './key-file.ts'
 import type { KeyWriter } from './key-writer.ts'
 import { SharedKeys } from './shared-keys.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Key } from '../config/types.ts'
+import type { Key } from '../config/key-types.ts'
 import { Database } from '../postgres/database.ts'
 import type { DatabaseOptions, Query, Row } from '../postgres/database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'

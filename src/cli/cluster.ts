@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { messageOf } from '../base/message-of.ts'
 import { formatNumber, table } from '../base/text-table.ts'
-import type { ClusterConfig, ValkeyAddress } from '../config/types.ts'
+import type { ClusterConfig, ValkeyAddress } from '../config/cluster-types.ts'
 import { MAX_CLOCK_DIFFERENCE_MS } from '../context/heartbeat.ts'
 import { Database } from '../postgres/database.ts'
 import type { Row } from '../postgres/database.ts'

@@ -6,7 +6,7 @@ import type { Findings } from './findings.ts'
 import { defaultCredentialsFile, defaultProject } from './google-defaults.ts'
 import { checkHeaderValue, headerName } from './header.ts'
 import type { RawAuth, RawSecret } from './raw.ts'
-import type { Auth, MemberAuth } from './types.ts'
+import type { Auth, MemberAuth } from './auth-types.ts'
 import { checkQuotes, timerDurationOf } from './values.ts'
 
 /** Milliseconds between two runs of a command, where the file does not say. */

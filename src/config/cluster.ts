@@ -5,7 +5,8 @@ import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates, checkKeyPair } from './pem.ts'
 import type { RawCluster, RawConfig } from './raw.ts'
-import type { Address, ClusterConfig, ValkeyAddress, ValkeyTls } from './types.ts'
+import type { ClusterConfig, ValkeyAddress, ValkeyTls } from './cluster-types.ts'
+import type { Address } from './types.ts'
 import { timerDurationOf } from './values.ts'
 
 const DEFAULT_VALKEY_TIMEOUT_MS = 100

@@ -4,7 +4,7 @@ import { buildLimits } from './limits.ts'
 import { didYouMean } from './nearest.ts'
 import type { RawConfig } from './raw.ts'
 import { modelGlobs } from './routes.ts'
-import type { Group } from './types.ts'
+import type { Group } from './key-types.ts'
 
 /** The groups of keys, each with all groups above it. */
 export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Group> {

@@ -8,7 +8,7 @@ import { parseInstant } from './instant.ts'
 import { buildLimits } from './limits.ts'
 import type { RawConfig, RawKey } from './raw.ts'
 import { modelGlobs } from './routes.ts'
-import type { Key } from './types.ts'
+import type { Key } from './key-types.ts'
 import { checkQuotes } from './values.ts'
 
 /** Characters of a secret that are shown. */

@@ -1,4 +1,5 @@
-import type { Address, ClusterConfig, Config, LedgerConfig, ServerConfig, TelemetryConfig } from './types.ts'
+import type { ClusterConfig } from './cluster-types.ts'
+import type { Address, Config, LedgerConfig, ServerConfig, TelemetryConfig } from './types.ts'
 
 /** What a gateway keeps for as long as it runs, whatever its file says later. Plain data. */
 export interface StartupSettings {

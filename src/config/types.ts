@@ -1,3 +1,8 @@
+import type { Auth } from './auth-types.ts'
+import type { ClusterConfig } from './cluster-types.ts'
+import type { Group, Key, Limits } from './key-types.ts'
+import type { Model } from './price-types.ts'
+
 /**
  * The configuration as the rest of the gateway sees it: loaded, checked, with
  * every default filled in and every name resolved. Built once by load.ts and
@@ -47,35 +52,6 @@ export interface AlertsConfig {
   readonly webhook: WebhookConfig | null
   /** Percentages of a key's budget, ascending. */
   readonly budget: readonly number[]
-}
-
-/** One server, a master behind sentinels, or a cluster. Each URL is redis://user:password@host:port/database. */
-export type ValkeyAddress = (
-  | { readonly url: string }
-  | { readonly sentinels: readonly string[], readonly master: string, readonly sentinel_password?: string }
-  | { readonly cluster: readonly string[] }
-) & { readonly tls?: ValkeyTls }
-
-/** PEM files for rediss://. */
-export interface ValkeyTls {
-  /** Root certificates; null = the usual ones. */
-  readonly ca: string | null
-  /** What the gateway shows; null = nothing. */
-  readonly pair: { readonly cert: string, readonly key: string } | null
-}
-
-/** What several gateways share. */
-export interface ClusterConfig {
-  /** Where the limits of all gateways are; null = each has its own. */
-  readonly valkey: ValkeyAddress | null
-  /** While Valkey cannot be reached: `share` = a part of each limit applies here; `refuse` = requests of limited keys get 503. */
-  readonly limitsOffline: 'share' | 'refuse'
-  /** ms after which Valkey counts as away. */
-  readonly valkeyTimeout: number
-  /** The URL of the database of ledger and keys, with its password; null = both are local. */
-  readonly postgres: string | null
-  /** The name of this gateway among the others. */
-  readonly instance: string
 }
 
 export interface TelemetryConfig {
@@ -254,96 +230,6 @@ export interface VertexConfig {
   readonly location: string
 }
 
-/** Where the credential of an upstream comes from, and how it is sent. */
-export type Auth = MemberAuth | PoolAuth
-
-/** What can be in a pool. */
-export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth | AzureAuth | AwsAuth | GoogleAuth
-
-/** A credential in a header. */
-interface HeaderAuth {
-  /** Lower-case names of the headers that the credential sets; the client's own never go upstream. */
-  readonly headers: readonly [string]
-}
-
-export interface StaticAuth extends HeaderAuth {
-  readonly kind: 'static'
-  /** The whole value of the header. */
-  readonly value: string
-}
-
-export interface FileAuth extends HeaderAuth {
-  readonly kind: 'file'
-  /** What comes before the secret in the header: `Bearer `, or nothing. */
-  readonly prefix: string
-  /** Absolute path. */
-  readonly file: string
-}
-
-export interface CommandAuth extends HeaderAuth {
-  readonly kind: 'command'
-  /** As of `FileAuth`. */
-  readonly prefix: string
-  /** The program and its arguments. */
-  readonly command: readonly string[]
-  /** Milliseconds between two runs. */
-  readonly every: number
-}
-
-/** Access tokens by the client credentials grant, sent as bearer. */
-export interface OAuth2Auth extends HeaderAuth {
-  readonly kind: 'oauth2'
-  readonly tokenUrl: string
-  readonly clientId: string
-  readonly clientSecret: string
-  /** null = the server's default. */
-  readonly scope: string | null
-}
-
-/** Tokens of Microsoft Entra ID. */
-export interface AzureAuth extends HeaderAuth {
-  readonly kind: 'azure'
-  /** The id of the tenant; null = as the environment says. */
-  readonly tenant: string | null
-  /** The application, or the managed identity; null = as the environment says. */
-  readonly clientId: string | null
-  /** null = a managed identity, a workload identity, or what else the environment has. */
-  readonly clientSecret: string | null
-  /** The URL of the token server, without a slash at its end; null = as the environment says. */
-  readonly authority: string | null
-}
-
-/** Requests are signed with credentials of AWS (Signature Version 4). */
-export interface AwsAuth {
-  readonly kind: 'aws'
-  /** Those of a signature. */
-  readonly headers: readonly string[]
-  /** Of the shared configuration files; null = AWS's default chain of sources. */
-  readonly profile: string | null
-  /** The ARN of a role that is assumed with them; null = none is. */
-  readonly roleArn: string | null
-  readonly region: string
-}
-
-/** Access tokens of Google Cloud. */
-export interface GoogleAuth {
-  readonly kind: 'google'
-  /** The second names the project whose quota is used, where the credentials name one. */
-  readonly headers: readonly ['authorization', 'x-goog-user-project']
-  /** Path of a JSON file; null = the metadata server gives tokens. */
-  readonly credentials: string | null
-  /** The project, where the file names none; null = no project is known. */
-  readonly project: string | null
-}
-
-/** Several credentials, which requests take in turn. */
-export interface PoolAuth {
-  readonly kind: 'pool'
-  /** Those of all members. */
-  readonly headers: readonly string[]
-  readonly pool: readonly MemberAuth[]
-}
-
 export interface Route {
   /** Place in the file, from 0. */
   readonly index: number
@@ -393,103 +279,6 @@ export interface Target {
 
 /** The key that asks, or the value of a header (lower-case name). */
 export type Affinity = { readonly by: 'key' } | { readonly by: 'header'; readonly name: string }
-
-export interface Model {
-  readonly name: string
-  readonly price: Price | null
-  /** What is paid for what the upstream served in a tier of its own, by the tier's name; whole prices. */
-  readonly serviceTiers: ReadonlyMap<string, Price>
-}
-
-/**
- * USD per million tokens unless the field says otherwise, each as the decimal
- * string that the operator wrote, so that no float touches a bill. A field that
- * is absent is priced as its kin: cached_input and cache writes as input,
- * reasoning as output, audio and images as plain tokens.
- */
-export interface Price {
-  readonly input?: string
-  readonly cachedInput?: string
-  readonly cacheWrite5m?: string
-  readonly cacheWrite1h?: string
-  readonly output?: string
-  readonly reasoning?: string
-  readonly inputAudio?: string
-  readonly outputAudio?: string
-  readonly inputImage?: string
-  readonly outputImage?: string
-  /** USD for each. */
-  readonly perRequest?: string
-  readonly perSecond?: string
-  readonly perCharacter?: string
-  readonly perImage?: string
-  /** Prices of requests whose input is above so many tokens; ascending. */
-  readonly tiers?: readonly { readonly above: number; readonly price: Omit<Price, 'tiers'> }[]
-}
-
-export interface Key {
-  readonly name: string
-  /** SHA-256 of the key, 32 bytes. The key itself is not kept. */
-  readonly digest: Buffer
-  /** Globs; null = all models. */
-  readonly models: readonly string[] | null
-  readonly limits: Limits | null
-  /** The name of its group; absent = it is in none. */
-  readonly group?: string
-  /** Who is responsible for it; absent = nobody is named. */
-  readonly owner?: string
-  /** What it is for; absent = nothing is noted. */
-  readonly note?: string
-  /** From then on it is refused, ms since 1970; absent = never. */
-  readonly expiresAt?: number
-  /** The first characters of the secret, for people to know it by; absent where they are not known. */
-  readonly prefix?: string
-  /** Secrets that a rotation has replaced, and that are valid for a while; absent = none. */
-  readonly oldSecrets?: readonly OldSecret[]
-  /** Where the file has it, from 1; absent for a key that comes from elsewhere. */
-  readonly line?: number
-}
-
-/** A group of keys, with limits that its keys share. */
-export interface Group extends GroupRules {
-  /** This group and those above it, the nearest first. */
-  readonly chain: readonly GroupRules[]
-}
-
-/** What a group asks of its keys. */
-export interface GroupRules {
-  readonly name: string
-  readonly isGroup: true
-  readonly parent: string | null
-  /** Globs; null = all models of the keys. */
-  readonly models: readonly string[] | null
-  readonly limits: Limits | null
-  /** The names of this group and of those below it: what their keys spend counts here. */
-  readonly members: readonly string[]
-}
-
-export interface OldSecret {
-  /** SHA-256 of the secret, 32 bytes. */
-  readonly digest: Buffer
-  /** From then on it is refused, ms since 1970. */
-  readonly validUntil: number
-}
-
-export interface Limits {
-  readonly requestsPerMinute: number | null
-  readonly tokensPerMinute: number | null
-  readonly concurrent: number | null
-  readonly budget: Budget | null
-  /** Limits of single models (globs) inside the key. */
-  readonly models: ReadonlyMap<string, Omit<Limits, 'models'>>
-}
-
-export interface Budget {
-  /** A decimal string, as the operator wrote it. */
-  readonly usd: string
-  /** Days and months are UTC. */
-  readonly per: 'day' | 'month' | 'total'
-}
 
 export interface LedgerConfig {
   /** Absolute path of the SQLite file. */

@@ -1,6 +1,6 @@
 import { limitsToJson } from '../auth/key-record.ts'
 import { keyNameError } from '../config/key-name.ts'
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import type { Limits as PlainLimits } from './api/keys.ts'
 import { ConsoleProblem } from './console-problem.ts'
 

@@ -1,4 +1,5 @@
-import type { Price, Target } from '../config/types.ts'
+import type { Price } from '../config/price-types.ts'
+import type { Target } from '../config/types.ts'
 import type { Gateway } from '../context/gateway.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import { PROTOCOLS } from '../protocols/index.ts'

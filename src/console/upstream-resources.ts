@@ -1,4 +1,5 @@
-import type { Auth, Upstream } from '../config/types.ts'
+import type { Auth } from '../config/auth-types.ts'
+import type { Upstream } from '../config/types.ts'
 import type { CredentialState } from '../credentials/credential-state.ts'
 import type { RateLimitState } from '../limits/types.ts'
 import type { UpstreamDetails } from './api/upstream.ts'

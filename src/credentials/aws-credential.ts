@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { credentialUnavailable } from '../base/errors.ts'
-import type { AwsAuth } from '../config/types.ts'
+import type { AwsAuth } from '../config/auth-types.ts'
 import { AwsAuthorization, createSha256 } from './aws-authorization.ts'
 import type { Authorization, HeaderList } from './credential.ts'
 import type { FaultReporter } from './fault-reporter.ts'

@@ -1,6 +1,6 @@
 import type { DefaultAzureCredential } from '@azure/identity'
 import { credentialUnavailable } from '../base/errors.ts'
-import type { AzureAuth } from '../config/types.ts'
+import type { AzureAuth } from '../config/auth-types.ts'
 import { headerAuthorization } from './credential.ts'
 import { fetchOAuth2Token } from './oauth2.ts'
 import type { FetchedCredential } from './refreshing-credential.ts'

@@ -1,5 +1,5 @@
 import { GatewayError, credentialUnavailable } from '../base/errors.ts'
-import type { OAuth2Auth } from '../config/types.ts'
+import type { OAuth2Auth } from '../config/auth-types.ts'
 import { boundedFetch } from './bounded-fetch.ts'
 import { headerAuthorization } from './credential.ts'
 import type { FetchedCredential } from './refreshing-credential.ts'

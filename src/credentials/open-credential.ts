@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
-import type { Auth } from '../config/types.ts'
+import type { Auth } from '../config/auth-types.ts'
 import { AwsCredential } from './aws-credential.ts'
 import { azureTokens } from './azure-tokens.ts'
 import { runCommand } from './command.ts'

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { formatUsd, picoUsd } from '../base/decimal.ts'
-import type { Budget, Config } from '../config/types.ts'
+import type { Budget } from '../config/key-types.ts'
+import type { Config } from '../config/types.ts'
 import type { Gateway, PassedShare, PassedShares } from '../context/gateway.ts'
 import type { AlertEvent } from '../context/pending-events.ts'
 import { periodOf } from '../limits/budget-account.ts'

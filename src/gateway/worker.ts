@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { systemClock } from '../base/clock.ts'
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import type { PassedShares } from '../context/gateway.ts'
 import type { Limiter } from '../limits/types.ts'
 import { WorkerLimiter } from '../limits/worker-limiter.ts'

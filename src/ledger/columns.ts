@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from 'node:sqlite'
-import type { Price } from '../config/types.ts'
+import type { Price } from '../config/price-types.ts'
 import type { EndpointName, ProtocolName } from '../protocols/shared/protocol.ts'
 import type { AttemptRecord, EndReason, LedgerRow, UsageSource } from './row.ts'
 

@@ -1,4 +1,4 @@
-import type { Price } from '../config/types.ts'
+import type { Price } from '../config/price-types.ts'
 import type { EndpointName, ProtocolName } from '../protocols/shared/protocol.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 

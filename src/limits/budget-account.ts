@@ -1,4 +1,4 @@
-import type { Budget } from '../config/types.ts'
+import type { Budget } from '../config/key-types.ts'
 
 /** What was spent, and what is reserved, of one period of a budget; 1e-12 USD. */
 export interface Period {

@@ -1,4 +1,4 @@
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import type { ScopeLimits } from './types.ts'
 
 /** The limits that bear on one key: as a whole, and for globs of models inside it. */

@@ -1,5 +1,5 @@
 import { Slots } from '../base/slots.ts'
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } from './lease-messages.ts'
 import type { LocalLimiter } from './limiter.ts'
 import type { QuotaLease } from './quota-lease.ts'

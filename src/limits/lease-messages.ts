@@ -1,4 +1,4 @@
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import type { LeaseSettlement } from './quota-lease.ts'
 import type { Estimate, LimitedKey, RateLimitStates, LeaseSize, Refusal } from './types.ts'
 

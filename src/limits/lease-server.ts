@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../base/clock.ts'
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import { LeaseConnection } from './lease-connection.ts'
 import type { LeaseService, OutstandingLease } from './lease-connection.ts'
 import type { LimiterReplies } from './lease-messages.ts'

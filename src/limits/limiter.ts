@@ -1,4 +1,4 @@
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import type { BudgetAccount } from './budget-account.ts'
 import { effectiveLimits } from './effective-limits.ts'
 import { MIN_LEASE_REQUESTS, QuotaLease, MAX_LEASE_MS } from './quota-lease.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import { createLimiter } from './limiter.ts'
 import type { LocalLimiter } from './limiter.ts'
 import type { SharedAdmission, SharedKey, SharedScope } from './shared-key.ts'

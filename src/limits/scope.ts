@@ -1,5 +1,5 @@
 import { picoUsd } from '../base/decimal.ts'
-import type { Budget } from '../config/types.ts'
+import type { Budget } from '../config/key-types.ts'
 import { Bucket } from './bucket.ts'
 import type { Hold } from './bucket.ts'
 import { BudgetAccount, IN_FLIGHT_RETRY_MS } from './budget-account.ts'

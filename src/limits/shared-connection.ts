@@ -1,5 +1,5 @@
 import { Slots } from '../base/slots.ts'
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import type { AdmissionReply, GrantedLease, LimiterReplies, LimiterRequest } from './lease-messages.ts'
 import { normalizeEstimate, normalizeUsage } from './reservation.ts'
 import { nanoOf } from './shared-key.ts'

@@ -1,4 +1,4 @@
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import { periodOf } from './budget-account.ts'
 import { effectiveLimits } from './effective-limits.ts'
 import { PERIOD_SEPARATOR } from './shared-script.ts'

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import { raiseToCommonSpend } from './common-spend.ts'
 import type { CommonSpend } from './common-spend.ts'
 import type { LimiterReplies } from './lease-messages.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { Key, Limits } from '../config/types.ts'
+import type { Key, Limits } from '../config/key-types.ts'
 
 /** Rates go by the monotonic clock, so that no change of the date moves them; budgets by the date. */
 export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>

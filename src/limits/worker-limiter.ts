@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { Slots } from '../base/slots.ts'
-import type { Limits } from '../config/types.ts'
+import type { Limits } from '../config/key-types.ts'
 import { KeyModelState } from './key-model-state.ts'
 import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } from './lease-messages.ts'
 import { Outbox } from './lease-outbox.ts'

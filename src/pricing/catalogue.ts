@@ -1,6 +1,6 @@
 import type { ModelPrice } from '@pydantic/genai-prices'
 import { divide, formatDecimal, parseDecimal, shift } from '../base/decimal.ts'
-import type { Price } from '../config/types.ts'
+import type { Price } from '../config/price-types.ts'
 
 type RateName = Exclude<keyof Price, 'tiers'>
 

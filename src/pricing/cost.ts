@@ -1,5 +1,5 @@
 import { PICO_PLACES, ZERO, add, formatDecimal, multiply, parseDecimal, shift, toUnits } from '../base/decimal.ts'
-import type { Price } from '../config/types.ts'
+import type { Price } from '../config/price-types.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import { ITEMS, quantities } from './quantities.ts'
 import type { Item, Per } from './quantities.ts'

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type * as GenaiPrices from '@pydantic/genai-prices'
 import { parseDecimal } from '../base/decimal.ts'
-import type { Model, Price } from '../config/types.ts'
+import type { Model, Price } from '../config/price-types.ts'
 import { fromCatalogue } from './catalogue.ts'
 
 export interface PriceBook {

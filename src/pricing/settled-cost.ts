@@ -1,5 +1,5 @@
 import { formatUsd } from '../base/decimal.ts'
-import type { Price } from '../config/types.ts'
+import type { Price } from '../config/price-types.ts'
 import type { Endpoint, InputEstimate } from '../protocols/shared/protocol.ts'
 import type { StreamMeter } from '../protocols/shared/stream-meter.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'

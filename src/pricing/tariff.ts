@@ -1,5 +1,5 @@
 import { parseDecimal, shift, toUnits } from '../base/decimal.ts'
-import type { Price } from '../config/types.ts'
+import type { Price } from '../config/price-types.ts'
 import { ITEMS } from './quantities.ts'
 import type { Item } from './quantities.ts'
 

@@ -1,4 +1,4 @@
-import type { Price } from '../config/types.ts'
+import type { Price } from '../config/price-types.ts'
 import { readBodyTier } from '../protocols/shared/response-body.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import { maxCost } from './cost.ts'

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectionOptions } from 'node:tls'
 import type { Cluster, Redis } from 'ioredis'
 import { messageOf } from '../base/message-of.ts'
-import type { ValkeyAddress, ValkeyTls } from '../config/types.ts'
+import type { ValkeyAddress, ValkeyTls } from '../config/cluster-types.ts'
 import { ignoreSecondErrors } from './second-errors.ts'
 
 const CONNECT_TIMEOUT_MS = 1_000

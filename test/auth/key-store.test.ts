@@ -9,7 +9,7 @@ import { readBlocks, readKeys } from '../../src/auth/key-reader.ts'
 import { MIGRATIONS } from '../../src/auth/key-schema.ts'
 import { KeyStore } from '../../src/auth/key-store.ts'
 import type { KeyChange } from '../../src/auth/key-store.ts'
-import type { Key, Limits } from '../../src/config/types.ts'
+import type { Key, Limits } from '../../src/config/key-types.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const LIMITS: Limits = {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import t from 'tap'
 import { ANONYMOUS, Keyring, hasExpired } from '../../src/auth/keyring.ts'
 import { compileGlobs } from '../../src/config/glob.ts'
-import type { Key } from '../../src/config/types.ts'
+import type { Key } from '../../src/config/key-types.ts'
 
 const key = (name: string, secret: string, models: string[] | null = null): Key =>
   ({ name, digest: hash('sha256', secret, 'buffer'), models, limits: null })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Limits } from '../../src/config/types.ts'
+import type { Limits } from '../../src/config/key-types.ts'
 import type { Admission, AdmissionRequest, LimitedKey } from '../../src/limits/types.ts'
 import { connectedWorkers } from '../behaviour/limits/workers.ts'
 

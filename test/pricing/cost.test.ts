@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { formatUsd } from '../../src/base/decimal.ts'
-import type { Price } from '../../src/config/types.ts'
+import type { Price } from '../../src/config/price-types.ts'
 import { cost, explainCost } from '../../src/pricing/cost.ts'
 import { blankUsage } from '../../src/protocols/shared/usage.ts'
 import type { Usage } from '../../src/protocols/shared/usage.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { calcPrice, findProvider } from '@pydantic/genai-prices'
 import t from 'tap'
-import type { Model, Price } from '../../src/config/types.ts'
+import type { Model, Price } from '../../src/config/price-types.ts'
 import { fromCatalogue } from '../../src/pricing/catalogue.ts'
 import { cost } from '../../src/pricing/cost.ts'
 import { createPriceBook } from '../../src/pricing/prices.ts'

@@ -1,5 +1,5 @@
 import { compileGlob } from '../../../src/config/glob.ts'
-import type { Limits } from '../../../src/config/types.ts'
+import type { Limits } from '../../../src/config/key-types.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
 import type { LocalLimiter } from '../../../src/limits/limiter.ts'
 import type { LimitedKey, Refusal, Reservation } from '../../../src/limits/types.ts'

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
-import type { Limits } from '../../../src/config/types.ts'
+import type { Limits } from '../../../src/config/key-types.ts'
 import type { LimiterRequest } from '../../../src/limits/lease-messages.ts'
 import type { Admission, Reservation } from '../../../src/limits/types.ts'
 import { USD } from './asking.ts'

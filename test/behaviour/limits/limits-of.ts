@@ -1,4 +1,4 @@
-import type { Limits } from '../../../src/config/types.ts'
+import type { Limits } from '../../../src/config/key-types.ts'
 import type { ScopeLimits } from '../../../src/limits/types.ts'
 
 const NONE: ScopeLimits = { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null }

@@ -1,5 +1,5 @@
 import { compileGlob } from '../../../src/config/glob.ts'
-import type { Limits } from '../../../src/config/types.ts'
+import type { Limits } from '../../../src/config/key-types.ts'
 import type { LeaseConnection } from '../../../src/limits/lease-connection.ts'
 import type { LimiterRequest } from '../../../src/limits/lease-messages.ts'
 import { LeaseServer } from '../../../src/limits/lease-server.ts'
