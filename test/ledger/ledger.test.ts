@@ -176,7 +176,7 @@ t.test('names of any length are cut, so that waiting rows have a bound in bytes'
 t.test('a ledger that nobody shuts down does not keep the process alive', async t => {
   const dir = t.testdir({
     'main.mjs': `
-      import { openLedger } from ${JSON.stringify(import.meta.resolve('../../src/ledger/ledger.ts'))}
+      import { openLedger } from ${JSON.stringify(import.meta.resolve('../../src/ledger/threaded-ledger.ts'))}
       openLedger({ file: process.argv[2], keep: null, onTrouble() {}, onRecovered() {} })`,
   })
   const args = [join(dir, 'main.mjs'), join(dir, 'gateway.db')]

@@ -1,4 +1,4 @@
-import { openLedger } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/threaded-ledger.ts'
 import type { Ledger, LedgerOptions } from '../../src/ledger/ledger.ts'
 import type { LedgerFailure, LedgerFailureCode } from '../../src/ledger/ledger-failure.ts'
 
