@@ -32,3 +32,17 @@ export async function raiseToCommonSpend(
     key.raiseFloors(rows ?? key.localSpend, restores)
   }
 }
+
+/**
+ * Finds out what was spent of budgets that the store does not know.
+ * @param at since when the store has its data, and the time now; ms since 1970
+ */
+export async function restoreSpend(
+  keys: ReadonlySet<SharedKey>, at: { readonly epoch: number, readonly now: number }, common: CommonSpend,
+): Promise<void> {
+  const unknown = (key: SharedKey) => key.accounts().filter(({ spent, end }) => spent < 0 && end > at.now)
+  // Of a period that began later, the store has all spending.
+  const isNew = (key: SharedKey) => unknown(key).every(({ start }) => start >= at.epoch)
+  for (const key of keys) if (isNew(key)) key.raiseFloors([], true)
+  await raiseToCommonSpend([...keys].filter(key => !isNew(key)), true, common)
+}

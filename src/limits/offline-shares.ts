@@ -2,8 +2,12 @@ import type { Clock } from '../base/clock.ts'
 import type { Limits } from '../config/key-types.ts'
 import { createLimiter } from './limiter.ts'
 import type { LocalLimiter } from './limiter.ts'
-import type { SharedAdmission, SharedKey, SharedScope } from './shared-key.ts'
-import type { Admission, CompileGlob, LimitedKey } from './types.ts'
+import type { Pending } from './shared-connection.ts'
+import { isAllowed, takeHold } from './shared-key.ts'
+import type { SharedChain, SharedKey, SharedScope } from './shared-key.ts'
+import type { Admission, CompileGlob, LimitedKey, RateLimitStates, Refusal } from './types.ts'
+
+const NO_RATES: RateLimitStates = Object.freeze({ requests: null, tokens: null })
 
 /** What this instance applies of the limits of a key or group while the store is away. */
 interface Share {
@@ -12,8 +16,13 @@ interface Share {
   readonly limited: LimitedKey
 }
 
-/** The limits of this process while the store is away: of each limit, the share of one instance. */
+/**
+ * Decides requests while the store is away, by the share of one instance of each limit, and by the allowances of
+ * budgets.
+ */
 export class OfflineShares {
+  readonly #mode: 'share' | 'refuse'
+  readonly #clock: Clock
   readonly #limiter: LocalLimiter
   /** By the ids of keys and groups. */
   readonly #shares = new Map<string, Share>()
@@ -22,12 +31,35 @@ export class OfflineShares {
   /** Of keys that have no limits of their own. */
   defaults: Limits | null = null
 
-  constructor(clock: Clock, compileGlob: CompileGlob) {
+  constructor(mode: 'share' | 'refuse', clock: Clock, compileGlob: CompileGlob) {
+    this.#mode = mode
+    this.#clock = clock
     this.#limiter = createLimiter({ defaults: null, compileGlob, clock })
   }
 
+  /** Admits or refuses a request. */
+  decide(pending: Pending): void {
+    if (this.#mode === 'share') {
+      if (this.admitOnAllowance(pending)) return
+      const admission = this.#admit(pending)
+      if (!admission.ok) return pending.connection.refused(pending.id, admission.refusal, NO_RATES)
+      admission.reservation.release()
+    }
+    pending.connection.refused(pending.id, unavailable(pending.chain), NO_RATES)
+  }
+
+  /** @returns false, and decides nothing, where the allowance is too small or the limits refuse */
+  admitOnAllowance(pending: Pending): boolean {
+    const now = this.#clock.wall()
+    if (pending.chain.some(({ isCalling }) => isCalling) || !isAllowed(pending, now)) return false
+    const admission = this.#admit(pending)
+    if (!admission.ok) return false
+    pending.connection.admitted(pending.id, takeHold(pending, 1, now, admission.reservation), null, NO_RATES, [])
+    return true
+  }
+
   /** Admits or refuses by all limits but budgets. */
-  admit({ chain, model, tokens }: Pick<SharedAdmission, 'chain' | 'model' | 'tokens'>): Admission {
+  #admit({ chain, model, tokens }: Pending): Admission {
     const [key, ...groups] = chain.map(each => this.#shareOf(each)) as [Share, ...Share[]]
     const limited = { ...key.limited, groups: groups.map(group => group.limited) }
     return this.#limiter.admit({ key: limited, model, estimate: { tokens, pico: 0n } })
@@ -53,4 +85,14 @@ function shareOf(limits: Limits | null, instances: number): Limits | null {
     requestsPerMinute: share(requestsPerMinute), tokensPerMinute: share(tokensPerMinute), concurrent: share(concurrent), budget: null,
   })
   return { ...ofScope(limits), models: new Map([...limits.models].map(([glob, scope]) => [glob, ofScope(scope)])) }
+}
+
+function unavailable(chain: SharedChain): Refusal {
+  return {
+    which: 'unavailable',
+    scope: { key: chain[0]!.name, group: null, model: null },
+    retryAfterMs: 1_000,
+    renewsSoon: true,
+    message: 'The limits of this key cannot be checked at the moment.',
+  }
 }

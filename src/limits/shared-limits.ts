@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { Limits } from '../config/key-types.ts'
-import { raiseToCommonSpend } from './common-spend.ts'
+import { raiseToCommonSpend, restoreSpend } from './common-spend.ts'
 import type { CommonSpend } from './common-spend.ts'
 import type { LimiterReplies } from './lease-messages.ts'
 import { OfflineShares } from './offline-shares.ts'
@@ -9,14 +9,14 @@ import { refusalOf } from './refusal.ts'
 import { SharedCall, ratesOf } from './shared-call.ts'
 import { SharedConnection } from './shared-connection.ts'
 import type { Pending, SharedAdmitter } from './shared-connection.ts'
-import { isAllowed, scopesOf, takeHold } from './shared-key.ts'
+import { scopesOf, takeHold } from './shared-key.ts'
 import type { SharedChain, SharedHold, SharedKey, SharedScope } from './shared-key.ts'
 import { SharedLanes } from './shared-lanes.ts'
 import type { Lane } from './shared-lanes.ts'
 import type { AdmitReply, ScriptArgument, ScriptReply } from './shared-script.ts'
-import { GROUPS_PARTITION, INSTANCES_KEY, PARTITIONS, epochKey, hashOf } from './shared-store.ts'
+import { INSTANCES_KEY, epochKey, hashOf, noteEpochs } from './shared-store.ts'
 import type { SharedStore } from './shared-store.ts'
-import type { CompileGlob, LimitedKey, RateLimitStates, Refusal, RefusalReason } from './types.ts'
+import type { CompileGlob, LimitedKey, RefusalReason } from './types.ts'
 
 export interface SharedLimitsOptions extends CommonSpend {
   /** The name of this instance; no other has it. */
@@ -45,7 +45,6 @@ const RESTORE_AFTER_MS = 3_000
 const MAX_BATCH = 200
 /** Keys and groups in one call. */
 const MAX_KEYS = 50
-const NO_RATES: RateLimitStates = Object.freeze({ requests: null, tokens: null })
 const CODES: readonly RefusalReason[] = ['requests', 'tokens', 'concurrent', 'budget', 'unpriced']
 const RESTORE = 6
 
@@ -73,7 +72,7 @@ export class SharedLimits implements SharedAdmitter {
     this.#options = options
     const { clock, compileGlob } = options
     this.#lanes = new SharedLanes(options.store.isPartitioned)
-    this.#offline = new OfflineShares(clock, compileGlob)
+    this.#offline = new OfflineShares(options.offline, clock, compileGlob)
     this.#comparedAt = clock.monotonic()
     this.#started = this.#start()
   }
@@ -165,7 +164,7 @@ export class SharedLimits implements SharedAdmitter {
   #advance(lane: Lane): void {
     if (lane.isCalling || lane.queue.length === 0) return
     if (!this.#isReachable) {
-      for (const pending of lane.queue.splice(0)) this.#admitOffline(pending)
+      for (const pending of lane.queue.splice(0)) this.#offline.decide(pending)
       return
     }
     const keys = new Set<SharedKey>()
@@ -201,7 +200,7 @@ export class SharedLimits implements SharedAdmitter {
       ended()
       call.failed()
       this.#lost(error)
-      for (const pending of batch) this.#admitOffline(pending)
+      for (const pending of batch) this.#offline.decide(pending)
     }
     this.#advance(lane)
     for (const key of keys) {
@@ -215,7 +214,7 @@ export class SharedLimits implements SharedAdmitter {
     const { connection, id } = pending
     const now = this.now()
     if (code === RESTORE) {
-      if (this.#admitOnAllowance(pending)) return
+      if (this.#offline.admitOnAllowance(pending)) return
       lane.restoring.push(pending)
       if (!lane.isRestoring) void this.#restore(lane)
       return
@@ -230,7 +229,7 @@ export class SharedLimits implements SharedAdmitter {
     }
     const which = CODES[code - 1] ?? 'requests'
     // The allowance is the last part of the budget that this instance spends.
-    if (which === 'budget' && this.#admitOnAllowance(pending)) return
+    if (which === 'budget' && this.#offline.admitOnAllowance(pending)) return
     const scope = scopes[at - 1] ?? { group: null, model: null, limits: {} as SharedScope['limits'] }
     const refusal = refusalOf({ which, waitMs: waitMs < 0 ? Infinity : waitMs, scope }, requestOf(pending))
     connection.refused(id, refusal, rateLimitStates)
@@ -244,17 +243,11 @@ export class SharedLimits implements SharedAdmitter {
       const { since: epoch, now } = await this.#options.store.since(epochKey(lane.partition))
       const pause = epoch + RESTORE_AFTER_MS - now
       if (pause > 0) await new Promise<void>(resolve => this.after(pause, resolve))
-      const wall = this.now()
-      const unknown = (key: SharedKey) => key.accounts().filter(({ spent, end }) => spent < 0 && end > wall)
-      // Of a period that began later, the store has all spending.
-      const isNew = (key: SharedKey) => unknown(key).every(({ start }) => start >= epoch)
-      const keys = new Set(restoring.flatMap(({ chain }) => chain))
-      for (const key of keys) if (isNew(key)) key.raiseFloors([], true)
-      await raiseToCommonSpend([...keys].filter(key => !isNew(key)), true, this.#options)
+      await restoreSpend(new Set(restoring.flatMap(({ chain }) => chain)), { epoch, now: this.now() }, this.#options)
     } catch (error) {
       this.#options.onState(`budgets cannot be restored: ${messageOf(error)}`)
       lane.isRestoring = false
-      for (const pending of restoring.splice(0)) this.#admitOffline(pending)
+      for (const pending of restoring.splice(0)) this.#offline.decide(pending)
       return
     }
     lane.isRestoring = false
@@ -262,17 +255,10 @@ export class SharedLimits implements SharedAdmitter {
     this.#advance(lane)
   }
 
-  /** Has the store note since when it has its data, where it has none. */
-  async #noteEpochs(): Promise<void> {
-    const { store } = this.#options
-    const partitions = store.isPartitioned ? [GROUPS_PARTITION, ...Array(PARTITIONS).keys()] : ['']
-    await Promise.all(partitions.map(partition => store.since(epochKey(String(partition)))))
-  }
-
   async #start(): Promise<void> {
     await this.#options.store.connected()
     if (this.#isClosed) return
-    await this.#noteEpochs().catch((error: unknown) => this.#lost(error))
+    await noteEpochs(this.#options.store).catch((error: unknown) => this.#lost(error))
     await this.#beatAll()
   }
 
@@ -289,7 +275,7 @@ export class SharedLimits implements SharedAdmitter {
     if (!this.#isReachable) {
       try {
         // It may have lost its data meanwhile.
-        await this.#noteEpochs()
+        await noteEpochs(this.#options.store)
         this.#isReachable = true
         this.#options.onState(null)
       } catch {
@@ -334,24 +320,6 @@ export class SharedLimits implements SharedAdmitter {
     this.#scheduleBeat()
   }
 
-  #admitOffline(pending: Pending): void {
-    if (this.#options.offline === 'share') {
-      if (this.#admitOnAllowance(pending)) return
-      const admission = this.#offline.admit(pending)
-      if (!admission.ok) return pending.connection.refused(pending.id, admission.refusal, NO_RATES)
-      admission.reservation.release()
-    }
-    pending.connection.refused(pending.id, unavailable(pending.chain), NO_RATES)
-  }
-
-  /** @returns false, and decides nothing, where the allowance is too small or the limits refuse */
-  #admitOnAllowance(pending: Pending): boolean {
-    if (pending.chain.some(({ isCalling }) => isCalling) || !isAllowed(pending, this.now())) return false
-    const admission = this.#offline.admit(pending)
-    if (!admission.ok) return false
-    pending.connection.admitted(pending.id, takeHold(pending, 1, this.now(), admission.reservation), null, NO_RATES, [])
-    return true
-  }
 }
 
 function chunks<T>(all: readonly T[], size: number): T[][] {
@@ -361,14 +329,4 @@ function chunks<T>(all: readonly T[], size: number): T[][] {
 function requestOf({ chain, model, tokens, pico }: Pending) {
   const { name, own } = chain[0]!
   return { key: { name, limits: own }, model, estimate: { tokens, pico } }
-}
-
-function unavailable(chain: SharedChain): Refusal {
-  return {
-    which: 'unavailable',
-    scope: { key: chain[0]!.name, group: null, model: null },
-    retryAfterMs: 1_000,
-    renewsSoon: true,
-    message: 'The limits of this key cannot be checked at the moment.',
-  }
 }

@@ -37,3 +37,9 @@ export function epochKey(partition: string): string {
 function tagOf(partition: string): string {
   return partition === '' ? '' : `{${partition}}`
 }
+
+/** Has the store note since when it has its data, where it has none. */
+export async function noteEpochs(store: SharedStore): Promise<void> {
+  const partitions = store.isPartitioned ? [GROUPS_PARTITION, ...Array(PARTITIONS).keys()] : ['']
+  await Promise.all(partitions.map(partition => store.since(epochKey(String(partition)))))
+}
