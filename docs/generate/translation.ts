@@ -1,6 +1,8 @@
 import { PROTOCOLS } from '../../src/protocols/index.ts'
 import { outcomeOf } from '../../src/protocols/neutral/fields.ts'
 import type { FieldRule, UpstreamSide } from '../../src/protocols/neutral/translation.ts'
+import { nestedOutcomes } from '../../test/support/sdk/nested-outcomes.ts'
+import type { NestedRule } from '../../test/support/sdk/nested-outcomes.ts'
 import { code, generatedFrom, table } from './markdown.ts'
 
 interface Target {
@@ -11,9 +13,14 @@ interface Target {
 /** docs/reference/translation.md: what becomes of each field of a request at each protocol, from the tables of the protocols. */
 export function translationPage(): string {
   const targets = PROTOCOLS.flatMap(({ name, translation }) => translation?.upstream ? [{ name, upstream: translation.upstream }] : [])
-  const sections = PROTOCOLS.flatMap(({ name, translation }) => translation?.client
-    ? [section(name, Object.entries(translation.client.fields), targets.filter(target => target.name !== name))] : [])
-  return `${generatedFrom('the field tables in src/protocols')}
+  const nested: Readonly<Record<string, readonly NestedRule[]>> = nestedOutcomes()
+  const sections = PROTOCOLS.flatMap(({ name, translation }) => {
+    if (!translation?.client) return []
+    const { fields } = translation.client
+    const inner = (nested[name] ?? []).filter(({ parent, name: member }) => !Object.hasOwn(fields, `${parent}.${member}`))
+    return [section(name, Object.entries(fields), targets.filter(target => target.name !== name)), ...nestedSection(inner)]
+  })
+  return `${generatedFrom('the field tables in src/protocols, and from the types of the vendors\' SDKs')}
 
 # Translated fields
 
@@ -27,7 +34,8 @@ What becomes of each field of a request that is [translated](../translation.md) 
 | refused | The request gets a 400, because the response would be another one |
 | ignored | It concerns the connection to the gateway, or says what is the case anyway |
 
-A word alone is true of each target. A field that is not in a table is dropped and named.
+A word alone is true of each target. A field that is not in a table is dropped and named. What no target gets of
+messages, content and tools is in a table of its own, at one of the places where their object may be. A member of a wrong type gets a 400.
 
 ${sections.join('\n\n')}
 `
@@ -54,4 +62,20 @@ function outcomeText(rule: FieldRule, targets: readonly Target[]): string {
 function fieldText(path: string, rule: FieldRule): string {
   const harmless = typeof rule === 'string' ? [] : rule.unless ?? []
   return harmless.length === 0 ? code(path) : `${code(path)} other than ${harmless.map(value => code(JSON.stringify(value))).join(', ')}`
+}
+
+/** Members of objects inside a request that no target gets, and objects that none gets. */
+function nestedSection(rules: readonly NestedRule[]): readonly string[] {
+  const whole = rules.filter(({ outcome, parent }) => outcome === 'whole' && parent.endsWith(']'))
+  const members = Map.groupBy(rules.filter(({ outcome }) => outcome === 'dropped'), objectText)
+  const rows = [
+    ...[...members].map(([object, list]) => [object, list.map(({ name }) => code(name)).join(', ')]),
+    ...[...Map.groupBy(whole, ({ parent }) => parent)]
+      .map(([parent, list]) => [code(parent), `as a whole: ${[...new Set(list.map(({ kind }) => code(kind ?? '')))].join(', ')}`]),
+  ]
+  return rows.length === 0 ? [] : ['Inside it are dropped and named:', table(['Object', 'Members'], rows)]
+}
+
+function objectText({ parent, kind }: NestedRule): string {
+  return kind === null ? code(parent) : `${code(parent)} ${code(kind)}`
 }

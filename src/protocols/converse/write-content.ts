@@ -77,7 +77,9 @@ export class ContentWriter {
     }
   }
 
-  #image({ source, path }: ImagePart): JsonObject {
+  #image(image: ImagePart): JsonObject {
+    const { source, path } = image
+    this.#context.report.dropDetail(image)
     const { mediaType, data } = this.#bytes(source, path)
     const format = mediaType.replace(/^image\//, '').replace(/^jpg$/, 'jpeg')
     if (!IMAGE_FORMATS.has(format)) this.#context.report.refuse(path, `the target accepts PNG, JPEG, GIF and WebP, not ${mediaType}`)

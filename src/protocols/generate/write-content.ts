@@ -86,6 +86,8 @@ function writeContent(part: Part, report: TranslationReport): JsonObject[] {
     case 'refusal':
       return part.text === '' ? [] : [{ text: part.text }]
     case 'image':
+      report.dropDetail(part)
+      return [writeMedia(part.source, part.path, report)]
     case 'audio':
       return [writeMedia(part.source, part.path, report)]
     case 'document': {

@@ -110,6 +110,14 @@ class ContentReader {
         const opaque = readOpaque(block.text('data'))
         return opaque === null ? [] : [{ ...baseOf(block, path), type, opaque }]
       }
+      case 'compaction': {
+        const summary = block.text('content')
+        // Its provider alone reads them; the text is the same.
+        block.ignore('encrypted_content', 'signature')
+        if (summary !== null) return [{ ...baseOf(block, path), type: 'text', text: summary, opaque: null }]
+        block.dropWhole(type)
+        return []
+      }
       case 'tool_use':
         return [this.#toolCall(block, path)]
       case 'tool_result':
@@ -122,7 +130,6 @@ class ContentReader {
   }
 
   #toolCall(block: BodyObject, path: string): Part {
-    reportCaller(block)
     const { id, opaque } = readToolId(block.text('id'))
     const name = block.text('name') ?? ''
     this.#toolNames.set(id, name)
@@ -179,12 +186,6 @@ function readMedia(block: BodyObject, source: BodyObject | null): MediaSource[] 
 /** Citations of a document that are turned off are none. */
 function reportCitations(block: BodyObject): void {
   if (block.object('citations')?.boolean('enabled') === true) block.drop('citations')
-}
-
-/** What the model itself calls is a call as others are. */
-function reportCaller(block: BodyObject): void {
-  const caller = block.object('caller')
-  if (caller !== null && caller.value('type') !== 'direct') caller.dropWhole(caller.text('type'))
 }
 
 function isResultPart(part: Part): part is ToolResultPart['parts'][number] {

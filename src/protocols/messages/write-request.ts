@@ -172,7 +172,9 @@ function writeMark({ ttl }: CacheMark): JsonObject {
   return withoutNulls({ type: 'ephemeral', ttl })
 }
 
-function writeImage({ source, path }: ImagePart, report: TranslationReport): JsonObject {
+function writeImage(image: ImagePart, report: TranslationReport): JsonObject {
+  const { source, path } = image
+  report.dropDetail(image)
   return { type: 'image', source: writeSource(source, path, report) }
 }
 

@@ -166,8 +166,8 @@ function isText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** A tool that `allowed_callers` lets the model call directly alone is one as others are. */
+/** What the model may call directly alone, or has called directly, is as others are. */
 function isHarmless(value: unknown): boolean {
-  return value === null || value === undefined || value === false
+  return value === null || value === undefined || value === false || (isObject(value) && value['type'] === 'direct')
     || (Array.isArray(value) && (value.length === 0 || (value.length === 1 && value[0] === 'direct')))
 }

@@ -38,6 +38,11 @@ export class TranslationReport {
     this.drop(this.pathOf(field))
   }
 
+  /** How closely a picture is looked at, for targets that decide it themselves. */
+  dropDetail({ path, detail }: { readonly path: string, readonly detail: string | null }): void {
+    if (detail !== null && detail !== 'auto') this.drop(`${path}.detail`)
+  }
+
   /** As the client writes the field. */
   pathOf(field: NeutralField): string {
     return this.#paths.get(field) ?? field

@@ -143,6 +143,9 @@ class InputReader {
       case 'item_reference':
         item.refuse('type', STORED)
         break
+      case 'compaction':
+        item.refuse('type', 'its provider alone reads the conversation in it; send the conversation itself')
+        break
       default:
         item.dropWhole(type)
     }

@@ -20,8 +20,9 @@ export function readTools(tools: readonly BodyObject[]): Tool[] {
 function readTool(tool: BodyObject, namespace: string | null = null): Tool[] {
   const type = tool.text('type')
   if (type === 'namespace') {
+    const name = tool.text('name') ?? ''
     if (tool.text('description')) tool.drop('namespace.description')
-    return tool.objects('tools').flatMap(inner => readTool(inner, tool.text('name') ?? ''))
+    return tool.objects('tools').flatMap(inner => readTool(inner, name))
   }
   const isSearch = type === 'tool_search' && tool.value('execution') === 'client'
   if (type !== 'function' && type !== 'custom' && !isSearch) {

@@ -12,6 +12,11 @@ const FILE = join(import.meta.dirname, 'requests.ts')
  * @param isFollowed are the members of the object at this path fields too?
  */
 export function sdkFields(isFollowed: (protocol: keyof SdkRequests, path: string) => boolean): Readonly<Record<keyof SdkRequests, readonly string[]>> {
+  return readSdk((checker, type, protocol) => membersOf(checker, type, '', path => isFollowed(protocol, path)))
+}
+
+/** Reads the type of a request of each protocol. */
+export function readSdk<T>(read: (checker: Checker, type: Type, protocol: keyof SdkRequests) => T): Readonly<Record<keyof SdkRequests, T>> {
   const api = new API({ cwd: import.meta.dirname })
   try {
     const snapshot = api.updateSnapshot({ openProjects: [join(import.meta.dirname, 'tsconfig.json')] })
@@ -22,9 +27,9 @@ export function sdkFields(isFollowed: (protocol: keyof SdkRequests, path: string
     const found = checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(requests)).map(symbol => {
       const protocol = symbol.name as keyof SdkRequests
       const type = checker.getTypeOfSymbol(symbol) as Type
-      return [protocol, membersOf(checker, type, '', path => isFollowed(protocol, path))] as const
+      return [protocol, read(checker, type, protocol)] as const
     })
-    return Object.fromEntries(found) as Record<keyof SdkRequests, string[]>
+    return Object.fromEntries(found) as Record<keyof SdkRequests, T>
   } finally {
     api.close()
   }

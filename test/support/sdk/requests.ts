@@ -1,5 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk'
-import type { GenerateContentConfig, GenerationConfig } from '@google/genai'
+import type { Content, GenerateContentConfig, GenerationConfig, Tool } from '@google/genai'
 import type OpenAI from 'openai'
 
 /** Options of the SDK itself, which it does not send. */
@@ -7,9 +7,12 @@ type SdkOption = 'httpOptions' | 'abortSignal' | 'automaticFunctionCalling'
 /** Members of the request itself; the SDK sends the rest of its configuration in `generationConfig`. */
 type OutsideConfig = 'systemInstruction' | 'safetySettings' | 'tools' | 'toolConfig' | 'cachedContent' | 'labels' | 'modelArmorConfig' | 'serviceTier' | 'store'
 
-interface GenerateRequest extends Pick<GenerateContentConfig, OutsideConfig> {
+/** The SDK makes one form of several before it sends them. */
+interface GenerateRequest extends Omit<Pick<GenerateContentConfig, OutsideConfig>, 'systemInstruction' | 'tools'> {
   model: string
-  contents: unknown
+  contents: Content[]
+  systemInstruction?: Content
+  tools?: Tool[]
   generationConfig: Omit<GenerateContentConfig, OutsideConfig | SdkOption> & Omit<GenerationConfig, keyof GenerateContentConfig>
 }
 
