@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from 'commander'
 import { parseInstant } from '../config/instant.ts'
 import { keyNameError } from '../config/key-name.ts'
-import { didYouMean } from '../config/nearest.ts'
 import type { Budget, Limits } from '../config/key-types.ts'
+import { didYouMean } from '../config/nearest.ts'
 import { parseDuration } from '../config/units.ts'
 
 type LimitValues = { -readonly [figure in keyof Omit<Limits, 'models'>]: Limits[figure] }

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isSecureUrl } from '../base/secure-url.ts'
+import type { Auth, MemberAuth } from './auth-types.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import { defaultCredentialsFile, defaultProject } from './google-defaults.ts'
 import { checkHeaderValue, headerName } from './header.ts'
 import type { RawAuth, RawSecret } from './raw.ts'
-import type { Auth, MemberAuth } from './auth-types.ts'
 import { checkQuotes, timerDurationOf } from './values.ts'
 
 /** Milliseconds between two runs of a command, where the file does not say. */
@@ -51,12 +51,11 @@ function buildMember(
   if (azure !== undefined) return buildAzure(azure, [...path, 'azure'], findings)
   if (google !== undefined) return buildGoogle(google, directory, [...path, 'google'], findings)
   if (bearer !== undefined) {
-    return headerAuth('authorization', 'Bearer ', bearer, directory, [...path, 'bearer'], findings)
+    return headerAuth({ header: 'authorization', prefix: 'Bearer ' }, bearer, directory, [...path, 'bearer'], findings)
   }
   if (header === undefined || value === undefined) return null
-  return headerAuth(
-    headerName(header, [...path, 'header'], findings), '', value, directory, [...path, 'value'], findings,
-  )
+  const name = headerName(header, [...path, 'header'], findings)
+  return headerAuth({ header: name, prefix: '' }, value, directory, [...path, 'value'], findings)
 }
 
 function buildOAuth2(
@@ -108,7 +107,7 @@ export function checkSecureUrl(text: string, path: Path, findings: Findings): vo
 }
 
 function headerAuth(
-  header: string, prefix: string, secret: RawSecret, directory: string, path: Path, findings: Findings,
+  { header, prefix }: { readonly header: string, readonly prefix: string }, secret: RawSecret, directory: string, path: Path, findings: Findings,
 ): MemberAuth | null {
   const headers = [header] as const
   if (typeof secret === 'string') {

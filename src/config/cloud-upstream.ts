@@ -1,8 +1,8 @@
+import type { Auth } from './auth-types.ts'
 import { checkSecureUrl } from './auth.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import type { RawUpstream } from './raw.ts'
-import type { Auth } from './auth-types.ts'
 import type { ProviderConfig } from './types.ts'
 
 /** An upstream at a cloud provider. */

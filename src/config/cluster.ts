@@ -1,11 +1,11 @@
 import { hostname } from 'node:os'
 import { isAbsolute, resolve } from 'node:path'
 import { fileIdentity } from '../base/file-exists.ts'
+import type { ClusterConfig, ValkeyAddress, ValkeyTls } from './cluster-types.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import { checkCertificates, checkKeyPair } from './pem.ts'
 import type { RawCluster, RawConfig } from './raw.ts'
-import type { ClusterConfig, ValkeyAddress, ValkeyTls } from './cluster-types.ts'
 import type { Address } from './types.ts'
 import { timerDurationOf } from './values.ts'
 

@@ -1,10 +1,10 @@
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
+import type { Group } from './key-types.ts'
 import { buildLimits } from './limits.ts'
 import { didYouMean } from './nearest.ts'
 import type { RawConfig } from './raw.ts'
 import { modelGlobs } from './routes.ts'
-import type { Group } from './key-types.ts'
 
 /** The groups of keys, each with all groups above it. */
 export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Group> {

@@ -5,10 +5,10 @@ import { formatPath } from './findings.ts'
 import type { Findings } from './findings.ts'
 import { isKnownGroup } from './groups.ts'
 import { parseInstant } from './instant.ts'
+import type { Key } from './key-types.ts'
 import { buildLimits } from './limits.ts'
 import type { RawConfig, RawKey } from './raw.ts'
 import { modelGlobs } from './routes.ts'
-import type { Key } from './key-types.ts'
 import { checkQuotes } from './values.ts'
 
 /** Characters of a secret that are shown. */
@@ -34,18 +34,18 @@ export function consoleKeyName(user: string): string {
  * @param isGatewayEnvironment whether the environment is the one of the gateway: in another, a default tells nothing
  */
 export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironment: boolean): Key[] {
-  const names = new Map<string, number>()
-  const digests = new Map<string, number>()
+  const checkName = uniquenessCheck('name', findings)
+  const checkValue = uniquenessCheck('value', findings)
   return (raw.keys ?? []).flatMap((key, index) => {
     if (key === undefined) return []
     const path = ['keys', index]
     const { name } = key
     if (name !== undefined && isReservedName(name)) findings.error([...path, 'name'], RESERVED_NAME_MESSAGE)
-    if (name !== undefined) checkUnique(names, name, index, [...path, 'name'], 'name', findings)
+    if (name !== undefined) checkName(name, index, [...path, 'name'])
     const digest = digestOf(key, path, findings, isGatewayEnvironment)
     if (digest !== null && digest !== UNKNOWN_DIGEST) {
       const at = [...path, key.key === undefined ? 'sha256' : 'key']
-      checkUnique(digests, digest.toString('latin1'), index, at, 'value', findings)
+      checkValue(digest.toString('latin1'), index, at)
     }
     const models = modelGlobs(key.models, [...path, 'models'], findings)
     const limits = buildLimits(key.limits, [...path, 'limits'], findings)
@@ -77,8 +77,8 @@ function digestOf(raw: RawKey, path: Path, findings: Findings, isGatewayEnvironm
   const hasKey = findings.has([...path, 'key'])
   const hasDigest = findings.has([...path, 'sha256'])
   if (hasKey === hasDigest) {
-    const trouble = hasKey ? 'has both key and sha256; remove one' : 'needs key or sha256'
-    findings.error(path, `${formatPath(path)} ${trouble}`, 'key')
+    const problem = hasKey ? 'has both key and sha256; remove one' : 'needs key or sha256'
+    findings.error(path, `${formatPath(path)} ${problem}`, 'key')
     return null
   }
   if (raw.sha256 !== undefined) return Buffer.from(raw.sha256, 'hex')
@@ -106,14 +106,16 @@ function checkPlainKey(key: string, path: Path, findings: Findings): void {
   checkQuotes(key, path, findings)
 }
 
-function checkUnique(
-  seen: Map<string, number>, value: string, index: number, path: Path, what: string, findings: Findings,
-): void {
-  const before = seen.get(value)
-  if (before === undefined) {
-    seen.set(value, index)
-  } else {
-    const line = findings.line(['keys', before])
-    findings.error(path, `the key on line ${line} has the same ${what}; give each its own`)
+/** Reports each key that has the same `what` as one before. */
+function uniquenessCheck(what: 'name' | 'value', findings: Findings) {
+  const indexes = new Map<string, number>()
+  return (value: string, index: number, path: Path): void => {
+    const before = indexes.get(value)
+    if (before === undefined) {
+      indexes.set(value, index)
+    } else {
+      const line = findings.line(['keys', before])
+      findings.error(path, `the key on line ${line} has the same ${what}; give each its own`)
+    }
   }
 }

@@ -1,9 +1,9 @@
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
+import type { Budget, Limits } from './key-types.ts'
 import { decimalOf } from './prices.ts'
 import type { RawLimits } from './raw.ts'
 import { checkGlob } from './routes.ts'
-import type { Budget, Limits } from './key-types.ts'
 
 /** Limits as the file gives them; what it does not name is not limited. */
 export function buildLimits(raw: RawLimits | undefined, path: Path, findings: Findings): Limits | null {

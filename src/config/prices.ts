@@ -1,7 +1,7 @@
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
-import type { RawConfig, RawPrice } from './raw.ts'
 import type { Model, Price } from './price-types.ts'
+import type { RawConfig, RawPrice } from './raw.ts'
 
 type Amounts = Omit<Price, 'tiers'>
 

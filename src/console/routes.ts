@@ -1,7 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
+import type { Key } from '../config/key-types.ts'
 import { placeOf } from '../config/problem.ts'
 import type { Problem } from '../config/problem.ts'
-import type { Key } from '../config/key-types.ts'
 import type { Affinity, Config, Route, Target } from '../config/types.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { MISMATCH_TEXT, explain } from '../pipeline/explain.ts'

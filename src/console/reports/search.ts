@@ -37,11 +37,10 @@ export interface RowPosition {
 export function search(view: View, wanted: RequestFilter, before: RowPosition | null, limit: number): RowPosition[] {
   const { period, dimensions, query } = wanted
   const bounded = before === null ? period : { from: period.from, to: Math.min(period.to, before.at + 1) }
-  const isUnusual = excludesSuccesses(wanted)
-  const stretches = isUnusual ? [bounded] : periodsWithRequests(view, bounded, { ...query?.names, ...dimensions })
+  const stretches = excludesSuccesses(wanted) ? [bounded] : periodsWithRequests(view, bounded, { ...query?.names, ...dimensions })
   const found: RowPosition[] = []
   for (const stretch of stretches) {
-    found.push(...positionsIn(view, stretch, wanted, before, isUnusual, limit - found.length))
+    found.push(...positionsIn(view, stretch, wanted, before, limit - found.length))
     if (found.length >= limit) break
   }
   return found
@@ -105,9 +104,10 @@ export function conditionsIn(
 }
 
 function positionsIn(
-  view: View, stretch: Period, wanted: RequestFilter, before: RowPosition | null, isUnusual: boolean, limit: number,
+  view: View, stretch: Period, wanted: RequestFilter, before: RowPosition | null, limit: number,
 ): RowPosition[] {
   const { dialect } = view
+  const isUnusual = excludesSuccesses(wanted)
   const conditions = conditionsIn(dialect, stretch, wanted)
   const found = view.all({
     sql: `SELECT id, started_at
