@@ -1,18 +1,4 @@
-/** The settings of one entry, or of the credential that it names. */
-export interface EntrySettings {
-  /** Takes a text as the gateway writes it: `os.environ/NAME` becomes a reference; null = it is not there. */
-  text(setting: string): string | null
-  /**
-   * Takes a secret, which is a reference in any case.
-   *
-   * @param variable what holds the secret where the file has it itself
-   */
-  secret(setting: string, variable: string): string | null
-  /** Takes an http or https URL without credentials, or a reference; null = it is not there. */
-  address(setting: string): string | null
-  /** Takes settings, and says what became of them, where one of them is there. */
-  note(settings: readonly string[], text: string): void
-}
+import type { EntrySettings } from './litellm-entry.ts'
 
 export interface CloudEntry {
   /** As gateway.yaml has it. */

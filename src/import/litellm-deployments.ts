@@ -1,6 +1,6 @@
-import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import { readCloud } from './litellm-clouds.ts'
-import type { CloudEntry, EntrySettings } from './litellm-clouds.ts'
+import type { CloudEntry } from './litellm-clouds.ts'
+import { EntrySettings } from './litellm-entry.ts'
 import type { Note } from './litellm-notes.ts'
 import { readPrice } from './litellm-prices.ts'
 import { findProvider, providerOf, unsupportedReason } from './litellm-providers.ts'
@@ -91,19 +91,20 @@ class ModelList {
     if (credential !== null && !this.#credentials.has(credential)) {
       return this.#skip(path, `its credential ${credential} is not in the file`)
     }
-    const cloud = readCloud(provider, named.model, this.#entrySettings(params))
+    const settings = new EntrySettings(this.#source, params, this.#credentials, (at, text) => this.#note(at, text))
+    const cloud = readCloud(provider, named.model, settings)
     if (typeof cloud === 'string') return this.#skip(path, cloud)
     if (cloud !== null) {
-      return this.#deployment(path, group, { provider, model: cloud.model, upstream: { ...cloud.upstream, ...this.#ownHeaders(params) } })
+      return this.#deployment(path, group, { provider, model: cloud.model, upstream: { ...cloud.upstream, ...headersOf(settings.headers()) } })
     }
     const found = findProvider(provider)
     if (found === null) return this.#skip(path, `${provider}: ${unsupportedReason(provider)}`)
-    const address = this.#address(params, provider, found)
+    const address = this.#address(settings, provider, found)
     if (typeof address === 'string') return this.#skip(path, address)
     return this.#deployment(path, group, {
       provider,
       model: named.model,
-      upstream: { ...address, speaks: [...found.speaks], ...this.#credential(params, provider, found, address.url) },
+      upstream: { ...address, speaks: [...found.speaks], ...this.#credential(settings, provider, found, address.url) },
     })
   }
 
@@ -126,33 +127,6 @@ class ModelList {
     }
   }
 
-  #entrySettings(params: Path): EntrySettings {
-    const pathOf = (setting: string): Path => this.#settingPath(params, setting)
-    return {
-      text: setting => {
-        const written = this.#source.text(pathOf(setting))
-        return written === null ? null : toReference(written)
-      },
-      secret: (setting, variable) => {
-        const written = this.#source.text(pathOf(setting))
-        if (written === null) return null
-        const named = variableOf(written)
-        if (named === null) this.#note(pathOf(setting), notCopied(variable))
-        return `\${${named ?? variable}}`
-      },
-      address: setting => {
-        const written = this.#source.text(pathOf(setting))
-        if (written === null) return null
-        const reference = toReference(written)
-        return reference.startsWith('${') ? reference : this.#withoutSecrets(pathOf(setting), reference).replace(/\/+$/, '')
-      },
-      note: (settings, text) => {
-        const found = settings.map(pathOf).filter(path => this.#source.take(path) !== undefined)
-        for (const path of found.slice(0, 1)) this.#note(path, text)
-      },
-    }
-  }
-
   #skip(path: Path, text: string): null {
     this.#source.take(path)
     this.#note(path, text)
@@ -163,18 +137,10 @@ class ModelList {
     this.#notes.push({ place: this.#source.place(path), setting: formatPath(path), text })
   }
 
-  /** Where a setting stands that an entry may have by its credential. */
-  #settingPath(params: Path, setting: string): Path {
-    const own = [...params, setting]
-    const name = this.#source.peek([...params, 'litellm_credential_name'])
-    const values = typeof name === 'string' ? this.#credentials.get(name) : undefined
-    return values === undefined || this.#source.peek(own) !== undefined ? own : [...values, setting]
-  }
-
   /** @returns a text where there is none, which says why */
-  #address(params: Path, provider: string, { url, v1, speaks }: Provider): Address | string {
-    const path = this.#settingPath(params, 'api_base')
-    const written = this.#source.text(path) ?? this.#source.text([...params, 'base_url'])
+  #address(settings: EntrySettings, provider: string, { url, v1, speaks }: Provider): Address | string {
+    const path = settings.pathOf('api_base')
+    const written = this.#source.text(path) ?? this.#source.text(settings.ownPathOf('base_url'))
     if (written === null) {
       return url === null ? 'an entry of this provider needs api_base' : addressOf(url, v1)
     }
@@ -185,12 +151,12 @@ class ModelList {
       )
       return { url: base }
     }
-    const plain = this.#withoutSecrets(path, base).replace(/\/+$/, '')
+    const plain = settings.withoutSecrets(path, base).replace(/\/+$/, '')
     if (!/^https?:$/.test(URL.parse(plain)?.protocol ?? '')) {
       return 'its api_base is no http or https URL such as https://llm.example.com/v1'
     }
     if (provider === 'azure') {
-      this.#source.take(this.#settingPath(params, 'api_version'))
+      this.#source.take(settings.pathOf('api_version'))
       return { url: `${plain.replace(/\/openai(\/.*)?$/, '')}/openai` }
     }
     const bare = plain.replace(/\/v1(beta)?$/, '')
@@ -204,22 +170,13 @@ class ModelList {
     return addressOf(bare, isUsual ? v1 : null)
   }
 
-  /** A url must not hold credentials, and nobody's are to be copied; a query may be one, and has no place. */
-  #withoutSecrets(path: Path, url: string): string {
-    const bare = url.replace(/(?<=^\w+:\/\/)[^/]*@/, '')
-    if (bare !== url) this.#note(path, 'the credentials in the address are not copied: put them under auth')
-    const plain = bare.replace(/[?#].*$/s, '')
-    if (plain !== bare) this.#note(path, "what follows the path is not copied: clients' own queries go there")
-    return plain
-  }
-
-  #credential(params: Path, provider: string, found: Provider, url: string): Omit<Upstream, keyof Address | 'speaks'> {
-    const headers = { ...found.headers, ...this.#headers(params) }
-    const secret = this.#secret(this.#settingPath(params, 'api_key'), provider, found, url)
+  #credential(settings: EntrySettings, provider: string, found: Provider, url: string): Omit<Upstream, keyof Address | 'speaks'> {
+    const headers = { ...found.headers, ...settings.headers() }
+    const secret = this.#secret(settings.pathOf('api_key'), provider, found, url)
     const auth = found.auth === 'bearer'
       ? { bearer: secret ?? '' }
       : { header: found.auth, value: secret ?? '' }
-    return { ...secret !== null && { auth }, ...Object.keys(headers).length > 0 && { headers } }
+    return { ...secret !== null && { auth }, ...headersOf(headers) }
   }
 
   /** A reference to the environment, whatever the file has; null where none is needed. */
@@ -236,32 +193,6 @@ class ModelList {
       this.#note(path, notCopied(name))
     }
     return `\${${name}}`
-  }
-
-  #headers(params: Path): Record<string, string> {
-    const organization = this.#source.text([...params, 'organization'])
-    const path = [...params, 'extra_headers']
-    const extra = this.#source.take(path)
-    const entries = typeof extra === 'object' && extra !== null ? Object.entries(extra) : []
-    const named = entries.map(([name, value]) =>
-      [name.toLowerCase(), this.#header(path, name, String(value))])
-    return {
-      ...organization !== null && { 'openai-organization': toReference(organization) },
-      ...Object.fromEntries(named) as Record<string, string>,
-    }
-  }
-
-  /** A credential is a reference to the environment in any case. */
-  #header(path: Path, name: string, value: string): string {
-    if (variableOf(value) !== null || !CREDENTIAL_NAME.test(name)) return toReference(value)
-    const variable = name.toUpperCase().replace(/\W/g, '_')
-    this.#note([...path, name], `the value itself is not copied: put it into the environment as ${variable}`)
-    return `\${${variable}}`
-  }
-
-  #ownHeaders(params: Path): { readonly headers?: Readonly<Record<string, string>> } {
-    const headers = this.#headers(params)
-    return Object.keys(headers).length === 0 ? {} : { headers }
   }
 
   #weight(params: Path): number | null {
@@ -306,4 +237,9 @@ function toNumber(value: unknown): number | null {
 /** @param v1 what stands there instead of /v1; null = /v1 itself */
 function addressOf(url: string, v1: string | null): Address {
   return v1 === null ? { url } : { url, v1 }
+}
+
+/** As gateway.yaml has them: absent where there are none. */
+function headersOf(headers: Readonly<Record<string, string>>): Pick<Upstream, 'headers'> {
+  return Object.keys(headers).length === 0 ? {} : { headers }
 }

@@ -1,0 +1,98 @@
+import { CREDENTIAL_NAME } from '../config/secrets.ts'
+import { notCopied, toReference, variableOf } from './litellm-references.ts'
+import type { Path, Source } from './source.ts'
+
+/** The settings of one entry, or of the credential that it names. */
+export class EntrySettings {
+  readonly #source: Source
+  readonly #params: Path
+  /** Where the values of the credential stand; null = the entry names none. */
+  readonly #credential: Path | null
+  readonly #note: (path: Path, text: string) => void
+
+  /**
+   * @param params where the entry's own settings stand
+   * @param credentials where the values of each credential stand, by name
+   */
+  constructor(source: Source, params: Path, credentials: ReadonlyMap<string, Path>, note: (path: Path, text: string) => void) {
+    this.#source = source
+    this.#params = params
+    this.#note = note
+    const name = source.peek([...params, 'litellm_credential_name'])
+    this.#credential = (typeof name === 'string' ? credentials.get(name) : undefined) ?? null
+  }
+
+  /** Where a setting stands that an entry may have by its credential. */
+  pathOf(setting: string): Path {
+    const own = this.ownPathOf(setting)
+    return this.#credential === null || this.#source.peek(own) !== undefined ? own : [...this.#credential, setting]
+  }
+
+  /** Where a setting stands that only the entry itself can have. */
+  ownPathOf(setting: string): Path {
+    return [...this.#params, setting]
+  }
+
+  /** Takes a text as the gateway writes it: `os.environ/NAME` becomes a reference; null = it is not there. */
+  text(setting: string): string | null {
+    const written = this.#source.text(this.pathOf(setting))
+    return written === null ? null : toReference(written)
+  }
+
+  /**
+   * Takes a secret, which is a reference in any case.
+   *
+   * @param variable what holds the secret where the file has it itself
+   */
+  secret(setting: string, variable: string): string | null {
+    const path = this.pathOf(setting)
+    const written = this.#source.text(path)
+    if (written === null) return null
+    const named = variableOf(written)
+    if (named === null) this.#note(path, notCopied(variable))
+    return `\${${named ?? variable}}`
+  }
+
+  /** Takes an http or https URL without credentials, or a reference; null = it is not there. */
+  address(setting: string): string | null {
+    const reference = this.text(setting)
+    if (reference === null || reference.startsWith('${')) return reference
+    return this.withoutSecrets(this.pathOf(setting), reference).replace(/\/+$/, '')
+  }
+
+  /** Takes settings, and says what became of them, where one of them is there. */
+  note(settings: readonly string[], text: string): void {
+    const found = settings.map(setting => this.pathOf(setting)).filter(path => this.#source.take(path) !== undefined)
+    for (const path of found.slice(0, 1)) this.#note(path, text)
+  }
+
+  /** A url must not hold credentials, and nobody's are to be copied; a query may be one, and has no place. */
+  withoutSecrets(path: Path, url: string): string {
+    const bare = url.replace(/(?<=^\w+:\/\/)[^/]*@/, '')
+    if (bare !== url) this.#note(path, 'the credentials in the address are not copied: put them under auth')
+    const plain = bare.replace(/[?#].*$/s, '')
+    if (plain !== bare) this.#note(path, "what follows the path is not copied: clients' own queries go there")
+    return plain
+  }
+
+  /** Takes the headers of its requests, by their names in lower case. */
+  headers(): Record<string, string> {
+    const organization = this.#source.text(this.ownPathOf('organization'))
+    const path = this.ownPathOf('extra_headers')
+    const extra = this.#source.take(path)
+    const entries = typeof extra === 'object' && extra !== null ? Object.entries(extra) : []
+    const named = entries.map(([name, value]) => [name.toLowerCase(), this.#header([...path, name], name, String(value))] as const)
+    return {
+      ...organization !== null && { 'openai-organization': toReference(organization) },
+      ...Object.fromEntries(named),
+    }
+  }
+
+  /** A credential is a reference to the environment in any case. */
+  #header(path: Path, name: string, value: string): string {
+    if (variableOf(value) !== null || !CREDENTIAL_NAME.test(name)) return toReference(value)
+    const variable = name.toUpperCase().replace(/\W/g, '_')
+    this.#note(path, `the value itself is not copied: put it into the environment as ${variable}`)
+    return `\${${variable}}`
+  }
+}
