@@ -68,7 +68,7 @@ export type ScriptReply = readonly [
  */
 export const SCRIPT = `
 local A = cjson.decode(ARGV[1])
-local SEP, ME = '\\31', A.instance
+local SEP, ME = '${SEPARATOR}', A.instance
 local T = redis.call('TIME')
 local now = tonumber(T[1]) * 1000 + math.floor(tonumber(T[2]) / 1000)
 local hashes = {}
@@ -89,7 +89,7 @@ for h, key in ipairs(KEYS) do
   end
   for field, value in pairs(H) do
     local kind, id = string.match(field, '^([tcboawn])' .. SEP .. '([^' .. SEP .. ']*)')
-    local ends = id and tonumber(string.match(id, '\\30(%d+)$'))
+    local ends = id and tonumber(string.match(id, '${PERIOD_SEPARATOR}(%d+)$'))
     if ends and ends > 0 and ends < now - 172800000 then
       dels[#dels + 1] = field
     elseif kind and kind ~= 't' and kind ~= 'w' then
