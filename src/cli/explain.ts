@@ -106,7 +106,7 @@ function explanationLines(
 ): string[] {
   const { name, protocol } = classified.endpoint
   const out = [`endpoint  ${name} (${protocol} family)`, `model     ${model ?? 'none'}`]
-  if (own) return [...out, 'answered  by the gateway itself']
+  if (own) return [...out, 'response  from the gateway itself']
   for (const { route, miss } of steps) {
     const place = `routes[${route.index}] (${config.file}:${route.line})`
     out.push(`route     ${place}: ${miss === null ? 'takes it' : MISMATCH_TEXT[miss]}`)
@@ -128,7 +128,7 @@ function routingLines({ targets, strategy, affinity, retries, hedgeAfter, on, re
     ? STRATEGY_TEXT[strategy]
     : `one target for ${affinity.by === 'key' ? 'each key' : `each value of ${affinity.name}`}`
   return [
-    ...targets.length > 1 ? [`order     ${order}; those that are not well last`] : [],
+    ...targets.length > 1 ? [`order     ${order}; unhealthy targets last`] : [],
     ...retries > 0 ? [`retries   ${retries} after the first attempt`] : [],
     ...hedgeAfter === null ? [] : [`hedge     another target too when a stream has not begun after ${hedgeAfter / 1000} s`],
     ...on.contextLength ? [`on        context_length: ${on.contextLength.upstream.name}`] : [],
@@ -142,7 +142,7 @@ function targetOptionsText({ target: { weight, prefill } }: Destination): string
 }
 
 function destinationLines({ target, url, model, headers, translation, isCountedHere }: Destination): string[] {
-  if (isCountedHere) return [`upstream  ${target.upstream.name}`, 'answered  by the gateway itself, which counts the tokens']
+  if (isCountedHere) return [`upstream  ${target.upstream.name}`, 'response  from the gateway itself, which counts the tokens']
   const out = [`upstream  ${target.upstream.name}`, `url       ${url}`, `as model  ${model ?? 'none'}`, ...translationLines(translation)]
   for (let i = 0; i < headers.length; i += 2) out.push(`header    ${headers[i]}: ${headers[i + 1]}`)
   return out

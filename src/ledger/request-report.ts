@@ -53,7 +53,7 @@ export function requestReport(row: LedgerRow, running: boolean, bill: readonly C
       ['model', row.model ?? 'none'],
       ['route', row.route ?? 'none took it'],
       ...row.traceId === null ? [] : [['trace', row.traceId] as const],
-      ['answered by', respondingUpstream(row)],
+      ['upstream', respondingUpstream(row)],
       ['status', row.status === null ? 'none sent' : String(row.status)],
       ...row.error === null ? [] : [['error', row.error] as const],
       ['end', running ? 'it is still running: what follows is provisional' : `${row.end}: ${END_DESCRIPTIONS[row.end]}`],
@@ -74,12 +74,12 @@ function section(title: string, lines: readonly Line[]): string {
 }
 
 function respondingUpstream({ upstream, upstreamModel }: LedgerRow): string {
-  if (upstream === null) return 'nobody'
+  if (upstream === null) return 'none'
   return upstreamModel === null ? upstream : `${upstream}, as ${upstreamModel}`
 }
 
 function timeline(row: LedgerRow, running: boolean): string {
-  const events: [ms: number | null, what: string][] = [[0, 'it came']]
+  const events: [ms: number | null, what: string][] = [[0, 'the request arrived']]
   row.attempts.forEach((attempt, n) => events.push([attempt.atMs ?? null, attemptText(attempt, n + 1)]))
   if (row.firstByteMs !== null) events.push([row.firstByteMs, 'first byte of the response'])
   if (row.durationMs !== null && !running) events.push([row.durationMs, `the end: ${row.end}`])

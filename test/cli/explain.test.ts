@@ -28,7 +28,7 @@ async function explained(t: Test, model: string): Promise<string> {
 
 t.test('several targets: the order, the retries, what follows, and each target', async t => {
   const text = await explained(t, 'fast')
-  t.match(text, 'order     at random, by weight; those that are not well last\n')
+  t.match(text, 'order     at random, by weight; unhealthy targets last\n')
   t.match(text, 'retries   1 after the first attempt\n')
   t.match(text, 'hedge     another target too when a stream has not begun after 8 s\n')
   t.match(text, 'on        context_length: b\n')
@@ -55,7 +55,7 @@ t.test('a credential that stands among the headers is masked too, and nothing el
 
 t.test('affinity takes the place of the strategy', async t => {
   const text = await explained(t, 'kept')
-  t.match(text, 'order     one target for each value of x-session; those that are not well last\n')
+  t.match(text, 'order     one target for each value of x-session; unhealthy targets last\n')
   t.notMatch(text, 'retries')
 })
 
@@ -203,7 +203,7 @@ t.test('a target that speaks another protocol: where the request goes, and what 
   t.notMatch(strict.stdout, 'dropped')
   t.match(strict.stdout, /refuses {3}top_k, .*container/)
   const counted = await gateway(['explain', '-c', file, '-p', '/v1/messages/count_tokens', '-m', 'fast'])
-  t.match(counted.stdout, 'upstream  vllm\nanswered  by the gateway itself, which counts the tokens\n')
+  t.match(counted.stdout, 'upstream  vllm\nresponse  from the gateway itself, which counts the tokens\n')
   t.equal(counted.code, 0)
   const off = await explain('-m', 'plain')
   t.match(off.stdout, 'refused   400 not_translatable: the target speaks chat')

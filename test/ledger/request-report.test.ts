@@ -16,19 +16,19 @@ t.test('it tells what was asked, what happened when, what was counted and what i
     ],
   }), false, BILL)
   t.equal(text, `Request 01J
-  started      2026-11-21T00:00:00.000Z
-  key          team-a
-  endpoint     chat.completions
-  protocol     chat
-  model        gpt-4.1-mini
-  route        routes[0], line 12: model gpt-* -> openai (ordered)
-  answered by  openai, as gpt-4.1-mini
-  status       200
-  end          complete: the whole response was sent
-  bytes        912 in, 512 out
+  started   2026-11-21T00:00:00.000Z
+  key       team-a
+  endpoint  chat.completions
+  protocol  chat
+  model     gpt-4.1-mini
+  route     routes[0], line 12: model gpt-* -> openai (ordered)
+  upstream  openai, as gpt-4.1-mini
+  status    200
+  end       complete: the whole response was sent
+  bytes     912 in, 512 out
 
 Timeline (ms from the start of the request)
-      0  it came
+      0  the request arrived
       2  attempt 1: azure, model gpt-4.1-mini: first_byte_timeout, after 200 ms
   202.5  attempt 2: openai, model gpt-4.1-mini: ok, status 200, after 1,000.25 ms
   310.5  first byte of the response
@@ -65,7 +65,7 @@ t.test('attempts without a time of their own stay in their order', async t => {
     attempts: [1, 2, 3].map(n => ({ upstream: `u${n}`, model: null, outcome: 'reset', ms: n })),
   }), false, [])
   const attempt = (n: number) => ` +- {2}attempt ${n}: u${n}: reset.*\\n`
-  t.match(text, new RegExp(`it came\\n${attempt(1)}${attempt(2)}${attempt(3)} +310\\.5`))
+  t.match(text, new RegExp(`the request arrived\\n${attempt(1)}${attempt(2)}${attempt(3)} +310\\.5`))
 })
 
 t.test('what is uncertain is said to be', async t => {
@@ -83,6 +83,6 @@ t.test('what is uncertain is said to be', async t => {
 
 t.test('what a client named cannot forge a line', async t => {
   const text = requestReport(row('a', { model: 'm\n  status       200\x1b[2J', error: 'model_not_found' }), false, [])
-  t.match(text, 'model        m\\u{a}  status       200\\u{1b}[2J\n')
-  t.match(text, 'error        model_not_found')
+  t.match(text, 'model     m\\u{a}  status       200\\u{1b}[2J\n')
+  t.match(text, 'error     model_not_found')
 })

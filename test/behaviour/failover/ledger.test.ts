@@ -38,7 +38,7 @@ ${priced(second).replace('models:\n', '')}`)
   t.equal(row?.costPico, costOf({ input: 100, output: 20 }))
   t.match(story, /attempt 1: a, model sim,status=503\S*: error_answer, status 503 \w+, after [\d.]+ ms/)
   t.match(story, /attempt 2: b, model sim\S*: ok, status 200, after [\d.]+ ms/)
-  t.match(story, /answered by +b/)
+  t.match(story, /upstream +b/)
 })
 
 everyWay(t, 'the word with which an error names itself is ' +
