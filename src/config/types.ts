@@ -249,10 +249,7 @@ export interface Route {
   readonly retries: number
   /** Where a request goes that its target refuses for that reason; null = the refusal goes to the client. */
   readonly on: { readonly contextLength: Target | null; readonly contentFilter: Target | null }
-  /**
-   * What happens to a stream that breaks: it is reported,
-   * continued by another target, or held until it is complete.
-   */
+  /** What happens to a stream that breaks: it is reported, continued by another target, or held until it is complete. */
   readonly resume: ResumeMode
   /** Milliseconds without a response after which another target is asked too; null = never. */
   readonly hedgeAfter: number | null
