@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../base/clock.ts'
+import type { Timer } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { Limits } from '../config/key-types.ts'
 import { raiseToCommonSpend, restoreSpend } from './common-spend.ts'
@@ -14,26 +14,19 @@ import type { SharedChain, SharedHold, SharedKey, SharedScope } from './shared-k
 import { SharedLanes } from './shared-lanes.ts'
 import type { Lane } from './shared-lanes.ts'
 import type { AdmitReply, ScriptArgument, ScriptReply } from './shared-script.ts'
-import { INSTANCES_KEY, epochKey, hashOf, noteEpochs } from './shared-store.ts'
-import type { SharedStore } from './shared-store.ts'
+import { INSTANCES_KEY, epochKey, hashOf } from './shared-store.ts'
+import { StoreHeartbeat } from './store-heartbeat.ts'
+import type { StoreHeartbeatOptions } from './store-heartbeat.ts'
 import type { CompileGlob, LimitedKey, RefusalReason } from './types.ts'
 
-export interface SharedLimitsOptions extends CommonSpend {
+export interface SharedLimitsOptions extends CommonSpend, StoreHeartbeatOptions {
   /** The name of this instance; no other has it. */
   readonly instance: string
   /** What happens while the store is away. */
   readonly offline: 'share' | 'refuse'
   readonly compileGlob: CompileGlob
-  readonly clock: Clock
-  readonly store: SharedStore
-  /** Called when the store goes away, with why, and when it is back (null). */
-  readonly onState: (why: string | null) => void
 }
 
-/** ms between two reports of what this instance holds; it counts as dead after ten. */
-const BEAT_MS = 2_000
-/** ms between two looks at the store while it is away. */
-const PROBE_MS = 250
 /** ms in which settlements are collected. */
 const SETTLE_MS = 25
 /** ms for which a key that is not used keeps its allowances. */
@@ -60,12 +53,9 @@ export class SharedLimits implements SharedAdmitter {
   readonly #options: SharedLimitsOptions
   readonly #lanes: SharedLanes
   readonly #offline: OfflineShares
+  readonly #heartbeat: StoreHeartbeat
   #calls = 0
   #defaults: Limits | null = null
-  #isReachable = true
-  #isClosed = false
-  #beat: Timer | null = null
-  readonly #started: Promise<void>
   #comparedAt: number
 
   constructor(options: SharedLimitsOptions) {
@@ -74,12 +64,12 @@ export class SharedLimits implements SharedAdmitter {
     this.#lanes = new SharedLanes(options.store.isPartitioned)
     this.#offline = new OfflineShares(options.offline, clock, compileGlob)
     this.#comparedAt = clock.monotonic()
-    this.#started = this.#start()
+    this.#heartbeat = new StoreHeartbeat(options, () => this.#report())
   }
 
   /** Resolves when the store has responded for the first time, or after a while without a response. */
   ready(): Promise<void> {
-    return this.#started
+    return this.#heartbeat.started
   }
 
   /** Connects a worker, or this process, from its start to its end. */
@@ -99,9 +89,8 @@ export class SharedLimits implements SharedAdmitter {
 
   /** Gives back what is held, as far as the store responds. */
   async close(): Promise<void> {
-    this.#isClosed = true
-    this.#beat?.cancel()
-    if (!this.#isReachable) return
+    this.#heartbeat.stop()
+    if (!this.#heartbeat.isReachable) return
     await Promise.all([...this.#lanes.all].map(async lane => {
       lane.flush?.cancel()
       for (const key of lane.keys) key.giveUpAllowances()
@@ -152,7 +141,7 @@ export class SharedLimits implements SharedAdmitter {
   #scheduleReport(lane: Lane): void {
     lane.flush ??= this.#options.clock.setTimeout(() => {
       lane.flush = null
-      if (!this.#isReachable || this.#isClosed) return
+      if (!this.#heartbeat.isReachable || this.#heartbeat.isStopped) return
       if (lane.isCalling) return this.#scheduleReport(lane)
       const dirty = [...lane.keys].filter(({ isDirty, isCalling }) => isDirty && !isCalling)
       if (dirty.length > 0) void this.#call(lane, [], dirty.slice(0, MAX_KEYS), true)
@@ -163,7 +152,7 @@ export class SharedLimits implements SharedAdmitter {
   /** Decides what waits: in the next call, or at once where there is no store. */
   #advance(lane: Lane): void {
     if (lane.isCalling || lane.queue.length === 0) return
-    if (!this.#isReachable) {
+    if (!this.#heartbeat.isReachable) {
       for (const pending of lane.queue.splice(0)) this.#offline.decide(pending)
       return
     }
@@ -199,7 +188,7 @@ export class SharedLimits implements SharedAdmitter {
     } catch (error) {
       ended()
       call.failed()
-      this.#lost(error)
+      this.#heartbeat.lost(error)
       for (const pending of batch) this.#offline.decide(pending)
     }
     this.#advance(lane)
@@ -255,13 +244,6 @@ export class SharedLimits implements SharedAdmitter {
     this.#advance(lane)
   }
 
-  async #start(): Promise<void> {
-    await this.#options.store.connected()
-    if (this.#isClosed) return
-    await noteEpochs(this.#options.store).catch((error: unknown) => this.#lost(error))
-    await this.#beatAll()
-  }
-
   /** Says that this instance is there. */
   async #register(): Promise<void> {
     const argument: ScriptArgument = {
@@ -269,27 +251,6 @@ export class SharedLimits implements SharedAdmitter {
     }
     const reply = await this.#options.store.run([INSTANCES_KEY], JSON.stringify(argument)) as ScriptReply
     this.#offline.instances = reply[3]
-  }
-
-  async #beatAll(): Promise<void> {
-    if (!this.#isReachable) {
-      try {
-        // It may have lost its data meanwhile.
-        await noteEpochs(this.#options.store)
-        this.#isReachable = true
-        this.#options.onState(null)
-      } catch {
-        // It is reported already.
-      }
-    }
-    if (this.#isReachable) await this.#report().catch((error: unknown) => this.#lost(error))
-    this.#scheduleBeat()
-  }
-
-  #scheduleBeat(): void {
-    // A store that goes away during a beat has scheduled the next one already.
-    this.#beat?.cancel()
-    if (!this.#isClosed) this.#beat = this.#options.clock.setTimeout(() => void this.#beatAll(), this.#isReachable ? BEAT_MS : PROBE_MS)
   }
 
   async #report(): Promise<void> {
@@ -308,18 +269,10 @@ export class SharedLimits implements SharedAdmitter {
   async #reportLane(lane: Lane): Promise<void> {
     for (const keys of chunks([...lane.keys].filter(({ isBusy }) => isBusy), MAX_KEYS)) {
       // A call that is in progress, or one that comes between, takes what is dirty; the rest is reported at the next beat.
-      if (lane.isCalling || !this.#isReachable) return
+      if (lane.isCalling || !this.#heartbeat.isReachable) return
       await this.#call(lane, [], keys.filter(({ isCalling }) => !isCalling), true)
     }
   }
-
-  #lost(error: unknown): void {
-    if (!this.#isReachable) return
-    this.#isReachable = false
-    this.#options.onState(messageOf(error))
-    this.#scheduleBeat()
-  }
-
 }
 
 function chunks<T>(all: readonly T[], size: number): T[][] {
