@@ -2,18 +2,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import type { Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { descriptorOf } from '../support/descriptor.ts'
 import { GATEWAY } from './command.ts'
-
-/** As a supervisor would pass it on; node has no public name for it. */
-function descriptorOf(server: Server): number {
-  return (server as unknown as { readonly _handle: { readonly fd: number } })._handle.fd
-}
 
 t.test('a descriptor of a Unix socket ends it with 1 and says so', {
   skip: process.platform === 'win32' && 'it has no such descriptors',

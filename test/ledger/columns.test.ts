@@ -6,6 +6,7 @@ import { COLUMN_LIST, COLUMNS, decode, encode, READ_LIST } from '../../src/ledge
 import { ledgerSchema } from '../../src/ledger/ledger-schema.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
 import type { Usage } from '../../src/protocols/shared/usage.ts'
+import { maybe } from '../support/maybe.ts'
 import { NOTHING_USED, row } from './rows.ts'
 
 const db = new DatabaseSync(':memory:')
@@ -20,7 +21,6 @@ function stored(one: LedgerRow): LedgerRow {
   return decode(select.get() ?? {})
 }
 
-const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { nil: null })
 const name = fc.string({ unit: 'grapheme', maxLength: 60 }).map(text => text.slice(0, 256))
 const count = fc.nat(Number.MAX_SAFE_INTEGER)
 const ms = fc.nat(10_000_000).map(n => n / 1000)

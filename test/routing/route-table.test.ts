@@ -1,10 +1,9 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import { compileGlobs } from '../../src/config/glob.ts'
 import type { Route } from '../../src/config/types.ts'
 import { RouteTable } from '../../src/routing/route-table.ts'
+import { heapInUse } from '../support/heap.ts'
 
 function table(...routes: [path: string | null, models: string[] | null][]) {
   const made = routes.map(([path, models], index) => ({ index, path, models }) as unknown as Route)
@@ -115,9 +114,3 @@ t.test('whether a model is served is looked up once, however often the models ar
   }
   t.equal(looks, 3 + 2 + 3)
 })
-
-function heapInUse(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  return process.memoryUsage().heapUsed
-}

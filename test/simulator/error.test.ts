@@ -1,16 +1,9 @@
 import t from 'tap'
-import { rawPost, rawUntil, start } from './start.ts'
-
-const PATH = '/v1/chat/completions'
-const CHAT = { messages: [{ role: 'user', content: '12345678' }] }
-
-function single(list: string): string {
-  return rawPost(PATH, { model: `sim,${list}`, ...CHAT })
-}
+import { CHAT, CHAT_PATH, rawUntil, start, wholeRequest } from './start.ts'
 
 t.test('status answers an error in the shape of the path, with the delay it is given', async t => {
   const { post } = await start(t, { now: () => Date.UTC(2026, 0, 1) })
-  const ask = (list: string) => post(PATH, { model: `sim,${list}`, ...CHAT, stream: true })
+  const ask = (list: string) => post(CHAT_PATH, { model: `sim,${list}`, ...CHAT, stream: true })
   const limited = await ask('status=429,retry_after=2')
   t.equal(limited.status, 429)
   t.equal(limited.headers.get('retry-after'), '2')
@@ -35,13 +28,13 @@ t.test('status answers an error in the shape of the path, with the delay it is g
 
 t.test('a status without content has none', async t => {
   const { port } = await start(t)
-  const socket = await rawUntil(port, single('status=204'), text => text.endsWith('\r\n\r\n'))
+  const socket = await rawUntil(port, wholeRequest('status=204'), text => text.endsWith('\r\n\r\n'))
   socket.destroy()
 })
 
 t.test('error_200 says in JSON that it failed, under status 200', async t => {
   const { post } = await start(t)
-  const res = await post(PATH, { model: 'sim,error_200', ...CHAT, stream: true })
+  const res = await post(CHAT_PATH, { model: 'sim,error_200', ...CHAT, stream: true })
   t.equal(res.status, 200)
   t.match(await res.json(), { error: { type: 'server_error' } })
 })

@@ -1,27 +1,20 @@
 import t from 'tap'
-import { at, gather, parseEvents, rawExchange, rawPost, start } from './start.ts'
-
-const PATH = '/v1/chat/completions'
-const CHAT = { messages: [{ role: 'user', content: '12345678' }] }
-
-function stream(list: string): string {
-  return rawPost(PATH, { model: `sim,tokens=6,${list}`, ...CHAT, stream: true })
-}
+import { CHAT, CHAT_PATH, at, gather, parseEvents, rawExchange, start, streamRequest } from './start.ts'
 
 t.test('split cuts events anywhere, and loses nothing', async t => {
   const { port, post } = await start(t)
-  const res = await post(PATH, { model: 'é,tokens=6,split=1', ...CHAT, stream: true })
+  const res = await post(CHAT_PATH, { model: 'é,tokens=6,split=1', ...CHAT, stream: true })
   const events = parseEvents(await res.text())
   t.equal(gather(events, 'choices', 0, 'delta', 'content'), 'w1 w2 w3 w4 w5 w6')
   t.equal(at(events[0]?.data, 'model'), 'é,tokens=6,split=1')
-  const chunks = await rawExchange(port, stream('split=7,close_after=2'))
+  const chunks = await rawExchange(port, streamRequest('split=7,close_after=2'))
   t.match(chunks.text, /\r\n7\r\ndata: \{\r\n7\r\n/, 'a chunk for each piece')
 })
 
 t.test('crlf and comments change the framing of events, and nothing else', async t => {
   const { post } = await start(t)
   const ask = async (list: string) =>
-    (await post(PATH, { model: `sim,tokens=2,${list}`, ...CHAT, stream: true })).text()
+    (await post(CHAT_PATH, { model: `sim,tokens=2,${list}`, ...CHAT, stream: true })).text()
   const crlf = await ask('crlf')
   t.ok(crlf.endsWith('data: [DONE]\r\n\r\n'))
   t.notMatch(crlf, /[^\r]\n/)
@@ -32,13 +25,13 @@ t.test('crlf and comments change the framing of events, and nothing else', async
 
 t.test('gzip compresses bodies and streams, each event readable when it comes', async t => {
   const { post } = await start(t)
-  const whole = await post(PATH, { model: 'sim,gzip', ...CHAT })
+  const whole = await post(CHAT_PATH, { model: 'sim,gzip', ...CHAT })
   t.equal(whole.headers.get('content-encoding'), 'gzip')
   t.match(await whole.json(), { object: 'chat.completion' })
-  const streamed = await post(PATH, { model: 'sim,gzip,split=3,tokens=2', ...CHAT, stream: true })
+  const streamed = await post(CHAT_PATH, { model: 'sim,gzip,split=3,tokens=2', ...CHAT, stream: true })
   t.ok((await streamed.text()).endsWith('data: [DONE]\n\n'))
   // Only what was flushed is there after a stall.
-  const stalled = await post(PATH, { model: 'sim,gzip,stall_after=2', ...CHAT, stream: true })
+  const stalled = await post(CHAT_PATH, { model: 'sim,gzip,stall_after=2', ...CHAT, stream: true })
   let seen = ''
   for await (const chunk of stalled.body!) {
     seen += Buffer.from(chunk).toString()
@@ -49,7 +42,7 @@ t.test('gzip compresses bodies and streams, each event readable when it comes', 
 
 t.test('a long stream arrives whole through a reader that is slow', async t => {
   const { post } = await start(t)
-  const res = await post(PATH, { model: 'sim,tokens=50000', ...CHAT, stream: true })
+  const res = await post(CHAT_PATH, { model: 'sim,tokens=50000', ...CHAT, stream: true })
   const reader = res.body!.getReader()
   await reader.read()
   // The rest waits in the simulator until it is asked for.

@@ -1,24 +1,17 @@
 import t from 'tap'
-import { rawExchange, rawPost, rawUntil, start } from './start.ts'
-
-const PATH = '/v1/chat/completions'
-const CHAT = { messages: [{ role: 'user', content: '12345678' }] }
-
-function single(list: string): string {
-  return rawPost(PATH, { model: `sim,${list}`, ...CHAT })
-}
+import { CHAT, CHAT_PATH, rawExchange, rawUntil, start, wholeRequest } from './start.ts'
 
 t.test('reset and close end the connection without a response', async t => {
   const { port, simulator } = await start(t)
-  t.same(await rawExchange(port, single('reset')), { text: '', ended: 'ECONNRESET' })
-  t.same(await rawExchange(port, single('close')), { text: '', ended: 'end' })
+  t.same(await rawExchange(port, wholeRequest('reset')), { text: '', ended: 'ECONNRESET' })
+  t.same(await rawExchange(port, wholeRequest('close')), { text: '', ended: 'end' })
   t.match(simulator.stats, { requests: 2, completed: 2, aborted: 0, in_flight: 0 })
 })
 
 t.test('early answers before the body came', async t => {
   const { port } = await start(t)
   const head =
-    `POST ${PATH} HTTP/1.1\r\nhost: sim\r\ncontent-type: application/json\r\n` +
+    `POST ${CHAT_PATH} HTTP/1.1\r\nhost: sim\r\ncontent-type: application/json\r\n` +
     'x-simulate: early, status=413\r\ncontent-length: 1000000\r\n\r\n{'
   const socket = await rawUntil(port, head, text => text.endsWith('}}'))
   socket.destroy()
@@ -27,7 +20,7 @@ t.test('early answers before the body came', async t => {
 t.test('first and every count the requests with the same list', async t => {
   const { post } = await start(t)
   const ask = async (list: string) =>
-    (await post(PATH, { model: 'sim', ...CHAT }, { 'x-simulate': list })).status
+    (await post(CHAT_PATH, { model: 'sim', ...CHAT }, { 'x-simulate': list })).status
   const list = 'status=503, first=2'
   t.same([await ask(list), await ask(list), await ask(list), await ask(list)], [503, 503, 200, 200])
   const other = 'status=500, every=2'

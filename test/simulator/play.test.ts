@@ -1,37 +1,30 @@
 import { once } from 'node:events'
 import t from 'tap'
-import { at, dechunk, gather, parseEvents, rawExchange, rawPost, rawUntil, start } from './start.ts'
-
-const PATH = '/v1/chat/completions'
-const CHAT = { messages: [{ role: 'user', content: '12345678' }] }
-
-function stream(list: string): string {
-  return rawPost(PATH, { model: `sim,tokens=6,${list}`, ...CHAT, stream: true })
-}
+import { CHAT, CHAT_PATH, at, dechunk, gather, parseEvents, rawExchange, rawPost, rawUntil, start, streamRequest } from './start.ts'
 
 t.test('reset_after sends its events and then resets', async t => {
   const { port } = await start(t)
-  const { text, ended } = await rawExchange(port, stream('reset_after=3'))
+  const { text, ended } = await rawExchange(port, streamRequest('reset_after=3'))
   t.equal(ended, 'ECONNRESET')
   t.equal(gather(parseEvents(dechunk(text).body), 'choices', 0, 'delta', 'content'), 'w1 w2')
 })
 
 t.test('close_after ends the connection without the last chunk', async t => {
   const { port } = await start(t)
-  const { text, ended } = await rawExchange(port, stream('close_after=3'))
+  const { text, ended } = await rawExchange(port, streamRequest('close_after=3'))
   const { body, complete } = dechunk(text)
   t.equal(ended, 'end')
   t.equal(complete, false)
   t.equal(parseEvents(body).length, 3)
-  t.equal(parseEvents(dechunk((await rawExchange(port, stream('close_after=0'))).text).body).length, 0)
+  t.equal(parseEvents(dechunk((await rawExchange(port, streamRequest('close_after=0'))).text).body).length, 0)
 })
 
 t.test('cut_after ends the stream as HTTP should be ended, but not as the protocol should', async t => {
   const { post } = await start(t)
-  const text = await (await post(PATH, { model: 'sim,cut_after=3', ...CHAT, stream: true })).text()
+  const text = await (await post(CHAT_PATH, { model: 'sim,cut_after=3', ...CHAT, stream: true })).text()
   t.equal(parseEvents(text).length, 3)
   t.notMatch(text, '[DONE]')
-  const nothing = await post(PATH, { model: 'sim,cut_after=0', ...CHAT, stream: true })
+  const nothing = await post(CHAT_PATH, { model: 'sim,cut_after=0', ...CHAT, stream: true })
   t.equal(await nothing.text(), '')
 })
 
@@ -39,7 +32,7 @@ t.test('a number of events that never come changes nothing', async t => {
   const { post } = await start(t)
   for (const kind of ['cut', 'stall', 'close', 'reset', 'error_event', 'malformed']) {
     const model = `sim,tokens=2,${kind}_after=99`
-    const text = await (await post(PATH, { model, ...CHAT, stream: true })).text()
+    const text = await (await post(CHAT_PATH, { model, ...CHAT, stream: true })).text()
     t.ok(text.endsWith('data: [DONE]\n\n'), kind)
   }
 })
@@ -47,7 +40,7 @@ t.test('a number of events that never come changes nothing', async t => {
 t.test('no_terminator leaves out the event that marks the end, in each protocol', async t => {
   const { post } = await start(t)
   const list = { 'x-simulate': 'no_terminator,tokens=2' }
-  const chat = await (await post(PATH, { model: 'sim', ...CHAT, stream: true }, list)).text()
+  const chat = await (await post(CHAT_PATH, { model: 'sim', ...CHAT, stream: true }, list)).text()
   t.match(parseEvents(chat).at(-1)?.data, { choices: [{ finish_reason: 'stop' }] })
   const messages = await (await post('/v1/messages', { model: 'sim', ...CHAT, stream: true }, list)).text()
   t.equal(parseEvents(messages).at(-1)?.name, 'message_delta')
@@ -67,7 +60,7 @@ t.test('no_terminator leaves out the event that marks the end, in each protocol'
 t.test('a malformed event is framed like any other and holds no JSON', async t => {
   const { post } = await start(t)
   const text = await (
-    await post(PATH, { model: 'sim,tokens=6,malformed_after=2', ...CHAT, stream: true })
+    await post(CHAT_PATH, { model: 'sim,tokens=6,malformed_after=2', ...CHAT, stream: true })
   ).text()
   const blocks = text.split('\n\n').filter(block => block !== '')
   const broken = blocks
@@ -89,7 +82,7 @@ t.test('a malformed event is framed like any other and holds no JSON', async t =
 t.test('a malformed body holds no JSON wherever the fault fell', async t => {
   const { post } = await start(t)
   for (let i = 0; i < 8; i++) {
-    const res = await post(PATH, { model: `sim,malformed_after=${i}`, ...CHAT })
+    const res = await post(CHAT_PATH, { model: `sim,malformed_after=${i}`, ...CHAT })
     await t.rejects(res.json(), `after piece ${i}`)
   }
 })
@@ -97,7 +90,7 @@ t.test('a malformed body holds no JSON wherever the fault fell', async t => {
 t.test('each protocol has its own error in mid-stream, after which the stream ends', async t => {
   const { post } = await start(t)
   const list = { 'x-simulate': 'error_event_after=2' }
-  const chat = parseEvents(await (await post(PATH, { model: 'sim', ...CHAT, stream: true }, list)).text())
+  const chat = parseEvents(await (await post(CHAT_PATH, { model: 'sim', ...CHAT, stream: true }, list)).text())
   t.equal(chat.length, 3)
   t.match(chat[2]?.data, { error: { message: String, type: 'server_error' } })
   const messages = parseEvents(
@@ -124,12 +117,12 @@ t.test('first_event_error comes before anything else; a body without events has 
 
 t.test('stall_after says nothing more and keeps the connection', async t => {
   const { port, post, simulator } = await start(t)
-  const socket = await rawUntil(port, stream('stall_after=3'), text => parseEvents(text).length === 3)
+  const socket = await rawUntil(port, streamRequest('stall_after=3'), text => parseEvents(text).length === 3)
   let more = ''
   socket.on('data', chunk => {
     more += chunk
   })
-  await (await post(PATH, { model: 'sim', ...CHAT })).text()
+  await (await post(CHAT_PATH, { model: 'sim', ...CHAT })).text()
   t.equal(more, '')
   t.equal(simulator.stats.in_flight, 1)
   const aborted = once(simulator, 'aborted')
@@ -141,16 +134,16 @@ t.test('delays hold back what they name', async t => {
   const { port, post } = await start(t)
   const ask = async (list: string) => {
     const began = performance.now()
-    await (await post(PATH, { model: `sim,tokens=2,${list}`, ...CHAT, stream: true })).text()
+    await (await post(CHAT_PATH, { model: `sim,tokens=2,${list}`, ...CHAT, stream: true })).text()
     return performance.now() - began
   }
   // Node's timers may fire a millisecond early; none of this may depend on how late.
   t.ok((await ask('headers_delay=60ms')) >= 59)
   t.ok((await ask('first_delay=60ms')) >= 59)
   t.ok((await ask('pace=20ms')) >= 4 * 19, 'five events, four pauses')
-  const head = await rawUntil(port, stream('first_delay=60m'), text => text.endsWith('\r\n\r\n'))
+  const head = await rawUntil(port, streamRequest('first_delay=60m'), text => text.endsWith('\r\n\r\n'))
   head.destroy()
-  const event = await rawUntil(port, stream('pace=60m'), text => parseEvents(text).length === 1)
+  const event = await rawUntil(port, streamRequest('pace=60m'), text => parseEvents(text).length === 1)
   event.destroy()
 })
 

@@ -137,3 +137,16 @@ export function dechunk(text: string): { body: string; complete: boolean } {
     rest = rest.subarray(line + 2 + size + 2)
   }
 }
+
+export const CHAT_PATH = '/v1/chat/completions'
+export const CHAT = { messages: [{ role: 'user', content: '12345678' }] }
+
+/** The bytes of a chat request for a stream of six words, with these behaviours. */
+export function streamRequest(list: string): string {
+  return rawPost(CHAT_PATH, { model: `sim,tokens=6,${list}`, ...CHAT, stream: true })
+}
+
+/** The bytes of a chat request for a whole response, with these behaviours. */
+export function wholeRequest(list: string): string {
+  return rawPost(CHAT_PATH, { model: `sim,${list}`, ...CHAT })
+}

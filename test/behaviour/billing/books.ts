@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { Test } from 'tap'
 import { openReader } from '../../../src/ledger/file-reader.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
@@ -101,4 +102,10 @@ export function usedIn({ usage }: LedgerRow): Required<Used> {
     writeHour: usage.cacheWrite1hTokens ?? 0,
     reasoning: usage.reasoningTokens ?? 0,
   }
+}
+
+/** Output tokens of the requests that the ledger has as in progress. */
+export function outputsIn(file: string): unknown[] {
+  using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
+  return db.prepare('SELECT output_tokens FROM in_flight').all().map(row => row['output_tokens'])
 }

@@ -1,11 +1,10 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { listening } from '../../cli/command.ts'
 import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { costOf, filesFor, priced, rowsIn } from './books.ts'
+import { costOf, filesFor, outputsIn, priced, rowsIn } from './books.ts'
 
 const PIECE = 'data: {"choices":[{"index":0,"delta":{"content":"hello there "}}]}\n\n'
 const USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":70,"completion_tokens":7}}\n\n'
@@ -17,12 +16,6 @@ const HELD = [
   { stream: true, type: 'text/event-stream', answer: PIECE + USAGE, output: 7, told: 70 },
   { stream: false, type: 'application/json', answer: BODY, output: Math.ceil(BODY.length / 4), told: null },
 ] as const
-
-/** The output of what the ledger has as in progress. */
-function outputsIn(file: string): unknown[] {
-  using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
-  return db.prepare('SELECT output_tokens FROM in_flight').all().map(row => row['output_tokens'])
-}
 
 t.test('kill -9: a response that is held until it is whole has the cost of what came of it', async t => {
   const upstream = await startUpstream(t, (req, res) => {

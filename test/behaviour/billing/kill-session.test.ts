@@ -1,13 +1,12 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { listening } from '../../cli/command.ts'
 import { KEY } from '../../support/gateway.ts'
 import { startUpstream } from '../../support/upstream.ts'
-import { costOf, filesFor, priced, rowsIn } from './books.ts'
+import { costOf, filesFor, outputsIn, priced, rowsIn } from './books.ts'
 
 const ASKED = JSON.stringify({ type: 'response.create', input: 'Say hello to the world.' })
 /** At 4 bytes a token, as at admission. */
@@ -32,12 +31,6 @@ const SESSIONS = {
     path: '/v1/realtime?model=m', said: [{ type: 'response.created', response: {} }, DELTA],
     source: 'estimated', input: null, output: 3,
   },
-}
-
-/** The output of what the ledger has as in progress. */
-function outputsIn(file: string): unknown[] {
-  using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
-  return db.prepare('SELECT output_tokens FROM in_flight').all().map(row => row['output_tokens'])
 }
 
 t.test('kill -9: what was said over a WebSocket by then has its cost', async t => {

@@ -8,6 +8,7 @@ import { panel, upstreamFigures } from '../../../src/console/reports/panel.ts'
 import { statement } from '../../../src/console/reports/statement.ts'
 import { openView } from '../../../src/console/reports/view.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
+import { maybe } from '../../support/maybe.ts'
 import { DAY, filled, HOUR, iso, NOW } from '../../console/reports/filled.ts'
 import { NOTHING_USED, row } from '../../ledger/rows.ts'
 import { figuresOf } from './figures-of.ts'
@@ -26,7 +27,6 @@ function grouped(
   return new Map([...Map.groupBy(rows, name)].map(([group, some]) => [group, figuresOf(some)]))
 }
 
-const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { nil: null })
 const name = maybe(fc.constantFrom('', 'a', 'b', '0'))
 const count = maybe(fc.nat(2 ** 40))
 /** Six days up to NOW, in steps of a second: hours are met, and their edges. */

@@ -10,6 +10,7 @@ import { addHistogramJson, bucketOf, addToBucket } from '../../../src/ledger/fir
 import type { Histogram } from '../../../src/ledger/first-byte.ts'
 import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
+import { maybe } from '../../support/maybe.ts'
 import { MIDNIGHT, NOTHING_USED, UNBINDABLE, row } from '../../ledger/rows.ts'
 
 const DAY = 24 * HOUR
@@ -114,7 +115,6 @@ function check(file: string, rows: readonly LedgerRow[]): void {
   }
 }
 
-const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { nil: null })
 const name = maybe(fc.constantFrom('', 'a', 'b', '0', ' a', '1:a', '-', "x'y"))
 const tokens = maybe(fc.oneof(fc.nat(5000), fc.nat(Number.MAX_SAFE_INTEGER)))
 const rows: fc.Arbitrary<LedgerRow> = fc.record({

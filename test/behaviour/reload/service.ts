@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { descriptorOf } from '../../support/descriptor.ts'
 import { freePort } from '../../support/free-port.ts'
 
 const GATEWAY = fileURLToPath(new URL('../../../bin/gateway.js', import.meta.url))
@@ -161,9 +162,4 @@ ledger: { file: gateway.db }
 log: { level: ${n % 2 === 0 ? 'info' : 'debug'} }
 `)
   }
-}
-
-/** As a supervisor would pass it on; node has no public name for it. */
-function descriptorOf(server: Server): number {
-  return (server as unknown as { readonly _handle: { readonly fd: number } })._handle.fd
 }

@@ -2,12 +2,11 @@ import { once } from 'node:events'
 import * as http from 'node:http'
 import * as net from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { loadConfig } from '../../../src/config/load.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
+import { heapInUse } from '../../support/heap.ts'
 import { startUpstream } from '../../support/upstream.ts'
 import { connect, post } from '../../support/wire.ts'
 
@@ -17,12 +16,6 @@ const CHAT = JSON.stringify({ model: 'm', messages: [] })
 function yaml(url: string, server: string): string {
   return `server: { listen: 127.0.0.1:0, ${server} }\nupstreams: { up: { url: "${url}" } }\n` +
     'routes: [{ to: up }]\n'
-}
-
-function heapInUse(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  return process.memoryUsage().heapUsed
 }
 
 async function bytesInUse(): Promise<number> {

@@ -8,6 +8,7 @@ import { openView } from '../../../src/console/reports/view.ts'
 import { encode } from '../../../src/ledger/columns.ts'
 import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
 import type { EndReason, LedgerRow } from '../../../src/ledger/row.ts'
+import { maybe } from '../../support/maybe.ts'
 import { row } from '../../ledger/rows.ts'
 import { DAY, filled, HOUR, iso, NOW, withReports } from './filled.ts'
 
@@ -31,7 +32,6 @@ function fits(one: LedgerRow, { from, to, key, model, upstream, without, status,
 }
 
 const ends: EndReason[] = ['complete', 'client_gone', 'error', 'timeout', 'interrupted']
-const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(value, { nil: null })
 const name = fc.constantFrom('a', 'b', '')
 /** A few days, in steps that put many into the same hour and some into the same millisecond. */
 const moment = fc.nat(40).map(n => NOW - Math.floor(n / 3) * 5 * HOUR - (n % 3) * 1000)
