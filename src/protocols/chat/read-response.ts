@@ -1,10 +1,12 @@
-import { asCount, asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { readOpenaiError } from '../neutral/openai-error.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
-import type { ResponseEvent, StopReason, TokenUsage } from '../neutral/response.ts'
+import type { ResponseEvent, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
+import { readTokens } from '../shared/token-usage.ts'
+import { CHAT_USAGE } from './usage.ts'
 
 /** Servers that are not OpenAI's send their reasoning in a field of their own. */
 const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
@@ -53,7 +55,8 @@ export class ChatResponseReader implements ResponseReader {
       if (delta !== null) this.#delta(delta, out)
       this.#finish(choice, out)
     }
-    this.#usage(chunk, out)
+    // Moonshot tells it in the choice, and Groq in an object of its own, unless they were asked.
+    this.#usage(chunk['usage'] ?? choice?.['usage'] ?? asObject(chunk['x_groq'])?.['usage'], out)
   }
 
   body(value: JsonObject, out: ResponseEvent[]): void {
@@ -66,7 +69,7 @@ export class ChatResponseReader implements ResponseReader {
     this.#start(value, out)
     this.#delta(asObject(choice['message']) ?? {}, out)
     this.#finish({ ...choice, finish_reason: choice['finish_reason'] ?? 'stop' }, out)
-    this.#usage(value, out)
+    this.#usage(value['usage'], out)
     out.push({ type: 'end' })
   }
 
@@ -74,7 +77,7 @@ export class ChatResponseReader implements ResponseReader {
     if (this.#started) return
     this.#started = true
     out.push({
-      type: 'start', id: asText(chunk['id']) || null, model: asText(chunk['model']) || null, usage: readChatUsage(chunk['usage']),
+      type: 'start', id: asText(chunk['id']) || null, model: asText(chunk['model']) || null, usage: readTokens(CHAT_USAGE, chunk['usage']),
     })
   }
 
@@ -160,24 +163,9 @@ export class ChatResponseReader implements ResponseReader {
     }
   }
 
-  #usage(chunk: JsonObject, out: ResponseEvent[]): void {
-    const usage = readChatUsage(chunk['usage'])
+  #usage(value: unknown, out: ResponseEvent[]): void {
+    const usage = readTokens(CHAT_USAGE, value)
     if (usage !== null) out.push({ type: 'usage', usage })
-  }
-}
-
-/** @returns null = there is none */
-function readChatUsage(value: unknown): TokenUsage | null {
-  const usage = asObject(value)
-  if (usage === null) return null
-  const input = asObject(usage['prompt_tokens_details'])
-  return {
-    input: asCount(usage['prompt_tokens']),
-    cachedInput: asCount(input?.['cached_tokens']),
-    cacheWrite: asCount(input?.['cache_write_tokens']),
-    cacheWrite1h: null,
-    output: asCount(usage['completion_tokens']),
-    reasoning: asCount(asObject(usage['completion_tokens_details'])?.['reasoning_tokens']),
   }
 }
 

@@ -4,7 +4,7 @@ import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { writeOpenaiError } from '../neutral/openai-error.ts'
 import { ThinkingCarrier } from '../neutral/thinking-carrier.ts'
-import { NO_USAGE } from '../neutral/response.ts'
+import { NO_USAGE, isReported } from '../neutral/response.ts'
 import type {
   CollectedPart, NeutralResponse, PartStartEvent, ResponseEvent, ResponsePart, StopEvent, StopReason,
   TokenUsage,
@@ -106,7 +106,7 @@ export class ChatResponseWriter implements ResponseWriter {
 
   /** Its own chunk, only where the client asked for it. */
   #usageChunk(): string {
-    if (this.#context.request.includeUsage !== true) return ''
+    if (this.#context.request.includeUsage !== true || !isReported(this.#usage)) return ''
     return data({ ...this.#head, choices: [], usage: writeUsage(this.#usage) })
   }
 
@@ -137,7 +137,7 @@ export function writeChatBody(response: NeutralResponse, context: ClientContext)
   return {
     ...head('chat.completion', id, model, context),
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason }],
-    usage: writeUsage(usage ?? NO_USAGE),
+    ...usage && isReported(usage) && { usage: writeUsage(usage) },
   }
 }
 

@@ -1,10 +1,11 @@
-import { asCount, asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { NumberedParts } from '../neutral/numbered-parts.ts'
-import { NO_USAGE } from '../neutral/response.ts'
-import type { ResponseEvent, ResponsePart, StopReason, TokenUsage } from '../neutral/response.ts'
+import type { ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
+import { readTokens } from '../shared/token-usage.ts'
 import { readConverseError } from './errors.ts'
+import { CONVERSE_USAGE } from './usage.ts'
 
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   end_turn: 'end',
@@ -50,7 +51,7 @@ export class ConverseResponseReader implements ResponseReader {
         break
       case 'metadata':
         this.#isOver = true
-        out.push({ type: 'usage', usage: readTokens(event['usage']) }, { type: 'end' })
+        pushEnd(event, out)
         break
       case 'error':
         this.#isOver = true
@@ -69,7 +70,7 @@ export class ConverseResponseReader implements ResponseReader {
       this.#parts.end(number, out)
     }
     this.#stop(value, out)
-    out.push({ type: 'usage', usage: readTokens(value['usage']) }, { type: 'end' })
+    pushEnd(value, out)
   }
 
   /** A delta of a stream, or a whole block, whose members have the same names. Not every block of a stream has a start. */
@@ -102,6 +103,13 @@ export class ConverseResponseReader implements ResponseReader {
   }
 }
 
+/** @param value of the last event, or the whole response: it has the usage */
+function pushEnd(value: JsonObject, out: ResponseEvent[]): void {
+  const usage = readTokens(CONVERSE_USAGE, value['usage'])
+  if (usage !== null) out.push({ type: 'usage', usage })
+  out.push({ type: 'end' })
+}
+
 function start(out: ResponseEvent[]): void {
   out.push({ type: 'start', id: null, model: null, usage: null })
 }
@@ -109,21 +117,4 @@ function start(out: ResponseEvent[]): void {
 /** The input of a tool is JSON text in a stream, and an object in a whole response. */
 function inputText(input: unknown): string {
   return asText(input) ?? (input === undefined ? '' : JSON.stringify(input))
-}
-
-/** Input tokens exclude what was read from the cache, or written to it. */
-function readTokens(value: unknown): TokenUsage {
-  const usage = asObject(value) ?? {}
-  const input = asCount(usage['inputTokens'])
-  const cachedInput = asCount(usage['cacheReadInputTokens'])
-  const cacheWrite = asCount(usage['cacheWriteInputTokens'])
-  const hour = asList(usage['cacheDetails']).map(asObject).find(detail => detail?.['ttl'] === '1h')
-  return {
-    ...NO_USAGE,
-    input: input === null ? null : input + (cachedInput ?? 0) + (cacheWrite ?? 0),
-    cachedInput,
-    cacheWrite,
-    cacheWrite1h: asCount(hour?.['inputTokens']),
-    output: asCount(usage['outputTokens']),
-  }
 }

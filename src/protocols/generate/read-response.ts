@@ -1,11 +1,12 @@
 import { errorKindOf } from '../neutral/errors.ts'
-import { asCount, asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
-import { NO_USAGE } from '../neutral/response.ts'
-import type { NeutralError, ResponseEvent, StopReason, TokenUsage } from '../neutral/response.ts'
+import type { NeutralError, ResponseEvent, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
+import { readTokens } from '../shared/token-usage.ts'
+import { GENERATE_USAGE } from './usage.ts'
 
 /** Others end the response in its order. */
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
@@ -25,7 +26,7 @@ export class GenerateResponseReader implements ResponseReader {
   #hasCalls = false
   #finishReason: string | null = null
   #explanation: string | null = null
-  #usage: TokenUsage | null = null
+  #usage: JsonObject | null = null
   /** The signature of the thoughts that are open. */
   #thoughtSignature: OpaqueValue | null = null
 
@@ -41,7 +42,7 @@ export class GenerateResponseReader implements ResponseReader {
       out.push({ type: 'error', error: readGenerateError(500, chunk) })
       return
     }
-    this.#usage = readGenerateUsage(chunk['usageMetadata']) ?? this.#usage
+    this.#usage = asObject(chunk['usageMetadata']) ?? this.#usage
     this.#start(chunk, out)
     const candidates = asList(chunk['candidates']).map(candidate => asObject(candidate) ?? {})
     const candidate = candidates.find(({ index }) => (asNumber(index) ?? 0) === 0)
@@ -62,7 +63,8 @@ export class GenerateResponseReader implements ResponseReader {
     this.#parts.endText(this.#thoughtSignature, out)
     const reason = STOP_REASONS[this.#finishReason ?? ''] ?? (this.#hasCalls ? 'tool_calls' : 'end')
     out.push({ type: 'stop', reason, sequence: null, explanation: this.#explanation })
-    if (this.#usage !== null) out.push({ type: 'usage', usage: this.#usage })
+    const usage = readTokens(GENERATE_USAGE, this.#usage)
+    if (usage !== null) out.push({ type: 'usage', usage })
   }
 
   body(value: JsonObject, out: ResponseEvent[]): void {
@@ -77,7 +79,7 @@ export class GenerateResponseReader implements ResponseReader {
   #start(chunk: JsonObject, out: ResponseEvent[]): void {
     if (this.#started) return
     this.#started = true
-    out.push({ type: 'start', id: asText(chunk['responseId']) || null, model: asText(chunk['modelVersion']) || null, usage: this.#usage })
+    out.push({ type: 'start', id: asText(chunk['responseId']) || null, model: asText(chunk['modelVersion']) || null, usage: readTokens(GENERATE_USAGE, this.#usage, false) })
   }
 
   #part(part: JsonObject, out: ResponseEvent[]): void {
@@ -131,22 +133,6 @@ function codeText(part: JsonObject): string {
   const code = asText(asObject(part['executableCode'])?.['code'])
   const output = asText(asObject(part['codeExecutionResult'])?.['output'])
   return code ?? output ?? ''
-}
-
-/** Thoughts stand beside the candidates, and results of tools that the provider ran beside the prompt. */
-function readGenerateUsage(value: unknown): TokenUsage | null {
-  const usage = asObject(value)
-  if (usage === null) return null
-  const prompt = asCount(usage['promptTokenCount'])
-  const reasoning = asCount(usage['thoughtsTokenCount'])
-  const candidates = asCount(usage['candidatesTokenCount'])
-  return {
-    ...NO_USAGE,
-    input: prompt === null ? null : prompt + (asCount(usage['toolUsePromptTokenCount']) ?? 0),
-    cachedInput: asCount(usage['cachedContentTokenCount']),
-    output: candidates === null && reasoning === null ? null : (candidates ?? 0) + (reasoning ?? 0),
-    reasoning,
-  }
 }
 
 /** Reads an error of the shape `{error: {code, message, status}}`, or a list of one. */

@@ -3,7 +3,7 @@ import type { CarriedThinking } from '../neutral/capsule.ts'
 import { asObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
-import { NO_USAGE } from '../neutral/response.ts'
+import { NO_USAGE, isReported } from '../neutral/response.ts'
 import type {
   NeutralError, NeutralResponse, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage,
 } from '../neutral/response.ts'
@@ -98,10 +98,9 @@ export class GenerateResponseWriter implements ResponseWriter {
   #last(): string {
     // A signature that no call has taken.
     const parts = carried(this.#thinking.take())
-    const usageMetadata = writeUsage(this.#usage)
     return this.#element({
       candidates: [{ content: { role: 'model', parts: parts.length === 0 ? [{ text: '' }] : parts }, ...writeStop(this.#stop), index: 0 }],
-      usageMetadata, ...this.#head,
+      ...writeUsage(this.#usage), ...this.#head,
     })
   }
 
@@ -132,7 +131,7 @@ export function writeGenerateBody(response: NeutralResponse, context: ClientCont
   const all = [...parts, ...carried(thinking.take())]
   return {
     candidates: [{ content: { role: 'model', parts: all }, ...writeStop(response.stop ?? NO_STOP), index: 0 }],
-    usageMetadata: writeUsage(response.usage ?? NO_USAGE),
+    ...writeUsage(response.usage ?? NO_USAGE),
     ...head(response.id, response.model, context),
   }
 }
@@ -190,11 +189,15 @@ function writeStop({ reason, explanation }: StopEvent): JsonObject {
 }
 
 /** Thoughts stand beside the candidates. */
-function writeUsage({ input, cachedInput, output, reasoning }: TokenUsage): JsonObject {
+function writeUsage(usage: TokenUsage): JsonObject {
+  if (!isReported(usage)) return {}
+  const { input, cachedInput, output, reasoning } = usage
   return {
-    promptTokenCount: input ?? 0,
-    ...withoutNulls({ cachedContentTokenCount: cachedInput, thoughtsTokenCount: reasoning }),
-    candidatesTokenCount: Math.max(0, (output ?? 0) - (reasoning ?? 0)),
-    totalTokenCount: (input ?? 0) + (output ?? 0),
+    usageMetadata: {
+      promptTokenCount: input ?? 0,
+      ...withoutNulls({ cachedContentTokenCount: cachedInput, thoughtsTokenCount: reasoning }),
+      candidatesTokenCount: Math.max(0, (output ?? 0) - (reasoning ?? 0)),
+      totalTokenCount: (input ?? 0) + (output ?? 0),
+    },
   }
 }

@@ -1,10 +1,11 @@
 import { errorKindOf } from '../neutral/errors.ts'
-import { asCount, asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asList, asNumber, asObject, asText, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { NumberedParts } from '../neutral/numbered-parts.ts'
-import { NO_USAGE } from '../neutral/response.ts'
-import type { NeutralError, ResponseEvent, ResponsePart, StopReason, TokenUsage } from '../neutral/response.ts'
+import type { NeutralError, ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
+import { readTokens } from '../shared/token-usage.ts'
+import { MESSAGES_USAGE } from './usage.ts'
 
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   end_turn: 'end',
@@ -20,7 +21,7 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
 export class MessagesResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts: NumberedParts
-  #usage: JsonObject = {}
+  #usage: JsonObject | null = null
   #isOver = false
 
   constructor(provider: string) {
@@ -78,7 +79,7 @@ export class MessagesResponseReader implements ResponseReader {
 
   #start(message: JsonObject, out: ResponseEvent[]): void {
     this.#mergeUsage(message['usage'])
-    out.push({ type: 'start', id: asText(message['id']), model: asText(message['model']), usage: readMessagesUsage(this.#usage) })
+    out.push({ type: 'start', id: asText(message['id']), model: asText(message['model']), usage: readTokens(MESSAGES_USAGE, this.#usage, false) })
   }
 
   #startBlock(number: number, block: JsonObject, out: ResponseEvent[]): void {
@@ -122,29 +123,14 @@ export class MessagesResponseReader implements ResponseReader {
         explanation: asText(asObject(delta['stop_details'])?.['explanation']),
       })
     }
-    out.push({ type: 'usage', usage: readMessagesUsage(this.#usage) })
+    const tokens = readTokens(MESSAGES_USAGE, this.#usage)
+    if (tokens !== null) out.push({ type: 'usage', usage: tokens })
   }
 
   /** Counts are cumulative: one that is null, or missing, stays as it was. */
   #mergeUsage(value: unknown): void {
-    const given = Object.entries(asObject(value) ?? {}).filter(([, count]) => count !== null)
-    this.#usage = { ...this.#usage, ...Object.fromEntries(given) }
-  }
-}
-
-/** Input tokens exclude what was read from the cache, or written to it. */
-function readMessagesUsage(usage: JsonObject): TokenUsage {
-  const input = asCount(usage['input_tokens'])
-  const cachedInput = asCount(usage['cache_read_input_tokens'])
-  const cacheWrite = asCount(usage['cache_creation_input_tokens'])
-  return {
-    ...NO_USAGE,
-    input: input === null ? null : input + (cachedInput ?? 0) + (cacheWrite ?? 0),
-    cachedInput,
-    cacheWrite,
-    cacheWrite1h: asCount(asObject(usage['cache_creation'])?.['ephemeral_1h_input_tokens']),
-    output: asCount(usage['output_tokens']),
-    reasoning: asCount(asObject(usage['output_tokens_details'])?.['thinking_tokens']),
+    const given = asObject(value)
+    if (given !== null) this.#usage = { ...this.#usage, ...withoutNulls(given) }
   }
 }
 

@@ -23,11 +23,6 @@ export function asNumber(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-/** null = it is no number of things, such as tokens. */
-export function asCount(value: unknown): number | null {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
-}
-
 /** null = it is neither true nor false. */
 export function asBoolean(value: unknown): boolean | null {
   return typeof value === 'boolean' ? value : null

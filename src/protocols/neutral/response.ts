@@ -97,6 +97,11 @@ export const NO_USAGE: TokenUsage = {
   input: null, cachedInput: null, cacheWrite: null, cacheWrite1h: null, output: null, reasoning: null,
 }
 
+/** Did the upstream say anything? A client whose protocol can leave usage out gets none otherwise. */
+export function isReported({ input, output }: TokenUsage): boolean {
+  return input !== null || output !== null
+}
+
 /** The protocol's own end: nothing is missing. */
 export interface EndEvent {
   readonly type: 'end'

@@ -1,11 +1,13 @@
 import { errorKindOf } from '../neutral/errors.ts'
-import { asCount, asList, asNumber, asObject, asText } from '../neutral/json.ts'
+import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { readOpenaiError } from '../neutral/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
-import type { NeutralError, ResponseEvent, ResponsePart, StopReason, TokenUsage } from '../neutral/response.ts'
+import type { NeutralError, ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
+import { readTokens } from '../shared/token-usage.ts'
+import { RESPONSES_USAGE } from './usage.ts'
 
 interface OpenPart {
   readonly index: number
@@ -186,7 +188,7 @@ export class ResponsesResponseReader implements ResponseReader {
     for (const key of this.#open.keys()) this.#end(key, null, out)
     const reason = this.#stopReason(asText(asObject(response['incomplete_details'])?.['reason']))
     out.push({ type: 'stop', reason, sequence: null, explanation: null })
-    const usage = readResponsesUsage(response['usage'])
+    const usage = readTokens(RESPONSES_USAGE, response['usage'])
     if (usage !== null) out.push({ type: 'usage', usage })
     out.push({ type: 'end' })
   }
@@ -205,21 +207,6 @@ function itemKey(event: JsonObject): string {
 
 function partKey(event: JsonObject): string {
   return `${itemKey(event)}:${asNumber(event['content_index']) ?? 0}`
-}
-
-/** @returns null = there is none */
-function readResponsesUsage(value: unknown): TokenUsage | null {
-  const usage = asObject(value)
-  if (usage === null) return null
-  const input = asObject(usage['input_tokens_details'])
-  return {
-    input: asCount(usage['input_tokens']),
-    cachedInput: asCount(input?.['cached_tokens']),
-    cacheWrite: asCount(input?.['cache_write_tokens']),
-    cacheWrite1h: null,
-    output: asCount(usage['output_tokens']),
-    reasoning: asCount(asObject(usage['output_tokens_details'])?.['reasoning_tokens']),
-  }
 }
 
 /** The error of a response that failed: it has no HTTP status of its own. */

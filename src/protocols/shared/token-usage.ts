@@ -1,0 +1,25 @@
+import { isObject } from '../../base/is-object.ts'
+import type { TokenUsage } from '../neutral/response.ts'
+import { readUsage } from './reported-usage.ts'
+import type { UsageReader } from './reported-usage.ts'
+
+/**
+ * The tokens that a client of another protocol reads: the same as in the ledger.
+ *
+ * @param value the upstream's usage
+ * @param final false while the response is still in progress
+ * @returns null = there is none
+ */
+export function readTokens(reader: UsageReader, value: unknown, final = true): TokenUsage | null {
+  const reported = isObject(value) ? readUsage(reader, value, final) : null
+  if (reported === null) return null
+  const { inputTokens, cachedInputTokens, cacheWrite5mTokens: short, cacheWrite1hTokens: long, outputTokens, reasoningTokens } = reported.usage
+  return {
+    input: inputTokens,
+    cachedInput: cachedInputTokens,
+    cacheWrite: short === null && long === null ? null : (short ?? 0) + (long ?? 0),
+    cacheWrite1h: long,
+    output: outputTokens,
+    reasoning: reasoningTokens,
+  }
+}
