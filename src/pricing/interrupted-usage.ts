@@ -7,10 +7,8 @@ import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 import type { TokenCounter } from './token-counter.ts'
 
 /**
- * What a response used that broke off and that another goes on with. The
- * ledger has to have what the client received: so the figures are those of the
- * count, unless the client gets the usage before that is done, and from then on
- * they are what it received.
+ * The usage of a response that broke off and that another target continues. The ledger must have the figures that the
+ * client receives: those of the count, or of the estimate if the client gets the usage before the count is done.
  */
 export class InterruptedUsage {
   /** The figures for the ledger. */
@@ -18,11 +16,11 @@ export class InterruptedUsage {
   readonly #estimate: () => SettledUsage
   #known: SettledUsage | null = null
 
-  /** @param roughly what is known at this moment, without counting */
-  constructor(counting: Promise<SettledUsage>, roughly: () => SettledUsage) {
-    this.#estimate = roughly
+  /** @param estimate what is known at this moment, without counting */
+  constructor(counting: Promise<SettledUsage>, estimate: () => SettledUsage) {
+    this.#estimate = estimate
     this.settled = counting.then(counted => (this.#known ??= counted))
-    // Who settles the exchange awaits it; until then a fault is nobody's.
+    // The settlement awaits it and handles a rejection; until then it is not an unhandled one.
     this.settled.catch(() => {})
   }
 
@@ -42,11 +40,11 @@ export interface InterruptedResponse {
   readonly estimatedInput: number | null
 }
 
-/** Begins to count what a response used that broke off. */
+/** Begins to count the usage of a response that broke off. */
 export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse): InterruptedUsage {
   const meter = input.answer.kind === 'stream' ? input.answer.meter : null
   const counting = Promise.try(settleUsage, { ...input, end: 'other', abandoned: 'none' }, counter)
-  // Without anything generated nobody pays.
+  // Without generated output nothing is billed.
   return new InterruptedUsage(counting, () => meter?.sawContent ? usageSoFar(meter, estimatedInput) : noCharge())
 }
 

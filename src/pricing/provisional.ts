@@ -8,10 +8,10 @@ import type { Usage } from '../protocols/shared/usage.ts'
 import { reportedBy } from './settle-usage.ts'
 import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 
-/** What of an exchange that is in progress there is to tell by. */
+/** What is known of the response of an exchange in progress. */
 export interface ResponseProgress {
   readonly endpoint: Endpoint
-  /** null: none came yet. */
+  /** null: none arrived yet. */
   readonly response: MeteredResponse | null
   /** Of the request, as estimated at admission. */
   readonly inputTokens: number | null
@@ -24,8 +24,8 @@ export interface ResponseProgress {
 }
 
 /**
- * What is known of an exchange at this moment, without counting: for a row that has to be there if
- * the process dies. What could not be known after a break now cannot be known then, either.
+ * What is known of an exchange at this moment, without counting: for the checkpoint that is left if the process dies.
+ * What a break at this moment would make unknown is unknown here too.
  */
 export function provisional(
   { endpoint, response, inputTokens, request, inBackground, isCompressed }: ResponseProgress,
@@ -45,7 +45,7 @@ export function provisional(
     case 'transcript':
       return { usage, unread: hasCome && (usage.inputTokens ?? usage.seconds) === null }
     case 'speech': {
-      // What is read aloud is no prompt, and what that comes to in tokens only the end tells.
+      // The text to speak is no prompt, and only the end reports the tokens of the audio.
       const known = hasCome ? provisionalUsage(meter, null) : usage
       return { usage: { ...known, characters: request && readCharacters(request) }, unread: false }
     }
@@ -54,20 +54,20 @@ export function provisional(
   }
 }
 
-/** Of what is made in the background: has its end not come? */
+/** Has the end of a background response not arrived? */
 function isUnfinished(response: MeteredResponse | null): boolean {
   if (response?.kind === 'stream') return response.meter.terminated !== true && !response.meter.sawError
   return response?.kind !== 'body' || isQueuedResponse(response.body)
 }
 
-/** Can what came of a text be counted, as far as it was not reported? null = it passed unread. */
+/** Can the text that arrived be counted, as far as it was not reported? null = it passed unread. */
 function isCountable(meter: StreamMeter | null): boolean {
   if (meter === null || meter.terminated === null) return false
   return !meter.uncountable
 }
 
 /**
- * The figures of that: those that were reported, and what came since.
+ * The figures at this moment: those that were reported, and estimates of the rest.
  *
  * @param inputTokens the estimate made at admission
  * @param text a whole response; null where none is there yet
@@ -75,7 +75,7 @@ function isCountable(meter: StreamMeter | null): boolean {
 export function provisionalUsage(
   meter: StreamMeter | null, inputTokens: number | null, text: Buffer | null = null,
 ): Usage {
-  // Nothing is known, which is not that nothing was used.
+  // Nothing is known; that does not mean that nothing was used.
   if (meter === null && inputTokens === null) return blankUsage()
   const reported = meter ? reportedBy(meter, meter.reading()) : blankUsage()
   const { content, reasoning, tool } = meter?.generatedBytes ?? { content: 0, reasoning: 0, tool: 0 }

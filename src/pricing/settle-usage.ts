@@ -14,20 +14,20 @@ export type MeteredResponse =
   | { readonly kind: 'stream'; readonly meter: StreamMeter }
   /** Of a response that was cut, what came of it. */
   | { readonly kind: 'body'; readonly body: Buffer }
-  /** No body to look at: none came yet, or it is not kept (sound). */
+  /** No body to look at: none arrived yet, or it is not kept (audio). */
   | { readonly kind: 'none'; readonly delivered: boolean }
 
 export interface SettleInput {
   readonly endpoint: Endpoint
-  /** Whole: to its proper end. Otherwise whose doing it was that it ended before. */
+  /** `complete`: it reached its proper end. Otherwise who ended it before. */
   readonly end: 'complete' | 'client_gone' | 'other'
   /** null: no upstream took the request, or each refused it. */
   readonly answer: MeteredResponse | null
   /** The request's body as it went upstream; null where there is none to look at. */
   readonly request: Buffer | null
-  /** Of what it reads, where no request tells that. */
+  /** The input, where no request shows it. */
   readonly estimate?: InputEstimate | null
-  /** What a request costs that its client left before any response. */
+  /** What is billed for a request whose client disconnected before any response. */
   readonly abandoned: 'prompt' | 'none'
 }
 
@@ -35,21 +35,20 @@ export interface SettledUsage {
   readonly usage: Usage
   /** Who counted: the upstream, the gateway, both, or nobody. */
   readonly source: 'reported' | 'estimated' | 'mixed' | 'none'
-  /** False: nothing is to be paid, whatever the price. True: what the usage costs, which may be unknown. */
+  /** False: nothing is billed, whatever the price. True: the usage is billed, and its cost may be unknown. */
   readonly billed: boolean
-  /** The upstream reported nonsense; the figures concerned were counted instead, or are null. */
+  /** The upstream reported figures that cannot be right; they were counted instead, or are null. */
   readonly suspect: boolean
   /** Part of the response was not read or not reported, so its amount is unknown. */
   readonly unread: boolean
-  /** Absent: all of it is of the model that was asked. */
+  /** Absent: the requested model served all of it. */
   readonly servingModels?: ServingModels
 }
 
 /**
- * Decides what an exchange is billed for. The upstream's own figures come first,
- * those of an early end included; what it did not say, or not credibly, is
- * counted, which has to be waited for. Without anything generated nobody pays,
- * except for a prompt that the client abandoned, by the operator's policy.
+ * Decides what an exchange is billed for. The upstream's own figures come first, also those of a response that ends
+ * early. What it did not report, or not credibly, is counted; then the result is a promise. Without generated output
+ * nothing is billed, except the prompt of a client that disconnected, by the operator's policy.
  */
 export function settleUsage(input: SettleInput, counter: TokenCounter): SettledUsage | Promise<SettledUsage> {
   const { metering } = input.endpoint
@@ -58,8 +57,8 @@ export function settleUsage(input: SettleInput, counter: TokenCounter): SettledU
 }
 
 /**
- * What a stream's upstream has told. Some begin with zeros, and give figures at the end: no
- * prompt has none, and no text that came.
+ * What the upstream of a stream has reported. Some streams begin with zeros and report figures at the end: until
+ * then 0 is no figure for the prompt, nor for the output of which text has arrived.
  */
 export function reportedBy(meter: StreamMeter, reading: ReportedUsage | null): Usage {
   if (reading === null) return blankUsage()
@@ -76,9 +75,9 @@ class UsageSettler {
   readonly #counter: TokenCounter
   readonly #reading: ReportedUsage | null
   readonly #reported: Usage
-  /** With an error of the protocol's own. */
+  /** It has an error of the protocol. */
   readonly #failed: boolean
-  /** To its proper end, without such an error. */
+  /** It reached its proper end, without such an error. */
   readonly #isComplete: boolean
   readonly #generated: boolean
   /** Who counted what is billed. */
@@ -102,7 +101,7 @@ class UsageSettler {
     else this.#generated = body ? !isBlank(body) && !onlyError : meter !== null && this.#didGenerate(meter)
   }
 
-  /** Text came, or the stream's last word tells of output: reasoning that nobody was shown, and then a failure. */
+  /** Text arrived, or the end of the stream reports output: hidden reasoning, and then a failure. */
   #didGenerate(meter: StreamMeter): boolean {
     return meter.sawContent || (meter.terminated === true && (this.#reported.outputTokens ?? 0) > 0)
   }
@@ -111,7 +110,7 @@ class UsageSettler {
     if (this.#runsInBackground) return this.#withInput().then(usage => this.#settled({ ...usage, outputTokens: null }))
     if (!this.#isComplete && !this.#generated) {
       if (this.#input.end !== 'client_gone') return noCharge()
-      // Figures of the upstream's own are no estimate: it has begun, and will send its bill.
+      // The upstream has reported figures: it has begun, and will bill them.
       const { inputTokens, outputTokens } = this.#reported
       if ((inputTokens ?? outputTokens) === null) return this.#abandoned()
     }
@@ -156,7 +155,7 @@ class UsageSettler {
     }
   }
 
-  /** Of what a picture, or sound that was heard, comes to in tokens only the proper end tells. */
+  /** Only the proper end reports the tokens of images and of transcribed audio. */
   #isIncomplete({ inputTokens, outputTokens, seconds }: Usage): boolean {
     if (this.#metering === 'text') return outputTokens === null
     if (this.#isComplete) return false
@@ -180,7 +179,7 @@ class UsageSettler {
       case 'images':
         return this.#isComplete ? this.#asReported() : { ...this.#reported, inputTokens: await this.#inputTokens() }
       case 'transcript':
-        // Of one that was cut there is the text that came.
+        // Of one that was cut, the text that arrived is counted.
         return this.#isComplete ? this.#asReported() : this.#withOutput(this.#asReported())
       case 'unmetered':
         return blankUsage()
@@ -198,7 +197,7 @@ class UsageSettler {
     return this.#reported
   }
 
-  /** Of text that was to be spoken. */
+  /** Characters of the text to speak; null = it is no speech. */
   get #characters(): number | null {
     const { request } = this.#input
     return request && this.#metering === 'speech' ? readCharacters(request) : null
@@ -228,7 +227,7 @@ class UsageSettler {
     return tokens
   }
 
-  /** Does what the upstream reported cover all the output that came? */
+  /** Does what the upstream reported cover all output that arrived? */
   get #coversOutput(): boolean {
     const { answer } = this.#input
     return this.#isComplete || answer?.kind !== 'stream' || answer.meter.isOutputReported
@@ -256,11 +255,11 @@ class UsageSettler {
   async #count(): Promise<CountedOutput | null> {
     const { answer, endpoint } = this.#input
     if (answer?.kind === 'stream') {
-      // A stream that was skipped unread: how much it held is unknown, not 0.
+      // A stream that passed unread: its output is unknown, not 0.
       return answer.meter.terminated === null ? null : this.#countStream(answer.meter)
     }
     if (answer?.kind !== 'body') return null
-    // Of a body that was cut no JSON is left to find the text in.
+    // A body that was cut is no JSON in which the text could be found.
     const { body } = answer
     if (endpoint.supportsBackground && isQueuedResponse(body)) return null
     const outputTokens = this.#isComplete
@@ -271,7 +270,7 @@ class UsageSettler {
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
   }
 
-  /** A page of a proxy is no text of the model. A transcript can be plain text. */
+  /** A page of a proxy is no output of the model. A transcript can be plain text. */
   #estimateInterrupted(body: Buffer): number | null {
     return this.#metering === 'transcript' || beginsJson(body) ? estimateTextTokens(body) : null
   }
@@ -289,7 +288,7 @@ class UsageSettler {
 
 type CountedOutput = Pick<Usage, 'reasoningTokens'> & { readonly outputTokens: number }
 
-/** Nothing is to be paid. */
+/** Nothing is billed. */
 export function noCharge(): SettledUsage {
   return { usage: blankUsage(), source: 'none', billed: false, suspect: false, unread: false }
 }
