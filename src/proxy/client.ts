@@ -95,24 +95,19 @@ export function end(res: ClientResponse): void {
   else h1.end()
 }
 
-export interface AbortOptions {
-  /** Sent before the end; null = nothing. */
-  readonly finalBytes: string | null
-  /** The head told the length of the body. */
-  readonly hasContentLength: boolean
-}
-
 /**
  * Ends a response that was begun, without the marks of a proper end: no last
  * chunk, no END_STREAM. The client cannot take it for complete. What was written
  * before goes out first, as far as the client takes it.
+ *
+ * @param finalBytes sent before the end; null = nothing
  */
-export function abort(res: ClientResponse, clock: Clock, { finalBytes: lastWords, hasContentLength: sized }: AbortOptions): void {
+export function abort(res: ClientResponse, clock: Clock, finalBytes: string | null): void {
   // A client that does not read must not keep the connection for ever.
   const force = clock.setTimeout(() => destroyNow(res), ABORT_FLUSH)
   res.once('close', () => force.cancel())
-  const leave = () => breakOff(res, sized)
-  if (lastWords !== null) write(res, Buffer.from(lastWords), leave)
+  const leave = () => breakOff(res)
+  if (finalBytes !== null) write(res, Buffer.from(finalBytes), leave)
   // RST_STREAM would overtake what waits to be sent. Not at once: an empty write is reported as done in the middle
   // of sending, and a stream that is closed there ends the process (the assertion of nodejs/node#41458).
   else if (isHttp2(res) && res.stream.writableLength > 0) res.stream.write('', () => setImmediate(leave))
@@ -126,7 +121,7 @@ export function destroyNow(res: ClientResponse): void {
   else res.destroy()
 }
 
-function breakOff(res: ClientResponse, sized: boolean): void {
+function breakOff(res: ClientResponse): void {
   if (isHttp2(res)) {
     resetStream(res.stream, constants.NGHTTP2_INTERNAL_ERROR)
     return
@@ -134,12 +129,13 @@ function breakOff(res: ClientResponse, sized: boolean): void {
   const { socket } = res
   if (!socket) {
     res.destroy()
-  } else if (isFramed(res) || res.chunkedEncoding || sized) {
+  } else if (isFramed(res) || res.chunkedEncoding) {
     // What was written goes out first; then the framing itself tells that more was due.
     socket.destroySoon()
   } else {
-    // Where the end of the connection is the end of the body, only a reset tells.
-    underlyingSocket(socket).resetAndDestroy()
+    // Where the end of the connection is the end of the body, only a reset tells. Where a length was sent, node-fetch 2
+    // (of openai 4 and its time) takes no notice of a connection that is closed, and waits for ever.
+    socket.write('', () => underlyingSocket(socket).resetAndDestroy())
   }
 }
 

@@ -243,7 +243,7 @@ export class Relay implements ResponseSink, ClientDelivery {
       // Node may still hold the head: without it the client would have no response at all.
       if (this.#written === 0 && !isHttp2(res)) flushHead(res)
       this.#writer.flush()
-      abort(res, this.#gateway.clock, { finalBytes: errorEvent, hasContentLength: this.#hasContentLength })
+      abort(res, this.#gateway.clock, errorEvent)
     }
     this.#close(fault ?? error)
   }
