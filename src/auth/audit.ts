@@ -40,13 +40,12 @@ export const AUDIT_SCHEMA = `
   CREATE INDEX audit_by_action ON audit (action, id);`
 
 /**
- * Entries that are kept of each action and kind of actor: what
- * somebody can cause without end drives out its like alone.
+ * Entries that are kept of each action and kind of actor, so that entries which anyone can cause without end remove
+ * only their own kind.
  */
 const MAX_EVENTS_PER_KIND = 10_000
 /**
- * Users of the console and the command line; holders of keys, and
- * who claims to be one; strangers at the login.
+ * Users of the console and the command line; holders of keys, and clients that claim to be one; strangers at the login.
  */
 const ACTOR_KINDS = [
   "actor NOT GLOB 'key: *' AND actor <> 'console: unknown'", "actor GLOB 'key: *'",

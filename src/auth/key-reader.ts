@@ -16,7 +16,7 @@ export interface BlockRecord {
 
 /**
  * A connection that reads the store one moment at a time. While a moment is held
- * (between begin and end), writers can tell that somebody still goes by it.
+ * (between begin and end), writers see that a reader still uses it.
  */
 export class KeyReader {
   readonly #db: DatabaseSync

@@ -223,7 +223,7 @@ export class KeyStore {
     return { blocked: blocked.map(([, digest]) => digest), unblocked: opened }
   }
 
-  /** null for a row that cannot be read, which stands in nobody else's way. */
+  /** null for a row that cannot be read; the other rows are used. */
   #readKey(row: KeyRow): Key | null {
     try {
       return readRecord(row).key
@@ -237,10 +237,10 @@ export class KeyStore {
     this.#watcher?.close()
     try {
       this.#watcher = watch(this.#options.file, { persistent: false }, this.#poll)
-      // A watch that breaks leaves the look every second.
+      // Without a watch there is still the look every second.
       this.#watcher.on('error', () => this.#watcher?.close())
     } catch {
-      // So does one that cannot be set up, as where the system has no more of them.
+      // The same if the system has no more watches.
       this.#watcher = null
     }
   }

@@ -102,13 +102,12 @@ interface Entry {
 }
 
 /**
- * All keys, found by digest. What is looked up is the SHA-256 of what was
- * presented, so the time that a look-up takes tells nothing of a key; the
- * digests are then compared in constant time all the same. Among ten thousand
- * keys it takes a microsecond or two longer than with one.
+ * All keys, found by digest: the SHA-256 of what the client presents. So the time of a look-up shows nothing of a
+ * key; the digests are also compared in constant time. With ten thousand keys a look-up takes a microsecond or two
+ * longer than with one.
  *
  * Keys of the configuration win over stored keys, which can be added and removed.
- * Blocked keys are left out, so that nobody else pays for them.
+ * Blocked keys are left out, so that they cost other requests nothing.
  */
 export class Keyring {
   readonly #compile: CompileGlobs

@@ -4,18 +4,17 @@ import { dirname, resolve } from 'node:path'
 
 /** Milliseconds for which a file has to stay as it is before its change is reported: writers write in pieces. */
 const SETTLE_DELAY = 100
-/** Milliseconds between two looks where nothing wakes the watch: not all file systems tell of changes. */
+/** Milliseconds between two looks where nothing wakes the watch: not all file systems report changes. */
 const POLL_INTERVAL = 1_000
 
 /**
- * Tells when files have changed, by whatever way: written in place, replaced by
- * rename as editors do, behind a symbolic link as in Kubernetes' config maps, gone
- * or back again. What is watched are the directories, since a file that was
- * replaced is another file.
+ * Reports that files have changed: written in place, replaced by rename as editors do, behind a symbolic link as in
+ * Kubernetes' config maps, removed or created again. It watches the directories, because a file that was replaced is
+ * another file.
  */
 export class FileWatch {
   readonly #onChange: () => void
-  /** By absolute path, as last told. */
+  /** By absolute path, as last reported. */
   #reportedStates = new Map<string, string>()
   /** What the last look found, if it was something new. */
   #pendingStates: string | null = null

@@ -7,12 +7,12 @@ export interface ThreadRequest {
   readonly message: unknown
 }
 
-/** What came of it. */
+/** The result of a request. */
 export type ThreadReply =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: ThrownInThread }
 
-/** An error of the thread's code: of its own members those that callers tell errors apart by. */
+/** An error of the thread's code, with the members by which callers distinguish errors. */
 export interface ThrownInThread {
   readonly name: string
   readonly message: string

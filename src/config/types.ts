@@ -18,7 +18,7 @@ export interface Config {
   readonly server: ServerConfig
   readonly console: ConsoleConfig | null
   readonly docs: { readonly listen: Address } | null
-  /** `open` lets anybody in but other sites' pages; `keys` (the default) lets nobody in without one. */
+  /** `keys` (the default): each request needs one. `open`: only requests from pages of other sites do. */
   readonly auth: 'keys' | 'open'
   readonly timeouts: Timeouts
   readonly upstreams: ReadonlyMap<string, Upstream>
@@ -198,7 +198,7 @@ export interface Upstream {
   readonly ca: string | null
   /** What its provider allows all requests together; null = it is not limited here. */
   readonly limits: UpstreamLimits | null
-  /** Asked at that path, every so many milliseconds, whether it is well; null = requests alone tell. */
+  /** The path of its health check, and milliseconds between two of them; null = there are none. */
   readonly health: { readonly path: string; readonly every: number } | null
 }
 
@@ -270,7 +270,7 @@ export interface Target {
   /** The model's name upstream; null keeps the client's. */
   readonly model: string | null
   readonly weight: number
-  /** It goes on with a response whose beginning it is given as the last message. */
+  /** It continues a response whose beginning it gets as the last message. */
   readonly prefill: boolean
 }
 

@@ -34,7 +34,7 @@ const BODY_LIMIT = 64 * 1024
 const MAX_REQUESTS_PER_MINUTE = 3_000
 /** Bytes from which a response is worth compressing. */
 const MIN_COMPRESSED = 1_024
-/** How much is left concerns nobody: who asks as pages do never gets there. */
+/** The pages stay far below the limit, so what is left is not sent. */
 const NO_RATE_LIMIT_HEADERS = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
 
 /**

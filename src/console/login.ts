@@ -43,7 +43,7 @@ export class LoginVerifier {
   ): Promise<VerifiedLogin | null> {
     const users = gateway.config.console?.users ?? []
     const user = users.find(user => user.name === name)
-    // Where there is nobody of the name, the time goes by all the same, as it would for one of the others.
+    // For an unknown name, the password of another user is checked: so it takes the same time.
     const kept = user ?? users[hash('sha256', name, 'buffer').readUInt32LE() % users.length]
     const right = await this.#withConcurrencyLimit(
       () => verifyPassword(password, kept ? parsePasswordHash(kept.password) : DUMMY_PASSWORD_HASH),

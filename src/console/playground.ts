@@ -9,7 +9,7 @@ import { ConsoleProblem } from './console-problem.ts'
 import type { Context } from './context.ts'
 import type { Session } from './sessions.ts'
 
-/** What a browser tells the console is not for upstreams. The console has met what it expects. */
+/** Headers of the browser for the console: upstreams do not get them. `Expect` was handled by the console. */
 const WITHHELD_HEADERS = new Set<string>([
   'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer',
   'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest',

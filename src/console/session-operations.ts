@@ -94,9 +94,7 @@ export async function openSession(
   return { token, session: sessionOf(host.current(), token, { ...record, createdAt: now, seenAt: now }) }
 }
 
-/**
- * null where it is not served, nobody here knows at which port, or another address waits for the next start.
- */
+/** @returns null where it is not served, its port is unknown, or another address applies from the next start */
 function docsUrl({ config: { docs }, sharedState: { reloads } }: Gateway): string | null {
   return docs === null || reloads.pending.includes('docs.listen') ? null : urlOf(docs.listen, false)
 }

@@ -17,7 +17,7 @@ export interface Session {
   readonly role: Role
   /** Of a key's holder: the key's. */
   readonly identity: Identity | null
-  /** Of who came by single sign-on: what tells the provider at the logout whose session ends. */
+  /** Of a single sign-on: shows the provider at the logout whose session ends. */
   readonly idToken: string | null
   /** To be sent with every request that changes something. */
   readonly csrf: string

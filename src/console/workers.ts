@@ -43,16 +43,16 @@ export interface WorkerUpstream {
 const NO_RATE_LIMITS: RateLimitStates = { requests: null, tokens: null }
 
 /**
- * ms between two looks whether somebody looks at the console, and between two snapshots while somebody does.
+ * ms between two checks whether the console is in use, and between two snapshots while it is.
  */
 const SNAPSHOT_INTERVAL = 1_500
-/** ms for which a look at the console lasts. */
+/** ms for which the console counts as in use after a request of it. */
 const VIEWER_TIMEOUT = 60_000
 /** ms after which a snapshot is that of a worker that has ended. */
 const SNAPSHOT_MAX_AGE = 6_000
 /** Exchanges that are listed one by one. */
 const MAX_EXCHANGES = 500
-/** ms between two notes that somebody looks. */
+/** ms between two notes that the console is in use. */
 const TOUCH_INTERVAL = 5_000
 
 /** @param own the only key whose requests count; null = all do */
@@ -119,9 +119,8 @@ export interface WorkersOptions {
 }
 
 /**
- * What all workers do together. Each writes down what it does for as long as
- * somebody looks at the console. The modification time of the file shows that,
- * so that nobody has to open it.
+ * The activity of all workers. Each one saves a snapshot of its own while the console is in use. The modification time
+ * of a file shows that it is, so that no worker has to open the file.
  */
 export class Workers {
   readonly #options: WorkersOptions
@@ -184,5 +183,5 @@ function activityOfKey(there: WorkerActivity, own: string): WorkerActivity {
   return { ...there, exchanges, running: exchanges.length, streams }
 }
 
-/** There is no file as long as nobody has looked, and what fails now may go well the next time. */
+/** There is no file before the console is used, and what fails now may succeed the next time. */
 function ignore(): void {}

@@ -2,7 +2,7 @@ import type { LedgerRow } from './row.ts'
 
 /** A request on its way into the ledger; opaque for the caller, who passes it back. */
 export class LedgerEntry {
-  /** Tells how the request would be billed if the process died now; null when nobody can, or it has ended. */
+  /** Returns the row if the process died now; null when there is no draft, or the request has ended. */
   draft: (() => LedgerRow) | null
   /** How it is billed; null while it runs. */
   row: LedgerRow | null = null

@@ -149,7 +149,7 @@ export class LedgerStore {
   }
 
   /**
-   * Enters what was in flight in processes that died as its drafts tell it: interrupted, unless it had ended.
+   * Enters the requests that were in flight in processes that died, by their drafts: interrupted, unless they had ended.
    * @returns the rows
    */
   recover(): StoredRow[] {

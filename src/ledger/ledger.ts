@@ -25,25 +25,23 @@ export interface LedgerStats {
  * The ledger as the request path sees it. No call blocks, waits or throws;
  * failures are reported to the callbacks and counted in stats.
  *
- * Rows are written in the order in which they were closed, so that kill -9 costs
- * the last ones alone: usually those of some 30 ms, and more where the machine has
+ * Rows are written in the order in which they were closed, so that kill -9 loses
+ * only the last ones: usually those of the last 30 ms, and more if the machine has
  * no time for the thread that writes, or the disk does not respond.
  */
 export interface Ledger {
   /**
    * A request was admitted. A refused one needs no draft.
    *
-   * @param draft tells its row as it is to stand if the process dies: with the
-   *   estimates of what it uses, and `interrupted` unless all that is left is to
-   *   count. Asked when that is written, and again after each `progress`; never
-   *   after `close`.
-   * @returns for what follows
+   * @param draft returns the row that is left if the process dies: with estimates of the usage, and
+   *   `interrupted` unless only the count is missing. Called when it is written, and again after each
+   *   `updateDraft`; never after `close`.
+   * @returns the entry, for the other calls
    */
   open(draft: () => LedgerRow): LedgerEntry
   /**
-   * There is a better draft of an open request: once it is known which upstream
-   * responds, now and then, about once a second, while a stream runs, and when it
-   * has ended and is still to be counted.
+   * There is a better draft of an open request: when its upstream is known, about once a second while a
+   * stream runs, and when it has ended and is still to be counted.
    */
   updateDraft(entry: LedgerEntry): void
   /**

@@ -9,9 +9,8 @@ const BUSY_TIMEOUT_MS = 5000
 const NOT_WRITABLE = new Set([8, 14])
 
 /**
- * Beside a file whose log nobody has open SQLite makes an index of the log, also to
- * read. Who may not write there reads the file as one that does not change, which
- * it does not as long as no gateway has it open.
+ * Opens a file to read. If no process has its log open, SQLite writes an index of the log beside the file. A user who
+ * may not write there opens the file as one that does not change, which holds as long as no gateway has it open.
  *
  * @throws {LedgerError} `unwritable`; else node:sqlite's error
  */

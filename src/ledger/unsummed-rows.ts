@@ -19,9 +19,8 @@ export interface NewestRow {
 }
 
 /**
- * What the rows beyond the sums add to them, gathered as they were written: they
- * need not be read again, which is most of what summing costs. That holds only
- * while nobody else writes; where somebody did, they are read.
+ * What the rows beyond the sums add to them, gathered as they were written. So they need not be read again, which is
+ * most of the cost of summing. If another process wrote rows meanwhile, they are read.
  */
 export class UnsummedRows {
   #rows: {
@@ -54,8 +53,8 @@ export class UnsummedRows {
   /**
    * Takes the rows out, to be summed or, should that fail, to be read.
    *
-   * That the last one stands where it was written tells that no row was written or
-   * replaced since, which takes a higher id, and that no id was given twice.
+   * The last one still has the id with which it was written. So no row was written or replaced since, which takes a
+   * higher id, and no id was given twice.
    * @param upTo the id up to which rows are in the sums
    * @returns null where they are not all that is beyond
    */

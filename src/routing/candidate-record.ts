@@ -5,7 +5,7 @@ export interface HealthOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'wall'>
   /** Between 0 and 1. */
   readonly random: () => number
-  /** Told of each circuit that opens or closes. */
+  /** Called for each circuit that opens or closes. */
   readonly circuits?: CircuitLog
 }
 
@@ -54,8 +54,7 @@ export class CandidateRecord {
   /** On the monotonic clock. */
   measuredAt = 0
   /**
-   * Failures since the last answer that came to its end: one that
-   * always breaks off in the middle is not well.
+   * Failures since the last complete response: a candidate whose responses always break off is unhealthy.
    */
   consecutive = 0
   /** Of these failures. */

@@ -24,14 +24,14 @@ export interface HealthReporter {
   /**
    * It failed by the candidate's fault, before a response or in the middle of it.
    *
-   * @param retryAfterMs how long it asked to be left alone, or null
+   * @param retryAfterMs the pause that it asked for, or null
    */
   failed(retryAfterMs: number | null): void
-  /** It ended through nobody's fault at the candidate: the client left, or its request was wrong. */
+  /** It ended without a fault of the candidate: the client disconnected, or its request was wrong. */
   abandoned(): void
 }
 
-/** Tells the record of a candidate how an attempt at it went. */
+/** Reports to the record of a candidate how an attempt at it ended. */
 export class AttemptHealthReporter implements HealthReporter {
   readonly #id: CandidateId
   readonly #record: CandidateRecord

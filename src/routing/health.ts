@@ -16,7 +16,7 @@ export interface CandidateHealth {
   readonly inFlight: number
   /** Moving average of the time to the first byte, milliseconds; null before the first response. */
   readonly firstByteMs: number | null
-  /** The same, less the longer nobody has measured it: what was slow once gets another try. */
+  /** The same, smaller the longer it was not measured: so a candidate that was slow once gets another try. */
   readonly expectedMs: number | null
   readonly consecutiveFailures: number
   /** The circuit is open because another gateway says so, and nothing failed here. */
@@ -27,16 +27,15 @@ export interface CandidateHealth {
 const CHECK_FAILURES_TO_OPEN = 2
 /** Milliseconds for the result of the other gateway's probe to arrive. */
 const HINT_GRACE_MS = 1_500
-/** Milliseconds in which an average that nobody renews loses half of its weight. */
+/** Milliseconds in which an average without new values loses half of its weight. */
 const HALF_LIFE = 30_000
 /**
- * Candidates that are remembered though they are well; clients
- * choose the names of models, and there is no end of names.
+ * Healthy candidates that are remembered: clients choose the names of models, so their number has no bound.
  */
 const MAX_HEALTHY_RECORDS = 4_096
 
 /**
- * Passive health: a circuit for each candidate, closed while it answers, open for
+ * Passive health: a circuit for each candidate, closed while it responds, open for
  * a growing, jittered time when it fails, closed again by one successful probe.
  *
  * Source of the pattern: M. Nygard, "Release It!", Circuit Breaker.

@@ -5,7 +5,7 @@ export interface Transcript {
   readonly startedAt: number
   /** The key's name. */
   readonly key: string
-  /** Milliseconds since 1970: from then on nobody is shown it, and it is deleted soon. */
+  /** Milliseconds since 1970: from then on it is not shown, and it is deleted soon. */
   readonly expiresAt: number
   /** As the client sent it, decompressed. */
   readonly request: CapturedBody

@@ -53,9 +53,8 @@ export function wholeDays({ from, to }: Period): Period {
 }
 
 /**
- * The time as the sums can tell it: a bound that lies within an hour whose rows are
- * too many, or gone, is moved out to the full hour; one before the hours that are
- * kept, to the full day.
+ * The period for which there are sums. A bound within an hour whose rows are too many, or deleted, moves outwards to
+ * the full hour; one before the hours that are kept, to the full day.
  */
 export function alignedPeriod(view: View, { from, to }: Period): Period {
   return { from: alignedBound(view, from, floor), to: to >= view.now ? to : alignedBound(view, to, ceil) }
@@ -96,7 +95,7 @@ export function canReadRows(view: View, { from, to }: Period): boolean {
   return from >= firstHourKept(view.now) * HOUR && Number(sums?.['requests'] ?? 0) <= MAX_SCANNED_ROWS
 }
 
-/** A stretch of time with the table that tells it. */
+/** A period, and the table from which it is read. */
 export interface PeriodSegment extends Period {
   readonly table: 'days' | 'detailed_days' | 'hours' | 'requests'
   /** Rows with larger ids only: those that are not in the sums. */

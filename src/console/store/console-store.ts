@@ -187,7 +187,7 @@ export class ConsoleStore {
     const key = { name, digest: Buffer.from(digest) }
     if (blocked) await file.block(key, now, by)
     else await file.unblock(key, now, by)
-    // Where it was so already, somebody may still have to confirm it.
+    // Also without a change: a gateway may still have to confirm an earlier one.
     return waitUntilPublished(file)
   }
 
@@ -268,7 +268,7 @@ export class ConsoleStore {
     const { keyFile } = this.#options
     if (keyFile === null) throw new Error('the configuration names no ledger, beside which keys are kept')
     const identity = fileIdentity(keyFile)
-    // Where another file has taken the place of the one that is open, what is written to that holds nowhere.
+    // If the open file was replaced by another, what is written to it has no effect.
     if (this.#keys === null || (identity !== null && identity !== this.#keys.identity)) {
       this.#keys?.file.close()
       this.#keys = null

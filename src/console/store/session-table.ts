@@ -19,7 +19,7 @@ export const MAX_SESSION_AGE = 12 * 60 * 60_000
 export const SEEN_AT_INTERVAL = 30_000
 /** Sessions at once; the one that was used least lately goes. */
 export const MAX_SESSIONS = 10_000
-/** Sessions of one user or key, for the same reason: who logs in without end ends nobody else's. */
+/** Sessions of one user or key, for the same reason: logins without end do not end the sessions of others. */
 export const MAX_SESSIONS_PER_LOGIN = 100
 
 /** Who is logged in. */
@@ -48,8 +48,8 @@ export class SessionTable {
   }
 
   /**
-   * @param extend whether somebody is there, so that it goes on
-   * @returns null where there is none, or none any more
+   * @param extend whether the user is there, so that the session is extended
+   * @returns null where there is none, or it has ended
    */
   find(digest: Uint8Array, now: number, extend: boolean): SessionRecord | null {
     const row = this.#find.get(digest)

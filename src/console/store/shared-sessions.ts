@@ -24,7 +24,7 @@ export class SharedSessions {
   }
 
   /**
-   * @param extend whether somebody is there, so that it goes on
+   * @param extend whether the user is there, so that the session is extended
    * @returns null where there is none, none any more, or PostgreSQL is unreachable
    */
   find(digest: Uint8Array, now: number, extend: boolean): Promise<SessionRecord | null> {
