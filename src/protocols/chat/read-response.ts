@@ -113,8 +113,8 @@ export class ChatResponseReader implements ResponseReader {
     const id = asText(call['id']) ?? ''
     const name = asText(content['name']) ?? ''
     const open = this.#calls.get(key)
-    // Some servers give all parallel calls one index: another id, or another name with no id, is another call.
-    const isNew = open === undefined || (id !== '' && id !== open.id && name !== '')
+    // Some servers give all parallel calls one index: another id is another call, and so is more behind whole arguments.
+    const isNew = open === undefined || (name !== '' && ((id !== '' && id !== open.id) || (text.trim() !== '' && isWholeObject(open.arguments))))
     if (isNew) this.#startCall(key, { id, name }, out)
     const current = this.#calls.get(key)
     if (current === undefined) return
@@ -183,6 +183,11 @@ function contentText(content: unknown): string {
 /** Some servers send an object instead of its text. */
 function argumentsText(value: unknown): string {
   return typeof value === 'string' ? value : asObject(value) === null ? '' : JSON.stringify(value)
+}
+
+/** Nothing but white space can follow it. */
+function isWholeObject(text: string): boolean {
+  return text.trimEnd().endsWith('}') && isWholeJson(text)
 }
 
 function isWholeJson(text: string): boolean {

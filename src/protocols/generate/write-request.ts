@@ -43,6 +43,7 @@ export function writeGenerateRequest(request: NeutralRequest, context: WriteCont
   const { report, model } = context
   const { instructions, messages } = conversationOf(request.messages)
   const { tools, config } = writeTools(request, report)
+  report.dropNames(request.messages)
   const system = instructions.flatMap(part => {
     if (part.cache !== null) report.drop(`${part.path}.cache_control`)
     if (part.type === 'text') return part.text === '' ? [] : [{ text: part.text }]

@@ -32,7 +32,7 @@ export class GenerateResponseWriter implements ResponseWriter {
   #head: JsonObject = {}
   #held = 0
   #hasWritten = false
-  #stop: StopEvent = NO_STOP
+  #stop: StopEvent | null = null
   #usage: TokenUsage = NO_USAGE
 
   constructor(context: ClientContext) {
@@ -60,7 +60,7 @@ export class GenerateResponseWriter implements ResponseWriter {
         this.#usage = event.usage
         return ''
       case 'end':
-        return this.#last() + (this.#context.isEventStream ? '' : ']')
+        return this.#stop === null ? '' : this.#last(this.#stop) + (this.#context.isEventStream ? '' : ']')
       case 'error':
         return this.#element(writeGenerateError(event.error)) + (this.#context.isEventStream ? '' : ']')
       case 'ping':
@@ -95,11 +95,11 @@ export class GenerateResponseWriter implements ResponseWriter {
     return parts.length === 0 ? '' : this.#parts(parts)
   }
 
-  #last(): string {
+  #last(stop: StopEvent): string {
     // A signature that no call has taken.
     const parts = carried(this.#thinking.take())
     return this.#element({
-      candidates: [{ content: { role: 'model', parts: parts.length === 0 ? [{ text: '' }] : parts }, ...writeStop(this.#stop), index: 0 }],
+      candidates: [{ content: { role: 'model', parts: parts.length === 0 ? [{ text: '' }] : parts }, ...writeStop(stop), index: 0 }],
       ...writeUsage(this.#usage), ...this.#head,
     })
   }

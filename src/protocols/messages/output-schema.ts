@@ -39,6 +39,29 @@ export function outputSchema(schema: JsonObject): JsonObject {
   return kept
 }
 
+/**
+ * Does OpenAI take the schema as a strict one? There every object is closed, and requires all that it has
+ * (https://platform.openai.com/docs/guides/structured-outputs); here members may be optional.
+ */
+export function fitsStrict(schema: JsonObject): boolean {
+  // It grows while it is walked: a schema may be deep.
+  const waiting: unknown[] = [schema]
+  for (const value of waiting) {
+    const inner = asObject(value)
+    if (inner === null) continue
+    const properties = asObject(inner['properties'])
+    const required = new Set(asList(inner['required']))
+    const isOpen = inner['additionalProperties'] !== false || Object.keys(properties ?? {}).some(name => !required.has(name))
+    if ((inner['type'] === 'object' || properties !== null) && isOpen) return false
+    for (const [keyword, member] of Object.entries(inner)) {
+      if (NAMED.has(keyword)) for (const named of Object.values(asObject(member) ?? {})) waiting.push(named)
+      else if (LISTS.has(keyword)) for (const item of asList(member)) waiting.push(item)
+      else if (keyword === 'items') waiting.push(member)
+    }
+  }
+  return true
+}
+
 function innerSchema(value: unknown): unknown {
   const schema = asObject(value)
   return schema === null ? value : outputSchema(schema)

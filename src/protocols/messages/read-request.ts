@@ -7,6 +7,7 @@ import type {
   CacheMark, MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, ServiceTier, Tool, ToolChoice, ToolResultPart,
 } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
+import { fitsStrict } from './output-schema.ts'
 
 /** The fields of a request (https://docs.anthropic.com/en/api/messages), with those behind beta headers. */
 export const MESSAGES_FIELDS = {
@@ -233,13 +234,20 @@ function readTool(tool: BodyObject): Tool[] {
     name: tool.text('name') ?? '',
     description: tool.text('description'),
     parameters,
-    strict: tool.boolean('strict'),
+    strict: readStrict(tool, parameters),
     freeform: null,
     namespaced: null,
     isToolSearch: false,
     cache: cacheMarkOf(tool),
     path: 'tools[]',
   }]
+}
+
+function readStrict(tool: BodyObject, parameters: JsonObject): boolean | null {
+  const strict = tool.boolean('strict')
+  if (strict !== true || fitsStrict(parameters)) return strict
+  tool.drop('strict')
+  return null
 }
 
 function readToolChoice(choice: BodyObject | null): ToolChoice | null {
@@ -258,7 +266,7 @@ function readOutputFormat(format: BodyObject | null): OutputFormat | null {
   // There is one type.
   format?.ignore('type')
   const schema = format?.json('schema') ?? null
-  return schema && { type: 'json_schema', name: null, description: null, schema, strict: true }
+  return schema && { type: 'json_schema', name: null, description: null, schema, strict: fitsStrict(schema) }
 }
 
 function readReasoning(thinking: BodyObject | null, effort: string | null): Reasoning | null {

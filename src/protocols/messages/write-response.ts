@@ -68,11 +68,13 @@ export class MessagesResponseWriter implements ResponseWriter {
         })
       case 'part_start':
         this.#part = event.part
+        if (!hasBlock(event.part)) return ''
         this.#block++
         return named('content_block_start', { index: this.#block, content_block: this.#openBlock(event.part) })
       case 'delta':
         return this.#delta(event.text)
       case 'part_end': {
+        if (!hasBlock(this.#part)) return ''
         const signature = this.#part.type === 'thinking'
           ? this.#blockDelta({ type: 'signature_delta', signature: sealOpaque(event.opaque) })
           : ''
@@ -146,6 +148,11 @@ export function writeMessagesError({ kind, message, code }: NeutralError, reques
   // There is no code for it: Claude Code reads the words, and makes the conversation shorter.
   const text = code === CONTEXT_LENGTH && !message.includes(TOO_LONG) ? `${TOO_LONG}: ${message}` : message
   return { type: 'error', error: { type: ERROR_TYPES[kind], message: text }, request_id: requestId === '' ? null : requestId }
+}
+
+/** The protocol has no block for media that the model made. */
+function hasBlock({ type }: ResponsePart): boolean {
+  return type !== 'image' && type !== 'audio'
 }
 
 function writeBlock({ part, text, opaque }: CollectedPart, uniqueId: string): JsonObject[] {

@@ -41,7 +41,7 @@ export function toolSchema({ parameters }: Tool): JsonObject {
 
 /** Writes the turns of a conversation. @param write the content blocks of a part */
 export function writeTurns(messages: readonly Message[], report: TranslationReport, write: (part: Part) => JsonObject[]): JsonObject[] {
-  for (const { name } of messages) if (name !== null) report.drop('messages[].name')
+  report.dropNames(messages)
   return alternatingTurns(messages).flatMap(({ role, parts }) => {
     const content = parts.flatMap(write)
     return content.length === 0 ? [] : [{ role, content }]

@@ -38,6 +38,11 @@ export class TranslationReport {
     this.drop(this.pathOf(field))
   }
 
+  /** Who of several speaks, for targets that have no place for it. */
+  dropNames(messages: readonly { readonly name: string | null }[]): void {
+    if (messages.some(({ name }) => name !== null)) this.drop('messages[].name')
+  }
+
   /** How closely a picture is looked at, for targets that decide it themselves. */
   dropDetail({ path, detail }: { readonly path: string, readonly detail: string | null }): void {
     if (detail !== null && detail !== 'auto') this.drop(`${path}.detail`)

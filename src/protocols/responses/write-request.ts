@@ -48,6 +48,7 @@ export function writeResponsesRequest(request: NeutralRequest, context: WriteCon
   const format = request.outputFormat && writeOutputFormat(request.outputFormat)
   const reasoning = request.reasoning && writeReasoning(request.reasoning, report)
   const reasons = REASONS.test(model)
+  report.dropNames(request.messages)
   const body = withoutNulls({
     model,
     input: request.messages.flatMap(message => writeMessage(message, context)),

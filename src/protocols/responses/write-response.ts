@@ -168,7 +168,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
   #finish(): string {
     if (this.#stop === null) return ''
     const refusal = this.#refusal(this.#stop)
-    const response = { ...this.#head, ...outcomeOf(this.#stop), output: this.#output, usage: writeUsage(this.#usage) }
+    const response = { ...this.#head, ...outcomeOf(this.#stop, this.#hasRefusal), output: this.#output, usage: writeUsage(this.#usage) }
     return refusal + this.#event(response.status === 'incomplete' ? 'response.incomplete' : 'response.completed', { response })
   }
 
@@ -227,8 +227,9 @@ function head(id: string | null, model: string | null, { created, uniqueId, mode
   }
 }
 
-function outcomeOf({ reason }: StopEvent): { readonly status: string, readonly incomplete_details: JsonObject | null } {
-  const why = INCOMPLETE[reason]
+/** @param hasRefusal the output says that it is refused; otherwise the outcome does */
+function outcomeOf({ reason }: StopEvent, hasRefusal: boolean): { readonly status: string, readonly incomplete_details: JsonObject | null } {
+  const why = reason === 'refusal' && !hasRefusal ? INCOMPLETE.content_filter : INCOMPLETE[reason]
   return why === undefined ? { status: 'completed', incomplete_details: null } : { status: 'incomplete', incomplete_details: { reason: why } }
 }
 

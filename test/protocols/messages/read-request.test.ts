@@ -130,7 +130,7 @@ t.test('signatures are not replayed to another provider, and what this one made 
 })
 
 t.test('structured output, reasoning, and what has no counterpart', async t => {
-  const schema = { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false }
+  const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
   const { body, dropped } = toChat({
     thinking: { type: 'enabled', budget_tokens: 10_000 },
     output_config: { format: { type: 'json_schema', schema } },
