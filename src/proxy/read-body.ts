@@ -149,7 +149,7 @@ export async function decodeBody(
 }
 
 function tooLarge(limit: number): GatewayError {
-  return new GatewayError('body_too_large', `the request body is larger than the ${limit} bytes allowed`)
+  return new GatewayError('body_too_large', `the request body is larger than the ${limit} bytes allowed (server.body_limit)`)
 }
 
 function ignore(): void {}

@@ -54,7 +54,7 @@ for (const [what, request] of [
     const client = await connect(t, url)
     client.send(request as string)
     await client.until(/refused/)
-    t.match(await outcomes[0], { code: 'body_too_large' })
+    t.match(await outcomes[0], { code: 'body_too_large', message: /\(server\.body_limit\)$/ })
   })
 }
 
