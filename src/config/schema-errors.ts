@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv'
+import { isObject } from '../base/is-object.ts'
 import { locate } from './document.ts'
 import type { Located, Path } from './document.ts'
 import { formatPath } from './findings.ts'
@@ -30,7 +31,7 @@ export function describeError(error: ErrorObject, schema: JsonSchema, root: Loca
   const holder = error.parentSchema as JsonSchema
   if (error.keyword === 'additionalProperties') {
     const name = String(error.params['additionalProperty'])
-    return unknownKey(path, name, holder, schema)
+    return unknownKey(path, name, holder, schema, isObject(locate(root, [...path, name])?.value))
   }
   if (error.keyword === 'required') {
     const name = String(error.params['missingProperty'])
@@ -100,7 +101,7 @@ function quoteHint(types: readonly string[], holder: JsonSchema, located: Locate
   return looksRight && !referenced && !types.includes('string') ? '; remove the quotes' : ''
 }
 
-function unknownKey(path: Path, name: string, holder: JsonSchema, schema: JsonSchema): SchemaProblem {
+function unknownKey(path: Path, name: string, holder: JsonSchema, schema: JsonSchema, holdsMap: boolean): SchemaProblem {
   const where = path.length === 0 ? '' : ` in ${formatPath(path)}`
   const known = Object.keys(holder.properties ?? {})
   const guess = nearest(name, known)
@@ -108,17 +109,19 @@ function unknownKey(path: Path, name: string, holder: JsonSchema, schema: JsonSc
   const problem = (hint: string): SchemaProblem =>
     ({ path: [...path, name], message: `${shown}${where}; ${hint}`, at: 'key' })
   if (guess !== null) return { ...problem(`did you mean "${guess}"?`), suggestion: [...path, guess] }
-  const homes = pathsOfKey(name, schema, schema, '')
+  const homes = pathsOfKey(name, holdsMap, schema, schema, '')
   return problem(homes.length > 0 ? `it belongs under ${joinWithOr(homes)}` : `known here: ${known.join(', ')}`)
 }
 
-/** Where the schema has a key of this name. */
-function pathsOfKey(name: string, schema: JsonSchema, top: JsonSchema, at: string): string[] {
+/** Where the schema has a key of this name, which can hold a map if that is needed. */
+function pathsOfKey(name: string, holdsMap: boolean, schema: JsonSchema, top: JsonSchema, at: string): string[] {
   const homes = new Set<string>()
   for (const part of alternatives(schema, top)) {
-    if (at !== '' && part.properties && Object.hasOwn(part.properties, name)) homes.add(at.slice(1))
+    const home = Object.hasOwn(part.properties ?? {}, name) ? part.properties?.[name] : undefined
+    const fits = home && (!holdsMap || alternatives(home, top).some(({ type }) => type === 'object'))
+    if (at !== '' && fits) homes.add(at.slice(1))
     for (const [step, child] of childSchemas(part)) {
-      for (const home of pathsOfKey(name, child, top, at + step)) homes.add(home)
+      for (const home of pathsOfKey(name, holdsMap, child, top, at + step)) homes.add(home)
     }
   }
   return [...homes]
