@@ -106,6 +106,14 @@ export function jsonInspection(): JsonScan {
   return new JsonScan(WATCHED)
 }
 
+/** What an editor does not show of a text that is no JSON; null = nothing. */
+function encodingFault(bytes: Buffer): string | null {
+  const [first, second] = bytes
+  if (first === 0xef && second === 0xbb) return 'the body begins with a byte order mark; send it without one'
+  const isUtf16 = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || second === 0
+  return isUtf16 ? 'the body is in UTF-16; send it in UTF-8' : null
+}
+
 /**
  * @param scan has seen all of `bytes`
  * @throws GatewayError invalid_json, bad model
@@ -114,7 +122,7 @@ export function inspectJson(
   scan: JsonScan, bytes: Buffer, wire: Buffer | null, { body, modelAliases }: Endpoint,
 ): InspectedBody {
   const json = scan.end()
-  if (!json.ok) throw new GatewayError('invalid_json', `the body is not valid JSON: ${json.message}`)
+  if (!json.ok) throw new GatewayError('invalid_json', encodingFault(bytes) ?? `the body is not valid JSON: ${json.message}`)
   if (body !== 'any' && json.root !== 'object') {
     throw new GatewayError('invalid_json', `the body must be a JSON object, not ${withArticle(json.root)}`)
   }

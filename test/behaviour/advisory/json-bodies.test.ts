@@ -38,6 +38,18 @@ async function post(body: Buffer): Promise<{ status: number, text: string }> {
   return { status: response.status, text: await response.text() }
 }
 
+for (const [what, body, message] of [
+  ['a byte order mark', Buffer.from('\ufeff{"model":"m"}'), /begins with a byte order mark; send it without one/],
+  ['UTF-16', Buffer.from('\ufeff{"model":"m"}', 'utf16le'), /is in UTF-16; send it in UTF-8/],
+  ['UTF-16 without a mark', Buffer.from('{"model":"m"}', 'utf16le'), /is in UTF-16; send it in UTF-8/],
+] as const) {
+  t.test(`${what} is named: nothing of it is seen in an editor`, async t => {
+    const { status, text } = await post(body)
+    t.equal(status, 400)
+    t.match(text, message)
+  })
+}
+
 t.test('a body passes byte for byte if it is JSON in UTF-8, and is 400 invalid_json otherwise', async t => {
   for (const value of CASES) {
     const bytes = Buffer.concat([Buffer.from('{"model":"m","x":'), Buffer.from(value), Buffer.from('}')])
