@@ -127,10 +127,13 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     })
   }
 
-  /** In an open tunnel `idle` is the silence of both sides. */
+  /** A handshake has no body to wait for, and in an open tunnel `idle` is the silence of both sides. */
   #expired(error: GatewayError): GatewayError {
+    const { socket, timeouts: { firstByte, idle } } = this.#options
+    if (error.code === 'first_byte_timeout') {
+      return new GatewayError(error.code, `the upstream did not respond to the handshake within ${firstByte / 1000} s (timeouts.first_byte)`)
+    }
     if (error.code !== 'idle_timeout') return error
-    const { socket, timeouts: { idle } } = this.#options
     if (socket.writableLength > 0) return clientStalled(idle)
     return new GatewayError('idle_timeout', `no byte passed in either direction for ${idle / 1000} s (timeouts.idle)`)
   }

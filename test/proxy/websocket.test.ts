@@ -146,7 +146,7 @@ t.test('an upstream that takes its time to answer the handshake is not one witho
   clock.advance(MINUTE - 1)
   t.equal(await Promise.race([done, 'thinking']), 'thinking')
   clock.advance(1)
-  t.match(await done, { code: 'first_byte_timeout' })
+  t.match(await done, { code: 'first_byte_timeout', message: 'the upstream did not respond to the handshake within 60 s (timeouts.first_byte)' })
 })
 
 for (const [code, timeouts, left] of [
