@@ -69,6 +69,6 @@ export class BudgetCheck {
 }
 
 /** The budget of a key or group as a whole. Defaults are for keys only. */
-function budgetOf({ limits, isGroup }: LimitedKey, { limits: defaults }: Config): Budget | null {
+export function budgetOf({ limits, isGroup }: LimitedKey, { limits: defaults }: Config): Budget | null {
   return effectiveLimits(limits, isGroup ? null : defaults).whole.budget
 }

@@ -1,8 +1,10 @@
 import { ANONYMOUS_KEY } from '../context/accounts.ts'
 import type { Gateway } from '../context/gateway.ts'
-import { effectiveLimits } from '../limits/effective-limits.ts'
+import { idOf } from '../limits/types.ts'
+import type { LimitedKey } from '../limits/types.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import type { BudgetGauge, CircuitGauge, GaugeSource } from '../telemetry/gauges.ts'
+import { budgetOf } from './budget-check.ts'
 
 const CIRCUIT_STATES = { closed: 'closed', probing: 'half-open', open: 'open' } as const
 
@@ -44,14 +46,14 @@ function circuits({ health, upstreams }: Gateway): CircuitGauge[] {
   })
 }
 
-/** Of all keys that have a budget, whether they have spent anything or not. */
+/** Of all keys and groups that have a budget, whether they have spent anything or not. */
 function budgets({ config, keyStore, accounts: { limiter } }: Gateway): BudgetGauge[] {
   const spend = limiter.budgetSpend()
-  const keys = [ANONYMOUS_KEY, ...keyStore?.keys() ?? [], ...config.keys]
-  return keys.flatMap(({ name, limits }) => {
-    if (limits === null && config.limits === null) return []
-    const { budget } = effectiveLimits(limits, config.limits).whole
+  const holders: readonly LimitedKey[] = [ANONYMOUS_KEY, ...keyStore?.keys() ?? [], ...config.keys, ...config.groups.values()]
+  return holders.flatMap(holder => {
+    const budget = budgetOf(holder, config)
     if (budget === null) return []
-    return [{ key: name, limit: Number(budget.usd), spent: Number(spend.get(name) ?? 0n) / 1e12 }]
+    const spent = Number(spend.get(idOf(holder)) ?? 0n) / 1e12
+    return [{ holder: holder.isGroup ? 'group' : 'key', name: holder.name, limit: Number(budget.usd), spent }]
   })
 }

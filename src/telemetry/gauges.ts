@@ -23,13 +23,19 @@ export interface CircuitGauge {
 }
 
 export interface BudgetGauge {
-  readonly key: string
+  readonly holder: BudgetHolder
+  readonly name: string
   /** USD */
   readonly limit: number
   readonly spent: number
 }
 
-export const BUDGET_SPENT = 'gateway_budget_spent_usd'
+/** What has a budget; the name of its label. */
+export type BudgetHolder = 'key' | 'group'
+
+/** Apart, as what keys spend counts for their groups too. */
+export const BUDGET_SPENT = { key: 'gateway_budget_spent_usd', group: 'gateway_group_budget_spent_usd' } as const
+const BUDGET_LIMIT = { key: 'gateway_budget_limit_usd', group: 'gateway_group_budget_limit_usd' } as const
 
 const CIRCUIT_STATES = { closed: 0, 'half-open': 1, open: 2 } as const
 
@@ -48,7 +54,7 @@ export function createGauges(source: GaugeSource, version: string): Registry {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_RESOLUTION })
   for (const name of MISNAMED) registry.removeSingleMetric(name)
   const metrics = [
-    buildInfo(version), ...trafficGauges(source), ...budgetGauges(source), ...ledgerMetrics(source), ...reloadMetrics(source),
+    buildInfo(version), ...trafficGauges(source), ...budgetGauges(source, 'key'), ...budgetGauges(source, 'group'), ...ledgerMetrics(source), ...reloadMetrics(source),
     ...source.shipping() === null ? [] : shippingMetrics(source),
   ]
   for (const metric of metrics) registry.registerMetric(metric as Metric)
@@ -91,19 +97,20 @@ function trafficGauges(source: GaugeSource): unknown[] {
   ]
 }
 
-function budgetGauges(source: GaugeSource): unknown[] {
-  const options = { ...UNREGISTERED, labelNames: ['key'], aggregator: 'max' as const }
+function budgetGauges(source: GaugeSource, holder: BudgetHolder): unknown[] {
+  const options = { ...UNREGISTERED, labelNames: [holder], aggregator: 'max' as const }
   const spent = new Gauge({
-    ...options, name: BUDGET_SPENT, help: 'What a key has spent of its budget in the current period, in USD.',
+    ...options, name: BUDGET_SPENT[holder], help: `What a ${holder} has spent of its budget in the current period, in USD.`,
   })
   const limit = new Gauge({
-    ...options, name: 'gateway_budget_limit_usd', help: 'The budget of a key for its current period, in USD.',
+    ...options, name: BUDGET_LIMIT[holder], help: `The budget of a ${holder} for its current period, in USD.`,
     collect() {
       limit.reset()
       spent.reset()
       for (const budget of source.budgets()) {
-        limit.set({ key: budget.key }, budget.limit)
-        spent.set({ key: budget.key }, budget.spent)
+        if (budget.holder !== holder) continue
+        limit.set({ [holder]: budget.name }, budget.limit)
+        spent.set({ [holder]: budget.name }, budget.spent)
       }
     },
   })

@@ -1,5 +1,6 @@
 import { AggregatorRegistry } from 'prom-client'
 import type { Registry } from 'prom-client'
+import { idOf } from '../limits/types.ts'
 import { BUDGET_SPENT } from './gauges.ts'
 
 /** A metric with its values, as a registry hands it out. Plain data. */
@@ -35,7 +36,7 @@ export class WorkerMetrics {
     this.#current.delete(worker)
   }
 
-  /** @param spend of the keys that have a budget, 1e-12 USD: workers do not count it */
+  /** @param spend of the keys and groups that have a budget, by `idOf`, 1e-12 USD: workers do not count it */
   registries(spend: ReadonlyMap<string, bigint>): Registry[] {
     this.#sum()
     return [aggregate(this.#counted), aggregate([...this.#current.values()].map(current => withSpend(current, spend)))]
@@ -48,8 +49,11 @@ export class WorkerMetrics {
 }
 
 function withSpend(metrics: MetricObject[], spend: ReadonlyMap<string, bigint>): MetricObject[] {
-  return metrics.map(metric => metric.name !== BUDGET_SPENT ? metric : {
-    ...metric, values: metric.values.map(entry => ({ ...entry, value: Number(spend.get(String(entry.labels.key)) ?? 0n) / 1e12 })),
+  return metrics.map(metric => {
+    const isGroup = metric.name === BUDGET_SPENT.group
+    if (!isGroup && metric.name !== BUDGET_SPENT.key) return metric
+    const spentBy = (name: string) => Number(spend.get(idOf({ name, ...isGroup && { isGroup } })) ?? 0n) / 1e12
+    return { ...metric, values: metric.values.map(entry => ({ ...entry, value: spentBy(String(entry.labels[isGroup ? 'group' : 'key'])) })) }
   })
 }
 

@@ -54,8 +54,10 @@ models:
   "sim,tokens=5": { price: { input: 3, output: 15 } }
   "sim,tokens=20": { price: { input: 0.1, output: 0.7 } }
   "sim,stall_after=3": { price: { input: 0.1, output: 0.7 } }
+groups:
+  team: { limits: { budget: { usd: 200, per: month } } }
 keys:
-  - { name: test, key: ${KEY} }
+  - { name: test, key: ${KEY}, group: team, limits: { budget: { usd: 100, per: month } } }
   - { name: small, key: sk-small-0123456789abcdef, limits: { requests_per_minute: 2 } }
 ledger: { file: gateway.db }
 telemetry: { prometheus: { listen: 127.0.0.1:0 } }
@@ -135,6 +137,11 @@ for (const workers of [1, 2]) {
     t.ok(sum(samples, 'gateway_limit_rejections_total', { key: 'small', limit: 'requests' }) >= 2)
     t.equal(sum(samples, 'gateway_requests_total', { end: 'client_gone' }), 1)
     t.ok(sum(samples, 'gateway_overhead_seconds_count') > 0)
+    t.equal(sum(samples, 'gateway_budget_limit_usd', { key: 'test' }), 100)
+    t.equal(sum(samples, 'gateway_group_budget_limit_usd', { group: 'team' }), 200)
+    for (const name of ['gateway_budget_spent_usd', 'gateway_group_budget_spent_usd']) {
+      t.ok(Math.abs(sum(samples, name) - usage.cost) < 1e-9, `${name}: ${sum(samples, name)}, ${usage.cost} USD in the ledger`)
+    }
   })
 }
 
