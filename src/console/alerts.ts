@@ -89,8 +89,9 @@ function upstreamAlerts(all: readonly WorkerActivity[], now: number): SettingAle
   for (const [name, { reason, at }] of all.flatMap(({ credentialFailures }) => credentialFailures)) {
     if (at < now - REJECTION_ALERT_MS) continue
     const message = `Upstream ${name}: credentials: ${reason}. Check upstreams.${name}.auth`
+    // `at` is of the latest rejection: the alert stays the same.
     alerts.set(`rejected ${name}`, createAlert('upstream_key_rejected', 'error', message, {
-      subject: name, since: at, setting: ['upstreams', name, 'auth'],
+      subject: name, since: at, about: [name], setting: ['upstreams', name, 'auth'],
     }))
   }
   const open = all.flatMap(({ candidates }) => candidates).filter(({ circuit }) => circuit !== 'closed')
@@ -99,7 +100,7 @@ function upstreamAlerts(all: readonly WorkerActivity[], now: number): SettingAle
     const { upstream, model, open_since: since } = candidate
     const id = `circuit ${upstream} ${model}`
     if (alerts.has(id)) continue
-    const alert = createAlert('circuit_open', 'warning', circuitMessage(candidate), { subject: upstream })
+    const alert = createAlert('circuit_open', 'warning', circuitMessage(candidate), { subject: upstream, about: [upstream, model, since] })
     alerts.set(id, { ...alert, since: since ?? null })
   }
   return [...alerts.values()]
@@ -163,7 +164,7 @@ function budgetAlert({ key, group, model, per, limit_usd: limit, used }: NearBud
   const state = used >= 1 ? 'Budget used up' : `Budget ${Math.floor(used * 100)} % used`
   const message = `${state}: ${holder}${models}, $${limit} ${perText(per)}`
   const setting = key === null ? ['groups', name, 'limits'] : null
-  return createAlert('budget', used >= 1 ? 'error' : 'warning', message, { subject: name, setting })
+  return createAlert('budget', used >= 1 ? 'error' : 'warning', message, { subject: name, about: [key, group?.name, model], setting })
 }
 
 function perText(per: ConfiguredBudget['per']): string {
@@ -198,13 +199,17 @@ interface AlertDetails {
   readonly subject?: string | null
   /** ms since 1970 */
   readonly since?: number | null
+  /** Tells it from others of its kind and severity; absent = its subject and since when it is do. */
+  readonly about?: readonly unknown[]
   readonly setting?: Path | null | undefined
 }
 
 function createAlert(
-  kind: Alert['kind'], severity: Alert['severity'], message: string, { subject = null, since = null, setting = null }: AlertDetails = {},
+  kind: Alert['kind'], severity: Alert['severity'], message: string,
+  { subject = null, since = null, about = [subject, since], setting = null }: AlertDetails = {},
 ): SettingAlert {
-  return { kind, severity, message, subject, since: isoTimeOrNull(since), line: null, setting }
+  const id = JSON.stringify([kind, severity, ...about])
+  return { id, kind, severity, message, subject, since: isoTimeOrNull(since), line: null, setting }
 }
 
 /** @param lines null = the lines are not known, or not for this user */

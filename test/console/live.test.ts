@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { Alert, Live } from '../../src/console/api/panel.ts'
 import { PASSWORD, SECOND_KEY, YAML, chat, startConsole } from '../behaviour/console/console.ts'
 import type { TestConsole } from '../behaviour/console/console.ts'
 import { certificateFiles, inDays, selfSigned } from '../support/certificate.ts'
@@ -11,18 +12,9 @@ import { startUpstream } from '../support/upstream.ts'
 const ISO_TIME = /^\d{4}-\d\d-\d\dT/
 const OPS = { name: 'ops', password: PASSWORD }
 
-interface Alert {
-  readonly kind: string
-  readonly severity: string
-  readonly message: string
-  readonly subject: string | null
-  readonly since: string | null
-  readonly line: number | null
-}
-
 async function alertsOf(gateway: TestConsole, who: object = OPS): Promise<Alert[]> {
   const browser = await gateway.login(who)
-  return ((await browser.ask('/live')).json as { concerns: Alert[] }).concerns
+  return ((await browser.ask('/live')).json as Live).concerns
 }
 
 t.test('a healthy gateway has no alerts', async t => {
@@ -44,6 +36,12 @@ t.test('alerts for a rejected credential and an open circuit', async t => {
   t.match(await alertsOf(gateway), [{
     kind: 'upstream_key_rejected', severity: 'error', subject: 'sim', message: /401.*upstreams\.sim\.auth/,
   }])
+  const [rejected] = await alertsOf(gateway)
+  gateway.clock.advance(1_000)
+  await chat(gateway)
+  const [again] = await alertsOf(gateway)
+  t.not(again?.since, rejected?.since)
+  t.equal(again?.id, rejected?.id, 'the next rejection makes no other alert')
   status = 500
   for (let i = 0; i < 3; i++) await chat(gateway)
   const kinds = (await alertsOf(gateway)).map(({ kind }) => kind)

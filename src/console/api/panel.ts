@@ -55,6 +55,7 @@ export type Upstreams = Static<typeof Upstreams>
 
 /** Something that somebody should look at. */
 export const Alert = StrictObject({
+  id: Type.String({ description: 'The same as long as the alert lasts' }),
   kind: StringEnum([
     'unpriced_model', 'upstream_key_rejected', 'circuit_open',
     'reload_failed', 'restart_needed', 'ledger', 'budget',

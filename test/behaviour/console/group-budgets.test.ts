@@ -5,12 +5,12 @@ import { KEY } from '../../support/gateway.ts'
 import { chat, PASSWORD, startConsole, YAML } from './console.ts'
 
 t.test('budgets of groups are listed beside those of keys and raise alerts, but not for holders of keys', async t => {
-  const yaml = YAML.replace(`name: test, key: ${KEY}`, `name: test, key: ${KEY}, group: test, limits: { budget: { usd: 9, per: total } }`)
+  const yaml = YAML.replace(`name: test, key: ${KEY}`, `name: test, key: ${KEY}, group: test, limits: { budget: { usd: 2.2, per: total } }`)
     .replace('models: {', 'models: { sim: { price: { per_request: 1 } },')
   const gateway = await startConsole(t, `${yaml}
 groups:
   company: { limits: { budget: { usd: 2, per: month } } }
-  test: { parent: company, limits: { budget: { usd: 3, per: total } } }
+  test: { parent: company, limits: { budget: { usd: 2.1, per: total } } }
   idle: {}
 `)
   for (const expected of [200, 200, 429]) t.equal((await chat(gateway, KEY, 'sim')).status, expected)
@@ -21,10 +21,13 @@ groups:
       if (budgets.every(({ spent_usd: usd }) => usd === '2')) return budgets.map(({ key, group, per, used }) => [key, group, per, used])
     }
   }
-  t.strictSame(await spent(admin), [['test', null, 'total', 2 / 9], [null, 'company', 'month', 1], [null, 'test', 'total', 2 / 3]])
-  t.strictSame(await spent(holder), [['test', null, 'total', 2 / 9]])
-  const alerts = async (asking: typeof admin) =>
-    ((await asking.ask('/live')).json as Live).concerns.filter(({ kind }) => kind === 'budget').map(({ message, subject }) => [message, subject])
-  t.strictSame(await alerts(admin), [['Budget used up: group company, $2 per month', 'company']])
-  t.strictSame(await alerts(holder), [], 'also where a group has the name of the key')
+  t.strictSame(await spent(admin), [['test', null, 'total', 2 / 2.2], [null, 'company', 'month', 1], [null, 'test', 'total', 2 / 2.1]])
+  t.strictSame(await spent(holder), [['test', null, 'total', 2 / 2.2]])
+  const alerts = async (asking: typeof admin) => ((await asking.ask('/live')).json as Live).concerns.filter(({ kind }) => kind === 'budget')
+  const shown = async (asking: typeof admin) => (await alerts(asking)).map(({ message, subject }) => [message, subject])
+  const ofKey = ['Budget 90 % used: test, $2.2 in total', 'test']
+  const ofGroups = [['Budget used up: group company, $2 per month', 'company'], ['Budget 95 % used: group test, $2.1 in total', 'test']]
+  t.strictSame(await shown(admin), [ofGroups[0], ofKey, ofGroups[1]])
+  t.strictSame(await shown(holder), [ofKey], 'also where a group has the name of the key')
+  t.equal(new Set((await alerts(admin)).map(({ id }) => id)).size, 3, 'a console that hides the alert of the key shows that of the group')
 })

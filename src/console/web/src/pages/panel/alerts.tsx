@@ -93,10 +93,10 @@ function AllOf({ alerts }: { readonly alerts: readonly Alert[] }) {
     <>
       <ul>
         {shown.map(alert => {
-          const { kind, subject, message, since } = alert
+          const { id, message, since } = alert
           const line = lineLinkOf(alert)
           return (
-            <li key={`${kind} ${subject} ${message}`}>
+            <li key={id}>
               <Prose text={message} />{since !== null && <>, <Time at={since} form="relative" /></>}
               {line !== null && <> <Link href={line.href} className={classes.link}>{line.text}</Link></>}
             </li>

@@ -4,22 +4,17 @@ import type { Alert } from './alert-groups.ts'
 /** How long an alert stays muted, ms. */
 const MUTED_MS = 24 * 3_600_000
 
-/** Ends of mutes, ms since 1970, by alert. */
+/** Ends of mutes, ms since 1970, by the id of the alert. */
 type Mutes = Readonly<Record<string, number>>
-
-/** Identifies an alert; one that begins anew is another one. */
-function idOf({ kind, subject, since }: Alert): string {
-  return JSON.stringify([kind, subject, since])
-}
 
 /** Alerts that this browser does not show for 24 hours. @param now - ms since 1970 */
 export function useMuted(now: number) {
   const [mutes, setMutes] = useLocalStorage<Mutes>({ key: 'gateway_console_muted', defaultValue: {}, getInitialValueInEffect: false })
   return {
-    isMuted: (alert: Alert): boolean => (mutes[idOf(alert)] ?? 0) > now,
+    isMuted: ({ id }: Alert): boolean => (mutes[id] ?? 0) > now,
     mute: (alerts: readonly Alert[]) => {
       const running = Object.entries(mutes).filter(([, end]) => end > now)
-      setMutes(Object.fromEntries([...running, ...alerts.map(alert => [idOf(alert), now + MUTED_MS] as const)]))
+      setMutes(Object.fromEntries([...running, ...alerts.map(({ id }) => [id, now + MUTED_MS] as const)]))
     },
     unmuteAll: () => { setMutes({}) },
   }
