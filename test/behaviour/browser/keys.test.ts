@@ -141,6 +141,21 @@ t.test('keys', async t => {
     t.equal(await page.getByRole('table', { name: /^Keys/ }).locator('tbody tr').count(), 1)
   })
 
+  await t.test('on a phone, keys are sorted by touch', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN, look: { scheme: 'light', width: 390 } })
+    await go(page, '/keys')
+    const table = page.getByRole('table', { name: /^Keys/ })
+    const names = () => table.locator('tbody th').allInnerTexts()
+    await table.getByText('web-app').first().waitFor()
+    const sorted = (await names()).toSorted((a, b) => a.localeCompare(b))
+    await table.getByRole('button', { name: 'Name' }).tap()
+    t.strictSame(await names(), sorted.toReversed())
+    await table.getByRole('button', { name: 'Name' }).tap()
+    t.strictSame(await names(), sorted)
+    t.equal(await overflow(page), 0)
+    t.strictSame(await barriers(page), [])
+  })
+
   await t.test('a key from gateway.yaml is blocked and unblocked', async t => {
     const { page } = await visit(t, browser, { origin, as: ADMIN })
     await go(page, '/keys')
