@@ -4,13 +4,15 @@ import { isSecureUrl } from '../base/secure-url.ts'
 import type { OidcConfig } from '../config/types.ts'
 import { boundedFetch } from '../credentials/bounded-fetch.ts'
 import { readSecret } from '../credentials/file-credential.ts'
+import { hasVerifiedMail, mailOf } from './mail-address.ts'
+import type { Claims } from './mail-address.ts'
 
 type Library = typeof import('openid-client')
 
 /** Somebody whom the identity provider has logged in. */
 export interface Account {
   readonly subject: string
-  /** Lower case; null = the provider names none, or says that it is not verified. */
+  /** Lower case; null = the provider has no valid one, or says that it is not verified. */
   readonly mail: string | null
   readonly groups: readonly string[]
   /** Tells the provider at the logout whose session ends. */
@@ -97,12 +99,12 @@ export class IdentityProvider {
       const claims = tokens.claims()
       if (claims === undefined || tokens.id_token === undefined) throw new IdentityProviderError('rejected', 'no ID token')
       const { groupsClaim } = this.#config
-      const isComplete = claims['email'] !== undefined && claimOf(claims, groupsClaim) !== undefined
+      const isComplete = hasVerifiedMail(claims) && claimOf(claims, groupsClaim) !== undefined
       const hasMore = connection.serverMetadata().userinfo_endpoint !== undefined
       const more = isComplete || !hasMore ? {} : await library.fetchUserInfo(connection, tokens.access_token, claims.sub)
       return {
         subject: claims.sub,
-        mail: mailOf(claims['email'] === undefined ? more : claims),
+        mail: mailOf([claims, more]),
         groups: groupsOf(claimOf(claims, groupsClaim) ?? claimOf(more, groupsClaim)),
         idToken: tokens.id_token,
       }
@@ -172,8 +174,6 @@ function clientAuthentication({ None, ClientSecretBasic, ClientSecretPost }: Lib
   return methods.includes('client_secret_basic') ? ClientSecretBasic(secret) : ClientSecretPost(secret)
 }
 
-type Claims = Readonly<Record<string, unknown>>
-
 /** Some providers have dots in the names of claims: https://example.com/groups. */
 function claimOf(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path]
@@ -182,12 +182,6 @@ function claimOf(claims: Claims, path: string): unknown {
 
 function groupsOf(claim: unknown): string[] {
   return [claim].flat().filter(group => typeof group === 'string')
-}
-
-function mailOf({ email, email_verified: isVerified }: Claims): string | null {
-  // Some write it as a text.
-  const refuses = isVerified !== undefined && isVerified !== true && isVerified !== 'true'
-  return typeof email === 'string' && email.includes('@') && !refuses ? email.toLowerCase() : null
 }
 
 function failureOf(library: Library, error: unknown): IdentityProviderError {

@@ -10,8 +10,10 @@ export const CLIENT_SECRET = 'a-secret-of-the-client-0123456789'
 
 export interface TestAccount {
   readonly email?: string
-  readonly email_verified?: boolean
+  readonly email_verified?: unknown
   readonly groups?: readonly string[]
+  /** What the userinfo endpoint says instead; only where the ID token has all claims. */
+  readonly userinfo?: object
 }
 
 export interface ProviderOptions {
@@ -88,7 +90,7 @@ function configuration({ accounts }: TestIdentityProvider, privateKey: KeyObject
     ttl: { IdToken: 3_600, AccessToken: 3_600, AuthorizationCode: 60, Grant: 3_600, Interaction: 3_600, Session: 3_600 },
     features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: withLogout, logoutSource: showLogout } },
     interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
-    findAccount: (_: unknown, sub: string) => ({ accountId: sub, claims: () => ({ sub, ...accounts.get(sub) }) }),
+    findAccount: (_: unknown, sub: string) => ({ accountId: sub, claims: (use: string) => claimsOf(sub, use, accounts.get(sub)) }),
     loadExistingGrant: async ({ oidc: { provider, client, session, params } }: Consent) => {
       const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId })
       grant.addOIDCScope(params.scope)
@@ -109,6 +111,10 @@ interface Consent {
     readonly session: { readonly accountId: string }
     readonly params: { readonly scope: string }
   }
+}
+
+function claimsOf(sub: string, use: string, { userinfo, ...claims }: TestAccount = {}): object {
+  return { sub, ...use === 'userinfo' && userinfo !== undefined ? userinfo : claims }
 }
 
 /** Lets the ID token of the response be issued so many seconds later. */

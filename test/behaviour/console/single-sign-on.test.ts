@@ -134,6 +134,35 @@ t.test('who has no role is refused, and the audit list says who it was', async t
   ])
 })
 
+t.test('what the ID token and the userinfo endpoint say about a mail address', async t => {
+  const { gateway, idp, logIn } = await setUp(t, { inToken: true })
+  const groups = ['other']
+  const ada = { email: 'ada@example.com', groups }
+  const bob = { email: 'bob@example.org', groups }
+  const verified = { email_verified: true }
+  for (const [title, token, userinfo, name] of [
+    ['verified by the ID token', { ...ada, ...verified }, { ...ada, ...verified }, 'ada@example.com'],
+    ['verified by userinfo', ada, { ...ada, ...verified }, 'ada@example.com'],
+    ['neither says anything', ada, ada, 'ada@example.com'],
+    ['unverified by userinfo', ada, { ...ada, email_verified: false }, null],
+    ['unverified by userinfo, in words', ada, { ...ada, email_verified: 'false' }, null],
+    ['unverified by userinfo, which names no address', ada, { email_verified: false }, null],
+    ['unverified by the ID token', { ...ada, email_verified: false }, { ...ada, ...verified }, null],
+    ['unverified by the ID token, which names no address', { groups, email_verified: false }, { ...ada, ...verified }, null],
+    ['another address is verified', ada, { ...bob, ...verified }, 'bob@example.org'],
+    ['another address is unverified', { email: ada.email, ...verified }, { ...bob, email_verified: false }, null],
+    ['the ID token calls verified what only userinfo names', { groups, ...verified }, ada, null],
+    ['userinfo calls verified what only the ID token names', ada, verified, null],
+    ['two addresses, neither verified', bob, ada, 'bob@example.org'],
+  ] as const) {
+    idp.accounts.set('6', { ...token, userinfo })
+    // Refused logins slow down the next ones.
+    gateway.clock.advance(15 * MINUTE)
+    const user = await userOf((await logIn('6')).browser)
+    t.equal((user as { name: string } | null)?.name ?? null, name, title)
+  }
+})
+
 t.test('a login ends once, in time, and in the browser that began it', async t => {
   const { gateway, idp } = await setUp(t)
   const EXPIRED = '/console/?login=expired'

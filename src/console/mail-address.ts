@@ -1,0 +1,42 @@
+/** Claims of one source: the ID token, or the response of the userinfo endpoint. */
+export type Claims = Readonly<Record<string, unknown>>
+
+/**
+ * Unquoted, with one @ (RFC 5321 section 4.1.2, with the letters of RFC 6531). Without characters that are invisible, reorder the
+ * text, or look like white space.
+ */
+const ADDRESS = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]+@[\p{L}\p{M}\p{N}.-]+$/u
+/** Letters and marks that are not displayed, such as the Hangul filler and the variation selectors. */
+const INVISIBLE = /\p{Default_Ignorable_Code_Point}/u
+/** Characters: 64 before the @ and 255 behind it (RFC 5321 section 4.5.3.1). */
+const MAX_LENGTH = 320
+
+/**
+ * The address of somebody, in lower case. What a source says about verification is about its own address only
+ * (OpenID Connect Core, section 5.1), but an address that one source calls unverified never counts. Some providers say nothing
+ * about verification: their addresses count.
+ *
+ * @param sources the most trusted first
+ * @returns null where there is no valid address, or it is not verified
+ */
+export function mailOf(sources: readonly Claims[]): string | null {
+  const words = sources.map(({ email_verified: word }) => word).filter(word => word !== undefined)
+  const source = words.length === 0 ? sources.find(({ email }) => email !== undefined) : sources.find(hasVerifiedMail)
+  return source === undefined || !words.every(isTrue) ? null : addressOf(source['email'])
+}
+
+/** Whether the source has an address, and says that it is verified. */
+export function hasVerifiedMail(claims: Claims): boolean {
+  return claims['email'] !== undefined && isTrue(claims['email_verified'])
+}
+
+/** Some providers write it as a text. */
+function isTrue(word: unknown): boolean {
+  return word === true || word === 'true'
+}
+
+function addressOf(email: unknown): string | null {
+  if (typeof email !== 'string' || email.length > MAX_LENGTH || !ADDRESS.test(email) || INVISIBLE.test(email)) return null
+  // Signs that are another one's form, such as the Kelvin sign: in lower case they would be a letter of ASCII.
+  return email.normalize('NFKC') === email ? email.toLowerCase() : null
+}
