@@ -50,7 +50,7 @@ export const ERRORS = {
   model_not_allowed: row(
     403, 'client', false, 'The key may not use the model. Or it is limited to some models and the request names none.',
   ),
-  model_unpriced: row(403, 'client', false, 'The key has a budget, and the model has no price or the request starts a batch.'),
+  model_unpriced: row(403, 'client', false, 'The key or its group has a budget, and the cost of the request cannot be known: the model has no price, or the request is a batch or on a path that is not priced.'),
   unknown_path: row(
     404, 'client', false, 'No route serves the path. Or it is served only for requests that name a model.',
   ),

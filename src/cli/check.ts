@@ -9,6 +9,8 @@ import { ConfigError } from '../config/problem.ts'
 import { everyTarget } from '../config/routes.ts'
 import type { Config, Target, TranslateMode } from '../config/types.ts'
 import { createPriceBook } from '../pricing/prices.ts'
+import { hasBudget } from '../context/accounts.ts'
+import { unpricedPath } from '../pipeline/priceable.ts'
 import { targetProtocols } from '../pipeline/attempt/translated-request.ts'
 import type { Translator } from '../protocols/translate.ts'
 import { translationLosses, translatorsTo } from '../protocols/translation-preview.ts'
@@ -26,6 +28,9 @@ file:line:column, the line and a hint. Never prints secrets.
 Warnings are about what is allowed but probably a mistake: an upstream that no route uses, a route
 that an earlier one hides, a model in a key's list that no route serves, a model in a route without
 a price, a glob of which no known model has one.
+
+If a key or a group has a budget, it prints the routes with paths whose cost is unknown: under a
+budget these are refused.
 
 For each upstream that speaks other protocols than its clients, it prints what is translated, and
 the fields that are dropped or refused.
@@ -60,19 +65,33 @@ async function check({ config: file, online = false }: { config: string, online?
 
 function checkFile(file: string, command: Command): Config {
   try {
-    const { config, warnings } = loadConfig(file, process.env, null, warnOfUnpriced)
+    const unpriced: string[] = []
+    const { config, warnings } = loadConfig(file, process.env, null, (config, findings) => {
+      warnOfUnpriced(config, findings)
+      unpriced.push(...unpricedPathLines(config, route => `${file}:${findings.line(route)}`))
+    })
     if (warnings.length > 0) process.stdout.write(`${problemText(warnings, process.stdout)}\n`)
     const { upstreams, routes, keys } = config
     const counts = { upstream: upstreams.size, route: routes.length, key: keys.length }
     const parts = Object.entries(counts).map(([noun, count]) => plural(count, noun))
     const verdict = warnings.length === 0 ? 'no problems' : countText(warnings)
-    process.stdout.write(`${[...translationLines(config), `${file}: ${verdict} (${parts.join(', ')})`].join('\n')}\n`)
+    process.stdout.write(`${[...translationLines(config), ...unpriced, `${file}: ${verdict} (${parts.join(', ')})`].join('\n')}\n`)
     return config
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     process.stdout.write(`${problemText(error.problems, process.stdout)}\n`)
     return command.error(`${file}: ${countText(error.problems)}`, { exitCode: EXIT.usage })
   }
+}
+
+/** The routes on which keys and groups with a budget are refused paths whose cost is unknown; none where nobody has a budget. */
+function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCheck>[0], placeOf: (path: Path) => string): string[] {
+  if (!hasBudget(limits, ...keys.map(key => key.limits), ...Array.from(groups.values(), group => group.limits))) return []
+  return routes.flatMap(({ index, path }) => {
+    const unpriced = unpricedPath(path)
+    if (unpriced === null) return []
+    return [`${placeOf(['routes', index])}: on routes[${index}], keys and groups with a budget are refused requests whose cost is unknown, such as POST ${unpriced}`]
+  })
 }
 
 /** What is translated for each upstream, and what is lost; a line for each protocol that it does not speak. */

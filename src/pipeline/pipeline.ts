@@ -110,7 +110,7 @@ async function serveUpgrade(gateway: Gateway, exchange: Exchange, upgrade: Upgra
   const targets = websocketTargets(found)
   if (targets.length === 0) throw upgradeRequired()
   exchange.plan = plan(gateway, exchange, { ...found, targets }, found.retries + 1)
-  const reserving = reserve(gateway, exchange, exchange.plan)
+  const reserving = reserve(gateway, exchange, exchange.plan, true)
   if (reserving) await reserving
   const { failure, denied } = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade)
   if (denied) sendHandshakeRefusal(gateway, exchange, denied)

@@ -1,6 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
-import { ANONYMOUS_KEY, hasBudget } from '../context/accounts.ts'
-import { callsModel } from '../context/exchange.ts'
+import { ANONYMOUS_KEY } from '../context/accounts.ts'
 import type { Exchange, Plan } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { retryHeaders } from '../limits/retry-headers.ts'
@@ -8,10 +7,11 @@ import type { Admission, Estimate, Refusal } from '../limits/types.ts'
 import { isMetered } from '../pricing/metering.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import { addCost } from '../pricing/settled-cost.ts'
-import { highestCost, hasCacheWriteRate } from '../pricing/tier-price.ts'
+import { highestCost, hasCacheWriteRate, isPricedByRequest } from '../pricing/tier-price.ts'
 import { cacheWriteField, estimateItems, estimateRequest } from '../protocols/shared/request-estimate.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 import { hedgeAfter } from './attempt/hedge.ts'
+import { checkPriceable } from './priceable.ts'
 import { checkpointRow } from './settle/ledger-row.ts'
 
 /**
@@ -21,21 +21,19 @@ import { checkpointRow } from './settle/ledger-row.ts'
  * The most expensive target of the plan decides the reservation; with an unpriced target it is unknown. On a route with
  * `hedge` the prompt counts twice.
  *
+ * @param isUpgrade it is the handshake of a WebSocket
  * @returns null = done: only a limiter that several workers share has to be awaited
  * @throws GatewayError rate_limited, budget_spent, model_unpriced, limits_unavailable
  */
-export function reserve(gateway: Gateway, exchange: Exchange, { quotes, route }: Plan): Promise<void> | null {
+export function reserve(gateway: Gateway, exchange: Exchange, plan: Plan, isUpgrade = false): Promise<void> | null {
   const { identity, request: { model } } = exchange
-  const expected = estimate(gateway, exchange, quotes, hedgeAfter(exchange, route) !== null)
+  const expected = estimate(gateway, exchange, plan.quotes, hedgeAfter(exchange, plan.route) !== null)
   if (identity.unlimited) {
     enter(gateway, exchange, expected, null)
     return null
   }
   const key = identity.limited ?? ANONYMOUS_KEY
-  if (startsBatch(exchange) && hasBudget(key.limits, gateway.config.limits)) {
-    exchange.refusedBy = 'unpriced'
-    throw new GatewayError('model_unpriced', 'a key with a budget cannot start a batch, because its cost is unknown')
-  }
+  checkPriceable(gateway, exchange, plan, key, isUpgrade)
   const admission = gateway.accounts.limiter.admit({ key, model, estimate: { tokens: expected.tokens, pico: expected.pico } })
   if (!(admission instanceof Promise)) {
     enter(gateway, exchange, expected, admission)
@@ -45,11 +43,6 @@ export function reserve(gateway: Gateway, exchange: Exchange, { quotes, route }:
     enter(gateway, exchange, expected, later)
     exchange.throwIfStopped()
   })
-}
-
-/** Is it a new batch, rather than a question about one? */
-function startsBatch(exchange: Exchange): boolean {
-  return exchange.classified.endpoint.isBatch && exchange.req.method === 'POST' && callsModel(exchange)
 }
 
 /** @param admission null = no limit applies to the key */
@@ -75,9 +68,13 @@ function estimate(
   const { classified: { endpoint }, request: { body, model } } = exchange
   // A WebSocket will use an unknown amount.
   if (body === null && endpoint.session !== null) {
-    return { inputTokens: null, tokens: 1, pico: model !== null && quotes.includes(null) ? null : 1n }
+    const isPriced = model === null && !endpoint.session.required || !quotes.includes(null)
+    return { inputTokens: null, tokens: 1, pico: isPriced ? 1n : null }
   }
-  if (!isMetered(endpoint) || body === null) return { inputTokens: null, tokens: 0, pico: 0n }
+  if (!isMetered(endpoint) || body === null) {
+    const perRequest = quotes.every(isPricedByRequest) ? highestCost([blankUsage()], quotes) : null
+    return { inputTokens: null, tokens: 0, pico: perRequest ?? 0n }
+  }
   const { inputTokens, mediaTokens, maxOutputTokens, answers } = estimateRequest(endpoint, body.bytes, body.json)
   const input = inputTokens ?? 0
   const { assumedOutput } = gateway.config.billing

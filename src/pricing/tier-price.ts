@@ -30,6 +30,13 @@ function pricesOf(quoted: QuotedPrice | null): readonly (Price | null)[] {
   return [quoted.price, ...Array.from(quoted.serviceTiers.values(), tier => tier.price)]
 }
 
+/** Does a request cost the same, whatever it uses? A model whose rates are all 0 is free. */
+export function isPricedByRequest(quoted: QuotedPrice | null): boolean {
+  const isFixed = ({ tiers, ...rates }: Price): boolean =>
+    Object.entries(rates).every(([name, rate]) => name === 'perRequest' || Number(rate) === 0) && (tiers ?? []).every(tier => isFixed(tier.price))
+  return pricesOf(quoted).every(price => price !== null && isFixed(price))
+}
+
 function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
   return (cacheWrite5m ?? cacheWrite1h) !== undefined
 }

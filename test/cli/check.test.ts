@@ -30,6 +30,39 @@ t.test('warnings are printed, and do not fail', async t => {
   ].join('\n'))
 })
 
+const ROUTES_OF_PATHS = `upstreams: { demo: { simulator: true } }
+routes:
+  - { model: "gpt-*", to: demo }
+  - { path: /v1/chat/completions, to: demo }
+  - { path: "/v1beta/models/*", to: demo }
+  - { path: /v1/rerank, to: demo }
+  - { path: /v1/files, to: demo }
+`
+const BUDGET = 'limits: { budget: { usd: 5, per: day } }'
+const HOLDERS = {
+  'a key': `keys: [{ name: team, key: "\${KEY}", ${BUDGET} }]`,
+  'some models of a key': `keys: [{ name: team, key: "\${KEY}", limits: { models: { m: { budget: { usd: 5, per: day } } } } }]`,
+  'a group': `keys: [{ name: team, key: "\${KEY}", group: all }]\ngroups: { all: { ${BUDGET} } }`,
+  'every key': `keys: [{ name: team, key: "\${KEY}" }]\n${BUDGET}`,
+}
+for (const [holder, yaml] of Object.entries(HOLDERS)) {
+  t.test(`the routes with paths whose cost is unknown are named: a budget of ${holder}`, async t => {
+    const cwd = t.testdir({ 'gateway.yaml': `${ROUTES_OF_PATHS}${yaml}\n` })
+    const { code, stdout } = await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } })
+    t.equal(code, 0)
+    const named = [...stdout.matchAll(/^gateway.yaml:(\d+): on (routes\[\d\]), .*budget.* such as POST (\S+)$/gm)]
+    t.strictSame(named.map(([, line, route, path]) => `${line} ${route} ${path}`), [
+      '3 routes[0] /v1/videos', '5 routes[2] /v1beta/models/m:predict', '6 routes[3] /v1/rerank',
+    ])
+  })
+}
+
+t.test('without a budget no route is named', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': `${ROUTES_OF_PATHS}keys: [{ name: team, key: "\${KEY}" }]\n` })
+  const { stdout } = await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } })
+  t.notMatch(stdout, 'budget')
+})
+
 t.test('every error is printed at once, with exit code 2', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `${GOOD}log: { level: loud }\nservr: {}\n` })
   const { code, stdout, stderr } = await gateway(['check', '--config', 'gateway.yaml'], { cwd })

@@ -1,0 +1,70 @@
+import type { LimitedHolder } from '../auth/keyring.ts'
+import { GatewayError } from '../base/errors.ts'
+import { compileGlob } from '../config/glob.ts'
+import type { Limits } from '../config/key-types.ts'
+import { hasBudget } from '../context/accounts.ts'
+import { callsModel } from '../context/exchange.ts'
+import type { Exchange, Plan } from '../context/exchange.ts'
+import type { Gateway } from '../context/gateway.ts'
+import { isMetered } from '../pricing/metering.ts'
+import { isPricedByRequest } from '../pricing/tier-price.ts'
+import { classifyPath, isApiPath } from '../protocols/classify-path.ts'
+import { costsNothing } from '../protocols/free-paths.ts'
+import type { LimitedKey } from '../limits/types.ts'
+
+/**
+ * Refuses a request under a budget if its cost cannot be known. What passes is a list: endpoints whose usage is metered,
+ * requests that cost nothing, and models with a price per request. Everything else is refused.
+ *
+ * @param holder whose limits hold
+ * @param isUpgrade it is the handshake of a WebSocket
+ * @throws GatewayError model_unpriced
+ */
+export function checkPriceable(
+  gateway: Gateway, exchange: Exchange, { quotes }: Plan, holder: LimitedHolder | LimitedKey, isUpgrade: boolean,
+): void {
+  const { classified: { endpoint }, req: { method = '' }, target: { path }, request: { model } } = exchange
+  if (isPriceable(exchange, isUpgrade) || (!endpoint.isBatch && !isUpgrade && model !== null && quotes.every(isPricedByRequest))) return
+  // A batch is for models that its requests name.
+  if (!hasBudgetFor(holder, gateway.config.limits, endpoint.isBatch ? null : model)) return
+  exchange.refusedBy = 'unpriced'
+  const isBatch = endpoint.isBatch && method === 'POST' && callsModel(exchange)
+  const what = isBatch ? 'start a batch' : isUpgrade ? `open a WebSocket on ${path}` : `use ${method} ${path}`
+  throw new GatewayError('model_unpriced', `a key with a budget cannot ${what}, because its cost is unknown; `
+    + 'the operator can serve it to a key without a budget'
+    + (isBatch || isUpgrade ? '' : ', or set a price with per_request alone for the model that the request names'))
+}
+
+/** Does the gateway know what the request costs, if it knows the price of the model? */
+function isPriceable({ classified: { endpoint }, req, target: { path }, request: { body } }: Exchange, isUpgrade: boolean): boolean {
+  // Other messages than those of a session are not read.
+  if (isUpgrade) return endpoint.session !== null
+  return isMetered(endpoint) || endpoint.tokenCount !== null || costsNothing(req, path, body !== null)
+}
+
+/** A path for writes on a route whose cost is unknown; null = there is none. @param glob of the route; null = it takes any path */
+export function unpricedPath(glob: string | null): string | null {
+  if (glob === null) return EXAMPLE
+  const examples = glob.includes('*') ? [EXAMPLE, ...OTHER_ENDS.map(end => glob.replaceAll('*', end))] : [glob]
+  return examples.find(path => compileGlob(glob)(path) && isApiPath(path) && isUnpricedPath(path)) ?? null
+}
+
+const EXAMPLE = '/v1/videos'
+/** What may stand for the star of a glob, so that the path is none that is metered. */
+const OTHER_ENDS = ['other', 'v1/other', 'm:predict', 'm/other']
+
+function isUnpricedPath(path: string): boolean {
+  const { endpoint } = classifyPath(path)
+  const { ownResponse, session, tokenCount } = endpoint
+  return !isMetered(endpoint) && ownResponse === null && session === null && tokenCount === null
+    && !costsNothing({ method: 'POST', headers: {} }, path, true)
+}
+
+/** @param model null = the request may use any */
+function hasBudgetFor({ limits, groups = [] }: LimitedHolder | LimitedKey, defaults: Limits | null, model: string | null): boolean {
+  const all = [limits, defaults, ...groups.map(group => group.limits)]
+  if (model === null) return hasBudget(...all)
+  return all.some(each => each !== null && (
+    each.budget !== null || [...each.models].some(([glob, { budget }]) => budget !== null && compileGlob(glob)(model))
+  ))
+}
