@@ -9,7 +9,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { endAfter, printHeading } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
-import { KEY, memory, pause, startGateway, startScript } from './lib/subjects.ts'
+import { KEY } from './lib/gateway-yaml.ts'
+import { memory, pause, startGateway, startScript } from './lib/subjects.ts'
 
 const bodies = Number(process.argv[2] ?? 10)
 const megabytes = Number(process.argv[3] ?? 20)

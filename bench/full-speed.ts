@@ -9,7 +9,8 @@ import { request } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { endAfter, printHeading, printTable, quantile } from './lib/figures.ts'
 import { closedLoop, requestLoad } from './lib/load.ts'
-import { KEY, memory, pause, startGateway, startScript } from './lib/subjects.ts'
+import { KEY } from './lib/gateway-yaml.ts'
+import { memory, pause, startGateway, startScript } from './lib/subjects.ts'
 
 const streams = Number(process.argv[2] ?? 500)
 const seconds = Number(process.argv[3] ?? 8)

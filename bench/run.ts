@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
 const ALL = [
-  'start', 'bodies', 'close', 'garbage', 'keys', 'routes', 'signed', 'crowd', 'limits', 'ledger', 'meter', 'scan',
+  'start', 'bodies', 'close', 'garbage', 'keys', 'routes', 'signed', 'crowd', 'calls', 'limits', 'ledger', 'meter', 'scan',
   'sse', 'large-reload', 'latency', 'clicks', 'concurrency', 'first-requests', 'peers', 'translation', 'streams', 'workers',
 ]
 const names = process.argv.length > 2 ? process.argv.slice(2) : ALL

@@ -12,7 +12,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { endAfter, printTable, spread } from './lib/figures.ts'
 import { printCpuExcess } from './lib/paired-rounds.ts'
-import { KEY, startGateway, startScript } from './lib/subjects.ts'
+import { KEY } from './lib/gateway-yaml.ts'
+import { startGateway, startScript } from './lib/subjects.ts'
 import type { StartedGateway } from './lib/subjects.ts'
 
 const rounds = Number(process.argv[2] ?? 12)

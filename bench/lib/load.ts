@@ -1,5 +1,5 @@
 import * as net from 'node:net'
-import { KEY } from './subjects.ts'
+import { KEY } from './gateway-yaml.ts'
 
 const JSON_BODY = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x'.repeat(840) }] })
 const STREAMED_BODY = JSON.stringify({

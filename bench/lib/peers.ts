@@ -4,7 +4,8 @@ import type { ChildProcess } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { freePort, KEY, pause, startScript, stopAtExit, subject, temporaryDirectory } from './subjects.ts'
+import { KEY } from './gateway-yaml.ts'
+import { freePort, pause, startScript, stopAtExit, subject, temporaryDirectory } from './subjects.ts'
 import type { Subject } from './subjects.ts'
 
 /** Another proxy to compare with, and how it is found. */

@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { gatewayYaml } from './gateway-yaml.ts'
+import type { GatewayYaml } from './gateway-yaml.ts'
 
 /** Something between the load and the upstream, in a process of its own. */
 export interface Subject {
@@ -24,7 +26,6 @@ export interface StartedGateway extends Subject {
   readonly log: string
 }
 
-export const KEY = 'sk-bench-0123456789abcdef'
 const root = join(import.meta.dirname, '..', '..')
 // What users get is the bundle: sources that are newer than it run as they are, slower to start and larger.
 execFileSync(process.execPath, [join(root, 'bin/ensure-built.js'), '--strict', 'build:gateway'])
@@ -44,46 +45,15 @@ export async function startScript(name: string, file: string, ...args: string[])
   return subject(name, Number(await firstLine(child.stdout)), child)
 }
 
-export interface GatewayOptions {
+export interface GatewayOptions extends GatewayYaml {
   readonly name?: string
-  /** Lines of YAML that stand instead of the one route. */
-  readonly routes?: string
-  /** Further upstreams, in lines of YAML. */
-  readonly upstreams?: string
-  /** Further entries of `keys`, in lines of YAML. */
-  readonly keys?: string
-  /** Further keys of `server`, in YAML. */
-  readonly server?: string
-  /** Further top-level keys, in YAML. */
-  readonly extra?: string
-  /** The ledger's file; a new one by default. */
-  readonly ledger?: string
   /** Arguments of node, before the script. */
   readonly nodeArgs?: readonly string[]
 }
 
-/** The gateway as an operator runs it: a key with limits, price, ledger, a log line for each request. */
+/** The gateway as an operator runs it. */
 export function startGateway(upstreamPort: number, options: GatewayOptions = {}): Promise<StartedGateway> {
-  return startConfigured(`
-server: { listen: 127.0.0.1:0${options.server === undefined ? '' : `, ${options.server}`} }
-upstreams:
-  up: { url: "http://127.0.0.1:${upstreamPort}" }
-${options.upstreams ?? ''}
-routes:
-${options.routes ?? '  - { path: /v1/*, model: "*", to: up }'}
-models: { m: { price: { input: 0.4, output: 1.6 } } }
-keys:
-  - name: bench
-    key: ${KEY}
-    limits:
-      requests_per_minute: 100000000
-      tokens_per_minute: 100000000000
-      concurrent: 10000
-      budget: { usd: 1000000, per: month }
-${options.keys ?? ''}
-ledger: { file: ${options.ledger ?? 'gateway.db'} }
-${options.extra ?? ''}
-`, options)
+  return startConfigured(gatewayYaml(upstreamPort, options), options)
 }
 
 /** Starts a gateway with that configuration. */
