@@ -4,6 +4,8 @@ import { UnreadableError, readText } from '../config/read.ts'
 import { SourceText } from '../config/source-text.ts'
 import { importLitellm } from '../import/litellm.ts'
 import type { Imported } from '../import/litellm.ts'
+import { readVirtualKeys } from '../import/litellm-keys.ts'
+import type { Note } from '../import/litellm-notes.ts'
 import { ImportError } from '../import/source.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
 import { plural } from './problems.ts'
@@ -12,6 +14,10 @@ const HELP = `
 Writes an equivalent gateway.yaml. What has no equivalent is listed on standard error, with its place
 in the file. Provider keys are never copied: the result reads them from environment variables, and
 the list names these.
+
+With --keys clients keep their keys: LiteLLM stores the SHA-256 of each, as the gateway does. Their limits,
+budgets and lists of models come along. Write the table with
+  psql -c 'COPY "LiteLLM_VerificationToken" TO STDOUT CSV HEADER' > keys.csv
 
 An existing file is never overwritten.
 
@@ -26,6 +32,7 @@ export function importCommand(): Command {
     .description('Convert a configuration of the LiteLLM proxy.')
     .argument('<file>', 'the config.yaml of LiteLLM')
     .option('-o, --output <file>', 'write to a new file instead of standard output')
+    .option('--keys <file>', "also import LiteLLM's virtual keys: its table LiteLLM_VerificationToken as CSV with a header")
     .addHelpText('after', HELP)
     .action(fromLitellm)
   return new Command('import')
@@ -33,16 +40,17 @@ export function importCommand(): Command {
     .addCommand(litellm)
 }
 
-function fromLitellm(file: string, { output }: { output?: string }, command: Command): void {
-  const imported = read(file, command)
+function fromLitellm(file: string, { output, keys: table }: { output?: string, keys?: string }, command: Command): void {
+  const keys = table === undefined ? null : readFrom(table, readVirtualKeys, command)
+  const imported = readFrom(file, text => importLitellm(text, keys?.list), command)
   if (output === undefined) process.stdout.write(imported.yaml)
   else write(output, imported.yaml, command)
-  process.stderr.write(report(file, imported))
+  process.stderr.write(report(imported, [...noteLines(file, imported.notes), ...noteLines(table, keys?.notes)]))
 }
 
-function read(file: string, command: Command): Imported {
+function readFrom<T>(file: string, read: (text: string) => T, command: Command): T {
   try {
-    return importLitellm(readText(file))
+    return read(readText(file))
   } catch (error) {
     if (!(error instanceof ImportError) && !(error instanceof UnreadableError)) throw error
     const place = error instanceof UnreadableError ? positionPrefix(error) : ''
@@ -68,11 +76,14 @@ function write(output: string, yaml: string, command: Command): void {
   }
 }
 
-function report(file: string, { notes, variables }: Imported): string {
-  const lines = notes.map(({ place, setting, text }) => `${file}:${place}: ${setting}: ${text}`)
-  const heading = notes.length === 0
+function noteLines(file = '', notes: readonly Note[] = []): string[] {
+  return notes.map(({ place, setting, text }) => `${file}:${place}: ${setting}: ${text}`)
+}
+
+function report({ variables }: Imported, lines: readonly string[]): string {
+  const heading = lines.length === 0
     ? 'Everything has an equal.'
-    : `${plural(notes.length, 'setting')} without an equal:`
+    : `${plural(lines.length, 'setting')} without an equal:`
   const needs = variables.length === 0 ? [] : [`Needs in the environment: ${variables.join(', ')}`]
   return `${[heading, ...lines, ...needs].join('\n')}\n`
 }

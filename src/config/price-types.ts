@@ -1,5 +1,7 @@
 export interface Model {
   readonly name: string
+  /** The model that it stands for: it has its price, unless it has its own. */
+  readonly baseModel: string | null
   readonly price: Price | null
   /** What is paid for what the upstream served in a tier of its own, by the tier's name; whole prices. */
   readonly serviceTiers: ReadonlyMap<string, Price>

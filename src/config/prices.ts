@@ -31,7 +31,7 @@ export function buildModels(raw: RawConfig, findings: Findings): Map<string, Mod
     if (name.includes('*')) findings.warn(path, 'this is the name of a model, not a pattern: * has no special meaning here', 'key')
     const at = [...path, 'price']
     const price = model.price ? buildPrice(model.price, at, findings) : null
-    models.set(name, { name, price, serviceTiers: buildServiceTiers(model.price, price, at, findings) })
+    models.set(name, { name, baseModel: model.base_model ?? null, price, serviceTiers: buildServiceTiers(model.price, price, at, findings) })
   }
   return models
 }

@@ -139,6 +139,7 @@ export interface RawRoute {
 }
 
 export interface RawModel {
+  base_model?: string
   price?: RawPrice
 }
 

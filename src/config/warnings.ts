@@ -46,8 +46,9 @@ function warnOfAzurePath({ upstreams, routes }: Config, findings: Findings): voi
   const asked = new Set(routes.filter(({ path }) => !path?.startsWith('/openai')).flatMap(everyTarget)
     .map(({ upstream }) => upstream))
   for (const upstream of upstreams.values()) {
-    const { name, url, v1 } = upstream
-    if (url === null || !AZURE.test(url.hostname) || !asked.has(upstream)) continue
+    const { name, url, v1, provider } = upstream
+    // A provider writes its paths itself.
+    if (provider !== null || url === null || !AZURE.test(url.hostname) || !asked.has(upstream)) continue
     const there = url.pathname.replace(/\/+$/, '') + (v1 ?? '/v1')
     if (there.startsWith('/openai/v1')) continue
     const message = `what clients have under /v1 goes to ${there || '/'}, and Azure has it under /openai/v1`

@@ -3,7 +3,7 @@ import type { CloudEntry } from './litellm-clouds.ts'
 import { EntrySettings } from './litellm-entry.ts'
 import type { Note } from './litellm-notes.ts'
 import { readPrice } from './litellm-prices.ts'
-import { findProvider, providerOf, unsupportedReason } from './litellm-providers.ts'
+import { RERANK_PROVIDERS, findProvider, providerOf, unsupportedReason } from './litellm-providers.ts'
 import type { Provider } from './litellm-providers.ts'
 import { notCopied, toReference, variableOf } from './litellm-references.ts'
 import { formatPath } from './source.ts'
@@ -17,12 +17,23 @@ export interface Deployment {
   readonly upstream: string
   /** The model's name there; null = as the client wrote it. */
   readonly model: string | null
+  /** A glob for the only paths that the model serves; null = those of its upstream's protocols. */
+  readonly path: string | null
   readonly weight: number | null
   readonly order: number | null
   /** Seconds. */
   readonly timeout: number | null
   readonly streamTimeout: number | null
 }
+
+export interface ImportedModel {
+  /** USD per million tokens unless the name says otherwise. */
+  readonly price?: Readonly<Record<string, number>>
+  readonly base_model?: string
+}
+
+/** `/v1/rerank` and `/v2/rerank`: no other protocol has what they do. */
+const RERANK_PATH = '/v*/rerank'
 
 interface Address {
   readonly url: string
@@ -40,8 +51,8 @@ export interface Deployments {
   readonly deployments: readonly Deployment[]
   /** By name, as gateway.yaml has them. */
   readonly upstreams: ReadonlyMap<string, object>
-  /** USD per million tokens unless the name says otherwise, by the model's name at its upstream. */
-  readonly prices: ReadonlyMap<string, Readonly<Record<string, number>>>
+  /** As gateway.yaml has them, by the model's name at its upstream: prices and base models. */
+  readonly models: ReadonlyMap<string, ImportedModel>
   readonly notes: readonly Note[]
 }
 
@@ -53,7 +64,7 @@ export function readDeployments(source: Source): Deployments {
 class ModelList {
   readonly #source: Source
   readonly #upstreams = new Map<string, object>()
-  readonly #prices = new Map<string, Readonly<Record<string, number>>>()
+  readonly #models = new Map<string, ImportedModel>()
   /** What entries may share, by name: where its values stand. */
   readonly #credentials = new Map<string, Path>()
   readonly #notes: Note[] = []
@@ -75,7 +86,7 @@ class ModelList {
       const deployment = this.#readEntry(['model_list', index])
       if (deployment) deployments.push(deployment)
     }
-    return { deployments, upstreams: this.#upstreams, prices: this.#prices, notes: this.#notes }
+    return { deployments, upstreams: this.#upstreams, models: this.#models, notes: this.#notes }
   }
 
   #readEntry(path: Path): Deployment | null {
@@ -97,14 +108,19 @@ class ModelList {
     if (cloud !== null) {
       return this.#deployment(path, group, { provider, model: cloud.model, upstream: { ...cloud.upstream, ...headersOf(settings.headers()) } })
     }
-    const found = findProvider(provider)
+    const isRerank = this.#isRerank(path, named.model)
+    const found = isRerank && RERANK_PROVIDERS.has(provider) ? RERANK_PROVIDERS.get(provider)! : findProvider(provider)
     if (found === null) return this.#skip(path, `${provider}: ${unsupportedReason(provider)}`)
     const address = this.#address(settings, provider, found)
     if (typeof address === 'string') return this.#skip(path, address)
     return this.#deployment(path, group, {
       provider,
       model: named.model,
-      upstream: { ...address, speaks: [...found.speaks], ...this.#credential(settings, provider, found, address.url) },
+      upstream: {
+        ...address,
+        ...!isRerank && { speaks: [...found.speaks] },
+        ...this.#credential(settings, provider, found, address.url),
+      },
     })
   }
 
@@ -114,17 +130,25 @@ class ModelList {
     if (model === undefined) {
       return this.#skip(path, `a pattern keeps the model's name: ${group} cannot become another`)
     }
-    this.#readPrice(path, entry.model)
+    this.#readModel(path, entry.model)
     const params = [...path, 'litellm_params']
     return {
       group,
       model,
+      path: this.#isRerank(path, entry.model) ? RERANK_PATH : null,
       upstream: this.#upstreamName(entry.provider, entry.upstream),
       weight: this.#weight(params),
       order: this.#source.number([...params, 'order']),
       timeout: this.#source.number([...params, 'timeout']),
       streamTimeout: this.#source.number([...params, 'stream_timeout']),
     }
+  }
+
+  #isRerank(path: Path, model: string): boolean {
+    const at = [...path, 'model_info', 'mode']
+    const mode = this.#source.peek(at)
+    if (mode === 'rerank') this.#source.take(at)
+    return mode === undefined ? /(?:^|[/-])rerank/.test(model) : mode === 'rerank'
   }
 
   #skip(path: Path, text: string): null {
@@ -212,15 +236,23 @@ class ModelList {
     return name
   }
 
-  #readPrice(path: Path, model: string): void {
+  #readModel(path: Path, model: string): void {
     const price = readPrice(this.#source, path)
-    if (price === null) return
-    const known = this.#prices.get(model)
-    if (known === undefined) this.#prices.set(model, price)
-    else if (JSON.stringify(known) !== JSON.stringify(price)) {
+    const base = this.#source.text([...path, 'model_info', 'base_model']) ?? this.#source.text([...path, 'litellm_params', 'base_model'])
+    if (price === null && base === null) return
+    const read = { ...base !== null && { base_model: baseModelOf(base) }, ...price !== null && { price } }
+    const known = this.#models.get(model)
+    if (known === undefined) this.#models.set(model, read)
+    else if (JSON.stringify(known) !== JSON.stringify(read)) {
       this.#note(path, `a model has one price; that of the first entry for ${model} was taken`)
     }
   }
+}
+
+/** LiteLLM names the provider, and for some a region, before the model: `azure/eu/gpt-4.1`. */
+function baseModelOf(written: string): string {
+  const { provider, model } = providerOf(written, null)
+  return provider === 'azure' ? model.replace(/^.*\//, '') : model
 }
 
 /** @returns null where the name stays as it is, undefined where a pattern would have to change it */

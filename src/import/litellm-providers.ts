@@ -56,6 +56,11 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   litellm_proxy: chat(null, 'LITELLM_PROXY_API_KEY'),
 }
 
+/** Providers whose rankings are elsewhere than their chat. */
+export const RERANK_PROVIDERS: ReadonlyMap<string, Provider> = new Map([
+  ['cohere', chat('https://api.cohere.com', 'COHERE_API_KEY')],
+])
+
 /** Providers that LiteLLM knows and that a url with a fixed credential cannot reach. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   sagemaker: 'requests to SageMaker are signed one by one (SigV4), which the gateway does not do',

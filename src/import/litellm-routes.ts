@@ -10,7 +10,8 @@ export interface Target {
 }
 
 export interface Route {
-  readonly model: string
+  readonly path?: string
+  readonly model?: string
   readonly to: readonly Target[]
   readonly strategy?: string
   readonly retries?: number
@@ -86,14 +87,35 @@ class Router {
     // A pattern takes what no name, and no longer pattern, before it has taken.
     const rank = (name: string): number => (name.includes('*') ? name.length : Infinity)
     const names = [...this.#groups.keys()].toSorted((a, b) => rank(a) === rank(b) ? 0 : rank(b) - rank(a))
-    return { routes: names.map(name => this.#route(name, this.#groups.get(name) ?? [], settings)), notes: this.#notes }
+    const aliases = [...this.#aliases()].map(([alias, name]) => this.#aliasRoute(alias, name, settings))
+    return { routes: [...aliases, ...names.map(name => this.#route(name, this.#groups.get(name) ?? [], settings))], notes: this.#notes }
+  }
+
+  /** Other names of groups: `{ alias: group }`, or `{ alias: { model: group, hidden } }`. */
+  #aliases(): Map<string, string> {
+    const path = ['router_settings', 'model_group_alias']
+    const found = new Map<string, string>()
+    for (const [alias, written] of Object.entries(Object(this.#source.take(path)) as Record<string, unknown>)) {
+      const name = typeof written === 'string' ? written : (Object(written) as { model?: unknown }).model
+      const isServed = typeof name === 'string' && this.#groups.has(name)
+      if (isServed && !this.#groups.has(alias)) found.set(alias, name)
+      else if (!isServed) this.#note([...path, alias], `nothing serves ${String(name)}: it was left out`)
+    }
+    return found
+  }
+
+  #aliasRoute(alias: string, name: string, settings: Settings): Route {
+    // A target without a name would get the alias.
+    const named = (this.#groups.get(name) ?? []).map(each => ({ ...each, model: each.model ?? name }))
+    return { ...this.#route(name, named, settings), model: alias }
   }
 
   #route(name: string, group: readonly Deployment[], settings: Settings): Route {
     const { strategy, retries, timeout, streamTimeout, fallbacks, defaultFallbacks: byDefault, contextWindowFallbacks: longer, contentPolicyFallbacks: milder } = settings
     const following = (chains: ReadonlyMap<string, Chain>, rest?: Chain): Deployment[] => {
       const chain = chains.get(name) ?? chains.get('*') ?? rest
-      return (chain?.names ?? []).filter(other => other !== name).flatMap(other => this.#groups.get(other) ?? [])
+      const others = (chain?.names ?? []).filter(other => other !== name).flatMap(other => this.#groups.get(other) ?? [])
+      return others.filter(({ path }) => path === group[0]?.path)
     }
     const spare = following(fallbacks, byDefault)
     if (spare.length > 0 && group.length > 1 && LOAD_STRATEGIES.has(strategy)) {
@@ -109,7 +131,9 @@ class Router {
       ...long && { context_length: target(long, null, true) },
       ...mild && { content_filter: target(mild, null, true) },
     }
+    const path = group[0]?.path ?? null
     return {
+      ...path !== null && { path },
       model: name,
       ...targets(group, spare, strategy),
       ...retries !== null && { retries: Math.min(100, retries + spare.length) },

@@ -1,14 +1,18 @@
 import { createHash } from 'node:crypto'
 import { Document, isCollection, isMap, isScalar, visit } from 'yaml'
 import type { Scalar, YAMLMap } from 'yaml'
+import { MIN_SAFE_KEY_LENGTH } from '../base/key-format.ts'
 import { printable } from '../config/source-text.ts'
 import { readDeployments } from './litellm-deployments.ts'
+import { MASTER_KEY } from './litellm-keys.ts'
+import type { ImportedKey } from './litellm-keys.ts'
 import { notesOnUnusedSettings } from './litellm-notes.ts'
 import type { Note } from './litellm-notes.ts'
+import { readPassThrough } from './litellm-pass-through.ts'
 import { variableOf } from './litellm-references.ts'
 import { FALLBACK_WEIGHT_RATIO, readRoutes } from './litellm-routes.ts'
 import type { Route } from './litellm-routes.ts'
-import { ImportError, Source } from './source.ts'
+import { ImportError, Source, formatPath } from './source.ts'
 
 export interface Imported {
   /** The text of a gateway.yaml. */
@@ -22,25 +26,31 @@ export interface Imported {
 /**
  * Turns the configuration of a LiteLLM proxy into one of the gateway.
  *
+ * @param virtualKeys further keys
  * @throws ImportError for a text that is no YAML, or in which no model can be served
  */
-export function importLitellm(text: string): Imported {
+export function importLitellm(text: string, virtualKeys: readonly ImportedKey[] = []): Imported {
   const source = new Source(text)
   if (source.length(['model_list']) === 0) throw new ImportError('it has no model_list')
-  const { deployments, upstreams, prices, notes } = readDeployments(source)
-  const { routes, notes: routeNotes } = readRoutes(source, deployments)
+  const { deployments, upstreams, models, notes } = readDeployments(source)
+  const { routes: modelRoutes, notes: routeNotes } = readRoutes(source, deployments)
+  const passThrough = readPassThrough(source)
+  const routes = [...passThrough.routes, ...modelRoutes]
   const keys = readKeys(source)
-  const all = [...notes, ...routeNotes, ...keys.notes, ...notesOnUnusedSettings(source)].map(printableNote).toSorted(byPlace)
+  const log = readLog(source)
+  const fileNotes = [...notes, ...routeNotes, ...passThrough.notes, ...keys.notes, ...log.notes, ...notesOnUnusedSettings(source)]
+  const all = fileNotes.map(printableNote).toSorted(byPlace)
   if (routes.length === 0) {
     const reasons = all.map(({ place, text: reason }) => `${place}: ${reason}`).join('\n')
     throw new ImportError(`none of its models can be served\n${reasons}`)
   }
-  const models = Object.fromEntries([...prices].map(([name, price]) => [name, { price }]))
+  const allKeys = [...keys.list, ...virtualKeys]
   const document = new Document({
-    upstreams: Object.fromEntries(upstreams),
+    upstreams: Object.fromEntries([...upstreams, ...passThrough.upstreams]),
     routes: routes.map(compactRoute),
-    ...prices.size > 0 && { models },
-    ...keys.list.length > 0 && { keys: keys.list },
+    ...models.size > 0 && { models: Object.fromEntries(models) },
+    ...allKeys.length > 0 && { keys: allKeys },
+    ...log.bodies && { log: { bodies: [log.bodies] } },
     ledger: { file: 'data/gateway.db' },
   })
   formatDocument(document, routes)
@@ -57,14 +67,31 @@ function compactRoute(route: Route): object {
 function readKeys(source: Source): { list: object[]; notes: Note[] } {
   const path = ['general_settings', 'master_key']
   const key = source.text(path)
-  const name = 'master'
+  const name = MASTER_KEY
   const variable = key === null ? null : variableOf(key)
   if (variable !== null) return { list: [{ name, key: `\${${variable}}` }], notes: [] }
   if (key !== null) {
-    return { list: [{ name, sha256: createHash('sha256').update(key).digest('hex') }], notes: [] }
+    const short = `it has ${key.length} characters, and shorter keys than ${MIN_SAFE_KEY_LENGTH} can be guessed: replace it by one of gateway keys create`
+    return {
+      list: [{ name, sha256: createHash('sha256').update(key).digest('hex') }],
+      notes: key.length < MIN_SAFE_KEY_LENGTH ? [{ place: source.place(path), setting: formatPath(path), text: short }] : [],
+    }
   }
   const text = 'LiteLLM lets anybody in without it; the gateway lets nobody in without keys or `auth: open`'
   return { list: [], notes: [{ place: source.place(path), setting: 'general_settings.master_key', text }] }
+}
+
+/** LiteLLM keeps prompts for ever unless it is told a time. */
+const DEFAULT_RETENTION = '30d'
+
+/** Whose bodies are kept. */
+function readLog(source: Source): { bodies: object | null, notes: Note[] } {
+  const path = ['general_settings', 'store_prompts_in_spend_logs']
+  if (source.take(path) !== true) return { bodies: null, notes: [] }
+  const written = source.text(['general_settings', 'maximum_spend_logs_retention_period'])
+  const keep = written !== null && /^\d+(?:ms|s|m|h|d)$/.test(written) ? written : DEFAULT_RETENTION
+  const text = `bodies of all keys are kept for ${keep}: see log.bodies`
+  return { bodies: { key: '*', keep }, notes: [{ place: source.place(path), setting: formatPath(path), text }] }
 }
 
 const HEADING = ` Made from the configuration of a LiteLLM proxy. Check it with: gateway check

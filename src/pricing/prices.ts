@@ -10,7 +10,8 @@ export interface PriceBook {
   /**
    * The price of a model at a moment (some change with the date or the hour).
    * The operator's own price wins, first under the upstream's name of the model,
-   * then under the client's; then the catalogue's for the upstream's name.
+   * then under the client's; then the catalogue's for the upstream's name. A name
+   * without a price of the operator has that of its base model.
    *
    * @param upstream where the model runs: tells resellers' prices apart; null, or
    *   a host that the catalogue does not know, goes by the model's name alone
@@ -72,25 +73,31 @@ export function createPriceBook({ models }: { readonly models: ReadonlyMap<strin
       serviceTiers: new Map([...serviceTiers].map(([tier, price]) => [tier, quote(price, `, ${tier}`)])),
     })
   }
-  return new Book(own, `genai-prices ${catalogueVersion()}`)
+  const bases = new Map([...models.values()].flatMap(({ name, baseModel }) => (baseModel === null ? [] : [[name, baseModel]])))
+  return new Book(own, bases, `genai-prices ${catalogueVersion()}`)
 }
 
 class Book implements PriceBook {
   readonly #configured: ReadonlyMap<string, QuotedPrice>
+  readonly #baseModels: ReadonlyMap<string, string>
   readonly #version: string
   readonly #providers = new Map<string, string | null>()
   #catalogueModule: typeof GenaiPrices | null = null
   // The catalogue's entries are constants, so each is translated once.
   readonly #translated = new WeakMap<object, QuotedPrice | null>()
 
-  constructor(own: ReadonlyMap<string, QuotedPrice>, version: string) {
+  constructor(own: ReadonlyMap<string, QuotedPrice>, baseModels: ReadonlyMap<string, string>, version: string) {
     this.#configured = own
+    this.#baseModels = baseModels
     this.#version = version
   }
 
   priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null {
     const own = this.#configured.get(model) ?? (alias === undefined ? undefined : this.#configured.get(alias))
-    return own ?? this.#cataloguePrice(upstream, model.replace(/^(?:publishers\/[^/]+\/)?models\//, ''), at)
+    if (own !== undefined) return own
+    const base = this.#baseModels.get(model) ?? (alias === undefined ? undefined : this.#baseModels.get(alias))
+    const name = base ?? model
+    return this.#configured.get(name) ?? this.#cataloguePrice(upstream, name.replace(/^(?:publishers\/[^/]+\/)?models\//, ''), at)
   }
 
   knownModels(upstream: URL | null): string[] {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -9,6 +10,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { Config, Route } from '../../src/config/types.ts'
 import { importLitellm } from '../../src/import/litellm.ts'
 import type { Imported } from '../../src/import/litellm.ts'
+import { readVirtualKeys } from '../../src/import/litellm-keys.ts'
 import { ImportError } from '../../src/import/source.ts'
 
 /** What the gateway makes of a result, with a value for each variable; the result must have no problem. */
@@ -532,3 +534,31 @@ credential_list:
 function valueOf(auth: Auth | null | undefined): string | undefined {
   return auth?.kind === 'static' ? auth.value : undefined
 }
+
+t.test('virtual keys keep their secret, limits, budget, models and expiry', async t => {
+  const digest = createHash('sha256').update('sk-a-virtual-key-of-litellm').digest('hex')
+  const { list, notes } = readVirtualKeys(`token,key_name,key_alias,spend,expires,models,user_id,team_id,max_parallel_requests,tpm_limit,rpm_limit,max_budget,budget_duration,blocked
+${digest},sk-...tellm,"team, a",1.5,2027-01-01 00:00:00,"{gpt-4.1,""my model""}",ada,,5,1000,60,20,30d,
+${'b'.repeat(64)},sk-...1234,master,0,,{all-proxy-models},,t1,,,,5,7d,f
+${'c'.repeat(64)},sk-...5678,gone,0,,{},,,,,,,,t
+${'d'.repeat(64)},sk-...5678,empty,0,,{},,,,,,0,,
+${'e'.repeat(64)},sk-...5678,,0,,{},,litellm-dashboard,,,,,,
+not-a-digest,sk-...9999,odd,0,,{},,,,,,,,
+`)
+  t.strictSame(list, [
+    {
+      name: 'team, a', sha256: digest, owner: 'ada', expires: '2027-01-01T00:00:00.000Z', models: ['gpt-4.1', 'my model'],
+      limits: { requests_per_minute: 60, tokens_per_minute: 1000, concurrent: 5, budget: { usd: 20, per: 'month' } },
+    },
+    { name: 'master-2', sha256: 'b'.repeat(64), limits: { budget: { usd: 5, per: 'month' } } },
+  ])
+  t.strictSame(notes.map(({ place, setting }) => [place, setting]), [
+    ['3:1', 'budget_duration'], ['3:1', 'team_id'], ['4:1', 'blocked'], ['5:1', 'blocked'], ['7:1', 'token'],
+  ])
+  const imported = importLitellm('model_list: [{ model_name: gpt-4.1, litellm_params: { model: openai/gpt-4.1 } }]', list)
+  t.match(load(t, imported).keys, [{ name: 'team, a', digest: Buffer.from(digest, 'hex') }, { name: 'master-2' }])
+})
+
+t.test('a table without keys is refused', async t => {
+  for (const csv of ['a,b\n1,2\n', 'token\n"unclosed', '']) t.throws(() => readVirtualKeys(csv), ImportError)
+})
