@@ -7,7 +7,7 @@ import type { ConfigCheck } from '../config/load.ts'
 import { nearest } from '../config/nearest.ts'
 import { ConfigError } from '../config/problem.ts'
 import { everyTarget } from '../config/routes.ts'
-import type { Config, Target, TranslateMode } from '../config/types.ts'
+import type { Config, Route, Target, TranslateMode } from '../config/types.ts'
 import { createPriceBook } from '../pricing/prices.ts'
 import { hasBudget } from '../context/accounts.ts'
 import { unpricedPath } from '../pipeline/priceable.ts'
@@ -32,8 +32,9 @@ a price, a glob of which no known model has one.
 If a key or a group has a budget, it prints the routes with paths whose cost is unknown: under a
 budget these are refused.
 
-For each upstream that speaks other protocols than its clients, it prints what is translated, and
-the fields that are dropped or refused.
+For each route whose targets speak other protocols than its clients, it prints between which
+protocols it translates. With --verbose it prints for each upstream which fields are dropped or
+refused.
 
 With --online it also sends a request to each upstream, with each of its credentials: for its list
 of models, or a count of tokens. These cost nothing. It prints how long each took, and what is
@@ -41,6 +42,7 @@ wrong.
 
 Examples:
   gateway check
+  gateway check --verbose
   gateway check --online
   gateway check --config /etc/gateway.yaml && systemctl restart gateway
 ${EXIT_CODES.replace('success', 'no error; warnings are possible').replace('failed while running', 'with --online: a credential failed')}`
@@ -50,20 +52,27 @@ export function checkCommand(): Command {
   return new Command('check')
     .description('Check a configuration and print every problem in it.')
     .addOption(configOption('the configuration'))
+    .option('--verbose', 'print the fields that translation drops or refuses')
     .option('--online', 'try the credentials of all upstreams too')
     .addHelpText('after', HELP)
     .action(check)
 }
 
-async function check({ config: file, online = false }: { config: string, online?: boolean }, command: Command): Promise<void> {
-  const config = checkFile(file, command)
+interface CheckOptions {
+  readonly config: string
+  readonly verbose?: boolean
+  readonly online?: boolean
+}
+
+async function check({ config: file, verbose = false, online = false }: CheckOptions, command: Command): Promise<void> {
+  const config = checkFile(file, verbose, command)
   if (!online) return
   const { text, failures } = await checkOnline(config)
   process.stdout.write(text)
   if (failures > 0) command.error(`${file}: ${plural(failures, 'credential')} failed`, { exitCode: EXIT.failed })
 }
 
-function checkFile(file: string, command: Command): Config {
+function checkFile(file: string, verbose: boolean, command: Command): Config {
   try {
     const unpriced: string[] = []
     const { config, warnings } = loadConfig(file, process.env, null, (config, findings) => {
@@ -75,7 +84,7 @@ function checkFile(file: string, command: Command): Config {
     const counts = { upstream: upstreams.size, route: routes.length, key: keys.length }
     const parts = Object.entries(counts).map(([noun, count]) => plural(count, noun))
     const verdict = warnings.length === 0 ? 'no problems' : countText(warnings)
-    process.stdout.write(`${[...translationLines(config), ...unpriced, `${file}: ${verdict} (${parts.join(', ')})`].join('\n')}\n`)
+    process.stdout.write(`${[...verbose ? lossLines(config) : translationLines(config), ...unpriced, `${file}: ${verdict} (${parts.join(', ')})`].join('\n')}\n`)
     return config
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
@@ -94,17 +103,31 @@ function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCh
   })
 }
 
-/** What is translated for each upstream, and what is lost; a line for each protocol that it does not speak. */
+/** Between which protocols each route translates; a line for each route that does. */
 function translationLines({ routes }: Config): string[] {
-  const lines = routes.flatMap(route => everyTarget(route).flatMap(target => {
+  const lines = routes.flatMap(route => {
+    const pairs = new Set(translationsOf(route).map(({ translator: { from, to } }) => `${from}->${to}`))
+    if (pairs.size === 0) return []
+    const verb = route.translate === 'off' ? 'refuses' : 'translates'
+    return [`${route.text}: ${verb} ${[...pairs].join(', ')}`]
+  })
+  return lines.length === 0 ? [] : [...lines, 'The fields that translation drops or refuses: gateway check --verbose']
+}
+
+/** What translation to each upstream loses; a line for each protocol that the upstream does not speak. */
+function lossLines({ routes }: Config): string[] {
+  return [...new Set(routes.flatMap(route => translationsOf(route).map(({ place, translator }) => `${place}: ${translationText(translator, route.translate)}`)))]
+}
+
+/** What a route translates for each of its targets. */
+function translationsOf(route: Route): { readonly place: string, readonly translator: Translator }[] {
+  return everyTarget(route).flatMap(target => {
     const { upstream: { name, speaks, provider }, model } = target
     const served = targetProtocols(target, provider && providerOf(provider), route.models?.[0] ?? null)
     if (served === null) return []
     const place = served === speaks || model === null ? name : `${name}, ${model}`
-    return translatorsTo(served, route.path === null ? () => true : compileGlob(route.path))
-      .map(translator => `${place}: ${translationText(translator, route.translate)}`)
-  }))
-  return [...new Set(lines)]
+    return translatorsTo(served, route.path === null ? () => true : compileGlob(route.path)).map(translator => ({ place, translator }))
+  })
 }
 
 function translationText(translator: Translator, mode: TranslateMode): string {

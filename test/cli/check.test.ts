@@ -168,13 +168,19 @@ routes:
 auth: open
 models: { "*": { price: { input: 1, output: 1 } } }
 ` })
-  const { code, stdout } = await gateway(['check'], { cwd })
+  const { code, stdout } = await gateway(['check', '--verbose'], { cwd })
   t.equal(code, 0)
   const lines = stdout.split('\n').filter(line => /^(claude|vllm): /.test(line))
   t.equal(lines.length, 3)
   t.match(lines[0], /^vllm: requests of messages are translated to chat, without top_k, .*; refused with container, mcp_servers, thread$/)
   t.match(lines[1], /^claude: requests of responses are translated to messages; refused with .*metadata.*previous_response_id/)
   t.match(lines[2], /^claude: requests of chat are refused, because it speaks messages and the route has translate: off$/)
+  const { stdout: short } = await gateway(['check'], { cwd })
+  t.strictSame(short.split('\n').filter(line => line.startsWith('routes[')).map(line => line.replace(/^(routes.\d.).*\): /, '$1 ')), [
+    'routes[0] translates messages->chat', 'routes[1] translates messages->chat', 'routes[2] translates responses->messages',
+    'routes[3] refuses chat->messages',
+  ])
+  t.match(short, /^The fields that translation drops or refuses: gateway check --verbose$/m)
 })
 
 t.test('where the provider serves each model in a protocol of its own, the model is named', async t => {
@@ -183,7 +189,7 @@ upstreams: { vertex: { vertex: { project: p, location: us-central1 }, auth: { be
 routes: [{ path: /v1/messages, model: [a, b], to: [{ upstream: vertex, model: gemini-3-pro }, { upstream: vertex, model: claude-opus-4-5 }] }]
 auth: open
 ` })
-  const { stdout } = await gateway(['check'], { cwd })
+  const { stdout } = await gateway(['check', '--verbose'], { cwd })
   const lines = stdout.split('\n').filter(line => line.startsWith('vertex'))
   t.equal(lines.length, 1)
   t.match(lines[0], /^vertex, gemini-3-pro: requests of messages are translated to generate, without /)
