@@ -18,9 +18,13 @@ export function buildTelemetry(
 ): TelemetryConfig {
   const path = ['telemetry']
   checkTraceUrl(raw.trace_url, [...path, 'trace_url'], findings)
+  const otlp = raw.otlp === undefined ? null : buildOtlp(raw.otlp, [...path, 'otlp'], env, findings)
+  if (raw.trace_url !== undefined && !otlp?.traces) {
+    findings.warn([...path, 'trace_url'], 'no request has a trace to link to: traces need telemetry.otlp, with traces: true')
+  }
   return {
     prometheus: listen && { listen },
-    otlp: raw.otlp === undefined ? null : buildOtlp(raw.otlp, [...path, 'otlp'], env, findings),
+    otlp,
     conventions: raw.conventions ?? 'v1.41',
     traceUrl: raw.trace_url ?? null,
   }
