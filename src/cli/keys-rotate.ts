@@ -48,6 +48,9 @@ async function rotate(name: string, { config: from, grace }: Options, command: C
     using store = openExistingKeys(file, config.cluster)
     const found = await store?.find('name', name) ?? null
     if (store === null || found === null || found.revokedAt !== null) return fail(await unknownKeyMessage(name, config, from, store), command)
+    if ((await store.list()).blocks.some(({ digest }) => digest.equals(found.digest))) {
+      return fail(`"${name}" is blocked, and its new secret would not be; unblock it first, or revoke it`, command)
+    }
     const secret = generateKey(randomBytes)
     const now = Date.now()
     const oldValidUntil = now + grace

@@ -108,7 +108,7 @@ function nameOf(row: Row): string {
 
 /** A name as gateway.yaml takes it. */
 function labelOf(text: string): string {
-  return toReference(text.replace(/[\u0000-\u001f\u007f]/g, ' ').trim().slice(0, 128))
+  return toReference(text.replace(/\p{Cc}/gu, ' ').trim().slice(0, 128))
 }
 
 function uniqueName(wanted: string, names: Set<string>): string {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Document, isCollection, isMap, isScalar, visit } from 'yaml'
 import type { Scalar, YAMLMap } from 'yaml'
-import { MIN_SAFE_KEY_LENGTH } from '../base/key-format.ts'
 import { printable } from '../config/source-text.ts'
 import { readDeployments } from './litellm-deployments.ts'
 import { MASTER_KEY } from './litellm-keys.ts'
@@ -64,6 +63,9 @@ function compactRoute(route: Route): object {
   return { ...route, to: to.length === 1 ? to[0] : to }
 }
 
+/** Characters; gateway check warns of shorter keys. */
+const SAFE_KEY_LENGTH = 16
+
 function readKeys(source: Source): { list: object[]; notes: Note[] } {
   const path = ['general_settings', 'master_key']
   const key = source.text(path)
@@ -71,17 +73,17 @@ function readKeys(source: Source): { list: object[]; notes: Note[] } {
   const variable = key === null ? null : variableOf(key)
   if (variable !== null) return { list: [{ name, key: `\${${variable}}` }], notes: [] }
   if (key !== null) {
-    const short = `it has ${key.length} characters, and shorter keys than ${MIN_SAFE_KEY_LENGTH} can be guessed: replace it by one of gateway keys create`
+    const short = `it has ${key.length} characters, and shorter keys than ${SAFE_KEY_LENGTH} can be guessed: replace it by one of gateway keys create`
     return {
       list: [{ name, sha256: createHash('sha256').update(key).digest('hex') }],
-      notes: key.length < MIN_SAFE_KEY_LENGTH ? [{ place: source.place(path), setting: formatPath(path), text: short }] : [],
+      notes: key.length < SAFE_KEY_LENGTH ? [{ place: source.place(path), setting: formatPath(path), text: short }] : [],
     }
   }
   const text = 'LiteLLM lets anybody in without it; the gateway lets nobody in without keys or `auth: open`'
   return { list: [], notes: [{ place: source.place(path), setting: 'general_settings.master_key', text }] }
 }
 
-/** LiteLLM keeps prompts for ever unless it is told a time. */
+/** LiteLLM keeps prompts without an end unless a time is set. */
 const DEFAULT_RETENTION = '30d'
 
 /** Whose bodies are kept. */

@@ -49,3 +49,16 @@ t.test('what cannot be blocked is reported, and nothing is made for it', async t
   t.match(await run('unblock', '-n', 'team'), { code: 1, stderr: 'error: "team" is not blocked\n' })
   t.notOk(existsSync(join(cwd, 'data')))
 })
+
+t.test('a created key is blocked with all its secrets, and not rotated meanwhile', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
+  const { base } = await listening(t, ['serve'], { cwd, env: ENV })
+  const old = (await run('create', '-n', 'made')).stdout.trim()
+  const secret = (await run('rotate', 'made', '--grace', '1h')).stdout.trim()
+  t.match(await run('block', '-n', 'made'), { code: 0, stdout: 'Blocked the key "made".\n' })
+  t.strictSame([await ask(base, old), await ask(base, secret)], [401, 401])
+  t.match(await run('rotate', 'made'), { code: 1, stderr: '"made" is blocked, and its new secret would not be' })
+  t.match(await run('unblock', '-n', 'made'), { code: 0, stdout: 'Unblocked the key "made".\n' })
+  t.strictSame([await ask(base, old), await ask(base, secret)], [200, 200])
+})
