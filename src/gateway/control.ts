@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, rmSync, statSync } from 'node:fs'
-import * as http from 'node:http'
+import type * as http from 'node:http'
 import { dirname, join } from 'node:path'
 import type { Logger } from 'pino'
 import { makeDirectory } from '../base/directory.ts'
 import { messageOf } from '../base/message-of.ts'
+import { createSideServer } from '../base/server-limits.ts'
 import { formatProblem } from '../config/problem.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { candidateOf } from '../routing/candidate.ts'
@@ -60,6 +61,8 @@ export interface ControlHandlers {
 }
 
 const MAX_PATH_LENGTH = 100
+/** Commands that ask at the same time. */
+const MAX_CONNECTIONS = 64
 
 /** Where a gateway with this ledger is asked; null = the path is too long for a socket. */
 export function controlPath(ledgerFile: string): string | null {
@@ -79,12 +82,12 @@ export async function openControl(ledgerFile: string, handlers: ControlHandlers,
     log.warn({ path: dirname(ledgerFile) }, 'gateway status and gateway reload cannot be used: the path of the ledger is too long for a socket')
     return () => {}
   }
-  const server = http.createServer((req, res) => {
+  const server = createSideServer((req, res) => {
     void respond(req, handlers).then(
       ([status, body]) => res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
       (error: unknown) => res.writeHead(500).end(JSON.stringify({ error: messageOf(error) })),
     )
-  })
+  }, MAX_CONNECTIONS)
   try {
     makeDirectory(dirname(path))
     rmSync(path, { force: true })

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
-import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import { createSideServer } from '../base/server-limits.ts'
 import { localUrl } from '../config/listen-address.ts'
 import type { Address } from '../config/types.ts'
 import { inlineScripts } from './inline-scripts.ts'
@@ -18,7 +18,7 @@ export interface SiteOptions {
   readonly listen: Address
   /** Another process may listen there too. */
   readonly reusePort: boolean
-  /** Connections that are open at once; one more is closed. */
+  /** Connections that are open at once; one more closes the one whose last request is the oldest. */
   readonly maxConnections: number
   /** Directory of the built pages. */
   readonly root: string
@@ -47,33 +47,28 @@ export async function serveSite(
 ): Promise<Site> {
   const index = join(root, 'index.html')
   const built = existsSync(index)
-  const app = Fastify({ forceCloseConnections: 'idle', routerOptions: { ignoreTrailingSlash: false } })
+  const app = Fastify({
+    forceCloseConnections: 'idle', routerOptions: { ignoreTrailingSlash: false },
+    serverFactory: handler => createSideServer(handler, maxConnections),
+  })
   await addSecurityHeaders(app, built ? inlineScripts(readFileSync(index, 'utf8')) : [])
   if (built) await servePages(app, root)
   else app.setNotFoundHandler((_, reply) => reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT))
   await app.ready()
-  limitConnections(app.server, maxConnections)
   app.server.listen(listen.fd === undefined ? { ...listen, reusePort } : { fd: listen.fd })
   try {
     await once(app.server, 'listening')
-    return { url: localUrl(app.server.address(), false), built, close: () => app.close() }
+    return { url: localUrl(app.server.address(), false), built, close: () => close(app) }
   } catch (error) {
     await app.close()
     throw error
   }
 }
 
-/**
- * Closes connections above the limit. With the server's own limit, node:cluster would pass
- * them between full workers forever.
- */
-function limitConnections(server: Server, maxConnections: number): void {
-  let open = 0
-  server.on('connection', socket => {
-    open++
-    socket.once('close', () => open--)
-    if (open > maxConnections) socket.destroy()
-  })
+/** The framework closes no server that somebody else has made. */
+async function close(app: FastifyInstance): Promise<void> {
+  app.server.close()
+  await Promise.all([once(app.server, 'close'), app.close()])
 }
 
 async function addSecurityHeaders(app: FastifyInstance, scripts: readonly string[]): Promise<void> {

@@ -1,14 +1,13 @@
 import * as http from 'node:http'
 import type * as net from 'node:net'
 import type { Duplex } from 'node:stream'
+import { serverOptions } from '../base/server-limits.ts'
 import type { Slots } from '../base/slots.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import { hasBody } from '../proxy/read-body.ts'
 import { pendingResponse } from './pending-response.ts'
 import { hasExtraSpaces, hasHttp1Version } from './request-line.ts'
 
-/** Maximum size of a request head, in bytes. */
-export const MAX_HEADER_BYTES = 64 * 1024
 /** Maximum number of pipelined requests that wait on one connection. */
 const MAX_PIPELINED = 100
 
@@ -46,11 +45,7 @@ export function createHttp1Server(
 ): http.Server {
   const server = http.createServer({
     // The exchange has its own deadlines, which also bound uploads.
-    requestTimeout: 0,
-    headersTimeout,
-    connectionsCheckingInterval: Math.min(1_000, headersTimeout),
-    keepAliveTimeout: keepAlive,
-    maxHeaderSize: MAX_HEADER_BYTES,
+    ...serverOptions({ headersTimeout, requestTimeout: 0, keepAlive }),
     // The gateway responds to a missing Host itself, as to any other error.
     requireHostHeader: false,
     shouldUpgradeCallback: isWebSocket,

@@ -1,6 +1,6 @@
 import * as http2 from 'node:http2'
+import { MAX_HEADER_BYTES } from '../base/server-limits.ts'
 import { wasAbandoned } from '../proxy/client.ts'
-import { MAX_HEADER_BYTES } from './http1.ts'
 import type { Http1Handlers } from './http1.ts'
 import { peerOf } from './new-exchange.ts'
 import type { ResetLimit } from './reset-limit.ts'
@@ -54,19 +54,24 @@ export function drainSession(session: http2.ServerHttp2Session, timeout: number)
 }
 
 /**
- * Closes a session without open streams after `timeout` ms. Node does this for HTTP/1.1
- * only: the session of a peer that vanished would stay open forever.
+ * Closes a session whose first request takes longer than `headersTimeout` ms, or the next one longer than `keepAlive` ms while none
+ * is open. Node does this for HTTP/1.1 only. Other frames do not count: a head that drips is in frames, too.
  */
-export function closeWhenIdle(session: http2.ServerHttp2Session, timeout: number): void {
+export function closeWhenIdle(session: http2.ServerHttp2Session, headersTimeout: number, keepAlive: number): void {
+  const close = () => session.close()
+  let timer = setTimeout(close, headersTimeout)
   let open = 0
   session.on('stream', stream => {
     open++
-    stream.once('close', () => open--)
+    clearTimeout(timer)
+    stream.once('close', () => {
+      open--
+      if (open > 0 || session.closed) return
+      clearTimeout(timer)
+      timer = setTimeout(close, keepAlive)
+    })
   })
-  session.setTimeout(timeout)
-  session.on('timeout', () => {
-    if (open === 0) session.close()
-  })
+  session.once('close', () => clearTimeout(timer))
 }
 
 /** Ends a session whose client abandons more streams than its address may. */

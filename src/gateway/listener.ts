@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import * as tls from 'node:tls'
 import { descriptorBounds, descriptorOf } from '../base/descriptors.ts'
 import type { DescriptorBounds } from '../base/descriptors.ts'
+import { HEADERS_TIMEOUT, KEEP_ALIVE } from '../base/server-limits.ts'
 import { Slots } from '../base/slots.ts'
 import { localUrl } from '../config/listen-address.ts'
 import type { Address } from '../config/types.ts'
@@ -60,10 +61,6 @@ export interface Listener {
   close(timeout: number): Promise<void>
 }
 
-/** Milliseconds: no real client takes longer for a request head. */
-const HEADERS_TIMEOUT = 30_000
-/** Milliseconds between requests; longer than load balancers usually keep a connection. */
-const KEEP_ALIVE = 75_000
 /** Milliseconds; many clients close idle connections sooner, and the others must handle a close at any time. */
 const DRAIN_IDLE = 10_000
 /** Bytes that may wait in a connection for a client to read. The system's own buffer comes in addition. */
@@ -128,7 +125,7 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   h2.on('session', session => {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
-    closeWhenIdle(session, keepAlive)
+    closeWhenIdle(session, headersTimeout, keepAlive)
     limitResets(session, options.resetLimit)
     if (state.isDraining) drainSession(session, drainIdle)
   })

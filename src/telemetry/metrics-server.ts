@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { createSideServer } from '../base/server-limits.ts'
 import { localUrl } from '../config/listen-address.ts'
 import type { Address } from '../config/types.ts'
 import { contentType } from './render.ts'
@@ -16,8 +16,6 @@ export interface MetricsServer {
 
 /** Prometheus and a few more; each connection costs memory. */
 const MAX_CONNECTIONS = 64
-/** Milliseconds. */
-const REQUEST_TIMEOUT = 10_000
 /** Bytes from which a response is worth compressing. */
 const MIN_COMPRESSED = 4_096
 
@@ -40,13 +38,12 @@ export async function serveMetrics(
     running.set(format, text)
     return text
   }
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT, headersTimeout: REQUEST_TIMEOUT }, (req, res) => {
+  const server = createSideServer((req, res) => {
     respond(req, res, shared).catch(() => {
       if (!res.headersSent) res.writeHead(500)
       res.end()
     })
-  })
-  server.maxConnections = MAX_CONNECTIONS
+  }, MAX_CONNECTIONS)
   server.listen(listen.fd === undefined ? { host: listen.host, port: listen.port } : { fd: listen.fd })
   await once(server, 'listening')
   return {

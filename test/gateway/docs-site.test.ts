@@ -122,15 +122,6 @@ t.test('two processes may share the address where that is wanted', async t => {
   t.equal(second.url, first.url)
 })
 
-t.test('connections have a bound', async t => {
-  const { port, hostname } = new URL(await start(t))
-  const sockets = Array.from({ length: 21 }, () => connect(Number(port), hostname))
-  t.teardown(() => sockets.forEach(socket => socket.destroy()))
-  await Promise.race(sockets.map(socket => once(socket.resume(), 'close')))
-  t.equal(sockets.filter(socket => socket.closed).length, 1)
-  sockets.find(socket => !socket.closed)?.destroy()
-})
-
 t.test('closing waits for no idle connection', async t => {
   const site = await serveSite({
     listen: { host: '127.0.0.1', port: 0 }, reusePort: false, maxConnections: 20, root: t.testdir(PAGES),

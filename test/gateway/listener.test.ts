@@ -12,7 +12,7 @@ import type { ListenerOptions } from '../../src/gateway/listener.ts'
 import { ResetLimit } from '../../src/gateway/reset-limit.ts'
 import { destroyNow } from '../../src/proxy/client.ts'
 import { selfSigned } from '../support/certificate.ts'
-import { PREFACE, SETTINGS, frame, opening, parseFrames } from '../support/frames.ts'
+import { CONTINUATION, HEADERS, PREFACE, SETTINGS, frame, opening, parseFrames, request } from '../support/frames.ts'
 import { H2Request, openSession, openSessionOn } from '../support/http2.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { connect } from '../support/wire.ts'
@@ -135,6 +135,21 @@ t.test('HTTP/2: a session without requests is closed, and one that waits for a r
   t.equal(request.text, 'late')
   await once(tcp, 'close')
   t.ok(performance.now() - answered >= 90, 'it counts from the last request')
+})
+
+t.test('HTTP/2: a head that drips is cut, before the first request and after it', async t => {
+  const { cert, key } = selfSigned()
+  for (const secure of [false, true]) {
+    const listener = await start(t, { tls: secure ? { cert, key } : null, headersTimeout: 150, keepAlive: 150 })
+    for (const before of [[], [request(1, [[':method', 'GET'], [':scheme', 'http'], [':path', '/x'], [':authority', 'x']], true)]]) {
+      const client = await connect(t, listener.url, secure ? cert : undefined, ['h2'])
+      client.socket.write(Buffer.concat([opening(), ...before, frame(HEADERS, 0, 3, Buffer.from([0]))]))
+      const drip = setInterval(() => client.socket.write(frame(CONTINUATION, 0, 3, Buffer.from([0]))), 20)
+      t.teardown(() => clearInterval(drip))
+      await client.ended
+      t.match(parseFrames(Buffer.from(client.text, 'latin1')).map(({ type }) => type).includes(HEADERS), before.length === 1)
+    }
+  }
 })
 
 t.test('TLS: ALPN decides; a handshake that is never begun is closed; a wrong one harms nobody', async t => {

@@ -96,12 +96,16 @@ export class Wire {
   }
 }
 
-/** A bare connection to a gateway; it is closed when the test ends. */
-export async function connect(t: Test, url: string, ca?: string): Promise<Wire> {
+/**
+ * A bare connection to a gateway; it is closed when the test ends.
+ *
+ * @param protocols to offer by ALPN
+ */
+export async function connect(t: Test, url: string, ca?: string, protocols: string[] = []): Promise<Wire> {
   const { hostname, port, protocol } = new URL(url)
   const secure = protocol === 'https:'
   const socket = secure
-    ? tls.connect({ port: Number(port), host: hostname, ...(ca === undefined ? {} : { ca }) })
+    ? tls.connect({ port: Number(port), host: hostname, ALPNProtocols: protocols, ...(ca === undefined ? {} : { ca }) })
     : net.connect(Number(port), hostname)
   t.teardown(() => socket.destroy())
   await once(socket, secure ? 'secureConnect' : 'connect')

@@ -1,0 +1,63 @@
+import * as http from 'node:http'
+import type * as net from 'node:net'
+
+/** Maximum size of a request head, in bytes. */
+export const MAX_HEADER_BYTES = 64 * 1024
+/** Milliseconds: no real client takes longer for a request head. */
+export const HEADERS_TIMEOUT = 30_000
+/** Milliseconds between requests; longer than load balancers usually keep a connection. */
+export const KEEP_ALIVE = 75_000
+/** Milliseconds for head and body, where a body is not expected. */
+const REQUEST_TIMEOUT = 30_000
+/** Milliseconds between two looks at what is late. */
+const CHECK_INTERVAL = 1_000
+
+/** What a client may take of a listener; milliseconds. */
+export interface ServerTimeouts {
+  readonly headersTimeout?: number
+  /** For head and body; 0 = the server has deadlines of its own for bodies. */
+  readonly requestTimeout?: number
+  /** Between requests. */
+  readonly keepAlive?: number
+}
+
+/** The limits of every HTTP/1.1 server of the gateway. */
+export function serverOptions(
+  { headersTimeout = HEADERS_TIMEOUT, requestTimeout = REQUEST_TIMEOUT, keepAlive = KEEP_ALIVE }: ServerTimeouts = {},
+): http.ServerOptions {
+  return {
+    headersTimeout,
+    requestTimeout,
+    keepAliveTimeout: keepAlive,
+    // Node's default is 30 s: a head that is late would keep its connection as long as that.
+    connectionsCheckingInterval: Math.min(CHECK_INTERVAL, headersTimeout),
+    maxHeaderSize: MAX_HEADER_BYTES,
+  }
+}
+
+/**
+ * A server beside the API, for a few clients: a connection that does not move is closed, and one too many closes the one whose last
+ * request is the oldest. So clients that are slow on purpose keep nobody out.
+ *
+ * @param maxConnections open at once
+ */
+export function createSideServer(handler: http.RequestListener, maxConnections: number, timeouts: ServerTimeouts = {}): http.Server {
+  const server = http.createServer(serverOptions(timeouts), handler)
+  // A response that nobody reads ends too.
+  server.timeout = timeouts.keepAlive ?? KEEP_ALIVE
+  /** In the order of their last request. */
+  const open = new Set<net.Socket>()
+  server.on('connection', socket => {
+    const [oldest] = open
+    if (oldest !== undefined && open.size >= maxConnections) {
+      open.delete(oldest)
+      oldest.destroy()
+    }
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+  })
+  server.on('request', ({ socket }) => {
+    if (open.delete(socket)) open.add(socket)
+  })
+  return server
+}
