@@ -224,8 +224,8 @@ async function start(
 
 function workerParts(line: SupervisorChannel | null) {
   if (line === null) return {}
-  const { worker, openLimiter, budgetSpend, passedShares } = line
-  return { worker, openLimiter, budgetSpend, passedShares }
+  const { worker, openLimiter, budgetSpend, passedShares, capsuleKey } = line
+  return { worker, openLimiter, budgetSpend, passedShares, ...capsuleKey && { capsuleKey } }
 }
 
 /** The addresses are logged at every log level: the port of `:0` is known only here. */

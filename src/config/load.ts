@@ -166,7 +166,7 @@ function buildConfig(
 }
 
 /** What the gateway keeps beside the ledger, in files of their own. */
-const RESERVED_FILES = new Set(['keys.db', 'console.db', 'bodies.db', 'alerts.json'])
+const RESERVED_FILES = new Set(['keys.db', 'capsule-keys.db', 'console.db', 'bodies.db', 'alerts.json'])
 
 function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findings): LedgerConfig | null {
   if (ledger?.file === undefined) return null

@@ -16,14 +16,14 @@ export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream
   if (upstream === null) return own
   // Even the number of attempts tells a client how the operator's upstreams do.
   const isRevealed = gateway.config.server.revealUpstream || exchange.isOperator
-  return { ...own, served: { upstream, attempts: isRevealed ? exchange.attempts.length : null }, translated: translationOf(exchange) }
+  return { ...own, served: { upstream, attempts: isRevealed ? exchange.attempts.length : null }, translated: translationOf(exchange), dropped: exchange.servedBy?.record.dropped ?? [] }
 }
 
 /** null = the response is not translated. */
 function translationOf({ servedBy }: Exchange): GatewayHeaders['translated'] {
   if (!servedBy?.translated) return null
-  const { translator: { from, to }, dropped } = servedBy.translated
-  return { from, to, dropped }
+  const { translator: { from, to } } = servedBy.translated
+  return { from, to }
 }
 
 /** The state of the key's limits, in the headers that the protocol's clients read; flat. */

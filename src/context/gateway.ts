@@ -1,7 +1,9 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { CapsuleKeyStore } from '../auth/capsule-key-store.ts'
 import type { KeyStore } from '../auth/key-store.ts'
 import type { Keyring } from '../auth/keyring.ts'
+import type { CapsuleKey } from '../base/capsule-keys.ts'
 import type { Clock } from '../base/clock.ts'
 import type { MemoryBudget } from '../base/memory-budget.ts'
 import type { EventLog } from '../base/event-log.ts'
@@ -80,6 +82,8 @@ export interface GatewayParts {
   readonly budgetSpend?: () => ReadonlyMap<string, bigint> | null
   /** Absent = nothing replaces this process. */
   readonly passedShares?: PassedShares
+  /** The key of capsules that all workers begin with where no store has one; absent = this process is alone. */
+  readonly capsuleKey?: CapsuleKey
   /** Configuration keys that need a restart; absent = none. */
   readonly pending?: readonly string[]
   /** Of the first configuration; absent = none. */
@@ -123,6 +127,8 @@ export interface SharedState extends GatewayParts {
   /** All exchanges in progress, whatever their configuration. */
   readonly activeExchanges: ActiveExchanges
   readonly keyStore: KeyStore | null
+  /** By which capsules are known again that clients kept. */
+  readonly capsuleKeys: CapsuleKeyStore
   readonly proxy: ProxyServer
   readonly health: Health
   /** Memory for bodies: of requests, and of responses that are held or kept to be read. */

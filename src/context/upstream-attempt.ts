@@ -47,6 +47,8 @@ export interface AttemptRequest {
   readonly estimatedInput: number | null
   /** The gateway asked for usage in the stream, and the client did not: it must not see that event. */
   readonly hidesUsage: boolean
+  /** The client's fields that the upstream does not get. */
+  readonly dropped: readonly string[]
   /** null = the upstream speaks the client's protocol. */
   readonly translated: TranslatedAttempt | null
 }

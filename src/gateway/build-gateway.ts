@@ -22,6 +22,7 @@ import { ReadTurns } from '../proxy/read-turns.ts'
 import { CircuitLog } from '../routing/circuit-log.ts'
 import { Health } from '../routing/health.ts'
 import { RouteTable } from '../routing/route-table.ts'
+import { openCapsuleKeys } from './capsule-keys.ts'
 import { openStoredKeys } from './stored-keys.ts'
 
 /**
@@ -161,6 +162,7 @@ function createSharedState(config: Config, parts: GatewayParts): SharedState {
     circuits,
     activeExchanges: new ActiveExchanges(),
     keyStore: openStoredKeys(config, parts.clock, parts.log),
+    capsuleKeys: openCapsuleKeys(config, parts),
     proxy: createProxy(),
     health: new Health({ clock: parts.clock, random: Math.random, circuits }),
     bodyMemory: new MemoryBudget(),

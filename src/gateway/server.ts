@@ -171,6 +171,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       await Promise.all([...upstreams.values()].map(({ transport }) => transport.destroy()))
       await simulator?.close()
       keyStore?.close()
+      reloader.gateway.sharedState.capsuleKeys.close()
       await member?.close()
       await accounts.close()
       await reloader.gateway.sharedState.archive?.close()
@@ -179,7 +180,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
   })
   try {
     // The ledger is ready before the first request, so that a kill loses no row.
-    await Promise.all([first.accounts.ready(), member?.ready()])
+    await Promise.all([first.accounts.ready(), first.sharedState.capsuleKeys.ready(), member?.ready()])
     const base = await open(config.server.listen, certificate, null, false)
     if (config.server.reusePort) warnOfResets(parts.log)
     const console = config.console ? await open(config.console.listen, null, mounted, true) : null

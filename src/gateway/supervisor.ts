@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import type { Worker } from 'node:cluster'
+import { createCapsuleKey } from '../base/capsule-keys.ts'
 import { systemClock } from '../base/clock.ts'
 import { compileGlob } from '../config/glob.ts'
 import { openClusterLimits } from '../context/cluster-limits.ts'
@@ -75,6 +76,7 @@ export function supervise(
   let isReady = false
   let isEnding = false
   let failed = false
+  const capsuleKey = createCapsuleKey(systemClock.wall())
   let { text } = beginning
   let drainWithin = drain
 
@@ -130,7 +132,7 @@ export function supervise(
     closeUnacceptedConnections(worker)
     const connection = leaseServer.connect(replies => sendToWorker(worker, { kind: 'limits', replies }))
     if (reportsAlerts) reporter = worker
-    sendToWorker(worker, { kind: 'begin', beginning: { ...beginning, text, reportsAlerts, passedShares } })
+    sendToWorker(worker, { kind: 'begin', beginning: { ...beginning, text, reportsAlerts, passedShares, capsuleKey } })
     let isOver = false
     const over = (code: number | null, signal: string | null): void => {
       isOver = true

@@ -1,3 +1,4 @@
+import type { CapsuleKey } from '../base/capsule-keys.ts'
 import type { StartupSettings } from '../config/startup-settings.ts'
 import type { PassedShares } from '../context/gateway.ts'
 import type { LimiterReplies, LimiterRequest } from '../limits/lease-messages.ts'
@@ -22,6 +23,8 @@ export interface WorkerStart {
   /** The text of the active configuration: the file may have changed since. */
   readonly text: string
   readonly start: StartupSettings
+  /** The key of capsules that all workers begin with where no store has one. */
+  readonly capsuleKey?: CapsuleKey
   /** The one worker that reports alerts. */
   readonly reportsAlerts?: boolean
   /** As the worker that this one replaces saved them. */

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import type { CapsuleKey } from '../base/capsule-keys.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Limits } from '../config/key-types.ts'
 import type { PassedShares } from '../context/gateway.ts'
@@ -38,6 +39,8 @@ export interface SupervisorChannel {
   budgetSpend(): ReadonlyMap<string, bigint> | null
   /** The supervisor has them for the worker that replaces this one. To be read when `workerStart` is there. */
   readonly passedShares: PassedShares
+  /** The key of capsules that all workers begin with. To be read when `workerStart` is there. */
+  readonly capsuleKey: CapsuleKey | undefined
   /** A limiter that shares its limits with all workers. */
   openLimiter(defaults: Limits | null): Limiter
 }
@@ -59,10 +62,12 @@ export function connectToSupervisor(): SupervisorChannel | null {
   let isStale = false
   let spend: ReadonlyMap<string, bigint> | null = null
   let passedBefore: PassedShares['initial'] = null
+  let capsuleKey: CapsuleKey | undefined
   const beginning = Promise.withResolvers<WorkerStart>()
   process.on('message', (order: SupervisorMessage) => {
     if (order.kind === 'begin') {
       passedBefore = order.beginning.passedShares ?? null
+      capsuleKey = order.beginning.capsuleKey
       beginning.resolve(order.beginning)
     } else if (order.kind === 'limits') limiter?.receive(order.replies)
     else if (order.kind === 'spend') spend = order.spend
@@ -89,6 +94,9 @@ export function connectToSupervisor(): SupervisorChannel | null {
         return passedBefore
       },
       save: shares => report({ kind: 'passed', shares }),
+    },
+    get capsuleKey() {
+      return capsuleKey
     },
     release: () => process.channel?.unref(),
     openLimiter: defaults => (

@@ -94,7 +94,8 @@ function timeline(row: LedgerRow, running: boolean): string {
 
 function attemptText(attempt: AttemptRecord, n: number): string {
   const { upstream, model, translated, dropped = [], outcome, ms, status, said: word } = attempt
-  const translation = translated === undefined ? '' : `, translated ${translated}${dropped.length === 0 ? '' : ` without ${dropped.join(', ')}`}`
+  const without = dropped.length === 0 ? '' : ` without ${dropped.join(', ')}`
+  const translation = translated === undefined ? without && `,${without}` : `, translated ${translated}${without}`
   const what = `${upstream}${model === null ? '' : `, model ${model}`}${translation}`
   const said = `${status === undefined ? '' : `, status ${status}`}${word === undefined ? '' : ` ${word}`}`
   const text = attempt.errorText === undefined ? '' : `: ${attempt.errorText.replace(/\s+/g, ' ')}`

@@ -1,4 +1,6 @@
 import { ANONYMOUS, identityOf } from '../auth/keyring.ts'
+import { CapsuleKeys } from '../base/capsule-keys.ts'
+import { systemClock } from '../base/clock.ts'
 import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import type { Auth } from '../config/auth-types.ts'
 import { compileGlobs } from '../config/glob.ts'
@@ -201,6 +203,8 @@ function explainTranslation(
     const { dropped } = translate(translator, body, {
       model: target.model ?? model ?? '', host: target.upstream.name, stream: endpoint.streamsByPath,
       asksForUsage: target.upstream.usage === 'ask', isStrict: mode === 'strict',
+      // Without the keys of a gateway, capsules carry nothing.
+      capsules: { keys: new CapsuleKeys(systemClock), reserve: () => undefined },
     })
     return { translator, translation: { from, to, dropped, refused: [], refusal: null } }
   } catch (error) {

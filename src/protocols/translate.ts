@@ -1,9 +1,11 @@
+import type { CapsuleKeys } from '../base/capsule-keys.ts'
 import { GatewayError } from '../base/errors.ts'
 import { classifyPath } from './classify-path.ts'
 import { PROTOCOLS } from './index.ts'
 import type { EmbeddingsFormat, EmbeddingsTranslation } from './neutral/embeddings.ts'
 import { CONTEXT_LENGTH } from './neutral/errors.ts'
-import { mayHoldCapsule } from './neutral/capsule.ts'
+import { CapsuleReader, mayHoldCapsule } from './neutral/capsule.ts'
+import type { CapsuleAccess } from './neutral/capsule.ts'
 import type { JsonObject } from './neutral/json.ts'
 import { providerTag } from './neutral/opaque.ts'
 import { TranslationReport } from './neutral/report.ts'
@@ -39,12 +41,11 @@ export interface TranslatedAttempt {
   readonly translator: Translator
   /** The endpoint at the upstream, by which its response is metered. */
   readonly endpoint: Endpoint
-  /** The client's fields that the upstream does not get. */
-  readonly dropped: readonly string[]
   /** Without its messages, of which a response repeats nothing. */
   readonly request: NeutralRequest
   /** Tag of the upstream, see `providerTag`. */
   readonly provider: string
+  readonly capsuleKeys: CapsuleKeys
   /** null = the request is for text. */
   readonly embeddings: ExpectedEmbeddings | null
 }
@@ -143,17 +144,23 @@ export interface TranslationTarget {
   readonly asksForUsage: boolean
   /** A request that would lose something is refused. */
   readonly isStrict: boolean
+  readonly capsules: CapsuleAccess
+}
+
+/** The client's fields that the upstream does not get. */
+interface Dropped {
+  readonly dropped: readonly string[]
 }
 
 /**
  * Translates a request.
  *
  * @param body the client's, JSON
- * @throws GatewayError not_translatable, translation_lossy, invalid_json
+ * @throws GatewayError not_translatable, translation_lossy, invalid_json, and what opening a capsule throws
  */
 export function translate(
   translator: Translator, body: Buffer, { host, isStrict, ...target }: TranslationTarget,
-): TranslatedAttempt & { readonly written: WrittenRequest } {
+): TranslatedAttempt & Dropped & { readonly written: WrittenRequest } {
   const { client, upstream, to, embeddings: sides } = translator
   const value = parseJson(body.toString('utf8'))
   if (typeof value !== 'object' || value === null) throw new GatewayError('invalid_json', 'the body is not a JSON object')
@@ -163,13 +170,15 @@ export function translate(
     ? translateEmbeddings(sides, given, target.model)
     : { ...translateRequest(client, upstream, given, { ...target, provider }), embeddings: null }
   const { dropped, request, path, embeddings } = written
-  if (isStrict && dropped.length > 0) {
-    throw new GatewayError(
-      'translation_lossy', `these fields have no counterpart at the target: ${dropped.join(', ')}`, { param: dropped[0] as string },
-    )
-  }
+  if (isStrict) refuseLoss(dropped, 'these fields have no counterpart at the target')
   const { endpoint } = classifyPath(path.split('?', 1)[0] as string)
-  return { translator, endpoint, dropped, request: { ...request, messages: [] }, provider, embeddings, written }
+  return { translator, endpoint, dropped, request: { ...request, messages: [] }, provider, capsuleKeys: target.capsules.keys, embeddings, written }
+}
+
+/** @throws GatewayError translation_lossy */
+function refuseLoss(dropped: readonly string[], why: string): void {
+  const [param] = dropped
+  if (param !== undefined) throw new GatewayError('translation_lossy', `${why}: ${dropped.join(', ')}`, { param })
 }
 
 function translateEmbeddings(sides: EmbeddingsSides, body: JsonObject, model: string): TranslatedRequest & { readonly embeddings: ExpectedEmbeddings } {
@@ -190,16 +199,21 @@ function translateEmbeddings(sides: EmbeddingsSides, body: JsonObject, model: st
  * The body of a request that is sent as it is, where its conversation was translated before: opaque values of other
  * providers stay behind.
  *
- * @param host as of `TranslationTarget`
- * @returns null = the body has no such values
+ * @returns null = the body has no such values. `dropped`: fields with a capsule that no gateway has made
+ * @throws GatewayError translation_lossy, and what opening a capsule throws
  */
-export function restoreOpaqueValues(endpoint: Endpoint, body: Buffer, host: string): Buffer | null {
+export function restoreOpaqueValues(
+  endpoint: Endpoint, body: Buffer, { host, isStrict, capsules }: Pick<TranslationTarget, 'host' | 'isStrict' | 'capsules'>,
+): Dropped & { readonly body: Buffer } | null {
   if (!mayHoldCapsule(body)) return null
   const named = TRANSLATIONS.get(endpoint.name)
   const value = named?.translation.upstream && parseJson(body.toString('utf8'))
   if (!named?.translation.upstream || typeof value !== 'object' || value === null) return null
-  const restored = named.translation.upstream.restore(value as Record<string, unknown>, providerTag(named.name, host))
-  return restored && Buffer.from(JSON.stringify(restored))
+  const report = new TranslationReport(new Map(), new Set())
+  const reader = new CapsuleReader(capsules, report)
+  const restored = named.translation.upstream.restore(value as Record<string, unknown>, providerTag(named.name, host), reader)
+  if (isStrict) refuseLoss(report.dropped, 'these fields do not come from this gateway, or are too old')
+  return restored && { body: Buffer.from(JSON.stringify(restored)), dropped: report.dropped }
 }
 
 /** What translates a response back. */
@@ -216,7 +230,7 @@ export function responseTranslation(attempt: TranslatedAttempt, { id, model, sta
     attempt,
     context: {
       created: Math.floor(startedWall / 1000), requestId: id, uniqueId: id.replace(/[^a-zA-Z0-9]/g, ''), model: model ?? '',
-      request: attempt.request, isEventStream,
+      request: attempt.request, capsuleKeys: attempt.capsuleKeys, isEventStream,
     },
   }
 }

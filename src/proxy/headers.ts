@@ -221,13 +221,15 @@ export interface GatewayHeaders {
   readonly served?: { readonly upstream: Upstream; readonly attempts: number | null }
   /** The response comes from the console's own origin; absent = no. */
   readonly inConsole?: boolean
-  /** The client's protocol and the upstream's, and the client's fields that were left out; absent = it is not translated. */
-  readonly translated?: { readonly from: string, readonly to: string, readonly dropped: readonly string[] } | null | undefined
+  /** The client's protocol and the upstream's; absent = it is not translated. */
+  readonly translated?: { readonly from: string, readonly to: string } | null | undefined
+  /** The client's fields that the upstream did not get; absent = it got all. */
+  readonly dropped?: readonly string[]
 }
 
 /** What every response of the gateway carries, errors included; behind others where these are given. */
 export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): string[] {
-  const { version, requestId, limits, served, inConsole, translated } = own
+  const { version, requestId, limits, served, inConsole, translated, dropped = [] } = own
   headers.push('x-gateway-version', version, 'x-gateway-request-id', requestId)
   for (const part of limits) headers.push(part)
   if (inConsole) headers.push(...NO_SCRIPT_HEADERS)
@@ -235,12 +237,9 @@ export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): str
     const { upstream, attempts } = served
     headers.push('x-gateway-upstream', percentEncoded(upstream.name), 'x-gateway-attempts', String(attempts))
   }
-  if (translated) {
-    const { from, to, dropped } = translated
-    headers.push('x-gateway-translated', `${from}->${to}`)
-    // Names of fields come from the client.
-    if (dropped.length > 0) headers.push('x-gateway-dropped', dropped.map(percentEncoded).join(', ').slice(0, MAX_DROPPED_LENGTH))
-  }
+  if (translated) headers.push('x-gateway-translated', `${translated.from}->${translated.to}`)
+  // Names of fields come from the client.
+  if (dropped.length > 0) headers.push('x-gateway-dropped', dropped.map(percentEncoded).join(', ').slice(0, MAX_DROPPED_LENGTH))
   return headers
 }
 

@@ -241,7 +241,7 @@ t.test('a file that cannot be read says why', async t => {
 })
 
 t.test('the ledger takes the place of nothing else that the gateway keeps', async t => {
-  for (const name of ['keys.db', 'console.db', 'bodies.db', 'alerts.json']) {
+  for (const name of ['keys.db', 'capsule-keys.db', 'console.db', 'bodies.db', 'alerts.json']) {
     const told = problems(t, `${LEAST}auth: open\nledger: { file: data/${name} }\n`)
     const message = /keeps something else under this name/
     t.match(told, { length: 1, 0: { severity: 'error', line: 4, column: 17, message } }, name)

@@ -16,7 +16,7 @@ function newExchange(): Exchange {
 
 function newAttempt(upstream: string, sentBody: Buffer | null = null): UpstreamAttempt {
   const record = { upstream, model: null, outcome: 'ok', ms: 0, atMs: 0 }
-  const sent = { sentBody, estimatedInput: 3, hidesUsage: false, translated: null }
+  const sent = { sentBody, estimatedInput: 3, hidesUsage: false, dropped: [], translated: null }
   return new UpstreamAttempt({ model: null } as Target, record, null, sent)
 }
 

@@ -5,6 +5,7 @@ import { StreamTranslator, translateBody } from '../../src/protocols/neutral/tra
 import type { ClientContext, ClientSide, Translation, UpstreamSide } from '../../src/protocols/neutral/translation.ts'
 import type { Protocol } from '../../src/protocols/shared/protocol.ts'
 import { SseReader } from '../../src/protocols/shared/sse.ts'
+import { CAPSULES } from './capsules.ts'
 
 /** The tag of the upstream in tests. */
 export const PROVIDER = 'provider-tag'
@@ -26,13 +27,13 @@ export function upstreamSide(name: string): UpstreamSide {
 export function requestBetween(
   from: string, to: string, body: JsonObject, model = 'upstream-model', provider = PROVIDER,
 ): ReturnType<typeof translateRequest> {
-  return translateRequest(clientSide(from), upstreamSide(to), body, { stream: false, model, asksForUsage: true, provider })
+  return translateRequest(clientSide(from), upstreamSide(to), body, { stream: false, model, asksForUsage: true, provider, capsules: CAPSULES })
 }
 
 /** For a client that asks for a stream. */
 export function contextOf(from: string, body: JsonObject = {}): ClientContext {
   const { request } = requestBetween(from, from === 'chat' ? 'messages' : 'chat', body)
-  return { created: 1_700_000_000, requestId: 'request-1', uniqueId: 'unique', model: 'client-model', isEventStream: true, request: { ...request, stream: true } }
+  return { created: 1_700_000_000, requestId: 'request-1', uniqueId: 'unique', model: 'client-model', isEventStream: true, capsuleKeys: CAPSULES.keys, request: { ...request, stream: true } }
 }
 
 /**

@@ -85,7 +85,7 @@ const Attempt = StrictObject({
   upstream: Nullable(Name),
   model: Nullable(Name),
   translated: Nullable(Type.String({ description: "The client's protocol and the upstream's: messages->chat; null = the request was not translated" })),
-  dropped: Type.Array(Type.String(), { description: 'Fields of the request that have no counterpart in that protocol' }),
+  dropped: Type.Array(Type.String(), { description: 'Fields of the request that the upstream did not get' }),
   outcome: Type.String(),
   explanation: Type.String({ description: 'The outcome as text' }),
   at_ms: Nullable(Ms),

@@ -42,8 +42,9 @@ export function beginAttempt(
   return { state, health: gateway.health.begin(candidateId(target, exchange.request.model), { requestId: exchange.id, record }) }
 }
 
-function translationRecord({ translated }: AttemptRequest): Pick<AttemptRecord, 'translated' | 'dropped'> {
-  if (translated === null) return {}
-  const { translator: { from, to }, dropped } = translated
-  return { translated: `${from}->${to}`, ...dropped.length > 0 && { dropped } }
+function translationRecord({ translated, dropped }: AttemptRequest): Pick<AttemptRecord, 'translated' | 'dropped'> {
+  return {
+    ...translated && { translated: `${translated.translator.from}->${translated.translator.to}` },
+    ...dropped.length > 0 && { dropped },
+  }
 }

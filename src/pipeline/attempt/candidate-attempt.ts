@@ -29,6 +29,7 @@ import { releaseHeldMemory, reserveHeldMemory } from '../respond/response-memory
 import { decisionOf, failureWithoutResponse } from './attempt-failure.ts'
 import type { AttemptFailure } from './attempt-failure.ts'
 import { beginAttempt, credentialUse } from './begin-attempt.ts'
+import { capsuleAccess } from './capsule-access.ts'
 import { errorText } from './error-text.ts'
 import { NOT_SENT, credentialReason } from './forward-log.ts'
 import { outgoingRequest } from './outgoing-request.ts'
@@ -70,7 +71,7 @@ export class CandidateAttempt {
   readonly #exchange: Exchange
   readonly #startedAt: number
   readonly #authorization: AttemptAuthorization
-  /** Of the request that was translated, as they count against `server.body_memory`. */
+  /** Of the request that was translated, and of its capsules, as they count against `server.body_memory`. */
   #translatedBytes = 0
   /** Holds the response; null = it goes to the client as it comes, or no head came yet. */
   #gate: ResponseGate | null = null
@@ -86,6 +87,7 @@ export class CandidateAttempt {
     const trace = exchange.trace?.startAttempt() ?? []
     const { request: native, sent } = outgoingRequest(
       exchange, upstream, target, options.translate, continuationEdits, trace,
+      capsuleAccess(gateway, exchange, bytes => this.#reserveMemory(bytes)),
     )
     const { request, readResponse } = providerRequest(upstream, native, {
       endpoint: sent.translated?.endpoint ?? exchange.classified.endpoint,
@@ -271,7 +273,7 @@ export class CandidateAttempt {
     if (!reserveHeldMemory(this.#gateway, this.#exchange, bytes)) {
       throw overloaded('the bodies of running requests and the translated request use all of server.body_memory')
     }
-    this.#translatedBytes = bytes
+    this.#translatedBytes += bytes
   }
 
   #releaseTranslated(): void {

@@ -126,7 +126,7 @@ async function openTunnel(
   const request = outgoingHandshake(exchange, upstream, target, exchange.trace?.startAttempt() ?? [])
   const estimatedInput = exchange.reserved?.estimatedInput ?? null
   const { state, health } = beginAttempt(
-    gateway, exchange, target, { sentBody: null, estimatedInput, hidesUsage: false, translated: null }, startedAt,
+    gateway, exchange, target, { sentBody: null, estimatedInput, hidesUsage: false, dropped: [], translated: null }, startedAt,
   )
   const { record } = state
   state.reservation = reservation

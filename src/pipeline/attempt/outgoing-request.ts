@@ -2,6 +2,7 @@ import type { Target, TranslateMode } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import type { AttemptRequest } from '../../context/upstream-attempt.ts'
+import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
 import { renameEdits, renamePath } from '../../protocols/shared/rename.ts'
 import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
@@ -20,16 +21,16 @@ import { targetProtocols, translatedRequest, translationHost, translatorFor } fr
  * @param continuationEdits edits of the body that ask for the rest of a response; null = all of it is requested
  * @param trace headers that name the attempt's span; flat
  * @returns the request, and what later phases need to know of it
- * @throws GatewayError not_translatable, translation_lossy
+ * @throws GatewayError not_translatable, translation_lossy, and what opening a capsule throws
  */
 export function outgoingRequest(
   exchange: Exchange, upstream: LiveUpstream, target: Target, mode: TranslateMode,
-  continuationEdits: ((body: Buffer) => Edit[]) | null, trace: readonly string[],
+  continuationEdits: ((body: Buffer) => Edit[]) | null, trace: readonly string[], capsules: CapsuleAccess,
 ): { readonly request: OutgoingRequest, readonly sent: AttemptRequest } {
   const protocols = targetProtocols(target, upstream.provider, exchange.request.model)
   const translator = translatorFor(exchange.classified.endpoint, protocols, mode)
   if (translator !== null) {
-    return translatedRequest(exchange, upstream, target, { translator, isStrict: mode === 'strict', continuationEdits, trace })
+    return translatedRequest(exchange, upstream, target, { translator, isStrict: mode === 'strict', capsules, continuationEdits, trace })
   }
   const { req, target: { path, query }, classified, request: { body } } = exchange
   const model = target.model ?? exchange.request.model
@@ -40,8 +41,10 @@ export function outgoingRequest(
     ...continuationEdits?.(body.bytes) ?? [],
   ]
   const edited = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
-  const restored = body?.json ? restoreOpaqueValues(classified.endpoint, edited ?? body.bytes, translationHost(upstream)) : null
-  const changed = restored ?? edited
+  const restored = body?.json ? restoreOpaqueValues(classified.endpoint, edited ?? body.bytes, {
+    host: translationHost(upstream), isStrict: mode === 'strict', capsules,
+  }) : null
+  const changed = restored?.body ?? edited
   // A provider that changes the body reads it.
   const isPlain = changed !== null || upstream.provider?.bodyOf !== undefined
   const plain = changed ?? body?.bytes ?? null
@@ -70,7 +73,8 @@ export function outgoingRequest(
   const estimatedInput = continuationBody === null
     ? exchange.reserved?.estimatedInput ?? null
     : estimateTokens(continuationBody)
-  return { request, sent: { sentBody: continuationBody, estimatedInput, hidesUsage: usageEdits !== null, translated: null } }
+  const sent = { sentBody: continuationBody, estimatedInput, hidesUsage: usageEdits !== null, dropped: restored?.dropped ?? [], translated: null }
+  return { request, sent }
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Endpoint } from '../../protocols/shared/protocol.ts'
 import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 import { spliceBytes } from '../../protocols/shared/splice.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
+import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
 import { findTranslator, translate } from '../../protocols/translate.ts'
 import type { Translator } from '../../protocols/translate.ts'
 import type { Provider } from '../../providers/shared/provider.ts'
@@ -52,12 +53,13 @@ export function translationHost({ config: { url, name } }: LiveUpstream): string
  *
  * @param continuationEdits edits of the client's body that ask for the rest of a response; null = all of it is requested
  * @param trace headers that name the attempt's span; flat
- * @throws GatewayError not_translatable, translation_lossy
+ * @throws GatewayError not_translatable, translation_lossy, and what opening a capsule throws
  */
 export function translatedRequest(
-  exchange: Exchange, upstream: LiveUpstream, { model }: Target, { translator, isStrict, continuationEdits, trace }: {
+  exchange: Exchange, upstream: LiveUpstream, { model }: Target, { translator, isStrict, capsules, continuationEdits, trace }: {
     readonly translator: Translator
     readonly isStrict: boolean
+    readonly capsules: CapsuleAccess
     readonly continuationEdits: ((body: Buffer) => Edit[]) | null
     readonly trace: readonly string[]
   },
@@ -65,12 +67,13 @@ export function translatedRequest(
   const { req, request: { body, stream } } = exchange
   const { config } = upstream
   const own = body?.bytes ?? Buffer.alloc(0)
-  const { written, ...translated } = translate(translator, continuationEdits === null ? own : spliceBytes(own, continuationEdits(own)), {
+  const { written, dropped, ...translated } = translate(translator, continuationEdits === null ? own : spliceBytes(own, continuationEdits(own)), {
     model: model ?? exchange.request.model ?? '',
     host: translationHost(upstream),
     stream: stream || wantsEventStream(exchange),
     asksForUsage: config.usage === 'ask',
     isStrict,
+    capsules,
   })
   const bytes = Buffer.from(JSON.stringify(written.body))
   const [path, query] = written.path.split('?', 2) as [string, string?]
@@ -90,5 +93,5 @@ export function translatedRequest(
     }),
     body: bytes,
   }
-  return { request, sent: { sentBody: bytes, estimatedInput: estimateTokens(bytes), hidesUsage: false, translated } }
+  return { request, sent: { sentBody: bytes, estimatedInput: estimateTokens(bytes), hidesUsage: false, dropped, translated } }
 }

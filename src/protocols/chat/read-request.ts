@@ -1,5 +1,5 @@
 import { BodyObject } from '../neutral/body-object.ts'
-import { unseal } from '../neutral/capsule.ts'
+import type { CapsuleReader } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { cacheMarkOf, readAudio, readOutputSchema, readServiceTier, urlSource } from '../neutral/openai-request.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
@@ -53,9 +53,9 @@ export const CHAT_FIELDS = {
 const CONTENT = 'messages[].content[]'
 
 /** Reads the body of a chat request. */
-export function readChatRequest(given: JsonObject, { report }: ReadContext): NeutralRequest {
+export function readChatRequest(given: JsonObject, { report, capsules }: ReadContext): NeutralRequest {
   const body = new BodyObject(given, '', report)
-  const reader = new MessageReader()
+  const reader = new MessageReader(capsules)
   const effort = body.text('reasoning_effort')
   const maxTokens = body.number('max_tokens')
   const user = body.text('user')
@@ -90,6 +90,11 @@ const ROLES = ['system', 'developer', 'user', 'assistant', 'tool'] as const
 /** Reads messages in their order: a tool result gets the name of the call before it. */
 class MessageReader {
   readonly #calls = new Map<string, { readonly name: string, readonly isFreeform: boolean }>()
+  readonly #capsules: CapsuleReader
+
+  constructor(capsules: CapsuleReader) {
+    this.#capsules = capsules
+  }
 
   message(message: BodyObject): Message {
     const role = message.value('role') === 'function' ? message.refuse('role', 'it is replaced by tool') : message.word('role', ROLES) ?? 'user'
@@ -128,7 +133,7 @@ class MessageReader {
     const isFreeform = call.value('type') === 'custom'
     const content = call.object(isFreeform ? 'custom' : 'function')
     const given = call.text('id') ?? ''
-    const capsule = unseal(given)
+    const capsule = this.#capsules.open('tool_id', given, `${path}.id`)
     const id = capsule?.id ?? given
     const name = content?.text('name') ?? ''
     this.#calls.set(id, { name, isFreeform })
@@ -143,8 +148,7 @@ class MessageReader {
   }
 
   #toolResult(message: BodyObject): ToolResultPart {
-    const given = message.text('tool_call_id') ?? ''
-    const callId = unseal(given)?.id ?? given
+    const callId = this.#capsules.toolId(message.text('tool_call_id') ?? '', 'messages[].tool_call_id')
     const call = this.#calls.get(callId)
     return {
       type: 'tool_result', path: 'messages[]', cache: null, callId, name: call?.name ?? message.text('name') ?? '',

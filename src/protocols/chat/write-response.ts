@@ -1,3 +1,4 @@
+import type { CapsuleKeys } from '../../base/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
 import { withoutNulls } from '../neutral/json.ts'
@@ -67,7 +68,7 @@ export class ChatResponseWriter implements ResponseWriter {
   #start({ index, part }: PartStartEvent): string {
     this.#open.set(index, { type: part.type, call: part.type === 'tool_call' ? this.#calls : 0, hasArguments: false })
     if (part.type !== 'tool_call') return ''
-    const id = writeToolId(part, this.#thinking.take(), `${this.#context.uniqueId}${this.#calls}`)
+    const id = writeToolId(part, this.#thinking.take(), `${this.#context.uniqueId}${this.#calls}`, this.#context.capsuleKeys)
     const call = { index: this.#calls++, id, ...writeCall(part, '') }
     return this.#chunk({ tool_calls: [call] })
   }
@@ -146,7 +147,7 @@ function writeCalls(parts: readonly CollectedPart[], context: ClientContext): Js
   const calls: JsonObject[] = []
   for (const { part, text, opaque } of parts) {
     if (part.type === 'tool_call') {
-      const id = writeToolId(part, thinking.take(), `${context.uniqueId}${calls.length}`)
+      const id = writeToolId(part, thinking.take(), `${context.uniqueId}${calls.length}`, context.capsuleKeys)
       calls.push({ id, ...writeCall(part, text === '' && !part.isFreeform ? '{}' : text) })
     } else {
       thinking.add(part, text, opaque)
@@ -167,10 +168,11 @@ function writeCall({ name, isFreeform }: ResponsePart & { readonly type: 'tool_c
  */
 function writeToolId(
   { id, opaque }: ResponsePart & { readonly type: 'tool_call' }, thinking: readonly CarriedThinking[], uniqueId: string,
+  capsuleKeys: CapsuleKeys,
 ): string {
   const plain = id === '' ? `call_${uniqueId}` : id
   if (opaque === null && thinking.length === 0) return plain
-  return seal({ id: plain, opaque, thinking }) ?? plain
+  return seal(capsuleKeys, 'tool_id', { id: plain, opaque, thinking }) ?? plain
 }
 
 function head(object: string, id: string | null, model: string | null, context: ClientContext): JsonObject {

@@ -1,5 +1,5 @@
 import type { BodyObject } from '../neutral/body-object.ts'
-import { unseal } from '../neutral/capsule.ts'
+import type { CapsuleReader, CarriedThinking } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import type { AudioPart, DocumentPart, ImagePart, MediaSource, Message, Part, ToolResultPart } from '../neutral/request.ts'
@@ -20,6 +20,11 @@ export class ContentReader {
   /** Calls without a result. */
   readonly #open: OpenCall[] = []
   #calls = 0
+  readonly #capsules: CapsuleReader
+
+  constructor(capsules: CapsuleReader) {
+    this.#capsules = capsules
+  }
 
   instruction(body: BodyObject): Part[] {
     if (typeof body.value('systemInstruction') === 'string') {
@@ -28,24 +33,26 @@ export class ContentReader {
     const instruction = body.object('systemInstruction')
     // An instruction is one whatever its role.
     instruction?.ignore('role')
-    return (instruction?.objects('parts') ?? []).flatMap(part => this.#part(part))
+    return (instruction?.objects('parts') ?? []).flatMap(part => this.#part(part, []))
   }
 
   message(content: BodyObject): Message {
     const role = content.value('role') === '' ? 'user' : content.word('role', ROLES)
-    const all = content.objects('parts')
-    const read = all.flatMap(part => this.#part(part))
+    const thinking: CarriedThinking[] = []
+    const read = content.objects('parts').flatMap(part => this.#part(part, thinking))
     if (role !== 'model') return { role: 'user', name: null, parts: read }
     // A call carries the thinking before it, which comes before all that it led to.
-    return { role: 'assistant', name: null, parts: joinTexts([...all.flatMap(carriedThinking), ...read]) }
+    return { role: 'assistant', name: null, parts: joinTexts([...thinking.flatMap(thinkingPart), ...read]) }
   }
 
-  #part(part: BodyObject): Part[] {
+  /** @param thinking gets that which the signature of the part carries */
+  #part(part: BodyObject, thinking: CarriedThinking[]): Part[] {
     const signature = part.text('thoughtSignature')
     const isThought = part.boolean('thought') === true
     // They are the application's own.
     part.ignore('partMetadata')
-    const capsule = signature === null ? null : unseal(signature)
+    const capsule = signature === null ? null : this.#capsules.open('opaque_value', signature, `${PATH}.thoughtSignature`)
+    for (const carried of capsule?.thinking ?? []) thinking.push(carried)
     const opaque: OpaqueValue | null = capsule !== null ? capsule.opaque : signature === null ? null : { provider: null, value: signature }
     const call = part.object('functionCall')
     if (call !== null) return [this.#call(call, opaque)]
@@ -102,13 +109,9 @@ function joinTexts(parts: readonly Part[]): Part[] {
   return joined
 }
 
-/** The thinking that the signature of a part carries. */
-function carriedThinking(part: BodyObject): Part[] {
-  const capsule = unseal(part.text('thoughtSignature') ?? '')
-  return (capsule?.thinking ?? []).flatMap(({ text, opaque }): Part[] => {
-    if (text !== null) return [{ ...BASE, type: 'thinking', text, opaque }]
-    return opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque }]
-  })
+function thinkingPart({ text, opaque }: CarriedThinking): Part[] {
+  if (text !== null) return [{ ...BASE, type: 'thinking', text, opaque }]
+  return opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque }]
 }
 
 /** The text of a result that is text alone, or its JSON. */

@@ -55,9 +55,9 @@ export const GENERATE_FIELDS = {
 } as const satisfies FieldTable
 
 /** Reads the body of a request, in camel case. */
-export function readGenerateRequest(given: JsonObject, { report, stream }: ReadContext): NeutralRequest {
+export function readGenerateRequest(given: JsonObject, { report, stream, capsules }: ReadContext): NeutralRequest {
   const body = new ProtobufObject(given, '', report)
-  const reader = new ContentReader()
+  const reader = new ContentReader(capsules)
   const config = body.object('generationConfig')
   const system = reader.instruction(body)
   return {

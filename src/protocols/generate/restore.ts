@@ -1,3 +1,4 @@
+import type { CapsuleReader } from '../neutral/capsule.ts'
 import { asList, asObject } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { CapsuleRestorer } from '../neutral/restore.ts'
@@ -12,8 +13,8 @@ const NAMES = ['thoughtSignature', 'thought_signature']
  *
  * @returns null = there is nothing to restore
  */
-export function restoreGenerate(body: JsonObject, provider: string): JsonObject | null {
-  const restorer = new CapsuleRestorer(provider, ANY_ID)
+export function restoreGenerate(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
+  const restorer = new CapsuleRestorer(provider, ANY_ID, capsules)
   const contents = asList(body['contents']).map(value => {
     const content = asObject(value)
     if (!Array.isArray(content?.['parts'])) return value
@@ -26,7 +27,7 @@ function restorePart(value: unknown, restorer: CapsuleRestorer): unknown[] {
   const part = asObject(value)
   const name = NAMES.find(each => part?.[each] !== undefined)
   if (part === null || name === undefined) return [value]
-  const signature = restorer.opaque(part[name])
+  const signature = restorer.opaque(part[name], `contents[].parts[].${name}`)
   if (signature !== null) return [{ ...part, [name]: signature }]
   if (part['functionCall'] !== undefined || part['function_call'] !== undefined) return [{ ...part, [name]: NO_SIGNATURE }]
   const { [name]: _, ...rest } = part

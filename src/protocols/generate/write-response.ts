@@ -1,3 +1,4 @@
+import type { CapsuleKeys } from '../../base/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
 import { asObject, withoutNulls } from '../neutral/json.ts'
@@ -91,13 +92,13 @@ export class GenerateResponseWriter implements ResponseWriter {
     this.#open.delete(index)
     if (open === undefined) return ''
     this.#held -= open.text.length
-    const parts = writePart(open.part, open.text, this.#thinking)
+    const parts = writePart(open.part, open.text, this.#thinking, this.#context.capsuleKeys)
     return parts.length === 0 ? '' : this.#parts(parts)
   }
 
   #last(stop: StopEvent): string {
     // A signature that no call has taken.
-    const parts = carried(this.#thinking.take())
+    const parts = carried(this.#thinking.take(), this.#context.capsuleKeys)
     return this.#element({
       candidates: [{ content: { role: 'model', parts: parts.length === 0 ? [{ text: '' }] : parts }, ...writeStop(stop), index: 0 }],
       ...writeUsage(this.#usage), ...this.#head,
@@ -126,9 +127,9 @@ export function writeGenerateBody(response: NeutralResponse, context: ClientCont
     if (part.type === 'thinking' || part.type === 'redacted_thinking') thinking.add(part, text, opaque)
     if (part.type === 'text' || part.type === 'refusal') return text === '' ? [] : [{ text }]
     if (part.type === 'thinking') return text === '' ? [] : [{ text, thought: true }]
-    return writePart(part, text, thinking)
+    return writePart(part, text, thinking, context.capsuleKeys)
   })
-  const all = [...parts, ...carried(thinking.take())]
+  const all = [...parts, ...carried(thinking.take(), context.capsuleKeys)]
   return {
     candidates: [{ content: { role: 'model', parts: all }, ...writeStop(response.stop ?? NO_STOP), index: 0 }],
     ...writeUsage(response.usage ?? NO_USAGE),
@@ -145,11 +146,11 @@ export function writeGenerateError({ status, message, code }: NeutralError): Jso
 }
 
 /** A part that is written whole. */
-function writePart(part: ResponsePart, text: string, thinking: ThinkingCarrier): JsonObject[] {
+function writePart(part: ResponsePart, text: string, thinking: ThinkingCarrier, keys: CapsuleKeys): JsonObject[] {
   switch (part.type) {
     case 'tool_call': {
       const call = withoutNulls({ id: part.id === '' ? null : part.id, name: part.name, args: parseArguments(text) })
-      return [withoutNulls({ functionCall: call, thoughtSignature: sealed(part.opaque, thinking.take()) })]
+      return [withoutNulls({ functionCall: call, thoughtSignature: sealed(part.opaque, thinking.take(), keys) })]
     }
     case 'image':
     case 'audio':
@@ -160,14 +161,14 @@ function writePart(part: ResponsePart, text: string, thinking: ThinkingCarrier):
 }
 
 /** What no call carries, as a part of its own. */
-function carried(thinking: readonly CarriedThinking[]): JsonObject[] {
-  const thoughtSignature = sealed(null, thinking)
+function carried(thinking: readonly CarriedThinking[], keys: CapsuleKeys): JsonObject[] {
+  const thoughtSignature = sealed(null, thinking, keys)
   return thoughtSignature === null ? [] : [{ text: '', thoughtSignature }]
 }
 
 /** Clients send a signature back as it is: it carries the thinking before it too. */
-function sealed(opaque: OpaqueValue | null, thinking: readonly CarriedThinking[]): string | null {
-  return opaque === null && thinking.length === 0 ? null : seal({ id: null, opaque, thinking })
+function sealed(opaque: OpaqueValue | null, thinking: readonly CarriedThinking[], keys: CapsuleKeys): string | null {
+  return opaque === null && thinking.length === 0 ? null : seal(keys, 'opaque_value', { id: null, opaque, thinking })
 }
 
 function parseArguments(text: string): JsonObject {

@@ -1,5 +1,5 @@
 import { BodyObject } from '../neutral/body-object.ts'
-import { unseal } from '../neutral/capsule.ts'
+import type { CapsuleReader } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
@@ -49,9 +49,9 @@ export const MESSAGES_FIELDS = {
 const CONTENT = 'messages[].content[]'
 
 /** Reads the body of a messages request. */
-export function readMessagesRequest(given: JsonObject, { report }: ReadContext): NeutralRequest {
+export function readMessagesRequest(given: JsonObject, { report, capsules }: ReadContext): NeutralRequest {
   const body = new BodyObject(given, '', report)
-  const reader = new ContentReader()
+  const reader = new ContentReader(capsules)
   const system = reader.parts(body, 'system', 'system')
   const choice = body.object('tool_choice')
   const output = body.object('output_config')
@@ -82,6 +82,11 @@ const ROLES = ['user', 'assistant', 'system'] as const
 /** Reads messages in their order: a tool result gets the name of the call before it. */
 class ContentReader {
   readonly #toolNames = new Map<string, string>()
+  readonly #capsules: CapsuleReader
+
+  constructor(capsules: CapsuleReader) {
+    this.#capsules = capsules
+  }
 
   message(message: BodyObject): Message {
     return { role: message.word('role', ROLES) ?? 'user', parts: this.parts(message, 'content', CONTENT), name: null }
@@ -106,9 +111,9 @@ class ContentReader {
       case 'search_result':
         return [{ ...baseOf(block, path), type: 'text', text: searchResultText(block), opaque: null }]
       case 'thinking':
-        return [{ ...baseOf(block, path), type, text: block.text('thinking') ?? '', opaque: readOpaque(block.text('signature')) }]
+        return [{ ...baseOf(block, path), type, text: block.text('thinking') ?? '', opaque: this.#opaque(block.text('signature'), `${path}.signature`) }]
       case 'redacted_thinking': {
-        const opaque = readOpaque(block.text('data'))
+        const opaque = this.#opaque(block.text('data'), `${path}.data`)
         return opaque === null ? [] : [{ ...baseOf(block, path), type, opaque }]
       }
       case 'compaction': {
@@ -131,20 +136,29 @@ class ContentReader {
   }
 
   #toolCall(block: BodyObject, path: string): Part {
-    const { id, opaque } = readToolId(block.text('id'))
+    const given = block.text('id') ?? ''
+    const capsule = this.#capsules.open('tool_id', given, `${path}.id`)
+    const id = capsule?.id ?? given
     const name = block.text('name') ?? ''
     this.#toolNames.set(id, name)
     const input = JSON.stringify(block.json('input') ?? {})
-    return { ...baseOf(block, path), type: 'tool_call', id, name, arguments: input, isFreeform: false, opaque }
+    return { ...baseOf(block, path), type: 'tool_call', id, name, arguments: input, isFreeform: false, opaque: capsule?.opaque ?? null }
   }
 
   #toolResult(block: BodyObject, path: string): ToolResultPart {
-    const { id } = readToolId(block.text('tool_use_id'))
+    const id = this.#capsules.toolId(block.text('tool_use_id') ?? '', `${path}.tool_use_id`)
     const parts = this.parts(block, 'content', `${path}.content[]`).filter(isResultPart)
     return {
       ...baseOf(block, path), type: 'tool_result', callId: id, name: this.#toolNames.get(id) ?? '',
       isFreeform: false, parts, isError: block.boolean('is_error') ?? false,
     }
+  }
+
+  /** A signature, or `data` of redacted thinking: the client's own provider made it, or it came through a gateway. */
+  #opaque(value: string | null, field: string): OpaqueValue | null {
+    if (value === null || value === '') return null
+    const capsule = this.#capsules.open('opaque_value', value, field)
+    return capsule === null ? { provider: null, value } : capsule.opaque
   }
 
   #document(block: BodyObject, path: string): Part[] {
@@ -198,18 +212,6 @@ function cacheMarkOf(block: BodyObject): CacheMark | null {
   // There is one type.
   control?.ignore('type')
   return control && { ttl: control.text('ttl') }
-}
-
-/** A signature, or `data` of redacted thinking: the client's own provider made it, or it came through a gateway. */
-function readOpaque(value: string | null): OpaqueValue | null {
-  if (value === null || value === '') return null
-  const capsule = unseal(value)
-  return capsule === null ? { provider: null, value } : capsule.opaque
-}
-
-function readToolId(value: string | null): { readonly id: string, readonly opaque: OpaqueValue | null } {
-  const capsule = value === null ? null : unseal(value)
-  return { id: capsule?.id ?? value ?? '', opaque: capsule?.opaque ?? null }
 }
 
 function searchResultText(block: BodyObject): string {

@@ -1,15 +1,18 @@
+import type { CapsuleReader } from '../neutral/capsule.ts'
 import { asList, asObject } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { CapsuleRestorer } from '../neutral/restore.ts'
 import { MESSAGES_TOOL_IDS } from './write-request.ts'
+
+const CONTENT = 'messages[].content[]'
 
 /**
  * Gives a messages upstream its own thinking back, and none of another's.
  *
  * @returns null = there is nothing to restore
  */
-export function restoreMessages(body: JsonObject, provider: string): JsonObject | null {
-  const restorer = new CapsuleRestorer(provider, MESSAGES_TOOL_IDS)
+export function restoreMessages(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
+  const restorer = new CapsuleRestorer(provider, MESSAGES_TOOL_IDS, capsules)
   const messages = asList(body['messages']).flatMap(value => {
     const message = asObject(value)
     if (message === null || !Array.isArray(message['content'])) return [value]
@@ -26,17 +29,17 @@ function restoreBlock(value: unknown, restorer: CapsuleRestorer): unknown[] {
   const block = asObject(value)
   switch (block?.['type']) {
     case 'thinking': {
-      const signature = restorer.opaque(block['signature'])
+      const signature = restorer.opaque(block['signature'], `${CONTENT}.signature`)
       return signature === null ? [] : [{ ...block, signature }]
     }
     case 'redacted_thinking': {
-      const data = restorer.opaque(block['data'])
+      const data = restorer.opaque(block['data'], `${CONTENT}.data`)
       return data === null ? [] : [{ ...block, data }]
     }
     case 'tool_use':
-      return [{ ...block, id: restorer.toolId(block['id']) }]
+      return [{ ...block, id: restorer.toolId(block['id'], `${CONTENT}.id`) }]
     case 'tool_result':
-      return [{ ...block, tool_use_id: restorer.toolId(block['tool_use_id']) }]
+      return [{ ...block, tool_use_id: restorer.toolId(block['tool_use_id'], `${CONTENT}.tool_use_id`) }]
     default:
       return [value]
   }

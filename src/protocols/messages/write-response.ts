@@ -1,3 +1,4 @@
+import type { CapsuleKeys } from '../../base/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import { CONTEXT_LENGTH } from '../neutral/errors.ts'
 import { withoutNulls } from '../neutral/json.ts'
@@ -76,7 +77,7 @@ export class MessagesResponseWriter implements ResponseWriter {
       case 'part_end': {
         if (!hasBlock(this.#part)) return ''
         const signature = this.#part.type === 'thinking'
-          ? this.#blockDelta({ type: 'signature_delta', signature: sealOpaque(event.opaque) })
+          ? this.#blockDelta({ type: 'signature_delta', signature: sealOpaque(event.opaque, this.#context.capsuleKeys) })
           : ''
         return signature + named('content_block_stop', { index: this.#block })
       }
@@ -105,14 +106,14 @@ export class MessagesResponseWriter implements ResponseWriter {
       case 'tool_call':
         return { type: 'tool_use', id: this.#toolId(part), name: part.name, input: {} }
       case 'redacted_thinking':
-        return { type: 'redacted_thinking', data: sealOpaque(part.opaque) }
+        return { type: 'redacted_thinking', data: sealOpaque(part.opaque, this.#context.capsuleKeys) }
       default:
         return { type: 'text', text: '', citations: null }
     }
   }
 
   #toolId(part: ResponsePart & { readonly type: 'tool_call' }): string {
-    return writeToolId(part, `${this.#context.uniqueId}${this.#block}`)
+    return writeToolId(part, `${this.#context.uniqueId}${this.#block}`, this.#context.capsuleKeys)
   }
 
   #delta(text: string): string {
@@ -136,7 +137,7 @@ export function writeMessagesBody(response: NeutralResponse, context: ClientCont
   const { id, model, parts, stop, usage } = response
   return {
     ...head(id, model, context),
-    content: parts.flatMap((part, block) => writeBlock(part, `${context.uniqueId}${block}`)),
+    content: parts.flatMap((part, block) => writeBlock(part, `${context.uniqueId}${block}`, context.capsuleKeys)),
     ...writeStop(stop ?? { type: 'stop', reason: 'end', sequence: null, explanation: null }),
     container: null,
     usage: writeUsage(usage ?? NO_USAGE),
@@ -155,14 +156,14 @@ function hasBlock({ type }: ResponsePart): boolean {
   return type !== 'image' && type !== 'audio'
 }
 
-function writeBlock({ part, text, opaque }: CollectedPart, uniqueId: string): JsonObject[] {
+function writeBlock({ part, text, opaque }: CollectedPart, uniqueId: string, keys: CapsuleKeys): JsonObject[] {
   switch (part.type) {
     case 'thinking':
-      return [{ type: 'thinking', thinking: text, signature: sealOpaque(opaque) }]
+      return [{ type: 'thinking', thinking: text, signature: sealOpaque(opaque, keys) }]
     case 'redacted_thinking':
-      return [{ type: 'redacted_thinking', data: sealOpaque(part.opaque) }]
+      return [{ type: 'redacted_thinking', data: sealOpaque(part.opaque, keys) }]
     case 'tool_call':
-      return [{ type: 'tool_use', id: writeToolId(part, uniqueId), name: part.name, input: parseInput(text) }]
+      return [{ type: 'tool_use', id: writeToolId(part, uniqueId, keys), name: part.name, input: parseInput(text) }]
     case 'image':
     case 'audio':
       return []
@@ -176,16 +177,17 @@ function head(id: string | null, model: string | null, context: ClientContext): 
 }
 
 /** An id that the protocol takes stays as it is. */
-function writeToolId({ id, opaque }: ResponsePart & { readonly type: 'tool_call' }, uniqueId: string): string {
+function writeToolId({ id, opaque }: ResponsePart & { readonly type: 'tool_call' }, uniqueId: string, keys: CapsuleKeys): string {
   if (id !== '' && opaque === null && TOOL_ID.test(id)) return id
   const plain = id === '' ? `toolu_${uniqueId}` : id
   if (opaque === null && TOOL_ID.test(plain)) return plain
-  return seal({ id: plain, opaque, thinking: [] }) ?? `toolu_${uniqueId}`
+  return seal(keys, 'tool_id', { id: plain, opaque, thinking: [] }) ?? `toolu_${uniqueId}`
 }
 
 /** Also where there is nothing to carry: the mark keeps the block from Anthropic, which would refuse the signature. */
-function sealOpaque(opaque: OpaqueValue | null): string {
-  return seal({ id: null, opaque, thinking: [] }) ?? seal({ id: null, opaque: null, thinking: [] }) ?? ''
+function sealOpaque(opaque: OpaqueValue | null, keys: CapsuleKeys): string {
+  const sealed = (value: OpaqueValue | null) => seal(keys, 'opaque_value', { id: null, opaque: value, thinking: [] })
+  return sealed(opaque) ?? sealed(null) ?? ''
 }
 
 /** What a model generated as arguments may be broken: the client gets it as text. */

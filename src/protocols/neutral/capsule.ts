@@ -1,6 +1,11 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { asList, asText, parseObject } from './json.ts'
+import type { CapsuleKey, CapsuleKeys } from '../../base/capsule-keys.ts'
+import { asList, asText } from './json.ts'
 import type { OpaqueValue } from './opaque.ts'
+import type { TranslationReport } from './report.ts'
+import { fittingToolId } from './tool-ids.ts'
+import type { ToolIdRule } from './tool-ids.ts'
 
 /** Thinking that a client gets in a place that its protocol has for something else. */
 export interface CarriedThinking {
@@ -21,48 +26,133 @@ export interface Capsule {
   readonly thinking: readonly CarriedThinking[]
 }
 
-/**
- * What every capsule begins with. With the rest it is valid base64, as Google's SDKs require of a thought signature,
- * and fits the pattern of Anthropic's tool ids.
+/** Where a capsule stands: one of another place is none here. */
+export type CapsulePlace = 'tool_id' | 'opaque_value'
+
+/** What a request needs to open its capsules. */
+export interface CapsuleAccess {
+  readonly keys: CapsuleKeys
+  /**
+   * Reserves memory for what a capsule holds, before it is inflated.
+   *
+   * @throws GatewayError where the capsules of the request hold too much
+   */
+  reserve(bytes: number): void
+}
+
+/*
+ * A capsule is this text: MARK, the id of the key, the MAC, the payload. All parts are of whole groups of base64url,
+ * without padding: Google's SDKs require base64 of a thought signature, and it fits the pattern of Anthropic's tool ids.
  */
 const MARK = 'Gateway1'
+const KEY_END = MARK.length + 8
+const MAC_BYTES = 24
+const MAC_END = KEY_END + MAC_BYTES / 3 * 4
+/** Before the payload's id: its length, and the length of the content, which is deflated behind the id. */
+const HEAD_BYTES = 8
 /** Characters of the longest capsule: a client sends it with each turn. */
 const MAX_LENGTH = 128 * 1024
-/** Bytes of what a capsule holds, against one that inflates without end. */
-const MAX_CONTENT = 1024 * 1024
+/** Bytes that one byte of a payload inflates to at most: those who send capsules back can send one many times. */
+const MAX_RATIO = 4
 
-/** Has the text a capsule in it? For a body, before it is parsed. */
+/** Fits no id: one is made. */
+const MADE_ID: ToolIdRule = { pattern: /./, maxLength: 0, prefix: 'call_' }
+
+/** May the body have a capsule in it? Before it is parsed. */
 export function mayHoldCapsule(body: Buffer): boolean {
   return body.includes(MARK)
 }
 
+/** Does the gateway have to read the text as a capsule? It may not have made it. */
+export function isMarked(text: string): boolean {
+  return text.startsWith(MARK)
+}
+
 /** @returns null = it would be too long, and the client has to do without */
-export function seal({ id, opaque, thinking }: Capsule): string | null {
-  const content = JSON.stringify([id, packed(opaque), thinking.map(({ text, opaque: value }) => [text, packed(value)])])
-  const bytes = deflateRawSync(content)
-  // Base64 of whole groups needs no padding, and the readers of deflate stop at its end.
-  const padded = Buffer.concat([bytes, Buffer.alloc((3 - bytes.length % 3) % 3)])
-  const capsule = MARK + padded.toString('base64url')
+export function seal(keys: CapsuleKeys, place: CapsulePlace, { id, opaque, thinking }: Capsule): string | null {
+  const content = Buffer.from(JSON.stringify([packed(opaque), thinking.map(({ text, opaque: value }) => [text, packed(value)])]))
+  const name = Buffer.from(id ?? '')
+  const head = Buffer.alloc(HEAD_BYTES)
+  head.writeUInt32BE(name.length, 0)
+  head.writeUInt32BE(content.length, 4)
+  const bytes = Buffer.concat([head, name, deflateRawSync(content)])
+  // The readers of deflate stop at its end.
+  const length = Math.ceil(Math.max(bytes.length, content.length / MAX_RATIO) / 3) * 3
+  const payload = Buffer.concat([bytes], length).toString('base64url')
+  const key = keys.newest
+  const capsule = MARK + key.id + macOf(key, place, payload).toString('base64url') + payload
   return capsule.length > MAX_LENGTH ? null : capsule
 }
 
-/** @returns null = it is no capsule */
-export function unseal(text: string): Capsule | null {
-  if (!text.startsWith(MARK) || text.length > MAX_LENGTH) return null
-  let content: string
-  try {
-    const bytes = Buffer.from(text.slice(MARK.length), 'base64url')
-    content = inflateRawSync(bytes, { maxOutputLength: MAX_CONTENT }).toString('utf8')
-  } catch {
-    // Something else that begins so.
-    return null
+/** Opens the capsules of one request. Nothing of a capsule is read before it is known that a gateway has made it. */
+export class CapsuleReader {
+  readonly #access: CapsuleAccess
+  readonly #report: Pick<TranslationReport, 'drop'>
+
+  /** @param report gets the fields whose capsules no gateway has made, or whose key is not in use any more */
+  constructor(access: CapsuleAccess, report: Pick<TranslationReport, 'drop'>) {
+    this.#access = access
+    this.#report = report
   }
-  const fields = asList(parseObject(`{"capsule":${content}}`)?.['capsule'])
-  return {
-    id: asText(fields[0]),
-    opaque: unpacked(fields[1]),
-    thinking: asList(fields[2]).map(item => ({ text: asText(asList(item)[0]), opaque: unpacked(asList(item)[1]) })),
+
+  /**
+   * @param field that the text stands in: `messages[].tool_calls[].id`
+   * @returns null = it is no capsule. One that no gateway has made has nothing in it.
+   */
+  open(place: CapsulePlace, text: string, field: string): Capsule | null {
+    if (!isMarked(text)) return null
+    const payload = this.#payload(place, text, field)
+    if (payload === null) return { id: place === 'tool_id' ? madeId(text) : null, opaque: null, thinking: [] }
+    const { id, deflated, contentLength } = payload
+    this.#access.reserve(contentLength)
+    const content = inflateRawSync(deflated, { maxOutputLength: contentLength }).toString('utf8')
+    const [opaque, thinking] = JSON.parse(content) as unknown[]
+    return {
+      id,
+      opaque: unpacked(opaque),
+      thinking: asList(thinking).map(item => ({ text: asText(asList(item)[0]), opaque: unpacked(asList(item)[1]) })),
+    }
   }
+
+  /**
+   * The id of a tool call, of which only the call itself has to be opened.
+   *
+   * @returns the text itself if it is no capsule; another id, always the same, if no gateway has made it
+   */
+  toolId(text: string, field: string): string {
+    return isMarked(text) ? this.#payload('tool_id', text, field)?.id ?? madeId(text) : text
+  }
+
+  /** @returns null = no gateway has made it */
+  #payload(place: CapsulePlace, text: string, field: string): Payload | null {
+    const key = text.length > MAX_LENGTH ? null : this.#access.keys.find(text.slice(MARK.length, KEY_END))
+    const encoded = text.slice(MAC_END)
+    const mac = Buffer.from(text.slice(KEY_END, MAC_END), 'base64url')
+    if (key === null || mac.length !== MAC_BYTES || !timingSafeEqual(mac, macOf(key, place, encoded))) {
+      this.#report.drop(field)
+      return null
+    }
+    const bytes = Buffer.from(encoded, 'base64url')
+    const idEnd = HEAD_BYTES + bytes.readUInt32BE(0)
+    const id = bytes.toString('utf8', HEAD_BYTES, idEnd)
+    return { id: id === '' ? null : id, deflated: bytes.subarray(idEnd), contentLength: bytes.readUInt32BE(4) }
+  }
+}
+
+interface Payload {
+  readonly id: string | null
+  readonly deflated: Buffer
+  /** Bytes. */
+  readonly contentLength: number
+}
+
+/** The call and its result stay a pair. */
+function madeId(text: string): string {
+  return fittingToolId(text, MADE_ID)
+}
+
+function macOf({ secret }: CapsuleKey, place: CapsulePlace, payload: string): Buffer {
+  return createHmac('sha256', secret).update(`${place}\n${payload}`).digest().subarray(0, MAC_BYTES)
 }
 
 function packed(opaque: OpaqueValue | null): unknown {

@@ -1,4 +1,5 @@
-import { unseal } from './capsule.ts'
+import { isMarked } from './capsule.ts'
+import type { CapsuleReader } from './capsule.ts'
 import { asText } from './json.ts'
 import { valueFor } from './opaque.ts'
 import { fittingToolId } from './tool-ids.ts'
@@ -8,12 +9,14 @@ import type { ToolIdRule } from './tool-ids.ts'
 export class CapsuleRestorer {
   readonly #provider: string
   readonly #toolIds: ToolIdRule
+  readonly #capsules: CapsuleReader
   #hasFound = false
 
   /** @param provider tag of the upstream, see `providerTag` */
-  constructor(provider: string, toolIds: ToolIdRule) {
+  constructor(provider: string, toolIds: ToolIdRule, capsules: CapsuleReader) {
     this.#provider = provider
     this.#toolIds = toolIds
+    this.#capsules = capsules
   }
 
   /** The request had a capsule. */
@@ -21,17 +24,17 @@ export class CapsuleRestorer {
     return this.#hasFound
   }
 
-  /** The id of a tool call, without what it carries. A value that holds no capsule stays as it is. */
-  toolId(value: unknown): unknown {
-    const capsule = unseal(asText(value) ?? '')
-    if (capsule === null) return value
+  /** The id of a tool call, without what it carries. A value that is no capsule stays as it is. */
+  toolId(value: unknown, field: string): unknown {
+    const text = asText(value) ?? ''
+    if (!isMarked(text)) return value
     this.#hasFound = true
-    return capsule.id === null ? value : fittingToolId(capsule.id, this.#toolIds)
+    return fittingToolId(this.#capsules.toolId(text, field), this.#toolIds)
   }
 
   /** An opaque value. @returns null = another provider made it, and this one must not get it */
-  opaque(value: unknown): unknown {
-    const capsule = unseal(asText(value) ?? '')
+  opaque(value: unknown, field: string): unknown {
+    const capsule = this.#capsules.open('opaque_value', asText(value) ?? '', field)
     if (capsule === null) return value
     this.#hasFound = true
     return valueFor(capsule.opaque, this.#provider)

@@ -1,3 +1,5 @@
+import { CapsuleReader } from './capsule.ts'
+import type { CapsuleAccess } from './capsule.ts'
 import { reportFields, startReport } from './fields.ts'
 import { wrapFreeform } from './freeform.ts'
 import type { JsonObject } from './json.ts'
@@ -15,16 +17,17 @@ export interface TranslatedRequest extends WrittenRequest {
  *
  * @param given the client's body
  * @param options stream: the path asks for a stream, where the protocol does not say it in the body
- * @throws GatewayError not_translatable
+ * @throws GatewayError not_translatable, and what opening a capsule throws
  */
 export function translateRequest(
   client: Pick<ClientSide, 'fields' | 'normalize' | 'readRequest'>, upstream: Pick<UpstreamSide, 'support' | 'takesFreeformTools' | 'writeRequest'>,
-  given: JsonObject, { stream, ...target }: Omit<WriteContext, 'report'> & { readonly stream: boolean },
+  given: JsonObject,
+  { stream, capsules, ...target }: Omit<WriteContext, 'report'> & { readonly stream: boolean, readonly capsules: CapsuleAccess },
 ): TranslatedRequest {
   const body = client.normalize?.(given) ?? given
   const report = startReport(client.fields)
   reportFields(body, client.fields, upstream.support, report)
-  const request = client.readRequest(body, { report, stream })
+  const request = client.readRequest(body, { report, stream, capsules: new CapsuleReader(capsules, report) })
   report.dropUnread()
   const written = upstream.writeRequest(upstream.takesFreeformTools ? request : wrapFreeform(request), { ...target, report })
   return { ...written, dropped: report.dropped, request }

@@ -1,3 +1,5 @@
+import type { CapsuleKeys } from '../../base/capsule-keys.ts'
+import type { CapsuleReader } from './capsule.ts'
 import type { JsonObject } from './json.ts'
 import type { TranslationReport } from './report.ts'
 import type { NeutralField, NeutralRequest } from './request.ts'
@@ -45,7 +47,7 @@ export interface UpstreamSide {
    * @param provider tag of the upstream, see `providerTag`
    * @returns null = it has no capsule
    */
-  restore(body: JsonObject, provider: string): JsonObject | null
+  restore(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null
   /** Reads one response, streamed or whole. @param provider marks its opaque values, see `providerTag` */
   createReader(provider: string): ResponseReader
   /** @param body as parsed JSON; undefined = it is none */
@@ -54,6 +56,7 @@ export interface UpstreamSide {
 
 export interface ReadContext {
   readonly report: TranslationReport
+  readonly capsules: CapsuleReader
   /** The path asks for a stream, where the protocol does not say it in the body. */
   readonly stream: boolean
 }
@@ -88,6 +91,8 @@ export interface ClientContext {
   readonly model: string
   /** A stream is to be server-sent events; otherwise it is what else the protocol has. */
   readonly isEventStream: boolean
+  /** Of the capsules that the response gets. */
+  readonly capsuleKeys: CapsuleKeys
   /** The request, for what a response repeats of it. */
   readonly request: NeutralRequest
 }

@@ -1,6 +1,5 @@
 import { BodyObject } from '../neutral/body-object.ts'
-import { unseal } from '../neutral/capsule.ts'
-import type { CarriedThinking } from '../neutral/capsule.ts'
+import type { CapsuleReader, CarriedThinking } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { cacheMarkOf, readAudio, readOutputSchema, readServiceTier, urlSource } from '../neutral/openai-request.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
@@ -56,7 +55,7 @@ export const RESPONSES_FIELDS = {
 } as const satisfies FieldTable
 
 /** Reads the body of a responses request. */
-export function readResponsesRequest(given: JsonObject, { report }: ReadContext): NeutralRequest {
+export function readResponsesRequest(given: JsonObject, { report, capsules }: ReadContext): NeutralRequest {
   const body = new BodyObject(given, '', report)
   const text = body.object('text')
   const instructions = body.text('instructions')
@@ -67,7 +66,7 @@ export function readResponsesRequest(given: JsonObject, { report }: ReadContext)
     stream: body.boolean('stream') ?? false,
     messages: [
       ...instructions === null ? [] : [{ role: 'system', name: null, parts: [textPart(instructions, 'instructions')] } as const],
-      ...new InputReader().messages(input),
+      ...new InputReader(capsules).messages(input),
     ],
     tools: readTools([...body.objects('tools'), ...typeof input === 'string' ? [] : addedTools(input)]),
     toolChoice: readToolChoice(body),
@@ -93,6 +92,11 @@ class InputReader {
   readonly #calls = new Map<string, { readonly name: string, readonly isFreeform: boolean }>()
   /** Opaque values of calls, which came in the reasoning item before them; by the call's id. */
   readonly #opaque = new Map<string, OpaqueValue>()
+  readonly #capsules: CapsuleReader
+
+  constructor(capsules: CapsuleReader) {
+    this.#capsules = capsules
+  }
 
   /** @param input text, or items */
   messages(input: string | readonly BodyObject[]): readonly Message[] {
@@ -155,7 +159,7 @@ class InputReader {
   #reasoning(item: BodyObject): Part[] {
     const path = 'input[].reasoning'
     const encrypted = item.text('encrypted_content')
-    const capsule = encrypted === null ? null : unseal(encrypted)
+    const capsule = encrypted === null ? null : this.#capsules.open('opaque_value', encrypted, 'input[].encrypted_content')
     const text = [...item.objects('summary'), ...item.objects('content')].map(part => {
       part.ignore('type')
       return part.text('text') ?? ''

@@ -1,4 +1,4 @@
-import { unseal } from '../neutral/capsule.ts'
+import type { CapsuleReader } from '../neutral/capsule.ts'
 import { asList, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
@@ -10,18 +10,19 @@ import { RESPONSES_TOOL_IDS } from './write-request.ts'
  *
  * @returns null = there is nothing to restore
  */
-export function restoreResponses(body: JsonObject, provider: string): JsonObject | null {
-  const restorer = new CapsuleRestorer(provider, RESPONSES_TOOL_IDS)
+export function restoreResponses(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
+  const restorer = new CapsuleRestorer(provider, RESPONSES_TOOL_IDS, capsules)
   let hasReasoning = false
   const input = asList(body['input']).flatMap(value => {
     const item = asObject(value)
-    const capsule = item?.['type'] === 'reasoning' ? unseal(asText(item['encrypted_content']) ?? '') : null
+    const encrypted = item?.['type'] === 'reasoning' ? asText(item['encrypted_content']) ?? '' : ''
+    const capsule = capsules.open('opaque_value', encrypted, 'input[].encrypted_content')
     if (capsule !== null) {
       hasReasoning = true
       return capsule.thinking.flatMap(({ opaque }) => valueFor(opaque, provider) ?? [])
-        .map(encrypted => ({ type: 'reasoning', summary: asList(item?.['summary']), encrypted_content: encrypted }))
+        .map(own => ({ type: 'reasoning', summary: asList(item?.['summary']), encrypted_content: own }))
     }
-    return [item !== null && 'call_id' in item ? { ...item, call_id: restorer.toolId(item['call_id']) } : value]
+    return [item !== null && 'call_id' in item ? { ...item, call_id: restorer.toolId(item['call_id'], 'input[].call_id') } : value]
   })
   return hasReasoning || restorer.hasFound ? { ...body, input } : null
 }

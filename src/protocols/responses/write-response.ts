@@ -1,3 +1,4 @@
+import type { CapsuleKeys } from '../../base/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
 import { withoutNulls } from '../neutral/json.ts'
@@ -98,7 +99,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
   /** An item of reasoning of which nothing is shown. */
   #reasoning(thinking: readonly CarriedThinking[], call: { readonly id: string, readonly opaque: OpaqueValue } | null = null): string {
     const item = this.#add({ type: 'thinking' }, '')
-    const encrypted = seal({ id: call?.id ?? null, opaque: call?.opaque ?? null, thinking })
+    const encrypted = seal(this.#context.capsuleKeys, 'opaque_value', { id: call?.id ?? null, opaque: call?.opaque ?? null, thinking })
     const done = itemOf(item, 'completed', encrypted)
     this.#output.push(done)
     const { outputIndex } = item
@@ -137,7 +138,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
     const item = this.#open.get(index)
     if (item === undefined) return ''
     this.#open.delete(index)
-    const done = itemOf(item, 'completed', encryptedOf(item, opaque))
+    const done = itemOf(item, 'completed', encryptedOf(item, opaque, this.#context.capsuleKeys))
     this.#output.push(done)
     return this.#contentDone(item) + this.#event('response.output_item.done', { output_index: item.outputIndex, item: done })
   }
@@ -234,8 +235,9 @@ function outcomeOf({ reason }: StopEvent, hasRefusal: boolean): { readonly statu
 }
 
 /** What the client keeps of thinking for its provider, with the text, which the provider wants unchanged. */
-function encryptedOf({ part, text }: OpenItem, opaque: OpaqueValue | null): string | null {
-  return part.type === 'thinking' && opaque !== null ? seal({ id: null, opaque: null, thinking: [{ text, opaque }] }) : null
+function encryptedOf({ part, text }: OpenItem, opaque: OpaqueValue | null, keys: CapsuleKeys): string | null {
+  if (part.type !== 'thinking' || opaque === null) return null
+  return seal(keys, 'opaque_value', { id: null, opaque: null, thinking: [{ text, opaque }] })
 }
 
 function callIdOf({ id }: ResponsePart & { readonly type: 'tool_call' }, uniqueId: string): string {

@@ -7,6 +7,7 @@ import { findTranslator, responseTranslation, translate } from '../../../src/pro
 import type { Translator } from '../../../src/protocols/translate.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { SHORT, STREAMS, longContent } from '../../support/upstream-streams.ts'
+import { CAPSULES } from '../../support/capsules.ts'
 
 /*
  * However the network cuts an upstream's stream, the client gets the same bytes.
@@ -25,7 +26,7 @@ function translatorOf(from: keyof typeof CLIENTS, to: string): (chunks: readonly
   const [path, body] = CLIENTS[from]
   const { endpoint } = classifyPath(path)
   const translator = findTranslator(endpoint, [to]) as Translator
-  const attempt = translate(translator, Buffer.from(JSON.stringify(body)), { model: 'm', host: 'up', stream: true, asksForUsage: true, isStrict: false })
+  const attempt = translate(translator, Buffer.from(JSON.stringify(body)), { model: 'm', host: 'up', stream: true, asksForUsage: true, isStrict: false, capsules: CAPSULES })
   const translation = responseTranslation(attempt, { id: 'r1', model: 'm', startedWall: 0, isEventStream: true })
   return chunks => {
     const onStreamFault = (error: Error): void => {

@@ -5,6 +5,7 @@ import { TranslationReport } from '../../../src/protocols/neutral/report.ts'
 import { EMPTY_REQUEST, NEUTRAL_FIELDS } from '../../../src/protocols/neutral/request.ts'
 import type { Message, NeutralField, NeutralRequest, Part, Tool, ToolChoice } from '../../../src/protocols/neutral/request.ts'
 import { PROVIDER, clientSide, upstreamSide } from '../../support/translation.ts'
+import { capsuleReader } from '../../support/capsules.ts'
 
 /*
  * A request that goes to another protocol and comes back says the same, as far as both protocols have a field for it.
@@ -84,7 +85,7 @@ function write(name: string, request: NeutralRequest): Written {
 
 function read(name: string, body: JsonObject): NeutralRequest {
   const { normalize, readRequest } = clientSide(name)
-  return readRequest(normalize?.(body) ?? body, { report: new TranslationReport(new Map(), new Set()), stream: false })
+  return readRequest(normalize?.(body) ?? body, { report: new TranslationReport(new Map(), new Set()), stream: false, capsules: capsuleReader() })
 }
 
 /** Does the protocol have the field, for requests such as those above? */

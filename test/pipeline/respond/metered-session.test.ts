@@ -44,7 +44,7 @@ models: { m: { price: { input: 1, output: 1 } } }`,
   exchange.classified = classified
   const target = config.routes[0]!.targets[0]!
   const record = { upstream: 'up', model: null, outcome: 'ok', ms: 0, atMs: 0 }
-  const attempt = new UpstreamAttempt(target, record, null, { sentBody: null, estimatedInput: null, hidesUsage: false, translated: null })
+  const attempt = new UpstreamAttempt(target, record, null, { sentBody: null, estimatedInput: null, hidesUsage: false, dropped: [], translated: null })
   const accounts = { ...gateway.accounts, counter }
   const session = new MeteredSession({ ...gateway, accounts }, exchange, attempt, classified.endpoint.session!, extensions)
   return { clock, session }

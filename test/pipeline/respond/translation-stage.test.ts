@@ -6,13 +6,14 @@ import { findTranslator, responseTranslation, translate } from '../../../src/pro
 import type { Translator } from '../../../src/protocols/translate.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { chatChunks, chatStream } from '../../support/translating-gateway.ts'
+import { CAPSULES } from '../../support/capsules.ts'
 
 /** A messages client's stream from a chat upstream. */
 function startStage(clock: FakeClock): { take(text: string): string, rest(): string } {
   const { endpoint } = classifyPath('/v1/messages')
   const translator = findTranslator(endpoint, ['chat']) as Translator
   const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 9, stream: true, messages: [{ role: 'user', content: 'Hi' }] }))
-  const attempt = translate(translator, body, { model: 'm', host: 'up', stream: false, asksForUsage: true, isStrict: false })
+  const attempt = translate(translator, body, { model: 'm', host: 'up', stream: false, asksForUsage: true, isStrict: false, capsules: CAPSULES })
   const translation = responseTranslation(attempt, { id: 'r1', model: 'm', startedWall: 0, isEventStream: true })
   const stage = new TranslationStage({ translation, format: endpoint.format, clock, onStreamFault: () => {}, continued: null })
   const reader = new SseReader(stage)

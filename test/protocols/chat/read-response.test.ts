@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { unseal } from '../../../src/protocols/neutral/capsule.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
+import { opened } from '../../support/capsules.ts'
 import { PROVIDER, bodyBetween, dataOf, sse, streamBetween } from '../../support/translation.ts'
 
 type Delta = JsonObject
@@ -88,7 +88,7 @@ t.test('an id that the pattern of the client refuses is sealed, and comes back a
   const events = messagesOf(chunk({ tool_calls: [call(0, 'functions.a:0', 'a', '{}')] }), chunk({}, 'tool_calls'), '[DONE]')
   const { id } = (events[1] as JsonObject)['content_block'] as { id: string }
   t.match(id, /^[a-zA-Z0-9_-]+$/)
-  t.equal(unseal(id)?.id, 'functions.a:0')
+  t.equal(opened('tool_id', id)?.id, 'functions.a:0')
 })
 
 t.test('reasoning becomes thinking that goes back to its server alone, whatever the field is called', async t => {
@@ -98,7 +98,7 @@ t.test('reasoning becomes thinking that goes back to its server alone, whatever 
       { type: 'thinking', thinking: '', signature: '' }, { type: 'thinking_delta', thinking: 'Hm' }, { type: 'thinking_delta', thinking: '.' },
     ])
     const { signature } = (events[4] as JsonObject)['delta'] as { signature: string }
-    t.strictSame(unseal(signature)?.opaque, { provider: PROVIDER, value: field })
+    t.strictSame(opened('opaque_value', signature)?.opaque, { provider: PROVIDER, value: field })
   }
 })
 

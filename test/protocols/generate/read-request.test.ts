@@ -1,6 +1,6 @@
 import t from 'tap'
-import { seal } from '../../../src/protocols/neutral/capsule.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
+import { sealed } from '../../support/capsules.ts'
 import { PROVIDER, requestBetween } from '../../support/translation.ts'
 
 const toChat = (body: JsonObject): ReturnType<typeof requestBetween> => requestBetween('generate', 'chat', body)
@@ -75,7 +75,7 @@ t.test('Gemini\'s schemas become JSON Schema', async t => {
 
 t.test('thinking and opaque values come out of the signatures of calls, for their provider alone', async t => {
   const opaque = { provider: PROVIDER, value: 'sig' }
-  const thoughtSignature = seal({ id: null, opaque: null, thinking: [{ text: 'Hm.', opaque }] })
+  const thoughtSignature = sealed('opaque_value', { thinking: [{ text: 'Hm.', opaque }] })
   const contents = [user({ text: 'Go' }), model({ text: 'Hm.', thought: true }, call('f', {}, { thoughtSignature })), user(result('f', {}))]
   t.match((requestBetween('generate', 'messages', { contents }).body['messages'] as JsonObject[])[1], {
     content: [{ type: 'thinking', thinking: 'Hm.', signature: 'sig' }, { type: 'tool_use', name: 'f' }],

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { unseal } from '../../../src/protocols/neutral/capsule.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import { StreamTranslator } from '../../../src/protocols/neutral/translate-response.ts'
+import { opened } from '../../support/capsules.ts'
 import { PROVIDER, bodyBetween, clientSide, contextOf, dataOf, sse, streamBetween, upstreamSide } from '../../support/translation.ts'
 
 const chunk = (parts: JsonObject[], more: JsonObject = {}, usageMetadata: JsonObject = { promptTokenCount: 10 }): JsonObject => ({
@@ -25,8 +25,8 @@ t.test('a Gemini stream becomes a message: thinking, text, parallel calls, signa
   const events = dataOf(whole('messages', UPSTREAM))
   const starts = events.filter(({ type }) => type === 'content_block_start').map(event => event['content_block'] as JsonObject)
   t.match(starts, [{ type: 'thinking' }, { type: 'text' }, { type: 'tool_use', name: 'f' }, { type: 'tool_use', name: 'g' }, { type: 'redacted_thinking' }])
-  t.strictSame(unseal(String(starts[2]?.['id']))?.opaque, { provider: PROVIDER, value: 'SIG' })
-  t.strictSame(unseal(String(starts[4]?.['data']))?.opaque, { provider: PROVIDER, value: 'END' }, 'a signature on a part of its own')
+  t.strictSame(opened('tool_id', starts[2]?.['id'])?.opaque, { provider: PROVIDER, value: 'SIG' })
+  t.strictSame(opened('opaque_value', starts[4]?.['data'])?.opaque, { provider: PROVIDER, value: 'END' }, 'a signature on a part of its own')
   t.not(starts[2]?.['id'], starts[3]?.['id'])
   t.match(events[0], { message: { usage: { input_tokens: 10 } } }, 'usage that is known at the start')
   t.match(events.at(-2), { delta: { stop_reason: 'tool_use' }, usage: { input_tokens: 6, cache_read_input_tokens: 4, output_tokens: 8, output_tokens_details: { thinking_tokens: 3 } } })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
-import { seal } from '../../../src/protocols/neutral/capsule.ts'
+import { sealed } from '../../support/capsules.ts'
 import { PROVIDER, requestBetween } from '../../support/translation.ts'
 
 const toGenerate = (body: JsonObject, model = 'gemini-3-pro'): ReturnType<typeof requestBetween> => requestBetween('chat', 'generate', body, model)
@@ -43,7 +43,7 @@ t.test('as many results as calls, in the order of the calls, with their names', 
 })
 
 t.test('its own signature comes back to the call, and a foreign one does not', async t => {
-  const id = (provider: string): string => seal({ id: 'a', opaque: { provider, value: 'SIG' }, thinking: [] }) as string
+  const id = (provider: string): string => sealed('tool_id', { id: 'a', opaque: { provider, value: 'SIG' } })
   const contentsOf = (given: string, model?: string): unknown => (toGenerate({ messages: [user('Go'), calls(call(given, 'f')), result(given, 'one')] }, model).body['contents'] as JsonObject[])[1]
   t.match(contentsOf(id(PROVIDER)), { parts: [{ functionCall: { id: 'a' }, thoughtSignature: 'SIG' }] })
   t.match(contentsOf(id('other')), { parts: [{ thoughtSignature: 'skip_thought_signature_validator' }] })

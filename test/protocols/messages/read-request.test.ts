@@ -3,9 +3,9 @@ import t from 'tap'
 import { GatewayError } from '../../../src/base/errors.ts'
 import { CHAT_SUPPORT, writeChatRequest } from '../../../src/protocols/chat/write-request.ts'
 import { MESSAGES_FIELDS, readMessagesRequest } from '../../../src/protocols/messages/read-request.ts'
-import { seal } from '../../../src/protocols/neutral/capsule.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import { translateRequest } from '../../../src/protocols/neutral/translate-request.ts'
+import { CAPSULES, sealed } from '../../support/capsules.ts'
 
 type Params = Anthropic.MessageCreateParams | Anthropic.Beta.Messages.MessageCreateParams
 
@@ -15,7 +15,7 @@ function toChat(request: Partial<Params> & Record<string, unknown>): { body: Jso
   return translateRequest(
     { fields: MESSAGES_FIELDS, readRequest: readMessagesRequest },
     { support: CHAT_SUPPORT, takesFreeformTools: false, writeRequest: writeChatRequest },
-    request, { stream: false, model: 'gpt', asksForUsage: true, provider: PROVIDER },
+    request, { stream: false, model: 'gpt', asksForUsage: true, provider: PROVIDER, capsules: CAPSULES },
   )
 }
 
@@ -115,7 +115,7 @@ t.test('images and documents', async t => {
 })
 
 t.test('signatures are not replayed to another provider, and what this one made goes back to it', async t => {
-  const own = seal({ id: null, opaque: { provider: PROVIDER, value: 'reasoning_content' }, thinking: [] }) as string
+  const own = sealed('opaque_value', { opaque: { provider: PROVIDER, value: 'reasoning_content' } })
   const messages = (signature: string): Anthropic.MessageParam[] => [
     { role: 'user', content: 'Hi' },
     { role: 'assistant', content: [{ type: 'thinking', thinking: 'Hm.', signature }, { type: 'text', text: 'Hello' }] },

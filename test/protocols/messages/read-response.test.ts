@@ -1,6 +1,6 @@
 import t from 'tap'
-import { unseal } from '../../../src/protocols/neutral/capsule.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
+import { opened } from '../../support/capsules.ts'
 import { PROVIDER, bodyBetween, dataOf, requestBetween, sse, streamBetween } from '../../support/translation.ts'
 
 const START = {
@@ -37,7 +37,7 @@ t.test('thinking, text and parallel tool calls become chunks, with an index each
   t.strictSame([role, thinking, text], [{ role: 'assistant', content: '' }, { reasoning_content: 'Hm.' }, { content: 'I look.' }])
   const [call] = (first as JsonObject)['tool_calls'] as JsonObject[]
   t.match(call, { index: 0, type: 'function', function: { name: 'look', arguments: '' } })
-  t.strictSame(unseal(call?.['id'] as string), { id: 'toolu_1', opaque: null, thinking: [{ text: 'Hm.', opaque: { provider: PROVIDER, value: 'sig' } }] })
+  t.strictSame(opened('tool_id', call?.['id']), { id: 'toolu_1', opaque: null, thinking: [{ text: 'Hm.', opaque: { provider: PROVIDER, value: 'sig' } }] })
   t.strictSame([more, rest], [
     { tool_calls: [{ index: 0, function: { arguments: '{"at":' } }] }, { tool_calls: [{ index: 0, function: { arguments: '"sky"}' } }] },
   ])

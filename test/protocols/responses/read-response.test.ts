@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { unseal } from '../../../src/protocols/neutral/capsule.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
+import { opened } from '../../support/capsules.ts'
 import { PROVIDER, bodyBetween, dataOf, requestBetween, sse, streamBetween } from '../../support/translation.ts'
 
 const USAGE = {
@@ -44,7 +44,7 @@ t.test('a stream becomes messages events: thinking, text, a tool call, and the u
   })
   t.equal(events.at(-1)?.['type'], 'message_stop')
   const signature = events.flatMap(event => (event['delta'] as JsonObject | undefined)?.['signature'] ?? [])[0] as string
-  t.strictSame(unseal(signature)?.opaque, { provider: PROVIDER, value: 'secret-reasoning' }, 'the whole one, of the item that is done')
+  t.strictSame(opened('opaque_value', signature)?.opaque, { provider: PROVIDER, value: 'secret-reasoning' }, 'the whole one, of the item that is done')
 })
 
 t.test('encrypted reasoning goes back to its provider alone', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { seal } from '../../../src/protocols/neutral/capsule.ts'
 import { restoreResponses } from '../../../src/protocols/responses/restore.ts'
+import { capsuleReader, sealed } from '../../support/capsules.ts'
 import { PROVIDER, requestBetween } from '../../support/translation.ts'
 
 t.test('a messages request with tools, results and thinking becomes a responses request', async t => {
@@ -72,16 +72,16 @@ t.test('a bound below the least is raised, and foreign thinking stays behind', a
 })
 
 t.test('what a gateway put into a conversation for another provider does not reach a responses upstream', async t => {
-  const capsule = seal({ id: null, opaque: null, thinking: [{ text: 'Hm.', opaque: { provider: 'another', value: 'sig' } }] })
-  const own = seal({ id: null, opaque: null, thinking: [{ text: 'Hm.', opaque: { provider: PROVIDER, value: 'secret' } }] })
-  const call = { type: 'function_call', call_id: seal({ id: 'c1', opaque: null, thinking: [] }), name: 'look', arguments: '{}' }
+  const capsule = sealed('opaque_value', { thinking: [{ text: 'Hm.', opaque: { provider: 'another', value: 'sig' } }] })
+  const own = sealed('opaque_value', { thinking: [{ text: 'Hm.', opaque: { provider: PROVIDER, value: 'secret' } }] })
+  const call = { type: 'function_call', call_id: sealed('tool_id', { id: 'c1' }), name: 'look', arguments: '{}' }
   const input = [
     { role: 'user', content: 'Hi' }, { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: capsule },
     { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: own }, call,
   ]
-  t.strictSame(restoreResponses({ model: 'm', input }, PROVIDER), {
+  t.strictSame(restoreResponses({ model: 'm', input }, PROVIDER, capsuleReader()), {
     model: 'm',
     input: [{ role: 'user', content: 'Hi' }, { type: 'reasoning', summary: [], encrypted_content: 'secret' }, { ...call, call_id: 'c1' }],
   })
-  t.equal(restoreResponses({ input: [{ type: 'reasoning', encrypted_content: 'native' }] }, PROVIDER), null)
+  t.equal(restoreResponses({ input: [{ type: 'reasoning', encrypted_content: 'native' }] }, PROVIDER, capsuleReader()), null)
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { unseal } from '../../../src/protocols/neutral/capsule.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
+import { opened } from '../../support/capsules.ts'
 import { PROVIDER, bodyBetween, dataOf, requestBetween, sse, streamBetween } from '../../support/translation.ts'
 
 const chunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({ id: 'c1', model: 'qwen', choices: [{ index: 0, delta, finish_reason: finish }] })
@@ -46,7 +46,7 @@ t.test('signatures of thinking come back through a client that keeps standard fi
     ],
   }
   const { output } = bodyBetween('responses', 'messages', response) as { readonly output: readonly JsonObject[] }
-  t.strictSame(unseal(output[0]?.['encrypted_content'] as string)?.thinking, [{ text: 'Hm.', opaque: { provider: PROVIDER, value: 'sig' } }])
+  t.strictSame(opened('opaque_value', output[0]?.['encrypted_content'])?.thinking, [{ text: 'Hm.', opaque: { provider: PROVIDER, value: 'sig' } }])
   const next = {
     reasoning: { effort: 'low' },
     input: [{ role: 'user', content: 'Look' }, ...output, { type: 'function_call_output', call_id: 'toolu_1', output: 'blue' }],

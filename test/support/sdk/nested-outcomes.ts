@@ -6,6 +6,7 @@ import { PROVIDER, clientSide } from '../translation.ts'
 import { nestedMembers } from './nested.ts'
 import type { NestedMember } from './nested.ts'
 import type { SdkRequests } from './requests.ts'
+import { CAPSULES } from '../capsules.ts'
 
 /** `whole`: its object is dropped, with all that is in it. */
 export type NestedOutcome = 'taken' | 'dropped' | 'whole' | 'refused'
@@ -33,7 +34,7 @@ export function nestedOutcomes(): Readonly<Record<keyof SdkRequests, readonly Ne
 
 function outcomeOf(protocol: string, { parent, kind, name, body }: NestedMember): NestedOutcome {
   try {
-    const { dropped } = translateRequest(clientSide(protocol), UPSTREAM, body, { stream: false, model: 'm', asksForUsage: false, provider: PROVIDER })
+    const { dropped } = translateRequest(clientSide(protocol), UPSTREAM, body, { stream: false, model: 'm', asksForUsage: false, provider: PROVIDER, capsules: CAPSULES })
     if (dropped.includes(`${parent}.${name}`)) return 'dropped'
     return dropped.includes(`${parent}.${kind}`) ? 'whole' : 'taken'
   } catch (error) {

@@ -256,14 +256,13 @@ function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
   )
 }
 
-/** Both protocols of a request that was translated, and what its upstream did not get. */
+/** Both protocols of a request that was translated, and what the upstream did not get. */
 function Translation({ story: { attempts } }: { readonly story: RequestDetails }) {
   const last = attempts.at(-1)
-  if (!last?.translated) return null
-  const [from, to] = last.translated.split('->')
+  if (!last) return null
   return (
     <>
-      <div><dt>Translated</dt><dd>{from} to {to}</dd></div>
+      {last.translated !== null && <div><dt>Translated</dt><dd>{last.translated.replace('->', ' to ')}</dd></div>}
       {last.dropped.length > 0 && <div><dt>Fields dropped</dt><dd>{last.dropped.join(', ')}</dd></div>}
     </>
   )

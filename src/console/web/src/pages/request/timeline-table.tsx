@@ -70,7 +70,8 @@ function Attempt({ attempt, open }: AttemptProps) {
         {status !== null && <span className="dim">HTTP {status}</span>}
       </span>
       {!succeeded && !open && <small>{explanation}</small>}
-      {translated !== null && <small>translated to {translated.split('->')[1]}{dropped.length > 0 && `, without ${dropped.join(', ')}`}</small>}
+      {translated !== null && <small>translated to {translated.split('->')[1]}</small>}
+      {dropped.length > 0 && <small>without {dropped.join(', ')}</small>}
       {shares.length > 0 && <small>{shares.join(', ')}</small>}
     </>
   )

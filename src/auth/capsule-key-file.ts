@@ -1,0 +1,46 @@
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { CapsuleKey, CapsuleKeys } from '../base/capsule-keys.ts'
+import { makeDirectory } from '../base/directory.ts'
+import { createPrivateFile } from '../base/private-file.ts'
+import { Schema, transaction } from '../base/sqlite-schema.ts'
+
+/** Marks the file (PRAGMA application_id): the letters GWCK. */
+const APPLICATION_ID = 0x4757434b
+/** ms that a statement may wait for another process */
+const PATIENCE_MS = 200
+
+const SCHEMA = new Schema({
+  id: APPLICATION_ID,
+  scripts: ['CREATE TABLE capsule_keys (id TEXT PRIMARY KEY, secret TEXT NOT NULL, starts_at INTEGER NOT NULL) STRICT'],
+  createError: (_why, message) => new Error(message),
+})
+
+/** Where the keys of capsules are: beside the ledger. */
+export function capsuleKeyFileOf(ledgerFile: string): string {
+  return join(dirname(ledgerFile), 'capsule-keys.db')
+}
+
+/**
+ * Brings the keys in memory and those in the file together. All processes of a gateway share the file.
+ *
+ * @param makesKeys the next key is made here, if it is time; false = PostgreSQL has the keys of all gateways
+ * @throws what node:fs or node:sqlite throw; an error where the file is something else's
+ */
+export function mergeWithFile(file: string, keys: CapsuleKeys, makesKeys: boolean): void {
+  makeDirectory(dirname(file))
+  createPrivateFile(file)
+  const db = new DatabaseSync(file, { timeout: PATIENCE_MS })
+  try {
+    SCHEMA.migrate(db)
+    transaction(db, () => {
+      const rows = db.prepare('SELECT id, secret, starts_at AS "from" FROM capsule_keys').all()
+      keys.add(rows.map(row => ({ ...row }) as unknown as CapsuleKey))
+      if (makesKeys) keys.renew()
+      const insert = db.prepare('INSERT OR IGNORE INTO capsule_keys VALUES (?, ?, ?)')
+      for (const { id, secret, from } of keys.all) insert.run(id, secret, from)
+    })
+  } finally {
+    db.close()
+  }
+}

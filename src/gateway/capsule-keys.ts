@@ -1,0 +1,21 @@
+import { capsuleKeyFileOf } from '../auth/capsule-key-file.ts'
+import { CapsuleKeyStore } from '../auth/capsule-key-store.ts'
+import type { Config } from '../config/types.ts'
+import type { GatewayParts } from '../context/gateway.ts'
+
+/**
+ * Opens the keys by which the gateway knows its capsules again: beside the ledger, in PostgreSQL, or in memory. The gateway
+ * works without a store: its failures are only logged.
+ */
+export function openCapsuleKeys({ ledger, cluster }: Config, { clock, log, capsuleKey }: GatewayParts): CapsuleKeyStore {
+  const file = ledger && capsuleKeyFileOf(ledger.file)
+  return new CapsuleKeyStore({
+    file,
+    url: cluster?.postgres ?? null,
+    instance: cluster?.instance ?? '',
+    first: capsuleKey ?? null,
+    clock,
+    onFailure: why => log.error({ file, why }, 'the keys of capsules cannot be read or kept: those known before stay active'),
+    onRecovered: () => log.warn({ file }, 'the keys of capsules can be read and kept again'),
+  })
+}

@@ -1,0 +1,25 @@
+import { GatewayError } from '../../base/errors.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
+
+/**
+ * The capsules of one request to an upstream: the body, and what its capsules hold, have together at most
+ * `server.body_limit`.
+ *
+ * @param reserveMemory takes bytes from `server.body_memory`, and throws where there are none
+ */
+export function capsuleAccess(
+  { config: { server: { bodyLimit } }, sharedState: { capsuleKeys } }: Gateway, { request: { body } }: Exchange,
+  reserveMemory: (bytes: number) => void,
+): CapsuleAccess {
+  let left = bodyLimit - (body?.bytes.length ?? 0)
+  return {
+    keys: capsuleKeys.keys,
+    reserve: bytes => {
+      left -= bytes
+      if (left < 0) throw new GatewayError('body_too_large', 'the body, with the thinking that its ids and signatures carry, is larger than server.body_limit')
+      reserveMemory(bytes)
+    },
+  }
+}
