@@ -33,6 +33,8 @@ if (major >= OLDEST) {
 }
 
 function run() {
+  // Everything that the gateway writes is for its user alone, also what libraries write for it.
+  process.umask(0o077)
   // Node's own choice is under /tmp, where everybody may lay code in wait for a gateway that has keys.
   module.enableCompileCache(join(root, 'node_modules', '.cache', 'gateway'))
   import(runsSources() ? '../src/cli/main.ts' : '../dist/gateway/main.js')

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { FILE_MODE } from '../base/private-file.ts'
 import { UnreadableError, readText } from '../config/read.ts'
 import { SourceText } from '../config/source-text.ts'
 import { importLitellm } from '../import/litellm.ts'
@@ -67,7 +68,7 @@ function positionPrefix({ place }: UnreadableError): string {
 
 function write(output: string, yaml: string, command: Command): void {
   try {
-    writeFileSync(output, yaml, { flag: 'wx' })
+    writeFileSync(output, yaml, { flag: 'wx', mode: FILE_MODE })
   } catch (error) {
     if (!isSystemError(error)) throw error
     const exists = error.code === 'EEXIST'

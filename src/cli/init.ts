@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Command } from 'commander'
+import { FILE_MODE } from '../base/private-file.ts'
 import { SCHEMA_FILE } from '../config/json-schema.ts'
 import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
@@ -40,7 +41,7 @@ function init({ config: file }: { config: string }, command: Command): void {
   const modeline = `# yaml-language-server: $schema=${schemaReference(file)}\n`
   const text = modeline + example.slice(example.indexOf('\n') + 1)
   try {
-    writeFileSync(file, text, { flag: 'wx' })
+    writeFileSync(file, text, { flag: 'wx', mode: FILE_MODE })
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException
     const reason = REASONS[code]

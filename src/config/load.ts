@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import { nonDirectoryAncestor, nonFileKind } from '../base/file-exists.ts'
+import { RESERVED_FILES } from '../base/gateway-files.ts'
 import { buildAlerts } from './alerts.ts'
 import { applySchema } from './apply-schema.ts'
 import { buildCluster } from './cluster.ts'
@@ -164,9 +165,6 @@ function buildConfig(
     cluster: buildCluster(raw, listeners.server.listen, dirname(file), findings),
   }
 }
-
-/** What the gateway keeps beside the ledger, in files of their own. */
-const RESERVED_FILES = new Set(['keys.db', 'capsule-keys.db', 'console.db', 'bodies.db', 'alerts.json'])
 
 function buildLedger({ ledger }: RawConfig, configFile: string, findings: Findings): LedgerConfig | null {
   if (ledger?.file === undefined) return null

@@ -2,6 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { messageOf } from '../base/message-of.ts'
+import { FILE_MODE } from '../base/private-file.ts'
 
 /** An event that is reported to the operator. */
 export interface AlertEvent {
@@ -21,8 +22,6 @@ export interface AlertEvent {
 
 /** Events that wait to be sent; when more come, the oldest are dropped. */
 const MAX_EVENTS = 1_000
-/** For the owner alone: events have names of keys and errors of upstreams. */
-const MODE = 0o600
 
 /** Events that wait to be sent, in order. A file keeps them over a restart. */
 export class PendingEvents {
@@ -74,7 +73,7 @@ export class PendingEvents {
     if (this.#file === null || isWritten) return
     try {
       const part = `${this.#file}.last`
-      writeFileSync(part, this.#text, { mode: MODE })
+      writeFileSync(part, this.#text, { mode: FILE_MODE })
       renameSync(part, this.#file)
     } catch (error) {
       this.#failed(error)
@@ -94,7 +93,7 @@ export class PendingEvents {
     while (this.#isStale) {
       this.#isStale = false
       try {
-        await writeFile(part, this.#text, { mode: MODE })
+        await writeFile(part, this.#text, { mode: FILE_MODE })
         // What close has written is newer.
         if (this.#isClosed) return
         await rename(part, file)

@@ -4,7 +4,9 @@ import type * as http from 'node:http'
 import { dirname, join } from 'node:path'
 import type { Logger } from 'pino'
 import { makeDirectory } from '../base/directory.ts'
+import { CONTROL_SOCKET } from '../base/gateway-files.ts'
 import { messageOf } from '../base/message-of.ts'
+import { FILE_MODE } from '../base/private-file.ts'
 import { createSideServer } from '../base/server-limits.ts'
 import { formatProblem } from '../config/problem.ts'
 import type { Gateway } from '../context/gateway.ts'
@@ -66,7 +68,7 @@ const MAX_CONNECTIONS = 64
 
 /** Where a gateway with this ledger is asked; null = the path is too long for a socket. */
 export function controlPath(ledgerFile: string): string | null {
-  const path = join(dirname(ledgerFile), 'control.sock')
+  const path = join(dirname(ledgerFile), CONTROL_SOCKET)
   return Buffer.byteLength(path) > MAX_PATH_LENGTH ? null : path
 }
 
@@ -94,7 +96,7 @@ export async function openControl(ledgerFile: string, handlers: ControlHandlers,
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     server.once('error', reject).listen(path, resolve)
     await promise
-    chmodSync(path, 0o600)
+    chmodSync(path, FILE_MODE)
   } catch (error) {
     log.warn({ err: error }, 'gateway status and gateway reload cannot be used: the socket cannot be opened')
     return () => {}

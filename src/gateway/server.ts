@@ -19,6 +19,7 @@ import type { ParsedCertificate } from './certificate.ts'
 import { joinCluster } from './join-cluster.ts'
 import { processStatus } from './control.ts'
 import type { ProcessStatus } from './control.ts'
+import { correctFileModes } from './file-modes.ts'
 import { gaugeSource } from './gauge-source.ts'
 import { listen } from './listener.ts'
 import type { Certificate, Listener } from './listener.ts'
@@ -71,6 +72,7 @@ export interface ServerParts extends Omit<GatewayParts, 'clock' | 'telemetry'> {
  */
 export async function startGateway(config: Config, options: ServerParts): Promise<RunningGateway> {
   const { mount: openMount, ...parts } = options
+  if (config.ledger !== null) correctFileModes(config.ledger.file, parts.log)
   const certificate = readCertificate(config.server.tls)
   let simulator: RunningSimulator | null = null
   const simulatorFor = async ({ upstreams }: Config): Promise<string | null> => {

@@ -1,6 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { FILE_MODE } from '../base/private-file.ts'
 import { createSimulator } from '../simulator/index.ts'
 
 export interface RunningSimulator {
@@ -20,6 +21,7 @@ export async function startSimulator(): Promise<RunningSimulator> {
   server.once('error', reject)
   server.listen(socketPath, resolve)
   await promise
+  if (process.platform !== 'win32') await chmod(socketPath, FILE_MODE)
   return {
     socketPath,
     close: async () => {

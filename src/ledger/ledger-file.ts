@@ -1,8 +1,9 @@
-import { existsSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from '../base/directory.ts'
 import { fileIdentity, nonFileKind } from '../base/file-exists.ts'
+import { createPrivateFile } from '../base/private-file.ts'
 import { LedgerError, toLedgerFailure } from './ledger-failure.ts'
 import { ledgerSchema } from './ledger-schema.ts'
 import { acquireLock } from './lock.ts'
@@ -34,8 +35,6 @@ export function openFile(file: string): LedgerFile {
   // One process at a time: what follows decides by what it finds.
   const release = acquireLock(`${file}-opening`, BUSY_TIMEOUT_MS)
   try {
-    // The memory map of a file that was deleted would be taken for the new one's.
-    if (!existsSync(file)) rmSync(`${file}-shm`, { force: true })
     try {
       return { ...connect(file), setAside: null }
     } catch (error) {
@@ -52,6 +51,7 @@ function connect(file: string): Omit<LedgerFile, 'setAside'> {
   const other = nonFileKind(file)
   // SQLite would wait for who writes to a pipe, and say of a directory only that it cannot be opened.
   if (other !== null) throw new LedgerError('unwritable', `this is ${other}, not a file`)
+  createPrivateFile(file)
   const schema = ledgerSchema()
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {

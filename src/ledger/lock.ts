@@ -1,5 +1,6 @@
 import { existsSync, unlinkSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { createPrivateFile } from '../base/private-file.ts'
 
 /**
  * Takes a lock that the operating system releases when the process ends, however
@@ -13,6 +14,7 @@ import { DatabaseSync } from 'node:sqlite'
  */
 export function acquireLock(path: string, patience: number): () => void {
   for (;;) {
+    createPrivateFile(path)
     const db = new DatabaseSync(path, { timeout: patience })
     try {
       // In memory: otherwise the lock would leave a journal beside it.
