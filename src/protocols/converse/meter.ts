@@ -2,7 +2,7 @@ import { bytesEqual } from '../shared/cursor.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage } from '../shared/reported-usage.ts'
 import type { StreamEvent } from '../shared/stream-event.ts'
-import { EventMeter } from '../shared/stream-meter.ts'
+import { EventMeter } from '../shared/event-meter.ts'
 import { CONVERSE_USAGE } from './usage.ts'
 
 const BLOCK_START = Buffer.from('contentBlockStart')

@@ -3,7 +3,7 @@ import type { TextKind } from '../shared/generated-text.ts'
 import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage } from '../shared/reported-usage.ts'
 import type { StreamEvent } from '../shared/stream-event.ts'
-import { EventMeter } from '../shared/stream-meter.ts'
+import { EventMeter } from '../shared/event-meter.ts'
 import { INTERACTION_USAGE } from './usage.ts'
 
 const EVENT_TYPE = Buffer.from('event_type')

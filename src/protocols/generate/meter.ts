@@ -80,8 +80,10 @@ export class GenerateMeter extends ProtocolMeter {
     this.#lastWasOversize = oversize && terminated
     if (oversize) {
       this.noteUncountable()
+      this.notRepeatable()
       return
     }
+    if (terminated && this.repeats(event)) return
     cursor.reset(buf, dataStart, dataEnd)
     // What the end of the stream cut is dropped: no client can have made use of it.
     if (!terminated) {
@@ -99,6 +101,7 @@ export class GenerateMeter extends ProtocolMeter {
     }
     if (counted) this.markOutputReported()
     if (this.sawError) this.keepError(event)
+    this.remember(event)
   }
 
   /** Does it count the candidates so far? */
@@ -204,6 +207,7 @@ export class GenerateMeter extends ProtocolMeter {
   #member(name: Buffer, buf: Buffer): void {
     const inner = this.#inner
     const call = this.#calls++
+    this.notRepeatable()
     while (inner.nextMember()) {
       const wanted = inner.keyIs(name)
       const isText = inner.isString()

@@ -12,6 +12,9 @@ const ERROR_TYPES = [Buffer.from('error')]
  * and Mistral send them, or chunks like those of a chat, as vLLM does.
  */
 export class TranscriptMeter extends ChunkMeter {
+  /** The type, which says nothing in a chunk, does here. */
+  protected override readonly remembersEvents = false
+
   protected override read(event: StreamEvent): void {
     const { buf } = event
     this.walk(event)

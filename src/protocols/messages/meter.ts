@@ -4,7 +4,7 @@ import { readUsage } from '../shared/reported-usage.ts'
 import type { ReportedUsage } from '../shared/reported-usage.ts'
 import { tierIn } from '../shared/service-tier.ts'
 import type { StreamEvent } from '../shared/stream-event.ts'
-import { EventMeter } from '../shared/stream-meter.ts'
+import { EventMeter } from '../shared/event-meter.ts'
 import { MESSAGES_USAGE } from './usage.ts'
 
 const MESSAGE_START = Buffer.from('message_start')

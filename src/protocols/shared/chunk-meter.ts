@@ -3,7 +3,7 @@ import type { TextKind } from './generated-text.ts'
 import { readUsage } from './reported-usage.ts'
 import type { ReportedUsage, UsageReader } from './reported-usage.ts'
 import type { StreamEvent } from './stream-event.ts'
-import { EventMeter } from './stream-meter.ts'
+import { EventMeter } from './event-meter.ts'
 import type { MeterLimits } from './stream-meter.ts'
 
 const DONE = Buffer.from('[DONE]')
@@ -68,7 +68,7 @@ export class ChunkMeter extends EventMeter {
       } else if (cursor.keyIs(ERROR)) {
         this.errorMember(buf)
       } else {
-        cursor.skip()
+        this.ignore(buf)
       }
     }
     if (this.#reported) this.markOutputReported()
@@ -109,7 +109,7 @@ export class ChunkMeter extends EventMeter {
       else if (cursor.keyIs(DELTA) && cursor.beginObject()) this.#delta(choice, buf)
       // Moonshot's, unless it was asked.
       else if (cursor.keyIs(USAGE)) this.#usage(buf)
-      else cursor.skip()
+      else this.ignore(buf)
     }
   }
 
@@ -134,7 +134,7 @@ export class ChunkMeter extends EventMeter {
       } else if (cursor.keyIs(IMAGES) && cursor.beginArray()) {
         this.#images()
       } else {
-        cursor.skip()
+        this.ignore(buf)
       }
     }
   }

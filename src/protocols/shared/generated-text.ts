@@ -66,7 +66,8 @@ export class GeneratedText {
       length = safeCut(bytes, start, start + Math.max(0, room)) - start
       if (length <= 0) return
     }
-    this.#grow(length + HEADER_BYTES)
+    const needed = this.#used + length + HEADER_BYTES
+    if (needed > this.#buffer.length) this.#grow(needed)
     if (lane !== this.#lane) this.#open(lane)
     bytes.copy(this.#buffer, this.#used, start, start + length)
     this.#used += length
@@ -109,9 +110,7 @@ export class GeneratedText {
     this.#lane = lane
   }
 
-  #grow(by: number): void {
-    const needed = this.#used + by
-    if (needed <= this.#buffer.length) return
+  #grow(needed: number): void {
     const size = Math.min(this.#limit, Math.max(FIRST_SIZE, this.#buffer.length * 2, needed))
     const larger = Buffer.allocUnsafeSlow(Math.max(size, needed))
     this.#buffer.copy(larger, 0, 0, this.#used)

@@ -134,8 +134,8 @@ export class SseReader implements EventReader {
     let lf = -1
     let cr = -1
     while (at < length) {
-      if (lf < at) lf = chunk[at] === LF ? at : indexOf(chunk, LF, at)
-      if (cr < at) cr = indexOf(chunk, CR, at)
+      if (lf < at && (lf = chunk.indexOf(LF, at)) === -1) lf = length
+      if (cr < at && (cr = chunk.indexOf(CR, at)) === -1) cr = length
       const lineEnd = lf < cr ? lf : cr
       if (lineEnd === length) break
       let next = lineEnd + 1
@@ -187,6 +187,10 @@ export class SseReader implements EventReader {
   /** Gives up what is kept of the event that is in progress. */
   #drop(): void {
     this.#oversize = true
+    this.#forget()
+  }
+
+  #forget(): void {
     this.#buffered.clear()
     this.#joined.clear()
     this.#memory.resize(0)
@@ -199,20 +203,18 @@ export class SseReader implements EventReader {
     const from = this.#lineStart - base
     const to = end - base
     if (isField(buf, from, to, DATA)) {
-      this.#addData(buf, base, valueStart(buf, from + DATA.length, to), to)
+      const start = valueStart(buf, from + DATA.length, to)
+      if (++this.#dataLines > 1) return this.#join(buf, base, start, to)
+      this.#dataStart = base + start
+      this.#dataEnd = end
     } else if (isField(buf, from, to, EVENT)) {
       this.#nameStart = base + valueStart(buf, from + EVENT.length, to)
       this.#nameEnd = end
     }
   }
 
-  #addData(buf: Buffer, base: number, from: number, to: number): void {
-    this.#dataLines++
-    if (this.#dataLines === 1) {
-      this.#dataStart = base + from
-      this.#dataEnd = base + to
-      return
-    }
+  /** Joins another line of data to those before. */
+  #join(buf: Buffer, base: number, from: number, to: number): void {
     if (this.#dataLines === 2) this.#joined.append(buf, this.#dataStart - base, this.#dataEnd - base)
     this.#joined.append(LINE_FEED, 0, 1)
     this.#joined.append(buf, from, to)
@@ -247,19 +249,12 @@ export class SseReader implements EventReader {
     this.#nameStart = this.#nameEnd = end
     this.#ended = this.#isBuffering = this.#oversize = false
     this.#dataLines = 0
-    this.#buffered.clear()
-    this.#joined.clear()
-    this.#memory.resize(0)
+    if (this.#buffered.length > 0 || this.#joined.length > 0) this.#forget()
     if (event.oversize || lines > 0) {
       this.#sink.event(event)
       event.clear()
     }
   }
-}
-
-function indexOf(chunk: Buffer, byte: number, from: number): number {
-  const at = chunk.indexOf(byte, from)
-  return at === -1 ? chunk.length : at
 }
 
 /** The line in [from, to) is of the field `name`. */

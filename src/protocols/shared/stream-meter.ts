@@ -4,14 +4,15 @@ import { JsonCursor, bytesEqual, parseJson } from './cursor.ts'
 import { GeneratedText } from './generated-text.ts'
 import type { TextSample, TextKind } from './generated-text.ts'
 import { GrowingBytes } from './growing-bytes.ts'
+import { MAX_PLACES, RepeatedEvent } from './repeated-event.ts'
+import type { Place, TextLane } from './repeated-event.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 import { tierIn, normaliseTier } from './service-tier.ts'
-import { SseReader } from './sse.ts'
 import type { EventReader, EventSink, StreamEvent } from './stream-event.ts'
 
 /**
- * Measures a streamed response. An event costs one walk over its bytes and one copy
- * of the text in it; usage figures are parsed when they are asked for.
+ * Measures a streamed response. An event that differs from the one before in its text only costs a comparison and a
+ * copy of that text; another costs one walk over its bytes. Usage figures are parsed when they are asked for.
  */
 export interface StreamMeter {
   /**
@@ -53,8 +54,6 @@ export interface MeterLimits {
   readonly reserveMemory: ReserveMemory | undefined
 }
 
-const ERROR = Buffer.from('error')
-const TYPE = Buffer.from('type')
 // A usage object is a few hundred bytes; one of this size is not one.
 const MAX_USAGE_BYTES = 64 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
@@ -63,6 +62,11 @@ const MAX_TIER_BYTES = 64
 const INVALID_USAGE = Buffer.from('"nonsense"')
 const NO_TIER = Buffer.alloc(0)
 const LOWER_N = 0x6e
+const QUOTE = 0x22
+const NINE = 0x39
+const NUMBERS = /\d+/g
+/** So often the last event is remembered without one that is it again; each that is one allows another time. */
+const MAX_ATTEMPTS = 8
 
 /** What the meters of all known protocols have in common: the text, the figures, and how to read them. */
 export abstract class ProtocolMeter implements StreamMeter {
@@ -72,6 +76,16 @@ export abstract class ProtocolMeter implements StreamMeter {
   uncountable = false
   abstract readonly terminated: boolean | null
   protected readonly cursor = new JsonCursor()
+  /** Events that come again need not be walked over. Only where a meter counts nothing but text and usage. */
+  protected readonly remembersEvents: boolean = true
+  /** The last event; null = it is not remembered, or the next can be another. */
+  #repeated: RepeatedEvent | null = null
+  /** Where the event being walked over has what may differ; null = it is not to be remembered. */
+  #places: Place[] | null = null
+  #dataStart = 0
+  #attempts = MAX_ATTEMPTS
+  /** The event being read reports the output. */
+  #reports = false
   readonly #text: GeneratedText
   readonly #usage = new GrowingBytes()
   #tier: Buffer = NO_TIER
@@ -102,6 +116,69 @@ export abstract class ProtocolMeter implements StreamMeter {
     return this.#text.generated()
   }
 
+  /**
+   * Takes the event if it is the last one again: the same bytes have the same effect, and the second time none but on
+   * text and usage.
+   *
+   * @returns false = it has to be walked over, and then remembered
+   */
+  protected repeats(event: StreamEvent): boolean {
+    const repeated = this.#repeated
+    const { buf, dataStart } = event
+    if (repeated === null || !repeated.matches(event)) {
+      this.#places = this.remembersEvents && this.#attempts > 0 ? [] : null
+      this.#dataStart = dataStart
+      this.#reports = false
+      return false
+    }
+    const { places, starts, ends } = repeated
+    let usageStart = -1
+    for (let n = 0; n < places.length; n++) {
+      const { holds, lane } = places[n]!
+      const start = dataStart + starts[n]!
+      if (lane !== null) {
+        this.textAt(lane.kind, lane.index, true, buf, start, dataStart + ends[n]!)
+      } else if (holds === 'nothing') {
+        if (usageStart !== -1) this.#setUsage(buf, usageStart, start)
+        usageStart = usageStart === -1 ? start : -1
+      }
+    }
+    if (this.#reports) this.markOutputReported()
+    this.#attempts = MAX_ATTEMPTS
+    return true
+  }
+
+  /** Remembers the event that was walked over. */
+  protected remember(event: StreamEvent): void {
+    const places = this.#places
+    const before = this.#repeated
+    this.#places = this.#repeated = null
+    // Without text it hardly comes again.
+    if (places === null || !places.some(hasText) || this.sawError || this.terminated === true) return
+    this.#attempts--
+    this.#repeated = RepeatedEvent.of(event, places, before)
+  }
+
+  /** The event that is being read has an effect each time that it comes. */
+  protected notRepeatable(): void {
+    this.#places = this.#repeated = null
+  }
+
+  /** Passes a value that says nothing. */
+  protected ignore(buf: Buffer): void {
+    const { cursor } = this
+    if (!cursor.skip()) return
+    const { valueStart: start, valueEnd: end } = cursor
+    if (buf[start] === QUOTE) this.#mayDiffer(start + 1, end - 1, 'string')
+    else if (buf[start]! <= NINE) this.#mayDiffer(start, end, 'digits')
+  }
+
+  #mayDiffer(start: number, end: number, holds: Place['holds'], lane: TextLane | null = null): void {
+    if (this.#places === null) return
+    if (this.#places.length === MAX_PLACES) this.#places = null
+    else this.#places.push({ start: start - this.#dataStart, end: end - this.#dataStart, holds, lane })
+  }
+
   /** Text was generated: the JSON string that the cursor is at, if it is one. */
   protected text(kind: TextKind, index: number, buf: Buffer): void {
     const { cursor } = this
@@ -113,6 +190,8 @@ export abstract class ProtocolMeter implements StreamMeter {
     kind: TextKind, index: number, escaped: boolean, buf: Buffer, start: number, end: number,
   ): void {
     if (end <= start) return
+    if (this.#places !== null && escaped) this.#mayDiffer(start, end, 'string', { kind, index })
+    else this.#places = null
     this.sawContent = true
     this.#totalBytes += end - start
     this.#text.append(kind, index, escaped, buf, start, end)
@@ -128,12 +207,22 @@ export abstract class ProtocolMeter implements StreamMeter {
   protected keepUsage(buf: Buffer): void {
     const { cursor } = this
     if (!cursor.skip() || buf[cursor.valueStart] === LOWER_N) return
+    this.#setUsage(buf, cursor.valueStart, cursor.valueEnd)
+  }
+
+  #setUsage(buf: Buffer, start: number, end: number): void {
     this.#usage.clear()
-    if (cursor.valueEnd - cursor.valueStart <= MAX_USAGE_BYTES) {
-      this.#usage.append(buf, cursor.valueStart, cursor.valueEnd)
-    } else {
+    if (end - start > MAX_USAGE_BYTES) {
       this.#usage.append(INVALID_USAGE, 0, INVALID_USAGE.length)
+      return
     }
+    this.#usage.append(buf, start, end)
+    if (this.#places === null) return
+    this.#mayDiffer(start, start, 'nothing')
+    for (const { 0: digits, index } of buf.toString('latin1', start, end).matchAll(NUMBERS)) {
+      this.#mayDiffer(start + index, start + index + digits.length, 'digits')
+    }
+    this.#mayDiffer(end, end, 'nothing')
   }
 
   /** Keeps the value that the cursor is at as the tier that this is served in, if it names one. */
@@ -153,6 +242,7 @@ export abstract class ProtocolMeter implements StreamMeter {
 
   /** The output reported includes all generated so far; to be called when the whole event is read. */
   protected markOutputReported(): void {
+    this.#reports = true
     this.#reportedUpTo = this.#totalBytes
     this.uncountable = false
   }
@@ -187,82 +277,4 @@ export abstract class ProtocolMeter implements StreamMeter {
   }
 }
 
-/** The meters of protocols that stream Server-Sent Events alone. */
-export abstract class EventMeter extends ProtocolMeter {
-  terminated: boolean | null = false
-  /** Where the type stands of the event that was walked over last. */
-  protected typeStart = 0
-  protected typeEnd = 0
-  readonly #limits: MeterLimits
-
-  constructor(limits: MeterLimits) {
-    super(limits)
-    this.#limits = limits
-  }
-
-  /** Reads one event. Its data is JSON that the cursor is not set to yet, or the protocol's own word. */
-  protected abstract read(event: StreamEvent): void
-
-  /**
-   * Walks over the members of an event's data, of which `type` tells what it is; the
-   * event's name does where there is none.
-   *
-   * @returns false where the data is no object, or is broken
-   */
-  protected walk({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
-    const { cursor } = this
-    this.typeStart = nameStart
-    this.typeEnd = nameEnd
-    cursor.reset(buf, dataStart, dataEnd)
-    if (!cursor.beginObject()) return false
-    while (cursor.nextMember()) {
-      if (cursor.keyIs(TYPE) && cursor.string()) {
-        this.typeStart = cursor.valueStart
-        this.typeEnd = cursor.valueEnd
-      } else {
-        this.member(buf)
-      }
-    }
-    return !cursor.broken
-  }
-
-  /** On such a walk the cursor is at another member, which is to be passed. */
-  protected member(_buf: Buffer): void {
-    this.cursor.skip()
-  }
-
-  /** Is the type one of these? */
-  protected isOneOf(buf: Buffer, types: readonly Buffer[]): boolean {
-    for (const type of types) {
-      if (bytesEqual(buf, this.typeStart, this.typeEnd, type)) return true
-    }
-    return false
-  }
-
-  /** An event has passed that was too long to be kept. */
-  protected onOversizeEvent(): void {}
-
-  createReader(sink: EventSink): EventReader {
-    return new SseReader(sink, this.#limits)
-  }
-
-  event(event: StreamEvent): void {
-    if (event.oversize) {
-      // Nothing but pictures and sound is that large.
-      this.noteUncountable()
-      if (event.terminated) this.onOversizeEvent()
-      return
-    }
-    if (!event.terminated && !this.#isWhole(event)) return
-    if (bytesEqual(event.buf, event.nameStart, event.nameEnd, ERROR)) this.sawError = true
-    this.read(event)
-    if (this.sawError) this.keepError(event)
-    this.cursor.release()
-  }
-
-  /** What the end of the stream cut in its data is dropped: no client can have made use of it. */
-  #isWhole({ buf, dataStart, dataEnd }: StreamEvent): boolean {
-    this.cursor.reset(buf, dataStart, dataEnd)
-    return this.cursor.skip()
-  }
-}
+const hasText = ({ lane }: Place): boolean => lane !== null

@@ -3,7 +3,7 @@ import type { TextKind } from './generated-text.ts'
 import { readUsage } from './reported-usage.ts'
 import type { ReportedUsage, UsageReader } from './reported-usage.ts'
 import type { StreamEvent } from './stream-event.ts'
-import { EventMeter } from './stream-meter.ts'
+import { EventMeter } from './event-meter.ts'
 import type { MeterLimits } from './stream-meter.ts'
 import { blankUsage } from './usage.ts'
 
@@ -122,7 +122,7 @@ export class TypedMeter extends EventMeter {
     } else if (cursor.keyIs(ERROR)) {
       this.errorMember(buf)
     } else {
-      cursor.skip()
+      this.ignore(buf)
     }
   }
 

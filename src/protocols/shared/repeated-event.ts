@@ -1,0 +1,115 @@
+import type { TextKind } from './generated-text.ts'
+import type { StreamEvent } from './stream-event.ts'
+
+/** Whose text a place has: a choice's or a tool call's. */
+export interface TextLane {
+  readonly kind: TextKind
+  readonly index: number
+}
+
+/** A part of an event's data that may differ when the event comes again. Its bounds count from the start of the data. */
+export interface Place {
+  readonly start: number
+  readonly end: number
+  /** The inside of a string, digits, or no bytes at all: then only where it is counts. */
+  readonly holds: 'string' | 'digits' | 'nothing'
+  /** null = its value changes nothing */
+  readonly lane: TextLane | null
+}
+
+const MAX_BYTES = 4096
+/** Places of an event; one with more is not remembered. */
+export const MAX_PLACES = 32
+const ZERO = 0x30
+const NINE = 0x39
+const BACKSLASH = 0x5c
+
+/**
+ * An event that was walked over, and recognises the events that differ from it in some places only: most events of a
+ * stream differ in their text. The bytes between these places are compared natively.
+ */
+export class RepeatedEvent {
+  /** The places that may differ, in their order. */
+  readonly places: readonly Place[]
+  /** Where in the event that matched last each place is, from the start of the data. */
+  readonly starts: number[] = []
+  readonly ends: number[] = []
+  readonly #known: readonly Place[]
+  readonly #name: string
+  readonly #data: string
+  /** What stands before each place, and behind the last. */
+  readonly #between: readonly string[]
+
+  private constructor(name: string, data: string, known: readonly Place[], places: readonly Place[]) {
+    this.#name = name
+    this.#data = data
+    this.#known = known
+    this.places = places
+    this.#between = [...places, { start: data.length }].map(({ start }, n) => data.slice(places[n - 1]?.end ?? 0, start))
+  }
+
+  /**
+   * @param known all places of the event that may differ
+   * @param before an event before it: of the values that change nothing, those that differ from its are free
+   * @returns null = the event is too large to be worth it
+   */
+  static of({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent, known: Place[], before: RepeatedEvent | null): RepeatedEvent | null {
+    if (dataEnd - dataStart > MAX_BYTES) return null
+    const data = buf.toString('latin1', dataStart, dataEnd)
+    known.sort((a, b) => a.start - b.start)
+    const other = before !== null && before.#known.length === known.length ? before : null
+    const isFree = ({ start, end, holds, lane }: Place, n: number): boolean => (
+      lane !== null || holds === 'nothing' || (other !== null && other.#differsAt(n, data.slice(start, end)))
+    )
+    return new RepeatedEvent(buf.toString('latin1', nameStart, nameEnd), data, known, known.filter(isFree))
+  }
+
+  /** Has it shown itself free there, or does it have another value? */
+  #differsAt(n: number, value: string): boolean {
+    const place = this.#known[n] as Place
+    return this.places.includes(place) || this.#data.slice(place.start, place.end) !== value
+  }
+
+  /** Is it this event again? Then `starts` and `ends` say where its places are. No text of it is empty. */
+  matches({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
+    if (dataEnd - dataStart > MAX_BYTES || nameEnd - nameStart !== this.#name.length) return false
+    const data = buf.toString('latin1', dataStart, dataEnd)
+    const { places, starts, ends } = this
+    let at = 0
+    for (let n = 0; n < places.length; n++) {
+      const before = this.#between[n] as string
+      const start = at + before.length
+      // Twice as fast as startsWith.
+      if (data.slice(at, start) !== before) return false
+      const { holds, lane } = places[n] as Place
+      at = start
+      if (holds === 'string') {
+        at = data.indexOf('"', start)
+        if (data.charCodeAt(at - 1) === BACKSLASH) at = stringEnd(data, start, at)
+      } else if (holds === 'digits') {
+        at = digitsEnd(data, start)
+      }
+      if (at === -1 || (at === start && (lane !== null || holds === 'digits'))) return false
+      starts[n] = start
+      ends[n] = at
+    }
+    if (data.slice(at) !== this.#between[places.length]) return false
+    return this.#name === '' || buf.toString('latin1', nameStart, nameEnd) === this.#name
+  }
+}
+
+/** Where the JSON string ends whose inside starts at `start`, and has no quote before `quote`; -1 = it does not. */
+function stringEnd(data: string, start: number, quote: number): number {
+  for (let end = quote; end !== -1; end = data.indexOf('"', end + 1)) {
+    let slashes = 0
+    while (end - slashes > start && data.charCodeAt(end - slashes - 1) === BACKSLASH) slashes++
+    if (slashes % 2 === 0) return end
+  }
+  return -1
+}
+
+function digitsEnd(data: string, start: number): number {
+  let at = start
+  while (data.charCodeAt(at) >= ZERO && data.charCodeAt(at) <= NINE) at++
+  return at
+}
