@@ -259,6 +259,7 @@ export function translateWhole(translation: ResponseTranslation, value: unknown)
 function embeddingsBody({ sides: { client, upstream }, format, estimatedTokens }: ExpectedEmbeddings, body: JsonObject, model: string): JsonObject {
   const { vectors, inputTokens } = upstream.readResponse(body)
   if (vectors.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded without embeddings')
+  if (!vectors.every(vector => vector.every(Number.isFinite))) throw new GatewayError('upstream_invalid', 'the upstream responded with embeddings that are not numbers')
   return client.writeResponse({ vectors, inputTokens: inputTokens ?? estimatedTokens }, format, model)
 }
 

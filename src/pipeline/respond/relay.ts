@@ -76,13 +76,14 @@ export class Relay implements ResponseSink, ClientDelivery {
     const body = this.#source.openBody(head)
     if (body instanceof GatewayError) return body
     this.#body = body
-    this.#isEventStream = isEventStream(head)
+    const sent = body?.translateHeaders?.(headers) ?? headers
+    // An array of JSON can be what the client gets of a stream.
+    this.#isEventStream = isEventStream(sent === headers ? head : responseHead(status, sent))
     // With its length in the head, a stream that ends too soon would look whole.
     const unsized = body !== null && (body.edits || body.terminated !== null)
     this.#hasContentLength = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
     const res = this.#res
-    const sent = body?.translateHeaders?.(headers) ?? headers
     writeHead(res, status, clientHeaders(sent, { own: this.#gatewayHeaders(), httpVersion, dropContentLength: unsized }))
     if (!isHttp2(res)) frameChunks(res)
     // The head waits for what came in the same packet, and no longer.

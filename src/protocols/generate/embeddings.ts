@@ -37,9 +37,9 @@ function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRe
 function textOf(request: BodyObject): string {
   // It is that of the path. An input has no role.
   request.ignore('model')
-  const content = request.object('content')
-  content?.ignore('role')
-  return (content?.objects('parts') ?? []).map(part => part.text('text') ?? content?.refuse('parts', 'the target embeds only text')).join('\n')
+  const content = request.object('content') ?? request.refuse('content', 'it must be an object')
+  content.ignore('role')
+  return content.objects('parts').map(part => part.text('text') ?? content.refuse('parts', 'the target embeds only text')).join('\n')
 }
 
 function writeRequest({ inputs, dimensions }: EmbeddingsRequest, model: string): { path: string, body: JsonObject } {

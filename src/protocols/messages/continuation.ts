@@ -199,5 +199,6 @@ function textIn({ text }: Json): string {
 }
 
 function renderEvent(event: Json): string {
-  return `event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`
+  const { type } = event
+  return `${typeof type === 'string' ? `event: ${type}\n` : ''}data: ${JSON.stringify(event)}\n\n`
 }

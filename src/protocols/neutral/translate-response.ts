@@ -11,6 +11,7 @@ export class StreamTranslator {
   readonly #writer: ResponseWriter
   readonly #unwrapper: FreeformUnwrapper
   readonly #events: ResponseEvent[] = []
+  #hasStopped = false
   #isOver = false
 
   constructor(client: ClientSide, upstream: UpstreamSide, context: ClientContext, provider: string) {
@@ -28,13 +29,18 @@ export class StreamTranslator {
    * @param name of the event, '' where it has none
    * @param value its data as parsed JSON; undefined = it is none
    * @returns what the client gets: whole events, or ''
+   * @throws GatewayError upstream_cut: it is the end, and nothing before said why the model stopped
    */
   event(name: string, value: unknown): string {
     this.#reader.event(name, value, this.#events)
     return this.#write()
   }
 
-  /** The stream has ended, and nothing is missing. */
+  /**
+   * The stream has ended, and nothing is missing.
+   *
+   * @throws GatewayError upstream_cut
+   */
   end(): string {
     this.#reader.end?.(this.#events)
     this.#events.push({ type: 'end' })
@@ -60,6 +66,9 @@ export class StreamTranslator {
     let text = ''
     for (const read of this.#events) {
       if (this.#isOver) break
+      // Without a reason to stop the response is not whole, and the client's protocol has no end for it.
+      if (read.type === 'end' && !this.#hasStopped) throw new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
+      this.#hasStopped ||= read.type === 'stop'
       for (const event of this.#unwrapper.next(read)) text += this.#writer.write(event)
       this.#isOver = read.type === 'end' || read.type === 'error'
     }

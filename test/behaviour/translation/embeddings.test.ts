@@ -65,3 +65,22 @@ t.test('errors come in the shape of the client', async t => {
   t.ok(limited instanceof OpenAI.RateLimitError)
   t.match(limited, { message: /slow down/ })
 })
+
+t.test('a request without an input is refused, by name', async t => {
+  const { gateway, seen } = await startTranslating(t, { up: CHAT })
+  for (const [verb, body, param] of [['batchEmbedContents', {}, 'content'], ['batchEmbedContents', { requests: [{}] }, 'requests[0].content'], ['embedContent', {}, 'content']] as const) {
+    const response = await fetch(`${gateway.url}/v1beta/models/m:${verb}`, {
+      method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/json' }, body: JSON.stringify(body),
+    })
+    t.equal(response.status, 400)
+    t.match(await response.json(), { error: { message: new RegExp(param.replaceAll(/[[\].]/g, '\\$&')) } })
+  }
+  t.equal(seen['up']?.length, 0)
+})
+
+for (const [name, embedding] of [['an object', [{}, 1]], ['infinity as base64', Buffer.from(new Float32Array([Infinity]).buffer).toString('base64')]] as const) {
+  t.test(`a vector with ${name} in it is not a response`, async t => {
+    const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses: [{ body: { data: [{ index: 0, embedding }] } }] } })
+    t.match(await failureOf(genaiClient(gateway).models.embedContent({ model: 'm', contents: 'one' })), { status: 502, message: /not numbers/ })
+  })
+}

@@ -1,0 +1,9 @@
+import t from 'tap'
+import { MessagesStreamProtocol } from '../../../src/protocols/messages/continuation.ts'
+
+t.test('an event without a type has no name', async t => {
+  const { translate, render } = new MessagesStreamProtocol().createTranslation(() => ({
+    inputTokens: 0, cachedInputTokens: 0, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0, outputTokens: 0,
+  }))
+  t.strictSame(translate({ message: 'x' }, text => text).map(render), ['data: {"message":"x"}\n\n'])
+})
