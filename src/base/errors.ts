@@ -32,6 +32,10 @@ export const ERRORS = {
   wrong_content_encoding: row(400, 'client', false, 'The content-encoding is not supported, or the body is not compressed as it says.'),
   invalid_form: row(400, 'client', false, 'The multipart form cannot be read.'),
   model_required: row(400, 'client', false, 'The endpoint needs a model and the request names none.'),
+  invalid_output_bound: row(
+    400, 'client', false,
+    'The key has limits of tokens or a budget, and a member that bounds the output, such as `max_tokens` or `n`, is no whole number from 0 on.',
+  ),
   model_ambiguous: row(400, 'client', false, 'The request names two different models.'),
   not_translatable: row(
     400, 'client', false, "The request has something that cannot be translated to the target's protocol. The message names it.",

@@ -48,7 +48,9 @@ export interface Plan {
   readonly route: Route
   /** The targets in the order to try; at least one. */
   readonly order: readonly Target[]
-  /** Prices of all targets that the request may reach, the first target's first; null = unpriced. */
+  /** All targets that the request may reach, the first of the order first. */
+  readonly reachable: readonly Target[]
+  /** Their prices; null = unpriced. */
   readonly quotes: readonly (QuotedPrice | null)[]
 }
 

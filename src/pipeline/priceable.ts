@@ -2,7 +2,6 @@ import type { LimitedHolder } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
 import { compileGlob } from '../config/glob.ts'
 import type { Limits } from '../config/key-types.ts'
-import { hasBudget } from '../context/accounts.ts'
 import { callsModel } from '../context/exchange.ts'
 import type { Exchange, Plan } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
@@ -10,7 +9,7 @@ import { isMetered } from '../pricing/metering.ts'
 import { isPricedByRequest } from '../pricing/tier-price.ts'
 import { classifyPath, isApiPath } from '../protocols/classify-path.ts'
 import { costsNothing } from '../protocols/free-paths.ts'
-import type { LimitedKey } from '../limits/types.ts'
+import type { LimitedKey, ScopeLimits } from '../limits/types.ts'
 
 /**
  * Refuses a request under a budget if its cost cannot be known. What passes is a list: endpoints whose usage is metered,
@@ -60,11 +59,20 @@ function isUnpricedPath(path: string): boolean {
     && !costsNothing({ method: 'POST', headers: {} }, path, true)
 }
 
-/** @param model null = the request may use any */
-function hasBudgetFor({ limits, groups = [] }: LimitedHolder | LimitedKey, defaults: Limits | null, model: string | null): boolean {
-  const all = [limits, defaults, ...groups.map(group => group.limits)]
-  if (model === null) return hasBudget(...all)
-  return all.some(each => each !== null && (
-    each.budget !== null || [...each.models].some(([glob, { budget }]) => budget !== null && compileGlob(glob)(model))
+/** Has a holder a budget that may hold for the model? @param model null = the request may use any */
+function hasBudgetFor(holder: LimitedHolder | LimitedKey, defaults: Limits | null, model: string | null): boolean {
+  return someLimit(holder, defaults, model, ({ budget }) => budget !== null)
+}
+
+/** Has a holder limits of tokens, or a budget, that may hold for the model? @param model null = the request may use any */
+export function limitsUse(holder: LimitedHolder | LimitedKey, defaults: Limits | null, model: string | null): boolean {
+  return someLimit(holder, defaults, model, ({ budget, tokensPerMinute }) => budget !== null || tokensPerMinute !== null)
+}
+
+function someLimit(
+  { limits, groups = [] }: LimitedHolder | LimitedKey, defaults: Limits | null, model: string | null, test: (limits: ScopeLimits) => boolean,
+): boolean {
+  return [limits, defaults, ...groups.map(group => group.limits)].some(each => each !== null && (
+    test(each) || [...each.models].some(([glob, own]) => test(own) && (model === null || compileGlob(glob)(model)))
   ))
 }

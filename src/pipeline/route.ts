@@ -38,7 +38,7 @@ export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempt
   const ordered = orderedTargets(gateway, exchange, found)
   const order = attempts === undefined ? ordered : ordered.slice(0, attempts)
   const reachable = attempts === undefined ? reachableTargets(found, order) : order
-  return { route: found, order, quotes: reachable.map(target => quote(gateway, exchange, target)) }
+  return { route: found, order, reachable, quotes: reachable.map(target => quote(gateway, exchange, target)) }
 }
 
 /** The route's targets in the order to try. */

@@ -21,6 +21,7 @@ const TEXT = {
   modelRequired: true,
   metering: 'text',
   responseMembers: ['choices'],
+  outputBounds: ['max_tokens', 'max_completion_tokens'],
   usageOption: USAGE_OPTION,
   respondsWithJson: true,
   usage: CHAT_USAGE,

@@ -12,6 +12,8 @@ const CONVERSE = defineEndpoint({
   metering: 'text',
   prompt: { members: ['system', 'messages'] },
   responseMembers: ['output'],
+  outputBounds: ['inferenceConfig.maxTokens'],
+  boundsThinking: true,
   respondsWithJson: true,
   usage: CONVERSE_USAGE,
   createMeter: limits => new ConverseMeter(limits),

@@ -22,15 +22,21 @@ const EMBEDDING = {
   ...OF_MODEL, metering: 'embedding', generatesTokens: false, usage: GENERATE_EMBEDDING_USAGE,
 } as const satisfies Partial<Endpoint>
 
+/** Protocol buffers take both names of a member. */
+const OUTPUT_BOUNDS = ['generationConfig', 'generation_config']
+  .flatMap(config => [`${config}.maxOutputTokens`, `${config}.max_output_tokens`])
+const TEXT = {
+  ...OF_MODEL, metering: 'text', prompt: PROMPT, outputBounds: OUTPUT_BOUNDS, boundsThinking: true, usage: GENERATE_USAGE,
+  createMeter: limits => new GenerateMeter(limits), hasLargeEvents: true,
+} as const satisfies Partial<Endpoint>
+
 /** What is asked of a model, behind its name and a colon. */
 export const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
   ['generateContent', defineEndpoint({
-    ...OF_MODEL, name: 'generate.content', metering: 'text', prompt: PROMPT, responseMembers: ['candidates'],
-    usage: GENERATE_USAGE, createMeter: limits => new GenerateMeter(limits), hasLargeEvents: true,
+    ...TEXT, name: 'generate.content', responseMembers: ['candidates'],
   })],
   ['streamGenerateContent', defineEndpoint({
-    ...OF_MODEL, name: 'generate.stream', metering: 'text', prompt: PROMPT, usage: GENERATE_USAGE, streamsByPath: true,
-    createMeter: limits => new GenerateMeter(limits), hasLargeEvents: true, streams: STREAMS,
+    ...TEXT, name: 'generate.stream', streamsByPath: true, streams: STREAMS,
   })],
   ['countTokens', defineEndpoint({
     ...OF_MODEL, name: 'generate.count_tokens', generatesTokens: false,
@@ -81,6 +87,8 @@ export const GENERATE_PATHS: readonly KnownPath[] = [
     prompt: { members: ['system_instruction', 'input'] },
     responseMembers: ['steps', 'outputs'],
     supportsBackground: true,
+    outputBounds: ['generation_config.max_output_tokens'],
+    boundsThinking: true,
     respondsWithJson: true,
     usage: INTERACTION_USAGE,
     createMeter: limits => new InteractionMeter(limits),

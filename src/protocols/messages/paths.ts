@@ -22,6 +22,8 @@ export const MESSAGES = defineEndpoint({
   metering: 'text',
   prompt: { members: ['system', 'messages'] },
   responseMembers: ['content'],
+  outputBounds: ['max_tokens'],
+  boundsThinking: true,
   respondsWithJson: true,
   usage: MESSAGES_USAGE,
   createMeter: limits => new MessagesMeter(limits),

@@ -19,6 +19,8 @@ export const RESPONSES_PATHS: readonly KnownPath[] = [
     prompt: { ...PROMPT, hasTemplate: true },
     responseMembers: ['output'],
     supportsBackground: true,
+    outputBounds: ['max_output_tokens'],
+    boundsThinking: true,
     respondsWithJson: true,
     usage: RESPONSES_USAGE,
     createMeter: limits => new TypedMeter(RESPONSES_USAGE, RESPONSE_EVENTS, limits),

@@ -25,6 +25,8 @@ export function defineEndpoint(about: EndpointBasics & Partial<Endpoint>): Endpo
     prompt: about.prompt ?? null,
     responseMembers: about.responseMembers ?? null,
     generatesTokens: about.generatesTokens ?? true,
+    outputBounds: about.outputBounds ?? [],
+    boundsThinking: about.boundsThinking ?? false,
     tokenCount: about.tokenCount ?? null,
     answersEachPrompt: about.answersEachPrompt ?? false,
     supportsBackground: about.supportsBackground ?? false,

@@ -4,6 +4,7 @@ import type { Field, ValidJson } from './json-scan.ts'
 import { mediaType } from './media-type.ts'
 import { scanMultipart } from './multipart.ts'
 import type { ValidForm } from './multipart.ts'
+import { OUTPUT_MEMBERS, isPlainCount, worstReading } from './output-bounds.ts'
 import type { BodyKind, Endpoint } from './protocol.ts'
 import { WatchedKeys } from './watched-keys.ts'
 
@@ -17,8 +18,8 @@ export interface InspectedBody {
   /** Where the model's values stand in `bytes`, as JSON or as plain text. */
   readonly modelFields: readonly { readonly start: number; readonly end: number }[]
   readonly stream: boolean
-  /** How many answers a form asks for; null = it does not tell, or the body is none. */
-  readonly count: number | null
+  /** How many responses a form asks for; null = the body is none. */
+  readonly form: FormCount | null
   readonly json: ValidJson | null
   /** Where a form's first delimiter stands; null = the body is none. */
   readonly delimiter: ValidForm['delimiter'] | null
@@ -39,17 +40,25 @@ export const INNER_REQUESTS = ['requests', 'generateContentRequest', 'generate_c
 const WATCHED = new WatchedKeys(
   [
     'model', 'agent', ...MODEL_LISTS,
-    'stream', 'stream_options', 'background', ...INNER_REQUESTS, 'prompt',
-    // How much is asked for.
-    'max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens',
-    'n', 'best_of', 'candidateCount', 'candidate_count', 'generationConfig', 'generation_config',
+    'stream', 'stream_options', 'background', ...INNER_REQUESTS,
   ],
   // Upstreams that are written in Go take keys in any case (encoding/json): there the last of them counts.
   ['model'],
+  ['prompt', ...OUTPUT_MEMBERS],
 )
 
 /** A model's name is a word, not a text: what is longer is nobody's. */
 const MODEL_LENGTH = 256
+
+/** Fields of a form that say how many responses it asks for. */
+const COUNTS = ['n', 'N', 'num_images', 'numImages', 'number_of_images', 'numberOfImages']
+
+/** What a form says of the number of responses. */
+export interface FormCount {
+  readonly count: number
+  /** The first field whose value is no whole number from 0 on; null = there is none. */
+  readonly fault: string | null
+}
 
 /** The boundary of a form has 70 characters at most. */
 const CONTENT_TYPE_LENGTH = 1024
@@ -138,7 +147,7 @@ export function inspectJson(
     model: jsonModel(bytes, modelFields),
     modelFields,
     stream: stream?.type === 'true',
-    count: null,
+    form: null,
     json,
     delimiter: null,
   }
@@ -146,7 +155,7 @@ export function inspectJson(
 
 /** @throws GatewayError invalid_form, bad model */
 export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | null): InspectedBody {
-  const form = scanMultipart(bytes, contentType, ['model', 'stream', 'n'])
+  const form = scanMultipart(bytes, contentType, ['model', 'stream', ...COUNTS])
   if (!form.ok) throw new GatewayError('invalid_form', `the form cannot be read: ${form.message}`)
   const modelFields = form.fields.get('model') ?? []
   return {
@@ -155,7 +164,7 @@ export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | n
     model: singleModel(modelFields.map(field => field.value)),
     modelFields,
     stream: form.fields.get('stream')?.at(-1)?.value === 'true',
-    count: parseCount(form.fields.get('n')?.at(-1)?.value),
+    form: formCount(form),
     json: null,
     delimiter: form.delimiter,
   }
@@ -164,12 +173,16 @@ export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | n
 /** A body that the gateway does not look into. */
 export function opaqueBody(bytes: Buffer): InspectedBody {
   return {
-    bytes, wire: null, model: null, modelFields: [], stream: false, count: null, json: null, delimiter: null,
+    bytes, wire: null, model: null, modelFields: [], stream: false, form: null, json: null, delimiter: null,
   }
 }
 
-function parseCount(text: string | undefined): number | null {
-  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : null
+function formCount({ fields }: ValidForm): FormCount {
+  const given = COUNTS.flatMap(name => (fields.get(name) ?? []).map(({ value }) => ({ name, value })))
+  return {
+    count: Math.max(1, ...given.map(({ value }) => worstReading(value) ?? 1)),
+    fault: given.find(({ value }) => !isPlainCount(value))?.name ?? null,
+  }
 }
 
 /** @param aliases members that may name the model instead of `model` */

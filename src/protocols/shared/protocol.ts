@@ -144,6 +144,13 @@ export interface Endpoint {
   readonly responseMembers: readonly string[] | null
   /** The model generates tokens for the response. */
   readonly generatesTokens: boolean
+  /**
+   * The members by which a request bounds the output of one response, as paths: those that every server of the protocol
+   * obeys. Other spellings may be obeyed or ignored.
+   */
+  readonly outputBounds: readonly string[]
+  /** Tokens of thinking count as output that is bounded. */
+  readonly boundsThinking: boolean
   /** It counts the tokens of its prompt: the body of a response with that number; null = it does something else. */
   readonly tokenCount: ((tokens: number) => string) | null
   /** Each prompt of a list has a response of its own. */

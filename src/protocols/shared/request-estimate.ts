@@ -1,6 +1,8 @@
-import { JsonCursor, closingQuote, parseJson } from './cursor.ts'
+import { JsonCursor, closingQuote } from './cursor.ts'
 import type { Field, ValidJson } from './json-scan.ts'
 import { hexUnit } from './json-text.ts'
+import { MAX_TOKENS, readOutputBounds } from './output-bounds.ts'
+import type { OutputBounds } from './output-bounds.ts'
 import type { Endpoint } from './protocol.ts'
 import { tokensOfBytes } from './tokens-of-bytes.ts'
 import type { Usage } from './usage.ts'
@@ -11,10 +13,8 @@ export interface RequestEstimate {
   readonly inputTokens: number | null
   /** Those of them that are pictures, recordings or files. */
   readonly mediaTokens: number
-  /** The most output tokens that it asks for, all choices together; null when it sets no bound. */
-  readonly maxOutputTokens: number | null
-  /** How many answers it asks for, each with output of its own. */
-  readonly answers: number
+  /** How much output it asks for; null = it generates none, or the body does not tell. */
+  readonly output: OutputBounds | null
 }
 
 /** What an image, a recording or a document counts as in an estimate: about a picture of a megapixel. */
@@ -23,22 +23,17 @@ export const MEDIA_TOKENS = 1000
 /** Of sound: 16 kbit/s, below which speech is seldom packed. */
 const BYTES_PER_SECOND = 2_000
 const QUOTE = 0x22
+const COMMA = 0x2c
 const BACKSLASH = 0x5c
 const LOWER_U = 0x75
 /** Base64 from this length on is a picture or the like: longer than any word, shorter than any picture. */
 export const MEDIA_FROM = 1024
 const SAMPLE = 256
 const MAX_STEPS = 4_000_000
-const MAX_NUMBER_LENGTH = 20
-const MAX_TOKENS = 1_000_000_000
 /** More than any upstream takes at once. */
 const MAX_PROMPTS = 100_000
 
 const INPUT = Buffer.from('input')
-const OUTPUT_BOUND_KEYS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'maxOutputTokens']
-const CHOICE_COUNT_KEYS = ['n', 'best_of', 'candidateCount', 'candidate_count']
-const KEYS = [...OUTPUT_BOUND_KEYS, ...CHOICE_COUNT_KEYS].map(name => ({ name, bytes: Buffer.from(name) }))
-
 type Fields = ReadonlyMap<string, readonly Field[]>
 
 /**
@@ -52,12 +47,34 @@ export function estimateRequest(
   endpoint: Endpoint, body: Buffer, json: ValidJson | null,
 ): RequestEstimate {
   if (json?.root !== 'object') {
-    return { inputTokens: null, mediaTokens: 0, maxOutputTokens: null, answers: 1 }
+    return { inputTokens: null, mediaTokens: 0, output: null }
   }
   const { all: inputTokens, media: mediaTokens } = estimateSizes(body)
-  if (!endpoint.generatesTokens) return { inputTokens, mediaTokens, maxOutputTokens: 0, answers: 1 }
-  const prompts = endpoint.answersEachPrompt ? countPrompts(body, json.fields) : 1
-  return { inputTokens, mediaTokens, ...readOutputBound(body, json.fields, prompts) }
+  if (!endpoint.generatesTokens) return { inputTokens, mediaTokens, output: null }
+  const output = readOutputBounds(endpoint, body, json.fields)
+  if (!endpoint.answersEachPrompt) return { inputTokens, mediaTokens, output }
+  return { inputTokens, mediaTokens, output: { ...output, answers: output.answers * countPrompts(body, json.fields) } }
+}
+
+/**
+ * Tokens of a picture that is made, with three that are sent before it is done: OpenAI's documentation has 6,240 for the
+ * largest of high quality, and 100 for each of the others.
+ */
+const IMAGE_OUTPUT_TOKENS = 6_540
+
+/** Tokens of a response that nothing bounds. @param assumed the operator's `billing.assumed_output` */
+export function unboundedOutput({ metering, generatesTokens }: Endpoint, assumed: number): number {
+  if (!generatesTokens) return 0
+  return metering === 'images' ? Math.max(assumed, IMAGE_OUTPUT_TOKENS) : assumed
+}
+
+/**
+ * The most output tokens of a request, all responses together.
+ *
+ * @param assumed tokens of a response that nothing bounds
+ */
+export function maxOutputTokens({ bound, other, thinking, answers }: OutputBounds, assumed: number): number {
+  return Math.min((Math.max(bound ?? assumed, other) + thinking) * answers, MAX_TOKENS)
 }
 
 type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
@@ -68,17 +85,14 @@ const NO_ITEMS: Items = Object.freeze({ characters: null, images: null, seconds:
  * spoken, the pictures that it asks for, and the seconds of a recording, of which
  * only the bytes are known.
  *
- * @param json where the body's members stand; null = it is no JSON
- * @param count of the pictures, where the body is a form that tells it
+ * @param count of the pictures
  */
-export function estimateItems(
-  { metering }: Endpoint, body: Buffer, json: ValidJson | null, count: number | null,
-): Items {
+export function estimateItems({ metering }: Endpoint, body: Buffer, count: number): Items {
   switch (metering) {
     case 'speech':
       return { ...NO_ITEMS, characters: readCharacters(body) }
     case 'images':
-      return { ...NO_ITEMS, images: Math.max(1, count ?? readCount(body, json)) }
+      return { ...NO_ITEMS, images: count }
     case 'transcript':
       return { ...NO_ITEMS, seconds: Math.ceil(body.length / BYTES_PER_SECOND) }
     default:
@@ -88,8 +102,18 @@ export function estimateItems(
 
 /** As what input counts that a request has written to the prompt cache, which costs more; null = none is. */
 export function cacheWriteField(body: Buffer): 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | null {
-  if (!body.includes('"cache_control"')) return null
-  return body.includes('"1h"') ? 'cacheWrite1hTokens' : 'cacheWrite5mTokens'
+  const isEscaped = hasEscapedLetter(body)
+  if (!isEscaped && !body.includes('"cache_control"')) return null
+  return isEscaped || body.includes('"1h"') ? 'cacheWrite1hTokens' : 'cacheWrite5mTokens'
+}
+
+/** Any name may be written with an escape: `cache_contro\u006c`. */
+function hasEscapedLetter(body: Buffer): boolean {
+  for (let at = body.indexOf('\\u00'); at !== -1; at = body.indexOf('\\u00', at + 1)) {
+    const digit = body[at + 4]!
+    if (digit >= 0x34 && digit <= 0x37) return true
+  }
+  return false
 }
 
 /**
@@ -105,7 +129,8 @@ export function readCharacters(body: Buffer): number | null {
     const wanted = cursor.keyIs(INPUT)
     const isText = cursor.isString()
     if (!cursor.skip() || !wanted) continue
-    characters = isText ? codePoints(body, cursor.valueStart + 1, cursor.valueEnd - 1) : null
+    // Of two, parsers take the first or the last.
+    if (isText) characters = Math.max(characters ?? 0, codePoints(body, cursor.valueStart + 1, cursor.valueEnd - 1))
   }
   return characters
 }
@@ -128,7 +153,9 @@ export function estimateTextTokens(body: Buffer): number | null {
 function estimateSizes(body: Buffer): { readonly all: number; readonly media: number } {
   const survey = scanStrings(body, null)
   const media = survey.media * MEDIA_TOKENS
-  return { all: tokensOfBytes(body.length - survey.mediaBytes) + media, media }
+  // A prompt may come as token numbers, of two bytes each or more.
+  const text = Math.max(tokensOfBytes(body.length - survey.mediaBytes), survey.commas)
+  return { all: text + media, media }
 }
 
 /** What the strings of a body are: keys and values alike. */
@@ -138,6 +165,8 @@ export interface StringTotals {
   /** How many strings are base64, and their bytes. */
   readonly media: number
   readonly mediaBytes: number
+  /** Commas between values. */
+  readonly commas: number
 }
 
 /**
@@ -150,10 +179,13 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
   let textBytes = 0
   let media = 0
   let mediaBytes = 0
+  let commas = 0
   let steps = 0
   let pos = 0
   for (; pos < body.length && steps < MAX_STEPS; pos++, steps++) {
-    if (body[pos] !== QUOTE) continue
+    const byte = body[pos]
+    if (byte === COMMA) commas++
+    if (byte !== QUOTE) continue
     const close = closingQuote(body, pos + 1, body.length)
     // The last string of a body that was cut has no end.
     const end = close === -1 ? body.length : close
@@ -168,7 +200,7 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
     }
     pos = end
   }
-  return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes }
+  return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes, commas }
 }
 
 /** Is a long string base64, bare or in a data: URL? Beginning, middle and end tell: text has spaces. */
@@ -197,25 +229,6 @@ function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
   return true
 }
 
-function readOutputBound(
-  body: Buffer, fields: Fields, prompts: number,
-): Pick<RequestEstimate, 'maxOutputTokens' | 'answers'> {
-  const found = readNumbers(body, fields)
-  const answers = Math.min(Math.max(1, largest(found, CHOICE_COUNT_KEYS) ?? 1) * prompts, MAX_TOKENS)
-  const bound = largest(found, OUTPUT_BOUND_KEYS)
-  const maxOutputTokens = bound === null ? null : Math.min(bound * answers, MAX_TOKENS)
-  return { maxOutputTokens, answers }
-}
-
-function largest(found: ReadonlyMap<string, number>, names: readonly string[]): number | null {
-  let most: number | null = null
-  for (const name of names) {
-    const value = found.get(name)
-    if (value !== undefined && (most === null || value > most)) most = value
-  }
-  return most
-}
-
 /** Of a list of prompts, as texts or as tokens, each is answered; one alone can be a list of tokens. */
 function countPrompts(body: Buffer, fields: Fields): number {
   let prompts = 0
@@ -229,44 +242,6 @@ function countPrompts(body: Buffer, fields: Fields): number {
     }
   }
   return Math.max(1, prompts)
-}
-
-/** The `n` of a JSON body; 1 where there is none. */
-function readCount(body: Buffer, json: ValidJson | null): number {
-  const count = json && readNumbers(body, json.fields).get('n')
-  return Math.min(count ?? 1, MAX_TOKENS)
-}
-
-/** What was noted as the body came is not walked over again: that would hold everybody else up. */
-function readNumbers(body: Buffer, fields: Fields): Map<string, number> {
-  const found = new Map<string, number>()
-  for (const { name } of KEYS) {
-    for (const { start, end } of fields.get(name) ?? []) setCount(found, name, shortValue(body, start, end))
-  }
-  for (const name of ['generationConfig', 'generation_config']) {
-    for (const { start, end } of fields.get(name) ?? []) readConfig(found, body, start, end)
-  }
-  return found
-}
-
-function readConfig(found: Map<string, number>, body: Buffer, start: number, end: number): void {
-  const cursor = new JsonCursor(body, start, end)
-  if (!cursor.beginObject()) return
-  while (cursor.nextMember()) {
-    const name = KEYS.find(({ bytes }) => cursor.keyIs(bytes))?.name
-    if (!cursor.skip() || name === undefined) continue
-    const parsed = shortValue(body, cursor.valueStart, cursor.valueEnd)
-    // In the JSON of protocol buffers a number can be a string.
-    setCount(found, name, typeof parsed === 'string' && parsed !== '' ? Number(parsed) : parsed)
-  }
-}
-
-function shortValue(body: Buffer, start: number, end: number): unknown {
-  return end - start > MAX_NUMBER_LENGTH ? null : parseJson(body, start, end)
-}
-
-function setCount(found: Map<string, number>, name: string, value: unknown): void {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0) found.set(name, value)
 }
 
 /** Of the inside of a JSON string, escapes and all. It can be as long as a body: no string is made of it. */

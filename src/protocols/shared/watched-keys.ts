@@ -1,6 +1,8 @@
 import { matchesName } from './json-text.ts'
 
 const BACKSLASH = 0x5c
+const UNDERSCORE = 0x5f
+const HYPHEN = 0x2d
 
 interface WatchedName {
   readonly text: string
@@ -15,15 +17,22 @@ export class WatchedKeys {
   /** A key of more bytes, as written in a JSON text, cannot be one of the names. */
   readonly longest: number
   readonly #names: readonly WatchedName[]
+  /** By their hashes. */
+  readonly #loose: ReadonlyMap<number, readonly string[]>
 
-  /** @param anyCase those of the names, in lower case and ASCII, that match in any case */
-  constructor(names: readonly string[], anyCase: readonly string[] = []) {
+  /**
+   * @param anyCase those of the names, in lower case and ASCII, that match in any case
+   * @param loose more names, in lower case without separators: they match in any case, with `_` and `-` anywhere
+   */
+  constructor(names: readonly string[], anyCase: readonly string[] = [], loose: readonly string[] = []) {
+    this.#loose = Map.groupBy(loose, name => [...Buffer.from(name)].reduce(addToHash, 0))
     this.#names = [...new Set(names)].map(text => {
       const bytes = Buffer.from(text)
       return { text, bytes, first: bytes[0], anyCase: anyCase.includes(text) }
     })
     // A UTF-16 unit takes six bytes as \uXXXX and at most three as UTF-8.
-    this.longest = 6 * Math.max(0, ...names.map(name => name.length))
+    // Separators may stand around each letter of a loose name.
+    this.longest = 6 * Math.max(0, ...names.map(name => name.length), ...loose.map(name => 2 * name.length))
   }
 
   /**
@@ -42,6 +51,32 @@ export class WatchedKeys {
       if (first !== name.first && first !== BACKSLASH && !name.anyCase) continue
       if (matchesName(key, from, to, name.bytes, name.anyCase)) return name.text
     }
-    return null
+    return this.#loose.size === 0 ? null : this.#findLoose(key, from, to)
   }
+
+  #findLoose(key: Buffer, from: number, to: number): string | null {
+    let hash = 0
+    let isPlain = true
+    for (let at = from; at < to && isPlain; at++) {
+      const byte = key[at]!
+      // What is escaped, or not ASCII, may be a letter all the same: `\u006e`, or the Kelvin sign.
+      if (byte === BACKSLASH || byte >= 0x80) isPlain = false
+      else if (byte !== UNDERSCORE && byte !== HYPHEN) hash = addToHash(hash, byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte)
+    }
+    const candidates = isPlain ? this.#loose.get(hash) : [...this.#loose.values()].flat()
+    if (candidates === undefined) return null
+    const name = looseName(key, from, to)
+    return candidates.find(candidate => candidate === name) ?? null
+  }
+}
+
+function addToHash(hash: number, byte: number): number {
+  return Math.imul(hash, 31) + byte | 0
+}
+
+/** A key in lower case, without separators. */
+function looseName(key: Buffer, from: number, to: number): string {
+  // As a string of its own: inside objects V8 can misread escaped keys (nodejs/node#63785).
+  const name = JSON.parse(`"${key.toString('utf8', from, to)}"`) as string
+  return name.toUpperCase().toLowerCase().replace(/[_-]/g, '')
 }

@@ -3,7 +3,7 @@ import t from 'tap'
 import { JsonCursor } from '../../../src/protocols/shared/cursor.ts'
 import { jsonInspection } from '../../../src/protocols/shared/inspect.ts'
 import type { EndpointName } from '../../../src/protocols/shared/protocol.ts'
-import { MEDIA_TOKENS, estimateRequest, readCharacters, estimateTokens } from '../../../src/protocols/shared/request-estimate.ts'
+import { MEDIA_TOKENS, estimateRequest, maxOutputTokens, readCharacters, estimateTokens } from '../../../src/protocols/shared/request-estimate.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 
 function estimate(endpoint: EndpointName, body: unknown) {
@@ -14,10 +14,26 @@ function estimate(endpoint: EndpointName, body: unknown) {
   return estimateRequest(endpointNamed(endpoint), bytes, json.ok ? json : null)
 }
 
+/** Where nothing bounds a response, it is assumed to have that many tokens. */
+const ASSUMED = 4096
+
+function mostOutput(endpoint: EndpointName, body: unknown): number | null {
+  const { output } = estimate(endpoint, body)
+  return output && maxOutputTokens(output, ASSUMED)
+}
+
 t.test('input is about a quarter of the bytes', async t => {
   const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'Hello, world! '.repeat(100) }] }
   const bytes = JSON.stringify(body).length
   t.equal(estimate('chat.completions', body).inputTokens, Math.ceil(bytes / 4))
+})
+
+t.test('a prompt of token numbers counts each', async t => {
+  for (const member of ['input', 'prompt']) {
+    const tokens = Array.from({ length: 1000 }, (_, i) => i % 10)
+    t.ok((estimate('embeddings', { model: 'm', [member]: tokens }).inputTokens ?? 0) >= 1000)
+    t.ok((estimate('completions', { model: 'm', [member]: [tokens, tokens] }).inputTokens ?? 0) >= 2000)
+  }
 })
 
 t.test('the most output that is asked for, under each name', async t => {
@@ -32,36 +48,77 @@ t.test('the most output that is asked for, under each name', async t => {
     ['completions', { max_tokens: 100, prompt: [1, 2, 3] }, 100],
     ['completions', { max_tokens: 100, prompt: [] }, 100],
     ['completions', { max_tokens: 100, prompt: 'a' }, 100],
+    ['completions', { max_tokens: 100, Prompt: ['a', 'b'] }, 200],
     ['chat.completions', { max_tokens: 100, prompt: ['a', 'b'] }, 100],
     ['responses', { max_output_tokens: 70 }, 70],
     ['messages', { max_tokens: 1024, messages: [] }, 1024],
     ['generate.content', { generationConfig: { maxOutputTokens: 30, candidateCount: 2 } }, 60],
     ['generate.stream', { generation_config: { max_output_tokens: 30, candidate_count: 2 } }, 60],
-    ['generate.content', { generationConfig: { maxOutputTokens: '30', candidateCount: '2' } }, 60],
-    ['generate.content', { generationConfig: { maxOutputTokens: 'many' } }, null],
-    ['chat.completions', { messages: [{ max_tokens: 5 }] }, null],
-    ['chat.completions', {}, null],
-    ['chat.completions', { max_tokens: null }, null],
-    ['chat.completions', { max_tokens: '100' }, null],
-    ['chat.completions', { max_tokens: -5 }, null],
-    ['chat.completions', { max_tokens: 0.5 }, null],
-    ['chat.completions', { max_tokens: 0 }, 0],
+    ['generate.stream', { generation_config: { maxOutputTokens: 30, candidateCount: 2 } }, 60],
+    ['interactions', { generation_config: { max_output_tokens: 30 } }, 30],
+    ['chat.completions', { messages: [{ max_tokens: 5 }] }, ASSUMED],
+    ['chat.completions', {}, ASSUMED],
     ['chat.completions', { max_tokens: 9e15, n: 9e15 }, 1e9],
-    ['embeddings', { input: 'x', max_tokens: 5 }, 0],
-    ['messages.count_tokens', { messages: [] }, 0],
+    ['embeddings', { input: 'x', max_tokens: 5 }, null],
+    ['messages.count_tokens', { messages: [] }, null],
+    // What the protocol may ignore bounds nothing.
+    ['responses', { max_tokens: 5 }, ASSUMED],
+    ['chat.completions', { max_output_tokens: 5 }, ASSUMED],
+    ['chat.completions', { maxTokens: 5 }, ASSUMED],
+    ['messages', { max_completion_tokens: 5 }, ASSUMED],
+    ['generate.content', { max_tokens: 5 }, ASSUMED],
+    ['generate.content', { generationConfig: { maxOutput_tokens: 5 } }, ASSUMED],
+    ['generate.content', { maxOutputTokens: 5 }, ASSUMED],
+    ['chat.completions', { max_tokens: null }, ASSUMED],
+    ['chat.completions', { max_tokens: 0 }, ASSUMED],
+    ['chat.completions', '{"max_tokens":5,"max_tokens":null}', ASSUMED],
+    ['chat.completions', '{"max_tokens":50000,"max_tokens":5}', 50_000],
+    // Thinking has tokens of its own where the protocol does not say that they are a part.
+    ['chat.completions', { max_tokens: 5, thinking_budget: 7 }, 12],
+    ['chat.completions', { max_tokens: 5, reasoning: { max_tokens: 7 } }, 12],
+    ['messages', { max_tokens: 5, thinking: { budget_tokens: 7 } }, 7],
+    ['generate.content', { generationConfig: { maxOutputTokens: 5, thinkingConfig: { thinkingBudget: -1 } } }, 5],
   ]
   for (const [endpoint, body, expected] of cases) {
-    t.equal(estimate(endpoint, body).maxOutputTokens, expected, `${endpoint} ${JSON.stringify(body)}`)
+    t.equal(mostOutput(endpoint, body), expected, `${endpoint} ${JSON.stringify(body)}`)
   }
+})
+
+t.test('every spelling that some server may take', async t => {
+  for (const name of ['max_tokens', 'maxTokens', 'MAX_TOKENS', 'max-tokens', 'Max_Tokens', 'maxOutput_tokens', 'MaxCompletionTokens', 'max_new_tokens',
+    'num_predict', 'max_to\u212aens', 'ma\u0078_tokens', 'maxTo\u006bens', 'max_token\u017f']) {
+    for (const body of [`{"max_tokens":1,"${name}":100000}`, `{"${name}":100000,"max_tokens":1}`, `{"max_tokens":1,"extra_body":{"${name}":100000}}`]) {
+      t.equal(mostOutput('chat.completions', body), 100_000, body)
+    }
+  }
+  for (const name of ['n', 'N', '\u006e', 'best_of', 'bestOf', 'candidate_count', 'CandidateCount', 'num_images', 'sampleCount']) {
+    for (const body of [`{"max_tokens":2,"${name}":50}`, `{"max_tokens":2,"generationConfig":{"${name}":50}}`, `{"max_tokens":2,"extra_body":{"parameters":{"${name}":50}}}`]) {
+      t.equal(mostOutput('chat.completions', body), 100, body)
+    }
+  }
+})
+
+t.test('a value that servers read as different numbers is named, and the largest counts', async t => {
+  const cases: [string, number][] = [
+    ['1000000.5', 1_000_001], ['"1000000"', 1_000_000], ['"1_000_000"', 1_000_000], ['1e6', 1_000_000], ['1E+6', 1_000_000], ['"+50"', 50],
+    ['" 50 "', 50], ['"50.9abc"', 51], ['5.0', 5], ['-5', ASSUMED], ['-0', ASSUMED], ['true', ASSUMED], ['"inf"', 1e9], ['"Infinity"', 1e9], ['[5]', ASSUMED],
+    ['{"value":5}', ASSUMED], ['"many"', ASSUMED],
+  ]
+  for (const [value, expected] of cases) {
+    const body = `{"extra_body":{"Max_tokens":${value}}}`
+    t.equal(mostOutput('chat.completions', body), Math.max(ASSUMED, expected), value)
+    t.equal(estimate('chat.completions', body).output?.fault, 'extra_body.Max_tokens', value)
+    t.equal(estimate('chat.completions', `{"n":${value}}`).output?.fault, 'n', value)
+  }
+  for (const value of ['0', '7', '123456789012345678901234567890', 'null']) t.equal(estimate('chat.completions', `{"max_tokens":${value}}`).output?.fault, null, value)
 })
 
 t.test('a bound whose name is escaped is one, as it is upstream', async t => {
   for (const name of ['max_tok\\u0065ns', [...'max_tokens'].map(escaped).join('')]) {
     const body = `{"max_tokens":1,"${name}":100000,"messages":[]}`
-    t.equal(estimate('chat.completions', body).maxOutputTokens, 100_000, name)
+    t.equal(mostOutput('chat.completions', body), 100_000, name)
   }
-  const other = '{"max_tokens":1,"max_\\u0054okens":5,"max_\\ud800okens":5}'
-  t.equal(estimate('chat.completions', other).maxOutputTokens, 1)
+  t.equal(mostOutput('chat.completions', '{"max_tokens":1,"max_\\ud800okens":5}'), 1)
 })
 
 t.test('how many answers are asked for, where their length has no bound', async t => {
@@ -74,8 +131,7 @@ t.test('how many answers are asked for, where their length has no bound', async 
     ['chat.completions', { n: 9e15 }, 1e9],
   ]
   for (const [endpoint, body, answers] of cases) {
-    const told = estimate(endpoint, body)
-    t.match(told, { answers, maxOutputTokens: null }, `${endpoint} ${JSON.stringify(body)}`)
+    t.match(estimate(endpoint, body).output, { answers, bound: null }, `${endpoint} ${JSON.stringify(body)}`)
   }
 })
 
@@ -100,7 +156,7 @@ t.test('pictures count flat, not by their bytes; long text counts in full', asyn
 
 t.test('bodies that tell nothing', async t => {
   for (const body of ['', '--boundary\r\ncontent-disposition: form-data', '[1]', 'null']) {
-    const nothing = { inputTokens: null, mediaTokens: 0, maxOutputTokens: null, answers: 1 }
+    const nothing = { inputTokens: null, mediaTokens: 0, output: null }
     t.strictSame(estimate('audio.transcriptions', body), nothing, body)
   }
 })
@@ -116,7 +172,7 @@ t.test('nesting and quotes without end do not stop it', async t => {
 t.test('what was noted of a body as it came is not walked over again', async t => {
   const walked = t.capture(JsonCursor.prototype, 'nextMember')
   const body = `{"max_tokens":5,${'"a":"b",'.repeat(1_000)}"n":2,"prompt":["a","b"]}`
-  t.equal(estimate('completions', body).maxOutputTokens, 20)
+  t.equal(mostOutput('completions', body), 20)
   t.same(walked(), [])
 })
 
@@ -129,8 +185,8 @@ t.test('speech: characters are the code points of the input', async t => {
   t.equal(characters({ input: 5 }), null)
   t.equal(characters({}), null)
   t.equal(readCharacters(Buffer.from('--form')), null)
-  t.equal(readCharacters(Buffer.from('{"input":"a","input":"abc"}')), 3, 'the last of them counts')
-  t.equal(readCharacters(Buffer.from('{"input":"a","input":[]}')), null)
+  t.equal(readCharacters(Buffer.from('{"input":"abc","input":"a"}')), 3, 'the longest of them counts')
+  t.equal(readCharacters(Buffer.from('{"input":"a","input":[]}')), 1)
 })
 
 t.test('characters are code points however they are escaped', async () => {

@@ -1,0 +1,45 @@
+import { GatewayError } from '../../base/errors.ts'
+import type { Target, TranslateMode } from '../../config/types.ts'
+import { wantsEventStream } from '../../context/exchange.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import type { LiveUpstream } from '../../context/live-upstreams.ts'
+import { jsonInspection } from '../../protocols/shared/inspect.ts'
+import { outputMembers, readOutputBounds } from '../../protocols/shared/output-bounds.ts'
+import type { OutputBounds } from '../../protocols/shared/output-bounds.ts'
+import { translate } from '../../protocols/translate.ts'
+import { targetProtocols, translationHost, translatorFor } from './translated-request.ts'
+
+/**
+ * How much output a request asks for as a target of another protocol gets it: translation has bounds of its own, such as
+ * the `max_tokens` that Anthropic's protocol requires. Only the members that bound the output are translated.
+ *
+ * @returns null = the target gets the client's own, or nothing because it cannot be translated
+ */
+export function translatedBounds(gateway: Gateway, exchange: Exchange, target: Target, mode: TranslateMode): OutputBounds | null {
+  const { classified: { endpoint }, request: { body, model, stream } } = exchange
+  if (!body?.json) return null
+  const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
+  try {
+    const translator = translatorFor(endpoint, targetProtocols(target, upstream.provider, model), mode)
+    if (translator === null || translator.embeddings !== null) return null
+    const { endpoint: sentTo, written } = translate(translator, outputMembers(body.bytes, body.json.fields), {
+      model: target.model ?? model ?? '',
+      host: translationHost(upstream),
+      stream: stream || wantsEventStream(exchange),
+      asksForUsage: false,
+      isStrict: false,
+      // No conversation is translated, so no capsule is read.
+      capsules: { keys: gateway.sharedState.capsuleKeys.keys, reserve: () => undefined },
+    })
+    const bytes = Buffer.from(JSON.stringify(written.body))
+    const scan = jsonInspection()
+    scan.push(bytes)
+    const json = scan.end()
+    return json.ok ? readOutputBounds(sentTo, bytes, json.fields) : null
+  } catch (error) {
+    // The attempt reports it.
+    if (error instanceof GatewayError) return null
+    throw error
+  }
+}

@@ -1,0 +1,73 @@
+import type { Exchange, Plan } from '../context/exchange.ts'
+import type { Gateway } from '../context/gateway.ts'
+import type { Estimate } from '../limits/types.ts'
+import { isMetered } from '../pricing/metering.ts'
+import type { QuotedPrice } from '../pricing/prices.ts'
+import { addCost } from '../pricing/settled-cost.ts'
+import { hasCacheWriteRate, highestCost, isPricedByRequest } from '../pricing/tier-price.ts'
+import { cacheWriteField, estimateItems, estimateRequest, maxOutputTokens, unboundedOutput } from '../protocols/shared/request-estimate.ts'
+import { blankUsage } from '../protocols/shared/usage.ts'
+import type { Usage } from '../protocols/shared/usage.ts'
+import { hedgeAfter } from './attempt/hedge.ts'
+import { translatedBounds } from './attempt/translated-bounds.ts'
+
+/** What the request may use at most. */
+export interface RequestEstimate extends Estimate {
+  /** Tokens of the request; null = the body does not tell. */
+  readonly inputTokens: number | null
+  /** The first member that bounds the output and is no whole number from 0 on; null = there is none. */
+  readonly fault: string | null
+}
+
+/**
+ * Estimates the worst case of a request. Of all targets that it may reach, the most expensive one decides, and the one
+ * that may generate most. A request that is translated is estimated as it is sent.
+ */
+export function estimate(gateway: Gateway, exchange: Exchange, plan: Plan): RequestEstimate {
+  const { classified: { endpoint }, request: { body, model } } = exchange
+  const { quotes, reachable, route } = plan
+  // A WebSocket will use an unknown amount.
+  if (body === null && endpoint.session !== null) {
+    const isPriced = (model === null && !endpoint.session.required) || !quotes.includes(null)
+    return { inputTokens: null, tokens: 1, pico: isPriced ? 1n : null, fault: null }
+  }
+  if (!isMetered(endpoint) || body === null) {
+    const perRequest = quotes.every(isPricedByRequest) ? highestCost([blankUsage()], quotes) : null
+    return { inputTokens: null, tokens: 0, pico: perRequest ?? 0n, fault: null }
+  }
+  const { inputTokens, mediaTokens, output } = estimateRequest(endpoint, body.bytes, body.json)
+  const input = inputTokens ?? 0
+  const { assumedOutput, abandoned } = gateway.config.billing
+  const unbounded = unboundedOutput(endpoint, assumedOutput)
+  const answers = output?.answers ?? body.form?.count ?? 1
+  const used = {
+    ...blankUsage(), ...estimateItems(endpoint, body.bytes, answers), inputTokens: input, inputImageTokens: mediaTokens || null,
+  }
+  const write = quotes.some(hasCacheWriteRate) ? cacheWriteField(body.bytes) : null
+  // It is unknown whether media are written to the cache too.
+  const usages = write === null ? [used] : [input, input - mediaTokens].map(tokens => ({ ...used, [write]: tokens }))
+  // A second attempt may run beside the first: its prompt is billed too.
+  const prompts = hedgeAfter(exchange, route) === null || abandoned === 'none' ? 1 : 2
+  const outputs = reachable.map(target => {
+    if (output === null) return unbounded * answers
+    return maxOutputTokens(translatedBounds(gateway, exchange, target, route.translate) ?? output, unbounded)
+  })
+  const costs = outputs.map((outputTokens, at) => attemptsCost(usages, quotes[at] ?? null, outputTokens, prompts))
+  return {
+    inputTokens,
+    tokens: Math.max(1, prompts * input + Math.max(...outputs)),
+    pico: costs.reduce(higher),
+    fault: output?.fault ?? body.form?.fault ?? null,
+  }
+}
+
+/** @param prompts attempts whose prompt is billed; one of them has output */
+function attemptsCost(usages: readonly Usage[], quoted: QuotedPrice | null, outputTokens: number, prompts: number): bigint | null {
+  const costs = (tokens: number) => highestCost(usages.map(usage => ({ ...usage, outputTokens: tokens })), [quoted])
+  return prompts === 1 ? costs(outputTokens) : addCost(costs(outputTokens), costs(0))
+}
+
+/** null = unknown, and then all is. */
+function higher(a: bigint | null, b: bigint | null): bigint | null {
+  return a === null || b === null ? null : a > b ? a : b
+}
