@@ -45,7 +45,7 @@ export const ERRORS = {
     "The route has translate: strict, and the target's protocol has no counterpart for a field, or a capsule in it was not made by a gateway. The message names the fields.",
   ),
   body_timeout: row(408, 'client', true, 'The rest of the body did not arrive within timeouts.idle.'),
-  body_too_large: row(413, 'client', false, 'The body, with what its capsules hold, is larger than server.body_limit.'),
+  body_too_large: row(413, 'client', false, 'The body, with what its capsules hold, is larger than server.body_limit. Or it has too many values to be translated.'),
   missing_key: row(401, 'client', false, 'The request carries no key.'),
   invalid_key: row(401, 'client', false, 'The gateway does not know the key.'),
   key_expired: row(401, 'client', false, 'The key has expired. Or the secret was replaced by a rotation, and its grace period has ended.'),

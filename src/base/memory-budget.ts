@@ -10,9 +10,14 @@ export class MemoryBudget {
     return this.#reservedBytes
   }
 
+  /** Could so much be reserved? */
+  hasRoom(bytes: number, limit: number): boolean {
+    return this.#reservedBytes + bytes <= limit
+  }
+
   /** @returns false where that would be more than `limit`: nothing was taken then */
   reserve(bytes: number, limit: number): boolean {
-    if (this.#reservedBytes + bytes > limit) return false
+    if (!this.hasRoom(bytes, limit)) return false
     this.#reservedBytes += bytes
     return true
   }

@@ -41,7 +41,7 @@ export interface TranslatedAttempt {
   readonly translator: Translator
   /** The endpoint at the upstream, by which its response is metered. */
   readonly endpoint: Endpoint
-  /** Without its messages, of which a response repeats nothing. */
+  /** What its response needs of it: its tools by their names, and whether it is a stream. */
   readonly request: NeutralRequest
   /** Tag of the upstream, see `providerTag`. */
   readonly provider: string
@@ -172,13 +172,18 @@ export function translate(
   const { dropped, request, path, embeddings } = written
   if (isStrict) refuseLoss(dropped, 'these fields have no counterpart at the target')
   const { endpoint } = classifyPath(path.split('?', 1)[0] as string)
-  return { translator, endpoint, dropped, request: { ...request, messages: [] }, provider, capsuleKeys: target.capsules.keys, embeddings, written }
+  return { translator, endpoint, dropped, request: forResponse(request), provider, capsuleKeys: target.capsules.keys, embeddings, written }
 }
 
 /** @throws GatewayError translation_lossy */
 function refuseLoss(dropped: readonly string[], why: string): void {
   const [param] = dropped
   if (param !== undefined) throw new GatewayError('translation_lossy', `${why}: ${dropped.join(', ')}`, { param })
+}
+
+/** What a response needs of its request: all else would stay in memory until it has ended. */
+function forResponse({ stream, includeUsage, tools }: NeutralRequest): NeutralRequest {
+  return { ...EMPTY_REQUEST, stream, includeUsage, tools: tools.map(tool => ({ ...tool, description: null, parameters: null })) }
 }
 
 function translateEmbeddings(sides: EmbeddingsSides, body: JsonObject, model: string): TranslatedRequest & { readonly embeddings: ExpectedEmbeddings } {
@@ -248,7 +253,7 @@ export function createTranslator({ attempt: { translator: { client, upstream }, 
 export function translateWhole(translation: ResponseTranslation, value: unknown): string {
   const { attempt: { translator: { client, upstream }, provider, embeddings }, context } = translation
   if (typeof value !== 'object' || value === null) {
-    throw new GatewayError('upstream_invalid', 'the upstream responded with a body that is not a JSON object')
+    throw new GatewayError('upstream_invalid', 'the upstream responded with a body that is not a JSON object, or has too many values')
   }
   const body = value as JsonObject
   if (embeddings) return JSON.stringify(embeddingsBody(embeddings, body, context.model))

@@ -86,7 +86,7 @@ export class CandidateAttempt {
     const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
     const trace = exchange.trace?.startAttempt() ?? []
     const { request: native, sent } = outgoingRequest(
-      exchange, upstream, target, options.translate, continuationEdits, trace,
+      gateway, exchange, upstream, target, options.translate, continuationEdits, trace,
       capsuleAccess(gateway, exchange, bytes => this.#reserveMemory(bytes)),
     )
     const { request, readResponse } = providerRequest(upstream, native, {

@@ -1,7 +1,9 @@
 import type { Target, TranslateMode } from '../../config/types.ts'
 import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
 import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import type { AttemptRequest } from '../../context/upstream-attempt.ts'
+import { mayHoldCapsule } from '../../protocols/neutral/capsule.ts'
 import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
 import { renameEdits, renamePath } from '../../protocols/shared/rename.ts'
@@ -12,6 +14,7 @@ import { restoreOpaqueValues } from '../../protocols/translate.ts'
 import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 import { upstreamPath } from '../../proxy/upstream-address.ts'
+import { checkParseMemory } from './parse-memory.ts'
 import { targetProtocols, translatedRequest, translationHost, translatorFor } from './translated-request.ts'
 
 /**
@@ -21,15 +24,16 @@ import { targetProtocols, translatedRequest, translationHost, translatorFor } fr
  * @param continuationEdits edits of the body that ask for the rest of a response; null = all of it is requested
  * @param trace headers that name the attempt's span; flat
  * @returns the request, and what later phases need to know of it
- * @throws GatewayError not_translatable, translation_lossy, and what opening a capsule throws
+ * @throws GatewayError not_translatable, translation_lossy, body_too_large, overloaded, and what opening a capsule throws
  */
 export function outgoingRequest(
-  exchange: Exchange, upstream: LiveUpstream, target: Target, mode: TranslateMode,
+  gateway: Gateway, exchange: Exchange, upstream: LiveUpstream, target: Target, mode: TranslateMode,
   continuationEdits: ((body: Buffer) => Edit[]) | null, trace: readonly string[], capsules: CapsuleAccess,
 ): { readonly request: OutgoingRequest, readonly sent: AttemptRequest } {
   const protocols = targetProtocols(target, upstream.provider, exchange.request.model)
   const translator = translatorFor(exchange.classified.endpoint, protocols, mode)
   if (translator !== null) {
+    checkParseMemory(gateway, exchange)
     return translatedRequest(exchange, upstream, target, { translator, isStrict: mode === 'strict', capsules, continuationEdits, trace })
   }
   const { req, target: { path, query }, classified, request: { body } } = exchange
@@ -41,6 +45,7 @@ export function outgoingRequest(
     ...continuationEdits?.(body.bytes) ?? [],
   ]
   const edited = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
+  if (body?.json && mayHoldCapsule(body.bytes)) checkParseMemory(gateway, exchange)
   const restored = body?.json ? restoreOpaqueValues(classified.endpoint, edited ?? body.bytes, {
     host: translationHost(upstream), isStrict: mode === 'strict', capsules,
   }) : null

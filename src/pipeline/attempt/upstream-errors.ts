@@ -2,6 +2,7 @@ import { GatewayError, credentialRejected } from '../../base/errors.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import type { ClientFormat } from '../../protocols/shared/protocol.ts'
+import { parseBounded } from '../../base/json-size.ts'
 import { retryDelay } from '../../protocols/shared/refusal-reason.ts'
 import type { RefusalReason } from '../../protocols/shared/refusal-reason.ts'
 import { SseReader } from '../../protocols/shared/sse.ts'
@@ -26,7 +27,7 @@ export function upstreamErrorEvent(
   if (isEventStream(responseHead(response.status, response.headers))) return null
   if (translated) return format.errorEvent(translateError(translated, response.status, decompressedBody(response), requestId))
   try {
-    const value = JSON.parse(decompressedBody(response).toString('utf8')) as unknown
+    const value = parseBounded(decompressedBody(response).toString('utf8'))
     const isError = typeof value === 'object' && value !== null && 'error' in value
     return isError ? format.errorEvent(JSON.stringify(value)) : null
   } catch {

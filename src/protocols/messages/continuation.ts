@@ -1,5 +1,6 @@
 import { appendToList, fieldsOf, reduceLimits } from '../shared/body-edits.ts'
 import type { Field } from '../shared/json-scan.ts'
+import { parseRequest } from '../../base/json-size.ts'
 import { objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
 import { replaceValues } from '../shared/splice.ts'
@@ -172,7 +173,7 @@ function withoutThinking(body: Buffer, fields: ReadonlyMap<string, Field>): Edit
   if (thinking?.type !== 'object') return []
   const edits = replaceValues([thinking], Buffer.from('{"type":"disabled"}'))
   if (management?.type !== 'object') return edits
-  const value: Json = JSON.parse(body.toString('utf8', management.start, management.end))
+  const value = parseRequest(body.toString('utf8', management.start, management.end)) as Json
   const kept = objectsIn(value, 'edits').filter(({ type }) => !String(type).startsWith('clear_thinking'))
   return [...edits, ...replaceValues([management], Buffer.from(JSON.stringify({ ...value, edits: kept })))]
 }

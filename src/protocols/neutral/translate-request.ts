@@ -1,3 +1,5 @@
+import { GatewayError } from '../../base/errors.ts'
+import { haveTooManyObjects } from './arguments-size.ts'
 import { CapsuleReader } from './capsule.ts'
 import type { CapsuleAccess } from './capsule.ts'
 import { reportFields, startReport } from './fields.ts'
@@ -17,7 +19,7 @@ export interface TranslatedRequest extends WrittenRequest {
  *
  * @param given the client's body
  * @param options stream: the path asks for a stream, where the protocol does not say it in the body
- * @throws GatewayError not_translatable, and what opening a capsule throws
+ * @throws GatewayError not_translatable, body_too_large, and what opening a capsule throws
  */
 export function translateRequest(
   client: Pick<ClientSide, 'fields' | 'normalize' | 'readRequest'>, upstream: Pick<UpstreamSide, 'support' | 'takesFreeformTools' | 'writeRequest'>,
@@ -29,6 +31,13 @@ export function translateRequest(
   reportFields(body, client.fields, upstream.support, report)
   const request = client.readRequest(body, { report, stream, capsules: new CapsuleReader(capsules, report) })
   report.dropUnread()
+  if (haveTooManyObjects(argumentsOf(request))) {
+    throw new GatewayError('body_too_large', 'the arguments of the calls have too many values to be translated')
+  }
   const written = upstream.writeRequest(upstream.takesFreeformTools ? request : wrapFreeform(request), { ...target, report })
   return { ...written, dropped: report.dropped, request }
+}
+
+function* argumentsOf({ messages }: NeutralRequest): Generator<string, void, undefined> {
+  for (const { parts } of messages) for (const part of parts) if (part.type === 'tool_call' && !part.isFreeform) yield part.arguments
 }

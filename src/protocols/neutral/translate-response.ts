@@ -1,4 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
+import { haveTooManyObjects } from './arguments-size.ts'
 import { collectResponse } from './collect.ts'
 import { FreeformUnwrapper } from './freeform.ts'
 import type { JsonObject } from './json.ts'
@@ -116,5 +117,10 @@ function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]
 
 function writeWhole(client: ClientSide, events: readonly ResponseEvent[], context: ClientContext): JsonObject {
   const response = collectResponse(events)
-  return 'kind' in response ? client.writeError(response, context.requestId) : client.writeBody(response, context)
+  if ('kind' in response) return client.writeError(response, context.requestId)
+  const calls = response.parts.filter(({ part }) => part.type === 'tool_call')
+  if (haveTooManyObjects(calls.map(({ text }) => text))) {
+    throw new GatewayError('upstream_invalid', 'the arguments of the calls in the response have too many values')
+  }
+  return client.writeBody(response, context)
 }

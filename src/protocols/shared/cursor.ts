@@ -1,3 +1,4 @@
+import { parseBounded } from '../../base/json-size.ts'
 import { matchesName } from './json-text.ts'
 
 const QUOTE = 0x22
@@ -198,10 +199,10 @@ export class JsonCursor {
   }
 }
 
-/** Parses the bytes from `start` up to `end`; NaN when they are not JSON. */
+/** Parses the bytes from `start` up to `end`; NaN when they are not JSON, or too large for `parseBounded`. */
 export function parseJson(buffer: Buffer, start: number, end: number): unknown {
   try {
-    return JSON.parse(buffer.toString('utf8', start, end)) as unknown
+    return parseBounded(buffer.toString('utf8', start, end))
   } catch {
     return NaN
   }

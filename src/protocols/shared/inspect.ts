@@ -1,6 +1,8 @@
 import { GatewayError } from '../../base/errors.ts'
+import { jsonPath } from './json-path.ts'
 import { JsonScan, MAX_DUPLICATES } from './json-scan.ts'
 import type { Field, ValidJson } from './json-scan.ts'
+import { MAX_JSON_DEPTH } from '../../base/json-size.ts'
 import { mediaType } from './media-type.ts'
 import { scanMultipart } from './multipart.ts'
 import type { ValidForm } from './multipart.ts'
@@ -112,7 +114,7 @@ function checkCharset(contentType: string, what: string): void {
 
 /** Starts to read a JSON body: give it each piece as it comes. */
 export function jsonInspection(): JsonScan {
-  return new JsonScan(WATCHED)
+  return new JsonScan(WATCHED, MAX_JSON_DEPTH)
 }
 
 /** What an editor does not show of a text that is no JSON; null = nothing. */
@@ -131,6 +133,7 @@ export function inspectJson(
   scan: JsonScan, bytes: Buffer, wire: Buffer | null, { body, modelAliases }: Endpoint,
 ): InspectedBody {
   const json = scan.end()
+  if (!json.ok && json.isTooDeep) throw tooDeep(jsonPath(bytes, json.offset))
   if (!json.ok) throw new GatewayError('invalid_json', encodingFault(bytes) ?? `the body is not valid JSON: ${json.message}`)
   if (body !== 'any' && json.root !== 'object') {
     throw new GatewayError('invalid_json', `the body must be a JSON object, not ${withArticle(json.root)}`)
@@ -151,6 +154,10 @@ export function inspectJson(
     json,
     delimiter: null,
   }
+}
+
+function tooDeep(path: string): GatewayError {
+  return new GatewayError('invalid_json', `${path}: it is nested more than ${MAX_JSON_DEPTH} levels deep`, { param: path })
 }
 
 /** @throws GatewayError invalid_form, bad model */

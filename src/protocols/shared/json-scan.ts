@@ -3,6 +3,7 @@ import {
   LITERAL_END, NEXT, NUMBER_END, SPACE, STRING, VALUE, WRONG, valueType,
 } from './json-grammar.ts'
 import type { JsonType } from './json-grammar.ts'
+import type { JsonSize } from '../../base/json-size.ts'
 import { endOfPlainText } from './json-text.ts'
 import { Utf8Check } from './utf8.ts'
 import { WatchedKeys } from './watched-keys.ts'
@@ -29,6 +30,7 @@ export interface ValidJson {
   readonly fields: ReadonlyMap<string, readonly Field[]>
   /** The inside of the root object, from the byte after `{` to the `}`; null when the root is no object. */
   readonly members: { readonly open: number; readonly close: number; readonly empty: boolean } | null
+  readonly size: JsonSize
 }
 
 export interface InvalidJson {
@@ -40,9 +42,11 @@ export interface InvalidJson {
   readonly column: number
   /** For the client: what was expected, and where. */
   readonly message: string
+  /** It is nested too deep: at `offset` a further level begins. */
+  readonly isTooDeep: boolean
 }
 
-/** How deep objects and arrays may nest: the only limit that JSON.parse does not have. */
+/** How deep objects and arrays may nest where nothing else is said: a limit that JSON.parse does not have. */
 const MAX_DEPTH = 10_000
 /** No real client repeats a key more often, and each field costs memory and an edit. */
 export const MAX_DUPLICATES = 100
@@ -56,7 +60,7 @@ const NO_BYTES = Buffer.alloc(0)
 /**
  * Validates one JSON text (RFC 8259, in UTF-8 without a byte order mark) while it arrives, cut anywhere, and
  * records where the watched members of the root object are. It accepts what JSON.parse accepts of the decoded
- * text, down to MAX_DEPTH. It builds no values: a step costs one walk over its chunk, and memory does not grow
+ * text, down to a limit of nesting. It counts values, and builds none: a step costs one walk over its chunk, and memory does not grow
  * with the text.
  */
 export class JsonScan {
@@ -72,6 +76,10 @@ export class JsonScan {
   /** For each open container the state after a value in it. */
   #stack = new Uint8Array(32)
   #depth = 0
+  readonly #maxDepth: number
+  #containers = 0
+  #members = 0
+  #values = 0
   /** The string being read is a key. */
   #isKey = false
 
@@ -89,8 +97,12 @@ export class JsonScan {
   #valueStart = 0
   #valueType: JsonType = 'null'
 
-  /** @param keys names of the members to record; compile them once where many texts are read */
-  constructor(keys: WatchedKeys | readonly string[]) {
+  /**
+   * @param keys names of the members to record; compile them once where many texts are read
+   * @param maxDepth how deep objects and arrays may nest
+   */
+  constructor(keys: WatchedKeys | readonly string[], maxDepth = MAX_DEPTH) {
+    this.#maxDepth = maxDepth
     this.#keys = keys instanceof WatchedKeys ? keys : new WatchedKeys(keys)
   }
 
@@ -123,6 +135,7 @@ export class JsonScan {
       length: this.#offset,
       fields: this.#fields,
       members: this.#root === 'object' ? inside : null,
+      size: { containers: this.#containers, members: this.#members, values: this.#values },
     }
   }
 
@@ -193,6 +206,7 @@ export class JsonScan {
 
   #beginKey(offset: number): void {
     this.#isKey = true
+    this.#members++
     if (this.#depth > 1) return
     this.#keyStart = offset
     this.#empty = false
@@ -222,6 +236,7 @@ export class JsonScan {
 
   #beginValue(byte: number, offset: number): void {
     this.#isKey = false
+    this.#values++
     if (this.#depth === 0) {
       this.#root = valueType(byte)
     } else if (this.#depth === 1) {
@@ -250,10 +265,11 @@ export class JsonScan {
    * @returns false where it is one too many
    */
   #enter(state: number, offset: number): boolean {
-    if (this.#depth === MAX_DEPTH) {
-      this.#fail(offset, `no more than ${MAX_DEPTH} levels of nesting`)
+    if (this.#depth === this.#maxDepth) {
+      this.#fail(offset, `no more than ${this.#maxDepth} levels of nesting`, true)
       return false
     }
+    this.#containers++
     if (this.#depth === 0) this.#open = offset + 1
     if (this.#depth === this.#stack.length) {
       const stack = new Uint8Array(this.#depth * 2)
@@ -265,11 +281,11 @@ export class JsonScan {
   }
 
   /** The first failure counts. */
-  #fail(offset: number, expected: string): void {
+  #fail(offset: number, expected: string, isTooDeep = false): void {
     const line = this.#line
     const column = offset - this.#lineStart + 1
     const message = `expected ${expected} at line ${line}, column ${column}`
-    this.#failure ??= { ok: false, offset, line, column, message }
+    this.#failure ??= { ok: false, offset, line, column, message, isTooDeep }
   }
 }
 

@@ -1,3 +1,5 @@
+import { parseBounded } from '../../base/json-size.ts'
+
 /** Why an upstream refuses a request that another model, or another account, might have answered. */
 export type RefusalReason = 'context_length' | 'content_filter' | 'model_access' | 'region'
 
@@ -154,7 +156,7 @@ function record(value: unknown): Record<string, unknown> | null {
 
 function parse(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString('utf8')) as unknown
+    return parseBounded(body.toString('utf8'))
   } catch {
     // Not JSON: it says nothing that can be understood.
     return null

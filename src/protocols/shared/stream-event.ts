@@ -1,3 +1,5 @@
+import { parseBounded } from '../../base/json-size.ts'
+
 const NO_BYTES = Buffer.alloc(0)
 /** No JSON value, as the value was not asked for yet. */
 const NOT_PARSED = Symbol('not parsed')
@@ -6,7 +8,7 @@ const NOT_PARSED = Symbol('not parsed')
 export interface EventContent {
   /** The data as text, without white space around it. */
   readonly text: string
-  /** The data as JSON; undefined = it is none. */
+  /** The data as JSON; undefined = it is none, or too large to be parsed. */
   readonly value: unknown
 }
 
@@ -148,10 +150,10 @@ export function looksLikeData({ buf, dataStart, dataEnd, nameStart, nameEnd }: S
   return !inData && buf.subarray(nameStart, nameEnd).indexOf(ERROR) === -1
 }
 
-/** A JSON text's value; undefined, which no JSON text has, where it is not one. */
+/** A JSON text's value; undefined, which no JSON text has, where it is not one, or too large for `parseBounded`. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown
+    return parseBounded(text)
   } catch {
     return undefined
   }

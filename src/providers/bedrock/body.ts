@@ -1,5 +1,6 @@
 import { scanJson } from '../../protocols/shared/json-scan.ts'
 import type { Field } from '../../protocols/shared/json-scan.ts'
+import { parseRequest } from '../../base/json-size.ts'
 import { WatchedKeys } from '../../protocols/shared/watched-keys.ts'
 import { replaceMembers } from '../shared/replace-members.ts'
 
@@ -39,7 +40,7 @@ function rewritten(body: Buffer, headers: readonly string[], isCounted: boolean)
 
 /** The beta features that the request asks for, in its headers or its body. */
 function betasOf(body: Buffer, field: Field | undefined, headers: readonly string[]): string[] {
-  const given: unknown = field === undefined ? [] : JSON.parse(body.toString('utf8', field.start, field.end))
+  const given = field === undefined ? [] : parseRequest(body.toString('utf8', field.start, field.end))
   const inBody = (Array.isArray(given) ? given : [given]).filter(value => typeof value === 'string')
   const inHeaders = headers.filter((_, i) => i % 2 === 1 && (headers[i - 1] as string).toLowerCase() === 'anthropic-beta')
   const names = [...inBody, ...inHeaders.flatMap(value => value.split(','))].map(name => name.trim())

@@ -1,3 +1,4 @@
+import { parseBounded } from '../../base/json-size.ts'
 import { errorType } from '../shared/error-types.ts'
 
 /** What Anthropic's API calls an exception of Bedrock. */
@@ -33,7 +34,7 @@ export function errorJson(exception: string, status: number | null, body: Buffer
 
 function messageOf(body: Buffer): string {
   try {
-    const { message, Message: capital, originalMessage } = JSON.parse(body.toString('utf8')) as Record<string, unknown>
+    const { message, Message: capital, originalMessage } = parseBounded(body.toString('utf8')) as Record<string, unknown>
     const text = [message, capital, originalMessage].find(value => typeof value === 'string' && value !== '')
     if (typeof text === 'string') return text.replace(ARN, 'arn:***')
   } catch {

@@ -1,4 +1,5 @@
 import type { ClientFormat } from '../../protocols/shared/protocol.ts'
+import { parseBounded } from '../../base/json-size.ts'
 import type { BodyDecoder, NativeRequest, ResponseReading } from '../shared/provider.ts'
 import { errorJson } from './errors.ts'
 import { EventStreamDecoder } from './event-stream.ts'
@@ -29,21 +30,21 @@ function writeFrame({ kind, name, payload }: Frame, format: ClientFormat): strin
   if (kind !== 'event') return format.errorEvent(errorJson(name, null, payload))
   // Of Converse, which names its events.
   if (name !== 'chunk') return `event: ${name}\ndata: ${oneLine(payload.toString('utf8'))}\n\n`
-  const { bytes } = JSON.parse(payload.toString('utf8')) as { readonly bytes?: unknown }
+  const { bytes } = parseBounded(payload.toString('utf8')) as { readonly bytes?: unknown }
   if (typeof bytes !== 'string') throw new TypeError('a chunk has no bytes')
   const text = Buffer.from(bytes, 'base64').toString('utf8').replace(METRICS, '')
   const json = oneLine(text)
-  const type = TYPE.exec(json)?.[1] ?? String((JSON.parse(json) as { readonly type?: unknown }).type)
+  const type = TYPE.exec(json)?.[1] ?? String((parseBounded(json) as { readonly type?: unknown }).type)
   return `event: ${type}\ndata: ${json}\n\n`
 }
 
 /** JSON text that can stand in a line. */
 function oneLine(json: string): string {
-  return /[\r\n]/.test(json) ? JSON.stringify(JSON.parse(json)) : json
+  return /[\r\n]/.test(json) ? JSON.stringify(parseBounded(json)) : json
 }
 
 function writeCount(body: Buffer): string {
-  const { inputTokens } = JSON.parse(body.toString('utf8')) as { readonly inputTokens?: unknown }
+  const { inputTokens } = parseBounded(body.toString('utf8')) as { readonly inputTokens?: unknown }
   if (typeof inputTokens !== 'number') throw new TypeError('there is no count')
   return JSON.stringify({ input_tokens: inputTokens })
 }

@@ -1,5 +1,6 @@
 import { asObject } from '../../protocols/neutral/json.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { parseBounded } from '../../base/json-size.ts'
 import { errorType } from '../shared/error-types.ts'
 import type { ResponseReading } from '../shared/provider.ts'
 import { WholeBody } from '../shared/whole-body.ts'
@@ -39,7 +40,7 @@ function claudeError(text: string, status: number): string {
 
 function parse(text: string): Readonly<Record<string, unknown>> | null {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseBounded(text)
     return asObject(Array.isArray(value) ? value[0] : value)
   } catch {
     // A proxy in front of the service may have sent a page.

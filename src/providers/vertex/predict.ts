@@ -2,6 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import { asList, asObject } from '../../protocols/neutral/json.ts'
 import type { JsonObject } from '../../protocols/neutral/json.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { parseBounded, parseRequest } from '../../base/json-size.ts'
 import type { NativeRequest, ResponseReading } from '../shared/provider.ts'
 import { WholeBody } from '../shared/whole-body.ts'
 import { codingOf, withoutBodyHeaders } from './response-headers.ts'
@@ -27,10 +28,10 @@ export function isPredicted({ endpoint: { name }, model }: NativeRequest): boole
  *
  * Source: "Text embeddings API" of Vertex AI.
  *
- * @throws GatewayError not_translatable
+ * @throws GatewayError not_translatable, body_too_large
  */
 export function predictBody(body: Buffer): Buffer {
-  const parsed = asObject(JSON.parse(body.toString('utf8'))) ?? {}
+  const parsed = asObject(parseRequest(body.toString('utf8'))) ?? {}
   const requests = parsed['requests'] === undefined ? [parsed] : asList(parsed['requests']).map(item => asObject(item) ?? {})
   const dimensions = requests[0] && eitherOf(requests[0], 'outputDimensionality', 'output_dimensionality')
   return Buffer.from(JSON.stringify({
@@ -62,7 +63,7 @@ export function readPrediction({ endpoint: { name } }: NativeRequest, headers: r
 }
 
 function embeddingsJson(body: Buffer, isSingle: boolean): string {
-  const { predictions } = JSON.parse(body.toString('utf8')) as { readonly predictions?: readonly Prediction[] }
+  const { predictions } = parseBounded(body.toString('utf8')) as { readonly predictions?: readonly Prediction[] }
   if (!Array.isArray(predictions)) throw new TypeError('there are no predictions')
   const embeddings = (predictions as readonly Prediction[]).map(({ embeddings: found }) => ({ values: found?.values }))
   const counts = (predictions as readonly Prediction[]).map(({ embeddings: found }) => found?.statistics?.token_count)
