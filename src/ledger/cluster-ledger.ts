@@ -1,8 +1,8 @@
 import type { Database } from '../postgres/database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { COLUMN_LIST, COLUMNS } from './columns.ts'
-import type { StoredRow } from './columns.ts'
 import { firstHourKept } from './rollups.ts'
+import type { StoredRow } from './stored-values.ts'
 
 /** The type of each column in PostgreSQL. A new column needs a script in src/postgres/migrations.ts too. */
 const COLUMN_TYPES: Readonly<Record<(typeof COLUMNS)[number], 'text' | 'integer' | 'bigint' | 'double precision'>> = {

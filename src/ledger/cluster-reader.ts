@@ -1,10 +1,11 @@
 import type { BlockingDatabase } from '../postgres/blocking-database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { decode, READ_LIST } from './columns.ts'
-import type { StoredRow } from './columns.ts'
 import { DAY_MS, dailyTable, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByDay, toUsageSum } from './daily-sums.ts'
 import type { Filter, FoundRequest, LedgerReader } from './ledger-reader.ts'
 import type { LedgerRow } from './row.ts'
+import { withoutBigInts } from './stored-values.ts'
+import type { StoredRow } from './stored-values.ts'
 import { byGroups } from './usage-sum.ts'
 import type { RowGroup, UsageSum } from './usage-sum.ts'
 
@@ -16,7 +17,7 @@ const CONNECT_TIMEOUT_MS = 3_000
 const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
 
 /** ms since 1970 of a row, as text in UTC. */
-const timeText = (format: string) => `to_char(to_timestamp(started_at / 1000) AT TIME ZONE 'UTC', '${format}')`
+const timeText = (format: string) => `CASE WHEN started_at >= 0 THEN to_char(to_timestamp(started_at / 1000) AT TIME ZONE 'UTC', '${format}') END`
 
 /** The day since which gateway.detailed_days is complete. */
 export const DETAILED_FROM = '(SELECT day FROM gateway.detailed_from)'
@@ -152,8 +153,7 @@ function nameCondition(filter: Filter): Condition {
 
 /** @param stored whole numbers are bigint */
 function toRow(stored: Readonly<Record<string, unknown>>): LedgerRow {
-  return decode(Object.fromEntries(Object.entries(stored).map(([name, value]) =>
-    [name, typeof value === 'bigint' ? Number(value) : value])) as StoredRow)
+  return decode(withoutBigInts(stored as StoredRow))
 }
 
 /** Why the ledger in PostgreSQL cannot be read; null for an error that is not about that. */

@@ -1,7 +1,8 @@
-import type { SQLOutputValue } from 'node:sqlite'
-import type { Price } from '../config/price-types.ts'
 import type { EndpointName, ProtocolName } from '../protocols/shared/protocol.ts'
-import type { AttemptRecord, EndReason, LedgerRow, UsageSource } from './row.ts'
+import { END_DESCRIPTIONS, SOURCE_DESCRIPTIONS } from './request-report.ts'
+import type { AttemptRecord, LedgerRow } from './row.ts'
+import { StoredValues } from './stored-values.ts'
+import type { StoredRow } from './stored-values.ts'
 
 /** One row as it is bound to a statement, in the order of COLUMNS. */
 export type RowValues = (string | number | bigint | null)[]
@@ -145,68 +146,54 @@ export function encode(row: LedgerRow): RowValues {
   ]
 }
 
-export type StoredRow = Readonly<Record<string, SQLOutputValue>>
-
-function text(stored: StoredRow, column: (typeof COLUMNS)[number]): string | null {
-  const value = stored[column]
-  return typeof value === 'string' ? value : null
-}
-
-function number(stored: StoredRow, column: (typeof COLUMNS)[number]): number | null {
-  const value = stored[column]
-  return typeof value === 'number' ? value : null
-}
-
-function json(stored: StoredRow, column: 'attempts' | 'price'): unknown {
-  return JSON.parse(text(stored, column) ?? 'null')
-}
-
 /**
  * The inverse of encode.
  * @param stored one record, selected with READ_LIST
+ * @returns with the names of the columns that cannot be read, where there are some
  */
 export function decode(stored: StoredRow): LedgerRow {
-  const cost = text(stored, 'cost_pico_usd')
-  return {
-    requestId: text(stored, 'request_id') ?? '',
-    startedAt: number(stored, 'started_at') ?? 0,
-    firstByteMs: number(stored, 'first_byte_ms'),
-    durationMs: number(stored, 'duration_ms'),
-    key: text(stored, 'key'),
-    protocol: text(stored, 'protocol') as ProtocolName | null,
-    endpoint: text(stored, 'endpoint') as EndpointName | null,
-    model: text(stored, 'model'),
-    upstream: text(stored, 'upstream'),
-    upstreamModel: text(stored, 'upstream_model'),
-    attempts: json(stored, 'attempts') as AttemptRecord[] | null ?? [],
-    status: number(stored, 'status'),
-    end: text(stored, 'end') as EndReason,
-    error: text(stored, 'error'),
-    source: text(stored, 'source') as UsageSource,
+  const values = new StoredValues(stored)
+  const row: LedgerRow = {
+    requestId: values.text('request_id') ?? '',
+    startedAt: values.time('started_at'),
+    firstByteMs: values.number('first_byte_ms'),
+    durationMs: values.number('duration_ms'),
+    key: values.text('key'),
+    protocol: values.text('protocol') as ProtocolName | null,
+    endpoint: values.text('endpoint') as EndpointName | null,
+    model: values.text('model'),
+    upstream: values.text('upstream'),
+    upstreamModel: values.text('upstream_model'),
+    attempts: values.attempts('attempts'),
+    status: values.number('status'),
+    end: values.word('end', END_DESCRIPTIONS, 'error'),
+    error: values.text('error'),
+    source: values.word('source', SOURCE_DESCRIPTIONS, 'none'),
     usage: {
-      inputTokens: number(stored, 'input_tokens'),
-      cachedInputTokens: number(stored, 'cached_input_tokens'),
-      cacheWrite5mTokens: number(stored, 'cache_write_5m_tokens'),
-      cacheWrite1hTokens: number(stored, 'cache_write_1h_tokens'),
-      outputTokens: number(stored, 'output_tokens'),
-      reasoningTokens: number(stored, 'reasoning_tokens'),
-      inputAudioTokens: number(stored, 'input_audio_tokens'),
-      outputAudioTokens: number(stored, 'output_audio_tokens'),
-      inputImageTokens: number(stored, 'input_image_tokens'),
-      outputImageTokens: number(stored, 'output_image_tokens'),
-      seconds: number(stored, 'seconds'),
-      characters: number(stored, 'characters'),
-      images: number(stored, 'images'),
+      inputTokens: values.number('input_tokens'),
+      cachedInputTokens: values.number('cached_input_tokens'),
+      cacheWrite5mTokens: values.number('cache_write_5m_tokens'),
+      cacheWrite1hTokens: values.number('cache_write_1h_tokens'),
+      outputTokens: values.number('output_tokens'),
+      reasoningTokens: values.number('reasoning_tokens'),
+      inputAudioTokens: values.number('input_audio_tokens'),
+      outputAudioTokens: values.number('output_audio_tokens'),
+      inputImageTokens: values.number('input_image_tokens'),
+      outputImageTokens: values.number('output_image_tokens'),
+      seconds: values.number('seconds'),
+      characters: values.number('characters'),
+      images: values.number('images'),
     },
-    costPico: cost === null ? null : BigInt(cost),
-    price: json(stored, 'price') as Price | null,
-    priceVersion: text(stored, 'price_version'),
-    bytesIn: number(stored, 'bytes_in') ?? 0,
-    bytesOut: number(stored, 'bytes_out') ?? 0,
-    route: text(stored, 'route'),
-    traceId: text(stored, 'trace_id'),
-    group: text(stored, 'group'),
-    owner: text(stored, 'owner'),
-    upstreamProtocol: text(stored, 'upstream_protocol'),
+    costPico: values.bigint('cost_pico_usd'),
+    price: values.price('price'),
+    priceVersion: values.text('price_version'),
+    bytesIn: values.number('bytes_in') ?? 0,
+    bytesOut: values.number('bytes_out') ?? 0,
+    route: values.text('route'),
+    traceId: values.text('trace_id'),
+    group: values.text('group'),
+    owner: values.text('owner'),
+    upstreamProtocol: values.text('upstream_protocol') as ProtocolName | null,
   }
+  return values.unreadable.length === 0 ? row : { ...row, unreadable: values.unreadable }
 }

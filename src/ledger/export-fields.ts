@@ -24,7 +24,7 @@ export interface Field<T> {
  * A row's fields in their order. The names down to cost_usd are a contract: other
  * programs read them. input_tokens is all input, output_tokens all output.
  */
-export const ROW_FIELDS: readonly Field<LedgerRow>[] = [
+export const ROW_FIELDS: readonly Field<LedgerRow>[] = ([
   { name: 'request_id', value: row => row.requestId },
   { name: 'started_at', value: row => new Date(row.startedAt).toISOString() },
   { name: 'first_byte_ms', value: row => row.firstByteMs },
@@ -63,7 +63,16 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = [
   { name: 'group', value: row => row.group },
   { name: 'owner', value: row => row.owner },
   { name: 'upstream_protocol', value: row => row.upstreamProtocol },
-]
+] satisfies Field<LedgerRow>[]).map(({ name, value }) => ({ name, value: row => (isUnreadable(row, name) ? 'unreadable' : value(row)) }))
+
+/** Fields that are made of other columns. */
+const COLUMNS_OF: Readonly<Record<string, readonly string[]>> = {
+  cost_usd: ['cost_pico_usd'], cache_write_tokens: ['cache_write_5m_tokens', 'cache_write_1h_tokens'],
+}
+
+function isUnreadable({ unreadable }: LedgerRow, field: string): boolean {
+  return unreadable !== undefined && (COLUMNS_OF[field] ?? [field]).some(column => unreadable.includes(column))
+}
 
 /** The fields of a sum; the first bear the names of its groups. */
 export function sumFields(by: readonly GroupBy[]): readonly Field<UsageSum>[] {

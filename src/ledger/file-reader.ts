@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { fileExists } from '../base/file-exists.ts'
 import { decode, READ_LIST } from './columns.ts'
 import { dailyTable, DAY_MS, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByDay, toUsageSum } from './daily-sums.ts'
@@ -9,6 +9,7 @@ import { ledgerSchema } from './ledger-schema.ts'
 import { openReadOnly } from './read-only.ts'
 import { DETAILED_FROM } from './rollups.ts'
 import type { LedgerRow } from './row.ts'
+import { allRows } from './stored-values.ts'
 import { add, byGroups } from './usage-sum.ts'
 import type { RowGroup, UsageSum } from './usage-sum.ts'
 
@@ -65,8 +66,6 @@ function dailyGroupExpression(by: RowGroup): string {
   return by === 'day' ? `strftime('${TIME_FORMATS.day}', day * 86400, 'unixepoch')` : `"${by}"`
 }
 
-type StoredRow = Readonly<Record<string, SQLOutputValue>>
-
 interface Condition {
   readonly sql: string
   readonly values: readonly SQLInputValue[]
@@ -88,7 +87,7 @@ class FileLedgerReader implements LedgerReader {
       WHERE (started_at, id) > (?, ?) AND ${sql} ORDER BY started_at, id LIMIT ${PAGE}`)
     let last: [number, number] | null = [filter.since ?? 0, -1]
     while (last !== null) {
-      const stored: StoredRow[] = page.all(...last, ...values)
+      const stored = allRows(page, ...last, ...values)
       const end = stored.at(-1)
       last = stored.length < PAGE || end === undefined ? null : [Number(end['started_at']), Number(end['id'])]
       const found = stored.map(decode)
@@ -104,8 +103,8 @@ class FileLedgerReader implements LedgerReader {
   latest(filter: Filter, count: number): LedgerRow[] {
     return this.#snapshot(() => {
       const { sql, values } = condition(filter)
-      const ended = this.#db.prepare(`SELECT ${READ_LIST} FROM requests
-        WHERE ${sql} ORDER BY started_at DESC, id DESC LIMIT ?`).all(...values, count).map(decode)
+      const ended = allRows(this.#db.prepare(`SELECT ${READ_LIST} FROM requests
+        WHERE ${sql} ORDER BY started_at DESC, id DESC LIMIT ?`), ...values, count).map(decode)
       return [...ended.toReversed(), ...this.#orphans(filter).values()].sort(byStart).slice(-count)
     })
   }
@@ -143,9 +142,8 @@ class FileLedgerReader implements LedgerReader {
 
   find(requestId: string): FoundRequest[] {
     return this.#snapshot(() => {
-      const ended = this.#db.prepare(`SELECT ${READ_LIST} FROM requests WHERE request_id = ?`).all(requestId)
-      const drafts = this.#db.prepare(`SELECT instance, ${READ_LIST} FROM in_flight WHERE request_id = ?`)
-        .all(requestId)
+      const ended = allRows(this.#db.prepare(`SELECT ${READ_LIST} FROM requests WHERE request_id = ?`), requestId)
+      const drafts = allRows(this.#db.prepare(`SELECT instance, ${READ_LIST} FROM in_flight WHERE request_id = ?`), requestId)
       return [
         ...ended.map(stored => ({ row: decode(stored), running: false })),
         ...drafts.map(stored => ({ row: decode(stored), running: !this.#isDead(stored['instance']) })),
@@ -176,7 +174,7 @@ class FileLedgerReader implements LedgerReader {
   /** What processes that died had in flight, and no gateway has entered yet. */
   #orphans(filter: Filter): Map<string, LedgerRow> {
     const { sql, values } = this.#orphaned(filter)
-    const drafts = this.#db.prepare(`SELECT ${READ_LIST} FROM in_flight WHERE ${sql}`).all(...values)
+    const drafts = allRows(this.#db.prepare(`SELECT ${READ_LIST} FROM in_flight WHERE ${sql}`), ...values)
     return new Map(drafts.map(stored => {
       const row = decode(stored)
       return [identity(row), row]

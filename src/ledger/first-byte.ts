@@ -1,3 +1,6 @@
+import { isObject } from '../base/is-object.ts'
+import { parseJson } from './stored-values.ts'
+
 /**
  * Times to the first byte, counted in buckets whose bounds are 10 % apart: a time
  * read from one is right to 5 %. From a tenth of a millisecond on, which holds
@@ -20,10 +23,13 @@ export function addToBucket(histogram: Histogram, bucket: number, times: number)
   histogram.set(bucket, (histogram.get(bucket) ?? 0) + times)
 }
 
-/** Adds what is stored in a table. */
+/** Adds what is stored in a table; what cannot be read is not counted. */
 export function addHistogramJson(histogram: Histogram, stored: string): void {
-  const counts = JSON.parse(stored) as Record<string, number>
-  for (const bucket in counts) addToBucket(histogram, Number(bucket), counts[bucket] ?? 0)
+  const counts = parseJson(stored)
+  if (!isObject(counts)) return
+  for (const [bucket, times] of Object.entries(counts)) {
+    if (/^\d+$/.test(bucket) && Number.isSafeInteger(times)) addToBucket(histogram, Number(bucket), times as number)
+  }
 }
 
 /** @returns text for a table; empty buckets are left out */

@@ -2,12 +2,13 @@ import type { StatementSync } from 'node:sqlite'
 import { fileIdentity } from '../base/file-exists.ts'
 import { transaction } from '../base/sqlite-schema.ts'
 import { COLUMN_LIST, COLUMNS, READ_LIST } from './columns.ts'
-import type { RowValues, StoredRow } from './columns.ts'
+import type { RowValues } from './columns.ts'
 import { isAlive, lockInstance, removeStaleLocks } from './instance.ts'
 import { LedgerError, toLedgerFailure } from './ledger-failure.ts'
 import { openFile, quarantineFile } from './ledger-file.ts'
 import type { LedgerFile } from './ledger-file.ts'
 import { Rollups } from './rollups.ts'
+import type { StoredRow } from './stored-values.ts'
 
 /** What is written in one transaction. */
 export interface Batch {

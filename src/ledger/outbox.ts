@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite'
 import type { StatementSync } from 'node:sqlite'
 import { fileIdentity } from '../base/file-exists.ts'
 import { READ_LIST } from './columns.ts'
-import type { StoredRow } from './columns.ts'
 import { ledgerSchema } from './ledger-schema.ts'
+import type { StoredRow } from './stored-values.ts'
 
 /** A row of the journal that is on its way to the cluster's ledger. */
 export interface OutboxRow {

@@ -58,6 +58,7 @@ export function requestReport(row: LedgerRow, running: boolean, bill: readonly C
       ...row.error === null ? [] : [['error', row.error] as const],
       ['end', running ? 'it is still running: what follows is provisional' : `${row.end}: ${END_DESCRIPTIONS[row.end]}`],
       ['bytes', `${formatNumber(row.bytesIn)} in, ${formatNumber(row.bytesOut)} out`],
+      ...row.unreadable === undefined ? [] : [['unreadable', row.unreadable.join(', ')] as const],
     ]),
     timeline(row, running),
     section(`Usage (${SOURCE_DESCRIPTIONS[row.source]})`, countLines(row)),

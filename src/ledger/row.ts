@@ -95,4 +95,6 @@ export interface LedgerRow {
   /** The group and the owner of the key, as they were then. */
   readonly group: string | null
   readonly owner: string | null
+  /** Columns that a broken store has no readable value of; absent = all are readable. */
+  readonly unreadable?: readonly string[]
 }

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../base/message-of.ts'
 import { threadUrl } from '../base/thread-url.ts'
-import type { StoredRow } from './columns.ts'
 import type { LedgerFailure } from './ledger-failure.ts'
 import type { Batch } from './ledger-store.ts'
+import type { StoredRow } from './stored-values.ts'
 import type { FromWriter, ToWriter, WriterOptions } from './writer-messages.ts'
 
 const MIN_RESTART_DELAY_MS = 50

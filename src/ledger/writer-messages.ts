@@ -1,6 +1,6 @@
-import type { StoredRow } from './columns.ts'
 import type { LedgerFailure } from './ledger-failure.ts'
 import type { Batch } from './ledger-store.ts'
+import type { StoredRow } from './stored-values.ts'
 
 /** What the writing thread is started with. */
 export interface WriterOptions {

@@ -295,4 +295,15 @@ const RELOADS = `
   );
   CREATE INDEX reloads_by_time ON gateway.reloads (at)`
 
-export const MIGRATIONS: readonly string[] = [LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS]
+/** A list as it was stored, or null: the JSON of one broken row must not fail a query of many. */
+const JSON_LIST = `
+  CREATE FUNCTION gateway.json_list(stored text) RETURNS json LANGUAGE plpgsql IMMUTABLE AS $$
+  BEGIN
+    IF json_typeof(stored::json) = 'array' THEN RETURN stored::json; END IF;
+    RETURN NULL;
+  EXCEPTION WHEN OTHERS THEN RETURN NULL;
+  END $$`
+
+export const MIGRATIONS: readonly string[] = [
+  LEDGER, INSTANCES, GROUPS, UPSTREAM_PROTOCOL, KEYS, COPIED_TO, DETAILED, RELOADS, JSON_LIST,
+]

@@ -30,7 +30,7 @@ const counts = Object.fromEntries(Object.keys(NOTHING_USED).map(key => [key, may
 
 const rows: fc.Arbitrary<LedgerRow> = fc.record({
   requestId: name,
-  startedAt: count,
+  startedAt: fc.nat(8.64e15),
   firstByteMs: maybe(ms),
   durationMs: maybe(ms),
   key: maybe(name),

@@ -33,6 +33,7 @@ export const Row = StrictObject({
   reasoning_tokens: Nullable(Count),
   cost_usd: Nullable(Usd),
   attempts: Type.Integer({ minimum: 0, description: 'Number of attempts' }),
+  unreadable: Type.Array(Type.String(), { description: 'Columns of the ledger that have no readable value for this request' }),
 })
 export type Row = Static<typeof Row>
 

@@ -1,5 +1,6 @@
 import { clusterFailure, DETAILED_FROM, openClusterReader } from '../../ledger/cluster-reader.ts'
 import type { LedgerReader } from '../../ledger/ledger-reader.ts'
+import { withoutBigInts } from '../../ledger/stored-values.ts'
 import { BlockingDatabase } from '../../postgres/blocking-database.ts'
 import { DatabaseError } from '../../postgres/database-error.ts'
 import { POSTGRES } from './dialect.ts'
@@ -89,8 +90,7 @@ export class ClusterView {
       dialect: POSTGRES,
       positions: 'c',
       all: query => this.#all(query),
-      rows: query => this.#all(query).map(stored => Object.fromEntries(Object.entries(stored).map(([name, value]) =>
-        [name, typeof value === 'bigint' ? Number(value) : value]))),
+      rows: query => this.#all(query).map(withoutBigInts),
       // Other gateways may still send what they wrote.
       mayChange: (key, from, to) => to > now - DAY || local?.mayChange(key, from, to) === true,
     }

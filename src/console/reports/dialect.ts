@@ -12,9 +12,9 @@ export interface Dialect {
   readonly listed: string
   /** Compares text with a pattern; case does not matter. */
   readonly like: 'LIKE' | 'ILIKE'
-  /** How many items a column with a JSON list has. */
+  /** How many items a column with a JSON list has; null where that cannot be read. */
   listLength(column: string): string
-  /** The items of a column with a JSON list, as a table with the column `value`. */
+  /** The objects of a column with a JSON list, as a table with the column `value`. */
   listItems(column: string): string
   /** Reads a table by its position, not by the index on time. */
   readonly byPosition: string
@@ -33,8 +33,8 @@ export const SQLITE: Dialect = {
   greater: (a, b) => `max(${a}, ${b})`,
   listed: 'SELECT value FROM json_each(?)',
   like: 'LIKE',
-  listLength: column => `json_array_length(${column})`,
-  listItems: column => `json_each(${column})`,
+  listLength: column => `CASE WHEN json_valid(${column}) THEN json_array_length(${column}) END`,
+  listItems: column => `(SELECT CASE type WHEN 'object' THEN value END AS value FROM json_each(CASE WHEN json_valid(${column}) THEN ${column} END))`,
   byPosition: 'NOT INDEXED',
   byIndex: name => `INDEXED BY ${name}`,
   unusual: UNUSUAL,
@@ -48,8 +48,8 @@ export const POSTGRES: Dialect = {
   greater: (a, b) => `greatest(${a}, ${b})`,
   listed: 'SELECT json_array_elements_text(?)',
   like: 'ILIKE',
-  listLength: column => `json_array_length(${column}::json)`,
-  listItems: column => `json_array_elements(${column}::json)`,
+  listLength: column => `json_array_length(gateway.json_list(${column}))`,
+  listItems: column => `json_array_elements(gateway.json_list(${column}))`,
   byPosition: '',
   byIndex: () => '',
   unusual: `(status IS DISTINCT FROM 200 OR "end" <> 'complete')`,

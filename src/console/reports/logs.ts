@@ -94,6 +94,7 @@ export function toRow(row: LedgerRow, own: string | null): Row {
     reasoning_tokens: usage.reasoningTokens,
     cost_usd: row.costPico === null ? null : formatUsd(row.costPico),
     attempts: row.attempts.length,
+    unreadable: [...row.unreadable ?? []],
   }
 }
 

@@ -3,6 +3,7 @@ import type { ErrorCode, ErrorSource } from '../../base/errors.ts'
 import { addToBucket, bucketOf, quantiles } from '../../ledger/first-byte.ts'
 import type { Histogram } from '../../ledger/first-byte.ts'
 import type { AttemptRecord } from '../../ledger/row.ts'
+import { parseAttempts } from '../../ledger/stored-values.ts'
 import type { Latency, Outcomes, UpstreamReport } from '../api/upstream.ts'
 import { MINUTE, floor, periodOf } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
@@ -31,9 +32,10 @@ export function upstreamReport(
   const failoversTo = new Counter()
   const failoversFrom = new Counter()
   for (const row of rows) {
-    const tried = JSON.parse(String(row['attempts'] ?? '[]')) as AttemptRecord[]
-    for (const [n, attempt] of tried.entries()) {
-      const next = tried[n + 1]
+    const tried = parseAttempts(row['attempts'])
+    if (tried === null && row['upstream'] === name) attempts.add('unreadable')
+    for (const [n, attempt] of tried?.entries() ?? []) {
+      const next = tried?.[n + 1]
       if (attempt.upstream === name) {
         attempts.add(attemptText(attempt))
         if (next !== undefined && next.upstream !== name) failoversTo.add(next.upstream)

@@ -1,13 +1,15 @@
 import { DatabaseSync } from 'node:sqlite'
-import type { SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import type { SQLInputValue } from 'node:sqlite'
 import { fileIdentity } from '../../base/file-exists.ts'
 import { openReader } from '../../ledger/file-reader.ts'
 import type { LedgerReader } from '../../ledger/ledger-reader.ts'
 import { DETAILED_FROM } from '../../ledger/rollups.ts'
+import { allRows } from '../../ledger/stored-values.ts'
+import type { StoredRow } from '../../ledger/stored-values.ts'
 import { SQLITE } from './dialect.ts'
 import type { Dialect } from './dialect.ts'
 
-export type StoredRow = Readonly<Record<string, SQLOutputValue>>
+export type { StoredRow }
 
 /** A piece of SQL with the values of its question marks. */
 export interface Sql {
@@ -78,7 +80,7 @@ export function openView(file: string): OpenView {
           dialect: SQLITE,
           positions: '',
           all: query => all(db, query, true),
-          rows: query => all(db, query, false),
+          rows: ({ sql, values }) => allRows(db.prepare(sql), ...values),
           mayChange: (key, from, to) => all(db, {
             sql: 'SELECT 1 FROM in_flight WHERE key = ? AND started_at >= ? AND started_at < ? LIMIT 1', values: [key, from, to],
           }, false).length > 0,

@@ -242,6 +242,7 @@ function Facts({ story, traceUrl }: Omit<RequestViewProps, 'title'>) {
       <div><dt>Endpoint</dt><dd>{row.endpoint ?? 'unknown'}{row.protocol !== null
         && <span className="dim"> ({row.protocol})</span>}</dd></div>
       <Translation story={story} />
+      {row.unreadable.length > 0 && <div><dt>Unreadable in the ledger</dt><dd>{row.unreadable.join(', ')}</dd></div>}
       <div><dt>Request / response size</dt><dd>{bytes(bytes_in)} / {bytes(bytes_out)}</dd></div>
       {traceId !== null && (
         <div>

@@ -66,9 +66,10 @@ function columnsAt(now: number, forKey: boolean): readonly Column<Row>[] {
     { id: 'model', title: 'Model', cell: ({ model }) => <Name text={model} width={classes.model} /> },
     {
       id: 'upstream', title: 'Upstream',
-      cell: ({ upstream, attempts }) => (
+      cell: ({ upstream, attempts, unreadable }) => (
         <span className={classes.pair}>
           <Name text={upstream} width={classes.key} />
+          {unreadable.length > 0 && <span className="dim">unreadable: {unreadable.join(', ')}</span>}
           {attempts > 1 && <span className="dim" title={counted(attempts, 'attempt')}>×{attempts}</span>}
         </span>
       ),

@@ -1,0 +1,139 @@
+import type { SQLOutputValue, SQLInputValue, StatementSync } from 'node:sqlite'
+import { parseDecimal } from '../base/decimal.ts'
+import { isObject } from '../base/is-object.ts'
+import type { Price } from '../config/price-types.ts'
+import type { AttemptRecord } from './row.ts'
+
+export type StoredRow = Readonly<Record<string, SQLOutputValue>>
+
+/** The largest distance from 1970 that a date can have, in ms. */
+const MAX_TIME = 8.64e15
+
+/** The values of one stored row. A value that cannot be read is a gap, and its column is named: one row must not cost a page. */
+export class StoredValues {
+  readonly #stored: StoredRow
+  readonly unreadable: string[] = []
+
+  constructor(stored: StoredRow) {
+    this.#stored = stored
+  }
+
+  text(column: string): string | null {
+    const value = this.#stored[column] ?? null
+    return typeof value === 'string' || value === null ? value : this.#gap(column, null)
+  }
+
+  /** @param stored in another column than its own; an exact whole number as text */
+  bigint(column: string): bigint | null {
+    const text = this.text(column)
+    if (text === null) return null
+    return /^-?\d+$/.test(text) ? BigInt(text) : this.#gap(column, null)
+  }
+
+  number(column: string): number | null {
+    const value = this.#stored[column] ?? null
+    if (value === null) return null
+    return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER ? value : this.#gap(column, null)
+  }
+
+  /** ms since 1970; 0 where it cannot be read */
+  time(column: string): number {
+    const value = this.number(column)
+    return value !== null && Math.abs(value) <= MAX_TIME ? value : this.#gap(column, 0)
+  }
+
+  /** One of some words; a later version may have written another. */
+  word<T extends string>(column: string, words: Readonly<Record<T, unknown>>, otherwise: T): T {
+    const value = this.#stored[column]
+    return typeof value === 'string' && Object.hasOwn(words, value) ? value as T : this.#gap(column, otherwise)
+  }
+
+  attempts(column: string): readonly AttemptRecord[] {
+    return parseAttempts(this.#stored[column]) ?? this.#gap(column, [])
+  }
+
+  price(column: string): Price | null {
+    const price = parseJson(this.#stored[column])
+    if (price === null) return null
+    return isPrice(price) ? price : this.#gap(column, null)
+  }
+
+  #gap<T>(column: string, value: T): T {
+    if (!this.unreadable.includes(column)) this.unreadable.push(column)
+    return value
+  }
+}
+
+/** @returns null where they cannot be read */
+export function parseAttempts(stored: unknown): readonly AttemptRecord[] | null {
+  const value = parseJson(stored)
+  if (value === null) return []
+  return Array.isArray(value) && value.every(isAttempt) ? value : null
+}
+
+/** @returns undefined for what is no JSON */
+export function parseJson(stored: unknown): unknown {
+  if (stored === null || stored === undefined) return null
+  if (typeof stored !== 'string') return undefined
+  try {
+    return JSON.parse(stored)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether each member of an attempt may be absent, and its type. */
+const ATTEMPT: Readonly<Record<keyof AttemptRecord, readonly [isOptional: boolean, isValid: (value: unknown) => boolean]>> = {
+  upstream: [false, isText], model: [false, value => value === null || isText(value)], outcome: [false, isText], ms: [false, isNumber],
+  translated: [true, isText], dropped: [true, value => Array.isArray(value) && value.every(isText)],
+  atMs: [true, isNumber], status: [true, isNumber], said: [true, isText], errorText: [true, isText],
+  inputTokens: [true, isNumber], outputTokens: [true, isNumber], costUsd: [true, isText],
+}
+
+function isAttempt(value: unknown): value is AttemptRecord {
+  return isObject(value) && Object.entries(ATTEMPT).every(([name, [isOptional, isValid]]) =>
+    (value[name] === undefined ? isOptional : isValid(value[name])))
+}
+
+function isPrice(value: unknown): value is Price {
+  return isObject(value) && Object.entries(value).every(([name, part]) => (name === 'tiers' ? isTiers(part) : isAmount(part)))
+}
+
+function isTiers(value: unknown): boolean {
+  return Array.isArray(value) && value.every(tier => isObject(tier) && isNumber(tier['above']) && isPrice(tier['price']))
+}
+
+function isAmount(value: unknown): boolean {
+  try {
+    return isText(value) && parseDecimal(value) !== null
+  } catch {
+    return false
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number'
+}
+
+/**
+ * The rows of a statement, with whole numbers as number. node:sqlite refuses all rows for one number that JavaScript cannot hold:
+ * then they are read again, and this number is rounded.
+ */
+export function allRows(statement: StatementSync, ...values: readonly SQLInputValue[]): StoredRow[] {
+  statement.setReadBigInts(false)
+  try {
+    return statement.all(...values)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_OUT_OF_RANGE') throw error
+  }
+  statement.setReadBigInts(true)
+  return statement.all(...values).map(withoutBigInts)
+}
+
+export function withoutBigInts(stored: StoredRow): StoredRow {
+  return Object.fromEntries(Object.entries(stored).map(([name, value]) => [name, typeof value === 'bigint' ? Number(value) : value]))
+}
