@@ -35,10 +35,15 @@ export function messagesStreamLoad(chunks: number): Load {
   return { bytes: messagesBytes(STREAMED_BODY.replace('"stream_options":{"include_usage":true},', ''), ''), units: chunks }
 }
 
-/** A chat stream. @param everyMs between two chunks; each tells when it was sent if `stamped` */
+/**
+ * A chat stream. Headers tell the upstream about it, and the body, which every proxy passes on.
+ *
+ * @param everyMs between two chunks; each tells when it was sent if `stamped`
+ */
 export function streamLoad(chunks: number, headers = '', { everyMs = 1, stamped = false } = {}): Load {
-  const wishes = `X-Chunks: ${chunks}\r\nX-Every: ${everyMs}\r\n${stamped ? 'X-Stamped: 1\r\n' : ''}`
-  return { bytes: requestBytes(STREAMED_BODY, headers + wishes), units: chunks }
+  const wishes = [`X-Chunks: ${chunks}`, `X-Every: ${everyMs}`, ...stamped ? ['X-Stamped: 1'] : []]
+  const body = STREAMED_BODY.replace('{', `{"user":"${wishes.join(' ')}",`)
+  return { bytes: requestBytes(body, headers + wishes.map(wish => `${wish}\r\n`).join('')), units: chunks }
 }
 
 /** A chat stream of the model `full` without end, as fast as it is read. */

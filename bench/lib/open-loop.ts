@@ -14,15 +14,16 @@ const WARM_UP_MS = 500
  * Requests at a fixed rate, each on a connection that is free or new.
  *
  * @param rate requests per second
+ * @param warmUpMs in which requests do not count
  * @returns milliseconds from when each was due to its first byte
  */
 export async function firstByteTimes(
-  port: number, load: Load, rate: number, seconds: number,
+  port: number, load: Load, rate: number, seconds: number, warmUpMs = WARM_UP_MS,
 ): Promise<number[]> {
   const times: number[] = []
   const free: Connection[] = []
   const open = new Set<Connection>()
-  const settling = Math.floor((rate * WARM_UP_MS) / 1000)
+  const settling = Math.floor((rate * warmUpMs) / 1000)
   const total = settling + Math.floor(rate * seconds)
   const running: Promise<void>[] = []
   let sent = 0

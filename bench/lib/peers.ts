@@ -23,9 +23,19 @@ interface GatewayPeer {
   readonly variable: string
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** Its configuration. In it, in `args` and in `env`, `{port}`, `{upstream}`, `{key}`, `{file}` and `{dir}` are replaced. */
+  /**
+   * Its configuration. In it, in `args`, `env` and `files`, `{port}`, `{port2}`, `{origin}`, `{upstream}`, `{key}`,
+   * `{file}` and `{dir}` are replaced.
+   */
   readonly config?: string
+  /** More files that it reads, by their name in `{dir}`. */
+  readonly files?: Readonly<Record<string, string>>
 }
+
+/** The rows that the targets compare with. */
+export const BARE = 'node:http + undici'
+export const HTTP_PROXY = 'http-proxy-3 alone'
+export const BUSBAR = 'Busbar'
 
 const GATEWAYS: readonly GatewayPeer[] = [
   { name: '@portkey-ai/gateway', variable: 'PORTKEY', args: ['--port={port}', '--headless'] },
@@ -50,14 +60,36 @@ general_settings: { master_key: "{key}" }
       LOG_LEVEL: 'error', SQLITE_PATH: '{dir}/gomodel.db', GOMODEL_CACHE_DIR: '{dir}',
     },
   },
+  {
+    // It keeps no ledger, and reads no key of the client.
+    name: BUSBAR,
+    variable: 'BUSBAR',
+    env: { BUSBAR_CONFIG: '{file}', ADMIN_TOKEN: '{key}', UPSTREAM_KEY: 'none', RUST_LOG: 'error' },
+    config: `
+listen: "127.0.0.1:{port}"
+admin_listen: "127.0.0.1:{port2}"
+providers_file: providers.yaml
+identity-providers:
+  admin-tokens: { module: admin-tokens, token: { env: ADMIN_TOKEN } }
+auth: { chain: [], admin_auth: [admin-tokens] }
+providers: { up: { api_key: { env: UPSTREAM_KEY } } }
+models: { m: { provider: up } }
+pools: { default: { members: [{ model: m }] } }
+`,
+    files: { 'providers.yaml': 'up: { protocol: openai, base_url: "{origin}" }' },
+  },
 ]
 
 const PEERS: readonly Peer[] = [
+  {
+    name: BARE, needs: '',
+    start: port => startScript(BARE, 'undici-proxy.ts', String(port)),
+  },
   { name: 'nginx', needs: 'not installed', start: startNginx },
   { name: 'haproxy', needs: 'not installed', start: startHaproxy },
   {
-    name: 'http-proxy-3 alone', needs: '',
-    start: port => startScript('http-proxy-3 alone', 'bare-proxy.ts', String(port)),
+    name: HTTP_PROXY, needs: '',
+    start: port => startScript(HTTP_PROXY, 'bare-proxy.ts', String(port)),
   },
   ...[...GATEWAYS, ...otherGateways()].map(gateway => ({
     name: gateway.name,
@@ -101,11 +133,13 @@ async function startGatewayPeer(peer: GatewayPeer, upstreamPort: number): Promis
   const dir = temporaryDirectory('peer-bench-')
   const file = join(dir, 'config')
   const port = await freePort()
+  const origin = `http://127.0.0.1:${upstreamPort}`
   const values: Record<string, string> = {
-    port: String(port), upstream: `http://127.0.0.1:${upstreamPort}/v1`, key: KEY, file, dir,
+    port: String(port), port2: String(await freePort()), origin, upstream: `${origin}/v1`, key: KEY, file, dir,
   }
-  const filled = (text: string) => text.replace(/\{(port|upstream|key|file|dir)\}/g, (_, name) => values[name] as string)
+  const filled = (text: string) => text.replace(/\{(\w+)\}/g, (all, name: string) => values[name] ?? all)
   if (peer.config !== undefined) writeFileSync(file, filled(peer.config))
+  for (const [name, text] of Object.entries(peer.files ?? {})) writeFileSync(join(dir, name), filled(text))
   const args = (peer.args ?? []).map(filled)
   const env = Object.fromEntries(Object.entries(peer.env ?? {}).map(([name, value]) => [name, filled(value)]))
   const [command, all] = program.endsWith('.js') ? [process.execPath, [program, ...args]] : [program, args]

@@ -1,11 +1,11 @@
 /**
  * An upstream that is never the bottleneck: it looks for the end of each request
  * and answers with bytes that were rendered before. Run as a process of its own;
- * prints its port. A request whose head says `x-chunks: N` gets a stream of N
+ * prints its port. A request whose `user` says `x-chunks:N` gets a stream of N
  * events, one every `x-every` milliseconds; with `x-stamped` each tells when it
- * was sent, in microseconds of the system's monotonic clock: `@123@`. One that says
- * `x-full-speed` gets events without end, as fast as its connection takes them. A path that begins with `/x-chunks:N` says
- * the same as the header. Below `/model/` it is Amazon Bedrock.
+ * was sent, in microseconds of the system's monotonic clock: `@123@`. One whose head says
+ * `x-full-speed` gets events without end, as fast as its connection takes them. Headers, and a path that begins with
+ * `/x-chunks:N`, say the same as `user`. Below `/model/` it is Amazon Bedrock.
  */
 import * as net from 'node:net'
 
@@ -44,8 +44,9 @@ const server = net.createServer({ noDelay: true }, socket => {
       const head = seen.slice(0, end)
       const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
       if (seen.length < end + 4 + length) return
+      const wishes = head + (/"user":".*?"/.exec(seen.slice(end, end + 100))?.[0] ?? '')
       seen = seen.slice(end + 4 + length)
-      const wish = (name: string) => Number(new RegExp(`(?:\\r\\n| /)${name}: ?(\\d+)`, 'i').exec(head)?.[1] ?? 0)
+      const wish = (name: string) => Number(new RegExp(`(?:\\r\\n| |/|")${name}: ?(\\d+)`, 'i').exec(wishes)?.[1] ?? 0)
       const chunks = wish('x-chunks')
       if (wish('x-full-speed') === 1) sendAtFullSpeed(socket)
       else if (chunks === 0) socket.write(head.startsWith('POST /model/') ? MESSAGE_RESPONSE : RESPONSE)
