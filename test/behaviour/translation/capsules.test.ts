@@ -109,8 +109,8 @@ async function ask({ url }: TestGateway, protocol: string, body: Json): Promise<
 
 /** As a gateway made them before they were authenticated: 1.4 kB that inflate to a megabyte. */
 function forged(tag: string, n = 0): string {
-  const value = `${n}${'x'.repeat(1_000_000)}`
-  return `Gateway1${deflateRawSync(JSON.stringify([`call_${n}`, [tag, value], [[value, [tag, value.slice(0, 10)]]]])).toString('base64url')}`
+  const value = `${n}${'x'.repeat(500_000)}`
+  return `Gateway1${deflateRawSync(JSON.stringify([`call_${n}`, [tag, value], [[value, [tag, 'sig']]]])).toString('base64url')}`
 }
 
 for (const [client, { conversation, fields }] of Object.entries(PROTOCOLS)) {
