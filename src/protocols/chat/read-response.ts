@@ -3,21 +3,20 @@ import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { readOpenaiError } from '../neutral/openai-error.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
+import { startEvent } from '../neutral/response.ts'
 import type { ResponseEvent, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../shared/token-usage.ts'
+import { ArgumentsScan } from './arguments-scan.ts'
 import { CHAT_USAGE } from './usage.ts'
 
 /** Servers that are not OpenAI's send their reasoning in a field of their own. */
 const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
 
-/** Characters of the arguments of a call that are kept, to see whether they are whole when the next call begins. */
-const MAX_ARGUMENTS = 1024 * 1024
-
 interface OpenCall {
   readonly index: number
   readonly id: string
-  arguments: string
+  readonly arguments: ArgumentsScan
 }
 
 /** Reads a chat response: chunks, or a whole one. Of several choices it reads the first. */
@@ -26,6 +25,8 @@ export class ChatResponseReader implements ResponseReader {
   readonly #parts = new PartsWriter()
   /** By the number that the upstream gives them. */
   readonly #calls = new Map<number, OpenCall>()
+  /** The numbers of those whose arguments are whole. */
+  readonly #whole = new Set<number>()
   #started = false
   #ended = false
   #hasCalls = false
@@ -76,9 +77,7 @@ export class ChatResponseReader implements ResponseReader {
   #start(chunk: JsonObject, out: ResponseEvent[]): void {
     if (this.#started) return
     this.#started = true
-    out.push({
-      type: 'start', id: asText(chunk['id']) || null, model: asText(chunk['model']) || null, usage: readTokens(CHAT_USAGE, chunk['usage']),
-    })
+    out.push(startEvent(asText(chunk['id']) || null, asText(chunk['model']) || null, readTokens(CHAT_USAGE, chunk['usage'])))
   }
 
   /** @param delta of a chunk, or the message of a whole response */
@@ -114,25 +113,27 @@ export class ChatResponseReader implements ResponseReader {
     const name = asText(content['name']) ?? ''
     const open = this.#calls.get(key)
     // Some servers give all parallel calls one index: another id is another call, and so is more behind whole arguments.
-    const isNew = open === undefined || (name !== '' && ((id !== '' && id !== open.id) || (text.trim() !== '' && isWholeObject(open.arguments))))
+    const isNew = open === undefined || (name !== '' && ((id !== '' && id !== open.id) || (open.arguments.isWhole && text.trim() !== '')))
     if (isNew) this.#startCall(key, { id, name }, out)
     const current = this.#calls.get(key)
     if (current === undefined) return
-    if (current.arguments.length < MAX_ARGUMENTS) current.arguments += text
+    current.arguments.add(text)
+    if (current.arguments.isWhole) this.#whole.add(key)
     this.#parts.delta(current.index, text, out)
   }
 
   #startCall(key: number, call: { readonly id: string, readonly name: string }, out: ResponseEvent[]): void {
     this.#parts.endText(this.#opaque, out)
-    for (const [other, open] of this.#calls) {
-      // A call whose arguments are whole has ended, although chat says so of all at the end alone.
-      if (other !== key && !isWholeJson(open.arguments)) continue
-      this.#parts.end(open.index, null, out)
-      this.#calls.delete(other)
+    // A call whose arguments are whole has ended, although chat says so of all at the end alone.
+    for (const ended of this.#whole.add(key)) {
+      const open = this.#calls.get(ended)
+      if (open !== undefined) this.#parts.end(open.index, null, out)
+      this.#calls.delete(ended)
     }
+    this.#whole.clear()
     this.#hasCalls = true
     const index = this.#parts.start({ type: 'tool_call', ...call, isFreeform: false, opaque: null }, out)
-    this.#calls.set(key, { index, id: call.id, arguments: '' })
+    this.#calls.set(key, { index, id: call.id, arguments: new ArgumentsScan() })
   }
 
   #finish(choice: JsonObject, out: ResponseEvent[]): void {
@@ -141,6 +142,7 @@ export class ChatResponseReader implements ResponseReader {
     this.#parts.endText(this.#opaque, out)
     for (const { index } of this.#calls.values()) this.#parts.end(index, null, out)
     this.#calls.clear()
+    this.#whole.clear()
     // vLLM names the sequence that was met.
     const sequence = reason === 'stop' ? asText(choice['stop_reason']) : null
     out.push({ type: 'stop', reason: this.#stopReason(reason, sequence), sequence, explanation: null })
@@ -183,19 +185,4 @@ function contentText(content: unknown): string {
 /** Some servers send an object instead of its text. */
 function argumentsText(value: unknown): string {
   return typeof value === 'string' ? value : asObject(value) === null ? '' : JSON.stringify(value)
-}
-
-/** Nothing but white space can follow it. */
-function isWholeObject(text: string): boolean {
-  return text.trimEnd().endsWith('}') && isWholeJson(text)
-}
-
-function isWholeJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    // More of it comes.
-    return false
-  }
 }

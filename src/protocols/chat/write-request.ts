@@ -8,6 +8,7 @@ import type {
   AudioPart, DocumentPart, ImagePart, Message, NeutralRequest, OutputFormat, Part, Tool, ToolCallPart, ToolChoice,
 } from '../neutral/request.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
+import { resultHeading } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 
 /** What a chat upstream gets of each field of a request. */
@@ -151,7 +152,8 @@ function writeUser(parts: readonly Part[], name: string | null, report: Translat
       results.push({ role: 'tool', tool_call_id: fittingToolId(part.callId, CHAT_TOOL_IDS), content: resultText(part) })
       if (media.length === 0) continue
       // A tool message takes text alone: the media follow as what the user says.
-      content.push({ type: 'text', text: `Result of the tool ${part.name}:` }, ...media.flatMap(item => writeContent(item, report)))
+      content.push({ type: 'text', text: resultHeading(part) })
+      for (const item of media) content.push(...writeContent(item, report))
     } else {
       content.push(...writeContent(part, report))
     }

@@ -1,9 +1,9 @@
 import { writeTurns } from '../neutral/anthropic-request.ts'
-import { argumentsObject } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { CacheMark, DocumentPart, ImagePart, MediaSource, Message, Part, ToolResultPart } from '../neutral/request.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
+import { writeArguments } from '../neutral/tools.ts'
 import type { WriteContext } from '../neutral/translation.ts'
 
 const TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: 64, prefix: 'tooluse_' }
@@ -60,7 +60,7 @@ export class ContentWriter {
         return []
       }
       case 'tool_call':
-        return [{ toolUse: { toolUseId: fittingToolId(part.id, TOOL_IDS), name: part.name, input: argumentsObject(part.arguments) } }]
+        return [{ toolUse: { toolUseId: fittingToolId(part.id, TOOL_IDS), name: part.name, input: writeArguments(part, report) } }]
       case 'tool_result':
         return [this.#toolResult(part)]
     }

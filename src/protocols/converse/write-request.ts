@@ -4,6 +4,7 @@ import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type { NeutralRequest, OutputFormat, ServiceTier, Tool } from '../neutral/request.ts'
+import { namedTools } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 import { modelFields } from './model-fields.ts'
 import { conversePath } from './paths.ts'
@@ -80,7 +81,7 @@ function unlessEmpty(members: JsonObject): JsonObject | null {
 /** Where only some tools are allowed, the others are left out. */
 function writeTools({ tools, toolChoice, messages }: NeutralRequest, report: TranslationReport): JsonObject | null {
   const choice = toolChoice?.type === 'tools' ? toolChoice : null
-  const allowed = choice === null ? tools : tools.filter(({ name }) => choice.names.includes(name))
+  const allowed = choice === null ? tools : namedTools(tools, choice.names)
   if (allowed.length === 0) return null
   const specs = allowed.flatMap(writeTool)
   switch (toolChoice?.type) {

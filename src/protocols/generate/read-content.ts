@@ -10,6 +10,25 @@ const BASE = { path: PATH, cache: null }
 interface OpenCall {
   readonly id: string
   readonly name: string
+  hasResult: boolean
+}
+
+/** Calls in their order. A call may be in several queues: one that has its result is skipped. */
+class CallQueue {
+  readonly #calls: OpenCall[] = []
+  #next = 0
+
+  add(call: OpenCall): void {
+    this.#calls.push(call)
+  }
+
+  /** The first call that has no result, which it gets; undefined = there is none. */
+  take(): OpenCall | undefined {
+    while (this.#calls[this.#next]?.hasResult === true) this.#next++
+    const call = this.#calls[this.#next]
+    if (call !== undefined) call.hasResult = true
+    return call
+  }
 }
 
 /** `function` is an older name: results are what a user sends. */
@@ -17,8 +36,9 @@ const ROLES = ['user', 'model', 'function'] as const
 
 /** Reads the contents of a conversation in their order: results that have no id are paired by name and order. */
 export class ContentReader {
-  /** Calls without a result. */
-  readonly #open: OpenCall[] = []
+  readonly #all = new CallQueue()
+  readonly #byId = new Map<string, CallQueue>()
+  readonly #byName = new Map<string, CallQueue>()
   #calls = 0
   readonly #capsules: CapsuleReader
 
@@ -75,7 +95,10 @@ export class ContentReader {
     const name = call.text('name') ?? ''
     const id = call.text('id') || `call_${name}_${this.#calls}`
     this.#calls++
-    this.#open.push({ id, name })
+    const open = { id, name, hasResult: false }
+    this.#all.add(open)
+    queueIn(this.#byId, id).add(open)
+    queueIn(this.#byName, name).add(open)
     return { ...BASE, type: 'tool_call', id, name, arguments: JSON.stringify(call.json('args') ?? {}), isFreeform: false, opaque }
   }
 
@@ -91,11 +114,15 @@ export class ContentReader {
   }
 
   #callIdOf(id: string | null, name: string): string {
-    const byId = id === null ? -1 : this.#open.findIndex(call => call.id === id)
-    const byName = byId === -1 ? this.#open.findIndex(call => call.name === name) : byId
-    const [call] = this.#open.splice(Math.max(0, byName), 1)
+    const call = (id === null ? undefined : this.#byId.get(id)?.take()) ?? this.#byName.get(name)?.take() ?? this.#all.take()
     return call?.id ?? id ?? name
   }
+}
+
+function queueIn(queues: Map<string, CallQueue>, key: string): CallQueue {
+  const queue = queues.get(key) ?? new CallQueue()
+  queues.set(key, queue)
+  return queue
 }
 
 /** A client keeps each chunk of a stream as a part of its own. */

@@ -3,6 +3,7 @@ import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
+import { startEvent } from '../neutral/response.ts'
 import type { NeutralError, ResponseEvent, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../shared/token-usage.ts'
@@ -79,7 +80,7 @@ export class GenerateResponseReader implements ResponseReader {
   #start(chunk: JsonObject, out: ResponseEvent[]): void {
     if (this.#started) return
     this.#started = true
-    out.push({ type: 'start', id: asText(chunk['responseId']) || null, model: asText(chunk['modelVersion']) || null, usage: readTokens(GENERATE_USAGE, this.#usage, false) })
+    out.push(startEvent(asText(chunk['responseId']) || null, asText(chunk['modelVersion']) || null, readTokens(GENERATE_USAGE, this.#usage, false)))
   }
 
   #part(part: JsonObject, out: ResponseEvent[]): void {

@@ -1,8 +1,9 @@
-import { argumentsObject, withoutNulls } from '../neutral/json.ts'
+import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type { MediaSource, Message, Part, ToolCallPart, ToolResultPart } from '../neutral/request.ts'
+import { resultHeading, writeArguments } from '../neutral/tools.ts'
 import type { WriteContext } from '../neutral/translation.ts'
 import { takesThinkingLevel } from './thinking.ts'
 
@@ -42,7 +43,7 @@ function writeModel(parts: readonly Part[], { provider, model, report }: WriteCo
       case 'tool_call': {
         const signature = valueFor(part.opaque, provider) ?? (needsSignature ? NO_SIGNATURE : null)
         needsSignature = false
-        return [withoutNulls({ functionCall: writeCall(part), thoughtSignature: signature })]
+        return [withoutNulls({ functionCall: writeCall(part, report), thoughtSignature: signature })]
       }
       default:
         return writeContent(part, report)
@@ -50,22 +51,24 @@ function writeModel(parts: readonly Part[], { provider, model, report }: WriteCo
   })
 }
 
-function writeCall({ id, name, arguments: text }: ToolCallPart): JsonObject {
-  return withoutNulls({ id: id === '' ? null : id, name, args: argumentsObject(text) })
+function writeCall(call: ToolCallPart, report: TranslationReport): JsonObject {
+  return withoutNulls({ id: call.id === '' ? null : call.id, name: call.name, args: writeArguments(call, report) })
 }
 
-/** As many results as calls, in the order of the calls; what else the user says comes behind them. */
+/** As many results as calls, in the order of the calls; what else the user says, and further results, come behind them. */
 function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], report: TranslationReport): JsonObject[] {
-  const results = parts.filter(part => part.type === 'tool_result')
+  const results = Map.groupBy(parts.filter(part => part.type === 'tool_result').toReversed(), ({ callId }) => callId)
   const answers = calls.map(call => {
-    const result = results.find(({ callId }) => callId === call.id)
+    // Calls and results that share an id are paired in their order.
+    const result = results.get(call.id)?.pop()
     return result === undefined ? writeResponse(call, { error: 'There is no result.' }) : writeResult(call, result, report)
   })
+  const left = new Set([...results.values()].flat())
   const rest = parts.flatMap((part): JsonObject[] => {
     reportMark(part, report)
     if (part.type !== 'tool_result') return writeContent(part, report)
-    if (calls.some(({ id }) => id === part.callId)) return []
-    return [{ text: `Result of the tool ${part.name}:` }, ...part.parts.flatMap(inner => writeContent(inner, report))]
+    if (!left.has(part)) return []
+    return [{ text: resultHeading(part) }, ...part.parts.flatMap(inner => writeContent(inner, report))]
   })
   return [...answers, ...rest]
 }
@@ -111,7 +114,7 @@ function writeMedia(source: MediaSource, path: string, report: TranslationReport
       return { inlineData: { mimeType: source.mediaType, data: source.data } }
     case 'url': {
       // Gemini fetches public addresses itself.
-      const ending = /\.([a-z]+)(?:[?#]|$)/i.exec(source.url)?.[1]?.toLowerCase() ?? ''
+      const ending = /\.([a-z]{1,5})(?:[?#]|$)/i.exec(source.url)?.[1]?.toLowerCase() ?? ''
       return { fileData: withoutNulls({ fileUri: source.url, mimeType: source.mediaType ?? MEDIA_TYPES[ending] }) }
     }
     case 'file':

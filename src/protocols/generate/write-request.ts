@@ -3,6 +3,7 @@ import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type { NeutralRequest, OutputFormat, ServiceTier, Tool } from '../neutral/request.ts'
+import { namedTools } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 import { writeSchema } from './schema.ts'
 import { writeThinking } from './thinking.ts'
@@ -112,7 +113,7 @@ function writeTools({ tools, toolChoice }: NeutralRequest, report: TranslationRe
     case 'tools': {
       const { names, isForced } = toolChoice
       if (isForced) return { tools: all(tools), config: { mode: 'ANY', allowedFunctionNames: names } }
-      return { tools: all(tools.filter(({ name }) => names.includes(name))), config: { mode: 'AUTO' } }
+      return { tools: all(namedTools(tools, names)), config: { mode: 'AUTO' } }
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { CapsuleKeys } from '../../base/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
-import { asObject, withoutNulls } from '../neutral/json.ts'
+import { argumentsObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { NO_USAGE, isReported } from '../neutral/response.ts'
@@ -149,7 +149,7 @@ export function writeGenerateError({ status, message, code }: NeutralError): Jso
 function writePart(part: ResponsePart, text: string, thinking: ThinkingCarrier, keys: CapsuleKeys): JsonObject[] {
   switch (part.type) {
     case 'tool_call': {
-      const call = withoutNulls({ id: part.id === '' ? null : part.id, name: part.name, args: parseArguments(text) })
+      const call = withoutNulls({ id: part.id === '' ? null : part.id, name: part.name, args: argumentsObject(text) })
       return [withoutNulls({ functionCall: call, thoughtSignature: sealed(part.opaque, thinking.take(), keys) })]
     }
     case 'image':
@@ -169,16 +169,6 @@ function carried(thinking: readonly CarriedThinking[], keys: CapsuleKeys): JsonO
 /** Clients send a signature back as it is: it carries the thinking before it too. */
 function sealed(opaque: OpaqueValue | null, thinking: readonly CarriedThinking[], keys: CapsuleKeys): string | null {
   return opaque === null && thinking.length === 0 ? null : seal(keys, 'opaque_value', { id: null, opaque, thinking })
-}
-
-function parseArguments(text: string): JsonObject {
-  try {
-    const value = JSON.parse(text.trim() === '' ? '{}' : text) as unknown
-    return asObject(value) ?? { value }
-  } catch {
-    // It is cut off, or no JSON.
-    return { arguments: text }
-  }
 }
 
 function head(id: string | null, model: string | null, context: ClientContext): JsonObject {

@@ -2,6 +2,7 @@ import { errorKindOf } from '../neutral/errors.ts'
 import { asList, asNumber, asObject, asText, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { NumberedParts } from '../neutral/numbered-parts.ts'
+import { startEvent } from '../neutral/response.ts'
 import type { NeutralError, ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../shared/token-usage.ts'
@@ -21,7 +22,8 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
 export class MessagesResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts: NumberedParts
-  #usage: JsonObject | null = null
+  #usage: Record<string, unknown> | null = null
+  #isStarted = false
   #isOver = false
 
   constructor(provider: string) {
@@ -49,6 +51,7 @@ export class MessagesResponseReader implements ResponseReader {
         this.#finish(asObject(event['delta']) ?? {}, event['usage'], out)
         break
       case 'message_stop':
+        this.end(out)
         this.#isOver = true
         out.push({ type: 'end' })
         break
@@ -74,12 +77,21 @@ export class MessagesResponseReader implements ResponseReader {
       this.#parts.end(number, out)
     }
     this.#finish(value, null, out)
+    this.end(out)
     out.push({ type: 'end' })
   }
 
+  /** The counts are read once: each event may report some, and they may have a long list. */
+  end(out: ResponseEvent[]): void {
+    const tokens = this.#isOver ? null : readTokens(MESSAGES_USAGE, this.#usage)
+    if (tokens !== null) out.push({ type: 'usage', usage: tokens })
+  }
+
   #start(message: JsonObject, out: ResponseEvent[]): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
     this.#mergeUsage(message['usage'])
-    out.push({ type: 'start', id: asText(message['id']), model: asText(message['model']), usage: readTokens(MESSAGES_USAGE, this.#usage, false) })
+    out.push(startEvent(asText(message['id']), asText(message['model']), readTokens(MESSAGES_USAGE, this.#usage, false)))
   }
 
   #startBlock(number: number, block: JsonObject, out: ResponseEvent[]): void {
@@ -123,14 +135,12 @@ export class MessagesResponseReader implements ResponseReader {
         explanation: asText(asObject(delta['stop_details'])?.['explanation']),
       })
     }
-    const tokens = readTokens(MESSAGES_USAGE, this.#usage)
-    if (tokens !== null) out.push({ type: 'usage', usage: tokens })
   }
 
   /** Counts are cumulative: one that is null, or missing, stays as it was. */
   #mergeUsage(value: unknown): void {
     const given = asObject(value)
-    if (given !== null) this.#usage = { ...this.#usage, ...withoutNulls(given) }
+    if (given !== null) this.#usage = Object.assign(this.#usage ?? Object.create(null) as Record<string, unknown>, withoutNulls(given))
   }
 }
 

@@ -1,6 +1,6 @@
 import { JSON_ONLY, toolSchema, writeTurns } from '../neutral/anthropic-request.ts'
 import { conversationOf } from '../neutral/conversation.ts'
-import { argumentsObject, asObject, withoutNulls } from '../neutral/json.ts'
+import { asObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { TranslationReport } from '../neutral/report.ts'
@@ -9,6 +9,7 @@ import type {
   ToolResultPart,
 } from '../neutral/request.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
+import { namedTools, writeArguments } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 import { outputSchema } from './output-schema.ts'
 import { writeThinking } from './thinking.ts'
@@ -88,6 +89,8 @@ class ContentWriter {
   /** The id that the upstream gets for each of the client's, which may use one twice. */
   readonly #ids = new Map<string, string>()
   readonly #used = new Set<string>()
+  /** The next number for each id that was used before: none is tried twice. */
+  readonly #suffixes = new Map<string, number>()
 
   constructor(context: WriteContext) {
     this.#context = context
@@ -139,8 +142,8 @@ class ContentWriter {
     }
   }
 
-  #toolUse({ id, name, arguments: text }: ToolCallPart): JsonObject {
-    return { type: 'tool_use', id: this.#newId(id), name, input: argumentsObject(text) }
+  #toolUse(call: ToolCallPart): JsonObject {
+    return { type: 'tool_use', id: this.#newId(call.id), name: call.name, input: writeArguments(call, this.#report) }
   }
 
   #toolResult({ callId, parts, isError }: ToolResultPart): JsonObject {
@@ -157,7 +160,9 @@ class ContentWriter {
   #newId(id: string): string {
     const fitting = fittingToolId(id, MESSAGES_TOOL_IDS)
     let unique = fitting
-    for (let n = 2; this.#used.has(unique); n++) unique = `${fitting}_${n}`
+    let n = this.#suffixes.get(fitting) ?? 2
+    for (; this.#used.has(unique); n++) unique = `${fitting}_${n}`
+    this.#suffixes.set(fitting, n)
     this.#used.add(unique)
     this.#ids.set(id, unique)
     return unique
@@ -220,7 +225,7 @@ function writeToolChoice({ tools, toolChoice, parallelToolCalls }: NeutralReques
       const { names, isForced } = toolChoice
       const [name] = names
       if (isForced && names.length === 1) return { tools, choice: { type: 'tool', name, ...parallel } }
-      return { tools: tools.filter(tool => names.includes(tool.name)), choice: { type: isForced ? 'any' : 'auto', ...parallel } }
+      return { tools: namedTools(tools, names), choice: { type: isForced ? 'any' : 'auto', ...parallel } }
     }
   }
 }

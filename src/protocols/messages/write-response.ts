@@ -1,7 +1,7 @@
 import type { CapsuleKeys } from '../../base/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import { CONTEXT_LENGTH } from '../neutral/errors.ts'
-import { withoutNulls } from '../neutral/json.ts'
+import { argumentsObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartSequencer } from '../neutral/part-sequencer.ts'
@@ -10,6 +10,7 @@ import type {
   CollectedPart, ErrorKind, NeutralError, NeutralResponse, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage,
 } from '../neutral/response.ts'
 import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
+import { parseJson } from '../shared/stream-event.ts'
 
 const TOOL_ID = /^[a-zA-Z0-9_-]+$/
 
@@ -192,14 +193,8 @@ function sealOpaque(opaque: OpaqueValue | null, keys: CapsuleKeys): string {
 
 /** What a model generated as arguments may be broken: the client gets it as text. */
 function parseInput(text: string): unknown {
-  if (text.trim() === '') return {}
-  try {
-    const value = JSON.parse(text) as unknown
-    return typeof value === 'object' && value !== null ? value : { value }
-  } catch {
-    // It is cut off, or no JSON.
-    return { arguments: text }
-  }
+  const value = parseJson(text)
+  return Array.isArray(value) ? value : argumentsObject(text)
 }
 
 function writeStop({ reason, sequence, explanation }: StopEvent): JsonObject {

@@ -37,7 +37,7 @@ export function alternatingTurns(messages: readonly Message[]): Message[] {
     if (said.length === 0) continue
     const parts = isInstruction ? said.map(markInstruction) : said
     const last = turns.at(-1)
-    if (last?.role === role) last.parts.push(...parts)
+    if (last?.role === role) for (const part of parts) last.parts.push(part)
     else turns.push({ role, parts: [...parts] })
   }
   return turns.map(({ role, parts }) => ({ role, name: null, parts: role === 'user' ? resultsFirst(parts) : parts }))

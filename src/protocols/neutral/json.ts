@@ -1,4 +1,5 @@
 import { isObject } from '../../base/is-object.ts'
+import { MAX_JSON_DEPTH, measureJson } from '../../base/json-size.ts'
 
 /** Values of parsed JSON, read with care: a client or an upstream may send anything. */
 export type JsonObject = { readonly [name: string]: unknown }
@@ -43,10 +44,15 @@ export function parseObject(text: string): JsonObject | null {
   }
 }
 
-/** What a model generated as arguments of a tool, for protocols that take an object alone: it may be broken. */
-export function argumentsObject(text: string): JsonObject {
+/**
+ * What a model generated as arguments of a tool, for protocols that take an object alone: it may be broken.
+ *
+ * @param tooDeep what becomes of arguments that are too deep to be written: otherwise the text
+ */
+export function argumentsObject(text: string, tooDeep = (): JsonObject => ({ arguments: text })): JsonObject {
+  if (measureJson(text).depth > MAX_JSON_DEPTH) return tooDeep()
   try {
-    const value = JSON.parse(text === '' ? '{}' : text) as unknown
+    const value = JSON.parse(text.trim() === '' ? '{}' : text) as unknown
     return asObject(value) ?? { value }
   } catch {
     // It is cut off, or no JSON.

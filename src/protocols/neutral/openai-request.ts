@@ -7,13 +7,16 @@ import type { CacheMark, MediaSource, OutputFormat, Reasoning, ServiceTier, Tool
  * Fields of requests that OpenAI's protocols have in common.
  */
 
-const DATA_URL = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
+const DATA_SCHEME = /^data:/i
+const BASE64 = /;base64$/i
+/** Characters of what a data URL says before its content: no media type has as many. */
+const MAX_DATA_HEAD = 1024
 
 /** A URL, or the content itself as a data URL or as plain base64. */
 export function urlSource(url: string): MediaSource {
-  const match = DATA_URL.exec(url)
-  if (match) return { kind: 'base64', mediaType: match[1] || 'application/octet-stream', data: url.slice(match[0].length) }
-  if (/^[a-z][a-z0-9+.-]*:/i.test(url)) return { kind: 'url', url, mediaType: null }
+  const head = DATA_SCHEME.test(url) ? url.slice('data:'.length, MAX_DATA_HEAD).split(',', 1)[0] as string : ''
+  if (BASE64.test(head)) return { kind: 'base64', mediaType: head.split(';', 1)[0] || 'application/octet-stream', data: url.slice('data:,'.length + head.length) }
+  if (/^[a-z][a-z0-9+.-]{0,63}:/i.test(url)) return { kind: 'url', url, mediaType: null }
   return { kind: 'base64', mediaType: 'application/pdf', data: url }
 }
 

@@ -14,8 +14,10 @@ interface WaitingPart {
 export class PartSequencer {
   /** The part that goes on as it comes; null = none is open. */
   #current: number | null = null
-  /** The others, in the order of their start. */
+  /** The others, and the order of their start from `next` on. */
   readonly #waiting = new Map<number, WaitingPart>()
+  #order: number[] = []
+  #next = 0
   #held = 0
 
   /** @returns the events that can be written now */
@@ -24,6 +26,7 @@ export class PartSequencer {
       case 'part_start':
         if (this.#current !== null) {
           this.#waiting.set(event.index, { events: [event] })
+          this.#order.push(event.index)
           return []
         }
         this.#current = event.index
@@ -51,7 +54,10 @@ export class PartSequencer {
   #end(event: PartEndEvent): readonly ResponseEvent[] {
     const ready: ResponseEvent[] = [event]
     this.#current = null
-    for (const [index, { events }] of this.#waiting) {
+    // Not by iterating over the map, which would skip all deleted entries each time.
+    while (this.#next < this.#order.length) {
+      const index = this.#order[this.#next++] as number
+      const { events } = this.#waiting.get(index) as WaitingPart
       this.#waiting.delete(index)
       for (const held of events) {
         if (held.type === 'delta') this.#held -= held.text.length
@@ -59,8 +65,10 @@ export class PartSequencer {
       }
       if (events.at(-1)?.type === 'part_end') continue
       this.#current = index
-      break
+      return ready
     }
+    this.#order = []
+    this.#next = 0
     return ready
   }
 }

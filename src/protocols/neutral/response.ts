@@ -23,6 +23,15 @@ export interface StartEvent {
   readonly usage: TokenUsage | null
 }
 
+/** Characters of an id, or of a model's name: some protocols repeat both in each event. */
+const MAX_NAME = 256
+
+/** @param id and model: of a longer one nothing is passed on */
+export function startEvent(id: string | null, model: string | null, usage: TokenUsage | null): StartEvent {
+  const fitting = (name: string | null): string | null => name !== null && name.length <= MAX_NAME ? name : null
+  return { type: 'start', id: fitting(id), model: fitting(model), usage }
+}
+
 /** What is generated. */
 export type ResponsePart =
   | { readonly type: 'text' }

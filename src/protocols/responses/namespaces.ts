@@ -6,13 +6,17 @@ import { fittingToolId } from '../neutral/tool-ids.ts'
 const PLAIN = 'functions'
 /** What every protocol takes as a name. */
 const MAX_LENGTH = 64
+/** Characters of a namespace: each call in a response repeats it. */
+const MAX_NAMESPACE = 256
 const NAME = /^[\w-]+$/
 /** Characters of a name that is too long: with a hash it has 64. */
 const KEPT = 39
 
 /** The namespace and the name of a tool, or of a call of it; null = it is in none. */
 export function namespacedName(item: BodyObject, namespace = item.text('namespace')): NamespacedName | null {
-  return namespace === null || namespace === PLAIN ? null : { namespace, name: item.text('name') ?? '' }
+  if (namespace === null || namespace === PLAIN) return null
+  if (namespace.length > MAX_NAMESPACE) item.refuse('namespace', `it has more than ${MAX_NAMESPACE} characters`)
+  return { namespace, name: item.text('name') ?? '' }
 }
 
 /**

@@ -107,7 +107,7 @@ class InputReader {
 
   #add(role: Role, parts: readonly Part[]): void {
     const last = this.#messages.at(-1)
-    if (last?.role === role && (role === 'assistant' || role === 'user')) last.parts.push(...parts)
+    if (last?.role === role && (role === 'assistant' || role === 'user')) for (const part of parts) last.parts.push(part)
     else this.#messages.push({ role, name: null, parts: [...parts] })
   }
 
@@ -174,10 +174,13 @@ class InputReader {
 
   #call(item: BodyObject, name: string, input: string, isFreeform: boolean): Part {
     const id = item.text('call_id') ?? ''
+    const opaque = this.#opaque.get(id) ?? null
+    // One value is of one call: ids that repeat must not multiply it.
+    this.#opaque.delete(id)
     this.#calls.set(id, { name, isFreeform })
     return {
       type: 'tool_call', path: `input[].${isFreeform ? 'custom_tool_call' : 'function_call'}`, cache: null, id, name, isFreeform,
-      arguments: input, opaque: this.#opaque.get(id) ?? null,
+      arguments: input, opaque,
     }
   }
 

@@ -4,6 +4,7 @@ import type { JsonObject } from '../neutral/json.ts'
 import { readOpenaiError } from '../neutral/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
+import { startEvent } from '../neutral/response.ts'
 import type { NeutralError, ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../shared/token-usage.ts'
@@ -23,6 +24,8 @@ export class ResponsesResponseReader implements ResponseReader {
   readonly #parts = new PartsWriter()
   /** By the item, `3`, or by the item and its part, `3:0`. */
   readonly #open = new Map<string, OpenPart>()
+  /** The open parts of a message, by its item. */
+  readonly #partKeys = new Map<string, Set<string>>()
   /** Messages whose content came as events. */
   readonly #told = new Set<string>()
   #started = false
@@ -93,7 +96,7 @@ export class ResponsesResponseReader implements ResponseReader {
   #start(response: JsonObject, out: ResponseEvent[]): void {
     if (this.#started) return
     this.#started = true
-    out.push({ type: 'start', id: asText(response['id']), model: asText(response['model']), usage: null })
+    out.push(startEvent(asText(response['id']), asText(response['model']), null))
   }
 
   #itemAdded(key: string, item: JsonObject, out: ResponseEvent[]): void {
@@ -112,7 +115,11 @@ export class ResponsesResponseReader implements ResponseReader {
 
   #delta(key: string, part: ResponsePart, event: JsonObject, out: ResponseEvent[]): void {
     this.#told.add(itemKey(event))
-    if (!this.#open.has(key)) this.#begin(key, part, out)
+    if (!this.#open.has(key)) {
+      this.#begin(key, part, out)
+      const keys = this.#partKeys.get(itemKey(event)) ?? new Set()
+      this.#partKeys.set(itemKey(event), keys.add(key))
+    }
     this.#more(key, asText(event['delta']) ?? '', out)
   }
 
@@ -154,7 +161,8 @@ export class ResponsesResponseReader implements ResponseReader {
         this.#reasoningDone(key, item, out)
         break
       case 'message':
-        for (const open of [...this.#open.keys()].filter(open => open.startsWith(`${key}:`))) this.#end(open, null, out)
+        for (const open of this.#partKeys.get(key) ?? []) this.#end(open, null, out)
+        this.#partKeys.delete(key)
         if (!this.#told.has(key)) this.#message(key, item, out)
         break
     }

@@ -20,7 +20,8 @@ export function restoreResponses(body: JsonObject, provider: string, capsules: C
     if (capsule !== null) {
       hasReasoning = true
       return capsule.thinking.flatMap(({ opaque }) => valueFor(opaque, provider) ?? [])
-        .map(own => ({ type: 'reasoning', summary: asList(item?.['summary']), encrypted_content: own }))
+        // The summary of all of them, once.
+        .map((own, at) => ({ type: 'reasoning', summary: at === 0 ? asList(item?.['summary']) : [], encrypted_content: own }))
     }
     return [item !== null && 'call_id' in item ? { ...item, call_id: restorer.toolId(item['call_id'], 'input[].call_id') } : value]
   })

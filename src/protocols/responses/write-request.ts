@@ -155,9 +155,8 @@ function writeTool({ name, description, parameters, strict, freeform, cache, pat
 
 function writeToolChoice(choice: ToolChoice, tools: readonly Tool[]): unknown {
   if (choice.type !== 'tools') return choice.type
-  const named = choice.names.map(name => ({
-    type: tools.some(tool => tool.name === name && tool.freeform !== null) ? 'custom' : 'function', name,
-  }))
+  const freeform = new Set(tools.flatMap(({ name, freeform }) => freeform === null ? [] : [name]))
+  const named = choice.names.map(name => ({ type: freeform.has(name) ? 'custom' : 'function', name }))
   if (named.length === 1 && choice.isForced) return named[0]
   return { type: 'allowed_tools', mode: choice.isForced ? 'required' : 'auto', tools: named }
 }

@@ -5,6 +5,7 @@ import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { writeOpenaiError } from '../neutral/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
+import type { Tool } from '../neutral/request.ts'
 import { NO_USAGE, isReported } from '../neutral/response.ts'
 import type { NeutralResponse, PartEndEvent, PartStartEvent, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage } from '../neutral/response.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
@@ -26,6 +27,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
   readonly #context: ClientContext
   readonly #open = new Map<number, OpenItem>()
   readonly #output: JsonObject[] = []
+  readonly #tools: ReadonlyMap<string, Tool>
   #head: JsonObject = {}
   #sequence = 0
   #items = 0
@@ -36,6 +38,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
 
   constructor(context: ClientContext) {
     this.#context = context
+    this.#tools = new Map(context.request.tools.map(tool => [tool.name, tool]))
   }
 
   write(event: ResponseEvent): string {
@@ -91,7 +94,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
   #callOf(part: ResponsePart): Pick<OpenItem, 'callType' | 'tool'> {
     if (part.type !== 'tool_call') return { callType: 'function_call', tool: {} }
     const { name, isFreeform } = part
-    const tool = this.#context.request.tools.find(tool => tool.name === name)
+    const tool = this.#tools.get(name)
     if (tool?.isToolSearch) return { callType: 'tool_search_call', tool: { execution: 'client' } }
     return { callType: isFreeform ? 'custom_tool_call' : 'function_call', tool: { ...tool?.namespaced ?? { name } } }
   }

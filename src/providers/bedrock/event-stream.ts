@@ -54,7 +54,8 @@ export class EventStreamDecoder implements BodyDecoder {
       this.fault = new GatewayError('upstream_invalid', 'the upstream sent a damaged frame', { cause })
       at = held.length
     }
-    held.bytes.copyWithin(0, at, held.length)
+    // A frame that comes in many chunks is not moved with each.
+    if (at > 0) held.bytes.copyWithin(0, at, held.length)
     held.length -= at
     if (held.length === 0) held.clear()
     return out.length === 0 ? NOTHING : Buffer.from(out.join(''))
