@@ -105,6 +105,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'HTTP API', link: '/reference/http-api' },
       { text: 'Console API', link: '/reference/console-api' },
       { text: 'Translated fields', link: '/reference/translation' },
+      { text: 'What models accept', link: '/reference/models' },
       { text: 'Errors', link: '/errors' },
       { text: 'Simulator', link: '/simulator' },
       { text: 'Simulator behaviours', link: '/reference/simulator' },

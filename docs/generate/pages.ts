@@ -5,6 +5,7 @@ import { configurationPage } from './configuration.ts'
 import { consoleApiPage } from './console-api.ts'
 import { errorsPage } from './errors.ts'
 import { httpApiPage } from './http-api.ts'
+import { modelRulesPage } from './model-rules.ts'
 import { openApi } from './openapi.ts'
 import { simulatorPage } from './simulator.ts'
 import { translationPage } from './translation.ts'
@@ -24,6 +25,7 @@ export async function pages(): Promise<GeneratedPage[]> {
     'reference/http-api.md': httpApiPage(api),
     'reference/console-api.md': consoleApiPage(consoleApi),
     'reference/translation.md': translationPage(),
+    'reference/models.md': modelRulesPage(),
     'reference/simulator.md': await simulatorPage(),
     'errors.md': errorsPage(),
     'public/openapi.json': `${JSON.stringify(api, null, 2)}\n`,

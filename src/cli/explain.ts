@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { acceptsText } from '../protocols/model-rules.ts'
 import { keyFileOf } from '../auth/key-file.ts'
 import { readKeys } from '../auth/key-reader.ts'
 import { GatewayError } from '../base/errors.ts'
@@ -150,10 +151,11 @@ function destinationLines({ target, url, model, headers, translation, isCountedH
 
 function translationLines(translation: Destination['translation']): string[] {
   if (translation === null) return []
-  const { from, to, dropped, refused, refusal } = translation
+  const { from, to, rules, dropped, refused, refusal } = translation
   if (refusal) return [`refused   ${refusal.status} ${refusal.code}: ${refusal.message}`]
   return [
     `translated from ${from} to ${to}`,
+    ...rules.map(({ from: origin, accepts }) => `accepts   ${acceptsText(accepts)} (${origin})`),
     ...dropped.length === 0 ? [] : [`dropped   ${dropped.join(', ')}`],
     ...refused.length === 0 ? [] : [`refuses   ${refused.join(', ')}`],
   ]

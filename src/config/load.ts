@@ -140,7 +140,8 @@ function buildConfig(
   raw: RawConfig, file: string, env: Environment, findings: Findings, isGatewayEnvironment: boolean,
 ): Omit<Config, 'text'> {
   const directory = dirname(file)
-  const upstreams = buildUpstreams(raw, directory, findings)
+  const models = buildModels(raw, findings)
+  const upstreams = buildUpstreams(raw, directory, models, findings)
   const { prometheus, ...listeners } = buildListeners(raw, directory, findings)
   const timeouts = buildTimeouts(raw.timeouts, ['timeouts'], DEFAULT_TIMEOUTS, findings)
   return {
@@ -150,7 +151,7 @@ function buildConfig(
     timeouts,
     upstreams,
     routes: buildRoutes(raw, upstreams, timeouts, findings),
-    models: buildModels(raw, findings),
+    models,
     groups: buildGroups(raw, findings),
     keys: buildKeys(raw, findings, isGatewayEnvironment),
     limits: buildLimits(raw.limits, ['limits'], findings),

@@ -1,7 +1,11 @@
+import type { Accepts } from '../protocols/neutral/accepts.ts'
+
 export interface Model {
   readonly name: string
   /** The model that it stands for: it has its price, unless it has its own. */
   readonly baseModel: string | null
+  /** What it accepts in translated requests, where the operator says so. */
+  readonly accepts: Accepts | null
   readonly price: Price | null
   /** What is paid for what the upstream served in a tier of its own, by the tier's name; whole prices. */
   readonly serviceTiers: ReadonlyMap<string, Price>

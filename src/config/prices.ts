@@ -1,3 +1,4 @@
+import { buildAccepts } from './accepts.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import type { Model, Price } from './price-types.ts'
@@ -31,7 +32,8 @@ export function buildModels(raw: RawConfig, findings: Findings): Map<string, Mod
     if (name.includes('*')) findings.warn(path, 'this is the name of a model, not a pattern: * has no special meaning here', 'key')
     const at = [...path, 'price']
     const price = model.price ? buildPrice(model.price, at, findings) : null
-    models.set(name, { name, baseModel: model.base_model ?? null, price, serviceTiers: buildServiceTiers(model.price, price, at, findings) })
+    const accepts = model.accepts === undefined ? null : buildAccepts(model.accepts, ['models', name, 'accepts'], findings)
+    models.set(name, { name, baseModel: model.base_model ?? null, accepts, price, serviceTiers: buildServiceTiers(model.price, price, at, findings) })
   }
   return models
 }

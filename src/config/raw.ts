@@ -140,8 +140,25 @@ export interface RawRoute {
 
 export interface RawModel {
   base_model?: string
+  accepts?: RawAccepts
   price?: RawPrice
 }
+
+export interface RawAccepts {
+  temperature?: RawNumberRule
+  top_p?: RawNumberRule
+  top_k?: RawNumberRule
+  presence_penalty?: RawNumberRule
+  frequency_penalty?: RawNumberRule
+  stop?: boolean
+  efforts?: (string | undefined)[]
+  system?: 'first' | 'anywhere'
+  max_tokens?: 'max_tokens' | 'max_completion_tokens'
+  betas?: (string | undefined)[]
+  tool_name?: { length?: number, pattern?: string }
+}
+
+export type RawNumberRule = boolean | { only?: (number | undefined)[], min?: number, max?: number }
 
 export interface RawPrice {
   input?: number

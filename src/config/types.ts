@@ -194,6 +194,8 @@ export interface Upstream {
   readonly usage: 'ask' | 'as_is'
   /** The protocols that it takes; a request of another is translated to the first. null = it takes all as they are. */
   readonly speaks: readonly string[] | null
+  /** What is known of models, by name. */
+  readonly models: ReadonlyMap<string, Model>
   /** Absolute path of a PEM file with extra trusted roots, or null. */
   readonly ca: string | null
   /** What its provider allows all requests together; null = it is not limited here. */

@@ -7,7 +7,7 @@ import { checkHeaderValue, headerName } from './header.ts'
 import { buildLimits } from './limits.ts'
 import { checkCertificates } from './pem.ts'
 import type { RawConfig, RawUpstream } from './raw.ts'
-import type { Upstream } from './types.ts'
+import type { Config, Upstream } from './types.ts'
 import { timerDurationOf } from './values.ts'
 
 /** Milliseconds between two active checks, where the file does not say. */
@@ -27,15 +27,15 @@ const PATH_AND_QUERY = /^\/[\x21-\x22\x24-\x7e]*$/
 const REPORTS_USAGE_BY_DEFAULT = /(?:^|\.)mistral\.ai$/
 
 /** @param directory what file names are relative to */
-export function buildUpstreams(raw: RawConfig, directory: string, findings: Findings): Map<string, Upstream> {
+export function buildUpstreams(raw: RawConfig, directory: string, models: Config['models'], findings: Findings): Map<string, Upstream> {
   const upstreams = new Map<string, Upstream>()
   for (const [name, upstream] of Object.entries(raw.upstreams ?? {})) {
-    if (upstream !== undefined) upstreams.set(name, buildUpstream(name, upstream, directory, findings))
+    if (upstream !== undefined) upstreams.set(name, { ...buildUpstream(name, upstream, directory, findings), models })
   }
   return upstreams
 }
 
-function buildUpstream(name: string, raw: RawUpstream, directory: string, findings: Findings): Upstream {
+function buildUpstream(name: string, raw: RawUpstream, directory: string, findings: Findings): Omit<Upstream, 'models'> {
   const path = ['upstreams', name]
   const { version_header: versionHeader = 'anthropic-version' } = raw
   const auth = buildAuth(raw.auth, { directory, region: raw.bedrock?.region ?? null }, [...path, 'auth'], findings)

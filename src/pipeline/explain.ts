@@ -13,6 +13,8 @@ import { locate } from '../protocols/locate.ts'
 import type { Classified } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel, renameQuery } from '../protocols/shared/query.ts'
 import { renamePath } from '../protocols/shared/rename.ts'
+import { acceptedBy, modelRules } from '../protocols/model-rules.ts'
+import type { AppliedRule } from '../protocols/model-rules.ts'
 import { isSpoken, translate } from '../protocols/translate.ts'
 import type { Translator } from '../protocols/translate.ts'
 import { translatedAddress, translationLosses } from '../protocols/translation-preview.ts'
@@ -68,6 +70,8 @@ export interface ExplainedTranslation extends TranslationLosses {
   /** The client's protocol and the target's. */
   readonly from: string
   readonly to: string
+  /** What the model accepts, and who says so; the strongest last. */
+  readonly rules: readonly AppliedRule[]
   /** Why the target does not get the request; null = it does. */
   readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
 }
@@ -193,23 +197,25 @@ function explainTranslation(
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     const to = speaks?.[0] ?? ''
-    return { translator: null, translation: { from: endpoint.protocol, to, dropped: [], refused: [], refusal: error } }
+    return { translator: null, translation: { from: endpoint.protocol, to, rules: [], dropped: [], refused: [], refusal: error } }
   }
   if (translator === null) return { translator, translation: null }
   const { from, to } = translator
   const losses = translationLosses(translator)
-  if (body === null) return { translator, translation: { from, to, refusal: null, ...appliedLosses(losses, mode) } }
+  const own = target.model ?? model ?? ''
+  const rules = modelRules(target.upstream, to, own, model)
+  if (body === null) return { translator, translation: { from, to, rules, refusal: null, ...appliedLosses(losses, mode) } }
   try {
     const { dropped } = translate(translator, body, {
-      model: target.model ?? model ?? '', host: target.upstream.name, stream: endpoint.streamsByPath,
+      model: own, accepts: acceptedBy(rules), host: target.upstream.name, stream: endpoint.streamsByPath,
       asksForUsage: target.upstream.usage === 'ask', isStrict: mode === 'strict',
       // Without the keys of a gateway, capsules carry nothing.
       capsules: { keys: new CapsuleKeys(systemClock), reserve: () => undefined },
     })
-    return { translator, translation: { from, to, dropped, refused: [], refusal: null } }
+    return { translator, translation: { from, to, rules, dropped, refused: [], refusal: null } }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
-    return { translator, translation: { from, to, dropped: [], refused: [], refusal: error } }
+    return { translator, translation: { from, to, rules, dropped: [], refused: [], refusal: error } }
   }
 }
 

@@ -2,6 +2,7 @@ import type { CapsuleKeys } from '../base/capsule-keys.ts'
 import { GatewayError } from '../base/errors.ts'
 import { classifyPath } from './classify-path.ts'
 import { PROTOCOLS } from './index.ts'
+import type { Accepts } from './neutral/accepts.ts'
 import type { EmbeddingsFormat, EmbeddingsTranslation } from './neutral/embeddings.ts'
 import { CONTEXT_LENGTH } from './neutral/errors.ts'
 import { CapsuleReader, mayHoldCapsule } from './neutral/capsule.ts'
@@ -11,6 +12,7 @@ import { providerTag } from './neutral/opaque.ts'
 import { TranslationReport } from './neutral/report.ts'
 import { EMPTY_REQUEST } from './neutral/request.ts'
 import type { NeutralRequest } from './neutral/request.ts'
+import type { ToolNames } from './neutral/tool-names.ts'
 import { translateRequest } from './neutral/translate-request.ts'
 import type { TranslatedRequest } from './neutral/translate-request.ts'
 import { StreamTranslator, translateBody } from './neutral/translate-response.ts'
@@ -46,6 +48,8 @@ export interface TranslatedAttempt {
   /** Tag of the upstream, see `providerTag`. */
   readonly provider: string
   readonly capsuleKeys: CapsuleKeys
+  /** The names of the client's tools at the upstream; null = they are the same. */
+  readonly toolNames: ToolNames | null
   /** null = the request is for text. */
   readonly embeddings: ExpectedEmbeddings | null
 }
@@ -142,6 +146,8 @@ export interface TranslationTarget {
   /** The path asks for a stream. */
   readonly stream: boolean
   readonly asksForUsage: boolean
+  /** What the model accepts. */
+  readonly accepts: Accepts
   /** A request that would lose something is refused. */
   readonly isStrict: boolean
   readonly capsules: CapsuleAccess
@@ -169,10 +175,10 @@ export function translate(
   const written = sides
     ? translateEmbeddings(sides, given, target.model)
     : { ...translateRequest(client, upstream, given, { ...target, provider }), embeddings: null }
-  const { dropped, request, path, embeddings } = written
+  const { dropped, request, toolNames, path, embeddings } = written
   if (isStrict) refuseLoss(dropped, 'these fields have no counterpart at the target')
   const { endpoint } = classifyPath(path.split('?', 1)[0] as string)
-  return { translator, endpoint, dropped, request: forResponse(request), provider, capsuleKeys: target.capsules.keys, embeddings, written }
+  return { translator, endpoint, dropped, request: forResponse(request), toolNames, provider, capsuleKeys: target.capsules.keys, embeddings, written }
 }
 
 /** @throws GatewayError translation_lossy */
@@ -196,6 +202,7 @@ function translateEmbeddings(sides: EmbeddingsSides, body: JsonObject, model: st
     headers: {},
     dropped: report.dropped,
     request: EMPTY_REQUEST,
+    toolNames: null,
     embeddings: { sides, format, estimatedTokens: estimateTokens(Buffer.from(JSON.stringify(inputs))) },
   }
 }
@@ -240,8 +247,8 @@ export function responseTranslation(attempt: TranslatedAttempt, { id, model, sta
   }
 }
 
-export function createTranslator({ attempt: { translator: { client, upstream }, provider }, context }: ResponseTranslation): StreamTranslator {
-  return new StreamTranslator(client, upstream, context, provider)
+export function createTranslator({ attempt: { translator: { client, upstream }, provider, toolNames }, context }: ResponseTranslation): StreamTranslator {
+  return new StreamTranslator(client, upstream, context, provider, toolNames)
 }
 
 /**
@@ -251,14 +258,14 @@ export function createTranslator({ attempt: { translator: { client, upstream }, 
  * @throws GatewayError upstream_invalid
  */
 export function translateWhole(translation: ResponseTranslation, value: unknown): string {
-  const { attempt: { translator: { client, upstream }, provider, embeddings }, context } = translation
+  const { attempt: { translator: { client, upstream }, provider, toolNames, embeddings }, context } = translation
   if (typeof value !== 'object' || value === null) {
     throw new GatewayError('upstream_invalid', 'the upstream responded with a body that is not a JSON object, or has too many values')
   }
   const body = value as JsonObject
   if (embeddings) return JSON.stringify(embeddingsBody(embeddings, body, context.model))
   if (context.request.stream) return createTranslator(translation).whole(body)
-  return JSON.stringify(translateBody(client, upstream, body, context, provider))
+  return JSON.stringify(translateBody(client, upstream, body, context, provider, toolNames))
 }
 
 function embeddingsBody({ sides: { client, upstream }, format, estimatedTokens }: ExpectedEmbeddings, body: JsonObject, model: string): JsonObject {

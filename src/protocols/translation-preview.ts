@@ -37,7 +37,7 @@ export function translatedAddress({ upstream, embeddings }: Translator, model: s
   const report = new TranslationReport(new Map(), new Set())
   const { path } = embeddings
     ? embeddings.upstream.writeRequest(NO_EMBEDDINGS, model)
-    : upstream.writeRequest({ ...EMPTY_REQUEST, stream }, { report, model, asksForUsage: false, provider: '' })
+    : upstream.writeRequest({ ...EMPTY_REQUEST, stream }, { report, model, accepts: {}, asksForUsage: false, provider: '' })
   const [plain = '', query] = path.split('?', 2)
   return { path: plain, query: query === undefined ? '' : `?${query}`, endpoint: classifyPath(plain).endpoint }
 }

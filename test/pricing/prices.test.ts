@@ -14,7 +14,7 @@ const ELSEWHERE = new URL('http://10.0.0.7:8000')
 function book(prices: Record<string, Price | null> = {}) {
   return createPriceBook({
     models: new Map(Object.entries(prices).map(([name, price]): [string, Model] => {
-      return [name, { name, baseModel: null, price, serviceTiers: new Map() }]
+      return [name, { name, baseModel: null, accepts: null, price, serviceTiers: new Map() }]
     })),
   })
 }
@@ -242,7 +242,7 @@ t.test('catalogue: tiers of each key become tiers of the request', async t => {
 
 t.test('a name has the price of its base model, unless it has its own', async t => {
   const model = (name: string, baseModel: string | null, price: Price | null = null): [string, Model] =>
-    [name, { name, baseModel, price, serviceTiers: new Map() }]
+    [name, { name, baseModel, accepts: null, price, serviceTiers: new Map() }]
   const prices = createPriceBook({
     models: new Map([
       model('deployment', 'gpt-4o'), model('own', 'gpt-4o', { input: '1', output: '2' }), model('second', 'own'), model('alias', 'gpt-4o'),

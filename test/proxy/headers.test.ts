@@ -6,7 +6,7 @@ import { headerValue } from '../../src/proxy/raw-headers.ts'
 import type { UpstreamHeaderOptions } from '../../src/proxy/headers.ts'
 
 const UPSTREAM: Upstream = {
-  name: 'up', url: null, provider: null, simulator: false, auth: { kind: 'static', headers: ['x-up-key'], value: 'secret' },
+  name: 'up', url: null, provider: null, models: new Map(), simulator: false, auth: { kind: 'static', headers: ['x-up-key'], value: 'secret' },
   headers: { 'x-default': 'd' },
   websocket: false, versionHeader: 'anthropic-version', usage: 'ask', speaks: null, ca: null, limits: null, health: null, v1: null,
 }

@@ -1,4 +1,5 @@
 import { PROTOCOLS } from '../../src/protocols/index.ts'
+import { acceptedBy, modelRules } from '../../src/protocols/model-rules.ts'
 import type { JsonObject } from '../../src/protocols/neutral/json.ts'
 import { translateRequest } from '../../src/protocols/neutral/translate-request.ts'
 import { StreamTranslator, translateBody } from '../../src/protocols/neutral/translate-response.ts'
@@ -27,7 +28,9 @@ export function upstreamSide(name: string): UpstreamSide {
 export function requestBetween(
   from: string, to: string, body: JsonObject, model = 'upstream-model', provider = PROVIDER,
 ): ReturnType<typeof translateRequest> {
-  return translateRequest(clientSide(from), upstreamSide(to), body, { stream: false, model, asksForUsage: true, provider, capsules: CAPSULES })
+  return translateRequest(clientSide(from), upstreamSide(to), body, {
+    stream: false, model, asksForUsage: true, provider, accepts: acceptedBy(modelRules({ models: new Map(), url: null, provider: null }, to, model, null)), capsules: CAPSULES,
+  })
 }
 
 /** For a client that asks for a stream. */

@@ -7,6 +7,7 @@ import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import { jsonInspection } from '../../protocols/shared/inspect.ts'
 import { outputMembers, readOutputBounds } from '../../protocols/shared/output-bounds.ts'
 import type { OutputBounds } from '../../protocols/shared/output-bounds.ts'
+import { acceptedBy, modelRules } from '../../protocols/model-rules.ts'
 import { translate } from '../../protocols/translate.ts'
 import { targetProtocols, translationHost, translatorFor } from './translated-request.ts'
 
@@ -23,8 +24,10 @@ export function translatedBounds(gateway: Gateway, exchange: Exchange, target: T
   try {
     const translator = translatorFor(endpoint, targetProtocols(target, upstream.provider, model), mode)
     if (translator === null || translator.embeddings !== null) return null
+    const name = target.model ?? model ?? ''
     const { endpoint: sentTo, written } = translate(translator, outputMembers(body.bytes, body.json.fields), {
-      model: target.model ?? model ?? '',
+      model: name,
+      accepts: acceptedBy(modelRules(upstream.config, translator.to, name, model)),
       host: translationHost(upstream),
       stream: stream || wantsEventStream(exchange),
       asksForUsage: false,

@@ -9,6 +9,7 @@ import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 import { spliceBytes } from '../../protocols/shared/splice.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
 import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
+import { acceptedBy, modelRules } from '../../protocols/model-rules.ts'
 import { findTranslator, translate } from '../../protocols/translate.ts'
 import type { Translator } from '../../protocols/translate.ts'
 import type { Provider } from '../../providers/shared/provider.ts'
@@ -67,8 +68,10 @@ export function translatedRequest(
   const { req, request: { body, stream } } = exchange
   const { config } = upstream
   const own = body?.bytes ?? Buffer.alloc(0)
+  const target = model ?? exchange.request.model ?? ''
   const { written, dropped, ...translated } = translate(translator, continuationEdits === null ? own : spliceBytes(own, continuationEdits(own)), {
-    model: model ?? exchange.request.model ?? '',
+    model: target,
+    accepts: acceptedBy(modelRules(config, translator.to, target, exchange.request.model)),
     host: translationHost(upstream),
     stream: stream || wantsEventStream(exchange),
     asksForUsage: config.usage === 'ask',

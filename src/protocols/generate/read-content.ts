@@ -1,6 +1,7 @@
 import type { BodyObject } from '../neutral/body-object.ts'
 import type { CapsuleReader, CarriedThinking } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
+import { registeredType } from '../neutral/media-type.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import type { AudioPart, DocumentPart, ImagePart, MediaSource, Message, Part, ToolResultPart } from '../neutral/request.ts'
 
@@ -158,7 +159,8 @@ function mediaPart(part: BodyObject): ImagePart | AudioPart | DocumentPart | nul
   const file = part.object('fileData')
   const given = inline ?? file
   if (given === null) return null
-  const mediaType = given.text('mimeType')
+  const written = given.text('mimeType')
+  const mediaType = written && registeredType(written)
   const url = file?.text('fileUri') ?? ''
   const source: MediaSource = inline !== null
     ? { kind: 'base64', mediaType: mediaType ?? 'application/octet-stream', data: standardBase64(inline.text('data') ?? '') }

@@ -1,6 +1,7 @@
 import { BodyObject } from '../neutral/body-object.ts'
 import type { CapsuleReader } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
+import { registeredType } from '../neutral/media-type.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
 import type {
@@ -183,7 +184,8 @@ function baseOf(block: BodyObject, path: string): { readonly path: string, reado
 
 function readMedia(block: BodyObject, source: BodyObject | null): MediaSource[] {
   const type = source?.text('type')
-  const mediaType = source?.text('media_type') ?? null
+  const written = source?.text('media_type') ?? null
+  const mediaType = written && registeredType(written)
   switch (type) {
     case 'base64':
       return [{ kind: 'base64', mediaType: mediaType ?? 'application/octet-stream', data: source?.text('data') ?? '' }]

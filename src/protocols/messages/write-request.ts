@@ -230,7 +230,7 @@ function writeToolChoice({ tools, toolChoice, parallelToolCalls }: NeutralReques
   }
 }
 
-/** Newer models refuse `temperature` together with `top_p`; with thinking they take neither of them nor `top_k`. */
+/** With thinking a model takes neither `temperature` nor `top_p` nor `top_k`. */
 function writeSampling({ temperature, topP, topK }: NeutralRequest, isThinking: boolean, report: TranslationReport): JsonObject {
   if (isThinking) {
     if (temperature !== null && temperature !== 1) report.dropField('temperature')
@@ -238,13 +238,7 @@ function writeSampling({ temperature, topP, topK }: NeutralRequest, isThinking: 
     if (topK !== null) report.dropField('topK')
     return {}
   }
-  if (temperature !== null && topP !== null) report.dropField('topP')
-  if (temperature !== null && temperature > 1) report.dropField('temperature')
-  return {
-    temperature: temperature === null ? null : Math.min(1, temperature),
-    top_p: temperature === null ? topP : null,
-    top_k: topK,
-  }
+  return { temperature, top_p: topP, top_k: topK }
 }
 
 function writeServiceTier(tier: ServiceTier | null, report: TranslationReport): string | null {

@@ -8,7 +8,7 @@ export interface Conversation {
 
 /** Separates the system and developer messages with which a conversation begins. */
 export function splitInstructions(messages: readonly Message[]): { readonly leading: readonly Message[], readonly rest: readonly Message[] } {
-  const first = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer')
+  const first = messages.findIndex(message => !isInstruction(message))
   const end = first === -1 ? messages.length : first
   return { leading: messages.slice(0, end), rest: messages.slice(end) }
 }
@@ -32,15 +32,38 @@ export function alternatingTurns(messages: readonly Message[]): Message[] {
   const turns: { role: 'user' | 'assistant', parts: Part[] }[] = []
   for (const message of messages) {
     const role = message.role === 'assistant' ? 'assistant' : 'user'
-    const isInstruction = message.role === 'system' || message.role === 'developer'
     const said = message.parts.filter(part => !isBlank(part))
     if (said.length === 0) continue
-    const parts = isInstruction ? said.map(markInstruction) : said
+    const parts = isInstruction(message) ? said.map(markInstruction) : said
     const last = turns.at(-1)
     if (last?.role === role) for (const part of parts) last.parts.push(part)
     else turns.push({ role, parts: [...parts] })
   }
   return turns.map(({ role, parts }) => ({ role, name: null, parts: role === 'user' ? resultsFirst(parts) : parts }))
+}
+
+/**
+ * For targets that take instructions at the beginning only: one in mid-conversation keeps its place as what the user says,
+ * between `<system>` marks, in one message with what the user says beside it.
+ */
+export function foldInstructions(messages: readonly Message[]): readonly Message[] {
+  const { leading, rest } = splitInstructions(messages)
+  if (!rest.some(isInstruction)) return messages
+  const folded: { message: Message, isFolded: boolean }[] = []
+  for (const message of rest) {
+    const isFolded = isInstruction(message)
+    const own: Message = isFolded ? { role: 'user', parts: message.parts.map(markInstruction), name: null } : message
+    const last = folded.at(-1)
+    const joins = last !== undefined && (isFolded || last.isFolded) && own.role === 'user' && last.message.role === 'user'
+    if (joins) last.message = { ...last.message, parts: [...last.message.parts, ...own.parts], name: last.message.name ?? own.name }
+    else folded.push({ message: own, isFolded })
+    if (joins && isFolded) last.isFolded = true
+  }
+  return [...leading, ...folded.map(({ message }) => message)]
+}
+
+function isInstruction({ role }: Message): boolean {
+  return role === 'system' || role === 'developer'
 }
 
 function isBlank(part: Part): boolean {

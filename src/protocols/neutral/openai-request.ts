@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { BodyObject } from './body-object.ts'
+import type { Accepts } from './accepts.ts'
+import { registeredType } from './media-type.ts'
 import type { TranslationReport } from './report.ts'
 import type { CacheMark, MediaSource, OutputFormat, Reasoning, ServiceTier, ToolResultPart } from './request.ts'
 
@@ -15,7 +17,7 @@ const MAX_DATA_HEAD = 1024
 /** A URL, or the content itself as a data URL or as plain base64. */
 export function urlSource(url: string): MediaSource {
   const head = DATA_SCHEME.test(url) ? url.slice('data:'.length, MAX_DATA_HEAD).split(',', 1)[0] as string : ''
-  if (BASE64.test(head)) return { kind: 'base64', mediaType: head.split(';', 1)[0] || 'application/octet-stream', data: url.slice('data:,'.length + head.length) }
+  if (BASE64.test(head)) return { kind: 'base64', mediaType: registeredType(head) || 'application/octet-stream', data: url.slice('data:,'.length + head.length) }
   if (/^[a-z][a-z0-9+.-]{0,63}:/i.test(url)) return { kind: 'url', url, mediaType: null }
   return { kind: 'base64', mediaType: 'application/pdf', data: url }
 }
@@ -60,7 +62,7 @@ export function readOutputSchema(format: BodyObject): OutputFormat {
 /** A recording, of `wav` where the client names no format. */
 export function readAudio(part: BodyObject): MediaSource {
   const audio = part.object('input_audio')
-  return { kind: 'base64', mediaType: `audio/${audio?.text('format') ?? 'wav'}`, data: audio?.text('data') ?? '' }
+  return { kind: 'base64', mediaType: registeredType(`audio/${audio?.text('format') ?? 'wav'}`), data: audio?.text('data') ?? '' }
 }
 
 /** @throws GatewayError not_translatable where the bytes are not in the request */
@@ -89,8 +91,9 @@ const BUDGETS: readonly (readonly [effort: string, tokens: number])[] = [
 ]
 
 /** Models that do not reason refuse the field: without a wish for reasoning it is not written. */
-export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, report: TranslationReport): string | null {
+export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, { efforts }: Accepts, report: TranslationReport): string | null {
   if (enabled === false) {
+    if (efforts?.includes('none')) return 'none'
     report.dropField('reasoning')
     return null
   }

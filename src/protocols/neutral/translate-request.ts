@@ -2,16 +2,20 @@ import { GatewayError } from '../../base/errors.ts'
 import { haveTooManyObjects } from './arguments-size.ts'
 import { CapsuleReader } from './capsule.ts'
 import type { CapsuleAccess } from './capsule.ts'
+import { fitRequest } from './accepts.ts'
 import { reportFields, startReport } from './fields.ts'
 import { wrapFreeform } from './freeform.ts'
 import type { JsonObject } from './json.ts'
 import type { NeutralRequest } from './request.ts'
+import { ToolNames } from './tool-names.ts'
 import type { ClientSide, UpstreamSide, WriteContext, WrittenRequest } from './translation.ts'
 
 export interface TranslatedRequest extends WrittenRequest {
   /** Fields of the client's body that the target does not get. */
   readonly dropped: readonly string[]
   readonly request: NeutralRequest
+  /** The names of its tools at the target; null = they are the client's. */
+  readonly toolNames: ToolNames | null
 }
 
 /**
@@ -34,8 +38,11 @@ export function translateRequest(
   if (haveTooManyObjects(argumentsOf(request))) {
     throw new GatewayError('body_too_large', 'the arguments of the calls have too many values to be translated')
   }
-  const written = upstream.writeRequest(upstream.takesFreeformTools ? request : wrapFreeform(request), { ...target, report })
-  return { ...written, dropped: report.dropped, request }
+  const { accepts } = target
+  const toolNames = accepts.toolName === undefined ? null : new ToolNames(accepts.toolName)
+  const fitting = fitRequest(toolNames?.rename(request) ?? request, accepts, report)
+  const written = upstream.writeRequest(upstream.takesFreeformTools ? fitting : wrapFreeform(fitting), { ...target, report })
+  return { ...written, dropped: report.dropped, request, toolNames }
 }
 
 function* argumentsOf({ messages }: NeutralRequest): Generator<string, void, undefined> {

@@ -4,6 +4,7 @@ import { collectResponse } from './collect.ts'
 import { FreeformUnwrapper } from './freeform.ts'
 import type { JsonObject } from './json.ts'
 import type { ResponseEvent } from './response.ts'
+import type { ToolNames } from './tool-names.ts'
 import type { ClientContext, ClientSide, ResponseReader, ResponseWriter, UpstreamSide } from './translation.ts'
 
 /** Translates one streamed response. */
@@ -11,14 +12,16 @@ export class StreamTranslator {
   readonly #reader: ResponseReader
   readonly #writer: ResponseWriter
   readonly #unwrapper: FreeformUnwrapper
+  readonly #toolNames: ToolNames | null
   readonly #events: ResponseEvent[] = []
   #hasStopped = false
   #isOver = false
 
-  constructor(client: ClientSide, upstream: UpstreamSide, context: ClientContext, provider: string) {
+  constructor(client: ClientSide, upstream: UpstreamSide, context: ClientContext, provider: string, toolNames: ToolNames | null = null) {
     this.#reader = upstream.createReader(provider)
     this.#writer = context.request.stream ? client.createWriter(context) : new BodyWriter(client, context)
     this.#unwrapper = new FreeformUnwrapper(context.request)
+    this.#toolNames = toolNames
   }
 
   /** The client has got the end of its protocol, or an error: nothing follows. */
@@ -70,7 +73,7 @@ export class StreamTranslator {
       // Without a reason to stop the response is not whole, and the client's protocol has no end for it.
       if (read.type === 'end' && !this.#hasStopped) throw new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
       this.#hasStopped ||= read.type === 'stop'
-      for (const event of this.#unwrapper.next(read)) text += this.#writer.write(event)
+      for (const event of this.#unwrapper.next(this.#toolNames?.restore(read) ?? read)) text += this.#writer.write(event)
       this.#isOver = read.type === 'end' || read.type === 'error'
     }
     this.#events.length = 0
@@ -102,12 +105,12 @@ class BodyWriter implements ResponseWriter {
  * @throws GatewayError upstream_invalid
  */
 export function translateBody(
-  client: ClientSide, upstream: UpstreamSide, body: JsonObject, context: ClientContext, provider: string,
+  client: ClientSide, upstream: UpstreamSide, body: JsonObject, context: ClientContext, provider: string, toolNames: ToolNames | null = null,
 ): JsonObject {
   const read: ResponseEvent[] = []
   readBody(upstream.createReader(provider), body, read)
   const unwrapper = new FreeformUnwrapper(context.request)
-  return writeWhole(client, read.flatMap(event => unwrapper.next(event)), context)
+  return writeWhole(client, read.flatMap(event => unwrapper.next(toolNames?.restore(event) ?? event)), context)
 }
 
 function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]): void {

@@ -1,5 +1,6 @@
 import type { CapsuleKeys } from '../../base/capsule-keys.ts'
 import type { CapsuleReader } from './capsule.ts'
+import type { Accepts } from './accepts.ts'
 import type { JsonObject } from './json.ts'
 import type { TranslationReport } from './report.ts'
 import type { NeutralField, NeutralRequest } from './request.ts'
@@ -67,6 +68,8 @@ export interface WriteContext {
   readonly model: string
   /** Streams are asked to report their usage, where they do so only when asked. */
   readonly asksForUsage: boolean
+  /** What the model accepts: the request fits it already, but for what only the writer can know. */
+  readonly accepts: Accepts
   /** Tag of the target: opaque values of others stay behind, see `valueFor`. */
   readonly provider: string
 }

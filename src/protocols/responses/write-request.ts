@@ -46,7 +46,7 @@ export function writeResponsesRequest(request: NeutralRequest, context: WriteCon
   const { report, model } = context
   const { tools, toolChoice, maxOutputTokens, serviceTier } = request
   const format = request.outputFormat && writeOutputFormat(request.outputFormat)
-  const reasoning = request.reasoning && writeReasoning(request.reasoning, report)
+  const reasoning = request.reasoning && writeReasoning(request.reasoning, context)
   const reasons = REASONS.test(model)
   report.dropNames(request.messages)
   const body = withoutNulls({
@@ -174,8 +174,8 @@ function writeOutputFormat(format: OutputFormat): JsonObject {
   }
 }
 
-function writeReasoning(reasoning: Reasoning, report: TranslationReport): JsonObject | null {
-  const effort = writeEffort(reasoning, report)
+function writeReasoning(reasoning: Reasoning, { accepts, report }: WriteContext): JsonObject | null {
+  const effort = writeEffort(reasoning, accepts, report)
   if (effort === null && reasoning.showText !== true) return null
   return withoutNulls({ effort: effort === 'max' ? 'xhigh' : effort, summary: reasoning.showText === false ? null : 'auto' })
 }

@@ -26,7 +26,7 @@ function translatorOf(from: keyof typeof CLIENTS, to: string): (chunks: readonly
   const [path, body] = CLIENTS[from]
   const { endpoint } = classifyPath(path)
   const translator = findTranslator(endpoint, [to]) as Translator
-  const attempt = translate(translator, Buffer.from(JSON.stringify(body)), { model: 'm', host: 'up', stream: true, asksForUsage: true, isStrict: false, capsules: CAPSULES })
+  const attempt = translate(translator, Buffer.from(JSON.stringify(body)), { model: 'm', host: 'up', stream: true, asksForUsage: true, isStrict: false, accepts: {}, capsules: CAPSULES })
   const translation = responseTranslation(attempt, { id: 'r1', model: 'm', startedWall: 0, isEventStream: true })
   return chunks => {
     const onStreamFault = (error: Error): void => {

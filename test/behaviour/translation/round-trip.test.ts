@@ -79,7 +79,7 @@ interface Written {
 
 function write(name: string, request: NeutralRequest): Written {
   const report = new TranslationReport(new Map(), new Set())
-  const { body } = upstreamSide(name).writeRequest(request, { report, model: 'm', asksForUsage: false, provider: PROVIDER })
+  const { body } = upstreamSide(name).writeRequest(request, { report, model: 'm', asksForUsage: false, accepts: {}, provider: PROVIDER })
   return { body, dropped: report.dropped }
 }
 

@@ -13,7 +13,7 @@ function startStage(clock: FakeClock): { take(text: string): string, rest(): str
   const { endpoint } = classifyPath('/v1/messages')
   const translator = findTranslator(endpoint, ['chat']) as Translator
   const body = Buffer.from(JSON.stringify({ model: 'm', max_tokens: 9, stream: true, messages: [{ role: 'user', content: 'Hi' }] }))
-  const attempt = translate(translator, body, { model: 'm', host: 'up', stream: false, asksForUsage: true, isStrict: false, capsules: CAPSULES })
+  const attempt = translate(translator, body, { model: 'm', host: 'up', stream: false, asksForUsage: true, isStrict: false, accepts: {}, capsules: CAPSULES })
   const translation = responseTranslation(attempt, { id: 'r1', model: 'm', startedWall: 0, isEventStream: true })
   const stage = new TranslationStage({ translation, format: endpoint.format, clock, onStreamFault: () => {}, continued: null })
   const reader = new SseReader(stage)

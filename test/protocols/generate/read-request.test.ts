@@ -20,7 +20,7 @@ t.test('instructions, sampling and bounds; names in snake case too', async t => 
     messages: [
       { role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Hi' }, { role: 'assistant', content: 'Hello' }, { role: 'user', content: 'Bye' },
     ],
-    max_completion_tokens: 5, stop: ['a'], temperature: 0.5, top_p: 0.9, seed: 1, reasoning_effort: 'low',
+    max_tokens: 5, stop: ['a'], temperature: 0.5, top_p: 0.9, seed: 1, reasoning_effort: 'low',
   })
   t.strictSame(dropped, ['generationConfig.topK', 'safetySettings', 'labels'])
 })

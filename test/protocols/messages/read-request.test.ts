@@ -15,7 +15,7 @@ function toChat(request: Partial<Params> & Record<string, unknown>): { body: Jso
   return translateRequest(
     { fields: MESSAGES_FIELDS, readRequest: readMessagesRequest },
     { support: CHAT_SUPPORT, takesFreeformTools: false, writeRequest: writeChatRequest },
-    request, { stream: false, model: 'gpt', asksForUsage: true, provider: PROVIDER, capsules: CAPSULES },
+    request, { stream: false, model: 'gpt', asksForUsage: true, provider: PROVIDER, accepts: {}, capsules: CAPSULES },
   )
 }
 
@@ -32,7 +32,7 @@ t.test('text, system instructions, sampling and bounds', async t => {
       { role: 'system', content: 'One.\n\nTwo.' },
       { role: 'user', content: 'Hi' }, { role: 'assistant', content: 'Hello' }, { role: 'user', content: 'Bye' },
     ],
-    max_completion_tokens: 100, stop: ['a', 'b'], temperature: 0.5, top_p: 0.9, service_tier: 'default', user: 'u1',
+    max_tokens: 100, stop: ['a', 'b'], temperature: 0.5, top_p: 0.9, service_tier: 'default', user: 'u1',
     stream: true, stream_options: { include_usage: true },
   })
   t.strictSame(dropped, ['top_k'])

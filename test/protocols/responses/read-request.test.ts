@@ -32,7 +32,7 @@ t.test('a conversation with instructions, images and tools becomes a chat reques
     tools: [{ type: 'function', function: { name: 'look', description: 'Looks.', parameters: { type: 'object' }, strict: true } }],
     tool_choice: { type: 'function', function: { name: 'look' } },
     response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' }, strict: true } },
-    max_completion_tokens: 50,
+    max_tokens: 50,
     reasoning_effort: 'low',
     verbosity: 'low',
     stream: true,

@@ -34,7 +34,7 @@ export function nestedOutcomes(): Readonly<Record<keyof SdkRequests, readonly Ne
 
 function outcomeOf(protocol: string, { parent, kind, name, body }: NestedMember): NestedOutcome {
   try {
-    const { dropped } = translateRequest(clientSide(protocol), UPSTREAM, body, { stream: false, model: 'm', asksForUsage: false, provider: PROVIDER, capsules: CAPSULES })
+    const { dropped } = translateRequest(clientSide(protocol), UPSTREAM, body, { stream: false, model: 'm', asksForUsage: false, provider: PROVIDER, accepts: {}, capsules: CAPSULES })
     if (dropped.includes(`${parent}.${name}`)) return 'dropped'
     return dropped.includes(`${parent}.${kind}`) ? 'whole' : 'taken'
   } catch (error) {

@@ -1,0 +1,65 @@
+import type { Upstream } from '../config/types.ts'
+import type { Accepts } from './neutral/accepts.ts'
+import { VENDOR_RULES } from './vendor-rules.ts'
+
+/** A target, as far as rules depend on it. */
+interface RuledTarget {
+  /** The model's name, or that of its base model. */
+  readonly model: string
+  /** The protocol that the target speaks. */
+  readonly protocol: string
+  readonly host: string
+  /** `azure`, `bedrock`, `vertex`; null = none. */
+  readonly provider: string | null
+}
+
+/** A rule that applies, and where it comes from. */
+export interface AppliedRule {
+  /** What a vendor's rule is about, or the operator's name of the model. */
+  readonly from: string
+  readonly accepts: Accepts
+}
+
+/**
+ * The rules for a model at an upstream, the strongest last.
+ *
+ * @param protocol that the request is translated to
+ * @param model its name at the upstream
+ * @param alias its name at the client, or null
+ */
+export function modelRules({ models, url, provider }: Pick<Upstream, 'models' | 'url' | 'provider'>, protocol: string, model: string, alias: string | null): AppliedRule[] {
+  const known = models.get(model) ?? (alias === null ? undefined : models.get(alias))
+  const target = { model: known?.baseModel ?? model, protocol, host: url?.hostname ?? '', provider: provider?.kind ?? null }
+  const base = models.get(known?.baseModel ?? '')
+  const own = [base, known].flatMap(each => (each?.accepts ? [{ from: `models.${each.name}.accepts`, accepts: each.accepts }] : []))
+  return [...vendorRules(target), ...own]
+}
+
+function vendorRules({ model, protocol, host, provider }: RuledTarget): AppliedRule[] {
+  const fitting = VENDOR_RULES.filter(rule => {
+    const isThere = rule.hosts === undefined && rule.providers === undefined
+      || rule.hosts?.test(host) || (provider !== null && rule.providers?.includes(provider))
+    return isThere && (rule.protocols?.includes(protocol) ?? true) && (rule.models?.test(model) ?? true)
+  })
+  return fitting.map(({ about, accepts }) => ({ from: about, accepts }))
+}
+
+/** All rules as one. */
+export function acceptedBy(rules: readonly AppliedRule[]): Accepts {
+  return Object.assign({}, ...rules.map(({ accepts }) => accepts)) as Accepts
+}
+
+/** `temperature max 1; stop no; efforts low, medium, high` */
+export function acceptsText(accepts: Accepts): string {
+  return Object.entries(accepts).map(([name, rule]) => {
+    const words = name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+    return `${words} ${ruleText(rule as Accepts[keyof Accepts])}`
+  }).join('; ')
+}
+
+function ruleText(rule: Accepts[keyof Accepts]): string {
+  if (typeof rule === 'boolean') return rule ? 'yes' : 'no'
+  if (Array.isArray(rule)) return rule.join(', ') || 'none'
+  if (typeof rule !== 'object') return String(rule)
+  return Object.entries(rule).map(([name, value]) => `${name} ${String(value)}`).join(' ') || 'yes'
+}

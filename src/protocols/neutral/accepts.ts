@@ -1,0 +1,106 @@
+import { foldInstructions } from './conversation.ts'
+import type { TranslationReport } from './report.ts'
+import type { NeutralRequest, Reasoning } from './request.ts'
+
+/** Values of a number that a model takes; false = it refuses the field. Absent bounds are none. */
+export type NumberRule = false | { readonly only?: readonly number[], readonly min?: number, readonly max?: number }
+
+/** What a model at a target accepts, where that is less than its protocol has. Absent = all of it. */
+export interface Accepts {
+  readonly temperature?: NumberRule
+  readonly topP?: NumberRule
+  readonly topK?: NumberRule
+  readonly presencePenalty?: NumberRule
+  readonly frequencyPenalty?: NumberRule
+  /** false = one of `temperature` and `topP` excludes the other. */
+  readonly temperatureWithTopP?: boolean
+  /** false = no sampling parameters while the model reasons. */
+  readonly samplingWithReasoning?: boolean
+  readonly stop?: boolean
+  /** Efforts of reasoning. `none` among them: reasoning can be switched off. */
+  readonly efforts?: readonly string[]
+  /** `first` = instructions at the beginning only; `anywhere` = in the conversation too. */
+  readonly system?: 'first' | 'anywhere'
+  /** The field of the token bound at chat servers. */
+  readonly maxTokens?: 'max_tokens' | 'max_completion_tokens'
+  /** Beta features of Anthropic's protocol that the target has. */
+  readonly betas?: readonly string[]
+  readonly toolName?: { readonly length: number, readonly pattern: string }
+}
+
+/** Efforts, from the least to the most. */
+const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+
+/** Members of a request that are single numbers. */
+const NUMBERS = ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty'] as const
+
+/**
+ * The request as the model takes it: what it refuses is left out and reported, or moved to the nearest value that it takes where
+ * that keeps the meaning.
+ */
+export function fitRequest(request: NeutralRequest, accepts: Accepts, report: TranslationReport): NeutralRequest {
+  const reasoning = fitReasoning(request.reasoning, accepts.efforts, report)
+  const numbers: Partial<Record<typeof NUMBERS[number], number | null>> = {}
+  const refusesSampling = accepts.samplingWithReasoning === false && reasons(reasoning)
+  for (const field of NUMBERS) {
+    const value = request[field]
+    if (value === null) continue
+    const fitting = fitNumber(value, refusesSampling ? SAMPLING_DEFAULT : accepts[field])
+    if (fitting !== value) report.dropField(field)
+    numbers[field] = fitting
+  }
+  const temperature = numbers.temperature ?? null
+  if (accepts.temperatureWithTopP === false && temperature !== null && (numbers.topP ?? null) !== null) {
+    report.dropField('topP')
+    numbers.topP = null
+  }
+  const refusesStop = accepts.stop === false && request.stopSequences.length > 0
+  if (refusesStop) report.dropField('stopSequences')
+  return {
+    ...request,
+    ...numbers,
+    reasoning,
+    ...refusesStop && { stopSequences: [] },
+    ...accepts.system === 'first' && { messages: foldInstructions(request.messages) },
+  }
+}
+
+/** 1 is what a model that reasons uses, so clients that always send it lose nothing. */
+const SAMPLING_DEFAULT: NumberRule = { only: [1] }
+
+/** @returns null = the model has no value near it */
+function fitNumber(value: number, rule: NumberRule | undefined): number | null {
+  if (rule === undefined) return value
+  if (rule === false) return null
+  if (rule.only !== undefined && !rule.only.includes(value)) return null
+  if (rule.min !== undefined && value < rule.min) return null
+  return rule.max !== undefined && value > rule.max ? rule.max : value
+}
+
+function reasons(reasoning: Reasoning | null): boolean {
+  return reasoning !== null && reasoning.enabled !== false && (reasoning.enabled === true || reasoning.effort !== null || reasoning.budgetTokens !== null)
+}
+
+function fitReasoning(reasoning: Reasoning | null, efforts: readonly string[] | undefined, report: TranslationReport): Reasoning | null {
+  if (reasoning === null) return null
+  const { effort, enabled } = reasoning
+  const isKnown = effort === null || EFFORTS.some(known => known === effort)
+  if (!isKnown) {
+    report.dropField('reasoning')
+    return fitReasoning({ ...reasoning, effort: null }, efforts, report)
+  }
+  if (efforts === undefined) return reasoning
+  const isOff = enabled === false
+  if (efforts.length === 0 || (isOff && !efforts.includes('none'))) {
+    report.dropField('reasoning')
+    return null
+  }
+  return isOff || effort === null ? reasoning : { ...reasoning, effort: nearestEffort(effort, efforts) }
+}
+
+/** The most of the efforts that is no more than asked for, or else the least. `none` is no effort. */
+function nearestEffort(wanted: string, efforts: readonly string[]): string | null {
+  const rank = (effort: string): number => EFFORTS.findIndex(known => known === effort)
+  const ordered = efforts.filter(effort => effort !== 'none').toSorted((a, b) => rank(a) - rank(b))
+  return ordered.findLast(effort => rank(effort) <= rank(wanted)) ?? ordered[0] ?? null
+}

@@ -1,0 +1,141 @@
+import type { Accepts } from './neutral/accepts.ts'
+
+/** What models of one vendor accept, at which targets. */
+export interface VendorRule {
+  /** What it is about, for people. */
+  readonly about: string
+  /** In the model's name; absent = any model. */
+  readonly models?: RegExp
+  /** The protocol that the target speaks; absent = any. */
+  readonly protocols?: readonly string[]
+  /** The upstream's host; absent = any. */
+  readonly hosts?: RegExp
+  /** Or the cloud provider that the upstream is at. */
+  readonly providers?: readonly string[]
+  readonly accepts: Accepts
+  /** The vendor's page, SDK or report that says so. */
+  readonly source: string
+}
+
+const OPENAI_HOSTS = /(?:^|\.)api\.openai\.com$|\.openai\.azure\.com$|\.cognitiveservices\.azure\.com$|\.services\.ai\.azure\.com$/
+const OPENAI_REASONING = 'OpenAI, reasoning guide; openai 7.55, ChatCompletionCreateParams'
+const ANTHROPIC_SDK = '@anthropic-ai/sdk 0.137, MessageCreateParams'
+const REFUSES_SAMPLING: Accepts = {
+  temperature: { only: [1] }, topP: { only: [1] }, presencePenalty: { only: [0] }, frequencyPenalty: { only: [0] },
+}
+
+/** The beginning of a model's name, behind the name of a vendor or a region too: `openai/o3`, `us.anthropic.claude-...`. */
+function named(pattern: string): RegExp {
+  return new RegExp(`(?:^|[/.])(?:${pattern})`)
+}
+
+/** Where several fit, a later one overrides the members of an earlier one. */
+export const VENDOR_RULES: readonly VendorRule[] = [
+  {
+    about: 'Chat servers', protocols: ['chat'],
+    accepts: { maxTokens: 'max_tokens', system: 'first', toolName: { length: 64, pattern: '[A-Za-z0-9_-]' } },
+    source: 'Mistral and DeepSeek API references (max_tokens); chat template of Qwen 3.5 (system message at the beginning); OpenAI API reference (function.name)',
+  },
+  {
+    about: 'OpenAI and Azure OpenAI', protocols: ['chat'], hosts: OPENAI_HOSTS, providers: ['azure'],
+    accepts: { maxTokens: 'max_completion_tokens', system: 'anywhere' },
+    source: 'OpenAI API reference, max_completion_tokens',
+  },
+  {
+    about: "OpenAI's models elsewhere", protocols: ['chat'], models: named('(?:gpt-(?!oss)|chatgpt-|o\\d(?:-|$)|codex-)'),
+    accepts: { system: 'anywhere' },
+    source: 'OpenAI API reference, messages',
+  },
+  {
+    about: 'Responses servers', protocols: ['responses'],
+    accepts: { toolName: { length: 64, pattern: '[A-Za-z0-9_-]' } },
+    source: 'OpenAI API reference, tools',
+  },
+  {
+    about: 'Messages servers', protocols: ['messages'],
+    accepts: { temperature: { max: 1 }, temperatureWithTopP: false, toolName: { length: 128, pattern: '[A-Za-z0-9_-]' } },
+    source: 'Anthropic API reference, temperature and tools',
+  },
+  {
+    about: 'Gemini', protocols: ['generate'],
+    accepts: { toolName: { length: 64, pattern: '[A-Za-z0-9_.:-]' } },
+    source: 'Gemini API reference, FunctionDeclaration',
+  },
+  {
+    about: 'Bedrock Converse', protocols: ['converse'],
+    accepts: { temperature: { max: 1 }, toolName: { length: 64, pattern: '[A-Za-z0-9_-]' } },
+    source: 'Amazon Bedrock API reference, ToolSpecification and InferenceConfiguration',
+  },
+  {
+    about: 'GPT-4 and older', models: named('(?:gpt-[34]|chatgpt-4)'),
+    accepts: { efforts: [] },
+    source: OPENAI_REASONING,
+  },
+  {
+    about: 'o1, o3, o4-mini', models: named('o[134](?:-|$)'),
+    accepts: { ...REFUSES_SAMPLING, efforts: ['low', 'medium', 'high'], maxTokens: 'max_completion_tokens' },
+    source: OPENAI_REASONING,
+  },
+  {
+    about: 'o3, o4-mini', models: named('(?:o3(?:-\\d|$)|o4-mini)'),
+    accepts: { stop: false },
+    source: 'openai 7.55, ChatCompletionCreateParams.stop',
+  },
+  {
+    about: 'GPT-5', models: named('gpt-5(?![.\\d])'),
+    accepts: { ...REFUSES_SAMPLING, stop: false, efforts: ['minimal', 'low', 'medium', 'high'], maxTokens: 'max_completion_tokens' },
+    source: OPENAI_REASONING,
+  },
+  { about: 'GPT-5 Codex', models: named('gpt-5-codex'), accepts: { efforts: ['low', 'medium', 'high'] }, source: OPENAI_REASONING },
+  { about: 'GPT-5 Pro', models: named('gpt-5-pro'), accepts: { efforts: ['high'] }, source: OPENAI_REASONING },
+  {
+    about: 'GPT-5.1', models: named('gpt-5\\.1(?!\\d)'),
+    accepts: { samplingWithReasoning: false, efforts: ['none', 'low', 'medium', 'high'], maxTokens: 'max_completion_tokens' },
+    source: 'OpenAI, guide to GPT-5.1; github.com/openai/openai-agents-python/issues/2089',
+  },
+  {
+    about: 'GPT-5.2 and newer', models: named('gpt-(?:5\\.(?:[2-9]|\\d\\d)|[6-9]|\\d\\d)'),
+    accepts: { samplingWithReasoning: false, efforts: ['none', 'low', 'medium', 'high', 'xhigh'], maxTokens: 'max_completion_tokens' },
+    source: 'OpenAI, guide to GPT-5.2',
+  },
+  {
+    about: 'GPT-5.1 Codex', models: named('gpt-5\\.1-codex'),
+    accepts: { ...REFUSES_SAMPLING, efforts: ['low', 'medium', 'high'] },
+    source: OPENAI_REASONING,
+  },
+  {
+    about: 'GPT-5.1 Codex Max, GPT-5.2 Codex and newer', models: named('gpt-5\\.(?:1-codex-max|(?:[2-9]|\\d\\d)-codex)'),
+    accepts: { ...REFUSES_SAMPLING, efforts: ['low', 'medium', 'high', 'xhigh'] },
+    source: OPENAI_REASONING,
+  },
+  {
+    about: 'GPT-5 chat models', models: named('gpt-5(?:\\.\\d+)?-chat'),
+    accepts: {
+      temperature: {}, topP: {}, presencePenalty: {}, frequencyPenalty: {}, samplingWithReasoning: true, stop: true, efforts: [],
+    },
+    source: 'github.com/BerriAI/litellm/issues/13781',
+  },
+  {
+    about: 'Claude', models: named('claude-'),
+    accepts: { temperature: { max: 1 }, temperatureWithTopP: false },
+    source: 'Anthropic API reference, temperature; Amazon Bedrock user guide, Claude Sonnet 4.5',
+  },
+  {
+    about: 'Claude 4.6', models: named('claude-(?:(?:opus|sonnet)-4[.-]6|4[.-]6)(?!\\d)'),
+    accepts: { efforts: ['none', 'low', 'medium', 'high', 'max'] },
+    source: 'Anthropic, effort',
+  },
+  {
+    about: 'Claude from Opus 4.7 and Sonnet 5 on',
+    models: named('claude-(?:opus-(?:4[.-](?:[7-9]|\\d\\d)(?!\\d)|[5-9]|[1-9]\\d(?!\\d))|4[.-][7-9](?!\\d)|(?:sonnet|haiku)-(?:[5-9]|[1-9]\\d)(?!\\d)|fable|mythos)'),
+    accepts: {
+      temperature: { only: [1] }, topP: { min: 0.99 }, topK: false, efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'],
+    },
+    source: ANTHROPIC_SDK,
+  },
+  {
+    about: 'Claude Fable and Mythos', models: named('claude-(?:fable|mythos)'),
+    accepts: { efforts: ['low', 'medium', 'high', 'xhigh', 'max'] },
+    source: 'Anthropic, migration guide: thinking cannot be disabled',
+  },
+]
