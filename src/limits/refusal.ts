@@ -39,6 +39,6 @@ function message({ which, waitMs, scope }: BlockingLimit, request: AdmissionRequ
   const { usd, per } = limits.budget ?? { usd: '0', per: 'total' }
   const budget = `the budget of ${whose} (${usd} USD ${per === 'total' ? 'in total' : `per ${per}`})`
   return which === 'unpriced'
-    ? `No price for this model, or for the model of another target of its route: ${budget} requires a price. The operator can set one under models.`
+    ? `No price for this model, for another one that the request names, or for the model of another target of its route: ${budget} requires a price. The operator can set one under models.`
     : `This request may cost more than is left of ${budget}.`
 }

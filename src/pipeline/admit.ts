@@ -2,12 +2,14 @@ import type { Identity } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
 import { everyTarget } from '../config/routes.ts'
 import type { Route } from '../config/types.ts'
-import type { LocatedRequest } from '../context/exchange.ts'
+import type { Exchange, LocatedRequest } from '../context/exchange.ts'
 import { noModelNamed, singleModel } from '../protocols/shared/inspect.ts'
 import type { InspectedBody } from '../protocols/shared/inspect.ts'
+import { MODEL_MEMBERS, visitModels } from '../protocols/shared/named-models.ts'
 import type { Classified, Endpoint } from '../protocols/shared/protocol.ts'
 import { checkQueryModel } from '../protocols/shared/query.ts'
-import { additionalModels, innerRequestModels, nestedModels } from './additional-models.ts'
+import { loosely } from '../protocols/shared/watched-keys.ts'
+import { innerRequestModels } from './inner-requests.ts'
 
 /**
  * May the key use the models that the request names?
@@ -18,15 +20,39 @@ export function admit({ identity, classified, target, request: { model, body } }
   checkModel(identity, classified.endpoint, model)
   checkModelMatchesPath(classified, target.query, body)
   if (!identity.restricted || body === null) return
-  for (const { model, param } of additionalModels(body)) {
-    if (!identity.allowsEach(model)) throw modelNotAllowed(model, param)
+  if (body.json === null) return
+  const isKnown = classified.endpoint.metering !== 'unmetered'
+  visitModels(body.bytes, { isKnown, skipsOwn: true }, ({ model, param }) => {
+    checkOtherModel(identity, model, param, classified.pathModel !== null)
+  })
+}
+
+/**
+ * May the key use the models that the query and the headers of a request name? Some servers prefer them to that in the body.
+ *
+ * @throws GatewayError model_not_allowed
+ */
+export function admitParameters({ identity, req, target }: Pick<Exchange, 'identity' | 'req' | 'target'>): void {
+  if (!identity.restricted) return
+  for (const [name, value] of new URLSearchParams(target.query)) {
+    if (MODEL_NAMES.has(loosely(name))) checkOtherModel(identity, value, name, true)
   }
-  if (classified.endpoint.metering !== 'unmetered' || body.json === null) return
-  for (const model of nestedModels(body)) {
-    const isAllowed = identity.allowsEach(model)
-      || (classified.pathModel !== null && identity.allowsEach(model.replace(RESOURCE_PREFIX, '')))
-    if (!isAllowed) throw modelNotAllowed(model, 'model')
+  for (const [name, value] of Object.entries(req.headers)) {
+    if (value !== undefined && MODEL_HEADER.test(name)) checkOtherModel(identity, String(value), name, true)
   }
+}
+
+const MODEL_NAMES: ReadonlySet<string> = new Set(MODEL_MEMBERS)
+/** Such as `x-model`, `helicone-model-override` and `x-ms-model-mesh-model-name`. */
+const MODEL_HEADER = /(?:^|-)(?:model|models|fallbacks)(?:-(?:name|id|override|deployment|group))?$/
+
+/**
+ * @param model null = the server chooses it
+ * @param hasPrefix Google's name of a resource may stand before it
+ */
+export function checkOtherModel(identity: Identity, model: string | null, param: string, hasPrefix: boolean): void {
+  if (model === null) throw new GatewayError('model_not_allowed', `the key is limited to some models, and by '${param}' the server chooses one`, { param })
+  if (!identity.allowsEach(hasPrefix ? withoutResourcePrefix(model) : model)) throw modelNotAllowed(model, param)
 }
 
 /**
@@ -56,6 +82,11 @@ export function checkModelList({ restricted, allowsEach }: Identity, model: stri
 
 /** What Google's API puts before the name of a model in a body. */
 const RESOURCE_PREFIX = /^(?:.*\/)?(?:models|tunedModels|endpoints)\//
+
+/** The name of a model alone. */
+export function withoutResourcePrefix(model: string): string {
+  return model.replace(RESOURCE_PREFIX, '')
+}
 
 /**
  * Some upstreams prefer the model in the query or in the body to that in the path (LiteLLM's proxy): they have to

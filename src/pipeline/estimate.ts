@@ -22,8 +22,12 @@ export interface RequestEstimate extends Estimate {
 /**
  * Estimates the worst case of a request. Of all targets that it may reach, the most expensive one decides, and the one
  * that may generate most. A request that is translated is estimated as it is sent.
+ *
+ * @param others prices of the other models that the request names, for each target; null = unpriced
  */
-export function estimate(gateway: Gateway, exchange: Exchange, plan: Plan): RequestEstimate {
+export function estimate(
+  gateway: Gateway, exchange: Exchange, plan: Plan, others: readonly (readonly (QuotedPrice | null)[])[] = [],
+): RequestEstimate {
   const { classified: { endpoint }, request: { body, model } } = exchange
   const { quotes, reachable, route } = plan
   // A WebSocket will use an unknown amount.
@@ -52,7 +56,7 @@ export function estimate(gateway: Gateway, exchange: Exchange, plan: Plan): Requ
     if (output === null) return unbounded * answers
     return maxOutputTokens(translatedBounds(gateway, exchange, target, route.translate) ?? output, unbounded)
   })
-  const costs = outputs.map((outputTokens, at) => attemptsCost(usages, quotes[at] ?? null, outputTokens, prompts))
+  const costs = outputs.map((outputTokens, at) => attemptsCost(usages, [quotes[at] ?? null, ...others[at] ?? []], outputTokens, prompts))
   return {
     inputTokens,
     tokens: Math.max(1, prompts * input + Math.max(...outputs)),
@@ -62,8 +66,10 @@ export function estimate(gateway: Gateway, exchange: Exchange, plan: Plan): Requ
 }
 
 /** @param prompts attempts whose prompt is billed; one of them has output */
-function attemptsCost(usages: readonly Usage[], quoted: QuotedPrice | null, outputTokens: number, prompts: number): bigint | null {
-  const costs = (tokens: number) => highestCost(usages.map(usage => ({ ...usage, outputTokens: tokens })), [quoted])
+function attemptsCost(
+  usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[], outputTokens: number, prompts: number,
+): bigint | null {
+  const costs = (tokens: number) => highestCost(usages.map(usage => ({ ...usage, outputTokens: tokens })), quotes)
   return prompts === 1 ? costs(outputTokens) : addCost(costs(outputTokens), costs(0))
 }
 

@@ -2,7 +2,7 @@ import { GatewayError, asGatewayError, upgradeRequired } from '../base/errors.ts
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { accept } from './accept.ts'
-import { admit } from './admit.ts'
+import { admit, admitParameters } from './admit.ts'
 import { forwardUpgrade } from './attempt/forward-upgrade.ts'
 import type { Upgrade } from './attempt/forward-upgrade.ts'
 import { COUNT_TOKENS, forward } from './attempt/forward.ts'
@@ -12,6 +12,7 @@ import { sendError, sendHandshakeRefusal } from './gateway-response.ts'
 import { identify } from './identify.ts'
 import { reserve } from './reserve.ts'
 import { plan, route, websocketTargets } from './route.ts'
+import { sessionCheck } from './session-check.ts'
 import { startRecording } from './settle/record-bodies.ts'
 import { settle } from './settle/settle.ts'
 import { sendTokenCount } from './token-count.ts'
@@ -80,6 +81,7 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
     }
     exchange.request = await classify(gateway, exchange)
     admit(exchange)
+    admitParameters(exchange)
     exchange.plan = plan(gateway, exchange, route(gateway.routes, exchange))
     const reserving = reserve(gateway, exchange, exchange.plan)
     if (reserving) await reserving
@@ -106,13 +108,14 @@ async function serveUpgrade(gateway: Gateway, exchange: Exchange, upgrade: Upgra
   exchange.request = classifyHandshake(exchange)
   if (needsHttpForModel(gateway, exchange)) throw upgradeRequired()
   admit(exchange)
+  admitParameters(exchange)
   const found = route(gateway.routes, exchange)
   const targets = websocketTargets(found)
   if (targets.length === 0) throw upgradeRequired()
   exchange.plan = plan(gateway, exchange, { ...found, targets }, found.retries + 1)
   const reserving = reserve(gateway, exchange, exchange.plan, true)
   if (reserving) await reserving
-  const { failure, denied } = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade)
+  const { failure, denied } = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade, sessionCheck(gateway, exchange, exchange.plan))
   if (denied) sendHandshakeRefusal(gateway, exchange, denied)
   else if (exchange.status === 101) exchange.bytesIn = upgrade.socket.bytesRead - before
   else if (failure) throw failure

@@ -1,26 +1,27 @@
-import type { LimitedHolder } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
 import { compileGlob } from '../config/glob.ts'
-import type { Limits } from '../config/key-types.ts'
 import { callsModel } from '../context/exchange.ts'
-import type { Exchange, Plan } from '../context/exchange.ts'
+import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
+import { hasBudgetFor } from '../context/holder-limits.ts'
+import type { Holder } from '../context/holder-limits.ts'
+import type { QuotedPrice } from '../pricing/prices.ts'
 import { isMetered } from '../pricing/metering.ts'
 import { isPricedByRequest } from '../pricing/tier-price.ts'
 import { classifyPath, isApiPath } from '../protocols/classify-path.ts'
 import { costsNothing } from '../protocols/free-paths.ts'
-import type { LimitedKey, ScopeLimits } from '../limits/types.ts'
 
 /**
  * Refuses a request under a budget if its cost cannot be known. What passes is a list: endpoints whose usage is metered,
  * requests that cost nothing, and models with a price per request. Everything else is refused.
  *
+ * @param quotes of each model that the request names, at each target
  * @param holder whose limits hold
  * @param isUpgrade it is the handshake of a WebSocket
  * @throws GatewayError model_unpriced
  */
 export function checkPriceable(
-  gateway: Gateway, exchange: Exchange, { quotes }: Plan, holder: LimitedHolder | LimitedKey, isUpgrade: boolean,
+  gateway: Gateway, exchange: Exchange, quotes: readonly (QuotedPrice | null)[], holder: Holder, isUpgrade: boolean,
 ): void {
   const { classified: { endpoint }, req: { method = '' }, target: { path }, request: { model } } = exchange
   if (isPriceable(exchange, isUpgrade) || (!endpoint.isBatch && !isUpgrade && model !== null && quotes.every(isPricedByRequest))) return
@@ -57,22 +58,4 @@ function isUnpricedPath(path: string): boolean {
   const { ownResponse, session, tokenCount } = endpoint
   return !isMetered(endpoint) && ownResponse === null && session === null && tokenCount === null
     && !costsNothing({ method: 'POST', headers: {} }, path, true)
-}
-
-/** Has a holder a budget that may hold for the model? @param model null = the request may use any */
-function hasBudgetFor(holder: LimitedHolder | LimitedKey, defaults: Limits | null, model: string | null): boolean {
-  return someLimit(holder, defaults, model, ({ budget }) => budget !== null)
-}
-
-/** Has a holder limits of tokens, or a budget, that may hold for the model? @param model null = the request may use any */
-export function limitsUse(holder: LimitedHolder | LimitedKey, defaults: Limits | null, model: string | null): boolean {
-  return someLimit(holder, defaults, model, ({ budget, tokensPerMinute }) => budget !== null || tokensPerMinute !== null)
-}
-
-function someLimit(
-  { limits, groups = [] }: LimitedHolder | LimitedKey, defaults: Limits | null, model: string | null, test: (limits: ScopeLimits) => boolean,
-): boolean {
-  return [limits, defaults, ...groups.map(group => group.limits)].some(each => each !== null && (
-    test(each) || [...each.models].some(([glob, own]) => test(own) && (model === null || compileGlob(glob)(model)))
-  ))
 }

@@ -2,11 +2,13 @@ import { GatewayError } from '../base/errors.ts'
 import { ANONYMOUS_KEY } from '../context/accounts.ts'
 import type { Exchange, Plan } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
+import { hasBudgetFor, limitsUse } from '../context/holder-limits.ts'
 import { retryHeaders } from '../limits/retry-headers.ts'
 import type { Admission, Refusal } from '../limits/types.ts'
 import { estimate } from './estimate.ts'
 import type { RequestEstimate } from './estimate.ts'
-import { checkPriceable, limitsUse } from './priceable.ts'
+import { otherQuotes } from './other-models.ts'
+import { checkPriceable } from './priceable.ts'
 import { checkpointRow } from './settle/ledger-row.ts'
 
 /**
@@ -22,13 +24,14 @@ import { checkpointRow } from './settle/ledger-row.ts'
  */
 export function reserve(gateway: Gateway, exchange: Exchange, plan: Plan, isUpgrade = false): Promise<void> | null {
   const { identity, request: { model } } = exchange
-  const expected = estimate(gateway, exchange, plan)
   if (identity.unlimited) {
-    enter(gateway, exchange, expected, null)
+    enter(gateway, exchange, estimate(gateway, exchange, plan), null)
     return null
   }
   const key = identity.limited ?? ANONYMOUS_KEY
-  checkPriceable(gateway, exchange, plan, key, isUpgrade)
+  const others = hasBudgetFor(key, gateway.config.limits, model) ? otherQuotes(gateway, exchange, plan) : []
+  const expected = estimate(gateway, exchange, plan, others)
+  checkPriceable(gateway, exchange, [...plan.quotes, ...others.flat()], key, isUpgrade)
   if (expected.fault !== null && limitsUse(key, gateway.config.limits, model)) throw unreadableBound(expected.fault)
   const admission = gateway.accounts.limiter.admit({ key, model, estimate: { tokens: expected.tokens, pico: expected.pico } })
   if (!(admission instanceof Promise)) {

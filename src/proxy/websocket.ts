@@ -143,6 +143,14 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#end(this.#upstream !== null && reason.code === 'client_gone' ? null : reason)
   }
 
+  /** Ends it because of what the client says: the upstream gets no more of that, and the client learns why. */
+  refuse(reason: GatewayError): void {
+    if (this.#over) return
+    this.#upstream?.destroy()
+    this.#options.socket.write(closeFrame(reason.message))
+    this.#end(reason, true)
+  }
+
   onHandshake(handshake: ClientRequest): void {
     this.#handshake = handshake
     // It is called for an established connection.
@@ -205,14 +213,16 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     const active = () => this.#deadlines.upstreamActive()
     active()
     upstream.on('data', active).on('data', onData).once('end', () => this.#recordFirstEnd('upstream'))
-    socket.on('data', active).on('data', onSaid).once('end', () => this.#recordFirstEnd('client'))
+    // Before http-proxy-3 forwards it.
+    socket.prependListener('data', onSaid).on('data', active).once('end', () => this.#recordFirstEnd('client'))
   }
 
   #recordFirstEnd(side: 'client' | 'upstream'): void {
     this.endedBy ??= side
   }
 
-  #end(outcome: GatewayError | null): void {
+  /** @param inOrder what waits for the client goes out first */
+  #end(outcome: GatewayError | null, inOrder = outcome === null): void {
     if (this.#over) return
     this.#over = true
     this.#deadlines.stop()
@@ -220,7 +230,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#options.socket.off('close', this.#clientDisconnected).off('readable', this.#checkClientDisconnected)
     this.#handshake?.destroy()
     this.#upstream?.destroy()
-    if (this.#upstream) this.#closeClient(outcome === null)
+    if (this.#upstream) this.#closeClient(inOrder)
     this.#done.resolve(outcome)
   }
 
@@ -235,6 +245,17 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     socket.once('close', () => force.cancel())
     socket.destroySoon()
   }
+}
+
+/** Bytes of a reason: with the code and the header they are one control frame (RFC 6455 section 5.5). */
+const MAX_REASON_BYTES = 123
+const POLICY_VIOLATION = 1008
+
+/** The frame that closes a connection for a violation of the policy; RFC 6455 section 7.4.1. */
+function closeFrame(reason: string): Buffer {
+  const text = Buffer.from(reason.replace(/[^\x20-\x7e]/g, '?').slice(0, MAX_REASON_BYTES))
+  const head = Buffer.from([0x88, 2 + text.length, POLICY_VIOLATION >> 8, POLICY_VIOLATION & 0xff])
+  return Buffer.concat([head, text])
 }
 
 function noop(): void {}

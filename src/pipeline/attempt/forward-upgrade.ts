@@ -28,6 +28,7 @@ import type { HandshakeRefusal } from '../../proxy/websocket.ts'
 import { isOperatorError } from '../../routing/failure.ts'
 import { MeteredSession } from '../respond/metered-session.ts'
 import { beginAttempt, credentialUse } from './begin-attempt.ts'
+import { MessageGuard } from './message-guard.ts'
 import { errorText } from './error-text.ts'
 import { NOT_SENT, credentialReason, logPassedOver, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
 import { classifyHandshakeRefusal } from './refused-handshake.ts'
@@ -35,8 +36,9 @@ import { reserveAtUpstream } from './reserve-at-upstream.ts'
 
 const NOTHING = Buffer.alloc(0)
 const UNREAD_MESSAGES: ResponseContent = { metered: DELIVERED, encoding: null, errorBody: null }
+const EXTENSIONS = 'sec-websocket-extensions'
 /** Headers of a handshake that are forwarded; RFC 6455 section 4.1. */
-const HANDSHAKE_HEADERS = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions'] as const
+const HANDSHAKE_HEADERS = ['sec-websocket-key', 'sec-websocket-version', EXTENSIONS] as const
 
 /** The connection of a WebSocket handshake. */
 export interface Upgrade {
@@ -48,10 +50,11 @@ export interface Upgrade {
 /**
  * Sends the handshake to the targets, one after the other, until one accepts it, and tunnels what follows.
  *
+ * @param checkMessage throws where the upstream may not get a message of the client; null = any passes
  * @throws GatewayError where it was stopped
  */
 export async function forwardUpgrade(
-  gateway: Gateway, exchange: Exchange, plan: Plan, { socket, head }: Upgrade,
+  gateway: Gateway, exchange: Exchange, plan: Plan, { socket, head }: Upgrade, checkMessage: ((message: Buffer) => void) | null,
 ): Promise<TunnelEnd> {
   let failure: GatewayError | null = null
   let denied: DeniedHandshake | null = null
@@ -69,7 +72,7 @@ export async function forwardUpgrade(
       if (exchange.stopped !== null) reservation?.release()
       exchange.throwIfStopped()
       // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
-      const opened: AttemptEnd = await openTunnel(gateway, exchange, plan, { target, refused, reservation }, socket, unsent)
+      const opened: AttemptEnd = await openTunnel(gateway, exchange, plan, { target, refused, reservation, checkMessage }, socket, unsent)
       unsent = NOTHING
       failure = opened.failure
       denied = opened.denied ?? denied
@@ -115,8 +118,9 @@ class TunnelDelivery implements ClientDelivery {
 /** One attempt: another can follow as long as no upstream has accepted the handshake. */
 async function openTunnel(
   gateway: Gateway, exchange: Exchange, { route }: Plan,
-  { target, refused: earlier, reservation }: {
+  { target, refused: earlier, reservation, checkMessage }: {
     readonly target: Target, readonly refused: readonly Authorization[], readonly reservation: Reservation | null
+    readonly checkMessage: ((message: Buffer) => void) | null
   },
   socket: Duplex, head: Buffer,
 ): Promise<AttemptEnd> {
@@ -152,12 +156,13 @@ async function openTunnel(
     return { failure, denied: null, refused }
   }
   const delivery = new TunnelDelivery()
+  const guard = checkMessage && new MessageGuard(gateway, exchange, checkMessage, error => tunnel.refuse(error))
   const tunnel = new Tunnel({
     socket,
     head,
     path: request.path,
-    headers: request.headers,
-    handshake: handshakeHeaders(exchange.req as IncomingMessage, exchange.presentedKeys),
+    headers: guard === null ? request.headers : withoutExtensions(request.headers),
+    handshake: handshakeHeaders(exchange.req as IncomingMessage, exchange.presentedKeys, guard !== null),
     upstream: { url: upstream.url, agent: upstream.transport.agent },
     gatewayHeaders: gatewayHeadersFor(gateway, exchange, upstream.config),
     clock,
@@ -178,7 +183,10 @@ async function openTunnel(
       delivery.bytes += chunk.length
       state.session?.receiveFromUpstream(chunk)
     },
-    onClientData: chunk => state.session?.receiveFromClient(chunk),
+    onClientData: chunk => {
+      guard?.push(chunk)
+      state.session?.receiveFromClient(chunk)
+    },
   })
   exchange.underWay = { stop: reason => tunnel.abort(reason) }
   const endError = await tunnel.run(gateway.proxy)
@@ -247,11 +255,17 @@ function outgoingHandshake(
   }
 }
 
-function handshakeHeaders(req: IncomingMessage, presentedKeys: readonly string[]): Record<string, string> {
+/** @param headers flat */
+function withoutExtensions(headers: readonly string[]): string[] {
+  return headers.filter((_, i) => (headers[i - i % 2] as string).toLowerCase() !== EXTENSIONS)
+}
+
+/** @param isPlain messages are not to be compressed: they are read before they are forwarded */
+function handshakeHeaders(req: IncomingMessage, presentedKeys: readonly string[], isPlain: boolean): Record<string, string> {
   const headers: Record<string, string> = { connection: 'Upgrade', upgrade: 'websocket' }
   for (const name of HANDSHAKE_HEADERS) {
     const value = req.headers[name]
-    if (typeof value === 'string') headers[name] = value
+    if (typeof value === 'string' && !(isPlain && name === EXTENSIONS)) headers[name] = value
   }
   const offered = withoutSubprotocolKey(req.headers['sec-websocket-protocol'] ?? '', presentedKeys)
   if (offered !== '') headers['sec-websocket-protocol'] = offered

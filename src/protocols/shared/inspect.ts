@@ -27,21 +27,12 @@ export interface InspectedBody {
   readonly delimiter: ValidForm['delimiter'] | null
 }
 
-/**
- * Members in which vendors take models beside `model`: whom to ask when that one
- * fails (OpenRouter's `models`, Anthropic's and LiteLLM's `fallbacks`), and whom a
- * tool or a plugin asks (Anthropic's advisor, OpenAI's image generation).
- */
-export const MODEL_LISTS = [
-  'models', 'fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'tools', 'plugins',
-] as const
-
 /** Members with whole requests: of Gemini's `batchEmbedContents` and `countTokens`, for the model of the path. */
 export const INNER_REQUESTS = ['requests', 'generateContentRequest', 'generate_content_request'] as const
 
 const WATCHED = new WatchedKeys(
   [
-    'model', 'agent', ...MODEL_LISTS,
+    'model', 'agent',
     'stream', 'stream_options', 'background', ...INNER_REQUESTS,
   ],
   // Upstreams that are written in Go take keys in any case (encoding/json): there the last of them counts.

@@ -78,5 +78,10 @@ function addToHash(hash: number, byte: number): number {
 function looseName(key: Buffer, from: number, to: number): string {
   // As a string of its own: inside objects V8 can misread escaped keys (nodejs/node#63785).
   const name = JSON.parse(`"${key.toString('utf8', from, to)}"`) as string
+  return loosely(name)
+}
+
+/** A name without case and separators. */
+export function loosely(name: string): string {
   return name.toUpperCase().toLowerCase().replace(/[_-]/g, '')
 }

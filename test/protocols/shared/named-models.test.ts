@@ -1,6 +1,6 @@
 import t from 'tap'
-import { KEY, startTestGateway } from '../support/gateway.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { KEY, startTestGateway } from '../../support/gateway.ts'
+import { startUpstream } from '../../support/upstream.ts'
 
 const LIMITED = 'sk-limited-0123456789'
 

@@ -1,0 +1,32 @@
+import { GatewayError, asGatewayError } from '../../base/errors.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import { SocketMessages } from '../../protocols/shared/socket-messages.ts'
+import { responseMemoryFor } from '../respond/response-memory.ts'
+
+/** Reads the messages of a WebSocket's client before the upstream gets their last bytes. They are not compressed. */
+export class MessageGuard {
+  readonly #messages: SocketMessages
+  readonly #refuse: (error: GatewayError) => void
+
+  /**
+   * @param check throws where the upstream may not get a message
+   * @param refuse ends the connection at once
+   */
+  constructor(gateway: Gateway, exchange: Exchange, check: (message: Buffer) => void, refuse: (error: GatewayError) => void) {
+    this.#refuse = refuse
+    this.#messages = new SocketMessages('client', null, responseMemoryFor(gateway, exchange), message => {
+      try {
+        check(message)
+      } catch (error) {
+        refuse(asGatewayError(error))
+      }
+    })
+  }
+
+  /** To be called before the chunk is forwarded. */
+  push(chunk: Buffer): void {
+    this.#messages.push(chunk)
+    if (this.#messages.unreadable) this.#refuse(new GatewayError('bad_framing', 'a message of the client cannot be read, or is too large'))
+  }
+}

@@ -1,0 +1,35 @@
+import { JsonCursor } from '../protocols/shared/cursor.ts'
+import { INNER_REQUESTS } from '../protocols/shared/inspect.ts'
+import type { InspectedBody } from '../protocols/shared/inspect.ts'
+import { WatchedKeys } from '../protocols/shared/watched-keys.ts'
+
+/** Upstreams that are written in Go take it in any case. */
+const MODEL = new WatchedKeys(['model'], ['model'])
+
+/** The models that the requests inside of a request name. */
+export function* innerRequestModels({ bytes, json }: InspectedBody): Generator<string, void, undefined> {
+  for (const member of INNER_REQUESTS) {
+    for (const { start, end } of json?.fields.get(member) ?? []) {
+      const cursor = new JsonCursor(bytes, start, end)
+      if (cursor.beginObject()) {
+        yield* modelsInside(bytes, cursor)
+      } else if (cursor.beginArray()) {
+        while (cursor.nextElement()) {
+          if (cursor.beginObject()) yield* modelsInside(bytes, cursor)
+          else cursor.skip()
+        }
+      }
+    }
+  }
+}
+
+function* modelsInside(bytes: Buffer, cursor: JsonCursor): Generator<string, void, undefined> {
+  while (cursor.nextMember()) {
+    if (MODEL.find(bytes, cursor.keyStart, cursor.keyEnd) !== null && cursor.isString()) {
+      cursor.skip()
+      yield String(cursor.parsed())
+    } else {
+      cursor.skip()
+    }
+  }
+}
