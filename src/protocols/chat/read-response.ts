@@ -7,31 +7,22 @@ import { startEvent } from '../neutral/response.ts'
 import type { ResponseEvent, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../shared/token-usage.ts'
-import { ArgumentsScan } from './arguments-scan.ts'
+import { readContentThinking } from './content-thinking.ts'
+import { ToolCallReader } from './read-calls.ts'
 import { CHAT_USAGE } from './usage.ts'
 
-/** Servers that are not OpenAI's send their reasoning in a field of their own. */
-const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
-
-interface OpenCall {
-  readonly index: number
-  readonly id: string
-  readonly arguments: ArgumentsScan
-}
+/** Servers that are not OpenAI's send their reasoning in a field of their own. `reasoning_text` is GitHub Copilot's. */
+const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
 
 /** Reads a chat response: chunks, or a whole one. Of several choices it reads the first. */
 export class ChatResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts = new PartsWriter()
-  /** By the number that the upstream gives them. */
-  readonly #calls = new Map<number, OpenCall>()
-  /** The numbers of those whose arguments are whole. */
-  readonly #whole = new Set<number>()
+  readonly #calls = new ToolCallReader(this.#parts, out => this.#parts.endText(this.#opaque, out))
   #started = false
   #ended = false
-  #hasCalls = false
   #hasRefusal = false
-  #reasoningField: string | null = null
+  #reasoningPlace: string | null = null
 
   constructor(provider: string) {
     this.#provider = provider
@@ -84,65 +75,46 @@ export class ChatResponseReader implements ResponseReader {
   #delta(delta: JsonObject, out: ResponseEvent[]): void {
     for (const field of REASONING_FIELDS) {
       const text = asText(delta[field])
-      if (!text) continue
-      // A server that sends both says the same twice.
-      this.#reasoningField ??= field
-      if (field === this.#reasoningField) this.#parts.text('thinking', text, this.#opaque, out)
+      if (text) this.#thinking(field, text, out)
     }
-    const content = contentText(delta['content'])
-    if (content !== '') this.#parts.text('text', content, this.#opaque, out)
+    this.#content(delta['content'], out)
     const refusal = asText(delta['refusal'])
     if (refusal) {
       this.#hasRefusal = true
       this.#parts.text('refusal', refusal, this.#opaque, out)
     }
     const calls = asList(delta['tool_calls'])
-    for (const [position, call] of calls.entries()) this.#toolCall(asObject(call) ?? {}, position, out)
+    for (const [position, call] of calls.entries()) this.#calls.read(asObject(call) ?? {}, position, out)
   }
 
-  /** Marks thinking as this upstream's: it gets it back in the field in which it came. */
-  get #opaque(): OpaqueValue | null {
-    return this.#reasoningField === null ? null : { provider: this.#provider, value: this.#reasoningField }
+  /** @param place the field, or the kind of part, that has it */
+  #thinking(place: string, text: string, out: ResponseEvent[]): void {
+    // A server that has it in two places says the same twice.
+    this.#reasoningPlace ??= place
+    if (place === this.#reasoningPlace) this.#parts.text('thinking', text, this.#opaque, out)
   }
 
-  #toolCall(call: JsonObject, position: number, out: ResponseEvent[]): void {
-    const content = asObject(call['function']) ?? {}
-    const text = argumentsText(content['arguments'])
-    const key = asNumber(call['index']) ?? position
-    const id = asText(call['id']) ?? ''
-    const name = asText(content['name']) ?? ''
-    const open = this.#calls.get(key)
-    // Some servers give all parallel calls one index: another id is another call, and so is more behind whole arguments.
-    const isNew = open === undefined || (name !== '' && ((id !== '' && id !== open.id) || (open.arguments.isWhole && text.trim() !== '')))
-    if (isNew) this.#startCall(key, { id, name }, out)
-    const current = this.#calls.get(key)
-    if (current === undefined) return
-    current.arguments.add(text)
-    if (current.arguments.isWhole) this.#whole.add(key)
-    this.#parts.delta(current.index, text, out)
-  }
-
-  #startCall(key: number, call: { readonly id: string, readonly name: string }, out: ResponseEvent[]): void {
-    this.#parts.endText(this.#opaque, out)
-    // A call whose arguments are whole has ended, although chat says so of all at the end alone.
-    for (const ended of this.#whole.add(key)) {
-      const open = this.#calls.get(ended)
-      if (open !== undefined) this.#parts.end(open.index, null, out)
-      this.#calls.delete(ended)
+  /** Text, or a list of parts, as some servers send it. */
+  #content(content: unknown, out: ResponseEvent[]): void {
+    if (typeof content === 'string') this.#parts.text('text', content, this.#opaque, out)
+    for (const value of asList(content)) {
+      const part = asObject(value) ?? {}
+      const thinking = readContentThinking(part)
+      if (thinking === null) this.#parts.text('text', asText(part['text']) ?? '', this.#opaque, out)
+      else this.#thinking(thinking.place, thinking.text, out)
     }
-    this.#whole.clear()
-    this.#hasCalls = true
-    const index = this.#parts.start({ type: 'tool_call', ...call, isFreeform: false, opaque: null }, out)
-    this.#calls.set(key, { index, id: call.id, arguments: new ArgumentsScan() })
+  }
+
+  /** Marks thinking as this upstream's: it gets it back in the place in which it came. */
+  get #opaque(): OpaqueValue | null {
+    return this.#reasoningPlace === null ? null : { provider: this.#provider, value: this.#reasoningPlace }
   }
 
   #finish(choice: JsonObject, out: ResponseEvent[]): void {
     const reason = asText(choice['finish_reason'])
     if (reason === null) return
     this.#parts.endText(this.#opaque, out)
-    for (const { index } of this.#calls.values()) this.#parts.end(index, null, out)
-    this.#calls.clear()
-    this.#whole.clear()
+    this.#calls.endAll(out)
     // vLLM names the sequence that was met.
     const sequence = reason === 'stop' ? asText(choice['stop_reason']) : null
     out.push({ type: 'stop', reason: this.#stopReason(reason, sequence), sequence, explanation: null })
@@ -159,7 +131,7 @@ export class ChatResponseReader implements ResponseReader {
         return 'tool_calls'
       default:
         // Some servers say `stop` after calls too, and clients then do not run the tools.
-        if (this.#hasCalls) return 'tool_calls'
+        if (this.#calls.hasCalls) return 'tool_calls'
         if (this.#hasRefusal) return 'refusal'
         return sequence === null ? 'end' : 'stop_sequence'
     }
@@ -174,15 +146,4 @@ export class ChatResponseReader implements ResponseReader {
 function firstChoice(value: JsonObject): JsonObject | null {
   const choices = asList(value['choices'])
   return asObject(choices.find(choice => (asNumber(asObject(choice)?.['index']) ?? 0) === 0))
-}
-
-/** Text, or a list of text parts, as some servers send it. */
-function contentText(content: unknown): string {
-  if (typeof content === 'string') return content
-  return asList(content).map(part => asText(asObject(part)?.['text']) ?? '').join('')
-}
-
-/** Some servers send an object instead of its text. */
-function argumentsText(value: unknown): string {
-  return typeof value === 'string' ? value : asObject(value) === null ? '' : JSON.stringify(value)
 }

@@ -10,6 +10,7 @@ import type {
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import { resultHeading } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
+import { writeContentThinking } from './content-thinking.ts'
 
 /** What a chat upstream gets of each field of a request. */
 export const CHAT_SUPPORT: SupportTable = {
@@ -98,6 +99,8 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
   const refusals: string[] = []
   const calls: JsonObject[] = []
   const reasoning: Record<string, string> = {}
+  /** Of a server that sends it in the content. */
+  const thoughts: JsonObject[] = []
   for (const part of parts) {
     switch (part.type) {
       case 'text':
@@ -112,7 +115,9 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
       case 'thinking': {
         // A server that sends its reasoning in a field of its own gets it back there.
         const field = valueFor(part.opaque, provider)
+        const thought = field === null ? null : writeContentThinking(field, part.text)
         if (field === null) report.drop(`${part.path}.thinking`)
+        else if (thought !== null) thoughts.push(thought)
         else reasoning[field] = (reasoning[field] ?? '') + part.text
         break
       }
@@ -123,12 +128,12 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
         report.drop(`${part.path}.${part.type}`)
     }
   }
-  const isEmpty = texts.length === 0 && refusals.length === 0 && calls.length === 0
+  const isEmpty = thoughts.length === 0 && texts.length === 0 && refusals.length === 0 && calls.length === 0
   if (isEmpty && Object.keys(reasoning).length === 0) return []
-  const content = texts.length > 0 ? texts.join('') : calls.length > 0 || refusals.length > 0 ? null : ''
+  const text = texts.length > 0 ? texts.join('') : calls.length > 0 || refusals.length > 0 ? null : ''
   return [{
     role: 'assistant',
-    content,
+    content: thoughts.length === 0 ? text : [...thoughts, ...texts.map(text => ({ type: 'text', text }))],
     ...withoutNulls({
       name,
       refusal: refusals.length === 0 ? null : refusals.join(''),

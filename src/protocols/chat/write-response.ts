@@ -28,7 +28,7 @@ export class ChatResponseWriter implements ResponseWriter {
   readonly #context: ClientContext
   readonly #thinking = new ThinkingCarrier()
   /** What the open parts are; of a tool call its number too. */
-  readonly #open = new Map<number, { readonly type: ResponsePart['type'], readonly call: number, hasArguments: boolean }>()
+  readonly #open = new Map<number, { readonly part: ResponsePart, readonly call: number, hasArguments: boolean }>()
   #head: JsonObject = {}
   #calls = 0
   #hasRefusal = false
@@ -66,7 +66,7 @@ export class ChatResponseWriter implements ResponseWriter {
   }
 
   #start({ index, part }: PartStartEvent): string {
-    this.#open.set(index, { type: part.type, call: part.type === 'tool_call' ? this.#calls : 0, hasArguments: false })
+    this.#open.set(index, { part, call: part.type === 'tool_call' ? this.#calls : 0, hasArguments: false })
     if (part.type !== 'tool_call') return ''
     const id = writeToolId(part, this.#thinking.take(), `${this.#context.uniqueId}${this.#calls}`, this.#context.capsuleKeys)
     const call = { index: this.#calls++, id, ...writeCall(part, '') }
@@ -75,7 +75,7 @@ export class ChatResponseWriter implements ResponseWriter {
 
   #delta(index: number, text: string): string {
     const open = this.#open.get(index)
-    switch (open?.type) {
+    switch (open?.part.type) {
       case 'text':
         return this.#chunk({ content: text })
       case 'thinking':
@@ -85,7 +85,7 @@ export class ChatResponseWriter implements ResponseWriter {
         return this.#chunk({ refusal: text })
       case 'tool_call':
         open.hasArguments = true
-        return this.#chunk({ tool_calls: [{ index: open.call, function: { arguments: text } }] })
+        return this.#chunk({ tool_calls: [{ index: open.call, ...open.part.isFreeform ? { custom: { input: text } } : { function: { arguments: text } } }] })
       default:
         return ''
     }
@@ -95,7 +95,7 @@ export class ChatResponseWriter implements ResponseWriter {
   #end(index: number): string {
     const open = this.#open.get(index)
     this.#open.delete(index)
-    if (open?.type !== 'tool_call' || open.hasArguments) return ''
+    if (open?.part.type !== 'tool_call' || open.part.isFreeform || open.hasArguments) return ''
     return this.#chunk({ tool_calls: [{ index: open.call, function: { arguments: '{}' } }] })
   }
 

@@ -45,7 +45,7 @@ export class ResponsesResponseReader implements ResponseReader {
         this.#start(asObject(event['response']) ?? {}, out)
         break
       case 'response.output_item.added':
-        this.#itemAdded(itemKey(event), asObject(event['item']) ?? {}, out)
+        this.#itemAdded(itemKey(event), asObject(event['item']) ?? {}, false, out)
         break
       case 'response.output_text.delta':
         this.#delta(partKey(event), { type: 'text' }, event, out)
@@ -99,11 +99,13 @@ export class ResponsesResponseReader implements ResponseReader {
     out.push(startEvent(asText(response['id']), asText(response['model']), null))
   }
 
-  #itemAdded(key: string, item: JsonObject, out: ResponseEvent[]): void {
+  #itemAdded(key: string, item: JsonObject, isDone: boolean, out: ResponseEvent[]): void {
     const isFreeform = item['type'] === 'custom_tool_call'
     if (!isFreeform && item['type'] !== 'function_call') return
-    this.#hasCalls = true
     const call = { id: asText(item['call_id']) ?? '', name: asText(item['name']) ?? '' }
+    // Until it is done the item may lack them.
+    if (!isDone && (call.id === '' || call.name === '')) return
+    this.#hasCalls = true
     this.#begin(key, { type: 'tool_call', ...call, isFreeform, opaque: null }, out)
   }
 
@@ -152,7 +154,7 @@ export class ResponsesResponseReader implements ResponseReader {
     switch (item['type']) {
       case 'function_call':
       case 'custom_tool_call': {
-        if (!this.#open.has(key)) this.#itemAdded(key, item, out)
+        if (!this.#open.has(key)) this.#itemAdded(key, item, true, out)
         if (this.#open.get(key)?.hasText === false) this.#more(key, asText(item['arguments']) ?? asText(item['input']) ?? '', out)
         this.#end(key, null, out)
         break

@@ -19,10 +19,13 @@ const CONTENT = Buffer.from('content')
 const REFUSAL = Buffer.from('refusal')
 const REASONING_CONTENT = Buffer.from('reasoning_content')
 const REASONING = Buffer.from('reasoning')
+const REASONING_TEXT = Buffer.from('reasoning_text')
 const THINKING = Buffer.from('thinking')
 const TOOL_CALLS = Buffer.from('tool_calls')
 const FUNCTION_CALL = Buffer.from('function_call')
 const FUNCTION = Buffer.from('function')
+const CUSTOM = Buffer.from('custom')
+const INPUT = Buffer.from('input')
 const ARGUMENTS = Buffer.from('arguments')
 const AUDIO = Buffer.from('audio')
 const IMAGES = Buffer.from('images')
@@ -120,7 +123,7 @@ export class ChunkMeter extends EventMeter {
     while (cursor.nextMember()) {
       if (cursor.keyIs(CONTENT) || cursor.keyIs(REFUSAL)) {
         this.#texts('content', choice, buf)
-      } else if (cursor.keyIs(REASONING_CONTENT) || cursor.keyIs(REASONING)) {
+      } else if (cursor.keyIs(REASONING_CONTENT) || cursor.keyIs(REASONING) || cursor.keyIs(REASONING_TEXT)) {
         if (reasoned) cursor.skip()
         else reasoned = this.#texts('reasoning', choice, buf)
       } else if (cursor.keyIs(TOOL_CALLS) && cursor.beginArray()) {
@@ -175,7 +178,7 @@ export class ChunkMeter extends EventMeter {
       let call = 0
       while (cursor.nextMember()) {
         if (cursor.keyIs(INDEX)) call = this.index(buf)
-        else if (cursor.keyIs(FUNCTION) && cursor.beginObject()) {
+        else if ((cursor.keyIs(FUNCTION) || cursor.keyIs(CUSTOM)) && cursor.beginObject()) {
           this.#function(choice * CALLS_PER_CHOICE + Math.min(call, CALLS_PER_CHOICE - 1), buf)
         } else cursor.skip()
       }
@@ -185,7 +188,7 @@ export class ChunkMeter extends EventMeter {
   #function(lane: number, buf: Buffer): void {
     const { cursor } = this
     while (cursor.nextMember()) {
-      if (cursor.keyIs(ARGUMENTS)) this.text('tool', lane, buf)
+      if (cursor.keyIs(ARGUMENTS) || cursor.keyIs(INPUT)) this.text('tool', lane, buf)
       else cursor.skip()
     }
   }

@@ -1,0 +1,28 @@
+import { asList, asObject, asText } from '../neutral/json.ts'
+import type { JsonObject } from '../neutral/json.ts'
+
+/*
+ * Reasoning that is a part of the message's content: `{type: "thinking", thinking: [{type: "text", text}]}` of Mistral
+ * (https://docs.mistral.ai/capabilities/reasoning), and `{type: "reasoning", summary: [{type: "summary_text", text}]}` of
+ * Databricks (https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models).
+ */
+
+/** What marks the reasoning as such, and how it goes back to its server. */
+const SHAPES: Readonly<Record<string, (text: string) => JsonObject>> = {
+  'content[].thinking': text => ({ type: 'thinking', thinking: [{ type: 'text', text }] }),
+  'content[].reasoning': text => ({ type: 'reasoning', summary: [{ type: 'summary_text', text }] }),
+}
+
+/** @returns the text, and the mark of its place; null = the part is no reasoning */
+export function readContentThinking(part: JsonObject): { readonly place: string, readonly text: string } | null {
+  const type = asText(part['type'])
+  const place = `content[].${type}`
+  if (!(place in SHAPES)) return null
+  const value = part['thinking'] ?? part['summary'] ?? part['reasoning'] ?? part['text']
+  return { place, text: asText(value) ?? asList(value).map(piece => asText(piece) ?? asText(asObject(piece)?.['text']) ?? '').join('') }
+}
+
+/** @param place the mark with which it came @returns null = it was no part of the content */
+export function writeContentThinking(place: string, text: string): JsonObject | null {
+  return SHAPES[place]?.(text) ?? null
+}
