@@ -7,7 +7,7 @@ export const MASK = '***'
 /** What no word of a text has in it. */
 const WORD = /[^\s,;(){}[\]"'`<>]+/g
 const SEPARATORS = /[^\p{L}\p{N}]+/u
-/** `a1b2c3d4`, `aBcDeFgH`, or longer than a word is: no text of a person. */
+/** Letters and digits, changing case, or longer than a word is: no text of a person. */
 const RANDOM_PART = /^(?=.*\d)(?=.*\p{L}).{8,}$|\p{Ll}\p{Lu}.*\p{Ll}\p{Lu}|^.{24,}$/u
 
 /** Masks words of comments that may be secrets. */

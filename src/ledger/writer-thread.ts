@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { Writer } from './writer.ts'
 import type { ToWriter, WriterOptions } from './writer-messages.ts'
 
-/** The writing thread; ledger.ts starts it with WriterOptions and sends it ToWriter. */
+/** The writing thread: `WriterLink` starts it with `WriterOptions` and sends it `ToWriter` messages. */
 
 const RECOVER_EVERY = 10_000
 const EXPIRE_EVERY = 60_000

@@ -15,7 +15,7 @@ interface Connection {
   readonly client: Client
   /** null until it is connected. */
   socket: Socket | null
-  /** Its place in `#roomy`; -1 = it is not there. */
+  /** Its place in `#available`; -1 = it is not there. */
   availableIndex: number
   /** Its socket is closed or never opened: it finishes what it has. */
   isDisconnected: boolean

@@ -49,7 +49,7 @@ export function withoutCredential(address: string): string {
   return address.replace(/\?[^#]*/, query => extractKey(query).query)
 }
 
-/** What `pathThere` makes that path of, where there is such a one. */
+/** The client's path that becomes a path at the upstream. */
 function gatewayPath({ v1 }: Upstream, url: URL, there: string): string {
   // Two slashes would be another host.
   const path = there.replace(/\/{2,}/g, '/')
