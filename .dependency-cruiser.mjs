@@ -2,7 +2,7 @@
 // one of its own floor or above: so nothing goes in circles, and each floor can be read without those above it.
 const FLOORS = [
   ['base', 'console/api'],
-  ['protocols/neutral'],
+  ['protocols/neutral', 'patches'],
   ['config', 'protocols/shared', 'postgres'],
   ['providers/shared'],
   [

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import pino from 'pino'
+import { escapeTerminalControl } from './log-line.ts'
 
 /** Bytes that are written together, and milliseconds until fewer are written. */
 const BATCH_BYTES = 8192
@@ -53,7 +54,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
   /** @param line with its line feed */
   write(line: string): void {
     // Buffers take half the CPU of strings; pino's type knows only strings.
-    this.#destination.write(Buffer.from(line) as unknown as string)
+    this.#destination.write(Buffer.from(escapeTerminalControl(line)) as unknown as string)
     if (this.#timer !== null) return
     this.#timer = setTimeout(() => {
       this.#timer = null

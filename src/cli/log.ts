@@ -3,7 +3,7 @@ import pino from 'pino'
 import type { Logger } from 'pino'
 import type { LogLevel } from '../config/types.ts'
 import { LogDestination } from './log-destination.ts'
-import { escapeTerminalControl, useFastLineWriter } from './log-line.ts'
+import { escapeTerminalControl } from './log-line.ts'
 
 export interface OpenLog {
   readonly log: Logger
@@ -35,7 +35,6 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
   }
   const lines = new LogDestination(reopenPipe(process.stdout.fd))
   const log = pino(options, lines)
-  useFastLineWriter(log)
   lines.on('dropped', lost => {
     log.warn({ lines: lost }, 'log lines were dropped: standard output was not read fast enough')
   })

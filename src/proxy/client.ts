@@ -3,6 +3,7 @@ import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
+import { trimTrailingSpace } from '../base/trailing-space.ts'
 import { LAST_CHUNK, isFramed, writeChunk } from './chunks.ts'
 import { groupHeaders, isNamed } from './raw-headers.ts'
 
@@ -64,13 +65,6 @@ function lengthBehindDisposition(headers: string[]): string[] {
 /** Sends the head alone. Node's own way, `flushHeaders`, sends bytes above 0x7f as UTF-8. */
 export function flushHead(res: ServerResponse): void {
   res.write('', 'latin1')
-}
-
-/** Over HTTP/2 a value that ends in white space is malformed, and dropped (RFC 9113 section 8.2.1). */
-export function trimTrailingSpace(value: string): string {
-  let end = value.length
-  while (end > 0 && (value.charCodeAt(end - 1) === 0x20 || value.charCodeAt(end - 1) === 0x09)) end--
-  return end === value.length ? value : value.slice(0, end)
 }
 
 /** `write` of either response, of at least one byte; false means: wait for `drain`. */

@@ -4,9 +4,9 @@ import type { Dispatcher } from 'undici'
 import { createConnector, secureContextFor } from './connector.ts'
 import type { Connector, ConnectorOptions } from './connector.ts'
 import { DiallingAgent } from './dialling-agent.ts'
-import { fixHttp2Streams } from './http2-streams.ts'
+import { fixHttp2Streams } from '../patches/http2-streams.ts'
 import { Pool } from './pool.ts'
-import { acceptUnsolicitedContinue } from './unsolicited-continue.ts'
+import { acceptUnsolicitedContinue } from '../patches/unsolicited-continue.ts'
 
 /** One request, ready for the wire. */
 export interface OutgoingRequest {

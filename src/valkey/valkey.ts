@@ -4,7 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { Cluster, Redis } from 'ioredis'
 import { messageOf } from '../base/message-of.ts'
 import type { ValkeyAddress, ValkeyTls } from '../config/cluster-types.ts'
-import { ignoreSecondErrors } from './second-errors.ts'
+import { ignoreSecondErrors } from '../patches/second-errors.ts'
 
 const CONNECT_TIMEOUT_MS = 1_000
 const MAX_RECONNECT_MS = 500

@@ -33,6 +33,14 @@ t.test('every line arrives, in order and whole, whether few or many', async t =>
   }
 })
 
+t.test('nothing in a line steers the terminal that reads the file', async t => {
+  const path = join(t.testdir(), 'log')
+  const lines = new LogDestination(openSync(path, 'w'))
+  lines.write('{"model":"a\u009b31m"}\n')
+  await lines.flush()
+  t.equal(readFileSync(path, 'utf8'), '{"model":"a\\u009b31m"}\n')
+})
+
 t.test('a line that nobody follows leaves by itself', async t => {
   const { path, fd } = pipe(t)
   const reader = createInterface(createReadStream(path))

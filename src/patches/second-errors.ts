@@ -5,6 +5,7 @@ import type { AbstractConnector } from 'ioredis'
  * (https://github.com/redis/ioredis/pull/962), and a TLS connection whose certificate was rejected emits a second one
  * when the server answers to that: https://www.rfc-editor.org/rfc/rfc8446#section-6.2. Without a listener it would end
  * the process. The option `Connector` does not reach the connections to sentinels, so the class itself is changed.
+ * Written for ioredis 5.11.1.
  *
  * @param connector the class that ioredis exports
  */

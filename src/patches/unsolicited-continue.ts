@@ -12,7 +12,7 @@ interface Parser {
 
 /**
  * Fixes a fault of HTTP/1.1 to upstreams: undici breaks the connection at a `100 Continue` that it did
- * not ask for. A client must accept one (RFC 9110 section 15.2).
+ * not ask for. A client must accept one (RFC 9110 section 15.2). Written for undici 8.12.4.
  *
  * @param socket a connection that undici has taken over; one over HTTP/2 stays as it is
  */

@@ -3,7 +3,7 @@ import http2, { constants } from 'node:http2'
 import type {
   ClientHttp2Session, ClientHttp2Stream, ClientSessionRequestOptions, Http2Session, OutgoingHttpHeaders,
 } from 'node:http2'
-import { trimTrailingSpace } from './client.ts'
+import { trimTrailingSpace } from '../base/trailing-space.ts'
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants
 /** Codes of resets that node tells as if the response had ended. */
@@ -24,6 +24,7 @@ const PROBE = Symbol('probe')
 
 /**
  * Fixes eight faults of HTTP/2 to upstreams, for the whole process. Calling it again does no harm.
+ * Written for node 26.10.0 and for undici 8.12.4.
  *
  *   - undici aborts a request by closing its stream with NO_ERROR, and destroys it. Where
  *     a part of the body has not gone out yet, node's native session then packs empty
