@@ -10,7 +10,9 @@ export type Copies =
 /** Milliseconds of the processor below which twice as many entries are no sign of anything: a nested loop over them takes longer. */
 const FLOOR = 20
 const MAX_RATIO = 3
-const ATTEMPTS = 8
+const ATTEMPTS = 4
+/** Milliseconds of the processor from which on one run tells: chance does not make a run so long. */
+const CLEAR = 300
 
 /**
  * How often as long something computes for twice as many entries. The time is that of the processor: what else the machine
@@ -25,16 +27,16 @@ function growthRatio(prepare: (entries: number) => () => unknown, entries: numbe
   if (longer < FLOOR) return 0
   const small = prepare(entries)
   let shorter = milliseconds(small)
-  for (let n = 1; n < ATTEMPTS && longer > MAX_RATIO * shorter; n++) {
+  for (let n = 1; n < ATTEMPTS && longer < CLEAR && longer > MAX_RATIO * shorter; n++) {
     shorter = Math.min(shorter, milliseconds(small))
     longer = Math.min(longer, milliseconds(large))
   }
   return longer / shorter
 }
 
-/** Is it quadratic? A ratio that other causes make, such as garbage, does not stay for four times as many entries. */
+/** Is it quadratic? A ratio that other causes make, such as garbage, does not stay for more entries. */
 export function isQuadratic(prepare: (entries: number) => () => unknown, entries: number): boolean {
-  return growthRatio(prepare, entries) > MAX_RATIO && growthRatio(prepare, 4 * entries) > MAX_RATIO
+  return growthRatio(prepare, entries) > MAX_RATIO && growthRatio(prepare, 2 * entries) > MAX_RATIO
 }
 
 function milliseconds(run: () => unknown): number {
