@@ -1,12 +1,26 @@
+declare const clockName: unique symbol
+
+/**
+ * Milliseconds since 1970; for what people read. It can jump. A plain number is accepted, a MonotonicTime is not: one that is
+ * printed as a date is a day in 1970.
+ */
+export type WallTime = number & { readonly [clockName]?: 'wall' }
+
+/** Milliseconds that only grow; for durations and deadlines. */
+export type MonotonicTime = number & { readonly [clockName]?: 'monotonic' }
+
+/** ISO 8601, UTC. */
+export function isoTime(at: WallTime): string {
+  return new Date(at).toISOString()
+}
+
 /**
  * Time as the gateway sees it. Passed in where it matters, so that a test can
  * let thirty minutes pass without waiting for them.
  */
 export interface Clock {
-  /** Milliseconds that only grow; for durations and deadlines. */
-  monotonic(): number
-  /** Milliseconds since 1970; for what people read. It can jump. */
-  wall(): number
+  monotonic(): MonotonicTime
+  wall(): WallTime
   setTimeout(callback: () => void, ms: number): Timer
 }
 

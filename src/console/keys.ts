@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Actor } from '../auth/audit.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
+import { isoTime } from '../base/clock.ts'
 import { generateKey } from '../base/key-format.ts'
 import { PREFIX_LENGTH } from '../config/keys.ts'
 import type { Key, Limits } from '../config/key-types.ts'
@@ -15,7 +16,7 @@ import { ConsoleProblem } from './console-problem.ts'
 import type { KeyUse } from './reports/used-names.ts'
 import { ConsoleStoreError } from './store/console-store-client.ts'
 import type { ChangeResult } from './store/console-store.ts'
-import { isoTime, isoTimeOrNull } from './texts.ts'
+import { isoTimeOrNull } from './texts.ts'
 
 type KeyOperations = Pick<
   Operations,

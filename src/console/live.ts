@@ -1,3 +1,4 @@
+import { isoTime } from '../base/clock.ts'
 import type { ConfigLines } from '../config/lines.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts, withLine } from './alerts.ts'
@@ -5,7 +6,6 @@ import type { Live } from './api/panel.ts'
 import { cached } from './cached.ts'
 import { ownKey } from './context.ts'
 import type { Context, Operations } from './context.ts'
-import { isoTime } from './texts.ts'
 import type { Workers } from './workers.ts'
 
 /** Requests in progress, and alerts: more are not listed one by one. */

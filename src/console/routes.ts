@@ -1,3 +1,4 @@
+import { isoTime } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Key } from '../config/key-types.ts'
 import { placeOf } from '../config/problem.ts'
@@ -15,7 +16,7 @@ import { requireSession } from './context.ts'
 import type { Context, Operations } from './context.ts'
 import { modelRow, withoutTargets } from './model-rows.ts'
 import { servedModels } from './served-models.ts'
-import { isoTime, urlOf } from './texts.ts'
+import { urlOf } from './texts.ts'
 import type { Workers } from './workers.ts'
 
 type RouteOperations =

@@ -1,3 +1,4 @@
+import { isoTime } from '../base/clock.ts'
 import type { Gateway } from '../context/gateway.ts'
 import type { Login, Session as SessionAnswer } from './api/session.ts'
 import type { Caller } from './caller.ts'
@@ -6,7 +7,7 @@ import type { OperationRequest, Context, Operations } from './context.ts'
 import { digestOf, newToken, recordOf, sessionOf } from './sessions.ts'
 import type { Session, VerifiedLogin } from './sessions.ts'
 import type { SessionRecord } from './store/session-table.ts'
-import { isoTime, urlOf } from './texts.ts'
+import { urlOf } from './texts.ts'
 
 type SessionOperations = Pick<Operations,
   'GET /session' | 'POST /session' | 'DELETE /session' | 'POST /session/single-sign-on' | 'POST /session/logout'>

@@ -1,14 +1,11 @@
+import { isoTime } from '../base/clock.ts'
+import type { WallTime } from '../base/clock.ts'
 import { addressUrl } from '../config/listen-address.ts'
 import type { Address } from '../config/types.ts'
 
-/** @param ms since 1970 */
-export function isoTime(ms: number): string {
-  return new Date(ms).toISOString()
-}
-
 /** As isoTime; null stays null. */
-export function isoTimeOrNull(ms: number | null): string | null {
-  return ms === null ? null : isoTime(ms)
+export function isoTimeOrNull(at: WallTime | null): string | null {
+  return at === null ? null : isoTime(at)
 }
 
 /**

@@ -1,9 +1,9 @@
+import { isoTime } from '../base/clock.ts'
 import type { Auth } from '../config/auth-types.ts'
 import type { Upstream } from '../config/types.ts'
 import type { CredentialState } from '../credentials/credential-state.ts'
 import type { RateLimitState } from '../limits/types.ts'
 import type { UpstreamDetails } from './api/upstream.ts'
-import { isoTime } from './texts.ts'
 import type { WorkerUpstream } from './workers.ts'
 
 type Credential = UpstreamDetails['credentials'][number]

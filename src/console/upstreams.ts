@@ -1,3 +1,4 @@
+import { isoTime } from '../base/clock.ts'
 import type { CircuitCause, CircuitFailure } from '../routing/circuit-log.ts'
 import type { QueryOf } from './api/api.ts'
 import type { UpstreamState } from './api/panel.ts'
@@ -8,7 +9,6 @@ import type { Context, Operations } from './context.ts'
 import { NO_FIGURES } from './no-figures.ts'
 import { periodOf } from './reports/period.ts'
 import type { StoredCircuitChange } from './store/circuit-history.ts'
-import { isoTime } from './texts.ts'
 import { credentialsOf, limitsOf } from './upstream-resources.ts'
 import type { WorkerActivity, Workers } from './workers.ts'
 

@@ -1,4 +1,5 @@
 import { stat, utimes } from 'node:fs/promises'
+import { isoTime } from '../base/clock.ts'
 import { wantsEventStream } from '../context/exchange.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway, CredentialFailure } from '../context/gateway.ts'
@@ -8,7 +9,6 @@ import type { RateLimitStates } from '../limits/types.ts'
 import type { CircuitCause } from '../routing/circuit-log.ts'
 import type { Live, UpstreamState } from './api/panel.ts'
 import type { ConsoleStoreClient } from './store/console-store-client.ts'
-import { isoTime } from './texts.ts'
 
 /** A candidate as one process sees it. */
 export interface WorkerCandidate extends Readonly<UpstreamState['candidates'][number]> {

@@ -3,6 +3,7 @@ import { chmodSync, rmSync, statSync } from 'node:fs'
 import type * as http from 'node:http'
 import { dirname, join } from 'node:path'
 import type { Logger } from 'pino'
+import { isoTime } from '../base/clock.ts'
 import { makeDirectory } from '../base/directory.ts'
 import { CONTROL_SOCKET } from '../base/gateway-files.ts'
 import { messageOf } from '../base/message-of.ts'
@@ -126,26 +127,28 @@ export function processStatus({ config, version, health, accounts, sharedState }
   return {
     version,
     worker,
-    since: new Date(startedAt).toISOString(),
+    since: isoTime(startedAt),
     state: shutdown === null ? 'ok' : shutdown === 'hand_over' ? 'handing_over' : 'draining',
     config: {
       file: config.file,
       hash: createHash('sha256').update(config.text).digest('hex'),
-      loaded_at: new Date(reloads.loadedAt).toISOString(),
-      rejected_at: reloads.failure && new Date(reloads.failure.at).toISOString(),
+      loaded_at: isoTime(reloads.loadedAt),
+      rejected_at: reloads.failure && isoTime(reloads.failure.at),
       problems: reloads.failure?.problems.map(problem => formatProblem(problem)) ?? [],
       restart_needed: reloads.pending,
     },
     requests_in_flight: activeExchanges.size,
     circuits: health.conditions().filter(([, { circuit }]) => circuit !== 'closed').map(([id, condition]) => {
       const [upstream, model] = candidateOf(id)
+      const { first, last } = health.causeOf(id)
       return {
         upstream,
         model: model === '' ? null : model,
         circuit: condition.circuit === 'open' ? 'open' : 'half-open',
-        since: new Date(now - (condition.openForMs ?? 0)).toISOString(),
+        since: isoTime(now - (condition.openForMs ?? 0)),
         failures: condition.consecutiveFailures,
-        ...health.causeOf(id),
+        first,
+        last,
       }
     }),
     upstreams: [...config.upstreams.keys()],

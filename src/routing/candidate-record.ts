@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import type { Clock, MonotonicTime } from '../base/clock.ts'
 import type { CircuitCause, CircuitFailure, CircuitLog } from './circuit-log.ts'
 
 export interface HealthOptions {
@@ -33,33 +33,32 @@ const MAX_RETRY_AFTER = 60_000
 const NEWEST_WEIGHT = 0.2
 
 export const NO_CAUSE: CircuitCause = { first: null, last: null }
-const NO_RETRY_AFTER = { since: -Infinity, until: 0 }
+const NO_RETRY_AFTER: { readonly since: MonotonicTime, readonly until: MonotonicTime } = { since: -Infinity, until: 0 }
 
 /** What is known of one candidate: its circuit, its latest outcomes, and how fast it is. */
 export class CandidateRecord {
   inFlight = 0
   /** Those in progress that have no response yet. */
   probes = 0
-  /** On the monotonic clock: when the last of them began. */
-  #probedAt = 0
-  /** On the monotonic clock; 0 = closed. */
-  openUntil = 0
-  /** On the monotonic clock: when it opened last. */
-  openedAt = 0
-  /** On the monotonic clock: when it worked last. */
-  #workedAt = -Infinity
+  /** When the last of them began. */
+  #probedAt: MonotonicTime = 0
+  /** 0 = closed. */
+  openUntil: MonotonicTime = 0
+  /** When it opened last. */
+  openedAt: MonotonicTime = 0
+  /** When it worked last. */
+  #workedAt: MonotonicTime = -Infinity
   /** It is open by what another gateway says alone. */
   isHint = false
   firstByteMs: number | null = null
-  /** On the monotonic clock. */
-  measuredAt = 0
+  measuredAt: MonotonicTime = 0
   /**
    * Failures since the last complete response: a candidate whose responses always break off is unhealthy.
    */
   consecutive = 0
   /** Of these failures. */
   cause: CircuitCause = NO_CAUSE
-  /** On the monotonic clock: when it asked to be left alone, and until when. */
+  /** When it asked to be left alone, and until when. */
   #retryAfter = NO_RETRY_AFTER
   #openings = 0
   /** The latest outcomes, oldest first; true = failed. */
@@ -70,7 +69,7 @@ export class CandidateRecord {
     return this.openUntil !== 0 && !this.isHint
   }
 
-  hint(ms: number, now: number, failure: CircuitFailure): void {
+  hint(ms: number, now: MonotonicTime, failure: CircuitFailure): void {
     // What was seen here counts for more: the other gateway's way to the candidate may be broken.
     if (this.isOpen || now - this.#workedAt < HINT_IGNORED_MS) return
     if (this.openUntil === 0) this.openedAt = now
@@ -80,11 +79,11 @@ export class CandidateRecord {
   }
 
   /** Does no probe keep the next one waiting? */
-  mayBeProbed(now: number): boolean {
+  mayBeProbed(now: MonotonicTime): boolean {
     return this.probes === 0 || now - this.#probedAt >= PROBE_TIMEOUT
   }
 
-  beginProbe(now: number): void {
+  beginProbe(now: MonotonicTime): void {
     this.probes++
     this.#probedAt = now
   }
@@ -93,7 +92,7 @@ export class CandidateRecord {
    * It is well as far as something says that began at `since`: what it was asked before
    * says nothing of how long it wants to be left alone.
    */
-  close(since: number, now: number): void {
+  close(since: MonotonicTime, now: MonotonicTime): void {
     const { since: askedAt, until } = this.#retryAfter
     const isOlder = since < askedAt
     if (!isOlder) this.#retryAfter = NO_RETRY_AFTER
@@ -109,7 +108,7 @@ export class CandidateRecord {
     this.#note(false)
   }
 
-  recordFirstByte(ms: number, now: number): void {
+  recordFirstByte(ms: number, now: MonotonicTime): void {
     this.measuredAt = now
     this.firstByteMs = this.firstByteMs === null ? ms : this.firstByteMs + NEWEST_WEIGHT * (ms - this.firstByteMs)
   }

@@ -1,9 +1,9 @@
+import type { WallTime } from '../base/clock.ts'
 import { EventLog } from '../base/event-log.ts'
 
 /** A failure of a candidate, for the operator. */
 export interface CircuitFailure {
-  /** ms since 1970 */
-  readonly at: number
+  readonly at: WallTime
   /** `status 503 overloaded_error`, `connect_timeout`, `health check: status 500` */
   readonly reason: string
   /** null = no request failed, but a health check. */
@@ -18,8 +18,7 @@ export interface CircuitCause {
 
 /** A circuit has opened or closed. */
 export interface CircuitChange extends CircuitCause {
-  /** ms since 1970 */
-  readonly at: number
+  readonly at: WallTime
   readonly upstream: string
   /** null = no request named one, or the whole upstream fails its health checks. */
   readonly model: string | null

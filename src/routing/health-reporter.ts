@@ -1,3 +1,4 @@
+import type { MonotonicTime } from '../base/clock.ts'
 import type { CandidateRecord, HealthOptions } from './candidate-record.ts'
 import { candidateOf } from './candidate.ts'
 import type { CandidateId } from './candidate.ts'
@@ -37,8 +38,7 @@ export class AttemptHealthReporter implements HealthReporter {
   readonly #record: CandidateRecord
   readonly #options: HealthOptions
   readonly #attempt: ObservedAttempt | null
-  /** On the monotonic clock. */
-  readonly #beganAt: number
+  readonly #beganAt: MonotonicTime
   #isProbe: boolean
   #over = false
 

@@ -1,3 +1,4 @@
+import type { MonotonicTime } from '../base/clock.ts'
 import { CandidateRecord, MAX_OPEN_MS, NO_CAUSE } from './candidate-record.ts'
 import type { HealthOptions } from './candidate-record.ts'
 import { candidateOf, withoutModel } from './candidate.ts'
@@ -23,6 +24,14 @@ export interface CandidateHealth {
   readonly isHint: boolean
 }
 
+/** What checks say of an upstream. */
+interface FailingChecks {
+  /** Failures in a row. */
+  readonly count: number
+  readonly since: MonotonicTime
+  readonly cause: CircuitCause
+}
+
 /** Checks in a row that an upstream has to fail. */
 const CHECK_FAILURES_TO_OPEN = 2
 /** Milliseconds for the result of the other gateway's probe to arrive. */
@@ -43,8 +52,8 @@ const MAX_HEALTHY_RECORDS = 4_096
 export class Health {
   readonly #options: HealthOptions
   readonly #records = new Map<CandidateId, CandidateRecord>()
-  /** Upstreams that fail their checks: how often in a row, and since when on the monotonic clock. */
-  readonly #failing = new Map<string, { readonly count: number; readonly since: number } & CircuitCause>()
+  /** Upstreams that fail their checks. */
+  readonly #failing = new Map<string, FailingChecks>()
   /** The number of records at which those are forgotten that say nothing any more. */
   #sweepAt = MAX_HEALTHY_RECORDS
 
@@ -107,7 +116,7 @@ export class Health {
   /** Why its circuit is open, or what failed since it worked. */
   causeOf(id: CandidateId): CircuitCause {
     const checks = this.#isDown(id) ? this.#failing.get(candidateOf(id)[0]) : undefined
-    return checks ?? this.#records.get(id)?.cause ?? NO_CAUSE
+    return checks?.cause ?? this.#records.get(id)?.cause ?? NO_CAUSE
   }
 
   /** An attempt at the candidate begins. */
@@ -128,10 +137,10 @@ export class Health {
     const { clock } = this.#options
     if (!isHealthy) {
       const failure = { at: clock.wall(), reason: `health check: ${why}`, requestId: null }
-      const { count, since, first } = this.#failing.get(upstream) ?? { count: 0, since: clock.monotonic(), first: failure }
-      const failing = { count: count + 1, since, first, last: failure }
+      const { count, since, cause: { first } } = this.#failing.get(upstream) ?? { count: 0, since: clock.monotonic(), cause: NO_CAUSE }
+      const failing = { count: count + 1, since, cause: { first: first ?? failure, last: failure } }
       this.#failing.set(upstream, failing)
-      if (failing.count === CHECK_FAILURES_TO_OPEN) this.#report(withoutModel(upstream), 'open', failing, failing.count)
+      if (failing.count === CHECK_FAILURES_TO_OPEN) this.#report(withoutModel(upstream), 'open', failing.cause, failing.count)
       return !this.failsChecks(upstream)
     }
     this.clearChecks(upstream)
@@ -154,7 +163,7 @@ export class Health {
   /** The upstream is checked no more: what its last checks said is forgotten. */
   clearChecks(upstream: string): void {
     const failing = this.#failing.get(upstream)
-    if (this.failsChecks(upstream) && failing) this.#report(withoutModel(upstream), 'closed', failing, failing.count)
+    if (this.failsChecks(upstream) && failing) this.#report(withoutModel(upstream), 'closed', failing.cause, failing.count)
     this.#failing.delete(upstream)
   }
 

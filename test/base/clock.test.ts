@@ -1,0 +1,14 @@
+import t from 'tap'
+import { isoTime, systemClock } from '../../src/base/clock.ts'
+import type { MonotonicTime, WallTime } from '../../src/base/clock.ts'
+
+t.test('the date and the monotonic clock cannot be taken for each other', async t => {
+  const wall: WallTime = systemClock.wall()
+  const monotonic: MonotonicTime = systemClock.monotonic()
+  t.match(isoTime(wall), /^20/)
+  // @ts-expect-error a day in 1970
+  t.match(isoTime(monotonic), /^1970/)
+  // @ts-expect-error a duration of decades
+  const deadline: MonotonicTime = wall
+  t.ok(deadline > monotonic)
+})
