@@ -63,11 +63,13 @@ t.test('the chart', { skip: isMissing('helm', 'version') }, async t => {
   const helm = (...args: string[]) => execFileSync('helm', args, { encoding: 'utf8' })
   const objects = (...args: string[]) => parseAllDocuments(helm('template', 'mine', chart, '--kube-version', '1.31.0', ...args))
     .map(document => document.toJS())
+  const refusal = (...args: string[]) => spawnSync('helm', ['template', 'mine', chart, ...args], { encoding: 'utf8' }).stderr
   const find = (all: ReturnType<typeof objects>, kind: string) => all.find(object => object.kind === kind)
 
   helm('lint', '--strict', chart)
+  const cluster = ['--set-json', `config.cluster=${JSON.stringify({ valkey: 'redis://valkey', postgres: 'postgres://gateway@postgres/gateway' })}`]
   const all = objects(
-    '--set', 'autoscaling.enabled=true', '--set', 'serviceMonitor.enabled=true', '--set', 'ingress.enabled=true',
+    ...cluster, '--set', 'autoscaling.enabled=true', '--set', 'serviceMonitor.enabled=true', '--set', 'ingress.enabled=true',
     '--set', 'ingress.hosts={ai.example.com}', '--set', 'preStopSeconds=7',
   )
   t.strictSame(new Set(all.map(({ kind }) => kind)), new Set([
@@ -78,9 +80,19 @@ t.test('the chart', { skip: isMissing('helm', 'version') }, async t => {
   const [container] = spec.template.spec.containers
   t.strictSame(container.ports.map((port: { containerPort: number }) => port.containerPort), [8080, 8081, 9464])
   t.strictSame(container.lifecycle.preStop.exec.command, ['sleep', '7'])
-  t.equal(find(objects(), 'StatefulSet').spec.replicas, 2)
+  t.equal(find(objects(), 'StatefulSet').spec.replicas, 1)
+  t.equal(find(objects(...cluster, '--set', 'replicas=3'), 'StatefulSet').spec.replicas, 3)
+  for (const [name, ...args] of [['replicas', 'replicas=2'], ['autoscaling.maxReplicas', 'autoscaling.enabled=true']] as const) {
+    t.match(refusal('--set', args.join()), new RegExp(`${name.replace('.', '\\.')} is \\d+, but config\\.cluster is not set`))
+  }
 
   const dir = t.testdir({ 'gateway.yaml': find(all, 'ConfigMap').data['gateway.yaml'] })
   const { config } = loadConfig(join(dir, 'gateway.yaml'), { GATEWAY_KEY: 'sk-0123456789abcdef0123' })
   t.ok(spec.template.spec.terminationGracePeriodSeconds * 1000 > config.server.drain)
+})
+
+t.test('the chart makes one gateway unless the configuration has a cluster', async t => {
+  t.equal(parse(read('helm/model-gateway/values.yaml')).replicas, 1)
+  t.match(read('helm/model-gateway/templates/statefulset.yaml'), '{{- include "gateway.checkReplicas" . }}')
+  t.match(read('helm/model-gateway/templates/_helpers.tpl'), /if and \(gt \(int \$count\) 1\) \(not \.Values\.config\.cluster\)[^{]*\{\{- fail /)
 })

@@ -22,3 +22,12 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- define "gateway.port" -}}
 {{- . | toString | splitList ":" | last -}}
 {{- end }}
+
+{{/* Pods that share nothing have created keys, console sessions and limits of their own: a client meets another pod each time. */}}
+{{- define "gateway.checkReplicas" -}}
+{{- $name := ternary "autoscaling.maxReplicas" "replicas" .Values.autoscaling.enabled -}}
+{{- $count := ternary .Values.autoscaling.maxReplicas .Values.replicas .Values.autoscaling.enabled -}}
+{{- if and (gt (int $count) 1) (not .Values.config.cluster) -}}
+{{- fail (printf "%s is %d, but config.cluster is not set: each gateway would have its own created keys, console sessions and limits. Set config.cluster with valkey and postgres, or %s: 1" $name (int $count) $name) -}}
+{{- end -}}
+{{- end }}
