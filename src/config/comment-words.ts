@@ -1,14 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { SCHEMA_FILE } from './json-schema.ts'
 import { splitReferences } from './references.ts'
-import { NOT_A_SECRET, maskUrls } from './secrets.ts'
+import { NOT_A_SECRET, SEPARATORS, looksRandom, maskUrls } from './secrets.ts'
 
 export const MASK = '***'
 /** What no word of a text has in it. */
 const WORD = /[^\s,;(){}[\]"'`<>]+/g
-const SEPARATORS = /[^\p{L}\p{N}]+/u
-/** Letters and digits, changing case, or longer than a word is: no text of a person. */
-const RANDOM_PART = /^(?=.*\d)(?=.*\p{L}).{8,}$|\p{Ll}\p{Lu}.*\p{Ll}\p{Lu}|^.{24,}$/u
 
 /** Masks words of comments that may be secrets. */
 export class CommentWords {
@@ -19,7 +16,7 @@ export class CommentWords {
   mask(comment: string, isBesideCredential: boolean): string {
     const isSecret = isBesideCredential
       ? (word: string) => !this.#isKnown(word)
-      : (word: string) => word.split(SEPARATORS).some(part => RANDOM_PART.test(part))
+      : looksRandom
     return splitReferences(maskUrls(comment, MASK)).map(piece => {
       if (piece.kind === 'reference') return piece.fallback === null ? piece.raw : `\${${piece.name}:-${MASK}}`
       return piece.raw.replace(WORD, word => (isSecret(word) ? maskWord(word) : word))

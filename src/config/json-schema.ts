@@ -63,3 +63,16 @@ export function schemaWords(top: JsonSchema): Set<string> {
   collect(top)
   return words
 }
+
+/** The schemas of each key, from all places that have one of its name. */
+export function schemasByKey(top: JsonSchema): Map<string, JsonSchema[]> {
+  const known = new Map<string, JsonSchema[]>()
+  const collect = (schema: JsonSchema): void => {
+    for (const part of alternatives(schema, top)) {
+      for (const [name, child] of Object.entries(part.properties ?? {})) known.set(name, [...known.get(name) ?? [], ...alternatives(child, top)])
+      for (const [, child] of childSchemas(part)) collect(child)
+    }
+  }
+  collect(top)
+  return known
+}

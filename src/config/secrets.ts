@@ -1,5 +1,5 @@
 import type { Located } from './document.ts'
-import { alternatives, childSchemas, schemaWords } from './json-schema.ts'
+import { alternatives, childSchemas, schemaWords, schemasByKey } from './json-schema.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { nearest } from './nearest.ts'
 import type { Range, SourceText } from './source-text.ts'
@@ -14,6 +14,12 @@ const ANCHOR = /(?<=&)[^\s,[\]{}]+/g
 /** A secret that has run into the text before it, where a colon or a comma is missing: a word as long as one. */
 const CREDENTIAL_LENGTH_WORD = /[\s"'][^\s"']{16}/
 const WORD = /(?!-)[^\s:,{}[\]"'#]+/g
+/** A key right before its value. */
+const KEY_BEFORE = /(?<![^\s,{])["']?([\w-]+)["']?:\s+["'[]?$/
+const LONGEST_KEY = 100
+export const SEPARATORS = /[^\p{L}\p{N}]+/u
+/** Letters and digits, changing case, or longer than a word is: no text of a person. */
+const RANDOM_PART = /^(?=.*\d)(?=.*\p{L}).{8,}$|\p{Ll}\p{Lu}.*\p{Ll}\p{Lu}|^.{24,}$/u
 /** Numbers, durations, sizes, addresses and signs. */
 export const NOT_A_SECRET = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
 
@@ -38,6 +44,7 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
   const ranges: Range[] = [URL_CREDENTIALS, URL_QUERY].flatMap(secret => matches(source.text, secret))
   const scalars: Range[] = []
   const words = schemaWords(top)
+  const keys = schemasByKey(top)
   const isHarmless = ({ text }: Located): boolean => text !== null && (NOT_A_SECRET.test(text) || words.has(text))
 
   /** @param near secrets belong into what holds this value */
@@ -59,7 +66,9 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
     const holds = fitting.length === 0 ? near : fitting.some(schema => holdsSecrets(schema, top))
     const isNear = isSecret || holds
     for (const [step, child] of [...located.children, ...located.ignored]) {
-      const inner = isList ? itemsOf(schemas, top) : entryOf(schemas, step, top)
+      const entry = isList ? itemsOf(schemas, top) : entryOf(schemas, step, top)
+      // A setting in the wrong place is what it is in its own.
+      const inner = entry.length > 0 || isList ? entry : misplacedSchemas(step, child.text, keys)
       const isOddKey = inner.length === 0 ? !isPlainName(step) : /\s/.test(step)
       if (isNear && isOddKey && child.key) ranges.push(child.key)
       collect(child, step, inner, isNear)
@@ -74,18 +83,35 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
 }
 
 /**
- * The same for a text that is not YAML: there is no telling what a value belongs
- * to, so every word counts as a secret that the schema does not know and that is
- * neither a short number or sign nor the name of a variable.
+ * The same for a text that is not YAML: every word counts as a secret that the schema does not know, that is neither a short
+ * number or sign nor the name of a variable, and that does not stand right behind a key whose values are no secrets.
  */
 export function unknownWords(source: SourceText, top: JsonSchema): Range[] {
   const { text } = source
   const words = schemaWords(top)
+  const keys = schemasByKey(top)
   return matches(text, WORD).filter(({ start, end }) => {
     const word = text.slice(start, end)
     const isVariable = text.slice(start - 2, start) === '${' && /^[}:]/.test(text.slice(end, end + 1))
-    return !words.has(word) && !NOT_A_SECRET.test(word) && !isVariable
+    if (words.has(word) || NOT_A_SECRET.test(word) || isVariable) return false
+    const schemas = misplacedSchemas(KEY_BEFORE.exec(text.slice(Math.max(0, start - LONGEST_KEY), start))?.[1] ?? '', word, keys)
+    return schemas.length === 0 || schemas.some(schema => holdsSecrets(schema, top))
   })
+}
+
+/** @returns whether a part of the text looks like that of a key or a generated password */
+export function looksRandom(text: string): boolean {
+  return text.split(SEPARATORS).some(part => RANDOM_PART.test(part))
+}
+
+/**
+ * What a key means elsewhere in the schema, for one that stands where the schema has none of that name.
+ *
+ * @param text of its value; null = it has none of its own
+ * @returns nothing where the name or the text may be those of a secret
+ */
+function misplacedSchemas(name: string, text: string | null, keys: ReadonlyMap<string, readonly JsonSchema[]>): readonly JsonSchema[] {
+  return CREDENTIAL_NAME.test(name) || (text !== null && looksRandom(text)) ? [] : keys.get(name) ?? []
 }
 
 /** Looks like a key, and not like a secret that a slip has put where keys stand. */

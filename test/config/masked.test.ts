@@ -80,6 +80,36 @@ for (const [place, yaml] of Object.entries(PLACES)) {
   }
 }
 
+t.test('a setting in the wrong place is masked only if its name or its value may be those of a secret', async t => {
+  const yaml = (hidden: string) => `
+upstreams:
+  one:
+    model: gpt-5
+    base_model: "gpt-4o-2024-08-06"
+    region: eu-west-1
+    endpoint: https://mine.openai.azure.com
+    auth: { bearer: ${hidden}, ca: private/ca.pem, model: [gpt-5, claude-sonnet-4.5] }
+    models: ["gpt-*"]
+    owner: ${hidden === '***' ? '***' : 'sk-a1b2c3d4e5f6'}
+    key: ${hidden}
+    token: ${hidden}
+    value: ${hidden}
+    nobody_knows: ${hidden}
+    alerts: { webhook: { url: ${hidden}, headers: { authorization: ${hidden} } }, budget: [80] }
+`
+  t.equal(maskedText(yaml('HUSH')), yaml('***'))
+})
+
+t.test('of a text that is not YAML, values behind the names of settings without secrets are shown', async t => {
+  const yaml = (hidden: string, name = 'one', owner = hidden) => `
+upstreams:
+  ${name}: { ca: "private/ca.pem", region: eu-west-1, auth: { bearer: "${hidden} } }
+routes: [{ model: gpt-5, to: other }]
+keys: [{ name: first, owner: ${owner}, key: ${hidden} }]
+`
+  t.equal(maskedText(yaml('HUSH', 'one', 'a1b2c3d4e5f6')), yaml('***', '***'))
+})
+
 t.test('comments and the form of the text stay', async t => {
   const yaml = `# The gateway of research, see the wiki.
 server: { listen: "127.0.0.1:0" }   # port 0 picks one
