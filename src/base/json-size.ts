@@ -12,8 +12,8 @@ export interface JsonSize {
 
 /** Levels of objects and lists in a text that is read: far below what the stack has room for. */
 export const MAX_JSON_DEPTH = 1000
-/** Bytes that the objects of one text may take. */
-export const MAX_OBJECT_BYTES = 128 * 1024 * 1024
+/** Bytes that the objects of one text may take. More would also block the event loop above 250 ms. */
+export const MAX_OBJECT_BYTES = 64 * 1024 * 1024
 
 // What a value takes at most when a request is parsed, translated and written, as measured: an empty message 600 bytes,
 // a tool 500 for each of its objects, a key of an object with very many 250, a number 20.
@@ -73,7 +73,7 @@ function endOfString(text: string, from: number): number {
  * Parses a JSON text that a client or an upstream made.
  *
  * @throws SyntaxError where it is none
- * @throws RangeError where its objects would take more than 128 MB, or are nested more than 1,000 levels deep
+ * @throws RangeError where its objects would take more than 64 MB, or are nested more than 1,000 levels deep
  */
 export function parseBounded(text: string): unknown {
   // Each level takes two characters.

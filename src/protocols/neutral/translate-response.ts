@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
 import { haveTooManyObjects } from './arguments-size.ts'
-import { collectResponse } from './collect.ts'
+import { ResponseCollector } from './collect.ts'
 import { FreeformUnwrapper } from './freeform.ts'
 import type { JsonObject } from './json.ts'
 import type { ResponseEvent } from './response.ts'
@@ -85,7 +85,7 @@ export class StreamTranslator {
 class BodyWriter implements ResponseWriter {
   readonly #client: ClientSide
   readonly #context: ClientContext
-  readonly #events: ResponseEvent[] = []
+  readonly #collector = new ResponseCollector()
 
   constructor(client: ClientSide, context: ClientContext) {
     this.#client = client
@@ -93,9 +93,9 @@ class BodyWriter implements ResponseWriter {
   }
 
   write(event: ResponseEvent): string {
-    this.#events.push(event)
+    this.#collector.add(event)
     const isLast = event.type === 'end' || event.type === 'error'
-    return isLast ? JSON.stringify(writeWhole(this.#client, this.#events, this.#context)) : ''
+    return isLast ? JSON.stringify(writeWhole(this.#client, this.#collector, this.#context)) : ''
   }
 }
 
@@ -110,7 +110,9 @@ export function translateBody(
   const read: ResponseEvent[] = []
   readBody(upstream.createReader(provider), body, read)
   const unwrapper = new FreeformUnwrapper(context.request)
-  return writeWhole(client, read.flatMap(event => unwrapper.next(toolNames?.restore(event) ?? event)), context)
+  const collector = new ResponseCollector()
+  for (const event of read) for (const unwrapped of unwrapper.next(toolNames?.restore(event) ?? event)) collector.add(unwrapped)
+  return writeWhole(client, collector, context)
 }
 
 function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]): void {
@@ -118,8 +120,7 @@ function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]
   if (out.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded with JSON that is not a response of its protocol')
 }
 
-function writeWhole(client: ClientSide, events: readonly ResponseEvent[], context: ClientContext): JsonObject {
-  const response = collectResponse(events)
+function writeWhole(client: ClientSide, { result: response }: ResponseCollector, context: ClientContext): JsonObject {
   if ('kind' in response) return client.writeError(response, context.requestId)
   const calls = response.parts.filter(({ part }) => part.type === 'tool_call')
   if (haveTooManyObjects(calls.map(({ text }) => text))) {
