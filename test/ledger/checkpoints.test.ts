@@ -29,7 +29,7 @@ function database(t: Test) {
   return { file, db, copied }
 }
 
-t.test('what goes on being written is in the database once nobody writes, and no thread is left', async t => {
+t.test('a thread copies continuous writes into the database, and ends when writes stop', async t => {
   const { file, db, copied } = database(t)
   const copy = () => t.fail('a thread is to do it')
   const checkpoints = new Checkpoints(file, copy, { start: 1, quiet: Infinity, idle: 1 })
@@ -45,7 +45,7 @@ t.test('what goes on being written is in the database once nobody writes, and no
   }
 })
 
-t.test('a thread that dies, as of a full disk, is followed by another once something is written', async t => {
+t.test('a thread that dies is replaced at the next write', async t => {
   const { file, db, copied } = database(t)
   const copy = () => t.fail('a thread is to do it')
   const checkpoints = new Checkpoints(file, copy, { start: 1, quiet: Infinity, idle: 600_000 })
@@ -65,7 +65,7 @@ t.test('a thread that dies, as of a full disk, is followed by another once somet
   t.equal(copied(), 1)
 })
 
-t.test('a write that stays alone is copied without a thread, each time', async t => {
+t.test('single writes are copied without a thread', async t => {
   const { file } = database(t)
   const onWorker = () => t.fail('no thread is worth it')
   process.on('worker', onWorker)
@@ -81,7 +81,7 @@ t.test('a write that stays alone is copied without a thread, each time', async t
   }
 })
 
-t.test('what could not be copied yet is tried again, until it is all or nobody wants it', async t => {
+t.test('an incomplete copy is repeated until it is complete, and then after the next write', async t => {
   const { file } = database(t)
   const tries = new EventEmitter()
   let count = 0

@@ -9,7 +9,7 @@ import { MIDNIGHT, row, stored } from './rows.ts'
 
 const DAY = 86_400_000
 
-t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
+t.test('a ledger in PostgreSQL', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   const opened = async (): Promise<ClusterLedger> => {
     await server.createDatabase()
@@ -19,7 +19,7 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
     return new ClusterLedger(database)
   }
 
-  t.test('a row arrives as it is, and a second time changes nothing', async t => {
+  t.test('a row is stored as it was written, and inserting it again changes nothing', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     const entry = stored(row('one', { costPico: 9_007_199_254_740_993n, durationMs: 0.125 }))
@@ -36,7 +36,7 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(sums, { requests: '1', input_low: '1200', cost_high: '9007199', cost_low: '254740993' })
   })
 
-  t.test('the query of the documentation tells what each key cost', async t => {
+  t.test('the query of the documentation sums the cost of each key', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     await ledger.insert(journal, [stored(row('one')), stored(row('two')), stored(row('old', { startedAt: 0 }))])
@@ -47,19 +47,19 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.equal(Number(found?.['usd']), 0.00132)
   })
 
-  t.test('two journals can have a request of the same id', async t => {
+  t.test('two journals can have a request with the same id', async t => {
     const ledger = await opened()
     for (const id of ['a', 'b']) await ledger.insert(await ledger.register(id, id), [stored(row('one'))])
     const [days] = await server.query('SELECT requests FROM gateway.days')
     t.strictSame(days, { requests: '2' })
   })
 
-  t.test('a journal keeps its number', async t => {
+  t.test('a journal keeps its number when its instance is renamed', async t => {
     const ledger = await opened()
     t.equal(await ledger.register('a', 'gw1'), await ledger.register('a', 'gw2'))
   })
 
-  t.test('a row that changed takes the place of the one before, in the sums too', async t => {
+  t.test('a changed row replaces the earlier one, in the sums too', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     await ledger.insert(journal, [stored(row('one', { end: 'interrupted', costPico: 5n, firstByteMs: null }))])
@@ -78,7 +78,7 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(times, [{ times: '1' }])
   })
 
-  t.test('days are also summed by all names together', async t => {
+  t.test('days are also summed by key, group, protocol and status together', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     const dear = 2n ** 63n - 1n
@@ -98,7 +98,7 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
     ])
   })
 
-  t.test('requests without names are summed under none', async t => {
+  t.test('requests without key, model and upstream are summed under null', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     await ledger.insert(journal, [stored(row('one', { key: null, model: null, upstream: null, firstByteMs: null }))])
@@ -109,14 +109,14 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
       [{ name: null, requests: '2' }])
   })
 
-  t.test('a name with a NUL does not keep its row out', async t => {
+  t.test('a name with a NUL character is stored without it', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     t.strictSame(await ledger.insert(journal, [stored(row('one', { model: 'a\0b \\u0000' }))]), [])
     t.strictSame(await server.query('SELECT model FROM gateway.requests'), [{ model: 'a\ufffdb \\u0000' }])
   })
 
-  t.test('a row that PostgreSQL never takes keeps no other out', async t => {
+  t.test('a row that PostgreSQL refuses does not block the others', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     const rows = Array.from({ length: 7 }, (_, n) => stored(row(`r${n}`)))
@@ -126,7 +126,7 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await server.query('SELECT count(*) AS rows FROM gateway.requests'), [{ rows: '6' }])
   })
 
-  t.test('months that are too old are dropped; their sums stay', async t => {
+  t.test('months older than the limit are dropped; their sums stay', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     const september = Date.UTC(2026, 8, 30, 23, 59)
@@ -140,7 +140,7 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await server.query('SELECT count(*) AS rows FROM gateway.requests'), [{ rows: '2' }])
   })
 
-  t.test('times to the first byte of old hours go to their days', async t => {
+  t.test('times to the first byte of old hours move to their days', async t => {
     const ledger = await opened()
     const journal = await ledger.register('a', 'gw1')
     await ledger.insert(journal, [stored(row('one')), stored(row('two'))])
@@ -150,7 +150,7 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await server.query('SELECT times FROM gateway.first_byte_day_buckets WHERE scope = 0'), [{ times: '2' }])
   })
 
-  t.test('several gateways add rows at once', async t => {
+  t.test('several gateways insert rows at once', async t => {
     await opened()
     const ledgers = Array.from({ length: 4 }, () => {
       const database = new Database({ url: server.url(), name: 'test' })

@@ -36,7 +36,7 @@ const FILTERS: readonly Filter[] = [
   { model: 'model-1', upstream: 'open*' }, { upstream: 'none' },
 ]
 
-t.test('the ledger of all gateways', { skip: withoutPostgres }, async t => {
+t.test('the reader of all gateways', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   const opened = async (): Promise<Database> => {
     await server.createDatabase()
@@ -50,7 +50,7 @@ t.test('the ledger of all gateways', { skip: withoutPostgres }, async t => {
   }
   const oneIn = (n: number) => (_: unknown, at: number) => at % n === 0
 
-  t.test('is read as a file with the same rows is', async t => {
+  t.test('returns what a file with the same rows returns', async t => {
     const database = await opened()
     await migrate(database, MIGRATIONS)
     await insert(database, 'gw1', ROWS.filter(oneIn(2)))
@@ -58,7 +58,7 @@ t.test('the ledger of all gateways', { skip: withoutPostgres }, async t => {
     compare(t)
   })
 
-  t.test('also when some rows were there before the sums by group, protocol and status', async t => {
+  t.test('returns it also for rows older than the sums by group, protocol and status', async t => {
     const database = await opened()
     await migrate(database, MIGRATIONS.slice(0, 6))
     await insert(database, 'gw1', ROWS.slice(700))
@@ -90,7 +90,7 @@ t.test('the ledger of all gateways', { skip: withoutPostgres }, async t => {
     for (const id of ['r7', 'running', 'none']) t.strictSame(cluster.find(id), local.find(id))
   }
 
-  t.test('says why it cannot be read', async t => {
+  t.test('says why the database cannot be read', async t => {
     await server.createDatabase()
     const refused = `postgres://gateway@127.0.0.1:${await freePort()}/gateway`
     for (const [url, message] of [[server.url(), /no gateway has made the schema/], [refused, /ECONNREFUSED/]] as const) {

@@ -60,33 +60,33 @@ const rows: fc.Arbitrary<LedgerRow> = fc.record({
   upstreamProtocol: maybe(name),
 }, { noNullPrototype: true })
 
-t.test('every row comes back as it was stored, costs and large counts to the last digit', async t => {
+t.test('every row is read back as it was stored, costs and large counts to the last digit', async t => {
   const same = fc.property(rows, one => deepStrictEqual(stored(one), one))
   t.doesNotThrow(() => fc.assert(same, { numRuns: 300 }))
 })
 
-t.test('an explicit zero is not unknown, and the reverse', async t => {
+t.test('an explicit zero and an unknown value stay different', async t => {
   const usage = { ...NOTHING_USED, inputTokens: 0, outputTokens: null }
   const zeros = row('a', { usage, costPico: 0n, status: 0 })
   t.strictSame(stored(zeros), zeros)
   t.equal(stored(row('a', { costPico: null })).costPico, null)
 })
 
-t.test('a count that is none is a gap, and does not cost the row', async t => {
+t.test('an invalid count is stored as unknown, and its row is kept', async t => {
   const nonsense = { inputTokens: 1.5, outputTokens: NaN, reasoningTokens: 1e300, seconds: Infinity }
   const usage = { ...NOTHING_USED, ...nonsense }
   t.strictSame(stored(row('a', { usage, durationMs: NaN })).usage, NOTHING_USED)
 })
 
-t.test('a cost above nine million USD is a gap, and does not cost the row', async t => {
+t.test('a cost above nine million USD is stored as unknown, and its row is kept', async t => {
   t.equal(stored(row('a', { costPico: 2n ** 63n })).costPico, null)
 })
 
-t.test('times are kept to a thousandth of a millisecond', async t => {
+t.test('times are rounded to a thousandth of a millisecond', async t => {
   t.equal(stored(row('a', { durationMs: 1234.567891 })).durationMs, 1234.568)
 })
 
-t.test('a hundred attempts are kept, however many there were', async t => {
+t.test('at most a hundred attempts are stored', async t => {
   const [attempt] = row('a').attempts
   if (attempt === undefined) throw new Error('the fixture has one')
   t.equal(stored(row('a', { attempts: Array.from({ length: 1000 }, () => attempt) })).attempts.length, 100)

@@ -12,7 +12,7 @@ import { VERSION_1 } from './version-1.ts'
 
 const ROWS = 3_500
 
-t.test('a ledger is copied to PostgreSQL', { skip: withoutPostgres }, async t => {
+t.test('the ledger is copied to PostgreSQL', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   const file = join(t.testdir({}), 'gateway.db')
   const store = new LedgerStore(file, 'one')
@@ -20,7 +20,7 @@ t.test('a ledger is copied to PostgreSQL', { skip: withoutPostgres }, async t =>
   store.write({ seq: 1, drafts: [], closed: Array.from({ length: ROWS }, (_, n) => encode(row(`r${n}`))) })
   const sums = () => server.query('SELECT (SELECT count(*)::int FROM gateway.requests) AS rows, sum(requests)::int AS requests FROM gateway.days')
 
-  t.test('interrupted and run again, each row is there once', async t => {
+  t.test('an interrupted copy that runs again copies each row once', async t => {
     const proxy = await startTcpProxy(t, server.port)
     const interrupted = copyLedger({ file, url: server.url(proxy.port), instance: 'gw1', onProgress: () => proxy.cut() })
     await t.rejects(interrupted, { name: 'DatabaseError' })
@@ -32,7 +32,7 @@ t.test('a ledger is copied to PostgreSQL', { skip: withoutPostgres }, async t =>
     t.match(await copyLedger({ file, url: server.url(), instance: 'gw1', onProgress: () => undefined }), { rows: 0, refused: [] })
   })
 
-  t.test('a file of the first version', async t => {
+  t.test('a ledger file of version 1 is copied', async t => {
     await server.createDatabase()
     const old = join(t.testdir({}), 'old.db')
     using db = new DatabaseSync(old)
@@ -41,7 +41,7 @@ t.test('a ledger is copied to PostgreSQL', { skip: withoutPostgres }, async t =>
     t.match(await server.query('SELECT request_id, key FROM gateway.requests'), [{ request_id: 'old', key: 'team-a' }])
   })
 
-  t.test('the command says what it did, and what is wrong', async t => {
+  t.test('the command reports the result and each error', async t => {
     await server.createDatabase()
     const run = (from: string, to = server.url()) => command(['ledger', 'copy', '--from', from, '--to', to])
     t.match(await run(file), { code: 0, stdout: `Copied 3,500 requests of ${file}.\n` })

@@ -20,7 +20,7 @@ const SUM: UsageSum = {
   unpriced: 1,
 }
 
-t.test('a row as JSON has the names of the contract, in their order, and then more', async t => {
+t.test('a row as JSON has the fields of the contract first, in their order', async t => {
   const line = jsonLine(ROW_FIELDS, row('a'))
   t.match(line, /^\{.*\}\n$/)
   const parsed = JSON.parse(line) as Record<string, unknown>
@@ -50,7 +50,7 @@ t.test('a row as JSON has the names of the contract, in their order, and then mo
   })
 })
 
-t.test('a cost is a number with every digit, and unknown is not nothing', async t => {
+t.test('a cost has every digit, and an unknown cost is null', async t => {
   const line = (costPico: bigint | null) => jsonLine(ROW_FIELDS, row('a', { costPico }))
   t.match(line(1n), '"cost_usd":0.000000000001,')
   t.match(line(9_007_199_254_740_993n), '"cost_usd":9007.199254740993,')
@@ -58,7 +58,7 @@ t.test('a cost is a number with every digit, and unknown is not nothing', async 
   t.match(line(null), '"cost_usd":null,')
 })
 
-t.test('cache writes are the sum of what is known of them', async t => {
+t.test('cache writes are the sum of the known counts', async t => {
   const writes = (five: number | null, hour: number | null) => {
     const usage = { ...NOTHING_USED, cacheWrite5mTokens: five, cacheWrite1hTokens: hour }
     const line = JSON.parse(jsonLine(ROW_FIELDS, row('a', { usage }))) as Record<string, unknown>
@@ -70,7 +70,7 @@ t.test('cache writes are the sum of what is known of them', async t => {
   t.equal(writes(3, 5), 8)
 })
 
-t.test('CSV is quoted as RFC 4180 says', async t => {
+t.test('CSV is quoted as in RFC 4180', async t => {
   t.equal(csvHeader(ROW_FIELDS).split(',').slice(0, CONTRACT.length).join(), CONTRACT.join())
   t.match(csvHeader(ROW_FIELDS), /[^\r\n]\r\n$/)
   const names = { key: 'say "hi", friend', model: 'two\r\nlines', upstream: ' plain ' }
@@ -80,7 +80,7 @@ t.test('CSV is quoted as RFC 4180 says', async t => {
   t.match(line, /,"\[\{""upstream"":""openai"".*\}\]","routes\[0\].*",,,,chat\r\n$/)
 })
 
-t.test('no name in CSV is a formula to a spreadsheet', async t => {
+t.test('no name in CSV starts a formula of a spreadsheet', async t => {
   for (const start of ['=', '+', '-', '@', '\t', '＝', '＋', '－', '＠']) {
     const model = `${start}cmd|'/C calc'!A0`
     t.match(csvLine(ROW_FIELDS, row('a', { model })), `,'${model},`, model)
@@ -92,7 +92,7 @@ t.test('no name in CSV is a formula to a spreadsheet', async t => {
   }
 })
 
-t.test('a sum is written under the name of its group, without a float', async t => {
+t.test('a sum has the names of its groups and exact numbers', async t => {
   t.equal(jsonLine(sumFields(['key']), SUM),
     '{"key":"team-a","requests":3,"input_tokens":1152921504606846976,' +
     '"cached_input_tokens":1,"cache_write_tokens":0,"output_tokens":2,"reasoning_tokens":0,' +

@@ -32,7 +32,7 @@ function killed(file: string, closed: readonly LedgerRow[], drafts: readonly Led
   store.abandon()
 }
 
-t.test('rows come oldest first, however they were written, page after page', async t => {
+t.test('rows come oldest first over all pages, in whatever order they were written', async t => {
   // Many of the same millisecond, across the pages' edges.
   const rows = Array.from({ length: 3500 }, (_, n) =>
     row(`r${n}`, { startedAt: MIDNIGHT + Math.floor(n / 700) }))
@@ -44,7 +44,7 @@ t.test('rows come oldest first, however they were written, page after page', asy
   t.strictSame(reader.latest({}, 1000), read.slice(-1000))
 })
 
-t.test('filters choose by time, key and model', async t => {
+t.test('filters select by time, key and model', async t => {
   const file = await written(t, [
     row('a', { startedAt: MIDNIGHT, key: 'team-a', model: 'gpt-4.1' }),
     row('b', { startedAt: MIDNIGHT + HOUR, key: 'team-b', model: 'gpt-4.1-mini' }),
@@ -100,7 +100,7 @@ t.test('sums are exact: beyond 2^53 tokens, beyond 2^63 picodollars', async t =>
   }])
 })
 
-t.test('up to three groups at once, of all that a row has', async t => {
+t.test('sums group by up to three columns of a row', async t => {
   const at = MIDNIGHT + 90 * 60_000
   const file = await written(t, [
     row('a', { startedAt: at, key: 'k1', group: 'g', owner: 'o', model: 'm1', costPico: 1n }),
@@ -118,7 +118,7 @@ t.test('up to three groups at once, of all that a row has', async t => {
   t.strictSame(groups('day', 'hour'), [['2026-11-21', '2026-11-21T01:00Z', 21n, 1]])
 })
 
-t.test('groups are by key, by model as asked, and by UTC day', async t => {
+t.test('sums group by key, requested model and UTC day', async t => {
   const file = await written(t, [
     row('a', { startedAt: MIDNIGHT - 1, key: 'k1', model: 'm1', costPico: 1n }),
     row('b', { startedAt: MIDNIGHT, key: 'k2', model: 'm1', costPico: 20n }),
@@ -173,7 +173,7 @@ function sumsOfRows(rows: Iterable<LedgerRow>, by: readonly RowGroup[]): readonl
   return [...sums.values()].sort(byGroups)
 }
 
-t.test('sums are those of the rows, whatever of them is summed by day and whatever is asked for', async t => {
+t.test('sums equal those of the rows for every filter, whether a day is summed or not', async t => {
   const directory = t.testdir()
   let run = 0
   fc.assert(fc.property(
@@ -202,7 +202,7 @@ t.test('sums are those of the rows, whatever of them is summed by day and whatev
   ), { numRuns: 100 })
 })
 
-t.test('a reader sees what the writer writes meanwhile, and does not hold it up', async t => {
+t.test('a reader sees later writes, and does not block the writer', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -217,7 +217,7 @@ t.test('a reader sees what the writer writes meanwhile, and does not hold it up'
   t.strictSame(watched.told, [])
 })
 
-t.test('what a killed gateway had in flight is found and summed as if it had ended, once', t => {
+t.test('the running requests of a killed gateway are read and summed once, as ended ones', t => {
   const file = join(t.testdir(), 'gateway.db')
   const usage = {
     inputTokens: 1, cachedInputTokens: 2, cacheWrite5mTokens: 3, cacheWrite1hTokens: 4,
@@ -266,7 +266,7 @@ t.test('what a killed gateway had in flight is found and summed as if it had end
   t.end()
 })
 
-t.test('a cost is known where only what a killed gateway left has one', t => {
+t.test('a sum has a cost when only a running request of a killed gateway has one', t => {
   const file = join(t.testdir(), 'gateway.db')
   killed(file, [row('a', { costPico: null })], [draft('b', { costPico: 7n })])
   using reader = openReader(file)
@@ -274,7 +274,7 @@ t.test('a cost is known where only what a killed gateway left has one', t => {
   t.end()
 })
 
-t.test('a gateway that starts while rows are read makes none of them come twice, or not at all', t => {
+t.test('a gateway that starts during a read makes no row appear twice or go missing', t => {
   const file = join(t.testdir(), 'gateway.db')
   // A page ends in the middle of a millisecond, in which something was in flight too.
   const ended = Array.from({ length: 2500 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + (n >> 1) }))
@@ -294,7 +294,7 @@ t.test('a gateway that starts while rows are read makes none of them come twice,
   t.end()
 })
 
-t.test('find tells running requests from ended ones', async t => {
+t.test('find distinguishes running requests from ended ones', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   for (const startedAt of [MIDNIGHT - 1, MIDNIGHT + 1]) watched.ledger.open(() => draft('a', { startedAt }))
@@ -312,7 +312,7 @@ t.test('find tells running requests from ended ones', async t => {
   t.equal(reader.sums({}, [])[0]?.requests, 1)
 })
 
-t.test('what is no ledger is refused in words', async t => {
+t.test('a file that is not a ledger is refused with the reason', async t => {
   const dir = t.testdir({ 'empty.db': '', 'text.db': 'no database' })
   t.throws(() => openReader(join(dir, 'none.db')), { code: 'missing', message: /no such file/ })
   t.throws(() => openReader(join(dir, 'empty.db')), { name: 'LedgerError', code: 'missing' })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { addHistogramJson, bucketOf, addToBucket, quantiles, toHistogramJson } from '../../src/ledger/first-byte.ts'
 import type { Histogram } from '../../src/ledger/first-byte.ts'
 
-t.test('a percentile is right to 5 %, from a tenth of a millisecond to hours', async t => {
+t.test('percentiles are within 5 %, from a tenth of a millisecond to hours', async t => {
   const time = fc.integer({ min: 1, max: 100_000_000 }).map(n => n / 10)
   const times = fc.array(time, { minLength: 1, maxLength: 200 })
   const property = fc.property(times, fc.constantFrom(0, 0.01, 0.5, 0.95, 1), (all, share) => {
@@ -16,7 +16,7 @@ t.test('a percentile is right to 5 %, from a tenth of a millisecond to hours', a
   t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
 })
 
-t.test('nothing has no percentiles; what is at once counts too', async t => {
+t.test('an empty histogram has no percentiles; a time of 0 counts', async t => {
   t.strictSame(quantiles(new Map(), [0.5, 0.95]), [null, null])
   t.strictSame(quantiles(new Map([[3, 0]]), [0.5]), [null])
   const histogram: Histogram = new Map()
@@ -24,7 +24,7 @@ t.test('nothing has no percentiles; what is at once counts too', async t => {
   t.match(quantiles(histogram, [0.5]), [Number])
 })
 
-t.test('what is stored is added to what there is; what was taken back is left out', async t => {
+t.test('stored counts are added; buckets that become empty are left out', async t => {
   const histogram: Histogram = new Map([[5, 2], [7, 1]])
   addHistogramJson(histogram, '{"7":-1,"9":4}')
   t.equal(toHistogramJson(histogram), '{"5":2,"9":4}')

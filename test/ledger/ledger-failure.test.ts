@@ -21,7 +21,7 @@ function ids(file: string): string[] {
   return [...reader.rows({})].map(({ requestId }) => requestId)
 }
 
-t.test('a locked file: the rows wait, the operator hears of it, and nothing is lost', async t => {
+t.test('while the file is locked, rows wait, the operator is alerted and nothing is lost', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -41,7 +41,7 @@ t.test('a locked file: the rows wait, the operator hears of it, and nothing is l
   t.match(ledger.stats(), { written: 2, waiting: 0, lost: 0, healthy: true })
 })
 
-t.test('a directory in its place is reported, and once it is removed the rows are written', async t => {
+t.test('a directory in place of the file is reported, and rows are written once it is removed', async t => {
   const file = join(t.testdir({ 'gateway.db': {} }), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -53,7 +53,7 @@ t.test('a directory in its place is reported, and once it is removed the rows ar
   t.strictSame(ids(file), ['early'])
 })
 
-t.test('the memory for waiting rows is bounded, and what does not fit is counted', async t => {
+t.test('the memory for waiting rows is bounded, and dropped rows are counted', async t => {
   const dir = t.testdir({ data: 'a file where the directory should be' })
   const file = join(dir, 'data', 'gateway.db')
   await using watched = watch(file, { maxWaiting: 10 })
@@ -76,7 +76,7 @@ t.test('the memory for waiting rows is bounded, and what does not fit is counted
   t.equal(watched.told.filter(one => one !== 'recovered' && one.code === 'overflow').length, 1, 'told once')
 })
 
-t.test('rows that are still unwritten at the shutdown are counted as lost', async t => {
+t.test('rows that are unwritten at shutdown are counted as lost', async t => {
   const dir = t.testdir({ data: 'a file where the directory should be' })
   const watched = watch(join(dir, 'data', 'gateway.db'))
   await watched.heard('unwritable')
@@ -88,7 +88,7 @@ t.test('rows that are still unwritten at the shutdown are counted as lost', asyn
   t.match(watched.ledger.stats(), { written: 0, waiting: 0, lost: 3, lastError: { code: 'shutdown' } })
 })
 
-t.test('a shutdown does not wait for a file that cannot be written, but tries it once more', async t => {
+t.test('shutdown tries an unwritable file once more, and does not wait for it', async t => {
   for (const fixed of [false, true]) {
     const dir = t.testdir({ data: 'a file where the directory should be' })
     const file = join(dir, 'data', 'gateway.db')
@@ -109,7 +109,7 @@ for (const [what, content] of [
   ['a few bytes', 'oops'],
   ['the start of a database and then noise', `SQLite format 3\0${'\x10\0\x01\x01\0@ \xff'.repeat(2000)}`],
 ] as const) {
-  t.test(`a file with ${what} in it is kept byte by byte, and a new one is started`, async t => {
+  t.test(`a file with ${what} in it is kept byte for byte, and a new one is started`, async t => {
     const bytes = Buffer.from(content, 'latin1')
     const dir = t.testdir()
     const file = join(dir, 'gateway.db')
@@ -126,7 +126,7 @@ for (const [what, content] of [
   })
 }
 
-t.test('a ledger that breaks while it is open is kept, with its log, and a new one is started', async t => {
+t.test('a ledger that becomes corrupt while open is kept with its log, and a new one is started', async t => {
   const dir = t.testdir()
   const file = join(dir, 'gateway.db')
   await using watched = watch(file)
@@ -154,7 +154,7 @@ t.test('a ledger that breaks while it is open is kept, with its log, and a new o
   t.ok(readFileSync(join(dir, kept[0] ?? '')).equals(broken))
 })
 
-t.test("another program's database is left alone", async t => {
+t.test('the database of another program is not changed', async t => {
   const file = join(t.testdir(), 'other.db')
   const other = new DatabaseSync(file)
   other.exec('CREATE TABLE precious (it TEXT)')
@@ -168,7 +168,7 @@ t.test("another program's database is left alone", async t => {
   t.ok(readFileSync(file).equals(bytes))
 })
 
-t.test('a ledger of a newer version is left alone', async t => {
+t.test('a ledger of a newer version is not changed', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await watch(file).ledger.shutdown()
   const newer = new DatabaseSync(file)
@@ -182,7 +182,7 @@ t.test('a ledger of a newer version is left alone', async t => {
 })
 
 for (const what of ['deleted', 'moved away'] as const) {
-  t.test(`a file that is ${what} under it is made anew`, async t => {
+  t.test(`a ledger file that is ${what} while open is made again`, async t => {
     const file = join(t.testdir(), 'gateway.db')
     await using watched = watch(file)
     const { ledger } = watched
@@ -204,7 +204,7 @@ for (const what of ['deleted', 'moved away'] as const) {
   })
 }
 
-t.test('a directory that is deleted under it is made anew', async t => {
+t.test('a directory that is deleted while the ledger is open is made again', async t => {
   const dir = join(t.testdir(), 'data')
   const file = join(dir, 'gateway.db')
   await using watched = watch(file)
@@ -216,7 +216,7 @@ t.test('a directory that is deleted under it is made anew', async t => {
   t.strictSame(ids(file), ['after'])
 })
 
-t.test('a directory in which nothing can be written or deleted for a while', async t => {
+t.test('rows wait while the directory is replaced by a file', async t => {
   const dir = join(t.testdir(), 'data')
   const file = join(dir, 'gateway.db')
   await using watched = watch(file)
@@ -236,7 +236,7 @@ t.test('a directory in which nothing can be written or deleted for a while', asy
     'the writing thread is no part of the trouble')
 })
 
-t.test('a writing thread that dies is started again, and nothing is lost or doubled', async t => {
+t.test('a writing thread that dies is restarted, and no row is lost or doubled', async t => {
   const threads: Worker[] = []
   const onWorker = (worker: Worker) => threads.push(worker)
   process.on('worker', onWorker)
@@ -266,7 +266,7 @@ t.test('a writing thread that dies is started again, and nothing is lost or doub
   t.match(ledger.stats(), { written: rows, waiting: 0, lost: 0, healthy: true, lastError: { code: 'crash' } })
 })
 
-t.test('a row that SQLite cannot take does not take others with it', async t => {
+t.test('a row that SQLite refuses does not affect the others', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -279,7 +279,7 @@ t.test('a row that SQLite cannot take does not take others with it', async t => 
   t.match(ledger.stats(), { written: 2, waiting: 0, lost: 2, healthy: true, lastError: { code: 'row' } })
 })
 
-t.test('a full disk: the rows wait, and are written when there is room', async t => {
+t.test('while the disk is full, rows wait; they are written when there is space', async t => {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
   try {
@@ -305,7 +305,7 @@ t.test('a full disk: the rows wait, and are written when there is room', async t
   t.match(ledger.stats(), { written: rows, waiting: 0, lost: 0, healthy: true })
 })
 
-t.test('a file system that turns read-only: the rows wait, and are written where there is another', async t => {
+t.test('while the file system is read-only, rows wait; they are written once another is mounted', async t => {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
   const [image, disk] = [join(dir, 'image'), join(dir, 'disk')]
@@ -354,7 +354,7 @@ function mountExt4(image: string, directory: string): (() => void) | null {
 }
 
 for (const [what, mode] of [['that others may not read', 0o600], ['that others may read', 0o644]] as const) {
-  t.test(`a ledger of another owner, ${what}, is reported and left alone, and the rows wait`, async t => {
+  t.test(`a ledger of another owner, ${what}, is reported and not changed, and rows wait`, async t => {
     if (process.getuid?.() !== 0) {
       t.comment('skipped: only the superuser can change the owner of a file')
       return
@@ -385,7 +385,7 @@ for (const [what, mode] of [['that others may not read', 0o600], ['that others m
   })
 }
 
-t.test('what node and SQLite throw is sorted by what the operator can do', async t => {
+t.test('errors of node and SQLite become failure codes by what the operator can do', async t => {
   const dir = t.testdir({ directory: {} })
   const thrown = (work: () => void): unknown => {
     try {

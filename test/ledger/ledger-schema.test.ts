@@ -30,7 +30,7 @@ t.test('a file of version 1 is read, continued and recovered', async t => {
   t.strictSame(watched.told, [])
 })
 
-t.test('a file of version 1 gets its sums, and so do rows that an older process still writes', async t => {
+t.test('a file of version 1 gets sums, also for rows that an older process still writes', async t => {
   const file = join(t.testdir(), 'gateway.db')
   using old = new DatabaseSync(file)
   old.exec(VERSION_1)
@@ -55,7 +55,7 @@ const NEXT = [
 const schema = ledgerSchema()
 const later = ledgerSchema(NEXT)
 
-t.test('a later version runs only what is new, once', async t => {
+t.test('a migration runs only the new steps, and only once', async t => {
   const db = new DatabaseSync(':memory:')
   schema.migrate(db)
   t.equal(schema.versionOf(db), schema.latest)
@@ -69,7 +69,7 @@ t.test('a later version runs only what is new, once', async t => {
   t.throws(() => schema.versionOf(db), { name: 'LedgerError', code: 'newer' })
 })
 
-t.test('a migration that fails leaves the file as it was', async t => {
+t.test('a failed migration leaves the file unchanged', async t => {
   const db = new DatabaseSync(':memory:')
   schema.migrate(db)
   const broken = [...NEXT, 'CREATE TABLE half (done TEXT); SELECT nonsense FROM nowhere']
@@ -79,7 +79,7 @@ t.test('a migration that fails leaves the file as it was', async t => {
   t.notOk(db.isTransaction)
 })
 
-t.test('a database of another program is recognised, and not touched', async t => {
+t.test('a database of another program is refused and not changed', async t => {
   const db = new DatabaseSync(':memory:')
   db.exec('CREATE TABLE theirs (it TEXT)')
   t.throws(() => schema.migrate(db), { name: 'LedgerError', code: 'foreign' })

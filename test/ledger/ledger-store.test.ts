@@ -24,7 +24,7 @@ t.test('a batch that is sent twice is written once', async t => {
   t.strictSame([...reader.rows({})], [row('a'), draft('b')], 'a draft that comes late takes no row back')
 })
 
-t.test('after a checkpoint the database needs no log', async t => {
+t.test('after a checkpoint the database file is complete without its log', async t => {
   const dir = t.testdir()
   const file = join(dir, 'gateway.db')
   const alone = join(dir, 'alone.db')
@@ -43,7 +43,7 @@ t.test('after a checkpoint the database needs no log', async t => {
   t.strictSame([...reader.rows({})], [row('a'), row('b')])
 })
 
-t.test('a batch is written whole or not at all', async t => {
+t.test('a batch is written as a whole or not at all', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   store.write({ seq: 1, drafts: [], closed: [encode(row('before'))] })
@@ -62,7 +62,7 @@ t.test('a batch is written whole or not at all', async t => {
   store.close()
 })
 
-t.test('rows that PostgreSQL has leave the file, except those that it refused; the sums stay', async t => {
+t.test('rows that PostgreSQL has are deleted from the file, except refused ones; the sums stay', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one', true)
   t.teardown(() => store.close())
@@ -87,7 +87,7 @@ t.test('rows that PostgreSQL has leave the file, except those that it refused; t
   t.strictSame(left(), ['last', 'unsent'], 'with ledger.keep, refused rows go too')
 })
 
-t.test('a row that is refused leaves its draft', async t => {
+t.test('a refused row leaves its draft', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const odd = encode(row('a', UNBINDABLE))
@@ -97,7 +97,7 @@ t.test('a row that is refused leaves its draft', async t => {
   t.strictSame([...reader.rows({})], [draft('a')])
 })
 
-t.test('a row that is refused, or there already, is not the affair of those around it', async t => {
+t.test('a row that is refused or already stored does not affect the others of its batch', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const names = Array.from({ length: 30 }, (_, n) => `r${n}`)
@@ -118,7 +118,7 @@ t.test('a row that is refused, or there already, is not the affair of those arou
   store.close()
 })
 
-t.test('only what a dead process had in flight is interrupted', async t => {
+t.test('recovery interrupts only the running requests of dead processes', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const living = new LedgerStore(file, 'living')
   living.write({ seq: 1, drafts: [encode(draft('running'))], closed: [] })
@@ -137,7 +137,7 @@ t.test('only what a dead process had in flight is interrupted', async t => {
   other.close()
 })
 
-t.test('what a killed process had in flight stands as its last draft told it, of each request once', t => {
+t.test('a running request of a killed process is recovered once, from its last draft', t => {
   const file = join(t.testdir(), 'gateway.db')
   const killed = new LedgerStore(file, 'killed')
   const later = { startedAt: MIDNIGHT + 1 }
@@ -157,7 +157,7 @@ t.test('what a killed process had in flight stands as its last draft told it, of
   t.end()
 })
 
-t.test('old rows are deleted in pieces', async t => {
+t.test('old rows are deleted in batches', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const rows = Array.from({ length: 700 }, (_, n) => encode(row(`r${n}`, { startedAt: MIDNIGHT + n })))
@@ -172,7 +172,7 @@ t.test('old rows are deleted in pieces', async t => {
   store.close()
 })
 
-t.test('the log is copied into the file by a thread of its own', async t => {
+t.test('a thread of its own copies the log into the file', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const empty = statSync(await ready(file, watched)).size

@@ -12,7 +12,7 @@ function read(file: string): LedgerRow[] {
   return [...reader.rows({})]
 }
 
-t.test('a closed row is in the file as it was given, after a flush', async t => {
+t.test('after a flush, a closed row is in the file as it was given', async t => {
   const file = join(t.testdir(), 'data', 'deep', 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -25,7 +25,7 @@ t.test('a closed row is in the file as it was given, after a flush', async t => 
   t.strictSame(watched.told, [])
 })
 
-t.test('a refused request needs no draft', async t => {
+t.test('a refused request is stored without a draft', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const refused = row('a', { end: 'refused', status: 401, key: null, attempts: [], costPico: 0n })
@@ -34,7 +34,7 @@ t.test('a refused request needs no draft', async t => {
   t.strictSame(read(file), [refused])
 })
 
-t.test('a running request is no row, but can be found with its latest draft', async t => {
+t.test('a running request has no row, but can be found with its latest draft', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -53,7 +53,7 @@ t.test('a running request is no row, but can be found with its latest draft', as
   t.strictSame(reader.find('a'), [{ row: row('a'), running: false }])
 })
 
-t.test('rows go to the file in the order in which their requests ended', async t => {
+t.test('rows are written in the order in which their requests ended', async t => {
   await using watched = watch(join(t.testdir(), 'gateway.db'))
   const { ledger } = watched
   const [a, b, c] = ['a', 'b', 'c'].map(id => ledger.open(() => draft(id)))
@@ -68,7 +68,7 @@ t.test('rows go to the file in the order in which their requests ended', async t
   t.match(ledger.stats(), { written: 4, waiting: 0 })
 })
 
-t.test('a draft that comes after the row changes nothing', async t => {
+t.test('a draft after the row changes nothing', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   let asked = 0
@@ -85,7 +85,7 @@ t.test('a draft that comes after the row changes nothing', async t => {
   t.equal(asked, 0, 'nor is it asked for, where the request has ended before')
 })
 
-t.test('an id that a trusted proxy uses again does not overwrite the first request', async t => {
+t.test('a request id that a trusted proxy reuses does not overwrite the first request', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const rows = [row('a'), row('a', { startedAt: MIDNIGHT + 1, status: 503, end: 'error' })]
@@ -95,7 +95,7 @@ t.test('an id that a trusted proxy uses again does not overwrite the first reque
   t.strictSame(read(file), rows)
 })
 
-t.test('thousands of rows in one turn of the event loop are all written, once each', async t => {
+t.test('thousands of rows in one turn of the event loop are all written once', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const rows = Array.from({ length: 7500 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + n }))
@@ -107,7 +107,7 @@ t.test('thousands of rows in one turn of the event loop are all written, once ea
   t.equal(watched.ledger.stats().written, rows.length)
 })
 
-t.test('flush waits for what came before it, not for what comes after', async t => {
+t.test('flush waits for earlier rows, not for later ones', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   let stop = false
@@ -124,7 +124,7 @@ t.test('flush waits for what came before it, not for what comes after', async t 
   t.ok(watched.ledger.stats().written >= before)
 })
 
-t.test('shutdown writes what waits, interrupts what still runs and leaves one file', async t => {
+t.test('shutdown writes waiting rows, interrupts running requests and leaves one file', async t => {
   const dir = t.testdir()
   const file = join(dir, 'gateway.db')
   const { ledger } = watch(file)
@@ -135,7 +135,7 @@ t.test('shutdown writes what waits, interrupts what still runs and leaves one fi
   t.strictSame(readdirSync(dir).filter(name => !/-(wal|shm)$/.test(name)), ['gateway.db'])
 })
 
-t.test('what is closed after the shutdown is lost, and counted', async t => {
+t.test('a row that is closed after shutdown is counted as lost', async t => {
   const watched = watch(join(t.testdir(), 'gateway.db'))
   await watched.ledger.shutdown()
   watched.ledger.open(() => draft('a'))
@@ -145,7 +145,7 @@ t.test('what is closed after the shutdown is lost, and counted', async t => {
   await watched.ledger.shutdown()
 })
 
-t.test('rows that are too old are deleted, and only those', async t => {
+t.test('only rows older than the limit are deleted', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const day = 86_400_000
   const now = Date.now()
@@ -165,7 +165,7 @@ t.test('rows that are too old are deleted, and only those', async t => {
   t.equal(read(file)[0]?.requestId, 'young')
 })
 
-t.test('names of any length are cut, so that waiting rows have a bound in bytes', async t => {
+t.test('long names are cut, so that waiting rows have a bound in bytes', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   watched.ledger.close(row('a', { model: 'm'.repeat(1_000_000) }))
@@ -173,7 +173,7 @@ t.test('names of any length are cut, so that waiting rows have a bound in bytes'
   t.equal(read(file)[0]?.model, 'm'.repeat(256))
 })
 
-t.test('a ledger that nobody shuts down does not keep the process alive', async t => {
+t.test('an open ledger does not keep the process alive', async t => {
   const dir = t.testdir({
     'main.mjs': `
       import { openLedger } from ${JSON.stringify(import.meta.resolve('../../src/ledger/threaded-ledger.ts'))}

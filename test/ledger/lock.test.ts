@@ -9,7 +9,7 @@ import { acquireLock, isLocked } from '../../src/ledger/lock.ts'
 
 const LOCK = JSON.stringify(import.meta.resolve('../../src/ledger/lock.ts'))
 
-t.test('a lock has one holder, and leaves no file behind', async t => {
+t.test('a lock has one holder, and makes no other files', async t => {
   const dir = t.testdir()
   const path = join(dir, 'lock')
   t.notOk(isLocked(path))
@@ -23,7 +23,7 @@ t.test('a lock has one holder, and leaves no file behind', async t => {
   acquireLock(path, 0)()
 })
 
-t.test('the lock of a process that is killed is free, though its file is there', async t => {
+t.test('the lock of a killed process is free, although its file is there', async t => {
   const dir = t.testdir()
   const path = join(dir, 'lock')
   const script = join(dir, 'holder.mjs')
@@ -42,7 +42,7 @@ t.test('the lock of a process that is killed is free, though its file is there',
   acquireLock(path, 0)()
 })
 
-t.test('the lock of a thread that is ended is free', async t => {
+t.test('the lock of an ended thread is free', async t => {
   const path = join(t.testdir(), 'lock')
   const thread = new Worker(`
     const { parentPort } = require('node:worker_threads')
@@ -57,7 +57,7 @@ t.test('the lock of a thread that is ended is free', async t => {
   t.notOk(isLocked(path))
 })
 
-t.test('who waits for a lock gets it under the name that others see', async t => {
+t.test('a process that waited for a lock holds it, and others see that', async t => {
   const dir = t.testdir()
   const path = join(dir, 'lock')
   const release = acquireLock(path, 0)
@@ -76,7 +76,7 @@ t.test('who waits for a lock gets it under the name that others see', async t =>
   t.ok(isLocked(path))
 })
 
-t.test('the marks of the dead are swept, those of the living stay', async t => {
+t.test('locks of dead instances are removed, those of live ones stay', async t => {
   const dir = t.testdir()
   const ledger = join(dir, 'gateway.db')
   const end = lockInstance(ledger, 'living')

@@ -8,7 +8,7 @@ const BILL = [
   { item: 'output', quantity: 300, price: '1.6', per: 1_000_000, cost: '0.00048' },
 ] as const
 
-t.test('it tells what was asked, what happened when, what was counted and what it cost', async t => {
+t.test('the report shows the request, its timeline, its usage and its cost', async t => {
   const text = requestReport(row('01J', {
     attempts: [
       { upstream: 'azure', model: 'gpt-4.1-mini', outcome: 'first_byte_timeout', ms: 200, atMs: 2 },
@@ -48,7 +48,7 @@ Cost (price: config)
 `)
 })
 
-t.test('it tells what was translated, and what was left out', async t => {
+t.test('the report shows the translation and the dropped fields', async t => {
   const text = requestReport(row('a', {
     protocol: 'messages', upstreamProtocol: 'chat',
     attempts: [
@@ -60,7 +60,7 @@ t.test('it tells what was translated, and what was left out', async t => {
   t.match(text, /attempt 2: vllm, model qwen, translated messages->chat without top_k, metadata: ok, status 200/)
 })
 
-t.test('attempts without a time of their own stay in their order', async t => {
+t.test('attempts without a start time keep their order', async t => {
   const text = requestReport(row('a', {
     attempts: [1, 2, 3].map(n => ({ upstream: `u${n}`, model: null, outcome: 'reset', ms: n })),
   }), false, [])
@@ -68,7 +68,7 @@ t.test('attempts without a time of their own stay in their order', async t => {
   t.match(text, new RegExp(`the request arrived\\n${attempt(1)}${attempt(2)}${attempt(3)} +310\\.5`))
 })
 
-t.test('what is uncertain is said to be', async t => {
+t.test('the report marks what is running, interrupted, estimated or unpriced', async t => {
   t.match(requestReport(draft('a'), true, []), 'still running')
   t.notMatch(requestReport(draft('a', { durationMs: 10 }), true, []), 'the end:')
   t.match(requestReport(draft('a'), false, []), 'interrupted: the gateway process ended')
@@ -81,7 +81,7 @@ t.test('what is uncertain is said to be', async t => {
   t.match(requestReport(unused, false, []), /input tokens +unknown\n +output tokens +unknown/)
 })
 
-t.test('what a client named cannot forge a line', async t => {
+t.test('a name from the client cannot forge a line', async t => {
   const text = requestReport(row('a', { model: 'm\n  status       200\x1b[2J', error: 'model_not_found' }), false, [])
   t.match(text, 'model     m\\u{a}  status       200\\u{1b}[2J\n')
   t.match(text, 'error     model_not_found')

@@ -81,11 +81,11 @@ async function ids(server: TestPostgres): Promise<unknown[]> {
   return rows.map(({ request_id: id }) => id)
 }
 
-t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t => {
+t.test('rows are shipped to PostgreSQL', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   t.beforeEach(() => server.createDatabase())
 
-  t.test('rows arrive, also those that are written later', async t => {
+  t.test('existing and later rows are shipped', async t => {
     const { write, ship } = scene(t)
     write(row('one'), row('two'))
     const { message } = ship(server.url())
@@ -95,7 +95,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
     t.strictSame(await ids(server), ['one', 'two', 'three'])
   })
 
-  t.test('more rows than one batch', async t => {
+  t.test('rows beyond one batch are shipped', async t => {
     const { write, ship } = scene(t)
     const names = Array.from({ length: 2500 }, (_, n) => `r${n}`)
     write(...names.map(name => row(name)))
@@ -103,7 +103,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
     t.strictSame(await ids(server), names)
   })
 
-  t.test('shipped once more after a crash before it was noted: each row is there once', async t => {
+  t.test('rows that are shipped again after a crash are stored once', async t => {
     const { file, write, ship } = scene(t)
     write(row('one'), row('two'))
     const first = ship(server.url())
@@ -117,7 +117,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
     t.strictSame(await server.query('SELECT requests FROM gateway.days'), [{ requests: '2' }])
   })
 
-  t.test('a row that a late process replaced arrives again', async t => {
+  t.test('a row that a late process replaced is shipped again', async t => {
     const { write, ship } = scene(t)
     write(row('one', { end: 'interrupted' }))
     const { message } = ship(server.url())
@@ -127,7 +127,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
     t.strictSame(await server.query('SELECT "end" FROM gateway.requests'), [{ end: 'complete' }])
   })
 
-  t.test('PostgreSQL is unreachable at the start, comes, goes and comes back', async t => {
+  t.test('shipping resumes when PostgreSQL becomes reachable', async t => {
     const proxy = await startTcpProxy(t, server.port)
     proxy.cut()
     const { write, ship } = scene(t)
@@ -147,7 +147,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
     t.notMatch(JSON.stringify(messages), PASSWORD)
   })
 
-  t.test('a slow line', async t => {
+  t.test('rows are shipped over a slow connection', async t => {
     const proxy = await startTcpProxy(t, server.port)
     proxy.delay(200)
     const { write, ship } = scene(t)
@@ -156,7 +156,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
     t.equal((await ids(server)).length, 1500)
   })
 
-  t.test('the server restarts', async t => {
+  t.test('shipping resumes after PostgreSQL restarts', async t => {
     const { write, ship } = scene(t)
     const { message } = ship(server.url())
     write(row('one'))
@@ -169,7 +169,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
     t.strictSame(await ids(server), ['one', 'two'])
   })
 
-  t.test('two shippers of one journal: one works, and the other takes over', async t => {
+  t.test('of two shippers of one journal one works, and the other takes over when it ends', async t => {
     const { write, ship } = scene(t)
     const first = ship(server.url())
     write(row('one'))
@@ -181,7 +181,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
     t.strictSame(await ids(server), ['one', 'two'])
   })
 
-  t.test('rows that expire locally stay until they are shipped', async t => {
+  t.test('expired rows stay in the file until they are shipped', async t => {
     const { file, store, write, ship } = scene(t)
     write(row('one'), row('two'))
     while (store.sum());
@@ -203,7 +203,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
     t.strictSame(await ids(server), ['one', 'two', 'three'])
   })
 
-  t.test('killed between two batches: the next process goes on', async t => {
+  t.test('after a kill between two batches the next process continues', async t => {
     const { file, write, ship } = scene(t)
     write(...Array.from({ length: 20_000 }, (_, n) => row(`r${n}`)))
     const child = spawn(process.execPath, ['--input-type=module', '-e', `
@@ -223,7 +223,7 @@ t.test('the rows of a journal on their way', { skip: withoutPostgres }, async t 
   })
 })
 
-t.test('a journal that the gateway has not made yet', { skip: withoutPostgres }, async t => {
+t.test('the shipper waits for a journal that the gateway has not made yet', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   const folder = t.testdir({})
   const file = join(folder, 'gateway.db')

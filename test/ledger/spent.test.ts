@@ -10,7 +10,7 @@ import { watch } from './watched.ts'
 
 const DAY = 86_400_000
 
-t.test('what was spent is summed by key, model and UTC day, what is in flight included', async t => {
+t.test('spend is summed by key, model and UTC day, with running requests', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -39,7 +39,7 @@ t.test('what was spent is summed by key, model and UTC day, what is in flight in
   ])
 })
 
-t.test('a budget that starts today has the same spent whether its requests are in the sums or not', t => {
+t.test('spend since a moment of today is the same before and after rows are summed', t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const round = 10n ** 12n
@@ -69,13 +69,13 @@ t.test('a budget that starts today has the same spent whether its requests are i
   t.end()
 })
 
-t.test('a file that is not there, or empty, has no sums', async t => {
+t.test('a missing or empty file has no spend', async t => {
   const dir = t.testdir({ 'empty.db': '' })
   t.strictSame(spentSince(join(dir, 'none.db'), 0), [])
   t.strictSame(spentSince(join(dir, 'empty.db'), 0), [])
 })
 
-t.test('what was spent in rows that were deleted is spent, and in rows that are in no sum yet', async t => {
+t.test('deleted rows and rows that are not summed yet count as spend', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   store.write({ seq: 1, drafts: [], closed: [encode(row('old', { startedAt: MIDNIGHT, costPico: 5n }))] })
@@ -97,7 +97,7 @@ t.test('what was spent in rows that were deleted is spent, and in rows that are 
   store.close()
 })
 
-t.test('rows on their way into the file are spent once, be they in it by now or not', async t => {
+t.test('rows that are being written count once, whether they are in the file or not', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const dear = 2n ** 62n + 1n
@@ -127,7 +127,7 @@ t.test('rows on their way into the file are spent once, be they in it by now or 
   store.close()
 })
 
-t.test('a ledger of an older version is asked for its rows', async t => {
+t.test('the spend of an older ledger is summed from its rows', async t => {
   const file = join(t.testdir(), 'gateway.db')
   using old = new DatabaseSync(file)
   old.exec(VERSION_1)
@@ -136,7 +136,7 @@ t.test('a ledger of an older version is asked for its rows', async t => {
   ])
 })
 
-t.test('what the keys of each group spent is summed, in flight and not written yet included', async t => {
+t.test('spend is summed by group, with running and unwritten requests', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
