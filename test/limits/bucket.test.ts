@@ -21,7 +21,7 @@ t.test('a full minute is admitted at once, then the rest evenly', async t => {
   t.ok(bucket.idle(MINUTE))
 })
 
-t.test('an awkward rate does not drift', async t => {
+t.test('a rate that does not divide a minute does not drift', async t => {
   const bucket = new Bucket(7, 0)
   let now = 0
   for (let i = 0; i < 7 + 7 * 1_000; i++) {
@@ -31,7 +31,7 @@ t.test('an awkward rate does not drift', async t => {
   t.equal(now, 1_000 * MINUTE)
 })
 
-t.test('more than a minute holds never fits, nothing always fits', async t => {
+t.test('an amount above the limit never fits, and an amount of 0 always fits', async t => {
   const bucket = new Bucket(100, 0)
   t.equal(bucket.wait(101, 0), Infinity)
   t.equal(bucket.wait(100, 0), 0)
@@ -49,7 +49,7 @@ t.test('a limit of 0 admits nothing', async t => {
   t.equal(bucket.resetMs(0), 0)
 })
 
-t.test('a debt drains at the rate of the limit', async t => {
+t.test('use beyond the limit drains at the rate of the limit', async t => {
   const bucket = new Bucket(1000, 0)
   const hold = bucket.hold(10, 0)
   bucket.settle(hold, 3010, 0)
@@ -58,7 +58,7 @@ t.test('a debt drains at the rate of the limit', async t => {
   t.equal(bucket.wait(1000, 0), 3.01 * MINUTE)
 })
 
-t.test('an absurd debt stays a number that drains', async t => {
+t.test('a huge overuse stays a safe integer that drains', async t => {
   const bucket = new Bucket(1, 0)
   for (let i = 0; i < 10; i++) bucket.add(MAX_PER_MINUTE, 0)
   const reset = bucket.resetMs(0)
@@ -66,7 +66,7 @@ t.test('an absurd debt stays a number that drains', async t => {
   t.equal(bucket.resetMs(MINUTE), reset - MINUTE)
 })
 
-t.test('a clock that goes back gives nothing and takes nothing', async t => {
+t.test('a clock that goes back neither adds nor removes use', async t => {
   const bucket = new Bucket(10, 1_000_000)
   bucket.add(10, 1_000_000)
   t.equal(bucket.wait(1, 0), 6000)
@@ -74,7 +74,7 @@ t.test('a clock that goes back gives nothing and takes nothing', async t => {
   t.equal(bucket.wait(1, 1_006_000), 0)
 })
 
-t.test('another rate keeps what was used', async t => {
+t.test('a changed rate keeps the use so far', async t => {
   const bucket = new Bucket(60, 0)
   bucket.add(60, 0)
   bucket.setRate(90, 0)
@@ -87,7 +87,7 @@ t.test('another rate keeps what was used', async t => {
   t.equal(bucket.remaining(30_000), 555, 'what drained before drained at the old rate')
 })
 
-t.test('it is as new once it is empty and nothing is held', async t => {
+t.test('a bucket is idle once it is empty and nothing is held', async t => {
   const bucket = new Bucket(60, 0)
   const hold = bucket.hold(1, 0)
   t.notOk(bucket.idle(5000), 'empty')
@@ -97,7 +97,7 @@ t.test('it is as new once it is empty and nothing is held', async t => {
 })
 
 t.test('a refund', async t => {
-  t.test('is the whole difference while the bucket is in use', async t => {
+  t.test('returns the whole difference while the bucket is in use', async t => {
     const bucket = new Bucket(1000, 0)
     const first = bucket.hold(500, 0)
     const second = bucket.hold(500, 0)
@@ -106,7 +106,7 @@ t.test('a refund', async t => {
     t.equal(bucket.remaining(0), 900)
   })
 
-  t.test('does not bring back what would not have been used', async t => {
+  t.test('does not return what has drained since', async t => {
     const bucket = new Bucket(1000, 0)
     const old = bucket.hold(1000, 0)
     bucket.hold(1000, MINUTE)
@@ -114,7 +114,7 @@ t.test('a refund', async t => {
     t.equal(bucket.remaining(MINUTE), 0, 'the minute that the old one held is over')
   })
 
-  t.test('does not bring it back by the way of another refund either', async t => {
+  t.test('does not return it through a second refund either', async t => {
     const bucket = new Bucket(1000, 0)
     const a = bucket.hold(500, 0)
     const b = bucket.hold(500, 0)
@@ -166,7 +166,7 @@ function steps(perMinute: number): fc.Arbitrary<Step[]> {
 
 const runs = perMinutes.chain(perMinute => fc.tuple(fc.constant(perMinute), steps(perMinute)))
 
-t.test('the level is that of a history in which every amount was known at once', async () => {
+t.test('the level is as if every final amount had been known from the start', async () => {
   fc.assert(fc.property(runs, ([perMinute, steps]) => {
     const bucket = new Bucket(perMinute, 0)
     const history: Poured[] = []
@@ -202,7 +202,7 @@ t.test('the level is that of a history in which every amount was known at once',
   }), { numRuns: 3000 })
 })
 
-t.test('no stretch of time sees more used than its length and one minute allow', async () => {
+t.test('no interval sees more use than its length plus one minute allows', async () => {
   fc.assert(fc.property(runs, ([perMinute, steps]) => {
     const bucket = new Bucket(perMinute, 0)
     const used: Poured[] = []
@@ -232,7 +232,7 @@ t.test('no stretch of time sees more used than its length and one minute allow',
   }), { numRuns: 3000 })
 })
 
-t.test('the wait that it tells is exact', async () => {
+t.test('the reported wait is exact', async () => {
   fc.assert(fc.property(
     fc.integer({ min: 1, max: 5000 }),
     fc.array(fc.nat(3000), { maxLength: 5 }),

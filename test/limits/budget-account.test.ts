@@ -22,7 +22,7 @@ t.test('periods are UTC days and months', async t => {
   t.strictSame(bounds('month', '2028-02-29T12:00:00Z'), ['2028-02-01', '2028-03-01'])
 })
 
-t.test('what is spent comes back with the next period, to the millisecond', async t => {
+t.test('a budget renews with the next period, to the millisecond', async t => {
   const account = new BudgetAccount('month', 100n, date('2026-11-21T12:00:00Z'))
   spend(account, 100n, date('2026-11-21T12:00:00Z'))
   const now = date('2026-11-30T23:00:00Z')
@@ -43,7 +43,7 @@ t.test('a request above the whole budget never fits', async t => {
   t.equal(new BudgetAccount('day', 100n, 0).wait(100n, 0), 0)
 })
 
-t.test('where only running requests are in the way the wait is short', async t => {
+t.test('the wait is short when only running requests hold the budget', async t => {
   const account = new BudgetAccount('month', 100n, 0)
   account.reserve(60n, 0)
   t.equal(account.wait(50n, 0), IN_FLIGHT_RETRY_MS)
@@ -52,7 +52,7 @@ t.test('where only running requests are in the way the wait is short', async t =
   t.equal(account.wait(50n, end - 5), 5)
 })
 
-t.test('a date that goes back finds the period as spent as it was', async t => {
+t.test('a clock that goes back finds the spend of its period unchanged', async t => {
   const noon = date('2026-11-21T12:00:00Z')
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, noon)
@@ -67,7 +67,7 @@ t.test('a date that goes back finds the period as spent as it was', async t => {
   t.ok(account.wait(61n, noon + day) > 0, 'and the next day knows what it had spent')
 })
 
-t.test('the last four periods are remembered, in whichever order they came', async t => {
+t.test('the last four periods are kept, in whatever order they came', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 5 * day)
   const spent = [[5, 50n], [4, 40n], [6, 60n], [7, 70n], [8, 80n]] as const
@@ -76,7 +76,7 @@ t.test('the last four periods are remembered, in whichever order they came', asy
   t.equal(account.free(4 * day), 50n, 'further back the oldest of them counts')
 })
 
-t.test('a date that goes back beyond memory finds no fresh budget', async t => {
+t.test('a clock that goes back beyond the kept periods finds no fresh budget', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 0)
   for (let i = 0; i < 20; i++) spend(account, 100n, i * day)
@@ -84,7 +84,7 @@ t.test('a date that goes back beyond memory finds no fresh budget', async t => {
   t.equal(account.wait(100n, 20 * day), 0)
 })
 
-t.test('a date that goes back for a moment, to before the first day, gives no day back', async t => {
+t.test('a clock that goes back to before the first day for a moment renews no day', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 10 * day)
   for (let i = 10; i < 16; i++) spend(account, 100n, i * day)
@@ -92,7 +92,7 @@ t.test('a date that goes back for a moment, to before the first day, gives no da
   for (let i = 10; i < 16; i++) t.ok(account.wait(1n, i * day) > 0, `day ${i}`)
 })
 
-t.test('a date that goes back to before what is remembered finds no fresh budget', async t => {
+t.test('a clock that goes back to before the kept periods finds no fresh budget', async t => {
   const day = 86_400_000
   for (let spentDays = 1; spentDays <= 4; spentDays++) {
     const account = new BudgetAccount('day', 100n, 100 * day)
@@ -103,7 +103,7 @@ t.test('a date that goes back to before what is remembered finds no fresh budget
   }
 })
 
-t.test('nor does one that goes back to a day without requests', async t => {
+t.test('a clock that goes back to a day without requests finds no fresh budget', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 100 * day)
   spend(account, 30n, 100 * day)
@@ -114,7 +114,7 @@ t.test('nor does one that goes back to a day without requests', async t => {
   t.equal(account.free(105 * day), 10n)
 })
 
-t.test('nor does a start with an earlier date than the ledger', async t => {
+t.test('a start with a date before the last ledger row finds no fresh budget', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 99 * day)
   t.ok(account.restore(100n, 100 * day))
@@ -127,7 +127,7 @@ t.test('nor does a start with an earlier date than the ledger', async t => {
   t.equal(known.free(99 * day), 80n, 'but what the ledger knows of that day counts')
 })
 
-t.test('a past is reported once, and before the first request', async t => {
+t.test('past spend is restored once, and only before the first request', async t => {
   const now = date('2026-11-21T12:00:00Z')
   const account = new BudgetAccount('month', 100n, now)
   t.ok(account.restore(30n, date('2026-11-01')))
@@ -143,7 +143,7 @@ t.test('a past is reported once, and before the first request', async t => {
   t.notOk(busy.restore(30n, now))
 })
 
-t.test('a long past in any order leaves the current period right and little else', async () => {
+t.test('past spend in any order is summed for the current period', async () => {
   const now = date('2026-11-21T12:00:00Z')
   const row = fc.tuple(fc.integer({ min: -40, max: 5 }), fc.bigInt({ min: 1n, max: 9n }))
   fc.assert(fc.property(fc.array(row, { maxLength: 80 }), rows => {
@@ -154,7 +154,7 @@ t.test('a long past in any order leaves the current period right and little else
   }))
 })
 
-t.test('a past from before and after memory gives no budget back', async t => {
+t.test('past spend from before and after the kept periods renews no budget', async t => {
   const day = 86_400_000
   const account = new BudgetAccount('day', 100n, 100 * day)
   for (const ago of [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9]) account.restore(100n, (100 - ago) * day)
@@ -168,7 +168,7 @@ t.test('a past from before and after memory gives no budget back', async t => {
   t.equal(early.wait(100n, 120 * day), 0)
 })
 
-t.test('idle means that nothing was spent or reserved', async t => {
+t.test('an account is idle while nothing is spent or reserved', async t => {
   const account = new BudgetAccount('day', 100n, 0)
   t.ok(account.idle())
   const period = account.reserve(5n, 0)

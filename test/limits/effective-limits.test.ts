@@ -13,11 +13,11 @@ t.test('a key takes each field that it does not set from the defaults', async t 
   })
 })
 
-t.test('a limit of 0 is set', async t => {
+t.test('a limit of 0 counts as set', async t => {
   t.equal(effectiveLimits(limits({ concurrent: 0 }), limits({ concurrent: 3 })).whole.concurrent, 0)
 })
 
-t.test('globs of both sides count, field by field where both have them', async t => {
+t.test('globs of key and defaults are merged field by field', async t => {
   const own = limits({ models: { 'gpt-*': { concurrent: 2 }, 'o*': { requestsPerMinute: 1 } } })
   const ofAll = { 'gpt-*': { concurrent: 8, tokensPerMinute: 50 }, '*': { concurrent: 1 } }
   const defaults = limits({ models: ofAll })
@@ -30,7 +30,7 @@ t.test('globs of both sides count, field by field where both have them', async t
   ])
 })
 
-t.test('either side may be missing', async t => {
+t.test('key or defaults can be missing', async t => {
   t.equal(effectiveLimits(null, limits({ concurrent: 3 })).whole.concurrent, 3)
   t.equal(effectiveLimits(limits({ concurrent: 3 }), null).whole.concurrent, 3)
   t.equal(effectiveLimits(null, null).whole.concurrent, null)

@@ -18,7 +18,7 @@ function limitOf() {
   return { clock, limit, limited, guess }
 }
 
-t.test('100 wrong keys at once, then one in 0.6 s', async t => {
+t.test('an address can try 100 wrong keys at once, then one every 0.6 s', async t => {
   const { clock, limit, limited, guess } = limitOf()
   t.equal(limit.wait('192.0.2.1'), 0)
   t.equal(guess('192.0.2.1', 3_000), 100)
@@ -32,7 +32,7 @@ t.test('100 wrong keys at once, then one in 0.6 s', async t => {
   t.strictSame(limited, ['192.0.2.1', '192.0.2.1'])
 })
 
-t.test('an IPv6 client has a network', async t => {
+t.test('all IPv6 addresses of a network share one limit', async t => {
   const { guess } = limitOf()
   let allowed = 0
   for (let n = 0; n < 300; n++) allowed += guess(`2001:db8:0:1::${n.toString(16)}`, 1)
@@ -40,7 +40,7 @@ t.test('an IPv6 client has a network', async t => {
   t.equal(guess('2001:db8:0:2::1', 1), 1)
 })
 
-t.test('addresses without end take no memory without end', async t => {
+t.test('the number of remembered addresses is bounded', async t => {
   const { limit, guess } = limitOf()
   guess('192.0.2.1', 200)
   for (let n = 0; n < 10_000; n++) guess(`10.1.${n >> 8}.${n & 255}`, 1)

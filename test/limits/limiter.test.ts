@@ -3,14 +3,14 @@ import type { LimitedKey } from '../../src/limits/types.ts'
 import { admitted, key, refused, setUp, USD } from '../behaviour/limits/asking.ts'
 import { limits } from '../behaviour/limits/limits-of.ts'
 
-t.test('a key without limits is never refused and has no figures', async t => {
+t.test('a key without limits is never refused and has no limit headers', async t => {
   const { limiter } = setUp()
   const free = key(null)
   for (let i = 0; i < 1000; i++) admitted(limiter, free, { tokens: 1e9, pico: null })
   t.strictSame(limiter.rateLimitStates(free, 'gpt-4.1'), { requests: null, tokens: null })
 })
 
-t.test('requests per minute', async t => {
+t.test('requests per minute are limited', async t => {
   const { limiter, clock } = setUp()
   const team = key(limits({ requestsPerMinute: 3 }))
   for (let i = 0; i < 3; i++) admitted(limiter, team).release()
@@ -28,7 +28,7 @@ t.test('requests per minute', async t => {
   t.strictSame(limiter.rateLimitStates(team, null).requests, { limit: 3, remaining: 0, resetMs: 60_000 })
 })
 
-t.test('a refusal is not a request', async () => {
+t.test('a refused request does not count', async () => {
   const { limiter, clock } = setUp()
   const team = key(limits({ requestsPerMinute: 1 }))
   admitted(limiter, team)
@@ -37,7 +37,7 @@ t.test('a refusal is not a request', async () => {
   admitted(limiter, team)
 })
 
-t.test('tokens per minute: the estimate is reserved, the rest comes back', async t => {
+t.test('the estimated tokens are reserved, and the difference is returned at settlement', async t => {
   const { limiter } = setUp()
   const team = key(limits({ tokensPerMinute: 1000 }))
   const first = admitted(limiter, team, { tokens: 900 })
@@ -47,7 +47,7 @@ t.test('tokens per minute: the estimate is reserved, the rest comes back', async
   admitted(limiter, team, { tokens: 900 })
 })
 
-t.test('tokens beyond the estimate are a debt', async t => {
+t.test('tokens beyond the estimate delay later requests', async t => {
   const { limiter } = setUp()
   const team = key(limits({ tokensPerMinute: 1000 }))
   admitted(limiter, team, { tokens: 1 }).settle({ tokens: 3000, pico: null })
@@ -56,7 +56,7 @@ t.test('tokens beyond the estimate are a debt', async t => {
   admitted(limiter, team, { tokens: 0 })
 })
 
-t.test('a request larger than the whole limit is refused as such at once', async t => {
+t.test('a request above the whole limit is refused at once as too large', async t => {
   const { limiter } = setUp()
   const team = key(limits({ tokensPerMinute: 1000 }))
   for (const tokens of [1001, 1e15, 1e308, Infinity, NaN]) {
@@ -67,7 +67,7 @@ t.test('a request larger than the whole limit is refused as such at once', async
   admitted(limiter, team, { tokens: 1000 })
 })
 
-t.test('estimates below zero and between whole numbers', async t => {
+t.test('negative estimates count as 0, and fractions are rounded up', async t => {
   const { limiter } = setUp()
   const team = key(limits({ tokensPerMinute: 10, budget: { usd: '1', per: 'day' } }))
   admitted(limiter, team, { tokens: -1e6, pico: -USD })
@@ -79,7 +79,7 @@ t.test('estimates below zero and between whole numbers', async t => {
   t.equal(refused(limiter, team, { pico: 1n }).which, 'budget')
 })
 
-t.test('one that has ended gives its place back before it is known what it used', async t => {
+t.test('concurrency is released before usage is counted', async t => {
   const { limiter } = setUp()
   const team = key(limits({ concurrent: 1, tokensPerMinute: 100 }))
   const first = admitted(limiter, team, { tokens: 80 })
@@ -95,7 +95,7 @@ t.test('one that has ended gives its place back before it is known what it used'
   admitted(limiter, team, { tokens: 80 })
 })
 
-t.test('concurrent requests', async t => {
+t.test('concurrent requests are limited', async t => {
   const { limiter } = setUp()
   const team = key(limits({ concurrent: 2 }))
   const first = admitted(limiter, team)
@@ -109,7 +109,7 @@ t.test('concurrent requests', async t => {
   t.match(refused(limiter, key(limits({ concurrent: 0 }), 'none')), { retryAfterMs: null, renewsSoon: false })
 })
 
-t.test('a reservation ends once', async t => {
+t.test('a reservation is settled or released only once', async t => {
   const { limiter } = setUp()
   const team = key(limits({ tokensPerMinute: 1000, concurrent: 2, budget: { usd: '1', per: 'day' } }))
   const wish = { tokens: 500, pico: USD / 2n }
@@ -125,7 +125,7 @@ t.test('a reservation ends once', async t => {
   t.equal(refused(limiter, team).which, 'concurrent')
 })
 
-t.test('where the outcome is unknown the estimate stands', async t => {
+t.test('the estimate counts when the outcome is unknown', async t => {
   const { limiter } = setUp()
   const team = key(limits({ tokensPerMinute: 1000, budget: { usd: '1', per: 'total' } }))
   admitted(limiter, team, { tokens: 400, pico: USD / 2n }).settle({ tokens: null, pico: null })
@@ -158,7 +158,7 @@ t.test('budget', async t => {
     admitted(limiter, team, { pico: 0n })
   })
 
-  t.test('a model without a price is refused, but only where there is a budget', async t => {
+  t.test('a model without a price is refused only when a budget applies', async t => {
     const { limiter } = setUp()
     const team = key(limits({ models: { 'gpt-*': { budget: { usd: '10', per: 'month' } } } }))
     t.match(refused(limiter, team, { model: 'gpt-5', pico: null }), {
@@ -168,7 +168,7 @@ t.test('budget', async t => {
     admitted(limiter, team, { model: 'claude-opus-4-6', pico: null }).settle({ tokens: 1, pico: null })
   })
 
-  t.test('requests that run over midnight cost the day in which they began', async t => {
+  t.test('a request that runs over midnight is charged to the day in which it began', async t => {
     const { limiter, clock } = setUp(null, '2026-12-31T23:59:00Z')
     for (const per of ['day', 'month'] as const) {
       clock.setDate('2026-12-31T23:59:00Z')
@@ -188,7 +188,7 @@ t.test('budget', async t => {
   })
 })
 
-t.test('of several limits in the way the one that lasts longest is reported', async t => {
+t.test('of several exceeded limits the one with the longest wait is reported', async t => {
   const { limiter, clock } = setUp(null, '2026-11-21T12:00:00Z')
   const team = key(limits({
     requestsPerMinute: 1, tokensPerMinute: 10, concurrent: 1, budget: { usd: '1', per: 'day' },
@@ -208,7 +208,7 @@ t.test('of several limits in the way the one that lasts longest is reported', as
   admitted(limiter, team)
 })
 
-t.test('a refusal takes nothing, whichever limit refuses', async t => {
+t.test('a refused request reserves nothing, whichever limit refuses it', async t => {
   const { limiter } = setUp()
   const team = key(limits({
     requestsPerMinute: 2, tokensPerMinute: 10, concurrent: 2, budget: { usd: '1', per: 'day' },
@@ -228,7 +228,7 @@ t.test('a refusal takes nothing, whichever limit refuses', async t => {
 })
 
 t.test('limits of models inside a key', async t => {
-  t.test('each glob counts for itself, over all the models that it matches', async t => {
+  t.test('each glob has one count for all models that it matches', async t => {
     const { limiter } = setUp()
     const team = key(limits({ requestsPerMinute: 4, models: { 'gpt-*': { requestsPerMinute: 2 } } }))
     admitted(limiter, team, { model: 'gpt-4.1' })
@@ -239,7 +239,7 @@ t.test('limits of models inside a key', async t => {
     t.match(refused(limiter, team, { model: 'claude-opus-4-6' }), { scope: { key: 'team', model: null } })
   })
 
-  t.test('all globs that match apply, and the figures are the tightest', async t => {
+  t.test('all matching globs apply, and the headers show the tightest', async t => {
     const { limiter } = setUp()
     const team = key(limits({
       tokensPerMinute: 100,
@@ -254,7 +254,7 @@ t.test('limits of models inside a key', async t => {
   })
 })
 
-t.test('defaults hold for each key by itself', async t => {
+t.test('defaults apply to each key separately', async t => {
   const { limiter } = setUp(limits({ requestsPerMinute: 1, tokensPerMinute: 10 }))
   const [first, second] = [key(null, 'first'), key(limits({ requestsPerMinute: 2 }), 'second')]
   admitted(limiter, first)
@@ -265,7 +265,7 @@ t.test('defaults hold for each key by itself', async t => {
   t.equal(refused(limiter, second, { tokens: 11 }).retryAfterMs, null)
 })
 
-t.test('no change of the date moves a rate', async t => {
+t.test('a change of the date does not change a rate', async t => {
   const { limiter, clock } = setUp()
   const team = key(limits({ requestsPerMinute: 1, tokensPerMinute: 60 }))
   admitted(limiter, team, { tokens: 60 })
@@ -299,7 +299,7 @@ t.test('a request counts against its key and every group above it, in one reserv
   t.match(refused(limiter, b), { scope: { group: 'company' } }, 'the nearest group has room, the one above has not')
 })
 
-t.test('a refusal by a group takes nothing of the others', async t => {
+t.test('a request that a group refuses reserves nothing at its key or the other groups', async t => {
   const { limiter } = setUp()
   const company = group('company', { budget: { usd: '1', per: 'total' } })
   const a: LimitedKey = { name: 'a', limits: limits({ requestsPerMinute: 5, budget: { usd: '10', per: 'total' } }), groups: [company] }
@@ -312,7 +312,7 @@ t.test('a refusal by a group takes nothing of the others', async t => {
   t.strictSame([...limiter.budgetSpend()], [['a', USD / 2n], ['group\ncompany', USD / 2n]])
 })
 
-t.test('a group is not limited by the defaults of keys, and may have the name of a key', async t => {
+t.test('the defaults of keys do not apply to groups, and a group can have the name of a key', async t => {
   const { limiter } = setUp(limits({ concurrent: 1 }))
   const same = group('same', { concurrent: 2 })
   admitted(limiter, { name: 'same', limits: null, groups: [same] })
@@ -321,7 +321,7 @@ t.test('a group is not limited by the defaults of keys, and may have the name of
   t.match(refused(limiter, { name: 'same', limits: null }), { scope: { key: 'same', group: null } })
 })
 
-t.test('what a group spent before is restored once', async t => {
+t.test('past spend of a group is restored once', async t => {
   const { limiter } = setUp()
   const company = group('company', { budget: { usd: '1', per: 'total' } })
   limiter.restoreSpend([{ key: company, model: null, startedAt: 0, pico: USD - 1n }])

@@ -2,7 +2,7 @@ import t from 'tap'
 import { retryHeaders } from '../../src/limits/retry-headers.ts'
 import type { Refusal } from '../../src/limits/types.ts'
 
-t.test('when to come back', async t => {
+t.test('the headers say when to retry', async t => {
   const refusal = (retryAfterMs: number | null, renewsSoon: boolean): Refusal => ({
     which: 'budget', scope: { key: 'a', group: null, model: null }, retryAfterMs, renewsSoon, message: '',
   })

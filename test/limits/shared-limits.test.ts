@@ -94,7 +94,7 @@ async function inUse(server: TestRedis): Promise<void> {
 t.test('limits of several instances', { skip: withoutRedis }, async t => {
   const server = await startRedis(t)
 
-  t.test('each kind of limit holds for all instances together', async t => {
+  t.test('each kind of limit applies to all instances together', async t => {
     for (const [which, limits] of [
       ['requests', { requestsPerMinute: 100 }], ['tokens', { tokensPerMinute: 100 }], ['concurrent', { concurrent: 100 }],
       ['budget', { budget: { usd: '100', per: 'month' } }],
@@ -113,7 +113,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     }
   })
 
-  t.test('limits of groups hold for all keys and instances together, in one step with those of the key', async t => {
+  t.test('limits of groups apply to all keys and instances together, in one step with those of the key', async t => {
     for (const [which, limits] of [
       ['requests', { requestsPerMinute: 100 }], ['concurrent', { concurrent: 100 }], ['budget', { budget: { usd: '100', per: 'month' } }],
     ] as const) {
@@ -137,7 +137,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     }
   })
 
-  t.test('a key that joins a group while it runs requests keeps its counts', async t => {
+  t.test('a key that joins a group keeps the counts of its running requests', async t => {
     await inUse(server)
     const [one, two] = [await start(t, server.url()), await start(t, server.url())]
     const key = keyWith({ concurrent: 2 })
@@ -151,7 +151,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.match(await one.admit({ ...member, name: 'other' }), { refusal: { which: 'concurrent', scope: { group: 'company' } } })
   })
 
-  t.test('the budget of a group is restored with what its groups below spent', async t => {
+  t.test('the budget of a group is restored with the spend of its member groups', async t => {
     await server.client.flushall()
     const groupSpentOf: SharedLimitsOptions['groupSpentOf'] = async groups =>
       groups.map(name => ({ name, model: null, startedAt: Date.now(), pico: 40n * USD }))
@@ -163,7 +163,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.equal(instance.limits.budgetSpend().get('group\ncompany'), 80n * USD)
   })
 
-  t.test('what requests do not use is free for other instances; what they spend is not', async t => {
+  t.test('other instances can use what requests release, but not what they spend', async t => {
     await inUse(server)
     const [one, two] = [await start(t, server.url()), await start(t, server.url())]
     const key = keyWith({ budget: { usd: '10', per: 'total' }, concurrent: 2 })
@@ -181,7 +181,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.equal(one.limits.budgetSpend().get('team'), 9n * USD)
   })
 
-  t.test('a date that goes back renews no budget', async t => {
+  t.test('a clock that goes back renews no budget', async t => {
     await inUse(server)
     let days = 0
     const clock = { ...systemClock, wall: () => Date.now() + days * 86_400_000 }
@@ -197,7 +197,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.match(await instance.admit(key, { tokens: 1, pico: 10n * USD }), { ok: true }, 'the next day is a new one')
   })
 
-  t.test('a request may take what this instance has as its allowance', async t => {
+  t.test('a request can use the allowance that its instance already has', async t => {
     await inUse(server)
     const [one, two] = [await start(t, server.url()), await start(t, server.url())]
     const key = keyWith({ budget: { usd: '10', per: 'month' } })
@@ -210,7 +210,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.match(await two.admit(key, { tokens: 1, pico: 2n * USD }), { refusal: { which: 'budget' } })
   })
 
-  t.test('most of many requests need no call', async t => {
+  t.test('most requests need no call to the store', async t => {
     await inUse(server)
     await server.client.config('RESETSTAT')
     const instance = await start(t, server.url())
@@ -221,7 +221,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.ok(calls < 250, `${calls} calls`)
   })
 
-  t.test('a limit of a glob of models, a request without a price, and one that can never fit', async t => {
+  t.test('limits of globs, unpriced requests and too large requests are refused as by one instance', async t => {
     await inUse(server)
     const instance = await start(t, server.url())
     const models = new Map([['gpt-*', { ...NO_LIMITS, budget: { usd: '1', per: 'day' } as const }]])
@@ -233,7 +233,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.match(await instance.admit(key, { tokens: 1, pico: 0n }, 'other'), { refusal: { which: 'tokens' } })
   })
 
-  t.test('what a killed instance held comes back', async t => {
+  t.test('reservations of a killed instance are released', async t => {
     await inUse(server)
     const dead = await start(t, server.url(), { instance: 'dead' })
     const alive = await start(t, server.url())
@@ -271,7 +271,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     })
   }
 
-  t.test('rates and concurrency are divided; with `refuse` nothing is admitted', async t => {
+  t.test('without the store rates and concurrency are divided; with `refuse` nothing is admitted', async t => {
     await inUse(server)
     const proxy = await startTcpProxy(t, server.port)
     const [one, two, strict] = [
@@ -285,7 +285,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.match(await strict.admit(key), { refusal: { which: 'unavailable', retryAfterMs: 1000 } })
   })
 
-  t.test('what is reserved at other instances outlasts that the store is emptied', async t => {
+  t.test('reservations of other instances survive when the store is emptied', async t => {
     await inUse(server)
     let spent = 0n
     const spentOf: SharedLimitsOptions['spentOf'] = async names => names.map(name => ({ name, model: 'm', startedAt: Date.now(), pico: spent }))
@@ -301,7 +301,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.equal(await countAdmitted(Array.from({ length: 100 }, () => two.admit(key, { tokens: 1, pico: USD }))) + admitted <= 40, true)
   })
 
-  t.test('a call on a connection that was given up changes nothing any more', async t => {
+  t.test('a late call on an abandoned connection changes nothing', async t => {
     await inUse(server)
     const store = new Valkey({ url: server.url() }, SCRIPT, 5_000)
     t.teardown(() => store.close())
@@ -348,7 +348,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
   })
 })
 
-t.test('limits of groups in a cluster of servers, where a call has to stay in one slot', { skip: withoutRedis }, async t => {
+t.test('in a cluster of servers, each call for a group stays in one slot', { skip: withoutRedis }, async t => {
   const server = await startRedis(t, ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort()), '--cluster-announce-ip', '127.0.0.1'])
   await server.client.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
   while (!(await server.client.call('CLUSTER', 'INFO') as string).includes('cluster_state:ok')) await new Promise(resolve => setTimeout(resolve, 50))
@@ -361,7 +361,7 @@ t.test('limits of groups in a cluster of servers, where a call has to stay in on
   t.strictSame(instance.states, [], 'the store was never away')
 })
 
-t.test('a store that goes away during a report is asked by one timer', async t => {
+t.test('one timer asks a store again that failed during a report', async t => {
   const clock = new FakeClock()
   const calls: ((error: Error) => void)[] = []
   const limits = new SharedLimits({

@@ -20,14 +20,13 @@ t.test('a key without limits is admitted at once', async t => {
   t.same(one?.limiter.rateLimitStates({ name: 'team', limits: null }, 'm'), { requests: null, tokens: null })
 })
 
-t.test('defaults limit every key, in whichever worker', async t => {
+t.test('defaults limit every key over all workers', async t => {
   const { workers } = connectedWorkers(2, { ...NONE, concurrent: 3 })
   const asked = workers.flatMap(({ limiter }) => Array.from({ length: 4 }, () => limiter.admit(ask(null))))
   t.equal(counts(await Promise.all(asked)), 3)
 })
 
-t.test('equal limits that several workers send are one, and what is ' +
-  'asked together goes together', async t => {
+t.test('equal limits of several workers are one limit, and requests of one turn are sent together', async t => {
   const { workers } = connectedWorkers(3)
   const asked = workers.flatMap(({ limiter }) => {
     const limits = { ...NONE, requestsPerMinute: 5 }
@@ -44,7 +43,7 @@ t.test('equal limits that several workers send are one, and what is ' +
   )
 })
 
-t.test('limits become free with time, also without a word of the lease server', async t => {
+t.test('limits renew with time, without a message from the lease server', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   const limits = { ...NONE, requestsPerMinute: 60 }
   const left = () => worker?.limiter.rateLimitStates({ name: 'team', limits }, 'm').requests
@@ -56,7 +55,7 @@ t.test('limits become free with time, also without a word of the lease server', 
   t.strictSame(left(), { limit: 60, remaining: 60, resetMs: 0 })
 })
 
-t.test('what is settled is free again, once, and for all', async t => {
+t.test('a settled reservation is released once, for all workers', async t => {
   const limits = { ...NONE, concurrent: 1 }
   const { workers: [one, two] } = connectedWorkers(2)
   const first = await (one as NonNullable<typeof one>).limiter.admit(ask(limits))
@@ -72,7 +71,7 @@ t.test('what is settled is free again, once, and for all', async t => {
   t.equal(counts(again), 1)
 })
 
-t.test('the numbers of requests that are settled are given again', async t => {
+t.test('ids of settled requests are reused', async t => {
   const limits = { ...NONE, concurrent: 1 }
   const { workers: [worker] } = connectedWorkers(1)
   for (let n = 0; n < 20; n++) {
@@ -85,8 +84,7 @@ t.test('the numbers of requests that are settled are given again', async t => {
   t.strictSame(new Set(ids), new Set([0]))
 })
 
-t.test('those that end together are reported in one message, and a number that is given again means ' +
-  'whom it meant then', async t => {
+t.test('requests that end together are settled in one message, and a reused id keeps its meaning', async t => {
   const limits: Limits = { ...NONE, concurrent: 4, tokensPerMinute: 100 }
   const { workers: [worker] } = connectedWorkers(1)
   if (worker === undefined) throw new Error('no worker')
@@ -119,7 +117,7 @@ t.test('those that end together are reported in one message, and a number that i
   t.equal(counts(await Promise.all([1, 2, 3, 4, 5].map(() => worker.limiter.admit(ask(limits))))), 4)
 })
 
-t.test('one that has ended leaves its place to another worker, and is settled later', async t => {
+t.test('released concurrency is free for another worker before settlement', async t => {
   const limits = { ...NONE, concurrent: 1 }
   const { workers: [one, two] } = connectedWorkers(2)
   const first = await (one as NonNullable<typeof one>).limiter.admit(ask(limits))
@@ -133,7 +131,7 @@ t.test('one that has ended leaves its place to another worker, and is settled la
   t.equal((await one?.limiter.admit(ask(limits)))?.ok, false)
 })
 
-t.test('a worker that ended frees its places, and its money counts as spent', async t => {
+t.test('a worker that ended releases its concurrency, and its reserved cost counts as spent', async t => {
   const limits: Limits = { ...NONE, concurrent: 2, budget: { usd: '10', per: 'day' } }
   const { workers: [one, two] } = connectedWorkers(2)
   t.equal((await one?.limiter.admit(ask(limits, 4n * PICO)))?.ok, true)
@@ -144,7 +142,7 @@ t.test('a worker that ended frees its places, and its money counts as spent', as
   t.match(await two?.limiter.admit(ask(limits, 4n * PICO)), { refusal: { which: 'budget' } })
 })
 
-t.test('what was spent before is sent by the first, and not counted again', async t => {
+t.test('past spend is sent by the first worker, and counted once', async t => {
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
   const { workers, clock } = connectedWorkers(3)
   for (const { limiter } of workers) {
@@ -156,7 +154,7 @@ t.test('what was spent before is sent by the first, and not counted again', asyn
   t.equal(counts(await Promise.all(asked)), 2)
 })
 
-t.test('a budget that comes back learns what was spent while there was none', async t => {
+t.test('a budget that is restored counts what was spent while it was missing', async t => {
   const limits: Limits = { ...NONE, budget: { usd: '10', per: 'day' } }
   const { workers: [one, two], clock } = connectedWorkers(2)
   t.equal((await one?.limiter.admit(ask(limits, 2n * PICO)))?.ok, true)
@@ -171,7 +169,7 @@ t.test('a budget that comes back learns what was spent while there was none', as
   t.equal((await two?.limiter.admit(ask(back, 2n * PICO)))?.ok, true)
 })
 
-t.test('keys of one group share its limits over all workers, and no lease keeps what another key needs', async t => {
+t.test('keys of one group share its limits over all workers, and a lease blocks no other key', async t => {
   const { workers: [one, two] } = connectedWorkers(2)
   const research: LimitedKey = { name: 'research', limits: { ...NONE, requestsPerMinute: 400 }, isGroup: true }
   const of = (name: string): AdmissionRequest => ({
