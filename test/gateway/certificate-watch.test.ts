@@ -7,7 +7,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 
 const DAY = 24 * 60 * 60_000
 
-t.test('while the gateway runs, a certificate that should be renewed is reported every day', async t => {
+t.test('a certificate that expires soon is reported every day while the gateway runs', async t => {
   const clock = new FakeClock() // the first of January 2026
   const told: string[] = []
   const log = pino({}, { write: line => void told.push((JSON.parse(line) as { msg: string }).msg) })

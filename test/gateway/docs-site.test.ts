@@ -26,7 +26,7 @@ async function start(t: Test, pages: object = PAGES): Promise<string> {
   return site.url
 }
 
-t.test('pages are served, with their extension or without', async t => {
+t.test('pages are served with and without their extension', async t => {
   const url = await start(t)
   for (const [path, heading] of [
     ['/', 'Home'], ['/errors.html', 'Errors'], ['/errors', 'Errors'], ['/clients/', 'Clients'],
@@ -48,7 +48,7 @@ t.test('a compressed version of a file is sent to a client that accepts it', asy
   t.equal(await (await fetch(url, { headers: { 'accept-encoding': 'identity' } })).text(), 'go = () => 1')
 })
 
-t.test('what does not exist gets the site\'s own 404', async t => {
+t.test('an unknown path gets the 404 page of the site', async t => {
   const url = await start(t)
   const res = await fetch(`${url}/no/such/page`)
   t.equal(res.status, 404)
@@ -69,7 +69,7 @@ t.test('nothing above the root is served', async t => {
   }
 })
 
-t.test('a page may load nothing from elsewhere, and run no script but its own', async t => {
+t.test('a page can load nothing from other hosts, and run only its own scripts', async t => {
   const res = await fetch(await start(t))
   const policy = res.headers.get('content-security-policy') ?? ''
   t.match(policy, "default-src 'none'")
@@ -80,7 +80,7 @@ t.test('a page may load nothing from elsewhere, and run no script but its own', 
   t.equal(res.headers.get('strict-transport-security'), null)
 })
 
-t.test('files whose names change with their content are kept, pages are asked for again', async t => {
+t.test('files with a hash in their name are cached, pages are revalidated', async t => {
   const url = await start(t)
   t.match((await fetch(`${url}/assets/app.12345678.js`)).headers.get('cache-control'), 'immutable')
   const page = await fetch(`${url}/errors.html`)
@@ -92,7 +92,7 @@ t.test('files whose names change with their content are kept, pages are asked fo
   t.equal(again.resume().statusCode, 304)
 })
 
-t.test('without pages it says how to build them', async t => {
+t.test('without built pages, the response says how to build them', async t => {
   const dir = t.testdir({})
   const listen = { host: '127.0.0.1', port: 0 }
   const site = await serveSite({ listen, reusePort: false, maxConnections: 20, root: dir })
@@ -103,14 +103,14 @@ t.test('without pages it says how to build them', async t => {
   t.match(await res.text(), 'npm run build:docs')
 })
 
-t.test('an address that is taken is the caller\'s to report', async t => {
+t.test('an address in use rejects the promise', async t => {
   const url = new URL(await start(t))
   const listen = { host: '127.0.0.1', port: Number(url.port) }
   const options = { listen, reusePort: false, maxConnections: 20, root: t.testdirName }
   await t.rejects(serveSite(options), { code: 'EADDRINUSE' })
 })
 
-t.test('two processes may share the address where that is wanted', async t => {
+t.test('two processes can share the address with `reusePort`', async t => {
   const listen = { host: '127.0.0.1', port: 0 }
   const options = { listen, reusePort: true, maxConnections: 20, root: t.testdir(PAGES) }
   const first = await serveSite(options)
@@ -122,7 +122,7 @@ t.test('two processes may share the address where that is wanted', async t => {
   t.equal(second.url, first.url)
 })
 
-t.test('closing waits for no idle connection', async t => {
+t.test('close does not wait for idle connections', async t => {
   const site = await serveSite({
     listen: { host: '127.0.0.1', port: 0 }, reusePort: false, maxConnections: 20, root: t.testdir(PAGES),
   })

@@ -47,7 +47,7 @@ function resetLimit(perMinute = 3_000, blocked: string[] = []): ResetLimit {
 
 const GET = 'GET /x HTTP/1.1\r\nHost: x\r\n\r\n'
 
-t.test('HTTP/1.1 and HTTP/2 on one plain port, by the first bytes', async t => {
+t.test('HTTP/1.1 and HTTP/2 share one plain port, told apart by their first bytes', async t => {
   const listener = await start(t)
   const client = await connect(t, listener.url)
   client.send(GET)
@@ -58,7 +58,7 @@ t.test('HTTP/1.1 and HTTP/2 on one plain port, by the first bytes', async t => {
   t.equal(chunk.toString(), '2.0 /y')
 })
 
-t.test('the first bytes may come one by one', async t => {
+t.test('the first bytes can arrive one by one', async t => {
   const listener = await start(t)
   for (const text of [GET, 'PUT /x HTTP/1.1\r\nHost: x\r\n\r\n', 'PRI /x HTTP/1.1\r\nHost: x\r\n\r\n']) {
     const client = await connect(t, listener.url)
@@ -79,7 +79,7 @@ t.test('the first bytes may come one by one', async t => {
   t.equal(parseFrames(Buffer.from(client.text, 'latin1'))[0]?.type, SETTINGS)
 })
 
-t.test('a head that takes too long is cut with 408', async t => {
+t.test('a head that takes too long gets 408', async t => {
   const listener = await start(t, { headersTimeout: 100 })
   for (const beginning of ['GET /x HTTP/1.1\r\nHost: x\r\n', 'G']) {
     const client = await connect(t, listener.url)
@@ -89,7 +89,7 @@ t.test('a head that takes too long is cut with 408', async t => {
   }
 })
 
-t.test('a head that drips is cut too, and a body that drips is not', async t => {
+t.test('a head that arrives byte by byte gets 408, a body that does so is read', async t => {
   const listener = await start(t, {
     headersTimeout: 150,
     onRequest: (req, res) => {
@@ -111,14 +111,14 @@ t.test('a head that drips is cut too, and a body that drips is not', async t => 
   await fine.until(/whole$/)
 })
 
-t.test('a connection that says nothing is closed', async t => {
+t.test('a connection without any bytes is closed', async t => {
   const listener = await start(t, { headersTimeout: 100 })
   const client = await connect(t, listener.url)
   t.equal(await client.ended, 'end')
   t.equal(client.text, '')
 })
 
-t.test('HTTP/2: a session without requests is closed, and one that waits for a response is not', async t => {
+t.test('HTTP/2: an idle session is closed, one that waits for a response is not', async t => {
   const asked = Promise.withResolvers<ServerResponse>()
   const listener = await start(t, {
     keepAlive: 100, onRequest: (_req, res) => asked.resolve(res as ServerResponse),
@@ -137,7 +137,7 @@ t.test('HTTP/2: a session without requests is closed, and one that waits for a r
   t.ok(performance.now() - answered >= 90, 'it counts from the last request')
 })
 
-t.test('HTTP/2: a head that drips is cut, before the first request and after it', async t => {
+t.test('HTTP/2: a head that arrives byte by byte ends the session, before and after the first request', async t => {
   const { cert, key } = selfSigned()
   for (const secure of [false, true]) {
     const listener = await start(t, { tls: secure ? { cert, key } : null, headersTimeout: 150, keepAlive: 150 })
@@ -152,7 +152,7 @@ t.test('HTTP/2: a head that drips is cut, before the first request and after it'
   }
 })
 
-t.test('TLS: ALPN decides; a handshake that is never begun is closed; a wrong one harms nobody', async t => {
+t.test('TLS: ALPN selects the protocol; missing and failed handshakes affect no other connection', async t => {
   const { cert, key } = selfSigned()
   const listener = await start(t, { tls: { cert, key }, headersTimeout: 200 })
   const { port } = new URL(listener.url)
@@ -176,7 +176,7 @@ t.test('TLS: ALPN decides; a handshake that is never begun is closed; a wrong on
   t.equal(chunk.toString(), '2.0 /y')
 })
 
-t.test('a connection that breaks after an upgrade harms nobody, with TLS and without', async t => {
+t.test('a connection that breaks after an upgrade affects no other, with TLS and without', async t => {
   const { cert, key } = selfSigned()
   for (const secure of [false, true]) {
     const upgraded = Promise.withResolvers<void>()
@@ -196,7 +196,7 @@ t.test('a connection that breaks after an upgrade harms nobody, with TLS and wit
   t.pass('the process lives')
 })
 
-t.test('pipelined requests are begun one after the other', async t => {
+t.test('pipelined requests are started one after the other', async t => {
   const begun: ServerResponse[] = []
   const listener = await start(t, { onRequest: (_req, res) => void begun.push(res as ServerResponse) })
   const client = await connect(t, listener.url)
@@ -211,7 +211,7 @@ t.test('pipelined requests are begun one after the other', async t => {
   }
 })
 
-t.test('a hundred requests may be pipelined; a client that never stops ends its connection', async t => {
+t.test('a hundred requests can be pipelined; more of them close the connection', async t => {
   const begun: ServerResponse[] = []
   const listener = await start(t, { onRequest: (_req, res) => void begun.push(res as ServerResponse) })
   const modest = await connect(t, listener.url)
@@ -227,7 +227,7 @@ t.test('a hundred requests may be pipelined; a client that never stops ends its 
   t.equal(begun.length, 102, 'those that wait never begin')
 })
 
-t.test('no header is dropped, however many there are', async t => {
+t.test('no header is dropped, even of thousands', async t => {
   let seen = 0
   const listener = await start(t, {
     onRequest: (req, res) => {
@@ -248,7 +248,7 @@ t.test('a head above 64 kB is refused', async t => {
   await client.until(/HPE_HEADER_OVERFLOW/)
 })
 
-t.test('close lets what was written go out, and ends the rest after its patience', async t => {
+t.test('close sends what was written, and ends the rest after its timeout', async t => {
   const listener = await start(t, { onRequest: (_req, res) => void (res as ServerResponse).write('begun') })
   const idle = await connect(t, listener.url)
   const session = await openSession(t, listener.url)
@@ -263,7 +263,7 @@ t.test('close lets what was written go out, and ends the rest after its patience
   await t.rejects(connect(t, listener.url))
 })
 
-t.test('a connection too many hears why, and is not kept though it does not leave', async t => {
+t.test('a connection above the limit gets 503 and is closed, although the client stays', async t => {
   const listener = await start(t, { maxConnections: () => 1 })
   await connect(t, listener.url)
   const { hostname, port } = new URL(listener.url)
@@ -276,7 +276,7 @@ t.test('a connection too many hears why, and is not kept though it does not leav
   await closed
 })
 
-t.test('with TLS it ends before the handshake', async t => {
+t.test('with TLS, a connection above the limit is closed before the handshake', async t => {
   const certificate = selfSigned()
   const listener = await start(t, { tls: certificate, maxConnections: () => 1 })
   const session = await openSession(t, listener.url, certificate.cert)
@@ -288,19 +288,18 @@ t.test('with TLS it ends before the handshake', async t => {
   t.equal((await new H2Request(session, 'GET', '/x').head)[':status'], 200)
 })
 
-t.test('an address in use is reported', async t => {
+t.test('an address in use rejects the promise', async t => {
   const { url } = await start(t)
   const port = Number(new URL(url).port)
   await t.rejects(start(t, { listen: { host: '127.0.0.1', port } }), { code: 'EADDRINUSE' })
 })
 
-t.test('the url is one that a client can use', async t => {
+t.test('the url is one that a client can open', async t => {
   t.match((await start(t, { listen: { host: '0.0.0.0', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
   t.match((await start(t, { listen: { host: '127.0.0.1', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
 
-t.test('leave: silent connections end after a while, those that went ' +
-  'over to something else do not', async t => {
+t.test('drain: idle connections are closed after a while, upgraded ones are not', async t => {
   const upgraded = Promise.withResolvers<Duplex>()
   const listener = await start(t, {
     drainIdle: 100,
@@ -329,7 +328,7 @@ t.test('leave: silent connections end after a while, those that went ' +
   await left
 })
 
-t.test('leave: a connection that had said nothing, and one whose answer had begun, end as well', async t => {
+t.test('drain: unused connections and those with a running response are closed too', async t => {
   const begun = Promise.withResolvers<ServerResponse>()
   const listener = await start(t, {
     keepAlive: 3_600_000,
@@ -405,7 +404,7 @@ for (const certificate of [null, selfSigned()]) {
   })
 }
 
-t.test('streams that this side resets do not count', async t => {
+t.test('streams that the gateway resets do not count', async t => {
   const blocked: string[] = []
   const listener = await start(t, {
     resetLimit: resetLimit(10, blocked),
@@ -416,7 +415,7 @@ t.test('streams that this side resets do not count', async t => {
   t.strictSame(blocked, [])
 })
 
-t.test('a connection that ends with running streams counts them', async t => {
+t.test('running streams of a connection that ends count', async t => {
   const blocked: string[] = []
   const began = Promise.withResolvers<void>()
   let requests = 0

@@ -12,7 +12,7 @@ import { startTestGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { connect, post, proxyTo } from '../support/wire.ts'
 
-t.test('what is no HTTP request gets one whole response of the gateway, an end, and a line of the log', async t => {
+t.test('a malformed request gets one complete response and a line in the log, and the connection is closed', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
   for (const [bytes, status, code, cause] of [
     ['NO HTTP\r\n\r\n', 400, 'bad_framing', 'HPE_INVALID_METHOD'],
@@ -36,7 +36,7 @@ t.test('what is no HTTP request gets one whole response of the gateway, an end, 
   }
 })
 
-t.test('a handshake that fails is a line of the log, with who it was and why', async t => {
+t.test('a failed TLS handshake is logged with its client and cause', async t => {
   const { gateway, host, port } = await startTls(t)
   net.connect(port, host).on('error', () => {}).resume().write('GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n')
   const told = (cause: string) => gateway.waitForLog(line => line['cause'] === cause)
@@ -46,7 +46,7 @@ t.test('a handshake that fails is a line of the log, with who it was and why', a
   t.match(await told('ERR_SSL_NO_SHARED_CIPHER'), { client: '127.0.0.1', error: 'tls', msg: 'turned away' })
 })
 
-t.test('a client that disconnects before a handshake, as balancers do that only look, is no line of the log', async t => {
+t.test('a client that disconnects before the handshake, as load balancers do, is not logged', async t => {
   const { gateway, host, port } = await startTls(t)
   await once(net.connect(port, host).resume().end(), 'close')
   // A line of it would be before this one.
@@ -67,7 +67,7 @@ routes: [{ to: demo }]
   return { gateway, host, port: Number(port) }
 }
 
-t.test('a client that leaves in the middle of a head gets no response, and no line is written of it', async t => {
+t.test('a client that disconnects in the middle of a head gets no response and no line in the log', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
   const client = await connect(t, gateway.url)
   client.socket.end('GET /v1/models HT')
@@ -76,14 +76,14 @@ t.test('a client that leaves in the middle of a head gets no response, and no li
   t.notOk(gateway.logged.some(({ msg }) => msg === 'turned away'))
 })
 
-t.test('a request without a Host is refused by the gateway itself', async t => {
+t.test('the gateway itself refuses a request without a Host header', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
   const client = await connect(t, gateway.url)
   client.send('GET /v1/models HTTP/1.1\r\n\r\n')
   t.match(await client.until(/\}\}$/), /^HTTP\/1\.1 400 [^]*x-gateway-request-id: [^]*"code":"bad_header"/)
 })
 
-t.test('a body that breaks its framing is answered by its exchange, in its protocol', async t => {
+t.test('a body with broken framing gets an error in the protocol of its request', async t => {
   const gateway = await startTestGateway(t, proxyTo('http://127.0.0.1:1'))
   const client = await connect(t, gateway.url)
   const head = post('/v1/messages', '').replace('Content-Length: 0', 'Transfer-Encoding: chunked')
@@ -92,7 +92,7 @@ t.test('a body that breaks its framing is answered by its exchange, in its proto
   t.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1)
 })
 
-t.test('what comes behind a request that is in progress is refused behind its response, once', async t => {
+t.test('malformed bytes behind a running request get one error after its response', async t => {
   for (const hasBegun of [false, true]) {
     const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
     const { promise: sent, resolve: send } = Promise.withResolvers<void>()
@@ -119,7 +119,7 @@ t.test('what comes behind a request that is in progress is refused behind its re
   }
 })
 
-t.test('nothing comes behind the last answer of a connection', async t => {
+t.test('nothing follows the last response of a connection', async t => {
   const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
   const { promise: sent, resolve: send } = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {

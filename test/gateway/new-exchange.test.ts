@@ -29,7 +29,7 @@ function begin(
   return newExchange(gateway, req, {} as ServerResponse, false)
 }
 
-t.test('an exchange has an id of its own, and ids are in the order in which they were made', async t => {
+t.test('each exchange has its own id, and ids are ascending', async t => {
   const ids = Array.from({ length: 100 }, () => begin('1.2.3.4').id)
   for (const id of ids) t.match(id, UUID_V7)
   t.equal(new Set(ids).size, ids.length)
@@ -40,7 +40,7 @@ t.test('an exchange has an id of its own, and ids are in the order in which they
   t.strictSame(made.toSorted(), made, 'also when the clock goes back')
 })
 
-t.test('the id is taken from a trusted proxy alone, and only where it is one', async t => {
+t.test('only a trusted proxy can give the id, and only a valid one', async t => {
   const given = { 'x-gateway-request-id': 'edge-0001.a:b_c' }
   t.equal(begin('10.1.1.1', given).id, 'edge-0001.a:b_c')
   t.match(begin('1.2.3.4', given).id, UUID_V7)
@@ -52,7 +52,7 @@ t.test('the id is taken from a trusted proxy alone, and only where it is one', a
   }
 })
 
-t.test('an id that is given twice in a millisecond is taken once: the ledger tells requests by both', async t => {
+t.test('an id that is given twice in a millisecond is used once, because the ledger needs unique pairs', async t => {
   const lasting = { clock: new FakeClock(), givenIds: new ClientRequestIds() }
   const id = () => begin('10.1.1.1', { 'x-gateway-request-id': 'edge-0001' }, undefined, lasting).id
   t.equal(id(), 'edge-0001')
@@ -61,7 +61,7 @@ t.test('an id that is given twice in a millisecond is taken once: the ledger tel
   t.equal(id(), 'edge-0001')
 })
 
-t.test('the client is the peer, or the last hop that no trusted proxy is', async t => {
+t.test('the client is the peer, or the last hop that is not a trusted proxy', async t => {
   for (const [peer, forwarded, client, trustedPeer] of [
     ['1.2.3.4', undefined, '1.2.3.4', null],
     ['1.2.3.4', '9.9.9.9', '1.2.3.4', null],

@@ -17,7 +17,7 @@ function config(text: string): Config {
   return loadConfigText('gateway.yaml', text + LEAST, {}).config
 }
 
-t.test('each key that only a start can decide waits for one, whether it changed, came or went', async t => {
+t.test('keys that need a restart are reported when they change, appear or disappear', async t => {
   const started = config(STARTED)
   t.same(pendingKeys(started, config(STARTED)), [])
   for (const [from, to, keys] of [

@@ -20,7 +20,7 @@ function limitOf(perMinute?: number) {
   return { clock, limit, blocked, abandon }
 }
 
-t.test('3,000 streams at once and 50 a second are allowed for an address', async t => {
+t.test('an address can reset 3,000 streams at once and 50 a second', async t => {
   const { clock, limit, blocked, abandon } = limitOf()
   t.equal(abandon('192.0.2.1', 3_000), 3_000)
   for (let second = 0; second < 600; second++) {
@@ -31,7 +31,7 @@ t.test('3,000 streams at once and 50 a second are allowed for an address', async
   t.strictSame(blocked, [])
 })
 
-t.test('an address above that is refused for a minute, and reported once', async t => {
+t.test('an address above the limit is refused for a minute, and reported once', async t => {
   const { clock, limit, blocked, abandon } = limitOf(100)
   t.equal(abandon('192.0.2.1', 105), 100)
   t.equal(limit.blocks('192.0.2.1'), true)
@@ -46,7 +46,7 @@ t.test('an address above that is refused for a minute, and reported once', async
   t.equal(blocked.length, 2)
 })
 
-t.test('streams on connections that are still open prolong it', async t => {
+t.test('resets on open connections prolong the refusal', async t => {
   const { clock, limit, abandon } = limitOf(100)
   abandon('192.0.2.1', 101)
   clock.advance(30_000)
@@ -55,7 +55,7 @@ t.test('streams on connections that are still open prolong it', async t => {
   t.equal(limit.blocks('192.0.2.1'), true)
 })
 
-t.test('an IPv6 network is one address', async t => {
+t.test('all IPv6 addresses of a network share one limit', async t => {
   const { limit, abandon } = limitOf(100)
   abandon('2001:db8:1:2::1', 60)
   abandon('2001:db8:1:2:3:4:5:6', 60)
@@ -65,7 +65,7 @@ t.test('an IPv6 network is one address', async t => {
   t.equal(abandon('::2', 1), 0, 'the same network')
 })
 
-t.test('a trusted proxy, and a connection without an address, are not limited', async t => {
+t.test('trusted proxies and connections without an address are not limited', async t => {
   const { limit, abandon } = limitOf(100)
   for (const address of ['10.0.0.1', '']) {
     t.equal(abandon(address, 1_000), 1_000)

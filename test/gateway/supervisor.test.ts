@@ -39,7 +39,7 @@ function start() {
 
 // Node tells of the first by an event, and of the second, or of a lack of memory, by throwing.
 for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENOTDIR']] as const) {
-  t.test(`a successor that cannot be started is tried again: ${code}`, async t => {
+  t.test(`a replacement worker that fails to start is retried: ${code}`, async t => {
     const { supervisor, said } = start()
     t.ok(await supervisor.ready)
     process.execPath = path
@@ -51,7 +51,7 @@ for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENO
     t.notOk(await supervisor.ended)
   })
 
-  t.test(`a first worker that cannot be started is the end: ${code}`, async t => {
+  t.test(`a first worker that fails to start ends the supervisor: ${code}`, async t => {
     process.execPath = path
     const { supervisor, said } = start()
     await said('worker could not be started')
@@ -60,7 +60,7 @@ for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENO
   })
 }
 
-t.test('a question to a worker leaves no listener', async t => {
+t.test('asking a worker leaves no listener behind', async t => {
   const { supervisor } = start()
   t.ok(await supervisor.ready)
   const [worker] = Object.values(cluster.workers ?? {})
