@@ -23,7 +23,7 @@ function open(t: Test, file: string | null, clock: FakeClock, first: CapsuleKey 
   return { store, reported }
 }
 
-t.test('a store that is opened again, and another process, have the same keys', async t => {
+t.test('a reopened store and a second process read the same keys', async t => {
   const clock = new FakeClock()
   const file = join(t.testdir({}), 'data', 'capsule-keys.db')
   const { store } = open(t, file, clock)
@@ -33,7 +33,7 @@ t.test('a store that is opened again, and another process, have the same keys', 
   t.equal(statSync(file).mode & 0o777, 0o600)
 })
 
-t.test('a key that one process makes is known to all before it is used', async t => {
+t.test('every process knows a key before one of them uses it', async t => {
   const clock = new FakeClock()
   const file = join(t.testdir({}), 'capsule-keys.db')
   const [one, other] = [open(t, file, clock).store, open(t, file, clock).store]
@@ -48,7 +48,7 @@ t.test('a key that one process makes is known to all before it is used', async t
   t.strictSame(open(t, file, clock).store.keys.find(newest.id), newest)
 })
 
-t.test('a store that cannot be read is reported once, and the gateway has a key all the same', async t => {
+t.test('an unreadable store is reported once, and the gateway works with its own key', async t => {
   const clock = new FakeClock()
   const folder = t.testdir({ 'broken.db': 'x'.repeat(8192) })
   const first = createCapsuleKey(clock.wall())

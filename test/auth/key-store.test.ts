@@ -54,7 +54,7 @@ function open(t: Test, file: string) {
   }
 }
 
-t.test('the store is beside the ledger, and its owner\'s alone', async t => {
+t.test('the store is in the directory of the ledger, readable by its owner only', async t => {
   const file = keyFileOf(join(t.testdir({}), 'data', 'ledger.db'))
   t.match(file, /data\/keys\.db$/)
   const before = process.umask(0)
@@ -67,7 +67,7 @@ t.test('the store is beside the ledger, and its owner\'s alone', async t => {
 })
 
 const skip = process.getuid?.() === 0 ? false : 'only root gives files away'
-t.test('what root makes belongs to whom the directory does, as the gateway may', { skip }, async t => {
+t.test('files made by root get the owner of the directory', { skip }, async t => {
   const directory = t.testdir({})
   chownSync(directory, 65_534, 65_533)
   const file = keyFileOf(join(directory, 'ledger.db'))
@@ -78,7 +78,7 @@ t.test('what root makes belongs to whom the directory does, as the gateway may',
   }
 })
 
-t.test('what is written is read again, all of it', async t => {
+t.test('stored keys are read back with all their fields', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using store = new KeyFile(file)
   const all = [key('a', { models: ['x', 'y-*'], limits: LIMITS }), key('none', { models: [] }), key('b')]
@@ -92,7 +92,7 @@ t.test('what is written is read again, all of it', async t => {
   t.strictSame(readKeys(join(t.testdir({}), 'nowhere.db')), [])
 })
 
-t.test('the value of a key stands nowhere in the file', async t => {
+t.test('the file does not contain the value of a key', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using store = new KeyFile(file)
   store.create(key('a'), 1, BY)
@@ -100,7 +100,7 @@ t.test('the value of a key stands nowhere in the file', async t => {
   t.notMatch(JSON.stringify(db.prepare('SELECT *, hex(digest) AS h FROM keys').all()), 'secret of')
 })
 
-t.test('a name belongs to one live key; a revoked one gives it back', async t => {
+t.test('two live keys cannot share a name; a revoked key frees its name', async t => {
   using store = new KeyFile(join(t.testdir({}), 'keys.db'))
   store.create(key('a'), 1, BY)
   const again = key('a', { digest: hash('sha256', 'another', 'buffer') })
@@ -117,7 +117,7 @@ t.test('a name belongs to one live key; a revoked one gives it back', async t =>
   t.equal(store.find('name', 'b'), null)
 })
 
-t.test('a running store takes changes up, and tells them once', async t => {
+t.test('a running store reads changes, and reports each once', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const running = open(t, file)
   using other = new KeyFile(file)
@@ -139,7 +139,7 @@ t.test('a running store takes changes up, and tells them once', async t => {
   t.strictSame(running.troubles, [])
 })
 
-t.test('a writer waits for those who have not taken its change up, and for no process that has ended', async t => {
+t.test('a writer waits until every live process has read its change', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const first = open(t, file)
   const second = open(t, file)
@@ -159,7 +159,7 @@ t.test('a writer waits for those who have not taken its change up, and for no pr
   t.equal(first.names(), '')
 })
 
-t.test('many processes may write at once', async t => {
+t.test('several processes can write at once', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using first = new KeyFile(file)
   using second = new KeyFile(file)
@@ -167,7 +167,7 @@ t.test('many processes may write at once', async t => {
   t.equal(readKeys(file).length, 50)
 })
 
-t.test('a store that is locked at the start is reported once, and read when it can be', async t => {
+t.test('a store that is locked at the start is reported once, and read when the lock ends', async t => {
   const file = join(t.testdir({}), 'keys.db')
   {
     using other = new KeyFile(file)
@@ -187,7 +187,7 @@ t.test('a store that is locked at the start is reported once, and read when it c
   t.equal(running.recoveries(), 1)
 })
 
-t.test('who writes stands in no reader\'s way', async t => {
+t.test('a writer does not block readers', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const running = open(t, file)
   using writer = new DatabaseSync(file)
@@ -197,7 +197,7 @@ t.test('who writes stands in no reader\'s way', async t => {
   t.strictSame(readKeys(file), [])
 })
 
-t.test('a store that is lost or replaced by garbage: the keys known so far stay', async t => {
+t.test('the known keys stay when the store is deleted or overwritten with garbage', async t => {
   const file = join(t.testdir({}), 'keys.db')
   {
     using other = new KeyFile(file)
@@ -218,7 +218,7 @@ t.test('a store that is lost or replaced by garbage: the keys known so far stay'
   t.equal(running.recoveries(), 1)
 })
 
-t.test('another store in its place: its keys are accepted, and no others; so where it is restored', async t => {
+t.test('a replaced or restored store brings its own keys, and no others', async t => {
   const dir = t.testdir({})
   const file = join(dir, 'keys.db')
   const other = join(dir, 'other.db')
@@ -252,7 +252,7 @@ t.test('another store in its place: its keys are accepted, and no others; so whe
   t.strictSame(running.troubles, [])
 })
 
-t.test('a store that was garbage from the start is reported, and has no keys', async t => {
+t.test('a store that is garbage from the start is reported, and has no keys', async t => {
   const file = join(t.testdir({ 'keys.db': 'x'.repeat(8_192) }), 'keys.db')
   const running = open(t, file)
   t.equal(running.names(), '')
@@ -261,7 +261,7 @@ t.test('a store that was garbage from the start is reported, and has no keys', a
   t.throws(() => readKeys(file), /not a database/)
 })
 
-t.test('a row that cannot be read stands in nobody else\'s way', async t => {
+t.test('a row that cannot be read does not affect other rows', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using other = new KeyFile(file)
   other.create(key('a'), 1, BY)
@@ -283,7 +283,7 @@ t.test('a row that cannot be read stands in nobody else\'s way', async t => {
   }
 })
 
-t.test('a key whose row cannot be read any more is as it was', async t => {
+t.test('a key whose row becomes unreadable keeps its last known state', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using other = new KeyFile(file)
   other.create(key('a', { limits: LIMITS }), 1, BY)
@@ -298,7 +298,7 @@ t.test('a key whose row cannot be read any more is as it was', async t => {
   t.strictSame(running.store.keys(), [], 'and can be revoked')
 })
 
-t.test('files of others and of newer versions are left alone', async t => {
+t.test('files of other programs and of newer versions are not changed', async t => {
   const dir = t.testdir({})
   const foreign = join(dir, 'foreign.db')
   {
@@ -321,7 +321,7 @@ t.test('files of others and of newer versions are left alone', async t => {
   t.strictSame(readKeys(empty), [])
 })
 
-t.test('blocks are taken up like other changes, and each is reported once', async t => {
+t.test('blocks are read like other changes, and each is reported once', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const { store, changes, look, clock } = open(t, file)
   using other = new KeyFile(file)
@@ -354,7 +354,7 @@ t.test('blocks are taken up like other changes, and each is reported once', asyn
   t.same(store.blocked(), [one.digest], 'and each is unblocked for itself')
 })
 
-t.test('a change takes another place than the key that it changes, and the list tells of both', async t => {
+t.test('a change replaces the key, and the audit list shows its creation and its change', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const { store, changes, look } = open(t, file)
   using other = new KeyFile(file)
@@ -383,8 +383,7 @@ t.test('a change takes another place than the key that it changes, and the list 
   t.match(store.keys(), [{ models: ['fast'], limits: null }])
 })
 
-t.test('of each action the last ten thousand are kept; there is a look for older ' +
-  'ones at every hundredth entry', async t => {
+t.test('the audit list keeps 10,000 events of each action, and prunes at every hundredth', async t => {
   using store = new KeyFile(join(t.testdir({}), 'keys.db'))
   store.create(key('a'), 1, BY)
   const db = new DatabaseSync(join(t.testdirName, 'keys.db'))
@@ -402,7 +401,7 @@ t.test('of each action the last ten thousand are kept; there is a look for older
   t.match(counts, [{ action: 'key.created', n: 1 }, { action: 'login.refused', n: 10_000, first: 100 }])
 })
 
-t.test('a store of the first version is brought up to date, with all that is in it', async t => {
+t.test('a store of version 1 is migrated with all its keys', async t => {
   const file = join(t.testdir({}), 'keys.db')
   const db = new DatabaseSync(file)
   db.exec(`${MIGRATIONS[0]}; PRAGMA user_version = 1; PRAGMA application_id = ${0x47574b53}`)
@@ -422,7 +421,7 @@ t.test('a store of the first version is brought up to date, with all that is in 
   t.same(readKeys(file).map(({ revokedAt }) => revokedAt), [5, 3])
 })
 
-t.test('a rotation keeps the key and what is said of it; replaced secrets go when their time is over', async t => {
+t.test('a rotation keeps the description of the key; old secrets are deleted when they expire', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using writer = new KeyFile(file)
   const described = { owner: 'research', note: 'batch jobs', expiresAt: 9_000, prefix: 'mgw_aaaa' }
@@ -455,7 +454,7 @@ t.test('a rotation keeps the key and what is said of it; replaced secrets go whe
   t.throws(() => writer.rotate({ ...writer.find('id', 1)!, revokedAt: null }, secret('fifth', 999), 960, BY), { code: 'missing' })
 })
 
-t.test('owner, note and expiry of a stored key can be changed and taken away', async t => {
+t.test('owner, note and expiry of a stored key can be changed and removed', async t => {
   const file = join(t.testdir({}), 'keys.db')
   using writer = new KeyFile(file)
   writer.create(key('a', { owner: 'one' }), 1, BY)

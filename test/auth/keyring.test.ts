@@ -7,7 +7,7 @@ import type { Key } from '../../src/config/key-types.ts'
 const key = (name: string, secret: string, models: string[] | null = null): Key =>
   ({ name, digest: hash('sha256', secret, 'buffer'), models, limits: null })
 
-t.test('a key is found by what it is, and by nothing like it', async t => {
+t.test('a key is found by its exact value only', async t => {
   const ring = new Keyring([key('a', 'sk-a'), key('b', 'sk-b', ['gpt-*'])], compileGlobs)
   t.equal(ring.find('sk-a')?.key?.name, 'a')
   t.equal(ring.find('sk-b')?.key?.name, 'b')
@@ -19,7 +19,7 @@ t.test('a key is found by what it is, and by nothing like it', async t => {
   }
 })
 
-t.test('what a key may use', async t => {
+t.test('a key can use the models that its globs match', async t => {
   const ring = new Keyring(
     [key('all', '1'), key('some', '2', ['gpt-*', 'fast']), key('none', '3', [])], compileGlobs,
   )
@@ -35,7 +35,7 @@ t.test('what a key may use', async t => {
   t.equal(ring.find('3')?.restricted, true)
 })
 
-t.test('a key that stands in the configuration is as that says, whatever is stored', async t => {
+t.test('a configured key overrides a stored one with the same value', async t => {
   const stored = { ...key('stored', 'sk'), models: ['gpt-*'] }
   const ring = new Keyring([key('configured', 'sk')], compileGlobs, { keys: [stored], blocked: [] })
   t.match(ring.find('sk'), { key: { name: 'configured' }, restricted: false })
@@ -43,12 +43,12 @@ t.test('a key that stands in the configuration is as that says, whatever is stor
   t.ok(ring.find('sk'))
 })
 
-t.test('an empty ring lets nobody in', async t => {
+t.test('an empty ring accepts no key', async t => {
   t.equal(new Keyring([], compileGlobs).find(''), null)
   t.equal(ANONYMOUS.key, null)
 })
 
-t.test('ten thousand keys are as good as one', async t => {
+t.test('a ring finds a key among ten thousand', async t => {
   const ring = new Keyring(
     Array.from({ length: 10_000 }, (_each, i) => key(`k${i}`, `sk-${i}`)), compileGlobs,
   )
@@ -56,7 +56,7 @@ t.test('ten thousand keys are as good as one', async t => {
   t.equal(ring.find('sk-10000'), null)
 })
 
-t.test('a key that is shut out is nobody, wherever it comes from, until it is unblocked', async t => {
+t.test('a blocked key is not found, configured or stored, until it is unblocked', async t => {
   const [configured, stored] = [key('a', 'sk-a'), key('b', 'sk-b')]
   const ring = new Keyring([configured], compileGlobs, { keys: [stored], blocked: [configured.digest] })
   t.equal(ring.find('sk-a'), null)
@@ -75,14 +75,14 @@ t.test('a key that is shut out is nobody, wherever it comes from, until it is un
   t.equal(ring.find('sk-b'), null, 'it was revoked while it was shut out')
 })
 
-t.test('a digest finds what its key finds', async t => {
+t.test('a digest finds the same key as its value', async t => {
   const ring = new Keyring([key('a', 'sk-a')], compileGlobs)
   t.equal(ring.findByDigest(hash('sha256', 'sk-a', 'buffer')), ring.find('sk-a'))
   t.equal(ring.findByDigest(hash('sha256', 'sk-b', 'buffer')), null)
   t.equal(ring.findByDigest(Buffer.alloc(0)), null)
 })
 
-t.test('a replaced secret finds the key until its time is over, and the new one forever', async t => {
+t.test('a replaced secret finds the key until it expires, and the new secret finds it always', async t => {
   const clock = { now: 0, wall: () => clock.now }
   const old = hash('sha256', 'sk-old', 'buffer')
   const rotated = { ...key('a', 'sk-new'), oldSecrets: [{ digest: old, validUntil: 100 }] }
@@ -99,7 +99,7 @@ t.test('a replaced secret finds the key until its time is over, and the new one 
   t.strictSame([ring.find('sk-old'), ring.find('sk-new')], [null, null], 'both go with the key')
 })
 
-t.test('the end of a key is the end of all its secrets', async t => {
+t.test('all secrets of a key expire with the key', async t => {
   const ring = new Keyring([{
     ...key('a', 'sk-new', ['gpt-*']), expiresAt: 50,
     oldSecrets: [{ digest: hash('sha256', 'sk-old', 'buffer'), validUntil: 100 }],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { presentedKeys, withoutSubprotocolKey } from '../../src/auth/presented-keys.ts'
 
-t.test('what is presented, in the order of the specification', async t => {
+t.test('the keys of a request come in the order of the specification', async t => {
   t.strictSame(presentedKeys({}, null), [])
   t.strictSame(
     presentedKeys({
@@ -13,7 +13,7 @@ t.test('what is presented, in the order of the specification', async t => {
   )
 })
 
-t.test('the scheme is Bearer in any case, and nothing else', async t => {
+t.test('only the scheme Bearer presents a key, in any case', async t => {
   for (const value of ['Bearer k', 'bearer k', 'BEARER   k', 'Bearer\tk ', 'bEaReR k']) {
     t.strictSame(presentedKeys({ authorization: value }, null), ['k'], value)
   }
@@ -29,7 +29,7 @@ t.test('empty values present nothing', async t => {
   t.strictSame(presentedKeys({ 'sec-websocket-protocol': 'openai-insecure-api-key.' }, null), [])
 })
 
-t.test('the subprotocol that is a credential is taken off', async t => {
+t.test('the subprotocol that holds a credential is removed', async t => {
   const offered = 'realtime, openai-insecure-api-key.sk-1, openai-beta.realtime-v1'
   t.equal(withoutSubprotocolKey(offered), 'realtime, openai-beta.realtime-v1')
   t.equal(withoutSubprotocolKey('openai-insecure-api-key.sk-1'), '')

@@ -4,7 +4,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
-t.test('a key makes capsules for 30 days, the next one is known a day before, and an old one is accepted for 180 days', async t => {
+t.test('a key makes capsules for 30 days, has a successor a day before, and opens capsules for 180 days', async t => {
   const clock = new FakeClock()
   const keys = new CapsuleKeys(clock)
   const first = keys.newest
@@ -30,7 +30,7 @@ t.test('a key makes capsules for 30 days, the next one is known a day before, an
   t.equal(keys.find(second.id), second, 'the one that makes capsules opens them too, however old it is')
 })
 
-t.test('processes that know the same keys use the same one, in whatever order they learned them', async t => {
+t.test('processes with the same keys use the same newest key, in whatever order they learned them', async t => {
   const clock = new FakeClock()
   const given = [createCapsuleKey(clock.wall() - DAY), createCapsuleKey(clock.wall()), createCapsuleKey(clock.wall())]
   const [one, other] = [new CapsuleKeys(clock), new CapsuleKeys(clock)]
@@ -40,7 +40,7 @@ t.test('processes that know the same keys use the same one, in whatever order th
   t.not(one.newest.id, given[0]!.id)
 })
 
-t.test('keys that a wrong clock has made neither stop the rotation nor are lost', async t => {
+t.test('a key with a future date is kept, and does not stop the rotation', async t => {
   const clock = new FakeClock('2030-01-01T00:00:00Z')
   const keys = new CapsuleKeys(clock)
   const future = keys.newest
@@ -53,7 +53,7 @@ t.test('keys that a wrong clock has made neither stop the rotation nor are lost'
   t.equal(keys.find(future.id), future)
 })
 
-t.test('the first key is the one that was given', async t => {
+t.test('the given key is the first key', async t => {
   const first = createCapsuleKey(0)
   t.equal(new CapsuleKeys(new FakeClock(), first).newest, first)
   t.equal(new CapsuleKeys(new FakeClock(), first).find(first.id), first, 'also of a process that has made no capsule yet')

@@ -28,7 +28,7 @@ t.test('reads decimals as people and JSON write them', async t => {
   for (const [text, expected] of forms) t.equal(formatDecimal(parseDecimal(text)), expected, text)
 })
 
-t.test('refuses what is no decimal', async t => {
+t.test('refuses text that is not a decimal', async t => {
   for (const text of ['', '.', '-1', '+1', '1,5', '0x10', 'NaN', '1e', 'e5', ' 1', '1 ', '1e999', '1_000']) {
     t.throws(() => parseDecimal(text), RangeError, JSON.stringify(text))
   }
@@ -58,7 +58,7 @@ t.test('adds, multiplies and shifts exactly', async t => {
   )
 })
 
-t.test('rounds halves up, once', async t => {
+t.test('rounds halves up, and only once', async t => {
   t.equal(toUnits(parseDecimal('0.00000000000149'), 12), 1n)
   t.equal(toUnits(parseDecimal('0.0000000000015'), 12), 2n)
   t.equal(toUnits(parseDecimal('0.0000000000014999999999999'), 12), 1n)
@@ -67,12 +67,12 @@ t.test('rounds halves up, once', async t => {
   t.equal(formatDecimal(divide(parseDecimal('2'), 3n, 4)), '0.6667')
 })
 
-t.test('writes amounts below zero too', async t => {
+t.test('writes negative amounts', async t => {
   t.equal(formatDecimal({ units: -5n, scale: 1 }), '-0.5')
   t.equal(formatDecimal({ units: -1200n, scale: 2 }), '-12')
 })
 
-t.test('amounts of USD in picodollars', async t => {
+t.test('reads amounts of USD as picodollars', async t => {
   const amounts: [string, bigint][] = [
     ['50', 50_000_000_000_000n],
     ['0.25', 250_000_000_000n],
@@ -89,7 +89,7 @@ t.test('amounts of USD in picodollars', async t => {
   for (const usd of ['', '.', '-1', 'fifty', '1,5']) t.throws(() => picoUsd(usd), RangeError, usd)
 })
 
-t.test('picodollars are written as exact USD', async t => {
+t.test('writes picodollars as exact USD', async t => {
   for (const [pico, text] of [
     [0n, '0'],
     [1n, '0.000000000001'],

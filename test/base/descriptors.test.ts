@@ -3,14 +3,14 @@ import net from 'node:net'
 import t from 'tap'
 import { descriptorBounds, descriptorOf } from '../../src/base/descriptors.ts'
 
-t.test('some descriptors are kept free of clients, and fewer of upstreams', async t => {
+t.test('descriptors are reserved for the gateway and its upstreams before clients get the rest', async t => {
   t.strictSame(descriptorBounds(64), { upstreams: 56, clients: 52 })
   t.strictSame(descriptorBounds(1_024), { upstreams: 1_016, clients: 952 })
   t.strictSame(descriptorBounds(1_048_576), { upstreams: 1_048_568, clients: 1_048_504 })
   t.strictSame(descriptorBounds(Infinity), { upstreams: Infinity, clients: Infinity })
 })
 
-t.test('the limit is that of the process', { skip: process.platform !== 'linux' && 'needs /proc' }, async t => {
+t.test('the bounds follow the descriptor limit of the process', { skip: process.platform !== 'linux' && 'needs /proc' }, async t => {
   const module = new URL('../../src/base/descriptors.ts', import.meta.url).href
   const script = `import { descriptorBounds } from '${module}'; console.log(JSON.stringify(descriptorBounds()))`
   const args = ['-c', 'ulimit -n 100; exec "$0" --input-type=module --eval "$1"', process.execPath, script]

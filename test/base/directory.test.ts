@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { makeDirectory } from '../../src/base/directory.ts'
 
-t.test('what is missing above is made too, and what is there stays', async t => {
+t.test('missing parent directories are made, and existing ones stay', async t => {
   const path = join(t.testdir(), 'a', 'b', 'c')
   makeDirectory(path)
   t.ok(statSync(path).isDirectory())
@@ -11,13 +11,13 @@ t.test('what is missing above is made too, and what is there stays', async t => 
   makeDirectory('/')
 })
 
-t.test('a file in the way is reported', async t => {
+t.test('a file in place of a directory is reported', async t => {
   const file = join(t.testdir(), 'file')
   writeFileSync(file, '')
   t.throws(() => makeDirectory(file), { code: 'EEXIST' })
   t.throws(() => makeDirectory(join(file, 'below')), { code: 'ENOTDIR' })
 })
 
-t.test('where the system makes no directories it says so at once', { skip: !existsSync('/proc/self') }, async t => {
+t.test('a file system that cannot make directories is reported at once', { skip: !existsSync('/proc/self') }, async t => {
   t.throws(() => makeDirectory('/proc/nothing/here'), { code: 'ENOENT' })
 })

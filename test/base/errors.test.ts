@@ -12,7 +12,7 @@ t.test('docs/errors.md lists every error, with its status, source and meaning', 
   t.strictSame(rows, expected)
 })
 
-t.test('whatever is thrown becomes a row of the table', async t => {
+t.test('every thrown value becomes an error of the table', async t => {
   const known = new GatewayError('draining', 'x')
   t.equal(asGatewayError(known), known)
   const unknown = asGatewayError(new TypeError('secret detail'))
@@ -22,7 +22,7 @@ t.test('whatever is thrown becomes a row of the table', async t => {
   t.match(unknown.cause, { message: 'secret detail' })
 })
 
-t.test('the text that is no JSON is not in the cause', async t => {
+t.test('the cause of a JSON error does not contain the text', async t => {
   const cause = thrownBy(() => JSON.parse('a secret'))
   t.match(cause, /a secret/)
   t.equal(causeOf(new GatewayError('upstream_invalid', 'x', { cause })), 'the text is not valid JSON')

@@ -31,7 +31,7 @@ function watching(t: Test, files: readonly string[]) {
   }
 }
 
-t.test('a file that is written, replaced, removed and made again is reported each time, and once', async t => {
+t.test('a file that is written, replaced, removed or made again is reported once each time', async t => {
   const file = join(t.testdir({ 'gateway.yaml': 'one' }), 'gateway.yaml')
   const { next, told } = watching(t, [file])
   writeFileSync(file, 'two')
@@ -46,7 +46,7 @@ t.test('a file that is written, replaced, removed and made again is reported eac
   t.equal(told.length, 4)
 })
 
-t.test('a config map is followed through its links', async t => {
+t.test('a Kubernetes config map is followed through its links', async t => {
   const folder = t.testdir({ first: { 'gateway.yaml': 'one' }, second: { 'gateway.yaml': 'two' } })
   symlinkSync('first', join(folder, '..data'))
   symlinkSync('..data/gateway.yaml', join(folder, 'gateway.yaml'))
@@ -56,7 +56,7 @@ t.test('a config map is followed through its links', async t => {
   t.equal(await next(), 'two')
 })
 
-t.test('a link into a directory that nobody watches is followed all the same', async t => {
+t.test('a link into an unwatched directory is followed', async t => {
   const folder = t.testdir({ here: {}, there: { 'gateway.yaml': 'one' } })
   symlinkSync('../there/gateway.yaml', join(folder, 'here', 'gateway.yaml'))
   const { next } = watching(t, [join(folder, 'here', 'gateway.yaml')])
@@ -64,7 +64,7 @@ t.test('a link into a directory that nobody watches is followed all the same', a
   t.equal(await next(), 'two')
 })
 
-t.test('other files of the directory are nothing, and put nothing off', async t => {
+t.test('writes to other files of the directory cause no report, and delay none', async t => {
   const folder = t.testdir({ 'gateway.yaml': 'one', db: '' })
   const { next, told } = watching(t, [join(folder, 'gateway.yaml')])
   const busy = setInterval(() => writeFileSync(join(folder, 'db'), String(Math.random())), 10)
@@ -75,7 +75,7 @@ t.test('other files of the directory are nothing, and put nothing off', async t 
   t.equal(told.length, 1)
 })
 
-t.test('files join and leave the watch', async t => {
+t.test('files can be added to the watch and removed from it', async t => {
   const folder = t.testdir({ 'gateway.yaml': 'one', tls: { 'cert.pem': 'a' }, 'ca.pem': 'b' })
   const file = join(folder, 'gateway.yaml')
   const { next, watch, told } = watching(t, [file])

@@ -11,13 +11,13 @@ const TEXTS: readonly (readonly [text: string, size: object])[] = [
 ]
 
 for (const [text, size] of TEXTS) {
-  t.test(`the values of ${text}`, async t => {
+  t.test(`counts the values of ${text}`, async t => {
     t.match(measureJson(text), size)
     t.match(scanJson(Buffer.from(text), []), { ok: true, size }, 'a scan counts the same')
   })
 }
 
-t.test('an empty object or list counts as one value more', async t => {
+t.test('an empty object or array counts as one value more', async t => {
   t.match(measureJson('[{},[]]'), { containers: 3, members: 0, values: 5 })
 })
 
@@ -36,7 +36,7 @@ for (const [what, text] of Object.entries(REFUSED)) {
   })
 }
 
-t.test('what is large by its text is parsed', async t => {
+t.test('a large text with few values is parsed', async t => {
   const picture = 'A'.repeat(20_000_000)
   t.equal((parseBounded(`{"data":"${picture}"}`) as { readonly data: string }).data.length, picture.length)
   t.equal((parseBounded(`[${'3.25,'.repeat(300_000)}0]`) as unknown[]).length, 300_001)
@@ -52,7 +52,7 @@ const PATHS: readonly (readonly [text: string, path: string])[] = [
 ]
 
 for (const [text, path] of PATHS) {
-  t.test(`the path behind ${text}`, async t => {
+  t.test(`finds the path behind ${text}`, async t => {
     t.equal(jsonPath(Buffer.from(text), text.length), path)
   })
 }

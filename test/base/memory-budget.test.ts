@@ -1,7 +1,7 @@
 import t from 'tap'
 import { MemoryBudget } from '../../src/base/memory-budget.ts'
 
-t.test('answers take half of the room at most, and no more than there is', async t => {
+t.test('responses get at most half of the budget', async t => {
   const held = new MemoryBudget()
   t.notOk(held.reserveForResponse(51, 100))
   t.ok(held.reserveForResponse(50, 100))
@@ -19,7 +19,7 @@ t.test('answers take half of the room at most, and no more than there is', async
   t.ok(held.reserveForResponse(50, 100))
 })
 
-t.test('what has no room is done one after the other, also behind one that failed', async t => {
+t.test('exclusive tasks run one after the other, also after one that failed', async t => {
   const held = new MemoryBudget()
   const { promise: failing, reject } = Promise.withResolvers<never>()
   let hasBegun = false

@@ -22,7 +22,7 @@ function memory(most: number): { taken: number; take: ReserveMemory } {
   return state
 }
 
-t.test('a little is not counted; of more all of it is, until it is let go', async t => {
+t.test('reservations up to 64 kB are not counted; larger ones are counted in full until they are released', async t => {
   const state = memory(200 * KB)
   const room = new MemoryReservation(state.take)
   t.ok(room.resize(64 * KB))
@@ -36,7 +36,7 @@ t.test('a little is not counted; of more all of it is, until it is let go', asyn
   t.ok(new MemoryReservation().resize(1e12), 'nobody counts')
 })
 
-t.test('an event for which there is no room passes unread, and those behind it are read', async t => {
+t.test('an event beyond the memory limit is forwarded unread, and the events after it are read', async t => {
   const state = memory(200 * KB)
   const seen: [boolean, string][] = []
   const reader = new SseReader({ event: ({ buf, dataStart, dataEnd, oversize }) => {
@@ -56,7 +56,7 @@ t.test('an event for which there is no room passes unread, and those behind it a
   t.same(seen, [[false, 'abc'], [true, ''], [false, 'ghi']])
 })
 
-t.test('so does an element of an array', async t => {
+t.test('an array element beyond the memory limit is forwarded unread', async t => {
   const state = memory(200 * KB)
   const seen: boolean[] = []
   const reader = new JsonArrayReader({ event: ({ oversize }) => void seen.push(oversize) }, { reserveMemory: state.take })
@@ -74,7 +74,7 @@ t.test('so does an element of an array', async t => {
   t.same(seen, [false, true, false])
 })
 
-t.test('a last event that passed unread may have been the end of the stream', async t => {
+t.test('a last event that was not read counts as a possible end of the stream', async t => {
   const none = () => false
   const large = 'x'.repeat(100 * KB)
   const meterOf = (endpoint: 'responses' | 'chat.completions' | 'generate.stream', ...texts: string[]) => {

@@ -9,7 +9,7 @@ const SALT = 'A'.repeat(22)
 const HASH = 'B'.repeat(43)
 const hashOf = (cost: string) => `scrypt:${cost}:${SALT}:${HASH}`
 
-t.test('a hash says itself how it was made', async t => {
+t.test('a hash contains the parameters that made it', async t => {
   const made = await hashPassword('correct horse', randomBytes)
   t.same(made.cost, DEFAULT_COST)
   t.same(parsePasswordHash(formatPasswordHash(made)), made)
@@ -18,12 +18,12 @@ t.test('a hash says itself how it was made', async t => {
   t.match(formatPasswordHash(made), /^[\w:=-]+$/, 'nothing in it needs quotes in YAML')
 })
 
-t.test('letters that look the same are the same', async t => {
+t.test('composed and decomposed letters are the same', async t => {
   const made = await hashPassword('p\u00e4ssword', randomBytes)
   t.ok(await verifyPassword('pa\u0308ssword', made))
 })
 
-t.test('what is no hash, too cheap, or would hang the process is refused before it is tried', async t => {
+t.test('malformed, too cheap and too expensive hashes are refused before they are computed', async t => {
   for (const text of [
     '', 'scrypt:', 'hunter2', hashOf('N=16384:r=8'), hashOf('N=16384,r=8,p=1'), hashOf('N=16383:r=8:p=1'),
     hashOf('N=0:r=8:p=1'), hashOf('N=1:r=8:p=1'), hashOf('N=16384:r=0:p=1'), hashOf('N=16384:r=8:p=0'),
@@ -39,7 +39,7 @@ t.test('what is no hash, too cheap, or would hang the process is refused before 
   t.doesNotThrow(() => parsePasswordHash(hashOf('N=131072:r=8:p=1')))
 })
 
-t.test('no text makes it fail in another way', async () => {
+t.test('every malformed hash throws the same error class', async () => {
   fc.assert(fc.property(fc.oneof(fc.string(), fc.string().map(text => `scrypt:${text}`)), text => {
     try {
       parsePasswordHash(text)

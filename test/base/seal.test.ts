@@ -3,7 +3,7 @@ import { seal, unseal } from '../../src/base/seal.ts'
 
 const KEY = Buffer.alloc(32, 'k')
 
-t.test('a text comes back, and only with its key and unchanged', async t => {
+t.test('a sealed text opens with its key only, and only unchanged', async t => {
   for (const text of ['', 'text', 'ä€😀'.repeat(100)]) t.equal(unseal(KEY, seal(KEY, text)), text)
   const sealed = seal(KEY, 'text')
   t.notMatch(sealed, Buffer.from('text').toString('base64url'))

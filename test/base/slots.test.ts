@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { Slots } from '../../src/base/slots.ts'
 
-t.test('each has a place of its own, which is used again when it has left', async t => {
+t.test('each item has its own slot, which is reused after the item is deleted', async t => {
   const slots = new Slots<{ name: string }>()
   const [a, b] = [slots.add({ name: 'a' }), slots.add({ name: 'b' })]
   t.not(a, b)
@@ -16,7 +16,7 @@ t.test('each has a place of its own, which is used again when it has left', asyn
   t.strictSame(Array.from(slots, ({ name }) => name), ['c', 'b'])
 })
 
-t.test('what is not there can be deleted again, and asked for', async t => {
+t.test('an empty slot can be deleted and read', async t => {
   const slots = new Slots<object>()
   const slot = slots.add({})
   slots.delete(slot)
@@ -27,7 +27,7 @@ t.test('what is not there can be deleted again, and asked for', async t => {
   t.not(slots.add({}), slots.add({}), 'a place is not given to two')
 })
 
-t.test('some may leave while the loop runs', async t => {
+t.test('items can be deleted during iteration', async t => {
   const slots = new Slots<{ slot: number }>()
   const items = Array.from({ length: 5 }, () => ({ slot: -1 }))
   for (const item of items) item.slot = slots.add(item)
@@ -62,7 +62,7 @@ function leftBy(turn: (item: object, at: number) => void): number {
   return most
 }
 
-t.test('what has left is garbage at once, and a Set would keep most of it', async t => {
+t.test('a deleted item is collected at once, where a Set would keep most items', async t => {
   const slots = new Slots<object>()
   const places = new Map<number, number>()
   const bySlots = leftBy((item, at) => {

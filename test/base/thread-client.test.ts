@@ -17,7 +17,7 @@ function clientFor(t: Test, options: Partial<ThreadOptions> = {}) {
   }
 }
 
-t.test('replies find their requests, whichever comes first', async t => {
+t.test('replies find their requests in any order', async t => {
   const { client, request } = clientFor(t)
   const order: unknown[] = []
   await Promise.all([request({ pauseMs: 50 }), request({ echo: 'now' })]
@@ -26,7 +26,7 @@ t.test('replies find their requests, whichever comes first', async t => {
   t.equal(client.pending, 0)
 })
 
-t.test('one at a time where the client says so', async t => {
+t.test('a serial client sends one request at a time', async t => {
   const { request } = clientFor(t, { serial: true })
   const order: unknown[] = []
   await Promise.all([request({ pauseMs: 50 }), request({ echo: 'now' })]
@@ -34,7 +34,7 @@ t.test('one at a time where the client says so', async t => {
   t.same(order, [50, 'now'])
 })
 
-t.test('what the thread throws rejects the request alone', async t => {
+t.test('an error in the thread rejects only its request', async t => {
   const { request } = clientFor(t)
   await t.rejects(request('throw'), {
     reason: 'thrown', message: 'too much', thrown: { name: 'RangeError', code: 'over', field: 'amount' },
@@ -42,7 +42,7 @@ t.test('what the thread throws rejects the request alone', async t => {
   t.equal(await request({ echo: 'still here' }), 'still here')
 })
 
-t.test('a thread that dies takes what was sent with it; what waits starts another', async t => {
+t.test('a thread that ends rejects the running request, and the next one starts a new thread', async t => {
   const exits: boolean[] = []
   const { request } = clientFor(t, { serial: true, onExit: (_cause, hasReplied) => exits.push(hasReplied) })
   const [first, second] = [request('exit'), request({ echo: 'again' })]
@@ -52,7 +52,7 @@ t.test('a thread that dies takes what was sent with it; what waits starts anothe
   t.same(exits, [false, true])
 })
 
-t.test('a request whose time is up before its turn is not sent', async t => {
+t.test('a request that times out in the queue is not sent', async t => {
   const { request } = clientFor(t, { serial: true })
   const first = request({ pauseMs: 100 })
   await t.rejects(request('exit', 0), { name: 'ThreadError', reason: 'timeout', message: /within 0 ms/ })
@@ -60,14 +60,14 @@ t.test('a request whose time is up before its turn is not sent', async t => {
   t.equal(await request({ echo: 'alive' }), 'alive')
 })
 
-t.test('what is cancelled is rejected', async t => {
+t.test('cancel rejects running and waiting requests', async t => {
   const { client, request } = clientFor(t, { serial: true })
   const both = Promise.allSettled([request({ pauseMs: 10 }), request({ echo: 'never' })])
   client.cancel('not now')
   for (const settled of await both) t.match(settled, { status: 'rejected', reason: { reason: 'closed', message: 'not now' } })
 })
 
-t.test('closing waits for the replies, up to a point', async t => {
+t.test('close waits for the replies, for a limited time', async t => {
   const patient = clientFor(t)
   const last = patient.request({ pauseMs: 50 })
   await patient.client.close()

@@ -6,7 +6,7 @@ import t from 'tap'
 const BIN = join(import.meta.dirname, '..', '..', 'bin')
 const COMMAND = join(BIN, 'gateway.js')
 
-t.test('a checkout runs its build while that is newer than all of its sources', async t => {
+t.test('a checkout runs its build while the build is newer than all sources', async t => {
   const root = t.testdir({ bin: {}, 'package.json': '{"type":"module"}' })
   cpSync(COMMAND, join(root, 'bin', 'gateway.js'))
   const write = (path: string, text: string, time: number) => {
@@ -55,7 +55,7 @@ t.test('a checkout runs its build while that is newer than all of its sources', 
 
 const skip = process.getuid?.() === 0 ? false : 'only root runs things as somebody else'
 
-t.test('a checkout that belongs to somebody else starts with what is built there', { skip }, async t => {
+t.test('a checkout of another user runs its existing build', { skip }, async t => {
   const scripts = { 'build:gateway': 'mkdir -p dist/gateway && touch dist/gateway/main.js' }
   const root = t.testdir({
     bin: {}, src: { 'main.ts': '' }, 'package.json': JSON.stringify({ type: 'module', scripts }),

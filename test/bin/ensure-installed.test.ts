@@ -45,15 +45,15 @@ process.exit(${npmCode})
   return { npm: called, code: status, stdout }
 }
 
-t.test('installs on a fresh clone, and leaves standard output alone', async t => {
+t.test('installs on a fresh clone, and prints nothing to standard output', async t => {
   t.strictSame(ensure(t, LOCKED, null), { npm: '. ci', code: 0, stdout: '' })
 })
 
-t.test('does nothing where all is there; what is for other platforms may lack', async t => {
+t.test('does nothing when all packages are there; those of other platforms may be missing', async t => {
   t.strictSame(ensure(t, LOCKED, INSTALLED), { npm: null, code: 0, stdout: '' })
 })
 
-t.test('installs when the lock file has moved on', async t => {
+t.test('installs when the lock file has changed', async t => {
   for (const version of ['1.0.1', '1.0.0']) {
     const moved = { ...LOCKED, 'node_modules/one': { version, integrity: 'sha512-new' } }
     t.match(ensure(t, moved, INSTALLED), { npm: '. ci' }, version)
@@ -61,10 +61,10 @@ t.test('installs when the lock file has moved on', async t => {
   t.match(ensure(t, { ...LOCKED, 'node_modules/new': { version: '1.0.0' } }, INSTALLED), { npm: '. ci' })
 })
 
-t.test('passes on that npm failed', async t => {
+t.test('fails when npm fails', async t => {
   t.match(ensure(t, LOCKED, null, 7), { npm: '. ci', code: 7 })
 })
 
-t.test('has nothing to say where there is no lock file', async t => {
+t.test('does nothing without a lock file', async t => {
   t.match(ensure(t, null, null), { npm: null, code: 0 })
 })
