@@ -1,7 +1,7 @@
 import t from 'tap'
 import { LEAST, load, problems } from '../behaviour/config/loading.ts'
 
-t.test('where alerts are sent', async t => {
+t.test('the webhook and the budget thresholds are read', async t => {
   t.equal(load(t, LEAST).config.alerts, null)
   t.strictSame(load(t, `${LEAST}\nalerts: { webhook: { url: "https://hooks.test/x" } }\n`).config.alerts, {
     webhook: { url: 'https://hooks.test/x', headers: {}, secret: null }, budget: [80, 100],
@@ -10,7 +10,7 @@ t.test('where alerts are sent', async t => {
   t.match(config.alerts, { webhook: { headers: { a: 'b' }, secret: '0123456789abcdefx' }, budget: [5, 100] })
 })
 
-t.test('what is wrong is named, and secrets are not', async t => {
+t.test('errors name the key, and contain no secret', async t => {
   for (const [text, message] of [
     ['alerts: { webhook: { url: "ftp://s3cret" } }', /this is not a URL such as https:/],
     ['alerts: { webhook: {} }', /url/],

@@ -22,14 +22,14 @@ t.test('is a valid schema in strict mode', async t => {
   t.doesNotThrow(() => new Ajv({ strict: true, allowUnionTypes: true }).compile(schema))
 })
 
-t.test('every map is closed, or says what its entries are', async t => {
+t.test('every object is closed or defines its entries', async t => {
   for (const [at, part] of parts(schema)) {
     if (part['type'] !== 'object') continue
     t.ok(part['additionalProperties'] === false || typeof part['additionalProperties'] === 'object', at)
   }
 })
 
-t.test('every key that an operator can write is described for editors', async t => {
+t.test('every configuration key has a description for editors', async t => {
   for (const [at, part] of parts(schema)) {
     const properties = part['properties']
     if (part['type'] !== 'object' || typeof properties !== 'object' || /tiers|service_price/.test(at)) continue
@@ -41,7 +41,7 @@ t.test('every key that an operator can write is described for editors', async t 
   }
 })
 
-t.test('what a value has to be is reported once, with examples behind it', async t => {
+t.test('titles do not repeat the examples of a value', async t => {
   for (const [at, { title, examples }] of parts(schema)) {
     if (examples !== undefined) t.notMatch(String(title), / such as /, at)
   }
@@ -64,7 +64,7 @@ function fitsInEditor(t: Test, text: string): void {
   t.ok(fits(parse(text, { merge: true })), JSON.stringify(fits.errors))
 }
 
-t.test('each line that the example has commented out is right too', async t => {
+t.test('each commented-out line of the example is valid too', async t => {
   const lines = readFileSync(EXAMPLE, 'utf8').split('\n')
   const isEntry = (line: string): boolean => /^ *# +(- )?([\w."-]+:( |$)|\{ upstream:)/.test(line)
   const full = lines.map(line => (isEntry(line) && !line.includes('$schema') ? line.replace('# ', '') : line))
@@ -83,7 +83,7 @@ t.test('each line that the example has commented out is right too', async t => {
   t.equal(config.server.tls !== null && config.limits !== null && config.ledger?.keep !== null, true)
 })
 
-t.test('a reference stands for a value of any form, in an editor too', async t => {
+t.test('a reference can replace a value of any type, also in editors', async t => {
   const text = `
 server: { workers: "\${N}", max_in_flight: "\${N}", body_limit: "\${N}mb", drain: "\${N}s", reuse_port: "\${ON}" }
 console:
@@ -116,7 +116,7 @@ log: { level: "\${LEVEL:-info}" }
   t.match(config, { server: { maxInFlight: 1, drain: 1000 }, routes: [{ retries: 1, resume: 'off' }] })
 })
 
-t.test('what is neither a value nor a reference is an error in an editor', async t => {
+t.test('text that is neither a value nor a reference is an error in editors', async t => {
   const fits = new Ajv({ allowUnionTypes: true }).compile(schema)
   for (const retries of ['1', '$1', '$${N}', 'many', 1.5]) {
     t.notOk(fits({ upstreams: {}, routes: [{ to: 'demo', retries }] }), String(retries))

@@ -5,11 +5,11 @@ import { LEAST, load, problems } from '../behaviour/config/loading.ts'
 
 const LEDGER = 'ledger: { file: gateway.db }\n'
 
-t.test('a gateway alone', async t => {
+t.test('a configuration without `cluster` has no cluster', async t => {
   t.equal(load(t, LEAST).config.cluster, null)
 })
 
-t.test('the name of a gateway is its host and port', async t => {
+t.test('an instance is named after its host and port by default', async t => {
   const { config } = load(t, `${LEAST}\n${LEDGER}server: { listen: :9090 }\ncluster: { postgres: "postgres://u:p@db/x" }\n`)
   t.strictSame(config.cluster, { valkey: null, limitsOffline: 'share', valkeyTimeout: 100, postgres: 'postgres://u:p@db/x', instance: `${hostname()}:9090` })
 })
@@ -27,18 +27,18 @@ t.test('Valkey is one server, sentinels or a cluster', async t => {
   }
 })
 
-t.test('files for TLS are beside the configuration', async t => {
+t.test('TLS files are relative to the configuration', async t => {
   const { certFile, keyFile } = certificateFiles(t)
   const { config } = load(t, `${LEAST}\ncluster: { valkey: "rediss://a", valkey_tls: { ca: ${certFile}, cert: ${certFile}, key: ${keyFile} } }\n`)
   t.match(config.cluster?.valkey, { url: 'rediss://a', tls: { ca: certFile, pair: { cert: certFile, key: keyFile } } })
 })
 
-t.test('limits of several gateways are not common', async t => {
+t.test('several gateways without Valkey get a warning: their limits are not shared', async t => {
   const { warnings } = load(t, `${LEAST}\n${LEDGER}cluster: { postgres: "postgres://u:p@db/x", instance: gw1 }\n`)
   t.ok(warnings.some(({ message }) => message === 'without cluster.valkey each gateway counts limits and budgets for itself'))
 })
 
-t.test('what is wrong is named, and the password is not', async t => {
+t.test('errors name the key, and contain no password', async t => {
   for (const [text, message] of [
     [`${LEDGER}cluster: { postgres: "mysql://u:s3cret@db/x" }`, /this is not a URL such as postgres:/],
     [`${LEDGER}cluster: { postgres: "postgres://u:s3cret@db" }`, /this is not a URL such as postgres:/],

@@ -14,7 +14,7 @@ function matches(glob: string, text: string): boolean {
     .some(taken => matches(glob.slice(1), text.slice(taken)))
 }
 
-t.test('a star takes any run of characters, slashes and none included', async t => {
+t.test('a star matches any characters, slashes and none included', async t => {
   const cases: [string, string, boolean][] = [
     ['/v1/*', '/v1/', true],
     ['/v1/*', '/v1/chat/completions', true],
@@ -46,16 +46,16 @@ t.test('everything but the star is literal, and case counts', async t => {
   t.ok(compileGlob('a\\*')('a\\b'), 'a backslash does not escape')
 })
 
-t.test('matches as the definition does', async () => {
+t.test('matches what the definition of globs matches', async () => {
   fc.assert(fc.property(glob, text, (glob, text) => compileGlob(glob)(text) === matches(glob, text)))
 })
 
-t.test('a list matches when one of its globs does', async () => {
+t.test('a list matches when one of its globs matches', async () => {
   fc.assert(fc.property(fc.array(glob, { maxLength: 4 }), text, (globs, text) =>
     compileGlobs(globs)(text) === globs.some(glob => matches(glob, text))))
 })
 
-t.test('many stars against a long text take no longer than a look at each piece', async t => {
+t.test('many stars against a long text take linear time', async t => {
   const hostile = compileGlob(`${'*a'.repeat(400)}*b`)
   t.notOk(hostile('a'.repeat(20_000)), 'a backtracking matcher would not come back')
 })
@@ -65,7 +65,7 @@ function covers(a: string, b: string): boolean {
   return compileGlobs([a])(b)
 }
 
-t.test('a glob that passes as a text matches nothing that escapes the other', async t => {
+t.test('covers: what the second glob matches, the first matches too', async t => {
   t.ok(covers('/v1/*', '/v1/chat/*'))
   t.ok(covers('*', 'gpt-*'))
   t.ok(covers('gpt-*', 'gpt-*-mini'))
@@ -76,7 +76,7 @@ t.test('a glob that passes as a text matches nothing that escapes the other', as
     !covers(a, b) || !matches(b, text) || matches(a, text)), { numRuns: 2000 })
 })
 
-t.test('one that does not pass has an example', async () => {
+t.test('covers: an uncovered glob has a text that the other does not match', async () => {
   fc.assert(fc.property(glob, glob, (a, b) => {
     // A letter that neither glob has stands for what the stars of b may take.
     const example = b.replaceAll('*', 'z')
@@ -86,7 +86,7 @@ t.test('one that does not pass has an example', async () => {
 
 const globsOverlap = (a: string, b: string): boolean => compileOverlaps([a])(b)
 
-t.test('globsOverlap: some text is taken by both', async t => {
+t.test('globsOverlap: no text matches two globs that do not overlap', async t => {
   t.ok(globsOverlap('gpt-*', '*-mini'))
   t.ok(globsOverlap('gpt-*', 'gpt-4'))
   t.notOk(globsOverlap('gpt-*', 'claude-*'))
@@ -95,7 +95,7 @@ t.test('globsOverlap: some text is taken by both', async t => {
     globsOverlap(a, b) || !matches(a, text) || !matches(b, text)), { numRuns: 2000 })
 })
 
-t.test('globsOverlap: what it grants has an example', async () => {
+t.test('globsOverlap: some text matches both overlapping globs', async () => {
   fc.assert(fc.property(glob, glob, (a, b) => {
     if (!globsOverlap(a, b)) return true
     const longer = (x: string, y: string): string => (x.length > y.length ? x : y)
@@ -109,7 +109,7 @@ t.test('globsOverlap: what it grants has an example', async () => {
   }))
 })
 
-t.test('of many, one that overlaps is found as among them one by one', async () => {
+t.test('compileOverlaps finds the same overlaps as one check for each glob', async () => {
   fc.assert(fc.property(fc.array(glob, { maxLength: 5 }), glob, (globs, other) =>
     compileOverlaps(globs)(other) === globs.some(each => globsOverlap(each, other))), { numRuns: 2000 })
 })

@@ -3,7 +3,7 @@ import { LEAST, load, problems } from '../behaviour/config/loading.ts'
 
 const KEYS = 'keys: [{ name: a, key: sk-0123456789abcdef, group: research }]\n'
 
-t.test('a group knows those above it, the nearest first', async t => {
+t.test('a group lists its parents, the nearest first', async t => {
   const { config } = load(t, `${LEAST}groups:
   research: { parent: company, models: ["gpt-*"], limits: { requests_per_minute: 600 } }
   company: { limits: { budget: { usd: 5000, per: month } } }
@@ -16,7 +16,7 @@ ${KEYS}`)
   ])
 })
 
-t.test('unknown groups and cycles are errors with their place', async t => {
+t.test('unknown groups and cycles are errors with line and column', async t => {
   t.match(problems(t, `${LEAST}groups: { resaerch: {} }\n${KEYS}`), [
     { severity: 'error', line: 4, column: Number, message: 'there is no group "research"; did you mean "resaerch"?' },
   ])

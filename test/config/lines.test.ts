@@ -16,7 +16,7 @@ keys:
   - { name: a, key: x }
 `)
 
-t.test('each key of the file has its line; one that is not there that of what holds it', async t => {
+t.test('each key has its line; a missing key has the line of its parent', async t => {
   t.equal(lineOf(lines, ['server', 'tls', 'cert']), 5)
   t.equal(lineOf(lines, ['server', 'tls', 'none']), 4)
   t.equal(lineOf(lines, ['server', 'listen']), 3)

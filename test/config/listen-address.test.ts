@@ -12,7 +12,7 @@ t.test('reads every form of an address', async t => {
   t.equal(formatAddress(parseAddress('fd:17')), 'fd:17')
 })
 
-t.test('refuses what is none, and says why', async t => {
+t.test('refuses malformed addresses with the reason', async t => {
   for (const [text, reason] of [
     ['localhost', /port is missing/], ['', /port is missing/], ['host:', /port is missing/],
     ['host:http', /port is missing/], ['127.0.0.1:65536', /at most 65535/], ['::1', /brackets/],
@@ -27,7 +27,7 @@ t.test('refuses what is none, and says why', async t => {
   }
 })
 
-t.test('an address survives being written and read again', async () => {
+t.test('a formatted address is parsed back unchanged', async () => {
   const host = fc.oneof(fc.ipV4(), fc.ipV6().filter(text => !text.includes('.')), fc.domain())
   fc.assert(fc.property(host, fc.integer({ min: 0, max: 65535 }), (host, port) => {
     const again = parseAddress(formatAddress({ host, port }))
@@ -42,7 +42,7 @@ t.test('an address survives being written and read again', async () => {
   }))
 })
 
-t.test('two listeners clash on one port of one interface, or of every', async t => {
+t.test('two listeners conflict on one port of one interface or of all', async t => {
   const at = parseAddress
   t.ok(addressesConflict(at('127.0.0.1:80'), at('127.0.0.1:80')))
   t.ok(addressesConflict(at(':80'), at('127.0.0.1:80')))
@@ -56,7 +56,7 @@ t.test('two listeners clash on one port of one interface, or of every', async t 
   t.notOk(addressesConflict(at('fd:3'), at(':80')))
 })
 
-t.test('trusted proxies are addresses or blocks', async t => {
+t.test('trusted proxies are addresses or CIDR blocks', async t => {
   for (const text of ['10.0.0.7', '10.0.0.0/8', '0.0.0.0/0', '::1', 'fd00::/8', '::/128']) {
     t.ok(isAddressOrBlock(text), text)
   }

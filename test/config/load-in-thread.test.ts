@@ -27,7 +27,7 @@ t.beforeEach(() => {
   process.env['KEY_OF_ONE'] = 'sk-of-one'
 })
 
-t.test('what the thread reads is what would be read here', async t => {
+t.test('the thread returns the same configuration as a load in this thread', async t => {
   const file = join(t.testdir({ 'gateway.yaml': FULL }), 'gateway.yaml')
   const apart = await loadConfigInThread(file)
   t.strictSame(apart, loadConfig(file, process.env))
@@ -39,7 +39,7 @@ t.test('what the thread reads is what would be read here', async t => {
   t.ok([apart.config, keys, routes[1]?.on, upstreams.get('one')].every(part => Object.isFrozen(part)))
 })
 
-t.test('everybody else has their turn meanwhile', async t => {
+t.test('the event loop runs while the thread loads', async t => {
   const file = join(t.testdir({ 'gateway.yaml': FULL }), 'gateway.yaml')
   let isRead = false
   const reading = loadConfigInThread(file).then(() => {
@@ -50,7 +50,7 @@ t.test('everybody else has their turn meanwhile', async t => {
   await reading
 })
 
-t.test('its errors and warnings are those of the file', async t => {
+t.test('errors and warnings are those of a load in this thread', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `${FULL}server: { listn: 1, tls: { cert: a, key: b } }` }),
     'gateway.yaml')
   const expected = t.throws(() => loadConfig(file, process.env), ConfigError) as ConfigError
@@ -61,6 +61,6 @@ t.test('its errors and warnings are those of the file', async t => {
   t.strictSame(found.files, expected.files)
 })
 
-t.test('a file that is not there', async t => {
+t.test('a missing file is reported', async t => {
   await t.rejects(loadConfigInThread(join(t.testdir({}), 'gateway.yaml')), { message: /no such file/ })
 })

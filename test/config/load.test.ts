@@ -9,7 +9,7 @@ import { LEAST, load, problems, problemsOf } from '../behaviour/config/loading.t
 
 const HASH = `scrypt:N=16384:r=8:p=1:${'A'.repeat(22)}:${'A'.repeat(43)}`
 
-t.test('what the file leaves out has its default', async t => {
+t.test('missing keys have their defaults', async t => {
   const { config } = load(t, LEAST)
   t.match(config, {
     server: {
@@ -42,7 +42,7 @@ t.test('what the file leaves out has its default', async t => {
   t.match(config.routes[0]?.targets, [{ model: null, weight: 1 }])
 })
 
-t.test('usage is not asked for where to ask is refused, unless the file says so', async t => {
+t.test('usage is not requested from hosts that refuse that, unless the file says so', async t => {
   const urls = ['https://api.mistral.ai', 'https://codestral.mistral.ai/x', 'https://notmistral.ai']
   const text = urls.map((url, i) => `  up${i}: { url: "${url}" }\n`).join('')
   const { config } = load(t, `
@@ -54,7 +54,7 @@ routes: [{ to: [up0, up1, up2, told] }]
   t.strictSame(usage, ['as_is', 'as_is', 'ask', 'ask'])
 })
 
-t.test('the contract, in full', async t => {
+t.test('every key of the contract is read', async t => {
   const { config, warnings } = load(t, `
 server:
   listen: :9090
@@ -193,7 +193,7 @@ log: { level: warn }
   t.match(config.log, { level: 'warn' })
 })
 
-t.test('files are relative to the configuration, and its path is absolute', async t => {
+t.test('paths are relative to the configuration, whose own path is absolute', async t => {
   const directory = t.testdir({ sub: {} })
   writeFileSync(join(directory, 'sub', 'gateway.yaml'), `${LEAST}ledger: { file: ../x.db }\n`)
   const home = process.cwd()
@@ -204,7 +204,7 @@ t.test('files are relative to the configuration, and its path is absolute', asyn
   t.equal(config.ledger?.file, join(process.cwd(), 'x.db'))
 })
 
-t.test('the result is frozen all the way down', async t => {
+t.test('the configuration is deeply frozen', async t => {
   const { config } = load(t, `${LEAST}
 limits: { budget: { usd: 5, per: day } }
 models: { m: { price: { input: 1 } } }
@@ -218,7 +218,7 @@ models: { m: { price: { input: 1 } } }
   t.ok(frozen(config))
 })
 
-t.test('ten thousand keys are all there', async t => {
+t.test('ten thousand keys are loaded, and duplicates among them found', async t => {
   const item = (at: number): string => `  - name: team-${at}\n    key: key-of-team-number-${at}\n`
   const lines = Array.from({ length: 10_000 }, (_, at) => item(at))
   const { config, warnings } = load(t, `${LEAST}keys:\n${lines.join('')}`)
@@ -231,7 +231,7 @@ t.test('ten thousand keys are all there', async t => {
   ])
 })
 
-t.test('a file that cannot be read says why', async t => {
+t.test('an unreadable file is reported with the reason', async t => {
   const directory = t.testdir({ 'gateway.yaml': LEAST })
   const told = (...names: string[]): readonly Problem[] =>
     problemsOf(() => loadConfig(join(directory, ...names), {}))
@@ -240,7 +240,7 @@ t.test('a file that cannot be read says why', async t => {
   t.match(told(), [{ message: /this is a directory/ }])
 })
 
-t.test('the ledger takes the place of nothing else that the gateway keeps', async t => {
+t.test('the ledger cannot have the path of another file of the gateway', async t => {
   for (const name of ['keys.db', 'capsule-keys.db', 'console.db', 'bodies.db', 'alerts.json']) {
     const told = problems(t, `${LEAST}auth: open\nledger: { file: data/${name} }\n`)
     const message = /keeps something else under this name/
@@ -249,7 +249,7 @@ t.test('the ledger takes the place of nothing else that the gateway keeps', asyn
   t.strictSame(problems(t, `${LEAST}auth: open\nledger: { file: data/gateway.db }\n`), [])
 })
 
-t.test('what is no file where the ledger is to be, or beside it, is reported', {
+t.test('a directory or pipe in place of the ledger or a file beside it is reported', {
   skip: process.platform === 'win32' && 'no pipes',
 }, async t => {
   const directory = t.testdir({ 'gateway.db': {}, 'beside': { 'console.db': {} } })
@@ -266,7 +266,7 @@ t.test('what is no file where the ledger is to be, or beside it, is reported', {
   t.match(told('beside/gateway.db'), [{ message: /console\.db is a directory/ }])
 })
 
-t.test('a name in an address is a credential, with a password or without', async t => {
+t.test('user names in URLs are refused as credentials, with and without a password', async t => {
   for (const user of ['SECRET', 'SECRET:', ':SECRET', 'a:SECRET']) {
     const upstream = `{ url: "https://${user}@example.com" }`
     const told = problems(t, `upstreams: { a: ${upstream} }\nroutes: []\nauth: open\n`)
@@ -275,7 +275,7 @@ t.test('a name in an address is a credential, with a password or without', async
   }
 })
 
-t.test('a byte order mark and CRLF line ends change nothing', async t => {
+t.test('a byte order mark and CRLF line ends are accepted', async t => {
   const text = `${LEAST}auth: open\nlog: { level: wrn }\n`
   const plain = problems(t, text)
   t.match(plain, [{ line: 4, column: 15, message: /did you mean "warn"/ }])
@@ -283,7 +283,7 @@ t.test('a byte order mark and CRLF line ends change nothing', async t => {
   t.strictSame(problems(t, text.replaceAll('\n', '\r\n')), plain)
 })
 
-t.test('a file that is no configuration is not read to its end', async t => {
+t.test('a file that is too large for a configuration is not read to its end', async t => {
   const file = join(t.testdir({ 'gateway.db': '' }), 'gateway.db')
   truncateSync(file, 2 ** 30)
   for (const name of [file, '/dev/zero']) {
@@ -291,7 +291,7 @@ t.test('a file that is no configuration is not read to its end', async t => {
   }
 })
 
-t.test('who owns a key, what it is for, and when it ends', async t => {
+t.test('owner, note and expiry of a key are read', async t => {
   const of = (rest: string) => `${LEAST}keys:\n  - { name: a, key: sk-0123456789abcdef, ${rest} }\n`
   const { config, warnings } = load(t, of('owner: research, note: batch jobs, expires: 2127-01-01'))
   t.match(config.keys, [{ owner: 'research', note: 'batch jobs', expiresAt: Date.UTC(2127, 0, 1), prefix: 'sk-01234' }])

@@ -8,8 +8,7 @@ function load(t: Test, log: string, ledger = LEDGER) {
   return loadText(t, `log: ${log}\n${LEAST}${ledger}`).config.log
 }
 
-t.test('nobody\'s bodies are kept by default; else for the named ' +
-  'keys, for a time, up to a size', async t => {
+t.test('bodies are logged only for the named keys, for a time and up to a size', async t => {
   t.same(load(t, '{ level: warn }'), { level: 'warn', bodies: [] })
   t.same(load(t, '{ bodies: [{ key: team-a, keep: 7d }, { key: "test-*", keep: 1h, limit: 1mb }] }').bodies, [
     { key: 'team-a', keep: 7 * 86_400_000, limit: 65_536 },
@@ -17,7 +16,7 @@ t.test('nobody\'s bodies are kept by default; else for the named ' +
   ])
 })
 
-t.test('an impossible value is reported with its place', async t => {
+t.test('an invalid value is reported with line and column', async t => {
   t.throws(() => load(t, '{ bodies: [{ key: a }] }'), /gateway\.yaml:1:\d+.*keep/s, 'for ever is not a time')
   t.throws(() => load(t, '{ bodies: [{ key: a, keep: soon }] }'), /gateway\.yaml:1:33/)
   t.throws(

@@ -3,7 +3,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { maskedText } from '../../src/config/masked.ts'
 
-t.test('what was written out is masked, and what is read from the environment stands as it was written', async t => {
+t.test('literal secrets are masked, references to the environment are not', async t => {
   t.equal(maskedText(`# HUSH1in2a3comment
 upstreams:
   one: { url: https://one.example, auth: { bearer: "\${KEY}" },
@@ -72,7 +72,7 @@ const PLACES: Readonly<Record<string, string>> = {
 for (const [place, yaml] of Object.entries(PLACES)) {
   // Words, letters with digits, and a text that looks like no secret at all.
   for (const secret of ['hunter', 'sk-live-0a1B2c3D4e5F6g7H', 'correct_horse']) {
-    t.test(`${secret} in ${place}`, async t => {
+    t.test(`masks ${secret} in ${place}`, async t => {
       const text = maskedText(yaml.replaceAll('SECRET', secret))
       t.notMatch(text, secret)
       t.equal(text.split('\n').length, yaml.split('\n').length, 'each line keeps its number')
@@ -80,7 +80,7 @@ for (const [place, yaml] of Object.entries(PLACES)) {
   }
 }
 
-t.test('a setting in the wrong place is masked only if its name or its value may be those of a secret', async t => {
+t.test('a misplaced setting is masked only if its name or value can be that of a secret', async t => {
   const yaml = (hidden: string) => `
 upstreams:
   one:
@@ -100,7 +100,7 @@ upstreams:
   t.equal(maskedText(yaml('HUSH')), yaml('***'))
 })
 
-t.test('of a text that is not YAML, values behind the names of settings without secrets are shown', async t => {
+t.test('in text that is not YAML, values of settings without secrets are shown', async t => {
   const yaml = (hidden: string, name = 'one', owner = hidden) => `
 upstreams:
   ${name}: { ca: "private/ca.pem", region: eu-west-1, auth: { bearer: "${hidden} } }
@@ -110,7 +110,7 @@ keys: [{ name: first, owner: ${owner}, key: ${hidden} }]
   t.equal(maskedText(yaml('HUSH', 'one', 'a1b2c3d4e5f6')), yaml('***', '***'))
 })
 
-t.test('comments and the form of the text stay', async t => {
+t.test('comments and formatting are kept', async t => {
   const yaml = `# The gateway of research, see the wiki.
 server: { listen: "127.0.0.1:0" }   # port 0 picks one
 
@@ -124,11 +124,11 @@ routes: [ { model: [gpt-4o-2024-08-06, "claude-*"], to: one } ] # gpt-4o-2024-08
   t.equal(maskedText(yaml), yaml)
 })
 
-t.test('long words of letters and digits in any comment are masked', async t => {
+t.test('words of comments that look like secrets are masked', async t => {
   t.equal(maskedText('# was a1b2c3d4e5f6a7b8, or AKIAIOSFODNN7EXAMPLE\nlog: {}\n'), '# was ***, or ***\nlog: {}\n')
 })
 
-t.test('aliases and merge keys stay, and secrets behind them are masked', async t => {
+t.test('aliases and merge keys are kept, and secrets behind them masked', async t => {
   const text = (secret: string) => `
 auth: keys
 upstreams:
@@ -139,12 +139,12 @@ upstreams:
   t.equal(maskedText(text('HUSH')), text('***'))
 })
 
-t.test('a digest of the environment stands as it was written', async t => {
+t.test('a reference to a digest is kept', async t => {
   const text = maskedText('keys: [{ name: a, sha256: "${DIGEST_OF_TEAM_A}" }]\n')
   t.match(parse(text), { keys: [{ sha256: '${DIGEST_OF_TEAM_A}' }] })
 })
 
-t.test('the example stays as it is, but for words beside credentials in its comments', async t => {
+t.test('the example is kept, except for words beside credentials in its comments', async t => {
   const example = readFileSync(new URL('../../gateway.yaml', import.meta.url), 'utf8')
   const masked = maskedText(example).split('\n').filter((line, n) => line !== example.split('\n')[n])
   t.ok(masked.length < 20, masked.join('\n'))

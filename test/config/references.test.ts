@@ -4,7 +4,7 @@ import { splitReferences, expandReferences } from '../../src/config/references.t
 
 const ENV = { NAME: 'value', EMPTY: '', NESTED: '${NAME}', BRACE: 'a}b' }
 
-t.test('references are filled in, several in one value', async t => {
+t.test('references are expanded, also several in one value', async t => {
   for (const [value, text] of [
     ['${NAME}', 'value'], ['a ${NAME} b', 'a value b'], ['${NAME}${NAME}', 'valuevalue'],
     ['${NONE:-x}', 'x'], ['${NONE:-}', ''], ['${EMPTY:-x}', 'x'], ['${EMPTY}', ''], ['${NAME:-x}', 'value'],
@@ -19,18 +19,18 @@ t.test('references are filled in, several in one value', async t => {
   }
 })
 
-t.test('what was filled in is not read again', async t => {
+t.test('an expanded value is not expanded again', async t => {
   t.equal(expandReferences('${NESTED}', ENV).text, '${NAME}')
 })
 
-t.test('reports whether there was a reference, and whether it took its default', async t => {
+t.test('reports whether a reference was expanded, and whether it took its default', async t => {
   t.match(expandReferences('x', ENV), { referenced: false, defaulted: false })
   t.match(expandReferences('$${x}', ENV), { referenced: false, defaulted: false })
   t.match(expandReferences('${NAME:-x}', ENV), { referenced: true, defaulted: false })
   t.match(expandReferences('${NONE:-x}', ENV), { referenced: true, defaulted: true })
 })
 
-t.test('what cannot be filled in is a fault', async t => {
+t.test('an unset variable or a malformed reference is an error', async t => {
   for (const [value, message] of [
     ['${NONE}', /NONE is not set/],
     ['${}', /write/], ['${1A}', /write/], ['${A-b}', /write/], ['${A:b}', /write/],
@@ -45,13 +45,13 @@ t.test('what cannot be filled in is a fault', async t => {
   t.equal(expandReferences('${NONE} ${NAME} ${NONE2}', ENV).faults.length, 2)
 })
 
-t.test('the pieces together are the value', async () => {
+t.test('the parts of a value join to the value', async () => {
   const part = fc.constantFrom('$', '{', '}', 'A', ':-', ' ', '${A}', '${A:-b}', '$${')
   const value = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
   fc.assert(fc.property(value, value => splitReferences(value).map(({ raw }) => raw).join('') === value))
 })
 
-t.test('an escaped value comes back as it was', async () => {
+t.test('an escaped value expands to the original', async () => {
   fc.assert(fc.property(fc.string(), value => {
     const literal = value.replaceAll('$', '')
     const [escaped, wanted] = ['$${', '${'].map(sign => literal.replaceAll('{', () => sign))

@@ -8,7 +8,7 @@ function routes(t: Test, text: string) {
   return loadConfig(file, {}).config.routes
 }
 
-t.test('without retries: one for each further target', t => {
+t.test('retries default to the number of further targets', t => {
   const found = routes(
     t, '  - { model: x, to: a }\n  - { model: y, to: [a, b, a] }\n  - { to: [a, b], retries: 0 }',
   )
@@ -16,7 +16,7 @@ t.test('without retries: one for each further target', t => {
   t.end()
 })
 
-t.test('what is not said is off', t => {
+t.test('optional features of a route are off by default', t => {
   t.match(routes(t, '  - { to: a }')[0], {
     strategy: 'ordered', affinity: null, on: { contextLength: null, contentFilter: null }, resume: 'off', hedgeAfter: null,
     targets: [{ prefill: false, weight: 1, upstream: { health: null } }],
@@ -24,7 +24,7 @@ t.test('what is not said is off', t => {
   t.end()
 })
 
-t.test('affinity, other targets, prefill and checks', t => {
+t.test('affinity, fallback targets, prefill and health checks are read', t => {
   const found = routes(t, `
   - { model: x, to: [a, { upstream: b, prefill: true }], affinity: key, resume: continue, hedge: { after: 1500ms } }
   - { model: y, to: a, affinity: "header:X-Session-Id",
@@ -44,7 +44,7 @@ t.test('affinity, other targets, prefill and checks', t => {
   t.end()
 })
 
-t.test('a route in one line, for the ledger', t => {
+t.test('a route has a one-line summary for the ledger', t => {
   const found = routes(t, `
   - { path: /v1/*, model: "gpt-*", to: a }
   - { model: [m1, m2, m3, m4, m5, m6, m7], to: [a, { upstream: b, model: own }], strategy: weighted }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { SourceText, overlapping } from '../../src/config/source-text.ts'
 
-t.test('lines and columns count from one', async t => {
+t.test('lines and columns start at 1', async t => {
   const source = new SourceText('ab\n\ncd\r\nef')
   t.strictSame(source.position(0), { line: 1, column: 1 })
   t.strictSame(source.position(2), { line: 1, column: 3 })
@@ -12,7 +12,7 @@ t.test('lines and columns count from one', async t => {
   t.strictSame([1, 2, 3, 4].map(line => source.line(line)), ['ab', '', 'cd', 'ef'])
 })
 
-t.test('a position leads back to its offset', async () => {
+t.test('a position maps back to its offset', async () => {
   fc.assert(fc.property(fc.string({ unit: fc.constantFrom('a', '\n', '\r') }), fc.nat(), (text, at) => {
     const offset = at % (text.length + 1)
     const source = new SourceText(text)
@@ -21,14 +21,14 @@ t.test('a position leads back to its offset', async () => {
   }))
 })
 
-t.test('the caret stands below its character', async t => {
+t.test('the caret is below its character', async t => {
   t.equal(new SourceText('a: b').excerpt(3, []), '    1 | a: b\n      |    ^')
   t.equal(new SourceText('a: b').excerpt(4, []), '    1 | a: b\n      |     ^', 'just behind the end')
   t.equal(new SourceText('\ta: b').excerpt(1, []), '    1 | \ta: b\n      | \t^', 'tabs stay tabs')
   t.equal(new SourceText('').excerpt(0, []), '    1 | \n      | ^')
 })
 
-t.test('a long line is cut round the caret', async t => {
+t.test('a long line is cut around the caret', async t => {
   const source = new SourceText(`${'a'.repeat(500)}!${'b'.repeat(500)}`)
   const [line = '', caret = ''] = source.excerpt(500, []).split('\n')
   t.ok(line.length < 120)
@@ -54,7 +54,7 @@ t.test('secrets are masked, names of variables are not', async t => {
   t.equal(shown('key: |\n  abc\n  def\n', 'abc\n  def', 'abc'), '    2 |   ***\n      |   ^')
 })
 
-t.test('no masked character shows, wherever the line is cut', async () => {
+t.test('no masked character is visible, wherever the line is cut', async () => {
   const part = fc.string({ unit: fc.constantFrom('x', ' ', '"', '\n'), maxLength: 80 })
   // No letter: between ${ and } it would be the name of a variable, which is shown.
   const sign = fc.constantFrom('§', '\n', '"', '$', '{', '}')
@@ -66,12 +66,12 @@ t.test('no masked character shows, wherever the line is cut', async () => {
   }))
 })
 
-t.test('control characters do not reach the terminal', async t => {
+t.test('control characters are replaced', async t => {
   const source = new SourceText('a\u001b[31m\u009b\u2028b')
   t.equal(source.excerpt(0, []), '    1 | a\ufffd[31m\ufffd\ufffdb\n      | ^')
 })
 
-t.test('what overlaps a stretch is found without a look at all that is before it', async t => {
+t.test('ranges that overlap an interval are found by binary search', async t => {
   const ranges = Array.from({ length: 10_000 }, (_, n) => ({ start: n * 10, end: n * 10 + 5 }))
   let looks = 0
   const watched = new Proxy(ranges, {

@@ -34,7 +34,7 @@ function open(config: Config, options: Partial<AccountsOptions> = {}): Accounts 
 const daily = limits({ budget: { usd: '8', per: 'day' } })
 const monthly = limits({ budget: { usd: '8', per: 'month' } })
 
-t.test('a budget that is new knows what was spent to this moment, in the file or not', async t => {
+t.test('a new budget counts all spend so far, written or not', async t => {
   const accounts = open(configIn(t))
   t.teardown(() => accounts.close())
   const { ledger, limiter } = accounts
@@ -50,7 +50,7 @@ t.test('a budget that is new knows what was spent to this moment, in the file or
   t.equal(await ask(USD), true)
 })
 
-t.test('after a start a budget is as spent as the ledger says', async t => {
+t.test('after a restart, budgets count the spend of the ledger', async t => {
   const config = configIn(t)
   const before = open(config)
   // 1 USD last year, 2 this month, 4 today.
@@ -89,7 +89,7 @@ t.test('after a start a budget is as spent as the ledger says', async t => {
   await leaves('of a name that is stored, too, the configuration counts', 2n, keysOf(own), own, [team(daily)])
 })
 
-t.test('the ledger is asked for budgets over periods over which nobody has counted', async t => {
+t.test('the ledger is asked only for budgets with new keys, models or periods', async t => {
   const dearer = limits({ budget: { usd: '9', per: 'day' } })
   const inside = (glob: string) => limits({ models: { [glob]: { budget: { usd: '1', per: 'day' } } } })
   const cases: [what: string, before: Limits | null, after: Limits | null, isNew: boolean][] = [

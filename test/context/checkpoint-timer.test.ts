@@ -10,7 +10,7 @@ function setUp() {
   return { clock, drafts, written, add }
 }
 
-t.test('each is written once, a second after its news, on one timer', async t => {
+t.test('each draft is written once, a second after its change, on one timer', async t => {
   const { clock, written, add } = setUp()
   add('a')
   clock.advance(400)
@@ -26,7 +26,7 @@ t.test('each is written once, a second after its news, on one timer', async t =>
   t.equal(clock.pending, 0, 'and nothing ticks while nothing waits')
 })
 
-t.test('those that are due together are written together', async t => {
+t.test('drafts that are due together are written together', async t => {
   const { clock, written, add } = setUp()
   add('a')
   clock.advance(20)
@@ -37,7 +37,7 @@ t.test('those that are due together are written together', async t => {
   t.strictSame(written, ['a 1000', 'b 1000', 'c 1021'])
 })
 
-t.test('what is added while others are written waits its second', async t => {
+t.test('a draft that is added during a write waits its own second', async t => {
   const { clock, drafts, written, add } = setUp()
   drafts.add(() => add('late'))
   clock.advance(1_999)
@@ -46,7 +46,7 @@ t.test('what is added while others are written waits its second', async t => {
   t.strictSame(written, ['late 2000'])
 })
 
-t.test('nothing is written after the end', async t => {
+t.test('nothing is written after close', async t => {
   const { clock, drafts, written, add } = setUp()
   add('a')
   drafts.close()

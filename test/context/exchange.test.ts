@@ -24,7 +24,7 @@ function bodyOf(text: string): ResponseContent {
   return { metered: { kind: 'body', body: Buffer.from(text) }, encoding: null, errorBody: null }
 }
 
-t.test('before an attempt, plan and reservation tell the price and the estimate', async t => {
+t.test('before the first attempt, price and estimate come from plan and reservation', async t => {
   const exchange = newExchange()
   const { quoted, estimatedInput, response } = exchange
   t.strictSame({ quoted, estimatedInput, response }, {
@@ -36,7 +36,7 @@ t.test('before an attempt, plan and reservation tell the price and the estimate'
   t.equal(exchange.estimatedInput, 3)
 })
 
-t.test('a response that failed is not settled, unless the client left the upstream at work', async t => {
+t.test('a failed response is not settled, unless the client left while the upstream was generating', async t => {
   const exchange = newExchange()
   const attempt = newAttempt('a')
   exchange.begin(attempt)
@@ -48,7 +48,7 @@ t.test('a response that failed is not settled, unless the client left the upstre
   t.strictSame(exchange.response, { kind: 'none', delivered: false })
 })
 
-t.test('a part that another attempt continues is settled for itself', async t => {
+t.test('a part that another attempt continues is settled separately', async t => {
   const exchange = newExchange()
   const first = newAttempt('a')
   exchange.begin(first)

@@ -17,7 +17,7 @@ import { startRawUpstream, startUpstream } from '../support/upstream.ts'
 
 const [CHAT] = DIALECTS
 
-t.test('an upstream that fails its checks gets no requests, until it passes one', async t => {
+t.test('an upstream that fails its checks gets no requests until it passes one', async t => {
   let isWell = true
   const asked: (string | undefined)[] = []
   const first = await startUpstream(t, (req, res) => {
@@ -60,7 +60,7 @@ routes: [{ to: [a, b] }]
   t.ok(asked.length > 0 && asked.every(credential => credential === 'Bearer operator'))
 })
 
-t.test('a reload goes on with what the checks have found, and tells it no second time', async t => {
+t.test('a reload keeps the results of checks, and does not report them again', async t => {
   let isWell = false
   let asked = 0
   const upstream = await startUpstream(t, (_req, res) => {
@@ -80,7 +80,7 @@ routes: [{ to: a }]
   await gateway.waitForLog(line => line.msg === 'the upstream is healthy again')
 })
 
-t.test('the log says what a check has failed with, and what to do about it', async t => {
+t.test('the log says how a check failed and what to do', async t => {
   const closed = await startUpstream(t, () => {})
   closed.server.close()
   const unknown = await startHttp2Upstream(t, certificateFiles(t), stream => stream.close())
@@ -98,7 +98,7 @@ routes: [{ to: [closed, unknown] }]
   })
 })
 
-t.test('silence, a reset and a redirect are no better than a 500, and the status tells at once', async t => {
+t.test('a silent upstream, a reset and a redirect fail the check, and the status shows it at once', async t => {
   const silent = await startRawUpstream(t, () => {})
   const resetting = await startRawUpstream(t, socket => socket.once('data', () => socket.resetAndDestroy()))
   const elsewhere = await startUpstream(t, (_req, res) => res.writeHead(302, { location: '/' }).end())
@@ -138,7 +138,7 @@ function checksOf(send: (handler: ResponseHandler) => void, every = 1_000) {
   return { clock, health, checks }
 }
 
-t.test('a check has as long as lies between two, from one second to ten', async t => {
+t.test('the timeout of a check is its interval, between 1 s and 10 s', async t => {
   for (const [every, ms] of [[20, 1_000], [4_000, 4_000], [60_000, 10_000]] as const) {
     const begun = Promise.withResolvers<void>()
     const ended = Promise.withResolvers<void>()
@@ -156,7 +156,7 @@ t.test('a check has as long as lies between two, from one second to ten', async 
   }
 })
 
-t.test('a check that is in progress when it is stopped ends, says nothing, and no other follows', async t => {
+t.test('stop ends the running check without a result, and starts no other', async t => {
   let asked = 0
   let ended = 0
   const { clock, health, checks } = checksOf(handler => {
@@ -175,7 +175,7 @@ t.test('a check that is in progress when it is stopped ends, says nothing, and n
   t.equal(clock.pending, 0)
 })
 
-t.test('what the gateway lacks itself is no fault of the upstream', async t => {
+t.test('a lack of resources in the gateway does not count against the upstream', async t => {
   let code = 'EMFILE'
   let asked = 0
   const { clock, health, checks } = checksOf(handler => {
@@ -197,7 +197,7 @@ t.test('what the gateway lacks itself is no fault of the upstream', async t => {
   checks.stop()
 })
 
-t.test('a gateway that is closed asks no more', async t => {
+t.test('a closed gateway sends no more checks', async t => {
   let asked = 0
   const upstream = await startUpstream(t, (_req, res) => {
     asked++

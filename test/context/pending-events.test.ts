@@ -8,7 +8,7 @@ import type { AlertEvent } from '../../src/context/pending-events.ts'
 const log = pino({ level: 'silent' })
 const event = (id: string): AlertEvent => ({ id, type: 'circuit.opened', at: '', severity: 'error', subject: null, message: '', data: {} })
 
-t.test('what waits when it is closed is in the file, the oldest of too many left out', async t => {
+t.test('close saves the waiting events, without the oldest above the limit', async t => {
   const file = join(t.testdir(), 'alerts.json')
   const events = new PendingEvents(file, log)
   for (let n = 0; n < 1_003; n++) events.add(event(`e${n}`), n > 0)

@@ -55,7 +55,7 @@ async function start(t: Test, statuses: readonly number[], secret: string | null
   return { webhook, deliveries, waits, logged, until }
 }
 
-t.test('an event is signed, and sent once', async t => {
+t.test('an event is signed and sent once', async t => {
   const { webhook, deliveries, until, logged } = await start(t, [204])
   webhook.send(event('e1'))
   webhook.send(event('e2'))
@@ -69,7 +69,7 @@ t.test('an event is signed, and sent once', async t => {
   t.strictSame(logged, [])
 })
 
-t.test('without a secret there is no signature; one in base64 is decoded', async t => {
+t.test('an event without a secret is not signed, and a base64 secret is decoded', async t => {
   const plain = await start(t, [200], null)
   plain.webhook.send(event('e1'))
   await plain.until(() => plain.deliveries.length === 1)
@@ -83,7 +83,7 @@ t.test('without a secret there is no signature; one in base64 is decoded', async
   t.equal(headers['webhook-signature'], `v1,${signed}`)
 })
 
-t.test('a delivery that fails is repeated with the same id, later and later, and in the end given up', async t => {
+t.test('a failed delivery is repeated with the same id and growing waits, and at last given up', async t => {
   const { webhook, deliveries, waits, logged, until } = await start(t, [503, 429, 200, 500])
   webhook.send(event('e1'))
   await until(() => deliveries.length === 3)
@@ -96,7 +96,7 @@ t.test('a delivery that fails is repeated with the same id, later and later, and
   t.equal(Math.max(...waits), 300_000)
 })
 
-t.test('what the receiver refuses is not repeated', async t => {
+t.test('a delivery that the receiver refuses is not repeated', async t => {
   for (const status of [400, 302]) {
     const { webhook, deliveries, logged, until } = await start(t, [status])
     webhook.send(event('e1'))
@@ -106,7 +106,7 @@ t.test('what the receiver refuses is not repeated', async t => {
   }
 })
 
-t.test('of too many that wait the oldest are dropped', async t => {
+t.test('the oldest events above the limit are dropped', async t => {
   const { webhook, deliveries, until } = await start(t, [200])
   for (let n = 0; n < 1_100; n++) webhook.send(event(`e${n}`))
   await until(() => deliveries.at(-1)?.headers['webhook-id'] === 'e1099')
@@ -114,7 +114,7 @@ t.test('of too many that wait the oldest are dropped', async t => {
   t.equal(deliveries[0]?.headers['webhook-id'], 'e0', 'it was on its way')
 })
 
-t.test('events that wait outlast a restart', async t => {
+t.test('waiting events survive a restart', async t => {
   const file = join(t.testdir(), 'alerts.json')
   const before = await start(t, [503], SECRET, file)
   before.webhook.send(event('e1'))
@@ -131,7 +131,7 @@ t.test('events that wait outlast a restart', async t => {
   after.webhook.close()
 })
 
-t.test('a file that cannot be read or written costs no event of this run', async t => {
+t.test('an unusable file loses no event of this run', async t => {
   const file = join(t.testdir({ 'alerts.json': 'no JSON' }), 'alerts.json')
   const broken = await start(t, [200], SECRET, file)
   t.match(broken.logged, [{ level: 40, msg: 'saved alerts cannot be read' }])

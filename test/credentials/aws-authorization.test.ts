@@ -8,7 +8,7 @@ import { signatureFault } from '../support/aws.ts'
 const KEYS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
 const HOST = new URL('https://bedrock-runtime.us-east-1.amazonaws.com')
 
-t.test('the verifier of the tests accepts the example of AWS, and nothing else', async t => {
+t.test('the verifier of these tests accepts only the signed example of AWS', async t => {
   const now = Date.UTC(2015, 7, 30, 12, 36)
   // "Signature Version 4 signing process", AWS General Reference.
   const signature = '5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7'
@@ -26,7 +26,7 @@ t.test('the verifier of the tests accepts the example of AWS, and nothing else',
   t.match(example({ 'x-amz-target': 'x' }), /not signed/)
 })
 
-t.test('each request is signed: path, query, headers and bytes of the body, on each day', async t => {
+t.test('each request is signed with path, query, headers, body and date', async t => {
   let now = Date.UTC(2026, 0, 1, 23, 59)
   const keys = { ...KEYS, sessionToken: 'token' }
   const signer = new SignatureV4({ service: 'bedrock', region: 'us-east-1', credentials: keys, sha256: createSha256(), applyChecksum: false })

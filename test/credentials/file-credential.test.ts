@@ -17,7 +17,7 @@ t.test('a file that is replaced by rename is read again', async t => {
   t.equal(credential.authorize(), credential.authorize())
 })
 
-t.test('a Kubernetes secret, whose folder is a symbolic link that is swapped', async t => {
+t.test('a Kubernetes secret is read again when its symbolic link is replaced', async t => {
   const folder = t.testdir({})
   for (const version of ['1', '2']) {
     mkdirSync(join(folder, `..${version}`))
@@ -33,7 +33,7 @@ t.test('a Kubernetes secret, whose folder is a symbolic link that is swapped', a
   await until(() => secret() === 'sk-2')
 })
 
-t.test('while a file cannot be used, the secret before is', async t => {
+t.test('the last secret is used while the file is unusable', async t => {
   const file = join(t.testdir({ key: 'sk-1' }), 'key')
   const { secret, logged } = open(t, file)
   for (const [text, reason] of [['', /empty/], ['sk-2\nsk-3', /character/], ['x'.repeat(70_000), /64 kB/]] as const) {
@@ -50,7 +50,7 @@ t.test('while a file cannot be used, the secret before is', async t => {
   t.notMatch(logged.join(''), 'sk-')
 })
 
-t.test('a file that is not there yet', async t => {
+t.test('a missing file is an error until it appears', async t => {
   const file = join(t.testdir({}), 'key')
   const { credential, secret } = open(t, file)
   t.throws(() => credential.authorize(), { code: 'credential_unavailable', cause: { message: /ENOENT/ } })
@@ -58,7 +58,7 @@ t.test('a file that is not there yet', async t => {
   await until(() => tryTo(secret) === 'sk-1')
 })
 
-t.test('a refused secret is read again at once, and sent again only if it is another', async t => {
+t.test('a refused secret is read again at once, and sent again only if it changed', async t => {
   const file = join(t.testdir({ key: 'sk-1' }), 'key')
   const { credential, secret } = open(t, file)
   const first = credential.authorize()

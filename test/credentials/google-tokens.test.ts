@@ -18,7 +18,7 @@ function fetchToken(credentials: string | null, project: string | null = null) {
   return googleTokens({ kind: 'google', headers: ['authorization', 'x-goog-user-project'], credentials, project }, systemClock)(NEVER)
 }
 
-t.test('a token for the file of a service account', async t => {
+t.test('a service account file gives a token', async t => {
   const server = await startTokenServer(t)
   const { authorization, lifetimeMs } = await fetchToken(serviceAccountFile(t, server.url))
   t.strictSame(authorization.headersFor(REQUEST, HOST), ['authorization', 'Bearer token-1'])
@@ -32,7 +32,7 @@ t.test('a token for the file of a service account', async t => {
 })
 
 for (const minutes of [-10, 10, 600]) {
-  t.test(`an assertion has the time of the token server, whose clock differs by ${minutes} minutes`, async t => {
+  t.test(`an assertion uses the clock of the token server, which differs by ${minutes} minutes`, async t => {
     const server = await startTokenServer(t)
     const now = () => Date.now() + minutes * 60_000
     const isInTime = () => {
@@ -55,14 +55,14 @@ for (const minutes of [-10, 10, 600]) {
   })
 }
 
-t.test('a refusal for another reason is not tried again', async t => {
+t.test('a refusal for another reason than the clock is not retried', async t => {
   const server = await startTokenServer(t)
   server.fault = res => sendJson(res, 400, { error: 'invalid_grant' })
   await t.rejects(fetchToken(serviceAccountFile(t, server.url)), { code: 'credential_unavailable' })
   t.equal(server.requests.length, 1)
 })
 
-t.test('a user\'s credentials pay with the quota of another project', async t => {
+t.test('credentials of a user can charge the quota of another project', async t => {
   const server = await startTokenServer(t)
   const file = join(t.testdir({}), 'user.json')
   writeFileSync(file, JSON.stringify({
@@ -74,7 +74,7 @@ t.test('a user\'s credentials pay with the quota of another project', async t =>
   t.equal(authorization.pathFor?.('/v1/projects/mine/locations/global'), '/v1/projects/mine/locations/global')
 })
 
-t.test('a workload identity: the token of another provider is exchanged', async t => {
+t.test('workload identity exchanges the token of another provider', async t => {
   const server = await startTokenServer(t)
   const directory = t.testdir({ subject: 'subject-token' })
   const file = join(directory, 'identity.json')
@@ -91,7 +91,7 @@ t.test('a workload identity: the token of another provider is exchanged', async 
   t.equal(server.requests[0]?.body.get('subject_token'), 'subject-token')
 })
 
-t.test('a metadata server gives the token and the project', async t => {
+t.test('the metadata server gives token and project', async t => {
   const server = await startMetadataServer(t)
   const { authorization, lifetimeMs } = await fetchToken(null)
   t.strictSame(authorization.headersFor(REQUEST, HOST), ['authorization', 'Bearer metadata-token'])
@@ -105,7 +105,7 @@ t.test('a metadata server gives the token and the project', async t => {
   await t.rejects(fetchToken(null), { code: 'credential_unavailable', cause: { message: 'the metadata server responded 404' } })
 })
 
-t.test('a metadata server that is not there', async t => {
+t.test('an unreachable metadata server is reported', async t => {
   setEnvironment(t, { GCE_METADATA_HOST: `127.0.0.1:${await freePort()}` })
   await t.rejects(fetchToken(null), { cause: { message: 'the metadata server cannot be reached: ECONNREFUSED' } })
 })
@@ -117,7 +117,7 @@ for (const [what, fault, reason] of [
   ['sends no token', res => sendJson(res, 200, { token_type: 'Bearer' }), /token/],
   ['sends a token with a line break', res => sendJson(res, 200, { token_type: 'Bearer', expires_in: 10, access_token: 'a\nb' }), 'the secret has a character that is not allowed in a header'],
 ] as readonly (readonly [string, (res: http.ServerResponse) => void, string | RegExp])[]) {
-  t.test(`a token server that ${what}`, async t => {
+  t.test(`a token server that ${what} gives no token`, async t => {
     const server = await startTokenServer(t)
     server.fault = fault
     const error = await fetchToken(serviceAccountFile(t, server.url)).catch((thrown: unknown) => thrown) as Error
@@ -126,12 +126,12 @@ for (const [what, fault, reason] of [
   })
 }
 
-t.test('a token server that is not there', async t => {
+t.test('an unreachable token server is reported', async t => {
   const file = serviceAccountFile(t, `http://127.0.0.1:${await freePort()}/token`)
   await t.rejects(fetchToken(file), { cause: { message: 'the token server cannot be reached: ECONNREFUSED' } })
 })
 
-t.test('files that are no credentials', async t => {
+t.test('files without usable credentials are refused', async t => {
   const server = await startTokenServer(t)
   for (const [members, reason] of [
     [{ token_uri: 'http://token.example.com/token' }, 'token_uri in the file is not an https URL'],

@@ -6,7 +6,7 @@ import { sendJson, startTokenServer } from '../support/token-server.ts'
 const REQUEST = { method: 'POST', path: '/', headers: [], body: null }
 const NEVER = new AbortController().signal
 
-t.test('a token by client credentials', async t => {
+t.test('client credentials give a token', async t => {
   const server = await startTokenServer(t)
   const fetched = await fetchOAuth2Token({ ...AUTH, tokenUrl: server.url, scope: 'models' }, NEVER)
   t.strictSame(fetched.authorization.headersFor(REQUEST, new URL(server.url)), ['authorization', 'Bearer token-1'])
@@ -31,7 +31,7 @@ for (const [what, fault, reason] of [
   ['sends without end', res => endless(res), 'the response of the token server is too long'],
   ['hangs up', res => res.destroy(), /cannot be reached: /],
 ] as readonly (readonly [string, (res: import('node:http').ServerResponse) => void, string | RegExp])[]) {
-  t.test(`a token server that ${what}`, async t => {
+  t.test(`a token server that ${what} gives no token`, async t => {
     const server = await startTokenServer(t)
     server.fault = fault
     const error = await fetchOAuth2Token({ ...AUTH, tokenUrl: server.url }, NEVER).catch((error: unknown) => error) as Error
@@ -40,7 +40,7 @@ for (const [what, fault, reason] of [
   })
 }
 
-t.test('a token server that is not there', async t => {
+t.test('an unreachable token server is reported', async t => {
   const tokenUrl = `http://127.0.0.1:${await freePort()}/token`
   await t.rejects(fetchOAuth2Token({ ...AUTH, tokenUrl }, NEVER), { cause: { message: 'the token server cannot be reached: ECONNREFUSED' } })
 })

@@ -23,7 +23,7 @@ for (const [what, headers, lowForMs] of [
   })
 }
 
-t.test('the scarcer of requests and tokens counts', async t => {
+t.test('the window is low when requests or tokens are low', async t => {
   const window = new RateLimitWindow()
   window.update([
     'x-ratelimit-limit-requests', '100', 'x-ratelimit-remaining-requests', '99',
@@ -32,7 +32,7 @@ t.test('the scarcer of requests and tokens counts', async t => {
   t.equal(window.isLow(0), true)
 })
 
-t.test('what is left is what the upstream said last', async t => {
+t.test('each limit shows the last values that the upstream sent', async t => {
   const window = new RateLimitWindow()
   t.equal(window.limits, null)
   window.update(['x-ratelimit-limit-requests', '100', 'x-ratelimit-remaining-requests', '2'], 0, WALL)

@@ -9,7 +9,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 
 const HOUR = 3_600_000
 
-t.test('a credential that holds is there at once, and is fetched once', async t => {
+t.test('a valid credential is returned at once, and fetched once', async t => {
   const { credential, fetches } = open(t)
   const [a, b] = await Promise.all([credential.authorize([]), credential.authorize([])])
   t.equal(a, b, 'all requests that wait share one fetch')
@@ -17,7 +17,7 @@ t.test('a credential that holds is there at once, and is fetched once', async t 
   t.equal(fetches.length, 1)
 })
 
-t.test('it is fetched ahead of its end, while requests use the one that holds', async t => {
+t.test('a credential is renewed before it expires, while requests use the valid one', async t => {
   const { credential, fetches, clock } = open(t)
   const first = await credential.authorize([])
   t.equal(credential.authorize([]), first)
@@ -29,7 +29,7 @@ t.test('it is fetched ahead of its end, while requests use the one that holds', 
 })
 
 for (const lifetimeMs of [10_000, 60_000, HOUR]) {
-  t.test(`a lifetime of ${lifetimeMs} ms means no fetch for each request`, async t => {
+  t.test(`a lifetime of ${lifetimeMs} ms does not cause a fetch for each request`, async t => {
     const { credential, fetches, clock } = open(t, { lifetimeMs })
     await credential.authorize([])
     for (let i = 0; i < 100; i++) {
@@ -41,7 +41,7 @@ for (const lifetimeMs of [10_000, 60_000, HOUR]) {
   })
 }
 
-t.test('an upstream that is not used has its credential fetched by the next request', async t => {
+t.test('an unused credential is fetched again only by the next request', async t => {
   const { credential, fetches, clock } = open(t)
   await credential.authorize([])
   clock.advance(10 * HOUR)
@@ -49,7 +49,7 @@ t.test('an upstream that is not used has its credential fetched by the next requ
   t.ok(credential.authorize([]) instanceof Promise)
 })
 
-t.test('while the source fails, the credential is used to its end; then the source is asked once a while', async t => {
+t.test('while the source fails, the credential is used until it expires, and the source is retried now and then', async t => {
   const { credential, fetches, clock, source } = open(t)
   const first = await credential.authorize([])
   credential.authorize([])
@@ -70,7 +70,7 @@ t.test('while the source fails, the credential is used to its end; then the sour
   t.ok(await credential.authorize([]))
 })
 
-t.test('a source that does not respond delays no request while the credential holds', async t => {
+t.test('a source that does not respond delays no request while the credential is valid', async t => {
   const { credential, fetches, clock, source } = open(t)
   const first = await credential.authorize([])
   credential.authorize([])
@@ -91,7 +91,7 @@ t.test('a source that does not respond fails at the deadline', async t => {
   await t.rejects(waiting, { code: 'credential_unavailable', cause: { message: /10 s/ } })
 })
 
-t.test('a refused credential is fetched once more, and no more often than every 10 s', async t => {
+t.test('a refused credential is fetched once more, at most every 10 s', async t => {
   const { credential, fetches, clock } = open(t)
   const first = await credential.authorize([])
   t.equal(credential.recordRefusal([first]), true)
@@ -106,7 +106,7 @@ t.test('a refused credential is fetched once more, and no more often than every 
   t.equal(credential.recordRefusal([second]), true)
 })
 
-t.test('what a source throws is not reported', async t => {
+t.test('the error of a source is not reported: it could contain the secret', async t => {
   const { credential, source, logged } = open(t)
   source.fails = true
   source.message = 'sk-secret'

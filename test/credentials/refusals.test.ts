@@ -5,7 +5,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 
 const authorization = (): Authorization => ({ headersFor: () => [] })
 
-t.test('a refusal is remembered for 30 s, for what it was refused for', async t => {
+t.test('a refusal is remembered for 30 s, for its credential, endpoint and model', async t => {
   const clock = new FakeClock()
   const refusals = new Refusals(clock)
   const [one, other] = [authorization(), authorization()]
@@ -22,7 +22,7 @@ t.test('a refusal is remembered for 30 s, for what it was refused for', async t 
   t.ok(refusals.add(one, ['chat', 'm']))
 })
 
-t.test('of many, the oldest is forgotten', async t => {
+t.test('above 1,000 refusals the oldest is forgotten', async t => {
   const refusals = new Refusals(new FakeClock())
   const one = authorization()
   for (let n = 0; n <= 1_000; n++) refusals.add(one, ['chat', String(n)])
