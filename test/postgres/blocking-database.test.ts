@@ -9,29 +9,29 @@ t.test('queries that block', { skip: withoutPostgres }, async t => {
   const database = new BlockingDatabase({ url: server.url(), name: 'test' })
   t.teardown(() => database.close())
 
-  t.test('a query has its rows: whole numbers as bigint', async t => {
+  t.test('a query returns its rows, with whole numbers as bigint', async t => {
     const sql = 'SELECT 9007199254740993 AS large, 1::int AS small, 0.5::float8 AS half, NULL::text AS none, $1 AS given'
     t.strictSame(database.query(sql, ['text'], 5_000),
       [{ large: 9007199254740993n, small: 1n, half: 0.5, none: null, given: 'text' }])
   })
 
-  t.test('what the server rejects is an error with its code, and the connection goes on', async t => {
+  t.test('a rejected query throws an error with its code, and the connection stays open', async t => {
     t.throws(() => database.query('SELECT * FROM none', [], 5_000), { name: 'DatabaseError', code: 'rejected', sqlState: '42P01' })
     t.strictSame(database.query('SELECT 1 AS n', [], 5_000), [{ n: 1n }])
   })
 
-  t.test('a query that takes too long is an error in time; the next one has its own answer', async t => {
+  t.test('a slow query times out, and the next query gets its own response', async t => {
     t.throws(() => database.query('SELECT pg_sleep(60)', [], 50), { code: 'timeout' })
     t.strictSame(database.query('SELECT 2 AS n', [], 5_000), [{ n: 2n }])
   })
 
-  t.test('it can be closed and used again', async t => {
+  t.test('a closed database opens again for the next query', async t => {
     database.close()
     t.strictSame(database.query('SELECT 3 AS n', [], 5_000), [{ n: 3n }])
   })
 })
 
-t.test('a server that never answers costs the deadline', async t => {
+t.test('a server that never responds fails at the deadline', async t => {
   const silent = createServer(() => undefined)
   await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
   t.teardown(() => silent.close())

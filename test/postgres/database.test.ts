@@ -11,7 +11,7 @@ const ENCODED = encodeURIComponent(PASSWORD)
 t.test('a connection to PostgreSQL', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
 
-  t.test('a silent connection is given up in time, and the next query opens another', async t => {
+  t.test('a silent connection times out, and the next query opens another', async t => {
     const proxy = await startTcpProxy(t, server.port)
     let lost = 0
     const database = new Database({ url: server.url(proxy.port), name: 'test', onLost: () => void lost++ })
@@ -25,7 +25,7 @@ t.test('a connection to PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await database.query('SELECT 3 AS three'), [{ three: 3 }])
   })
 
-  t.test('a connection that is cut rejects what has no response', async t => {
+  t.test('a broken connection rejects the running query', async t => {
     const proxy = await startTcpProxy(t, server.port)
     const database = new Database({ url: server.url(proxy.port), name: 'test' })
     t.teardown(() => database.close())
@@ -42,7 +42,7 @@ t.test('a connection to PostgreSQL', { skip: withoutPostgres }, async t => {
     t.equal(database.isOpen, true)
   })
 
-  t.test('a transaction that fails leaves nothing behind', async t => {
+  t.test('a failed transaction changes nothing', async t => {
     const database = new Database({ url: server.url(), name: 'test' })
     t.teardown(() => database.close())
     await t.rejects(database.transaction(async query => {
@@ -52,7 +52,7 @@ t.test('a connection to PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await database.query(`SELECT FROM pg_tables WHERE tablename = 'never'`), [])
   })
 
-  t.test('a wrong password is in no message', async t => {
+  t.test('the error of a wrong password does not contain it', async t => {
     const url = `postgres://gateway:${ENCODED}x@127.0.0.1:${server.port}/postgres`
     const database = new Database({ url, name: 'test' })
     const error = await database.query('SELECT 1').then(() => null, (reason: Error) => reason)
@@ -62,12 +62,12 @@ t.test('a connection to PostgreSQL', { skip: withoutPostgres }, async t => {
   })
 })
 
-t.test('nobody listens', async t => {
+t.test('a closed port is reported', async t => {
   const database = new Database({ url: `postgres://u:${ENCODED}@127.0.0.1:${await freePort()}/db`, name: 'test' })
   await t.rejects(database.query('SELECT 1'), { code: 'unreachable' })
 })
 
-t.test('a server that accepts and says nothing', async t => {
+t.test('a server that accepts connections but never responds times out', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))
   t.teardown(() => server.close())

@@ -30,10 +30,10 @@ async function names(server: TestPostgres, sql: string): Promise<unknown[]> {
 const FUNCTIONS = `SELECT proname || '(' || pg_get_function_arguments(oid) || ')' AS name FROM pg_proc WHERE pronamespace = 'gateway'::regnamespace`
 const INDEXES = `SELECT indexname AS name FROM pg_indexes WHERE schemaname = 'gateway'`
 
-t.test('a gateway that knows an earlier version goes on beside the latest', { skip: withoutPostgres }, async t => {
+t.test('a gateway of an earlier version works with the latest schema', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   for (let version = 1; version < MIGRATIONS.length; version++) {
-    await t.test(`version ${version}`, async t => {
+    await t.test(`version ${version} reads and writes the latest schema`, async t => {
       await server.createDatabase()
       const database = new Database({ url: server.url(), name: 'test' })
       t.teardown(() => database.close())
@@ -62,7 +62,7 @@ t.test('a gateway that knows an earlier version goes on beside the latest', { sk
   }
 })
 
-t.test('gateways that start at once on an empty database', { skip: withoutPostgres }, async t => {
+t.test('several gateways can start at once on an empty database', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   const databases = Array.from({ length: 4 }, () => new Database({ url: server.url(), name: 'test' }))
   await Promise.all(databases.map(database => migrate(database, MIGRATIONS)))

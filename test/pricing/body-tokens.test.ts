@@ -9,7 +9,7 @@ const count = tokenCount()
 /** One for each word: what is counted shows in the sum. */
 const words = (text: string) => text.split(/\s+/).filter(Boolean).length
 
-t.test('chat: the count of OpenAI for its own example', async t => {
+t.test('chat: the example of OpenAI has the count of OpenAI', async t => {
   // OpenAI's cookbook, "How to count tokens with tiktoken": 124 tokens for gpt-4o.
   const example = [
     {
@@ -45,7 +45,7 @@ t.test('chat: the count of OpenAI for its own example', async t => {
   t.equal(tokens + 4, 124)
 })
 
-t.test('each endpoint: what the model reads', async t => {
+t.test('each endpoint counts what the model reads', async t => {
   const message = { role: 'user', content: 'three short words' }
   const cases: [EndpointName, unknown, number][] = [
     ['chat.completions', { model: 'a b c', messages: [message, message], user: 'x y' }, 3 + 2 * (4 + 3)],
@@ -151,7 +151,7 @@ t.test('tools and schemas count as JSON', async t => {
   )
 })
 
-t.test('pictures, recordings and files count flat, wherever they are', async t => {
+t.test('images, audio and files count as a fixed number of tokens, wherever they are', async t => {
   const data = 'AAAA'.repeat(1000)
   const parts: [EndpointName, string, unknown][] = [
     [
@@ -180,14 +180,14 @@ t.test('pictures, recordings and files count flat, wherever they are', async t =
   }
 })
 
-t.test('data is text or a recording, as it turns out', async t => {
+t.test('`data` counts as text or as media, by its content', async t => {
   const audio = { audio: { id: 'a', data: 'AAAA'.repeat(1000), transcript: 'two words' } }
   t.equal(responseTokens(endpointNamed('chat.completions').responseMembers, { choices: [{ message: audio }] }, words), MEDIA_TOKENS + 2)
   const source = { type: 'text', media_type: 'text/plain', data: 'three more words' }
   t.equal(promptTokens(endpointNamed('messages').prompt, { messages: [{ content: [{ type: 'document', source }] }] }, words), 3 + 3)
 })
 
-t.test('answers: text, reasoning as it shows, tool calls; no overhead', async t => {
+t.test('responses: text, reasoning and tool calls count, without overhead', async t => {
   const cases: [EndpointName, unknown, number][] = [
     [
       'chat.completions',
@@ -255,7 +255,7 @@ t.test('answers: text, reasoning as it shows, tool calls; no overhead', async t 
   t.equal(responseTokens(endpointNamed('embeddings').responseMembers, { data: [] }, words), null)
 })
 
-t.test('what is not as it should be', async t => {
+t.test('malformed bodies are counted or give null, and never throw', async t => {
   for (const body of [null, 5, 'x', [], NaN]) t.equal(promptTokens(endpointNamed('chat.completions').prompt, body, words), null)
   t.equal(promptTokens(endpointNamed('audio.transcriptions').prompt, { model: 'x' }, words), null)
   t.equal(promptTokens(endpointNamed('chat.completions').prompt, { messages: 'just text' }, words), 3 + 2)

@@ -45,12 +45,12 @@ t.test('input and output: gpt-4o', async t => {
   t.equal(cost(usage({ inputTokens: 1, outputTokens: 0 }), GPT_4O), 2_500_000n)
 })
 
-t.test('cached input at its own price, the rest at the full one: gpt-4o', async t => {
+t.test('cached input has its own price, the rest the full one: gpt-4o', async t => {
   // 1,920 cached x 1.25 / 1e6 = 0.0024; 86 x 2.50 / 1e6 = 0.000215; 300 x 10 / 1e6 = 0.003
   t.equal(usd({ inputTokens: 2006, cachedInputTokens: 1920, outputTokens: 300 }, GPT_4O), '0.005615')
 })
 
-t.test('reasoning is output unless it has a price of its own', async t => {
+t.test('reasoning has the price of output, unless it has its own', async t => {
   const figures = { inputTokens: 0, outputTokens: 1000, reasoningTokens: 400 }
   // 1,000 x 10 / 1e6
   t.equal(usd(figures, GPT_4O), '0.01')
@@ -58,7 +58,7 @@ t.test('reasoning is output unless it has a price of its own', async t => {
   t.equal(usd(figures, { input: '2', output: '8', reasoning: '3' }), '0.006')
 })
 
-t.test('cache reads and writes by lifetime: claude-sonnet-4.5', async t => {
+t.test('cache reads and writes have prices by lifetime: claude-sonnet-4.5', async t => {
   // input_tokens 21, read 1,000, written 88 for 5 minutes and 100 for an hour: 1,209 in all
   // 21 x 3 = 63; 1,000 x 0.30 = 300; 88 x 3.75 = 330; 100 x 6 = 600; 393 x 15 = 5,895; sum 7,188 / 1e6
   t.equal(
@@ -76,7 +76,7 @@ t.test('cache reads and writes by lifetime: claude-sonnet-4.5', async t => {
   )
 })
 
-t.test('long context: the whole request at the tier of its input', async t => {
+t.test('long context: the input selects one tier for the whole request', async t => {
   // 200,000 is not above 200,000: 200,000 x 1.25 / 1e6 + 1,000 x 10 / 1e6 = 0.25 + 0.01
   t.equal(usd({ inputTokens: 200_000, outputTokens: 1000 }, GEMINI_2_5_PRO), '0.26')
   // 200,001 x 2.50 / 1e6 + 1,000 x 15 / 1e6 = 0.5000025 + 0.015
@@ -97,7 +97,7 @@ t.test('long context: the whole request at the tier of its input', async t => {
   )
 })
 
-t.test('long context: a tier replaces what it names and keeps the rest', async t => {
+t.test('long context: a tier replaces only the rates that it names', async t => {
   const price: Price = {
     input: '1',
     cachedInput: '0.1',
@@ -159,7 +159,7 @@ t.test('seconds, characters, requests: whisper-1, tts-1, sonar', async t => {
   )
 })
 
-t.test('a rate that is absent is that of its kin', async t => {
+t.test('a missing rate defaults to the rate of its kind', async t => {
   const all: Partial<Usage> = {
     inputTokens: 60,
     cachedInputTokens: 10,
@@ -178,7 +178,7 @@ t.test('a rate that is absent is that of its kin', async t => {
   t.equal(usd(all, { input: '2', output: '3', cacheWrite5m: '5' }), '0.0003')
 })
 
-t.test('what nobody can price costs null, never 0', async t => {
+t.test('an unpriced request costs null, never 0', async t => {
   const figures = { inputTokens: 10, outputTokens: 10 }
   t.equal(usd(figures, null), null, 'no price')
   t.equal(usd(figures, {}), null, 'an empty price')
@@ -189,32 +189,32 @@ t.test('what nobody can price costs null, never 0', async t => {
   t.equal(usd(figures, { output: '1' }), null, 'input, at a price for output')
 })
 
-t.test('zeros that are known cost 0', async t => {
+t.test('zero usage and zero prices cost 0', async t => {
   t.equal(usd({ inputTokens: 0, outputTokens: 0 }, GPT_4O), '0')
   t.equal(usd({ inputTokens: 10, outputTokens: 10 }, { input: '0', output: '0' }), '0', 'a model for free')
   t.equal(usd({ inputTokens: 10 }, { input: '0.02' }), '0.0000002', 'an embedding has no output')
   t.equal(usd({ inputTokens: 10, outputTokens: 0 }, { input: '0.02' }), '0.0000002', 'nor one that says so')
 })
 
-t.test('tokens that are reported beside pictures or seconds are no gap where the price is by those', async t => {
+t.test('tokens beside images or seconds need no price when those have one', async t => {
   const tokens = { inputTokens: 10, outputTokens: 1056 }
   t.equal(usd({ ...tokens, images: 2 }, { perImage: '0.04' }), '0.08')
   t.equal(usd({ ...tokens, seconds: 8 }, { perSecond: '0.0001' }), '0.0008')
 })
 
-t.test('parts above the whole are cut to it', async t => {
+t.test('parts above their total are cut to it', async t => {
   // 10 in all: 8 cached x 1.25 + 2 of the 5 audio x 2.50 = 15 / 1e6
   t.equal(usd({ inputTokens: 10, cachedInputTokens: 8, inputAudioTokens: 5 }, GPT_4O), '0.000015')
 })
 
-t.test('no float touches it: ten million thirds of a cent', async t => {
+t.test('costs are computed without floats: ten million thirds of a cent', async t => {
   // 9,007,199 x 0.1 / 1e6 = 0.9007199, where 0.1 has no exact float
   t.equal(usd({ inputTokens: 9_007_199, outputTokens: 0 }, { input: '0.1', output: '0' }), '0.9007199')
   // sub-picodollar rates are summed before they are rounded: 2 x 0.0000004 / 1e6 + the same = 1.6e-12
   t.equal(cost(usage({ inputTokens: 2, outputTokens: 2 }), { input: '0.0000004', output: '0.0000004' }), 2n)
 })
 
-t.test('the explanation adds up to the cost', async t => {
+t.test('the lines of the explanation sum to the cost', async t => {
   const figures: Partial<Usage> = {
     inputTokens: 2006,
     cachedInputTokens: 1920,

@@ -11,13 +11,13 @@ function figures(outputTokens: number): SettledUsage {
   return { usage, source: 'estimated', billed: true, suspect: false, unread: false }
 }
 
-t.test('the count comes before the end of the response, and the client gets it', async t => {
+t.test('usage that is counted before the response ends is reported to the client', async t => {
   const share = new InterruptedUsage(Promise.resolve(figures(7)), () => figures(9))
   t.strictSame(await share.settled, figures(7))
   t.strictSame(share.reported, figures(7))
 })
 
-t.test('told before the count is done: that is what the ledger has, and it does not change', async t => {
+t.test('usage that is reported before it is counted is final, in the ledger too', async t => {
   const { promise, resolve } = Promise.withResolvers<SettledUsage>()
   let known = 9
   const share = new InterruptedUsage(promise, () => figures(known++))
@@ -27,14 +27,14 @@ t.test('told before the count is done: that is what the ledger has, and it does 
   t.strictSame(share.reported, figures(9))
 })
 
-t.test('a count that fails is reported at settlement, and not before', async t => {
+t.test('a failed count is reported at settlement, not before', async t => {
   const share = new InterruptedUsage(Promise.reject(new Error('no count')), () => figures(9))
   await new Promise(resolve => setImmediate(resolve))
   t.strictSame(share.reported, figures(9))
   await t.rejects(share.settled, { message: 'no count' })
 })
 
-t.test('roughly: nothing where nothing was generated, else what is known of both directions', async t => {
+t.test('the rough usage is empty when nothing was generated, else what is known of both directions', async t => {
   const counter = createTokenCounter()
   t.teardown(() => counter.close())
   const told = (...chunks: object[]) => {

@@ -19,7 +19,7 @@ function book(prices: Record<string, Price | null> = {}) {
   })
 }
 
-t.test("the catalogue's prices are the vendors' published ones", async t => {
+t.test('the catalogue has the published prices of the vendors', async t => {
   const { priceOf } = { priceOf: (model: string) => book().priceOf(null, model, AT)?.price }
   t.strictSame(priceOf('gpt-4o'), { input: '2.5', cachedInput: '1.25', output: '10' })
   t.strictSame(priceOf('claude-sonnet-4-5'), {
@@ -45,14 +45,14 @@ t.test("the catalogue's prices are the vendors' published ones", async t => {
   t.strictSame(priceOf('whisper-1'), { perSecond: '0.0001' })
 })
 
-t.test('snapshots, aliases and the models/ prefix are the same model', async t => {
+t.test('snapshots, aliases and the prefix models/ have the price of their model', async t => {
   const prices = book()
   const sonnet = prices.priceOf(null, 'claude-sonnet-4-5', AT)
   t.strictSame(prices.priceOf(null, 'claude-sonnet-4-5-20250929', AT), sonnet)
   t.strictSame(prices.priceOf(null, 'models/gemini-2.5-pro', AT), prices.priceOf(null, 'gemini-2.5-pro', AT))
 })
 
-t.test('at an unknown host, models for embeddings, sound and images have the price of their maker', async t => {
+t.test('at an unknown host, embedding, audio and image models have the price of their vendor', async t => {
   const prices = book()
   const makers: Record<string, string[]> = {
     'https://api.openai.com/v1': [
@@ -77,7 +77,7 @@ t.test('at an unknown host, models for embeddings, sound and images have the pri
   t.equal(prices.priceOf(ELSEWHERE, 'bge-m3', AT), null, 'its weights are open')
 })
 
-t.test('the upstream tells whose price it is; one that is unknown goes by the model', async t => {
+t.test('a known upstream selects the vendor, at an unknown one the model does', async t => {
   const prices = book()
   t.ok(prices.priceOf(OPENAI, 'gpt-4o', AT))
   t.strictSame(prices.priceOf(ELSEWHERE, 'gpt-4o', AT), prices.priceOf(OPENAI, 'gpt-4o', AT))
@@ -87,7 +87,7 @@ t.test('the upstream tells whose price it is; one that is unknown goes by the mo
   t.strictSame(perplexity?.price, { input: '1', output: '1', perRequest: '0.012' })
 })
 
-t.test("a vendor's other addresses are its own", async t => {
+t.test('other addresses of a vendor have the prices of the vendor', async t => {
   const prices = book()
   const same = (url: string, usual: string, model: string) => {
     const price = prices.priceOf(new URL(usual), model, AT)?.price
@@ -108,7 +108,7 @@ t.test("a vendor's other addresses are its own", async t => {
   t.equal(prices.priceOf(elsewhere, 'ft:gpt-4o-2024-08-06:acme::abc', AT), null)
 })
 
-t.test("Google's models have its name in front where it speaks chat, and their publisher's", async t => {
+t.test('names with google/ or a publisher in front have the price of the model', async t => {
   const google = new URL('https://us-central1-aiplatform.googleapis.com')
   const flash = book().priceOf(google, 'gemini-2.5-flash', AT)
   t.ok(flash)
@@ -117,7 +117,7 @@ t.test("Google's models have its name in front where it speaks chat, and their p
   t.equal(book().priceOf(google, 'meta/gemini-2.5-flash', AT), null)
 })
 
-t.test('what is for free costs 0, where the catalogue says so', async t => {
+t.test('free models of the catalogue cost 0', async t => {
   const prices = book()
   const openRouter = new URL('https://openrouter.ai/api')
   const free = prices.priceOf(openRouter, 'deepseek/deepseek-r1:free', AT)
@@ -126,7 +126,7 @@ t.test('what is for free costs 0, where the catalogue says so', async t => {
   t.equal(prices.priceOf(openRouter, 'google/lyria-3-pro-preview', AT), null, 'it is paid for by the song')
 })
 
-t.test('open weights that somebody serves are not at the price of who made them', async t => {
+t.test('open weights at an unknown host do not have the price of their maker', async t => {
   const prices = book()
   t.ok(prices.priceOf(ELSEWHERE, 'deepseek-r1', AT))
   for (const model of [
@@ -137,19 +137,19 @@ t.test('open weights that somebody serves are not at the price of who made them'
   t.ok(prices.priceOf(groq, 'deepseek-r1-distill-llama-70b', AT), 'but at the price of who is paid')
 })
 
-t.test('prices that change with the date', async t => {
+t.test('prices change with the date', async t => {
   const prices = book()
   // OpenAI cut o3 by 80 % on 2025-06-10.
   t.equal(prices.priceOf(OPENAI, 'o3', new Date('2025-06-09T23:59:59Z'))?.price.input, '10')
   t.equal(prices.priceOf(OPENAI, 'o3', new Date('2025-06-10T00:00:00Z'))?.price.input, '2')
 })
 
-t.test('a model that nobody lists has no price', async t => {
+t.test('an unlisted model has no price', async t => {
   t.equal(book().priceOf(null, 'my-own-model', AT), null)
   t.equal(book({ 'my-own-model': null }).priceOf(null, 'my-own-model', AT), null)
 })
 
-t.test("the operator's price wins, by the upstream's name and then by the client's", async t => {
+t.test('the price of the operator wins, first by the name at the upstream, then by that of the client', async t => {
   const own: Price = { input: '1', output: '2' }
   const alias: Price = { input: '7', output: '8' }
   const prices = book({ 'gpt-4o': own, 'fast': alias })
@@ -158,7 +158,7 @@ t.test("the operator's price wins, by the upstream's name and then by the client
   t.equal(prices.priceOf(OPENAI, 'gpt-4o-mini', AT, 'other')?.price.input, '0.15')
 })
 
-t.test('the version tells which list, and which of its states', async t => {
+t.test('the version names the price list and its state', async t => {
   const manifest = new URL('../../node_modules/@pydantic/genai-prices/package.json', import.meta.url)
   const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
   const first = book({ mine: { input: '1' } })
@@ -169,7 +169,7 @@ t.test('the version tells which list, and which of its states', async t => {
   t.not(book({ mine: { input: '2' } }).priceOf(null, 'mine', AT)?.version, mine)
 })
 
-t.test('a price that is no decimal is refused when the book is made', async t => {
+t.test('a malformed price is refused when the book is created', async t => {
   t.throws(() => book({ mine: { input: 'cheap' } }), RangeError)
   t.throws(() => book({ mine: { input: '1', tiers: [{ above: 5, price: { input: '-1' } }] } }), RangeError)
 })
@@ -198,7 +198,7 @@ function catalogue() {
   return ids.flatMap(id => findProvider({ providerId: id }) ?? [])
 }
 
-t.test('every price in the catalogue can be translated, and bills what the library calculates', async t => {
+t.test('every price of the catalogue is converted, and costs what the library computes', async t => {
   const usage = { ...blankUsage(), inputTokens: 250_000, cachedInputTokens: 100_000, outputTokens: 5000 }
   let compared = 0
   for (const provider of catalogue()) {
@@ -219,7 +219,7 @@ t.test('every price in the catalogue can be translated, and bills what the libra
   t.ok(compared > 500, `${compared} models`)
 })
 
-t.test('catalogue: tiers of each key become tiers of the request', async t => {
+t.test('tiers of single rates become tiers of the whole price', async t => {
   t.strictSame(
     fromCatalogue({
       input_mtok: { base: 1, tiers: [{ start: 100, price: 2 }] },

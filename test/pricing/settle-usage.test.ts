@@ -62,7 +62,7 @@ function facts({ usage, source, billed }: SettledUsage): Record<string, unknown>
 
 const NOTHING = { source: 'none', billed: false }
 
-t.test('a whole stream: what the upstream reported', async t => {
+t.test('a complete stream has the usage that the upstream reported', async t => {
   const whole = [chat, completions, messages, responses, generate, generateArray, images, transcript]
   for (const { name, endpoint, events, usage } of whole) {
     t.strictSame(
@@ -80,7 +80,7 @@ function independent({ texts }: Recording, events: number): [number, number] {
   return [of(0) + of(2), of(1)]
 }
 
-t.test('chat, completions, responses, cut after every event: counted, until the usage has come', async t => {
+t.test('chat, completions, responses, cut after every event: usage is counted until it was reported', async t => {
   for (const recording of [chat, completions, responses]) {
     const { endpoint, events, texts } = recording
     for (let cut = 0; cut < events.length; cut++) {
@@ -116,7 +116,7 @@ t.test('chat, completions, responses, cut after every event: counted, until the 
   }
 })
 
-t.test('zeros that an upstream begins with are no figures', async t => {
+t.test('zeros at the start of a stream are not usage', async t => {
   const start = named('message_start', { message: { usage: { input_tokens: 0, output_tokens: 0 } } })
   const text = named('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Good morning' } })
   const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
@@ -136,7 +136,7 @@ t.test('zeros that an upstream begins with are no figures', async t => {
   t.match(await settle('chat.completions', 'complete', whole), { usage: { inputTokens: 0, outputTokens: 0 } })
 })
 
-t.test('messages, cut after every event: the input as reported, the output counted', async t => {
+t.test('messages, cut after every event: input is reported, output is counted', async t => {
   const input = { inputTokens: 2125, cachedInputTokens: 2000, cacheWrite5mTokens: 100, cacheWrite1hTokens: 0 }
   const { events } = messages
   t.strictSame(facts(await settle('messages', 'client_gone', streamed('messages', events.slice(0, 1)))), {
@@ -166,7 +166,7 @@ t.test('messages, cut after every event: the input as reported, the output count
   })
 })
 
-t.test('generate, cut after every event: the last figures of its own', async t => {
+t.test('generate, cut after every event: the last reported usage counts', async t => {
   for (const { endpoint, events } of [generate, generateArray]) {
     t.strictSame(facts(await settle(endpoint, 'other', streamed(endpoint, events.slice(0, 1)))), {
       inputTokens: 12,
@@ -187,7 +187,7 @@ t.test('generate, cut after every event: the last figures of its own', async t =
   }
 })
 
-t.test('text after the last figures is counted, and never less than what was reported', async t => {
+t.test('text after the last reported usage is counted, and the reported usage is the minimum', async t => {
   const chunk = (text: string, tokens?: number) =>
     `data: ${JSON.stringify({
       choices: [{ index: 0, delta: { content: text } }],
@@ -216,7 +216,7 @@ t.test('text after the last figures is counted, and never less than what was rep
   t.match(facts(await settle('chat.completions', 'complete', whole)), { outputTokens: 1, source: 'reported' })
 })
 
-t.test('thoughts that were reported are output beside the text that is counted', async t => {
+t.test('reported reasoning is added to the counted text', async t => {
   const chunk = (text: string, more = {}) => `data: ${JSON.stringify({
     candidates: [{ content: { parts: [{ text }] } }], ...more,
   })}\n\n`
@@ -228,7 +228,7 @@ t.test('thoughts that were reported are output beside the text that is counted',
   })
 })
 
-t.test('nobody pays for what the upstream failed to deliver', async t => {
+t.test('a response that the upstream did not deliver is not billed', async t => {
   const error =
     'data: {"error":{"message":"The server had an error while processing your request. Sorry!"}}\n\n'
   const nothing: [EndpointName, SettleInput['end'], MeteredResponse | null][] = [
@@ -254,7 +254,7 @@ t.test('nobody pays for what the upstream failed to deliver', async t => {
     t.strictSame(facts(await settle(endpoint, end, answer)), NOTHING)
 })
 
-t.test('a stream that failed with its last word, before any text: what that says was used', async t => {
+t.test('a stream that fails in its last event, before any text, has the usage of that event', async t => {
   const failed = (usage: unknown) => streamed('responses', [named('response.failed', {
     response: { status: 'failed', error: { code: 'server_error' }, usage },
   })])
@@ -267,7 +267,7 @@ t.test('a stream that failed with its last word, before any text: what that says
   }
 })
 
-t.test('an error in mid-stream: what came before it, and not a word of its own', async t => {
+t.test('a stream that fails midway is billed for its text, not for its error', async t => {
   const events = [
     ...chat.events.slice(0, 5),
     'data: {"error":{"message":"a long story of what went wrong"}}\n\n',
@@ -283,7 +283,7 @@ t.test('an error in mid-stream: what came before it, and not a word of its own',
   }
 })
 
-t.test('a client that leaves before any answer: the prompt, or nothing, as the operator says', async t => {
+t.test('a client that leaves before the response is billed for the prompt or nothing, as configured', async t => {
   const before: MeteredResponse[] = [
     { kind: 'none', delivered: false },
     body(''),
@@ -305,7 +305,7 @@ t.test('a client that leaves before any answer: the prompt, or nothing, as the o
   }
 })
 
-t.test('a whole body: what it reports', async t => {
+t.test('a complete body has the usage that it reports', async t => {
   const usage = {
     prompt_tokens: 9,
     completion_tokens: 0,
@@ -321,7 +321,7 @@ t.test('a whole body: what it reports', async t => {
   })
 })
 
-t.test('a whole body that reports nothing, or nonsense: counted', async t => {
+t.test('a complete body with missing or invalid usage is counted', async t => {
   const choices = [{ index: 0, message: { role: 'assistant', content: 'I am fine.' }, finish_reason: 'stop' }]
   t.strictSame(facts(await settle('chat.completions', 'complete', body({ choices }))), {
     inputTokens: PROMPT_TOKENS,
@@ -357,7 +357,7 @@ t.test('a whole body that reports nothing, or nonsense: counted', async t => {
   })
 })
 
-t.test('what is counted is not less than the parts of it that were reported', async t => {
+t.test('a count is at least the sum of its reported parts', async t => {
   const told = {
     choices: [{ message: { content: 'Hi.' } }],
     usage: {
@@ -375,7 +375,7 @@ t.test('what is counted is not less than the parts of it that were reported', as
   t.match(message.usage, { inputTokens: 20_007, cachedInputTokens: 7, cacheWrite5mTokens: 20_000 })
 })
 
-t.test('a response that is made in the background: its final usage is unknown', async t => {
+t.test('a background response has unknown final usage', async t => {
   for (const status of ['queued', 'in_progress']) {
     const receipt = body({ id: 'r', status, background: true, error: null, output: [], usage: null })
     const request = Buffer.from('{"input":"Hello"}')
@@ -385,7 +385,7 @@ t.test('a response that is made in the background: its final usage is unknown', 
   }
 })
 
-t.test('a body that was cut: its figures if they came, else about what came', async t => {
+t.test('an incomplete body has its usage if that came, else an estimate of what came', async t => {
   const cut = '{"choices":[{"index":0,"message":{"role":"assistant","content":"I am fi'
   const settled = await settle('chat.completions', 'client_gone', body(cut))
   t.match(facts(settled), { inputTokens: PROMPT_TOKENS, source: 'estimated', billed: true })
@@ -399,7 +399,7 @@ t.test('a body that was cut: its figures if they came, else about what came', as
   })
 })
 
-t.test('a body that was cut and is no JSON: what was generated is unknown', async t => {
+t.test('an incomplete body that is not JSON has unknown output', async t => {
   const page = body(`<html>${'please log in '.repeat(1_000)}`)
   for (const end of ['client_gone', 'other'] as const) {
     const settled = await settle('chat.completions', end, page)
@@ -408,7 +408,7 @@ t.test('a body that was cut and is no JSON: what was generated is unknown', asyn
   }
 })
 
-t.test('a body that was cut before anything but blank lines came: nothing was generated', async t => {
+t.test('an incomplete body of blank lines has no output', async t => {
   t.match(await settle('chat.completions', 'other', body('\n'.repeat(600))), { billed: false })
   const abandoned = facts(await settle('chat.completions', 'client_gone', body('\n'.repeat(600))))
   t.strictSame(abandoned, { inputTokens: PROMPT_TOKENS, outputTokens: 0, source: 'estimated', billed: true })
@@ -416,7 +416,7 @@ t.test('a body that was cut before anything but blank lines came: nothing was ge
   t.match(begun, { billed: true, unread: false })
 })
 
-t.test('embeddings: reported, or the input counted', async t => {
+t.test('embeddings have the reported usage, or their input is counted', async t => {
   const request = Buffer.from('{"input":["one two","three"]}')
   t.strictSame(
     facts(
@@ -438,7 +438,7 @@ t.test('embeddings: reported, or the input counted', async t => {
   )
 })
 
-t.test('images, transcripts, speech: as the response and the request tell', async t => {
+t.test('images, transcripts and speech are counted from response and request', async t => {
   t.strictSame(
     facts(await settle('images.generations', 'complete', body({ data: [{ url: 'x' }, { url: 'y' }] }))),
     { images: 2, source: 'reported', billed: true },
@@ -478,7 +478,7 @@ t.test('images, transcripts, speech: as the response and the request tell', asyn
   )
 })
 
-t.test('a transcript that was cut: the text that came', async t => {
+t.test('an incomplete transcript is counted by its text so far', async t => {
   const settled = await settle(
     'audio.transcriptions',
     'other',
@@ -489,7 +489,7 @@ t.test('a transcript that was cut: the text that came', async t => {
   t.strictSame(facts(settled), { outputTokens: visible, source: 'estimated', billed: true })
 })
 
-t.test('a picture that was cut: its prompt at least', async t => {
+t.test('an incomplete image is billed for its prompt', async t => {
   const request = Buffer.from('{"prompt":"a red apple"}')
   const answer = streamed('images.generations', images.events.slice(0, 1))
   t.strictSame(facts(await settle('images.generations', 'client_gone', answer, { request })), {
@@ -499,7 +499,7 @@ t.test('a picture that was cut: its prompt at least', async t => {
   })
 })
 
-t.test('counting tokens and listing models is free; of unknown paths nothing is known', async t => {
+t.test('counting tokens and listing models is free; unknown paths have unknown usage', async t => {
   for (const endpoint of [
     'messages.count_tokens',
     'generate.count_tokens',
@@ -515,7 +515,7 @@ t.test('counting tokens and listing models is free; of unknown paths nothing is 
   })
 })
 
-t.test('a stream that could not be read: its output is unknown, not 0', async t => {
+t.test('an unreadable stream has unknown output, not 0', async t => {
   const meter = readableMeter(endpointNamed('chat.completions'), { contentType: 'application/x-unknown' })
   meter.push(Buffer.from('something'))
   t.strictSame(facts(await settle('chat.completions', 'complete', { kind: 'stream', meter })), {
@@ -525,7 +525,7 @@ t.test('a stream that could not be read: its output is unknown, not 0', async t 
   })
 })
 
-t.test('while it runs: figures so far, and a quarter of the bytes', async t => {
+t.test('a running stream has the usage so far, estimated from its bytes', async t => {
   const answer = streamed('messages', messages.events.slice(0, 6))
   if (answer.kind !== 'stream') return
   t.match(provisionalUsage(answer.meter, 99), {
@@ -542,7 +542,7 @@ t.test('while it runs: figures so far, and a quarter of the bytes', async t => {
   if (whole.kind === 'stream') t.match(provisionalUsage(whole.meter, 99), messages.usage)
 })
 
-t.test('a response that is nothing but an error is billed to nobody, whatever its status said', async t => {
+t.test('a response that is only an error is not billed, whatever its status', async t => {
   const counter = createTokenCounter()
   t.teardown(() => counter.close())
   const ask = (body: string) => settleUsage({

@@ -59,7 +59,7 @@ class HandClock implements Clock {
   }
 }
 
-t.test('counts generated text by kind, unescaped', async t => {
+t.test('counts generated text by kind, without JSON escapes', async t => {
   const counter = counterFor(t)
   const tokens = await counter.generated(
     generated([
@@ -78,12 +78,12 @@ t.test('counts generated text by kind, unescaped', async t => {
   })
 })
 
-t.test('nothing generated is nothing to count', async t => {
+t.test('an empty response needs no count', async t => {
   const counter = counterFor(t, { script: DYING })
   t.strictSame(await counter.generated(generated([])), NONE)
 })
 
-t.test('what was not kept is like what was', async t => {
+t.test('text that was not kept is counted at the rate of the kept text', async t => {
   const counter = counterFor(t)
   const text = 'one two three four '
   const tokens = await counter.generated(
@@ -92,7 +92,7 @@ t.test('what was not kept is like what was', async t => {
   t.strictSame(tokens, { content: count(text) * 10, reasoning: 0, tool: 100 })
 })
 
-t.test('counts prompts and answers', async t => {
+t.test('counts prompts and responses', async t => {
   const counter = counterFor(t)
   t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), 3 + 4 + count('Hello world, how are you?'))
   const answer = Buffer.from('{"choices":[{"message":{"role":"assistant","content":"Fine."}}]}')
@@ -102,7 +102,7 @@ t.test('counts prompts and answers', async t => {
   t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, Buffer.from('{"messages":')), null)
 })
 
-t.test('a prompt of megabytes is counted by a sample, its pictures flat', async t => {
+t.test('a prompt of megabytes is counted by a sample, with a fixed number for its images', async t => {
   const counter = counterFor(t)
   const text = 'The quick brown fox jumps over the lazy dog. '.repeat(60_000)
   const picture = `data:image/png;base64,${'iVBORw0KGgo'.repeat(100_000)}`
@@ -116,7 +116,7 @@ t.test('a prompt of megabytes is counted by a sample, its pictures flat', async 
   t.ok(Math.abs(with_ - expected - 1000) / expected < 0.02, `${with_} for ${expected} + 1000`)
 })
 
-t.test('the event loop goes on while the thread counts', async t => {
+t.test('the event loop runs while the thread counts', async t => {
   const counter = counterFor(t)
   await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)
   let turns = 0
@@ -132,7 +132,7 @@ t.test('the event loop goes on while the thread counts', async t => {
   t.ok(turns > 1, `${turns} turns`)
 })
 
-t.test('a thousand at once: all are answered, beyond the queue by their bytes', async t => {
+t.test('requests beyond the queue are estimated by their bytes', async t => {
   const counter = counterFor(t, { queue: 100 })
   const counts = await Promise.all(
     Array.from({ length: 1000 }, () => counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)),
@@ -142,7 +142,7 @@ t.test('a thousand at once: all are answered, beyond the queue by their bytes', 
   t.equal(counts.filter(tokens => tokens === estimateTokens(PROMPT)).length, 900)
 })
 
-t.test('texts that wait are bounded: when a megabyte waits, others are counted by a sample', async t => {
+t.test('waiting texts are bounded: beyond a megabyte, texts are counted by a sample', async t => {
   const counter = counterFor(t, { script: ONE_TOKEN })
   const text = 'x'.repeat(64 * 1024)
   const counts = await Promise.all(Array.from({ length: 100 }, () => counter.generated(generated([run('content', text)]))))
@@ -152,7 +152,7 @@ t.test('texts that wait are bounded: when a megabyte waits, others are counted b
   t.equal((await counter.generated(generated([run('content', text)]))).content, 1, 'nothing waits any more')
 })
 
-t.test('bodies that wait are bounded too', async t => {
+t.test('waiting bodies are bounded in the same way', async t => {
   const counter = counterFor(t, { script: ONE_TOKEN })
   const body = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: 'word '.repeat(50_000) }] }))
   const { prompt } = endpointNamed('chat.completions')
@@ -162,7 +162,7 @@ t.test('bodies that wait are bounded too', async t => {
   t.equal(counts.filter(tokens => tokens === 62).length, 20 - whole, 'the others by 4 kB of 250')
 })
 
-t.test('a sample is not cut inside of an escape or a character', async t => {
+t.test('a sample is not cut inside an escape or a character', async t => {
   const counter = counterFor(t)
   const waiting = Array.from({ length: 20 }, () => counter.generated(generated([run('content', 'word '.repeat(13_000))])))
   const texts = ['\\u00e9'.repeat(10_000), 'x' + '\\n'.repeat(20_000), 'é日'.repeat(12_000)]
@@ -174,7 +174,7 @@ t.test('a sample is not cut inside of an escape or a character', async t => {
   await Promise.all(waiting)
 })
 
-t.test('a thread that dies: by their bytes; after three deaths it rests for a minute', async t => {
+t.test('requests of a dead thread are estimated by their bytes; after three deaths no thread starts for a minute', async t => {
   const clock = new HandClock()
   const counter = counterFor(t, { script: DYING, clock })
   for (let death = 0; death < 3; death++) {
@@ -197,7 +197,7 @@ t.test('a thread that dies: by their bytes; after three deaths it rests for a mi
   t.equal(await atOnce(), false, 'it is tried again')
 })
 
-t.test('a thread that makes no progress is given up', async t => {
+t.test('a thread that makes no progress is stopped', async t => {
   const clock = new HandClock()
   const counter = counterFor(t, { script: SILENT, clock, timeout: 1000 })
   const waiting = Promise.all([1, 2, 3].map(() => counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)))
@@ -208,7 +208,7 @@ t.test('a thread that makes no progress is given up', async t => {
   )
 })
 
-t.test('a thread that died is started again', async t => {
+t.test('a dead thread is restarted', async t => {
   const clock = new HandClock()
   const counter = counterFor(t, { clock, timeout: 5 })
   const first = counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)
@@ -217,7 +217,7 @@ t.test('a thread that died is started again', async t => {
   t.equal(await counter.prompt(endpointNamed('chat.completions').prompt, PROMPT), 3 + 4 + count('Hello world, how are you?'))
 })
 
-t.test('a thread without work for a minute ends, and the next count starts another', async t => {
+t.test('an idle thread ends after a minute, and the next count starts another', async t => {
   const clock = new HandClock()
   const counter = counterFor(t, { clock })
   const tokens = 3 + 4 + count('Hello world, how are you?')
@@ -237,7 +237,7 @@ t.test('a thread without work for a minute ends, and the next count starts anoth
   t.not(await ask(), first)
 })
 
-t.test('closing waits for what is being counted', async t => {
+t.test('close waits for running counts', async t => {
   const counter = createTokenCounter({ clock: systemClock })
   const last = counter.prompt(endpointNamed('chat.completions').prompt, PROMPT)
   await counter.close()

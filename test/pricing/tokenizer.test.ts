@@ -5,7 +5,7 @@ import { TRAPS } from './recordings.ts'
 
 const count = tokenCount()
 
-t.test('counts as the vocabulary does', async t => {
+t.test('counts what the vocabulary counts', async t => {
   t.equal(count(''), 0)
   // OpenAI's tokenizer page for GPT-4o.
   t.equal(count('Hello world'), 2)
@@ -13,11 +13,11 @@ t.test('counts as the vocabulary does', async t => {
   for (const text of TRAPS) t.equal(count(text), countTokens(text, { disallowedSpecial: new Set() }))
 })
 
-t.test('control tokens in text are text', async t => {
+t.test('control tokens in text count as text', async t => {
   t.ok(count('<|endoftext|>') > 1)
 })
 
-t.test('endless runs are counted in pieces, in time that grows with their length', async t => {
+t.test('long runs of one kind are counted in pieces, in linear time', async t => {
   // 8 letters of `a` are a token of the vocabulary.
   t.equal(count('a'.repeat(1_000_000)), 125_000)
   for (const run of [
@@ -32,7 +32,7 @@ t.test('endless runs are counted in pieces, in time that grows with their length
   }
 })
 
-t.test('a piece costs at most one token more than the whole', async t => {
+t.test('each piece costs at most one extra token', async t => {
   const run = 'x'.repeat(2000)
   const whole = countTokens(run)
   t.ok(count(run) >= whole && count(run) <= whole + 8, `${count(run)} for ${whole}`)

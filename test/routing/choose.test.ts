@@ -44,13 +44,13 @@ function setUp(targets: readonly Target[], strategy: Strategy, random = dice()) 
   return { clock, health, order, id, firsts, open }
 }
 
-t.test('ordered: as they stand', t => {
+t.test('ordered: targets keep their order', t => {
   const { order } = setUp([target('a'), target('b'), target('c')], 'ordered')
   t.strictSame(order(), ['a', 'b', 'c'])
   t.end()
 })
 
-t.test('those that are not well go last, the one that opens first before the others', t => {
+t.test('unhealthy targets come last, the one that reopens first before the others', t => {
   const { clock, order, open } = setUp([target('a'), target('b'), target('c')], 'ordered')
   open('b')
   clock.advance(100)
@@ -63,14 +63,14 @@ t.test('those that are not well go last, the one that opens first before the oth
   t.end()
 })
 
-t.test('weighted: by weight', t => {
+t.test('weighted: targets get requests by their weight', t => {
   const { firsts } = setUp([target('a', 1), target('b', 3), target('c', 6)], 'weighted')
   const { a = 0, b = 0, c = 0 } = firsts(10_000)
   t.ok(Math.abs(a - 1_000) < 150 && Math.abs(b - 3_000) < 200 && Math.abs(c - 6_000) < 200, `${a} ${b} ${c}`)
   t.end()
 })
 
-t.test('least_busy: the one with the fewest in progress, by weight', t => {
+t.test('least_busy: the target with the fewest running requests for its weight is first', t => {
   const { health, order, id } = setUp([target('a'), target('b'), target('c', 4)], 'least_busy')
   health.begin(id('a'))
   health.begin(id('c'))
@@ -79,21 +79,21 @@ t.test('least_busy: the one with the fewest in progress, by weight', t => {
   t.end()
 })
 
-t.test('least_busy: twice the weight bears twice as much, wherever it stands', t => {
+t.test('least_busy: twice the weight gets twice the requests, in any position', t => {
   const { health, order, id } = setUp([target('a', 4), target('b', 2), target('c', 0.5)], 'least_busy')
   for (const name of ['a', 'a', 'b', 'b', 'c']) health.begin(id(name))
   for (let n = 0; n < 50; n++) t.strictSame(order(), ['a', 'b', 'c'])
   t.end()
 })
 
-t.test('least_busy: those that are equally idle share', t => {
+t.test('least_busy: equally busy targets share requests', t => {
   const { firsts } = setUp([target('a'), target('b')], 'least_busy')
   const { a = 0, b = 0 } = firsts(1_000)
   t.ok(a > 400 && b > 400, `${a} ${b}`)
   t.end()
 })
 
-t.test('fastest: the better of two, so that the slowest gets nothing and nobody gets all', t => {
+t.test('fastest: the faster of two random targets is chosen, so that no target gets all requests', t => {
   const { health, firsts, id } = setUp([target('a'), target('b'), target('c')], 'fastest')
   for (const [name, ms] of [['a', 10], ['b', 50], ['c', 500]] as const) {
     const trial = health.begin(id(name))
@@ -105,7 +105,7 @@ t.test('fastest: the better of two, so that the slowest gets nothing and nobody 
   t.end()
 })
 
-t.test('fastest: any two are drawn, and behind the better of them stand the others, best first', t => {
+t.test('fastest: any two targets are drawn; the others follow, the fastest first', t => {
   const { health, order, id } = setUp(['a', 'b', 'c', 'd'].map(name => target(name)), 'fastest')
   const times = { a: 10, b: 500, c: 50, d: 600 }
   for (const [name, ms] of Object.entries(times)) {
@@ -123,7 +123,7 @@ t.test('fastest: any two are drawn, and behind the better of them stand the othe
   t.end()
 })
 
-t.test('fastest: what is in flight counts, and one that never answered gets its try', t => {
+t.test('fastest: running requests count, and an unmeasured target gets a request', t => {
   const { health, order, id } = setUp([target('a'), target('b')], 'fastest')
   const trial = health.begin(id('a'))
   trial.responseStarted(10)
@@ -138,7 +138,7 @@ t.test('fastest: what is in flight counts, and one that never answered gets its 
   t.end()
 })
 
-t.test('affinity: the same target for the same value, spread by weight over many', t => {
+t.test('affinity: a value keeps its target, and values are spread by weight', t => {
   const { order, firsts } = setUp([target('a', 1), target('b', 1), target('c', 2)], 'weighted')
   t.strictSame(order('session-1'), order('session-1'))
   const { a = 0, b = 0, c = 0 } = firsts(4_000, n => `session-${n}`)
@@ -146,7 +146,7 @@ t.test('affinity: the same target for the same value, spread by weight over many
   t.end()
 })
 
-t.test('affinity: a target that goes moves only its own share', t => {
+t.test('affinity: a removed target moves only its own share', t => {
   const all = setUp([target('a'), target('b'), target('c')], 'ordered')
   const fewer = setUp([target('a'), target('c')], 'ordered')
   for (let n = 0; n < 500; n++) {
@@ -156,7 +156,7 @@ t.test('affinity: a target that goes moves only its own share', t => {
   t.end()
 })
 
-t.test('affinity: not to a target that is not well', t => {
+t.test('affinity: an unhealthy target is not chosen', t => {
   const { order, open } = setUp([target('a'), target('b')], 'ordered')
   const [first = ''] = order('s')
   open(first)
@@ -164,7 +164,7 @@ t.test('affinity: not to a target that is not well', t => {
   t.end()
 })
 
-t.test('every order has every target once', t => {
+t.test('every order contains each target once', t => {
   fc.assert(fc.property(
     fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 8 }),
     fc.constantFrom<Strategy>('ordered', 'weighted', 'least_busy', 'fastest'),

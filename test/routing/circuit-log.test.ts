@@ -16,7 +16,7 @@ function setUp() {
   return { clock, circuits, health, heard, fail }
 }
 
-t.test('a circuit tells what broke first, what broke last, and when it closed again', t => {
+t.test('a circuit event has the first and last failure, and the time of closing', t => {
   const { clock, health, heard, circuits, fail } = setUp()
   fail('old', { outcome: 'idle_timeout' })
   health.begin('up\nm').succeeded()
@@ -46,7 +46,7 @@ t.test('a circuit tells what broke first, what broke last, and when it closed ag
   t.end()
 })
 
-t.test('so do those of an upstream that fails its checks, that asks for a pause, or that is another one now', t => {
+t.test('failed checks, requested pauses and replaced upstreams make circuit events too', t => {
   const { health, heard, fail } = setUp()
   health.recordCheck('up', false, 'status 500')
   health.recordCheck('up', false, 'connect_timeout: no response')
@@ -66,7 +66,7 @@ t.test('so do those of an upstream that fails its checks, that asks for a pause,
   t.end()
 })
 
-t.test('not more than 200 are kept', t => {
+t.test('at most 200 events are kept', t => {
   const { circuits, health } = setUp()
   for (let n = 0; n < 300; n++) {
     health.recordCheck('up', false)

@@ -34,7 +34,7 @@ t.test('a silent target is not tried again; others are', t => {
   t.end()
 })
 
-t.test('which statuses another attempt may change, and which only another target', t => {
+t.test('each status is retryable nowhere, at other targets, or at the same one too', t => {
   for (const [status, retryable, again] of [
     [200, true, true], [300, false, true], [400, false, true], [404, false, true], [408, true, true],
     [429, true, true], [498, true, true], [499, false, true], [500, true, true], [529, true, true],

@@ -13,7 +13,7 @@ function setUp(random = 1) {
   return { clock, health, fail, succeed }
 }
 
-t.test('a candidate that was never asked is healthy', t => {
+t.test('an unused target is healthy', t => {
   const { health } = setUp()
   t.ok(health.allows('a'))
   t.strictSame(health.condition('a'), {
@@ -24,7 +24,7 @@ t.test('a candidate that was never asked is healthy', t => {
   t.end()
 })
 
-t.test('three failures in a row open the circuit, and a success between them does not let it', t => {
+t.test('three failures in a row open the circuit; a success between them does not count as one', t => {
   const { health, fail, succeed } = setUp()
   fail(2)
   succeed()
@@ -37,7 +37,7 @@ t.test('three failures in a row open the circuit, and a success between them doe
   t.end()
 })
 
-t.test('a circuit knows for how long it has been open, half-open included', t => {
+t.test('a circuit reports how long it has been open, half-open included', t => {
   const { clock, health, fail, succeed } = setUp()
   fail(2)
   t.equal(health.condition('a').openForMs, null)
@@ -59,7 +59,7 @@ t.test('a circuit knows for how long it has been open, half-open included', t =>
   t.end()
 })
 
-t.test('half of the latest twenty opens it too', t => {
+t.test('ten failures of the last twenty open the circuit', t => {
   const { health, fail, succeed } = setUp()
   for (let n = 0; n < 9; n++) {
     fail()
@@ -72,7 +72,7 @@ t.test('half of the latest twenty opens it too', t => {
   t.end()
 })
 
-t.test('and what failed before it opened does not count again when it is back', t => {
+t.test('failures before the circuit opened do not count after it closes', t => {
   const { clock, health, fail, succeed } = setUp()
   for (let n = 0; n < 10; n++) {
     succeed()
@@ -86,7 +86,7 @@ t.test('and what failed before it opened does not count again when it is back', 
   t.end()
 })
 
-t.test('one in ten that fails never opens it, however many that are', t => {
+t.test('one failure in ten never opens the circuit', t => {
   const { health, fail, succeed } = setUp()
   for (let n = 0; n < 100; n++) {
     fail()
@@ -96,7 +96,7 @@ t.test('one in ten that fails never opens it, however many that are', t => {
   t.end()
 })
 
-t.test('one probe at a time, when the pause is over', t => {
+t.test('a half-open circuit allows one probe at a time', t => {
   const { clock, health, fail } = setUp()
   fail(3)
   clock.advance(999)
@@ -114,7 +114,7 @@ t.test('one probe at a time, when the pause is over', t => {
   t.end()
 })
 
-t.test('a probe that takes its time to answer does not keep the next one waiting for long', t => {
+t.test('a slow probe delays the next one by at most 10 s', t => {
   const { clock, health, fail } = setUp()
   fail(3)
   clock.advance(1_000)
@@ -136,7 +136,7 @@ t.test('a probe that takes its time to answer does not keep the next one waiting
   t.end()
 })
 
-t.test('a request that comes while a probe is out keeps no later one waiting', t => {
+t.test('a request during a probe does not delay the next probe', t => {
   const { clock, health, fail } = setUp()
   fail(3)
   clock.advance(1_000)
@@ -149,7 +149,7 @@ t.test('a request that comes while a probe is out keeps no later one waiting', t
   t.end()
 })
 
-t.test('a long answer that a probe has brought does not keep the next probe waiting', t => {
+t.test('a long response to a probe does not delay the next probe', t => {
   for (const isOver of [false, true]) {
     const { clock, health, fail } = setUp()
     fail(3)
@@ -166,7 +166,7 @@ t.test('a long answer that a probe has brought does not keep the next probe wait
   t.end()
 })
 
-t.test('a probe whose client left leaves the place to the next one', t => {
+t.test('a probe whose client disconnected makes room for the next one', t => {
   const { clock, health, fail } = setUp()
   fail(3)
   clock.advance(1_000)
@@ -176,7 +176,7 @@ t.test('a probe whose client left leaves the place to the next one', t => {
   t.end()
 })
 
-t.test('the pauses grow, up to five seconds; a success starts them anew', t => {
+t.test('the pauses grow to 5 s; a success resets them', t => {
   const { clock, health, fail, succeed } = setUp()
   fail(3)
   for (const pause of [1_000, 2_000, 4_000, 5_000, 5_000]) {
@@ -191,7 +191,7 @@ t.test('the pauses grow, up to five seconds; a success starts them anew', t => {
   t.end()
 })
 
-t.test('a probe that fails opens it for longer, though not so many failed in a row', t => {
+t.test('a failed probe lengthens the pause, even after few failures in a row', t => {
   const { clock, health, fail, succeed } = setUp()
   for (let n = 0; n < 10; n++) {
     succeed()
@@ -205,7 +205,7 @@ t.test('a probe that fails opens it for longer, though not so many failed in a r
   t.end()
 })
 
-t.test('one that asks to be left alone for a moment, and fails time and again, is for the whole pause', t => {
+t.test('the pause of the circuit applies when the target asks for a shorter one', t => {
   const { health, fail } = setUp()
   fail(2)
   fail(1, 100)
@@ -213,14 +213,14 @@ t.test('one that asks to be left alone for a moment, and fails time and again, i
   t.end()
 })
 
-t.test('a pause is between half and all of its length', t => {
+t.test('a pause is random, between half and all of its length', t => {
   const { health, fail } = setUp(0)
   fail(3)
   t.equal(health.condition('a').opensIn, 500)
   t.end()
 })
 
-t.test('failures of requests that were in progress when it opened do not lengthen the pause', t => {
+t.test('failures of requests that were running when the circuit opened do not lengthen the pause', t => {
   const { health } = setUp()
   const trials = Array.from({ length: 10 }, () => health.begin('a'))
   for (const trial of trials) trial.failed(null)
@@ -228,7 +228,7 @@ t.test('failures of requests that were in progress when it opened do not lengthe
   t.end()
 })
 
-t.test('one that asks to be left alone is, for a minute at most', t => {
+t.test('a target that asks for a pause gets it, for at most a minute', t => {
   const { clock, health, fail, succeed } = setUp()
   fail(1, 2_000)
   t.equal(health.condition('a').opensIn, 2_000)
@@ -240,7 +240,7 @@ t.test('one that asks to be left alone is, for a minute at most', t => {
   t.end()
 })
 
-t.test('nor for longer than it asks, nor less long because of other failures', t => {
+t.test('a requested pause is neither lengthened nor shortened by other failures', t => {
   const { clock, health, fail, succeed } = setUp()
   fail(1, 200)
   t.equal(health.condition('a').opensIn, 200)
@@ -252,7 +252,7 @@ t.test('nor for longer than it asks, nor less long because of other failures', t
   t.end()
 })
 
-t.test('a short time that it asks for does not open a circuit early', t => {
+t.test('a short requested pause does not shorten that of the circuit', t => {
   const { health, fail } = setUp()
   const early = health.begin('a')
   fail(3)
@@ -261,7 +261,7 @@ t.test('a short time that it asks for does not open a circuit early', t => {
   t.end()
 })
 
-t.test('of two times to wait the longer one counts', t => {
+t.test('of two requested pauses the longer one applies', t => {
   const { clock, health } = setUp()
   const early = health.begin('a')
   clock.advance(10)
@@ -273,7 +273,7 @@ t.test('of two times to wait the longer one counts', t => {
   t.end()
 })
 
-t.test('and answers to what it was asked before do not end that, nor does a check that it passes', t => {
+t.test('neither responses to earlier requests nor a passed check end a requested pause', t => {
   const { clock, health } = setUp()
   const early = health.begin('up\nx')
   clock.advance(10)
@@ -293,7 +293,7 @@ t.test('and answers to what it was asked before do not end that, nor does a chec
   t.end()
 })
 
-t.test('when that time is over, what it was asked before counts as ever', t => {
+t.test('after a requested pause, a response to an earlier request counts again', t => {
   const { clock, health } = setUp()
   const early = health.begin('up\nx')
   clock.advance(10)
@@ -304,7 +304,7 @@ t.test('when that time is over, what it was asked before counts as ever', t => {
   t.end()
 })
 
-t.test('one that begins well and always breaks off is not well', t => {
+t.test('a target that starts responses and always breaks off is unhealthy', t => {
   const { health } = setUp()
   for (let n = 0; n < 3; n++) {
     const trial = health.begin('a')
@@ -315,7 +315,7 @@ t.test('one that begins well and always breaks off is not well', t => {
   t.end()
 })
 
-t.test('clients that leave and requests that are wrong never count', t => {
+t.test('abandoned requests never count as failures', t => {
   const { health } = setUp()
   for (let n = 0; n < 100; n++) health.begin('a').abandoned()
   t.ok(health.allows('a'))
@@ -323,7 +323,7 @@ t.test('clients that leave and requests that are wrong never count', t => {
   t.end()
 })
 
-t.test('a trial ends once', t => {
+t.test('an attempt ends only once', t => {
   const { health } = setUp()
   const trial = health.begin('a')
   trial.succeeded()
@@ -334,7 +334,7 @@ t.test('a trial ends once', t => {
   t.end()
 })
 
-t.test('the average of the first byte follows slowly', t => {
+t.test('the average time to the first byte changes slowly', t => {
   const { clock, health } = setUp()
   for (const ms of [100, 200]) {
     const trial = health.begin('a')
@@ -347,7 +347,7 @@ t.test('the average of the first byte follows slowly', t => {
   t.end()
 })
 
-t.test('names without end do not fill the memory; who is not well or busy is remembered', t => {
+t.test('the number of remembered targets is bounded; unhealthy and busy ones are kept', t => {
   const { health, fail } = setUp()
   fail(3)
   health.begin('busy')
@@ -358,7 +358,7 @@ t.test('names without end do not fill the memory; who is not well or busy is rem
   t.end()
 })
 
-t.test('names that once asked to be left alone do not fill it either, when their time is over', t => {
+t.test('targets with an expired pause are forgotten too', t => {
   const { clock, health } = setUp()
   for (let n = 0; n < 20_000; n++) {
     health.begin(`m${n}`).failed(1_000)
@@ -369,7 +369,7 @@ t.test('names that once asked to be left alone do not fill it either, when their
   t.end()
 })
 
-t.test('an upstream that fails two checks is closed to all its models, until it passes one', t => {
+t.test('two failed checks open the circuits of all models, until a check passes', t => {
   const { health, fail } = setUp()
   health.begin('up\nx').succeeded()
   t.ok(health.recordCheck('up', false))
@@ -386,7 +386,7 @@ t.test('an upstream that fails two checks is closed to all its models, until it 
   t.end()
 })
 
-t.test('a check that is passed closes circuits that requests have opened', t => {
+t.test('a passed check closes circuits that requests opened', t => {
   const { health } = setUp()
   for (let n = 0; n < 3; n++) health.begin('up\nx').failed(null)
   t.notOk(health.allows('up\nx'))
@@ -395,7 +395,7 @@ t.test('a check that is passed closes circuits that requests have opened', t => 
   t.end()
 })
 
-t.test('an upstream that is checked no more is judged by its requests alone', t => {
+t.test('an upstream without checks is judged only by its requests', t => {
   const { health } = setUp()
   health.recordCheck('up', false)
   health.recordCheck('up', false)
@@ -404,7 +404,7 @@ t.test('an upstream that is checked no more is judged by its requests alone', t 
   t.end()
 })
 
-t.test('an upstream that fails its checks is reported before its first request', t => {
+t.test('an upstream with failed checks is reported before its first request', t => {
   const { health } = setUp()
   health.recordCheck('up', false)
   t.strictSame(health.conditions(), [])
@@ -418,7 +418,7 @@ t.test('an upstream that fails its checks is reported before its first request',
   t.end()
 })
 
-t.test('of an upstream that is another one by now nothing is known, and all of the others', t => {
+t.test('a replaced upstream is forgotten, others are not', t => {
   const { health } = setUp()
   for (const id of ['u\nm', 'u\nn', 'v\nm']) for (let n = 0; n < 3; n++) health.begin(id).failed(null)
   for (const upstream of ['u', 'u', 'v', 'v']) health.recordCheck(upstream, false)

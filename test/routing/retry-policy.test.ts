@@ -29,7 +29,7 @@ function plan(order: never[], retries: number, isUnhealthy?: (target: unknown) =
 
 const PLAIN = { retryable: true, again: true, soon: false, retryAfterMs: null }
 
-t.test('each candidate once, in order; then again, the earliest possible first', t => {
+t.test('each target is tried once in order, then the one that is available first', t => {
   const request = plan([A!, B!, C!], 6)
   t.equal(request.current, A)
   t.match(request.next({ ...PLAIN, retryAfterMs: 3_000 }, MOMENT), { target: B, delayMs: 0 })
@@ -40,7 +40,7 @@ t.test('each candidate once, in order; then again, the earliest possible first',
   t.end()
 })
 
-t.test('the backoff grows, is jittered and has a bound', t => {
+t.test('the backoff grows, is jittered and bounded', t => {
   const delays = (random: number) => {
     const request = plan([A!], 100)
     return Array.from({ length: 8 }, () => request.next(PLAIN, { ...MOMENT, random })?.delayMs)
@@ -50,7 +50,7 @@ t.test('the backoff grows, is jittered and has a bound', t => {
   t.end()
 })
 
-t.test('time that passed during another attempt counts as waited', t => {
+t.test('time that passes during another attempt counts as waiting', t => {
   const request = plan([A!, B!], 2)
   t.match(request.next({ ...PLAIN, retryAfterMs: 1_000 }, MOMENT), { target: B })
   const later = { ...MOMENT, now: MOMENT.now + 600 }
@@ -62,7 +62,7 @@ t.test('time that passed during another attempt counts as waited', t => {
   t.end()
 })
 
-t.test('no further attempt when none is left, when it cannot help, or when the time is up', t => {
+t.test('no attempt follows when none is left, it cannot help or time is up', t => {
   t.equal(plan([A!, B!], 0).next(PLAIN, MOMENT), null)
   t.equal(plan([A!, B!], 1).next({ ...PLAIN, retryable: false }, MOMENT), null)
   t.equal(plan([A!], 1).next(PLAIN, { ...MOMENT, timeLeft: 40 }), null)
@@ -70,7 +70,7 @@ t.test('no further attempt when none is left, when it cannot help, or when the t
   t.end()
 })
 
-t.test('the longest allowed wait is kept, whatever the fractions of the clock', t => {
+t.test('the longest allowed wait is exact, despite fractions of the clock', t => {
   let misses = 0
   for (let n = 0; n < 10_000; n++) {
     const moment = { ...MOMENT, now: n * 3.000_123 }
@@ -82,7 +82,7 @@ t.test('the longest allowed wait is kept, whatever the fractions of the clock', 
   t.end()
 })
 
-t.test('a redirect is not a retry, and leaves no other candidate', t => {
+t.test('a redirect uses no retry, and replaces the remaining targets', t => {
   const request = plan([A!, B!], 0)
   t.match(request.redirect(C!), { target: C, delayMs: 0 })
   t.equal(request.current, C)
@@ -103,7 +103,7 @@ t.test('after a transient failure the same target is tried once more, if attempt
   t.end()
 })
 
-t.test('a short retry delay is waited, a long one is not while there are other targets', t => {
+t.test('a short retry delay is waited; a long one only without other targets', t => {
   const asked = (retryAfterMs: number, timeLeft = 60_000) =>
     plan([A!, B!], 2).next({ ...PLAIN, soon: true, retryAfterMs }, { ...MOMENT, timeLeft })
   t.match(asked(3_000), { target: A, delayMs: 3_000 })
@@ -113,7 +113,7 @@ t.test('a short retry delay is waited, a long one is not while there are other t
   t.end()
 })
 
-t.test('a target that was unhealthy before is tried once', t => {
+t.test('a target that was already unhealthy is tried only once', t => {
   const isUnhealthy = (target: unknown) => target === B
   const request = plan([A!, B!], 4, isUnhealthy)
   t.match(request.next(PLAIN, MOMENT), { target: B })
@@ -133,7 +133,7 @@ t.test('the target of a redirect is retried like any other', t => {
   t.end()
 })
 
-t.test('an attempt beside another: at the next suitable target that was not tried, as one of the retries', t => {
+t.test('a hedge goes to the next suitable untried target, and uses one retry', t => {
   const begun = startRetries([A!, B!, C!], 2, () => false)
   const started = startBeside(begun, target => target !== B)
   t.match(started, { target: C, state: { attemptsLeft: 1, current: { target: A } } })

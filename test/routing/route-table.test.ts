@@ -32,12 +32,12 @@ t.test('the first route whose path and model match wins', async t => {
   }
 })
 
-t.test('a route that lists models takes no request without one, not even by *', async t => {
+t.test('a route with models does not match a request without one, not even with *', async t => {
   t.equal(at(table([null, ['*']]).match('/v1/files', null)), null)
   t.equal(at(table([null, ['*']]).match('/v1/files', '')), 0)
 })
 
-t.test('no pair of path and model is taken for another', async t => {
+t.test('pairs of path and model are not confused', async t => {
   const routes = table(['/a', ['b']], ['/a\nb', null])
   t.equal(at(routes.match('/a', 'b')), 0)
   const other = table(['/a', ['b']], ['/c', null])
@@ -48,7 +48,7 @@ t.test('no pair of path and model is taken for another', async t => {
   t.equal(at(joined.match('/ab', 'c')), 1)
 })
 
-t.test('what clients ask for is not remembered without bound, and stays right', async () => {
+t.test('the cache of matches is bounded, and stays correct', async () => {
   const routes = table(['/v1/*', ['m-*']], [null, null])
   for (let i = 0; i < 20_000; i++) {
     const known = at(routes.match('/v1/x', i % 2 ? `m-${i}` : `n-${i}`))
@@ -56,7 +56,7 @@ t.test('what clients ask for is not remembered without bound, and stays right', 
   }
 })
 
-t.test('servesPath, namesPath, servesModel', async t => {
+t.test('servesPath, namesPath and servesModel answer for all routes', async t => {
   const routes = table(['/v1/files*', null], [null, ['gpt-*']])
   t.ok(routes.servesPath('/anything'))
   t.ok(routes.namesPath('/v1/files/x'))
@@ -67,7 +67,7 @@ t.test('servesPath, namesPath, servesModel', async t => {
   t.notOk(table(['/x', ['a']]).servesPath('/y'))
 })
 
-t.test('trace tells why each route before did not match', async t => {
+t.test('trace says why each earlier route did not match', async t => {
   const routes = table(['/v1/messages', null], [null, ['a']], [null, ['b']], [null, null])
   const why = (path: string, model: string | null) => routes.trace(path, model).map(step => step.miss)
   t.strictSame(why('/v1/x', 'b'), ['path', 'model', null])
@@ -75,7 +75,7 @@ t.test('trace tells why each route before did not match', async t => {
   t.strictSame(table([null, ['a']]).trace('/x', 'b').map(step => step.miss), ['model'])
 })
 
-t.test('match and trace never disagree', async () => {
+t.test('match and trace always agree', async () => {
   const glob = fc.stringMatching(/^[ab*/]{1,4}$/)
   const text = fc.stringMatching(/^[ab/]{0,4}$/)
   fc.assert(fc.property(
@@ -92,7 +92,7 @@ t.test('match and trace never disagree', async () => {
   ), { numRuns: 500 })
 })
 
-t.test('long paths are not remembered: clients choose them', async t => {
+t.test('long paths are not cached, because clients choose them', async t => {
   const routes = table([null, null])
   const path = (n: number) => Buffer.alloc(50_000, `/v1/${n}-`).toString('latin1')
   const before = heapInUse()
@@ -102,7 +102,7 @@ t.test('long paths are not remembered: clients choose them', async t => {
   t.equal(at(routes.match('/v1/x', null)), 0)
 })
 
-t.test('whether a model is served is looked up once, however often the models are listed', async t => {
+t.test('results of servesModel are cached', async t => {
   let looks = 0
   const made = ['a', 'b*', 'c'].map(model => ({ path: null, models: [model] }) as unknown as Route)
   const routes = new RouteTable(made, globs => text => {

@@ -20,7 +20,7 @@ const LUA = `return { KEYS[1], ARGV[1] }`
 t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
   const server = await startRedis(t)
 
-  t.test('runs its script, and knows since when there is data', async t => {
+  t.test('runs its script, and knows how old the data is', async t => {
     const valkey = new Valkey({ url: server.url() }, LUA, TIMEOUT_MS)
     t.teardown(() => valkey.close())
     t.strictSame(await valkey.run(['key'], 'value'), ['key', 'value'])
@@ -31,7 +31,7 @@ t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
   })
 
   for (const fault of ['cut', 'silence'] as const) {
-    t.test(`no command waits while it is away (${fault}); then it goes on`, async t => {
+    t.test(`a command fails fast while the server is unreachable (${fault}), and works again afterwards`, async t => {
       const proxy = await startTcpProxy(t, server.port)
       const valkey = new Valkey({ url: server.url(proxy.port) }, LUA, TIMEOUT_MS)
       t.teardown(() => valkey.close())
@@ -50,7 +50,7 @@ t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
     })
   }
 
-  t.test('a reply that arrived while this process paused is in time', async t => {
+  t.test('a response that arrived while the process paused is not late', async t => {
     const valkey = new Valkey({ url: server.url() }, LUA, TIMEOUT_MS)
     t.teardown(() => valkey.close())
     await valkey.run(['key'], 'value')
@@ -60,7 +60,7 @@ t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
     t.strictSame(await reply, ['key', 'value'])
   })
 
-  t.test('a wrong password is an error without it', async t => {
+  t.test('the error of a wrong password does not contain it', async t => {
     const url = server.url().replace(encodeURIComponent(REDIS_PASSWORD), 'not-the-password')
     const valkey = new Valkey({ url }, LUA, TIMEOUT_MS)
     t.teardown(() => valkey.close())
@@ -70,7 +70,7 @@ t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
   })
 })
 
-t.test('the rights in the documentation are enough for a user', { skip: withoutRedis }, async t => {
+t.test('a user with the documented rights can do everything that is needed', { skip: withoutRedis }, async t => {
   const server = await startRedis(t)
   const page = readFileSync(new URL('../../docs/more-than-one-machine.md', import.meta.url), 'utf8')
   const [, rule = ''] = /^ACL (SETUSER gateway .*)$/m.exec(page) ?? []
@@ -111,18 +111,18 @@ t.test('a connection by TLS', { skip: withoutRedis }, async t => {
     return valkey
   }
 
-  t.test('with a certificate of the gateway, which this server demands', async t => {
+  t.test('connects with a client certificate, which this server demands', async t => {
     const pair = { cert: certFile, key: keyFile }
     t.strictSame(await open({ ca: certFile, pair }).run(['key'], 'value'), ['key', 'value'])
     await t.rejects(open({ ca: certFile, pair: null }).run(['key'], 'value'), { name: 'ValkeyError' })
   })
 
-  t.test('a certificate that is not trusted is an error, again and again, and never more', async t => {
+  t.test('an untrusted certificate fails each command, and never connects', async t => {
     const valkey = open({ ca: null, pair: null })
     for (let n = 0; n < 5; n++) await t.rejects(valkey.run(['key'], 'value'), { name: 'ValkeyError', message: /: self-signed certificate$/ })
   })
 
-  t.test('a file that cannot be read is an error of each command', async t => {
+  t.test('an unreadable TLS file fails each command', async t => {
     const valkey = open({ ca: '/nowhere.pem', pair: null })
     await t.rejects(valkey.run(['key'], 'value'), { name: 'ValkeyError', message: /nowhere.pem/ })
   })
@@ -147,7 +147,7 @@ async function startSilent(t: Test): Promise<number> {
   return (silent.address() as AddressInfo).port
 }
 
-t.test('a server that is not there, or never answers, costs the deadline', async t => {
+t.test('a server that is missing or never responds fails at the deadline', async t => {
   for (const port of [await startSilent(t), await freePort()]) {
     const valkey = new Valkey({ url: `redis://127.0.0.1:${port}` }, LUA, TIMEOUT_MS)
     await t.rejects(valkey.run(['key'], 'value'), { name: 'ValkeyError', message: /1000 ms/ })
