@@ -8,7 +8,7 @@ import {
   parseBehaviour,
 } from '../../src/simulator/behaviour.ts'
 
-t.test('an empty list is normal behaviour', async t => {
+t.test('an empty list means normal behaviour', async t => {
   t.same(parseBehaviour(''), {})
   t.same(parseBehaviour(' , ,'), {})
 })
@@ -51,7 +51,7 @@ t.test('sizes are in bytes', async t => {
   }
 })
 
-t.test('a value out of range, missing or superfluous is refused with the key and what it takes', async t => {
+t.test('an invalid, missing or superfluous value is refused with the key and its allowed values', async t => {
   t.throws(() => parseBehaviour('status=99'), {
     message: /status takes a whole number from 200 to 599, not "99"/,
   })
@@ -60,7 +60,7 @@ t.test('a value out of range, missing or superfluous is refused with the key and
   t.throws(() => parseBehaviour('usage=odd'), { message: /usage takes one of none, null/ })
 })
 
-t.test('an unknown behaviour is refused with those that are known', async t => {
+t.test('an unknown behaviour is refused with the list of known ones', async t => {
   t.throws(() => parseBehaviour('stall_afer=2'), {
     message: /unknown behaviour "stall_afer"; known are tokens, /,
   })
@@ -74,11 +74,11 @@ t.test('a model name carries a list after its first comma', async t => {
   t.equal(behaviourOfModel('claude-sim,status=503,retry_after=2'), 'status=503,retry_after=2')
 })
 
-t.test('names and flags are legal in a path segment as they stand', async t => {
+t.test('behaviours need no escapes in a path segment', async t => {
   for (const key of Object.keys(GRAMMAR)) t.match(`sim,${key}=1`, /^[A-Za-z0-9._~!$&'()*+,;=:@-]+$/)
 })
 
-t.test('first and every decide over what goes wrong, and over nothing else', async t => {
+t.test('first and every apply to faults only', async t => {
   const first = parseBehaviour('status=503,tokens=3,pace=1ms,first=2')
   t.same(
     [0, 1, 2, 3].map(turn => onTurn(first, turn).status),
@@ -97,7 +97,7 @@ t.test('first and every decide over what goes wrong, and over nothing else', asy
   )
 })
 
-t.test('any text is either a behaviour or refused as one', async t => {
+t.test('any text is a behaviour or is refused with a BehaviourError', async t => {
   const key = fc.constantFrom(...Object.keys(GRAMMAR))
   const item = fc.oneof(
     fc.string(),

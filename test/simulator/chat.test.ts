@@ -4,7 +4,7 @@ import { at, gather, parseEvents, start } from './start.ts'
 const MESSAGES = [{ role: 'user', content: '12345678' }]
 const PATH = '/v1/chat/completions'
 
-t.test('a response has the shape and the usage that the vendor gives it', async t => {
+t.test('a response has the shape and usage of the vendor', async t => {
   const { post } = await start(t, { now: () => 1_700_000_000_999 })
   const res = await post(PATH, { model: 'sim,tokens=3,cached=1', messages: MESSAGES })
   t.equal(res.status, 200)
@@ -61,7 +61,7 @@ t.test(
   },
 )
 
-t.test('include_usage adds a last chunk without choices, and null to all others', async t => {
+t.test('include_usage adds a last chunk without choices, and null to the others', async t => {
   const { post } = await start(t)
   const body = {
     model: 'sim,tokens=2',
@@ -77,7 +77,7 @@ t.test('include_usage adds a last chunk without choices, and null to all others'
   for (const event of events.slice(0, -1)) t.equal(at(event.data, 'usage'), null)
 })
 
-t.test('reasoning comes first, in a field of its own, and counts as output', async t => {
+t.test('reasoning comes first in its own field, and counts as output', async t => {
   const { post } = await start(t)
   const asked = { model: 'sim,reasoning=3,tokens=2', messages: MESSAGES }
   t.match(await (await post(PATH, asked)).json(), {
@@ -90,7 +90,7 @@ t.test('reasoning comes first, in a field of its own, and counts as output', asy
   t.equal(at(events[1]?.data, 'choices', 0, 'delta', 'content'), null)
 })
 
-t.test('reasoning that uses up max_tokens leaves an empty answer, which is no failure', async t => {
+t.test('reasoning that uses up max_tokens leaves an empty message without an error', async t => {
   const { post } = await start(t)
   const body = { model: 'sim', reasoning_effort: 'high', max_completion_tokens: 5, messages: MESSAGES }
   t.match(await (await post(PATH, body)).json(), {
@@ -99,7 +99,7 @@ t.test('reasoning that uses up max_tokens leaves an empty answer, which is no fa
   })
 })
 
-t.test('n choices are said side by side and all counted', async t => {
+t.test('n choices are interleaved and all counted', async t => {
   const { post } = await start(t)
   const asked = { model: 'sim,tokens=2', n: 3, messages: MESSAGES }
   const whole = await (await post(PATH, asked)).json()
@@ -126,7 +126,7 @@ const TOOLS = [
   },
 ]
 
-t.test('a required tool is called with arguments that its schema takes', async t => {
+t.test('a required tool is called with arguments that match its schema', async t => {
   const { post } = await start(t)
   const asked = { model: 'sim', messages: MESSAGES, tools: TOOLS, tool_choice: 'required' }
   const whole = await (await post(PATH, asked)).json()
@@ -148,7 +148,7 @@ t.test('a required tool is called with arguments that its schema takes', async t
   t.equal(pieces, text)
 })
 
-t.test('the model name can ask for a tool call, but not after the tool has answered', async t => {
+t.test('the model name can request a tool call, except after a tool result', async t => {
   const { post } = await start(t)
   const asked = { model: 'sim,tool_call', messages: MESSAGES, tools: TOOLS }
   t.match(await (await post(PATH, asked)).json(), { choices: [{ finish_reason: 'tool_calls' }] })
@@ -160,7 +160,7 @@ t.test('the model name can ask for a tool call, but not after the tool has answe
   })
 })
 
-t.test('an assistant message at the end is continued, or refused on demand', async t => {
+t.test('an assistant message at the end is continued, or refused on request', async t => {
   const { post } = await start(t)
   const prefilled = [...MESSAGES, { role: 'assistant', content: 'w1 w2' }]
   const res = await post(PATH, { model: 'sim,tokens=4', messages: prefilled })
@@ -174,7 +174,7 @@ t.test('an assistant message at the end is continued, or refused on demand', asy
   t.equal((await post(PATH, { model: 'sim,reject_prefill', messages: MESSAGES })).status, 200)
 })
 
-t.test('figures can be set, left out, and made nonsense of', async t => {
+t.test('usage can be set, left out or made invalid', async t => {
   const { post } = await start(t)
   const usage = async (list: string) =>
     at(await (await post(PATH, { model: `sim,tokens=2,${list}`, messages: MESSAGES })).json(), 'usage')
@@ -189,7 +189,7 @@ t.test('figures can be set, left out, and made nonsense of', async t => {
   t.match(await usage('usage=string'), { prompt_tokens: '2' })
 })
 
-t.test('a body that is no JSON object is refused', async t => {
+t.test('a body that is not a JSON object is refused', async t => {
   const { post } = await start(t)
   for (const body of ['{"model":', '', '[]', '3']) {
     const res = await post(PATH, body)
@@ -198,7 +198,7 @@ t.test('a body that is no JSON object is refused', async t => {
   }
 })
 
-t.test('a model name that needs escapes in JSON survives in every chunk', async t => {
+t.test('a model name with JSON escapes is repeated in every chunk', async t => {
   const { post } = await start(t)
   const model = 'a"b\\c\u0000d😀'
   const text = await (await post(PATH, { model, messages: MESSAGES, stream: true })).text()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CHAT, CHAT_PATH, rawUntil, start, wholeRequest } from './start.ts'
 
-t.test('status answers an error in the shape of the path, with the delay it is given', async t => {
+t.test('status sends an error in the shape of the protocol, with the given retry delay', async t => {
   const { post } = await start(t, { now: () => Date.UTC(2026, 0, 1) })
   const ask = (list: string) => post(CHAT_PATH, { model: `sim,${list}`, ...CHAT, stream: true })
   const limited = await ask('status=429,retry_after=2')
@@ -26,13 +26,13 @@ t.test('status answers an error in the shape of the path, with the delay it is g
   }
 })
 
-t.test('a status without content has none', async t => {
+t.test('a status without content has no body', async t => {
   const { port } = await start(t)
   const socket = await rawUntil(port, wholeRequest('status=204'), text => text.endsWith('\r\n\r\n'))
   socket.destroy()
 })
 
-t.test('error_200 says in JSON that it failed, under status 200', async t => {
+t.test('error_200 sends a JSON error with status 200', async t => {
   const { post } = await start(t)
   const res = await post(CHAT_PATH, { model: 'sim,error_200', ...CHAT, stream: true })
   t.equal(res.status, 200)

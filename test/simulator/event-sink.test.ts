@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CHAT, CHAT_PATH, at, gather, parseEvents, rawExchange, start, streamRequest } from './start.ts'
 
-t.test('split cuts events anywhere, and loses nothing', async t => {
+t.test('split cuts events anywhere, and loses no byte', async t => {
   const { port, post } = await start(t)
   const res = await post(CHAT_PATH, { model: 'é,tokens=6,split=1', ...CHAT, stream: true })
   const events = parseEvents(await res.text())
@@ -11,7 +11,7 @@ t.test('split cuts events anywhere, and loses nothing', async t => {
   t.match(chunks.text, /\r\n7\r\ndata: \{\r\n7\r\n/, 'a chunk for each piece')
 })
 
-t.test('crlf and comments change the framing of events, and nothing else', async t => {
+t.test('crlf and comments change only the framing of events', async t => {
   const { post } = await start(t)
   const ask = async (list: string) =>
     (await post(CHAT_PATH, { model: `sim,tokens=2,${list}`, ...CHAT, stream: true })).text()
@@ -23,7 +23,7 @@ t.test('crlf and comments change the framing of events, and nothing else', async
   t.equal(gather(parseEvents(comments), 'choices', 0, 'delta', 'content'), 'w1 w2')
 })
 
-t.test('gzip compresses bodies and streams, each event readable when it comes', async t => {
+t.test('gzip compresses bodies and streams, and flushes each event', async t => {
   const { post } = await start(t)
   const whole = await post(CHAT_PATH, { model: 'sim,gzip', ...CHAT })
   t.equal(whole.headers.get('content-encoding'), 'gzip')
@@ -40,7 +40,7 @@ t.test('gzip compresses bodies and streams, each event readable when it comes', 
   t.match(seen, '"content":"w1"')
 })
 
-t.test('a long stream arrives whole through a reader that is slow', async t => {
+t.test('a slow reader gets a long stream completely', async t => {
   const { post } = await start(t)
   const res = await post(CHAT_PATH, { model: 'sim,tokens=50000', ...CHAT, stream: true })
   const reader = res.body!.getReader()

@@ -8,7 +8,7 @@ t.test('reset and close end the connection without a response', async t => {
   t.match(simulator.stats, { requests: 2, completed: 2, aborted: 0, in_flight: 0 })
 })
 
-t.test('early answers before the body came', async t => {
+t.test('early sends the response before the body arrives', async t => {
   const { port } = await start(t)
   const head =
     `POST ${CHAT_PATH} HTTP/1.1\r\nhost: sim\r\ncontent-type: application/json\r\n` +
@@ -38,7 +38,7 @@ t.test('the header and the model name take the same list, and the header wins', 
   t.equal(both.headers.get('retry-after'), '3')
 })
 
-t.test('a list that is not of the grammar is refused, wherever it stands', async t => {
+t.test('a malformed list is refused, in header and model name', async t => {
   const { post } = await start(t)
   const inHeader = await post('/v1/messages', { model: 'sim' }, { 'x-simulate': 'stat=1' })
   t.equal(inHeader.status, 400)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { start } from './start.ts'
 
-t.test('files are described, and nothing is kept', async t => {
+t.test('files are described but not stored', async t => {
   const { url } = await start(t)
   const form = new FormData()
   form.append('purpose', 'batch')

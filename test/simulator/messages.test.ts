@@ -4,7 +4,7 @@ import { at, gather, parseEvents, start } from './start.ts'
 const ASKED = { model: 'sim,tokens=3', max_tokens: 100, messages: [{ role: 'user', content: '12345678' }] }
 const PATH = '/v1/messages'
 
-t.test('a response has the shape that the vendor gives it', async t => {
+t.test('a response has the shape of the vendor', async t => {
   const { post } = await start(t)
   const res = await post(PATH, ASKED)
   t.match(res.headers.get('request-id'), /^req_/)
@@ -27,12 +27,12 @@ t.test('a response has the shape that the vendor gives it', async t => {
   })
 })
 
-t.test('the query is no part of the path', async t => {
+t.test('the query does not change the path', async t => {
   const { post } = await start(t)
   t.equal((await post(`${PATH}?beta=true`, ASKED)).status, 200)
 })
 
-t.test('input_tokens leaves out what the cache gave and took', async t => {
+t.test('input_tokens excludes cache reads and writes', async t => {
   const { post } = await start(t)
   const model = 'sim,input=100,cached=60,cache_write=20,cache_write_1h=5'
   t.match(at(await (await post(PATH, { ...ASKED, model })).json(), 'usage'), {
@@ -45,7 +45,7 @@ t.test('input_tokens leaves out what the cache gave and took', async t => {
   t.match(at(unsplit, 'usage'), { input_tokens: null, cache_creation: null })
 })
 
-t.test('a stream has every event of the protocol, in its order, under its name', async t => {
+t.test('a stream has every event of the protocol, in order and named', async t => {
   const { post } = await start(t)
   const text = await (await post(PATH, { ...ASKED, stream: true })).text()
   const events = parseEvents(text)
@@ -98,7 +98,7 @@ t.test('thinking is a signed block before the text', async t => {
   t.match(await (await post(PATH, hidden)).json(), { content: [{ thinking: '', signature: /^\S+$/ }, {}] })
 })
 
-t.test('a forced tool is used, in a stream in pieces of its input', async t => {
+t.test('a forced tool is called, and a stream sends its input in pieces', async t => {
   const { post } = await start(t)
   const tools = [
     { name: 'first', input_schema: { type: 'object' } },
@@ -114,20 +114,20 @@ t.test('a forced tool is used, in a stream in pieces of its input', async t => {
   t.same(JSON.parse(gather(events, 'delta', 'partial_json')), { mode: 'fast' })
 })
 
-t.test('a prefilled answer goes on, within max_tokens', async t => {
+t.test('a prefilled message is continued within max_tokens', async t => {
   const { post } = await start(t)
   const messages = [...ASKED.messages, { role: 'assistant', content: [{ type: 'text', text: 'w1' }] }]
   const cut = await (await post(PATH, { ...ASKED, max_tokens: 1, messages })).json()
   t.match(cut, { content: [{ text: ' w2' }], stop_reason: 'max_tokens' })
 })
 
-t.test('tokens are counted without a response', async t => {
+t.test('count_tokens counts without generating', async t => {
   const { post } = await start(t)
   const res = await post(`${PATH}/count_tokens`, { ...ASKED, system: [{ type: 'text', text: '1234' }] })
   t.same(await res.json(), { input_tokens: 3 })
 })
 
-t.test('errors are of the protocol', async t => {
+t.test('errors have the shape of the protocol', async t => {
   const { post } = await start(t)
   const types = {
     400: 'invalid_request_error',
@@ -149,7 +149,7 @@ t.test('errors are of the protocol', async t => {
   }
 })
 
-t.test('an error names the request id that its header names, in a body and in a stream', async t => {
+t.test('an error contains the request id of its header, in a body and in a stream', async t => {
   const { post } = await start(t)
   const refused = await post(PATH, { ...ASKED, model: 'sim,status=500' })
   t.equal(at(await refused.json(), 'request_id'), refused.headers.get('request-id'))

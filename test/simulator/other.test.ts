@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { start } from './start.ts'
 
-t.test('any other path of the API says what it was sent', async t => {
+t.test('any other path of the API describes the request', async t => {
   const { url, post } = await start(t)
   t.match(await (await post('/v1/batches', { model: 'sim' })).json(), {
     object: 'simulated',
@@ -19,7 +19,7 @@ t.test('any other path of the API says what it was sent', async t => {
   t.equal((await post('/v1/batches', 'no json')).status, 200)
 })
 
-t.test('echo says everything that arrived', async t => {
+t.test('echo returns the complete request', async t => {
   const { post } = await start(t)
   const text = '{"model":"sim,echo","n":1.0,"big":12345678901234567890}'
   const res = await post('/v1/chat/completions?a=1&b=%20', text, { 'x-one': '1', authorization: 'Bearer k' })
@@ -36,7 +36,7 @@ t.test('echo says everything that arrived', async t => {
   })
 })
 
-t.test('echo of a large body is its digest alone', async t => {
+t.test('echo returns only the digest of a large body', async t => {
   const { post } = await start(t)
   const text = JSON.stringify({ model: 'sim,echo', pad: 'x'.repeat(1024 * 1024) })
   t.match(await (await post('/v1/chat/completions', text)).json(), {

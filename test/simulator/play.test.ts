@@ -19,7 +19,7 @@ t.test('close_after ends the connection without the last chunk', async t => {
   t.equal(parseEvents(dechunk((await rawExchange(port, streamRequest('close_after=0'))).text).body).length, 0)
 })
 
-t.test('cut_after ends the stream as HTTP should be ended, but not as the protocol should', async t => {
+t.test('cut_after ends the HTTP response correctly, but not the protocol', async t => {
   const { post } = await start(t)
   const text = await (await post(CHAT_PATH, { model: 'sim,cut_after=3', ...CHAT, stream: true })).text()
   t.equal(parseEvents(text).length, 3)
@@ -28,7 +28,7 @@ t.test('cut_after ends the stream as HTTP should be ended, but not as the protoc
   t.equal(await nothing.text(), '')
 })
 
-t.test('a number of events that never come changes nothing', async t => {
+t.test('a fault after more events than there are has no effect', async t => {
   const { post } = await start(t)
   for (const kind of ['cut', 'stall', 'close', 'reset', 'error_event', 'malformed']) {
     const model = `sim,tokens=2,${kind}_after=99`
@@ -37,7 +37,7 @@ t.test('a number of events that never come changes nothing', async t => {
   }
 })
 
-t.test('no_terminator leaves out the event that marks the end, in each protocol', async t => {
+t.test('no_terminator leaves out the last event of each protocol', async t => {
   const { post } = await start(t)
   const list = { 'x-simulate': 'no_terminator,tokens=2' }
   const chat = await (await post(CHAT_PATH, { model: 'sim', ...CHAT, stream: true }, list)).text()
@@ -57,7 +57,7 @@ t.test('no_terminator leaves out the event that marks the end, in each protocol'
   t.throws(() => JSON.parse(array), 'the array stays open')
 })
 
-t.test('a malformed event is framed like any other and holds no JSON', async t => {
+t.test('a malformed event has normal framing and invalid JSON', async t => {
   const { post } = await start(t)
   const text = await (
     await post(CHAT_PATH, { model: 'sim,tokens=6,malformed_after=2', ...CHAT, stream: true })
@@ -79,7 +79,7 @@ t.test('a malformed event is framed like any other and holds no JSON', async t =
   t.ok(text.endsWith('data: [DONE]\n\n'), 'the stream goes on')
 })
 
-t.test('a malformed body holds no JSON wherever the fault fell', async t => {
+t.test('a malformed body is invalid JSON, wherever the fault is', async t => {
   const { post } = await start(t)
   for (let i = 0; i < 8; i++) {
     const res = await post(CHAT_PATH, { model: `sim,malformed_after=${i}`, ...CHAT })
@@ -87,7 +87,7 @@ t.test('a malformed body holds no JSON wherever the fault fell', async t => {
   }
 })
 
-t.test('each protocol has its own error in mid-stream, after which the stream ends', async t => {
+t.test('each protocol has its own error event, which ends the stream', async t => {
   const { post } = await start(t)
   const list = { 'x-simulate': 'error_event_after=2' }
   const chat = parseEvents(await (await post(CHAT_PATH, { model: 'sim', ...CHAT, stream: true }, list)).text())
@@ -104,7 +104,7 @@ t.test('each protocol has its own error in mid-stream, after which the stream en
   t.match(await (await post(path, { contents }, list)).json(), [{}, {}, { error: { code: 503 } }])
 })
 
-t.test('first_event_error comes before anything else; a body without events has none', async t => {
+t.test('first_event_error sends an error as first event, and does not change bodies', async t => {
   const { post } = await start(t)
   const events = parseEvents(
     await (await post('/v1/messages', { model: 'sim,first_event_error', ...CHAT, stream: true })).text(),
@@ -115,7 +115,7 @@ t.test('first_event_error comes before anything else; a body without events has 
   t.match(await whole.json(), { type: 'message' })
 })
 
-t.test('stall_after says nothing more and keeps the connection', async t => {
+t.test('stall_after stops sending and keeps the connection open', async t => {
   const { port, post, simulator } = await start(t)
   const socket = await rawUntil(port, streamRequest('stall_after=3'), text => parseEvents(text).length === 3)
   let more = ''
@@ -130,7 +130,7 @@ t.test('stall_after says nothing more and keeps the connection', async t => {
   await aborted
 })
 
-t.test('delays hold back what they name', async t => {
+t.test('each delay applies to its part of the response', async t => {
   const { port, post } = await start(t)
   const ask = async (list: string) => {
     const began = performance.now()
@@ -147,7 +147,7 @@ t.test('delays hold back what they name', async t => {
   event.destroy()
 })
 
-t.test('faults hold for the generate family, whose model stands in the path', async t => {
+t.test('faults work for generate too, whose model is in the path', async t => {
   const { port } = await start(t)
   const body = { contents: [{ parts: [{ text: 'x' }] }] }
   const path = '/v1beta/models/sim,reset_after=2:streamGenerateContent?alt=sse'

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { endsInToolResult, inputTokens, prefillOf, promptTokens } from '../../src/simulator/prompt.ts'
 
-t.test('a prompt costs a quarter of the bytes of its text, rounded up', async t => {
+t.test('a prompt has one token for each 4 bytes of text, rounded up', async t => {
   t.equal(promptTokens('abcd'), 1)
   t.equal(promptTokens('abcde'), 2)
   t.equal(promptTokens('é'.repeat(4)), 2, 'bytes, not characters')
   t.equal(promptTokens(undefined, null, 7, true), 0)
 })
 
-t.test('text counts in every place where the protocols put it', async t => {
+t.test('text counts wherever a protocol puts it', async t => {
   t.equal(promptTokens([{ role: 'user', content: '12345678' }]), 2)
   t.equal(
     promptTokens([{ role: 'user', content: [{ type: 'text', text: '12345678' }, { type: 'image_url' }] }]),
@@ -19,19 +19,19 @@ t.test('text counts in every place where the protocols put it', async t => {
   t.equal(promptTokens([{ content: [{ type: 'tool_result', content: [{ text: '12345678' }] }] }]), 2)
 })
 
-t.test('a prompt nested deeper than the stack is counted all the same', async t => {
+t.test('a prompt that is nested deeper than the stack is counted', async t => {
   let deep: unknown = 'abcd'
   for (let i = 0; i < 200_000; i++) deep = { content: [deep] }
   t.equal(promptTokens(deep), 1)
 })
 
-t.test('an embedding input may be token numbers', async t => {
+t.test('the input of an embedding can be token numbers', async t => {
   t.equal(inputTokens([1, 2, 3]), 3)
   t.equal(inputTokens([[1, 2], [3]]), 3)
   t.equal(inputTokens(['abcd', 'abcde']), 3)
 })
 
-t.test('only a last message of the model itself is a prefill', async t => {
+t.test('only a last message of the model is a prefill', async t => {
   const user = { role: 'user', content: 'hi' }
   t.equal(prefillOf([user, { role: 'assistant', content: 'w1' }], 'assistant'), 'w1')
   t.equal(

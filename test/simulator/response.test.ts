@@ -4,7 +4,7 @@ import { at, gather, parseEvents, start } from './start.ts'
 const ASKED = { model: 'sim,tokens=2', instructions: '1234', input: '12345678' }
 const PATH = '/v1/responses'
 
-t.test('a response has the shape that the vendor gives it', async t => {
+t.test('a response has the shape of the vendor', async t => {
   const { post } = await start(t)
   t.match(await (await post(PATH, ASKED)).json(), {
     id: /^resp_/,
@@ -36,7 +36,7 @@ t.test('a response has the shape that the vendor gives it', async t => {
   })
 })
 
-t.test('a stream has the whole sequence of events, numbered from 0', async t => {
+t.test('a stream has all events of the protocol, numbered from 0', async t => {
   const { post } = await start(t)
   const text = await (await post(PATH, { ...ASKED, model: 'sim,tokens=2,reasoning=1', stream: true })).text()
   t.notMatch(text, '[DONE]')
@@ -80,7 +80,7 @@ t.test('a stream has the whole sequence of events, numbered from 0', async t => 
   })
 })
 
-t.test('a response that max_output_tokens clips is incomplete, in both forms', async t => {
+t.test('a response beyond max_output_tokens is incomplete, as body and as stream', async t => {
   const { post } = await start(t)
   const asked = { ...ASKED, model: 'sim', max_output_tokens: 2 }
   const incomplete = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }
@@ -89,7 +89,7 @@ t.test('a response that max_output_tokens clips is incomplete, in both forms', a
   t.match(events.at(-1), { name: 'response.incomplete', data: { response: incomplete } })
 })
 
-t.test('reasoning comes when an effort is asked for, sealed when that is asked for too', async t => {
+t.test('reasoning is sent when an effort is set, and encrypted on request', async t => {
   const { post } = await start(t)
   const asked = { ...ASKED, reasoning: { effort: 'low' }, include: ['reasoning.encrypted_content'] }
   t.match(await (await post(PATH, asked)).json(), {
@@ -120,7 +120,7 @@ t.test('a required function is called', async t => {
   t.match(events.at(-1), { name: 'response.completed' })
 })
 
-t.test('an error in mid-stream takes its place in the sequence', async t => {
+t.test('an error event has the next sequence number', async t => {
   const { post } = await start(t)
   const body = { ...ASKED, model: 'sim,error_event_after=3', stream: true }
   const events = parseEvents(await (await post(PATH, body)).text())
@@ -131,7 +131,7 @@ t.test('an error in mid-stream takes its place in the sequence', async t => {
   })
 })
 
-t.test('input tokens are counted without a response', async t => {
+t.test('input_tokens counts without generating', async t => {
   const { post } = await start(t)
   t.same(await (await post(`${PATH}/input_tokens`, ASKED)).json(), {
     object: 'response.input_tokens',

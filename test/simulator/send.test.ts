@@ -1,7 +1,7 @@
 import t from 'tap'
 import { CHAT, CHAT_PATH, at, parseEvents, rawExchange, rawUntil, start, streamRequest, wholeRequest } from './start.ts'
 
-t.test('a body that is no stream is stalled, cut, closed and reset after pieces of it', async t => {
+t.test('a body can stall, be cut, closed or reset after some of its pieces', async t => {
   const { port, post } = await start(t)
   const whole = await (await post(CHAT_PATH, { model: 'sim', ...CHAT })).text()
   const cut = await (await post(CHAT_PATH, { model: 'sim,cut_after=4', ...CHAT })).text()
@@ -15,7 +15,7 @@ t.test('a body that is no stream is stalled, cut, closed and reset after pieces 
   head.destroy()
 })
 
-t.test('wrong_length promises more than it sends', async t => {
+t.test('wrong_length announces more bytes than it sends', async t => {
   const { port } = await start(t)
   const whole = await rawExchange(port, wholeRequest('wrong_length'))
   const promised = Number(/content-length: (\d+)/i.exec(whole.text)?.[1])
@@ -27,7 +27,7 @@ t.test('wrong_length promises more than it sends', async t => {
   t.ok(streamed.text.endsWith('data: [DONE]\n\n'))
 })
 
-t.test('a huge answer is one word, in a stream one event', async t => {
+t.test('a huge response is one word, and one event in a stream', async t => {
   const { post } = await start(t)
   const ask = { model: 'sim,huge=2mb', ...CHAT }
   const whole = await (await post(CHAT_PATH, ask)).json()

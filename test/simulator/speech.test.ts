@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, parseEvents, start } from './start.ts'
 
-t.test('speech is silence in frames', async t => {
+t.test('speech is frames of silence', async t => {
   const { post } = await start(t)
   const speak = (body: object) =>
     post('/v1/audio/speech', { model: 'sim,tokens=3', input: '12345678', voice: 'alloy', ...body })
@@ -19,7 +19,7 @@ t.test('speech is silence in frames', async t => {
   t.equal((await huge.arrayBuffer()).byteLength, 102_400)
 })
 
-t.test('speech in events reports usage at its end', async t => {
+t.test('speech as events reports usage in the last event', async t => {
   const { post } = await start(t)
   const body = { model: 'sim,tokens=2', input: '12345678', voice: 'alloy', stream_format: 'sse' }
   const events = parseEvents(await (await post('/v1/audio/speech', body)).text())

@@ -8,7 +8,7 @@ function form(fields: Record<string, string>): FormData {
   return data
 }
 
-t.test('a transcription comes in each of its formats', async t => {
+t.test('a transcription has each of its formats', async t => {
   const { url } = await start(t)
   const ask = (fields: Record<string, string>, path = 'transcriptions') =>
     fetch(`${url}/v1/audio/${path}`, { method: 'POST', body: form({ model: 'sim,tokens=2', ...fields }) })
@@ -71,7 +71,7 @@ t.test('a transcription streams, except from a model billed by the second', asyn
   t.match((await ask('whisper-1')).headers.get('content-type'), /^application\/json/)
 })
 
-t.test('a transcription needs a form that can be read', async t => {
+t.test('a transcription needs a readable form', async t => {
   const { url, post } = await start(t)
   const send = (type: string, body: string) =>
     fetch(`${url}/v1/audio/transcriptions`, { method: 'POST', headers: { 'content-type': type }, body })

@@ -58,7 +58,7 @@ function join(events: readonly unknown[]): string {
     .join('')
 }
 
-t.test('responses over a WebSocket are the events of the stream', async t => {
+t.test('a WebSocket response has the events of the stream', async t => {
   const { url, simulator } = await start(t)
   const { say, until } = await talk(t, `${url}/v1/responses`)
   for (let i = 0; i < 2; i++) {
@@ -75,7 +75,7 @@ t.test('responses over a WebSocket are the events of the stream', async t => {
   t.match(simulator.stats, { requests: 1, in_flight: 1 }, 'a connection counts once')
 })
 
-t.test('a realtime session says what a session says', async t => {
+t.test('a realtime session sends the events of the protocol', async t => {
   const { url } = await start(t)
   const { say, until } = await talk(t, `${url}/v1/realtime?model=sim,tokens=2`)
   t.match(await until('session.created'), [
@@ -136,7 +136,7 @@ t.test('a response can be cancelled', async t => {
   t.match(await until('error'), [{ error: { message: /no response/ } }])
 })
 
-t.test('what is not understood is said to be so, and the connection goes on', async t => {
+t.test('a message that is not understood gets an error, and the connection stays open', async t => {
   const { url } = await start(t)
   for (const path of ['/v1/responses', '/v1/realtime?model=sim']) {
     const { say, until } = await talk(t, url + path)
@@ -152,7 +152,7 @@ t.test('what is not understood is said to be so, and the connection goes on', as
   t.match(await until('error'), [{ status: 503 }])
 })
 
-t.test('the handshake misbehaves on demand', async t => {
+t.test('the handshake misbehaves on request', async t => {
   const { url, port, simulator } = await start(t)
   const refused = async (list: string, path = '/v1/realtime?model=sim') => {
     const client = new WebSocket(url.replace('http', 'ws') + path, { headers: { 'x-simulate': list } })
@@ -185,7 +185,7 @@ t.test('the handshake misbehaves on demand', async t => {
   t.match(simulator.stats, { in_flight: 0, aborted: 1 })
 })
 
-t.test('a response is cut, closed, reset, malformed and failed after its events', async t => {
+t.test('a WebSocket response can be cut, closed, reset, malformed or failed after some events', async t => {
   const { url } = await start(t)
   const path = `${url}/v1/responses`
   const ask = async (list: string) => {
@@ -213,7 +213,7 @@ t.test('a response is cut, closed, reset, malformed and failed after its events'
   await stalled.until('response.in_progress')
 })
 
-t.test('a client that leaves in the middle of a response is an abort, between answers it is none', async t => {
+t.test('a client that disconnects during a response counts as aborted, between responses it does not', async t => {
   const { url, simulator } = await start(t)
   const leaving = await talk(t, `${url}/v1/responses`, 'pace=60m')
   leaving.say({ type: 'response.create', model: 'sim', input: 'x' })
@@ -230,7 +230,7 @@ t.test('a client that leaves in the middle of a response is an abort, between an
   t.match(simulator.stats, { aborted: 1 })
 })
 
-t.test('an upgrade to anything else is answered as plain HTTP', async t => {
+t.test('any other upgrade gets a plain HTTP response', async t => {
   const { port } = await start(t)
   const get = (path: string, upgrade: string) =>
     rawExchange(
@@ -242,7 +242,7 @@ t.test('an upgrade to anything else is answered as plain HTTP', async t => {
   t.match((await get('/v1/responses', 'h2c')).text, /^HTTP\/1\.1 405 /)
 })
 
-t.test('closing all connections drops the WebSockets too', async t => {
+t.test('closeAllConnections closes WebSockets too', async t => {
   const { url, simulator } = await start(t)
   const { closed } = await talk(t, `${url}/v1/responses`)
   simulator.closeAllConnections()

@@ -19,7 +19,7 @@ for (const [name, Client] of CLIENTS) {
     const { url } = await start(t)
     const client = new Client({ baseURL: url, apiKey: 'none', maxRetries: 0 })
 
-    t.test('messages, whole and streamed', async t => {
+    t.test('messages as body and stream', async t => {
       const whole = await client.messages.create(ASKED)
       t.match(whole, { content: [{ type: 'text', text: 'w1 w2 w3' }], stop_reason: 'end_turn' })
       t.match(whole._request_id, /^req_/)
@@ -43,7 +43,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('tools, in beta as well', async t => {
+    t.test('tools, also in beta', async t => {
       const input_schema = { type: 'object' as const, properties: { at: { type: 'string' } } }
       const asked = {
         ...ASKED,
@@ -71,7 +71,7 @@ for (const [name, Client] of CLIENTS) {
       t.match(await client.models.retrieve('any'), { id: 'any', type: 'model' })
     })
 
-    t.test('errors are of the type that the status has', async t => {
+    t.test('each status throws its error class', async t => {
       const types = {
         400: Client.BadRequestError,
         401: Client.AuthenticationError,
@@ -88,7 +88,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('a stream that fails or is cut ends in an error', async t => {
+    t.test('a stream that fails or is cut throws an error', async t => {
       for (const fault of [
         'error_event_after=3',
         'cut_after=4',

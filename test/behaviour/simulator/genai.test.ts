@@ -14,7 +14,7 @@ for (const [name, Client, Failure] of CLIENTS) {
     const { url } = await start(t)
     const { models } = new Client({ apiKey: 'none', httpOptions: { baseUrl: url } })
 
-    t.test('generateContent, whole and streamed', async t => {
+    t.test('generateContent as body and stream', async t => {
       const whole = await models.generateContent({ model: 'sim,tokens=3,cached=1', contents: '12345678' })
       t.equal(whole.text, 'w1 w2 w3')
       t.match(whole.usageMetadata, {
@@ -76,7 +76,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       t.ok(names.includes('models/sim'))
     })
 
-    t.test('errors are of the type of the client, with their status', async t => {
+    t.test('errors have the class of the client, and their status', async t => {
       for (const status of [400, 401, 403, 404]) {
         const asked = models.generateContent({ model: `sim,status=${status}`, contents: 'x' })
         const error: unknown = await asked.catch((thrown: unknown) => thrown)
@@ -85,7 +85,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       }
     })
 
-    t.test('a stream that fails or is cut ends in an error', async t => {
+    t.test('a stream that fails or is cut throws an error', async t => {
       for (const fault of ['error_event_after=2', 'close_after=2', 'reset_after=2']) {
         const read = async () => {
           for await (const chunk of await models.generateContentStream({

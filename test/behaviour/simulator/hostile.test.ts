@@ -88,7 +88,7 @@ const { value } = fc.letrec(tie => ({
   ),
 }))
 
-t.test('no body, however strange, is a fault of the simulator', async t => {
+t.test('no body makes the simulator fail', async t => {
   const { post } = await start(t)
   const body = fc.dictionary(fc.constantFrom(...FIELDS), value)
   await fc.assert(
@@ -103,7 +103,7 @@ t.test('no body, however strange, is a fault of the simulator', async t => {
   t.pass('held')
 })
 
-t.test('a tool whose schema has no end is called without one', async t => {
+t.test('a tool with a very deeply nested schema is called without arguments', async t => {
   const { post } = await start(t)
   let schema: object = { type: 'string' }
   for (let i = 0; i < 3000; i++) schema = { type: 'object', properties: { a: schema } }
@@ -118,7 +118,7 @@ t.test('a tool whose schema has no end is called without one', async t => {
   t.match(await res.json(), { choices: [{ finish_reason: 'tool_calls' }] })
 })
 
-t.test('a fault of the simulator itself is a response too, and its next response is a good one', async t => {
+t.test('an error inside the simulator gives a response, and the next request works', async t => {
   let broken = true
   const now = () => {
     if (broken) throw new Error('no time')

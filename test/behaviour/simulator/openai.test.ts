@@ -19,7 +19,7 @@ for (const [name, Client] of CLIENTS) {
     const { url, simulator } = await start(t)
     const client = new Client({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 })
 
-    t.test('chat completions, whole and streamed', async t => {
+    t.test('chat completions as body and stream', async t => {
       const whole = await client.chat.completions.create({ model: 'sim,tokens=3', messages: MESSAGES })
       t.equal(whole.choices[0]?.message.content, 'w1 w2 w3')
       t.match(whole._request_id, /^req_/)
@@ -33,7 +33,7 @@ for (const [name, Client] of CLIENTS) {
       t.equal(final.usage?.completion_tokens, 5)
     })
 
-    t.test('tool calls, whole and streamed', async t => {
+    t.test('tool calls as body and stream', async t => {
       const tools = [
         {
           type: 'function' as const,
@@ -69,13 +69,13 @@ for (const [name, Client] of CLIENTS) {
       t.equal(text, ' w1 w2')
     })
 
-    t.test('embeddings, which the client asks for in base64', async t => {
+    t.test('embeddings, which the client requests in base64', async t => {
       const result = await client.embeddings.create({ model: 'sim', input: 'abcd', dimensions: 4 })
       t.equal(result.data[0]?.embedding.length, 4)
       t.equal(result.usage.prompt_tokens, 1)
     })
 
-    t.test('images, whole, streamed and edited', async t => {
+    t.test('images as body and stream, and edits', async t => {
       const whole = await client.images.generate({ model: 'sim', prompt: 'x' })
       t.type(whole.data?.[0]?.b64_json, 'string')
       const types: string[] = []
@@ -93,7 +93,7 @@ for (const [name, Client] of CLIENTS) {
       t.equal(edited.usage?.input_tokens_details.image_tokens, 272)
     })
 
-    t.test('audio, in and out', async t => {
+    t.test('audio as input and output', async t => {
       const file = new File([new Uint8Array(16_000)], 'a.mp3')
       const whole = await client.audio.transcriptions.create({ model: 'sim,tokens=2', file })
       t.match(whole, { text: 'w1 w2', usage: { type: 'tokens', input_tokens: 10 } })
@@ -117,7 +117,7 @@ for (const [name, Client] of CLIENTS) {
       t.equal((await speech.arrayBuffer()).byteLength, 834)
     })
 
-    t.test('responses, whole and streamed', async t => {
+    t.test('responses as body and stream', async t => {
       const whole = await client.responses.create({ model: 'sim,tokens=2', input: 'x' })
       t.equal(whole.output_text, 'w1 w2')
       const stream = client.responses.stream({ model: 'sim,tokens=2,reasoning=1', input: 'x' })
@@ -140,7 +140,7 @@ for (const [name, Client] of CLIENTS) {
       t.notOk((await client.moderations.create({ input: 'x' })).results[0]?.flagged)
     })
 
-    t.test('errors are of the type that the status has', async t => {
+    t.test('each status throws its error class', async t => {
       const types = {
         400: Client.BadRequestError,
         401: Client.AuthenticationError,
@@ -159,7 +159,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('a stream that fails or is cut ends in an error', async t => {
+    t.test('a stream that fails or is cut throws an error', async t => {
       for (const fault of ['error_event_after=2', 'close_after=2', 'reset_after=2', 'malformed_after=2']) {
         const asked = { model: `sim,${fault}`, messages: MESSAGES, stream: true as const }
         const read = async () => {
@@ -169,7 +169,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('a retry after the time that was asked for succeeds', async t => {
+    t.test('a retry after the given delay succeeds', async t => {
       const before = simulator.stats.requests
       const patient = new Client({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 2 })
       const model = 'sim,status=429,retry_after_ms=1,first=1'
