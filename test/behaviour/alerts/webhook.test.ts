@@ -45,7 +45,7 @@ alerts: { webhook: { url: "${hook}" }, budget: [80, 20] }
   t.match(await reported('budget.reached'), { subject: 'test', data: { key: 'test', limit_usd: '10', per: 'total' } })
 })
 
-t.test('a group that passes a share of its budget is reported, with what the groups below it spend', async t => {
+t.test('a group that reaches a share of its budget is reported, with the spend of its child groups', async t => {
   const hook = await startHook(t)
   const gateway = await startTestGateway(t, `
 upstreams: { sim: { simulator: true } }

@@ -13,7 +13,7 @@ interface Event {
 const KEYS = Array.from({ length: 300 }, (_, n) => ({ name: `key-${n}`, key: `sk-test-key-${n}-0123456789` }))
 const PACE_MS = 100
 
-t.test('a budget that all workers share is reported once, also if the worker that reports ends', { skip: process.platform !== 'linux' }, async t => {
+t.test('a shared budget is reported once, also when the reporting worker ends', { skip: process.platform !== 'linux' }, async t => {
   const events: Event[] = []
   let heard = (): void => {}
   const hook = await startUpstream(t, async (req, res) => {

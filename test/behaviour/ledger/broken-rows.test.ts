@@ -75,7 +75,7 @@ async function textOf(reports: Reports): Promise<string> {
 }
 
 for (const [column, value] of [...BROKEN, ...OF_SQLITE]) {
-  t.test(`a row in SQLite with ${column} = ${value}`, async t => {
+  t.test(`a row in SQLite with ${column} = ${value} breaks no read`, async t => {
     const file = filled(t.testdir({}), ROWS)
     const db = new DatabaseSync(file)
     db.exec(`UPDATE requests SET "${column}" = ${value} WHERE request_id = 'broken'`)
@@ -85,7 +85,7 @@ for (const [column, value] of [...BROKEN, ...OF_SQLITE]) {
   })
 }
 
-t.test('rows in PostgreSQL', { skip: withoutPostgres, timeout: 300_000 }, async t => {
+t.test('broken rows in PostgreSQL', { skip: withoutPostgres, timeout: 300_000 }, async t => {
   const server = await startPostgres(t)
   const database = new Database({ url: server.url(), name: 'test' })
   t.teardown(() => database.close())
@@ -94,7 +94,7 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres, timeout: 300_000 }, async 
   await ledger.insert(await ledger.register('gw1', 'gw1'), ROWS.map(stored))
   const file = filled(t.testdir({}), [])
   for (const [column, value] of [...BROKEN, ...OF_POSTGRES]) {
-    await t.test(`${column} = ${value}`, async t => {
+    await t.test(`a row with ${column} = ${value} breaks no read`, async t => {
       const [before] = await database.query(`SELECT "${column}"::text AS value FROM gateway.requests WHERE request_id = 'sound'`, [], 5_000)
       await database.query(`UPDATE gateway.requests SET "${column}" = ${value} WHERE request_id = 'broken'`, [], 5_000)
       using reader = openClusterReader(new BlockingDatabase({ url: server.url(), name: 'test reader' }), null)
@@ -105,7 +105,7 @@ t.test('rows in PostgreSQL', { skip: withoutPostgres, timeout: 300_000 }, async 
   }
 })
 
-t.test('broken counts of times to the first byte are left out', async t => {
+t.test('malformed histograms of the time to the first byte are ignored', async t => {
   const file = filled(t.testdir({}), ROWS)
   const db = new DatabaseSync(file)
   db.exec("UPDATE first_byte_hours SET counts = '{\"85\":'; UPDATE first_byte_days SET counts = '[1]'")

@@ -39,7 +39,7 @@ routes: [${route}]
   return { books, ask, texts }
 }
 
-t.test('the text of an error, without the credential', async t => {
+t.test('the ledger has the text of an error, with its credential masked', async t => {
   for (const [status, route] of [[400, '{ to: up }'], [503, '{ to: up, retries: 0 }'], [500, '{ to: up, resume: hold, retries: 0 }']] as const) {
     const { ask, texts } = await start(t, res => res.writeHead(status).end(ERROR), route)
     await ask()
@@ -47,7 +47,7 @@ t.test('the text of an error, without the credential', async t => {
   }
 })
 
-t.test('of an attempt that another followed', async t => {
+t.test('the text of a failed attempt is kept when another attempt follows', async t => {
   const { ask, texts } = await start(t, (res, model) => {
     if (model === 'bad') res.writeHead(429, { 'content-encoding': 'gzip' }).end(gzipSync(ERROR))
     else res.end('{"choices":[]}')
@@ -56,7 +56,7 @@ t.test('of an attempt that another followed', async t => {
   t.strictSame(await texts(), [[TEXT, undefined]])
 })
 
-t.test('with the status of a success, as a body and in the middle of a stream', async t => {
+t.test('an error with status 200 is kept, as a body and in a stream', async t => {
   const event = `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\ndata: ${ERROR}\n\n`
   for (const route of ['{ to: up, retries: 0 }', '{ to: up, retries: 0, resume: hold }']) {
     const { ask, texts } = await start(t, (res, model) => {
@@ -72,14 +72,14 @@ t.test('with the status of a success, as a body and in the middle of a stream', 
   }
 })
 
-t.test('of a long error the first kilobyte, and never half of a secret', async t => {
+t.test('the first kilobyte of a long error is kept, without half a secret', async t => {
   const long = `${'é'.repeat(505)}${SECRET}${'x'.repeat(5_000)}`
   const { ask, texts } = await start(t, res => res.writeHead(400).end(long))
   await ask()
   t.strictSame(await texts(), [[`${'é'.repeat(505)}${'*'.repeat(14)}`]])
 })
 
-t.test('of a refused WebSocket', async t => {
+t.test('the text of a refused WebSocket is kept', async t => {
   const { books, texts } = await start(t, res => res.end())
   const socket = new WebSocket(`${books.gateway.url.replace('http', 'ws')}/v1/realtime?model=m`, { headers: { authorization: `Bearer ${KEY}` } })
   const closed = new Promise(resolve => socket.on('error', resolve).on('unexpected-response', (_, res) => res.resume().on('end', resolve)))
@@ -87,7 +87,7 @@ t.test('of a refused WebSocket', async t => {
   t.strictSame(await texts(), [[TEXT]])
 })
 
-t.test('the report of a request tells it', async t => {
+t.test('the report of a request shows the text', async t => {
   const { ask, books } = await start(t, res => res.writeHead(400).end(ERROR))
   const id = await ask()
   await books.close()

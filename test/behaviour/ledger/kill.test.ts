@@ -29,7 +29,7 @@ async function killed(file: string, name: string, after: number): Promise<Report
   return text.slice(0, text.lastIndexOf('\n')).split('\n').map(line => JSON.parse(line) as Report)
 }
 
-t.test('kill -9 under load costs the last rows alone, and interrupts what ran', async t => {
+t.test('kill -9 under load loses only the last rows, and interrupts running requests', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const expected = new Map<string, Report[]>()
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -21,7 +21,7 @@ async function run(file: string, name: string, count: number): Promise<number | 
   return code
 }
 
-t.test('processes that share a file lose nothing and leave each other alone', async t => {
+t.test('processes that share a file lose no row and do not disturb each other', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   const { ledger } = watched
@@ -44,7 +44,7 @@ t.test('processes that share a file lose nothing and leave each other alone', as
   t.strictSame(watched.told, [])
 })
 
-t.test('what a killed process left is interrupted, for a reader at once', async t => {
+t.test('a reader sees the requests of a killed process as interrupted at once', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const args = [CHILD, file, 'dead', '1000000']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -77,7 +77,7 @@ async function opened(file: string): Promise<ReturnType<typeof openReader>> {
   return openReader(file)
 }
 
-t.test('without the right to write requests go on, and are written once it is given', async t => {
+t.test('without write permission requests continue, and their rows are written once it is granted', async t => {
   const dir = t.testdir({ data: {} })
   const data = join(dir, 'data')
   const file = join(data, 'gateway.db')
@@ -119,7 +119,7 @@ async function readByOther(dir: string): Promise<string> {
   return said
 }
 
-t.test('who may only read sees the rows when no gateway runs, and what a killed one left', async t => {
+t.test('a process with read permission only reads the rows, also those of a killed gateway', async t => {
   const dir = t.testdir({ data: {}, killed: {} })
   const file = join(dir, 'data', 'gateway.db')
   const { ledger } = watch(file)

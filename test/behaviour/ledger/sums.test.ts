@@ -155,7 +155,7 @@ const events = fc.array(fc.oneof(
 
 const identity = ({ requestId, startedAt }: LedgerRow) => `${startedAt} ${requestId}`
 
-t.test('sums are those of the rows: replaced ones, interrupted ones, whatever they cost', async t => {
+t.test('sums equal those of the rows, also for replaced and interrupted ones of any cost', async t => {
   const directory = t.testdir()
   let file = 0
   const property = fc.property(events, all => {
@@ -203,7 +203,7 @@ t.test('sums are those of the rows: replaced ones, interrupted ones, whatever th
   t.doesNotThrow(() => fc.assert(property, { numRuns: 60 }))
 })
 
-t.test('more rows than are entered at once', async t => {
+t.test('rows beyond one batch are summed', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const many = Array.from({ length: 11_000 }, (_, n) =>
@@ -217,7 +217,7 @@ t.test('more rows than are entered at once', async t => {
   t.doesNotThrow(() => check(file, many))
 })
 
-t.test('rows are in the sums once, whether they are read again or not', async t => {
+t.test('a row is summed once, whether it is read again or not', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const stores = [new LedgerStore(file, 'one'), new LedgerStore(file, 'two')] as const
   const all = Array.from({ length: 60 }, (_, n) =>
@@ -246,7 +246,7 @@ t.test('rows are in the sums once, whether they are read again or not', async t 
   for (const store of stores) store.close()
 })
 
-t.test('rows that were replaced or refused are not in the sums', async t => {
+t.test('replaced and refused rows are not summed', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const stores = [new LedgerStore(file, 'one'), new LedgerStore(file, 'two')] as const
   const one = (name: string, costPico = 1n) => row(name, { costPico })
@@ -267,7 +267,7 @@ t.test('rows that were replaced or refused are not in the sums', async t => {
   for (const store of stores) store.close()
 })
 
-t.test('ids that another process gives again are not those of the rows before', async t => {
+t.test('rows with a reused row id are summed', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const stores = [new LedgerStore(file, 'one'), new LedgerStore(file, 'two')] as const
   const all = Array.from({ length: 4 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + n, key: `key-${n}` }))
@@ -280,7 +280,7 @@ t.test('ids that another process gives again are not those of the rows before', 
   t.doesNotThrow(() => check(file, all))
 })
 
-t.test('several processes may enter rows in the sums', async t => {
+t.test('several processes can sum rows', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const stores = [new LedgerStore(file, 'one'), new LedgerStore(file, 'two')]
   const all: LedgerRow[] = []
@@ -296,7 +296,7 @@ t.test('several processes may enter rows in the sums', async t => {
   t.doesNotThrow(() => check(file, all))
 })
 
-t.test('sums by day outlive the rows; ids that are given again are summed again', async t => {
+t.test('sums by day stay when rows are deleted, and reused row ids are summed again', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const old = Array.from({ length: 30 }, (_, n) => row(`old${n}`, { startedAt: MIDNIGHT + n, costPico: 5n }))
@@ -315,7 +315,7 @@ t.test('sums by day outlive the rows; ids that are given again are summed again'
   ])
 })
 
-t.test('hours are kept for a quarter; their times to the first byte go to their days', async t => {
+t.test('hours are kept for a quarter, then their times to the first byte move to their days', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const all = [0, 1, 1, 25, 26].map((hour, n) =>

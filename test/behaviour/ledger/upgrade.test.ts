@@ -47,7 +47,7 @@ function state(file: string): Record<string, unknown> {
     (SELECT min(day) - ${TODAY / DAY} FROM detailed_days) AS first FROM summed`).get() }
 }
 
-t.test('an upgraded ledger has the sums by status, protocol and group of new days, and the rows of old ones', async t => {
+t.test('after an upgrade new days have sums by status, protocol and group, and old days are read from rows', async t => {
   const directory = t.testdir({ old: {}, summed: {}, unsummed: {}, changed: {}, entered: {} })
   const old = requests('old', TODAY - 8 * DAY, 4)
   const file = filled(directory, old, 40)
@@ -80,7 +80,7 @@ function sumAsVersion7(file: string, store: LedgerStore): void {
     DROP TABLE kept; DROP TABLE kept_state`)
 }
 
-t.test('while an older gateway sums rows of the same file, the rows tell', async t => {
+t.test('while an older gateway sums rows of the same file, sums are read from rows', async t => {
   const directory = t.testdir({ beside: {}, after: {} })
   const old = requests('old', TODAY - 8 * DAY, 4)
   const file = filled(directory, old)
@@ -122,7 +122,7 @@ function replaceAsVersion7(file: string, request: LedgerRow): void {
   db.exec('COMMIT')
 }
 
-t.test('a row that an older gateway replaces is not counted twice', async t => {
+t.test('a row that an older gateway replaces is counted once', async t => {
   const directory = t.testdir({ replaced: {}, summed: {}, after: {} })
   const replaced = row('replaced', { startedAt: TODAY - 2 * DAY, usage: NOTHING_USED, costPico: null, firstByteMs: null, status: null })
   const before = [...requests('old', TODAY - 3 * DAY, 2), replaced]

@@ -8,7 +8,7 @@ import { connect, post } from '../../support/wire.ts'
 
 const DAY = 86_400_000
 
-t.test('the system date jumps while the gateway runs', async t => {
+t.test('limits and streams survive jumps of the system clock', async t => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, async (req, res) => {
     const { stream } = JSON.parse((await bodyOf(req)).toString()) as { stream?: boolean }

@@ -38,7 +38,7 @@ async function ask(base: string, key: string, model = 'm'): Promise<{ status: nu
 
 const [A, B, C] = ['a', 'b', 'c'].map(name => `sk-${name}-0123456789abcdef`) as [string, string, string]
 
-t.test('keys of a group share its budget, groups share that of the one above, and a restart forgets neither', async t => {
+t.test('keys share the budget of their group and its parents, also after a restart', async t => {
   // Apart from the configuration, whose directory is made anew with each gateway.
   const directory = mkdtempSync(join(tmpdir(), 'groups-'))
   t.teardown(() => rmSync(directory, { recursive: true }))
@@ -74,7 +74,7 @@ t.test('keys of a group share its budget, groups share that of the one above, an
   t.match(await ask(next.url, C), { status: 429, text: /the group company/ })
 })
 
-t.test('a group that gets a budget by a reload counts what its keys have spent before', async t => {
+t.test('a group that gets a budget by a reload counts the past spend of its keys', async t => {
   const gateway = await startTestGateway(t, YAML.replace(/^ {2}company: .*$/m, '  company: {}').replace(/, limits: .*usd: 2.*$/m, ' }'))
   for (let n = 0; n < 3; n++) t.equal((await ask(gateway.url, A)).status, 200)
   t.equal((await gateway.change(YAML)).applied, true)

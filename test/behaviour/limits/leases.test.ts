@@ -50,7 +50,7 @@ const counts = (admissions: readonly Admission[]) => admissions.filter(({ ok }) 
 
 const kinds = ({ sent }: ConnectedWorker) => sent.flat().map(({ kind }) => kind)
 
-t.test('where limits are far, few of many requests ask, and all are counted', async t => {
+t.test('far from the limits few requests ask the lease server, and all are counted', async t => {
   const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
   for (let n = 0; n < 1000; n++) {
@@ -72,7 +72,7 @@ t.test('where limits are far, few of many requests ask, and all are counted', as
   t.equal((await two.limiter.admit(ask(rest))).ok, false, 'half a cent was spent for each: 5 USD')
 })
 
-t.test('figures fall with each request that a lease admits', async t => {
+t.test('the limit headers fall with each request of a lease', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
@@ -84,7 +84,7 @@ t.test('figures fall with each request that a lease admits', async t => {
   t.equal(tokens?.remaining, (before.tokens?.remaining ?? 0) - 25)
 })
 
-t.test('figures stay as low when the lease has ended, but for the time', async t => {
+t.test('the limit headers stay as low after the lease ends, except for elapsed time', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const slow = limits({ requestsPerMinute: 600 })
@@ -97,7 +97,7 @@ t.test('figures stay as low when the lease has ended, but for the time', async t
   t.equal(worker.limiter.rateLimitStates(key, 'm').requests?.remaining, before + 1)
 })
 
-t.test('figures that count a lease as used are not lowered by it once more', async t => {
+t.test('the limit headers do not count a lease twice', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   // The second asks for a lease of 16; the figures for the third count that as used.
@@ -108,7 +108,7 @@ t.test('figures that count a lease as used are not lowered by it once more', asy
   t.equal(tokens?.remaining, 10_000_000 - 30 - 160)
 })
 
-t.test('counts that are no numbers mean to a lease what they mean to the limits', async t => {
+t.test('a lease treats invalid counts as the limits do', async t => {
   const own = limits({ tokensPerMinute: 10_000_000, budget: { usd: '1000', per: 'day' } })
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
@@ -129,7 +129,7 @@ t.test('counts that are no numbers mean to a lease what they mean to the limits'
   t.ok((await worker.limiter.admit(ask(rest, 0, CENT))).ok)
 })
 
-t.test('there is no lease where limits are near, nor for a key with few requests', async t => {
+t.test('no lease is given near the limits, or to a key with few requests', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const near = [
@@ -148,7 +148,7 @@ t.test('there is no lease where limits are near, nor for a key with few requests
   t.equal(kinds(worker).filter(kind => kind === 'admit').length, 25)
 })
 
-t.test('requests that come while a lease is on its way wait for it, as many as it is for', async t => {
+t.test('requests wait for a lease that is being fetched, as many as it can admit', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
@@ -162,7 +162,7 @@ t.test('requests that come while a lease is on its way wait for it, as many as i
   t.equal(kinds(worker).filter(kind => kind === 'admit').length - before, 1 + 4 + 1)
 })
 
-t.test('no request waits for a lease where none came before', async t => {
+t.test('no request waits for a first lease', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const near = limits({ concurrent: 20 })
@@ -173,7 +173,7 @@ t.test('no request waits for a lease where none came before', async t => {
   t.equal(counts(await Promise.all(all)), 10)
 })
 
-t.test('a request that waited for a lease that does not come asks, and gets what the limits say', async t => {
+t.test('a request whose lease is refused asks for itself, and is decided by the limits', async t => {
   const own = limits({ requestsPerMinute: 1000 })
   const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
@@ -191,14 +191,14 @@ t.test('a request that waited for a lease that does not come asks, and gets what
   t.match(admissions.at(-1), { ok: false, refusal: { which: 'requests' } })
 })
 
-t.test('a request of unknown cost asks where a budget is to be kept', async t => {
+t.test('a request of unknown cost asks the lease server when a budget applies', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
   t.match(await worker.limiter.admit(ask(FAR, 10, null)), { ok: false, refusal: { which: 'unpriced' } })
 })
 
-t.test('a lease ends after a tenth of a second, and what still runs keeps what it needs', async t => {
+t.test('a lease ends after 100 ms, and its running requests keep their reservations', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
@@ -221,7 +221,7 @@ t.test('a lease ends after a tenth of a second, and what still runs keeps what i
   t.equal((await two.limiter.admit(ask(own, 0, 10n * USD - 6n * CENT))).ok, true)
 })
 
-t.test('requests on a lease together take no more money and tokens than it has', async t => {
+t.test('requests of one lease together use no more tokens and cost than it has', async t => {
   // For sixteen requests of ten tokens and a cent; one is admitted.
   for (const [tokens, pico] of [[150, 0n], [0, 15n * CENT]] as const) {
     const { workers: [worker] } = connectedWorkers(1)
@@ -232,7 +232,7 @@ t.test('requests on a lease together take no more money and tokens than it has',
   }
 })
 
-t.test('when a lease ends, tokens count as used where that is known, and once where they are reserved', async t => {
+t.test('at the end of a lease, settled tokens count as used, and reserved ones once', async t => {
   // 100 drain in a millisecond.
   const own = limits({ tokensPerMinute: 6_000_000 })
   const { workers: [worker], clock } = connectedWorkers(1)
@@ -250,7 +250,7 @@ t.test('when a lease ends, tokens count as used where that is known, and once wh
   t.equal(tokens?.remaining, 6_000_000 - (10_000 + 40_000 - 20_000))
 })
 
-t.test('no lease reaches into the next day', async t => {
+t.test('no lease lasts into the next day', async t => {
   const { workers: [worker], clock } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   const { wall } = clock
@@ -261,7 +261,7 @@ t.test('no lease reaches into the next day', async t => {
   t.ok(worker.limiter.admit(ask(FAR)) instanceof Promise)
 })
 
-t.test('nobody is refused because of an unused lease', async t => {
+t.test('an unused lease causes no refusal', async t => {
   const own = limits({ requestsPerMinute: 1000 })
   const { workers: [one, two, three] } = connectedWorkers(3)
   if (!one || !two || !three) throw new Error('no workers')
@@ -273,7 +273,7 @@ t.test('nobody is refused because of an unused lease', async t => {
   t.equal(admissions.filter(({ ok }) => ok).length, 994)
 })
 
-t.test('the lease of a worker that ended counts as used, and who waited for it is informed', async t => {
+t.test('the lease of an ended worker counts as used, and waiting requests are decided', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
@@ -288,7 +288,7 @@ t.test('the lease of a worker that ended counts as used, and who waited for it i
   t.equal(free.filter(({ ok }) => ok).length, 64, 'nothing of it runs')
 })
 
-t.test('what a worker sent before it ended, and is read afterwards, counts no more', async t => {
+t.test('late messages of an ended worker are ignored', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
@@ -306,7 +306,7 @@ t.test('what a worker sent before it ended, and is read afterwards, counts no mo
   t.equal(free.filter(({ ok }) => ok).length, 63)
 })
 
-t.test('a request that waits for a worker that hangs gets a response within a second, and nothing is lost', async t => {
+t.test('a request that waits for a hanging worker is decided within a second, and no use is lost', async t => {
   const own = limits({ concurrent: 64, budget: { usd: '10', per: 'day' } })
   const { workers: [one, two], clock } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')
@@ -325,7 +325,7 @@ t.test('a request that waits for a worker that hangs gets a response within a se
   t.ok((await two.limiter.admit(wish)).ok, 'all but what still runs is free')
 })
 
-t.test('other limits end the leases under those before', async t => {
+t.test('changed limits end the leases of the old ones', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
@@ -336,7 +336,7 @@ t.test('other limits end the leases under those before', async t => {
   t.ok(worker.limiter.admit(ask(FAR)) instanceof Promise)
 })
 
-t.test('other limits leave the figures that responses in progress report', async t => {
+t.test('changed limits do not change the headers of running responses', async t => {
   const { workers: [worker] } = connectedWorkers(1)
   if (!worker) throw new Error('no worker')
   await getLease(worker, FAR)
@@ -351,7 +351,7 @@ t.test('other limits leave the figures that responses in progress report', async
   t.equal(worker.limiter.rateLimitStates(key, 'm').requests?.remaining, (before.requests?.remaining ?? 0) - 1)
 })
 
-t.test('many requests in several workers, with leases: as many as fit, and never more', async () => {
+t.test('many requests over several workers with leases: as many as fit are admitted, never more', async () => {
   const task = fc.record({
     worker: fc.nat(2), before: fc.nat(30), during: fc.nat(30), tokens: fc.integer({ min: 1, max: 20 }),
   })

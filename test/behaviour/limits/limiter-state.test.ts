@@ -5,8 +5,8 @@ import { FakeClock } from '../../support/fake-clock.ts'
 import { admitted, key, refused, setUp, USD } from './asking.ts'
 import { limits } from './limits-of.ts'
 
-t.test('past spending', async t => {
-  t.test('counts in its period, for the key and for the globs that match', async t => {
+t.test('past spend', async t => {
+  t.test('counts in its period, for the key and the matching globs', async t => {
     const { limiter } = setUp(null, '2026-11-21T12:00:00Z')
     const team = key(limits({
       budget: { usd: '10', per: 'month' },
@@ -30,7 +30,7 @@ t.test('past spending', async t => {
     admitted(limiter, team, { model: 'gpt-5', pico: USD })
   })
 
-  t.test('arrives once, so that it can be sent again after a reload', async t => {
+  t.test('is restored once, and may be sent again after a reload', async t => {
     const { limiter } = setUp()
     const row = { model: null, startedAt: Date.parse('2026-11-21'), pico: 6n * USD }
     const team = key(limits({ budget: { usd: '10', per: 'month' } }))
@@ -54,7 +54,7 @@ t.test('past spending', async t => {
     ['by no models', globbed, limits({ concurrent: 5 })],
   ] as const
   for (const [what, before, meanwhile] of ways) {
-    t.test(`is heard again by a budget that comes back, counted ${what} meanwhile`, async t => {
+    t.test(`is restored again to a budget that comes back, counted ${what} meanwhile`, async t => {
       const { limiter } = setUp()
       const running = admitted(limiter, key(before), { pico: USD })
       admitted(limiter, key(before), { pico: 2n * USD }).settle({ tokens: 1, pico: 2n * USD })
@@ -72,7 +72,7 @@ t.test('past spending', async t => {
     })
   }
 
-  t.test('is heard again when defaults come back', async t => {
+  t.test('is restored again when defaults come back', async t => {
     const { limiter } = setUp(month)
     admitted(limiter, key(null), { pico: 2n * USD }).settle({ tokens: 1, pico: 2n * USD })
     limiter.reconfigure(null)
@@ -82,7 +82,7 @@ t.test('past spending', async t => {
     t.equal(refused(limiter, key(null), { pico: 4n * USD + 1n }).which, 'budget')
   })
 
-  t.test('counts what was counted where a request comes late with other limits', async t => {
+  t.test('counts what was counted for a late request with other limits', async t => {
     const { limiter } = setUp()
     admitted(limiter, key(month), { pico: 6n * USD })
     admitted(limiter, key(day), { pico: 3n * USD })
@@ -90,7 +90,7 @@ t.test('past spending', async t => {
     t.equal(refused(limiter, key(day), { pico: 7n * USD + 1n }).which, 'budget')
   })
 
-  t.test('of keys without a budget is nothing', async () => {
+  t.test('is ignored for keys without a budget', async () => {
     const { limiter } = setUp()
     limiter.restoreSpend([{ key: key(null), model: 'gpt-5', startedAt: 0, pico: USD }])
     admitted(limiter, key(null), { pico: USD })
@@ -98,7 +98,7 @@ t.test('past spending', async t => {
 })
 
 t.test('a reload', async t => {
-  t.test('keeps what is counted, also under other limits', async t => {
+  t.test('keeps the counts, also under changed limits', async t => {
     const { limiter } = setUp(limits({ concurrent: 9 }))
     const models = { m: { concurrent: 1 } }
     const before = key(limits({
@@ -121,7 +121,7 @@ t.test('a reload', async t => {
     admitted(limiter, after, { model: 'm' })
   })
 
-  t.test('lets requests with the old and the new key pass each other', async t => {
+  t.test('accepts requests with the old and the new key in any order', async t => {
     const { limiter } = setUp()
     const before = key(null)
     const after = key(limits({ budget: { usd: '1', per: 'month' }, models: { m: { concurrent: 1 } } }))
@@ -133,7 +133,7 @@ t.test('a reload', async t => {
     t.equal(refused(limiter, after, { model: 'm' }).which, 'concurrent')
   })
 
-  t.test('takes limits away', async () => {
+  t.test('removes limits', async () => {
     const { limiter } = setUp(limits({ requestsPerMinute: 1 }))
     const team = key(null)
     admitted(limiter, team)
@@ -143,7 +143,7 @@ t.test('a reload', async t => {
     refused(limiter, team)
   })
 
-  t.test('takes one limit away and leaves the others', async t => {
+  t.test('removes one limit and keeps the others', async t => {
     const { limiter } = setUp()
     const every = { requestsPerMinute: 1, tokensPerMinute: 10, budget: { usd: '1', per: 'day' } } as const
     const wish = { tokens: 10, pico: USD }
@@ -158,7 +158,7 @@ t.test('a reload', async t => {
   })
 })
 
-t.test('keys that come and go leave nothing behind', async t => {
+t.test('removed keys leave nothing in memory', async t => {
   const clock = new FakeClock()
   const compiled: string[] = []
   const limiter = createLimiter({
@@ -179,7 +179,7 @@ t.test('keys that come and go leave nothing behind', async t => {
   t.equal(compiled.length, 2, 'its state had to be made again')
 })
 
-t.test('forgetting idle keys loses nothing that counts', async t => {
+t.test('idle keys are forgotten without loss of a count', async t => {
   const { limiter, clock } = setUp()
   const own = limits({ requestsPerMinute: 1, budget: { usd: '1', per: 'month' } })
   const [spent, busy, used] = [key(own, 'spent'), key(limits({ concurrent: 1 }), 'busy'), key(own, 'used')]

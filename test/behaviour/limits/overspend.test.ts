@@ -37,7 +37,7 @@ async function run(tasks: readonly Task[]) {
   return sums
 }
 
-t.test('1,000 requests at once on a budget for 100', async t => {
+t.test('of 1,000 concurrent requests, a budget for 100 admits 100', async t => {
   const tasks = Array.from({ length: 1000 }, () => ({ before: 0, during: 3, cost: CENT }))
   t.strictSame(await run(tasks), {
     admitted: 100,
@@ -48,7 +48,7 @@ t.test('1,000 requests at once on a budget for 100', async t => {
   })
 })
 
-t.test('1,000 requests that come and go, each within its estimate, never overspend', async t => {
+t.test('1,000 requests within their estimates never overspend', async t => {
   const turns = fc.nat(20)
   const task = fc.record({ before: turns, during: turns, cost: fc.bigInt({ min: 0n, max: CENT }) })
   await fc.assert(fc.asyncProperty(fc.array(task, { minLength: 1000, maxLength: 1000 }), async tasks => {
@@ -58,7 +58,7 @@ t.test('1,000 requests that come and go, each within its estimate, never overspe
   }), { numRuns: 10 })
 })
 
-t.test('estimates that are a tenth too low overspend by a tenth of what runs at once, at most', async () => {
+t.test('estimates that are 10 % too low overspend by at most 10 % of the running requests', async () => {
   const task = fc.record({ before: fc.nat(20), during: fc.nat(20), cost: fc.constant(CENT + CENT / 10n) })
   await fc.assert(fc.asyncProperty(fc.array(task, { minLength: 1000, maxLength: 1000 }), async tasks => {
     const { spent, mostRunning } = await run(tasks)

@@ -109,7 +109,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: setDate },
 )
 
-t.test('any sequence of events ends as the rules say', async () => {
+t.test('any sequence of events gives the result of the reference model', async () => {
   fc.assert(fc.property(fc.array(step, { maxLength: 80 }), fc.boolean(), (steps, byGlob) => {
     // An account remembers four days, and these are the only ones here.
     const clock = new FakeClock('2026-11-21T00:00:00Z', 1234.567)

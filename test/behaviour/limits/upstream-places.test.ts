@@ -9,7 +9,7 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
 const HEADERS = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
 
-t.test('a handshake that is refused leaves its place free while another target has the WebSocket', async t => {
+t.test('a refused handshake releases its concurrency while another target serves the WebSocket', async t => {
   const [refusing, taking] = await Promise.all([startUpstream(t, respond), startUpstream(t, respond)])
   new WebSocketServer({ server: taking.server }).on('connection', () => {})
   refusing.server.on('upgrade', (_req, socket) => socket.end('HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n'))
@@ -24,7 +24,7 @@ routes: [{ path: /v1/realtime, to: [a, b] }, { to: a }]
   socket.close()
 })
 
-t.test('a handshake with another credential has the place of the one that was refused', async t => {
+t.test('a handshake with another credential takes over the concurrency of the refused one', async t => {
   const upstream = await startUpstream(t, respond)
   const sockets = new WebSocketServer({ noServer: true })
   upstream.server.on('upgrade', (req, socket, head) => {
@@ -44,7 +44,7 @@ routes: [{ to: a }]
   socket.close()
 })
 
-t.test('an attempt that lost against another leaves its place free while that one responds', async t => {
+t.test('the losing attempt of a hedge releases its concurrency while the other responds', async t => {
   const [slow, fast] = await Promise.all([startHeld(t), startHeld(t)])
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${slow.url}", limits: { concurrent: 1 } }, b: { url: "${fast.url}" } }
@@ -61,7 +61,7 @@ routes: [{ model: hedged, to: [a, b], hedge: { after: 10ms } }, { to: a }]
   await new Response(body).text()
 })
 
-t.test('an attempt whose stream broke leaves its place free while another target continues it', async t => {
+t.test('an attempt whose stream broke releases its concurrency while another target continues', async t => {
   const [broken, continuing] = await Promise.all([startHeld(t), startHeld(t)])
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${broken.url}", limits: { concurrent: 1 } }, b: { url: "${continuing.url}" } }

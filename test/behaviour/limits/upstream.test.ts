@@ -7,7 +7,7 @@ import type { TestGateway } from '../../support/gateway.ts'
 import { startRedis, withoutRedis } from '../../support/redis.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-t.test('a target whose upstream has no place is skipped, which is no attempt', async t => {
+t.test('a target at its concurrency limit is skipped, which counts as no attempt', async t => {
   const { gateway, a, b } = await start(t, '{ concurrent: 1 }', 'routes: [{ to: [a, b], retries: 0 }]')
   const held = a.hold()
   const first = ask(gateway)
@@ -21,7 +21,7 @@ t.test('a target whose upstream has no place is skipped, which is no attempt', a
   t.match(await gateway.waitForLog(({ msg }) => String(msg).startsWith('target skipped')), { upstream: 'a', next: 'b' })
 })
 
-t.test('without another target there is a 429 that says when to come back', async t => {
+t.test('without another target the client gets 429 with a retry delay', async t => {
   const { gateway, a } = await start(t, '{ requests_per_minute: 2 }', 'routes: [{ to: a }]')
   t.strictSame([(await ask(gateway)).status, (await ask(gateway)).status], [200, 200])
   const refused = await ask(gateway)
@@ -32,7 +32,7 @@ t.test('without another target there is a 429 that says when to come back', asyn
   t.equal(line.upstream, undefined, 'no upstream was tried')
 })
 
-t.test('tokens count as they were used, once the request has ended', async t => {
+t.test('tokens count as used once the request has ended', async t => {
   const { gateway, a } = await start(t, '{ tokens_per_minute: 1000 }', 'routes: [{ to: a }]')
   for (let i = 0; i < 5; i++) t.equal((await ask(gateway, 800)).status, 200, 'each reserves 800 and uses 10')
   a.usage = { prompt_tokens: 5, completion_tokens: 900 }
@@ -41,7 +41,7 @@ t.test('tokens count as they were used, once the request has ended', async t => 
   t.equal((await ask(gateway, 2000)).status, 429, 'a request that is larger than the limit')
 })
 
-t.test('a place is free again after every failure', async t => {
+t.test('concurrency is released after every failure', async t => {
   const { gateway, a } = await start(t, '{ concurrent: 1 }', 'routes: [{ to: [a, b], retries: 1 }]')
   for (const status of [500, 429, 401, 503]) {
     a.status = status
@@ -58,7 +58,7 @@ t.test('a place is free again after every failure', async t => {
   t.equal((await ask(alone.gateway)).status, 200)
 })
 
-t.test('a second target that is at its limit is not asked beside a slow one', async t => {
+t.test('a hedge does not go to a target at its limit', async t => {
   const [slow, full] = await Promise.all([startTestUpstream(t), startTestUpstream(t)])
   const gateway = await startTestGateway(t, `
 upstreams: { slow: { url: "${slow.url}" }, full: { url: "${full.url}", limits: { concurrent: 1 } } }
@@ -81,7 +81,7 @@ routes:
   await first
 })
 
-t.test('the limits of keys do not hold for an upstream', async t => {
+t.test('default limits of keys do not apply to upstreams', async t => {
   const { gateway, a } = await start(
     t, '{ concurrent: 5 }', 'routes: [{ to: a }]\nlimits: { requests_per_minute: 3 }\nauth: open',
   )
@@ -90,7 +90,7 @@ t.test('the limits of keys do not hold for an upstream', async t => {
   t.equal(a.requests, 3)
 })
 
-t.test('a reload changes the limits and keeps what is counted', async t => {
+t.test('a reload changes the limits and keeps the counts', async t => {
   const { gateway, yaml } = await start(t, '{ requests_per_minute: 3 }', 'routes: [{ to: a }]')
   t.equal((await ask(gateway)).status, 200)
   t.match(await gateway.change(yaml.replace('requests_per_minute: 3', 'requests_per_minute: 2')), { applied: true })
@@ -98,7 +98,7 @@ t.test('a reload changes the limits and keeps what is counted', async t => {
   t.equal((await ask(gateway)).status, 429)
 })
 
-t.test('a WebSocket takes a place until it is closed', async t => {
+t.test('a WebSocket holds concurrency until it is closed', async t => {
   const sockets = new WebSocketServer({ noServer: true })
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(404).end())
   upstream.server.on('upgrade', (req, socket, head) => sockets.handleUpgrade(req, socket, head, ws => ws.send('hello')))
@@ -116,7 +116,7 @@ routes: [{ to: a }]
   again.socket.close()
 })
 
-t.test('gateways with common limits share those of an upstream', { skip: withoutRedis }, async t => {
+t.test('gateways with shared limits share those of an upstream', { skip: withoutRedis }, async t => {
   const redis = await startRedis(t)
   const upstream = await startTestUpstream(t)
   const gateways = await Promise.all(['gw1', 'gw2'].map(instance => startTestGateway(inFolder(t, instance), `

@@ -46,7 +46,7 @@ function folder(t: Test): string {
 }
 
 for (const mask of [0o022, 0o000]) {
-  t.test(`each file of a gateway with all features is its user's alone, umask ${mask.toString(8)}`, async t => {
+  t.test(`only the user of the gateway can read its files, with all features and umask ${mask.toString(8)}`, async t => {
     setMask(t, mask)
     const running = await startConsole(t, FULL)
     const data = join(dirname(running.file), 'data')
@@ -63,7 +63,7 @@ for (const mask of [0o022, 0o000]) {
   })
 }
 
-t.test('the files of a gateway in a process of its own, with its socket, and of the commands', { timeout: 120_000 }, async t => {
+t.test('only the user can read the files of a gateway process, its socket and the commands', { timeout: 120_000 }, async t => {
   setMask(t, 0)
   const cwd = folder(t)
   const litellm = 'model_list: [{ model_name: m, litellm_params: { model: openai/m } }]\n'
@@ -81,7 +81,7 @@ t.test('the files of a gateway in a process of its own, with its socket, and of 
   t.strictSame(openToOthers(cwd), [])
 })
 
-t.test('locks and broken ledgers', async t => {
+t.test('only the user can read locks and quarantined ledgers', async t => {
   setMask(t, 0)
   const file = join(t.testdir({}), 'data', 'ledger.db')
   const { db } = openFile(file)
@@ -94,7 +94,7 @@ t.test('locks and broken ledgers', async t => {
   t.strictSame(openToOthers(dirname(dirname(file))), [])
 })
 
-t.test('modes of an older version are corrected, with a line in the log', async t => {
+t.test('file modes of an older version are corrected and logged', async t => {
   const data = join(folder(t), 'data')
   const yaml = FULL.replace('data/ledger.db', join(data, 'ledger.db'))
   const first = await startTestGateway(t, yaml)
@@ -110,7 +110,7 @@ t.test('modes of an older version are corrected, with a line in the log', async 
   t.match(corrected.find(({ file }) => file === data), { level: 40, before: '0755', mode: '0700' })
 })
 
-t.test('a directory with other files stays as it is, and so do these', async t => {
+t.test('a shared directory and its other files keep their modes', async t => {
   const data = join(folder(t), 'shared')
   mkdirSync(data, { mode: 0o755 })
   chmodSync(data, 0o755)

@@ -38,7 +38,7 @@ async function everythingOf(response: Response): Promise<string> {
   return JSON.stringify([...response.headers]) + await response.text()
 }
 
-t.test('no response to a key names an upstream, its account or a price', async t => {
+t.test('no response to a key holder names an upstream, its account or a price', async t => {
   const gateway = await startConsole(t, yaml())
   const answer = await ask(gateway.url, '/v1/chat/completions', BODY)
   t.equal(answer.status, 200)
@@ -57,7 +57,7 @@ t.test('no response to a key names an upstream, its account or a price', async t
   }
 })
 
-t.test('nor does the console, to a holder of a key', async t => {
+t.test('the console shows a key holder no upstream, account or price', async t => {
   const gateway = await startConsole(t, yaml())
   const asked = await ask(gateway.url, '/v1/chat/completions', BODY)
   const id = asked.headers.get('x-gateway-request-id') ?? ''
@@ -77,7 +77,7 @@ t.test('nor does the console, to a holder of a key', async t => {
   t.notMatch(await everythingOf(status), SECRETS)
 })
 
-t.test('users of the console see the upstreams in the status, and nobody else', async t => {
+t.test('only users of the console see upstreams in the status', async t => {
   const gateway = await startConsole(t, yaml())
   await (await ask(gateway.url, '/v1/chat/completions', BODY)).text()
   for (const name of ['ops', 'eye']) {
@@ -96,7 +96,7 @@ t.test('users of the console see the upstreams in the status, and nobody else', 
   }
 })
 
-t.test('server.reveal_upstream names the upstream again, and still no account', async t => {
+t.test('server.reveal_upstream names the upstream, but not its account', async t => {
   const gateway = await startConsole(t, yaml(', reveal_upstream: true'))
   const answer = await ask(gateway.url, '/v1/chat/completions', BODY)
   t.equal(answer.headers.get('x-gateway-upstream'), 'acme')

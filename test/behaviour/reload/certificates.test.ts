@@ -7,8 +7,7 @@ import { certificateFiles, selfSigned } from '../../support/certificate.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { connect } from '../../support/wire.ts'
 
-t.test('a certificate that was renewed is shown from the next handshake ' +
-  'on; open connections stay', async t => {
+t.test('a renewed certificate is used from the next handshake on; open connections stay', async t => {
   const { cert, key, certFile, keyFile } = certificateFiles(t)
   const yaml = `
 server: { listen: 127.0.0.1:0, tls: { cert: "${certFile}", key: "${keyFile}" } }
@@ -46,7 +45,7 @@ routes: [{ to: demo }]
   await connect(t, gateway.url, cert)
 })
 
-t.test("an upstream's authorities that were replaced hold for new connections", async t => {
+t.test('replaced CA certificates of an upstream apply to new connections', async t => {
   const old = certificateFiles(t)
   const renewed = certificateFiles(t)
   const sockets = new Set<tls.TLSSocket>()

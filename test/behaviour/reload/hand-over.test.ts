@@ -30,7 +30,7 @@ routes: [{ to: up }]
   return { gateway, wires }
 }
 
-t.test('two may share a port where both say so, and not where one does not', async t => {
+t.test('two gateways share a port only if both allow it', async t => {
   const { gateway } = await sharing(t)
   await sharing(t, gateway)
   const { port } = new URL(gateway.url)
@@ -40,7 +40,7 @@ t.test('two may share a port where both say so, and not where one does not', asy
   )
 })
 
-t.test('HTTP/1.1: open connections are served to their end, new ones are the successor\'s', async t => {
+t.test('HTTP/1.1: the old gateway finishes open connections, the new one gets new ones', async t => {
   const old = await sharing(t)
   const idle = await connect(t, old.gateway.url)
   idle.send(post('/v1/chat/completions', CHAT))
@@ -88,7 +88,7 @@ t.test('HTTP/1.1: open connections are served to their end, new ones are the suc
   t.equal(await drained, 0)
 })
 
-t.test('HTTP/2: what runs goes on, and the session ends with it', async t => {
+t.test('HTTP/2: running streams finish, and then the session ends', async t => {
   const old = await sharing(t)
   const session = await openSession(t, old.gateway.url)
   const running = postH2(session, '/v1/chat/completions', CHAT)
@@ -108,7 +108,7 @@ t.test('HTTP/2: what runs goes on, and the session ends with it', async t => {
   t.equal(await drained, 0)
 })
 
-t.test('HTTP/2: the request that is on its way is served, and no other is left in doubt', async t => {
+t.test('HTTP/2: a request on its way is served, and GOAWAY marks later ones as unprocessed', async t => {
   const old = await sharing(t)
   const { hostname, port } = new URL(old.gateway.url)
   const socket = net.connect(Number(port), hostname)
@@ -151,7 +151,7 @@ t.test('HTTP/2: the request that is on its way is served, and no other is left i
   t.equal(await drained, 0)
 })
 
-t.test('the time of the drain bounds it, and a second call ends it', async t => {
+t.test('server.drain bounds the drain, and a second call ends it', async t => {
   const old = await sharing(t)
   const silent = await connect(t, old.gateway.url)
   const drained = old.gateway.drain()

@@ -53,7 +53,7 @@ function twoUpstreams(first: string, second: string, routes: string, rest = ''):
   return `upstreams: { one: { url: "${first}" }, two: { url: "${second}" } }\nroutes: ${routes}\n${rest}\n`
 }
 
-t.test('routes and upstreams come, go and change', async t => {
+t.test('a reload adds, removes and changes routes and upstreams', async t => {
   const [one, two] = [await named(t, 'one'), await named(t, 'two')]
   const gateway = await startTestGateway(
     t, `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`,
@@ -69,7 +69,7 @@ t.test('routes and upstreams come, go and change', async t => {
   t.match(await ask(gateway, 'x'), { status: 200, name: 'two' })
 })
 
-t.test('running exchanges keep the configuration with which they began', async t => {
+t.test('running requests keep the configuration with which they started', async t => {
   const wires: Wire[] = []
   const streaming = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -116,7 +116,7 @@ keys: [{ name: another, key: sk-another-0123456789abcdef }]
   }
 })
 
-t.test('connections are kept where nothing about them changed, and closed where something did', async t => {
+t.test('connections of unchanged upstreams are kept, those of changed ones closed', async t => {
   const [one, two] = [await named(t, 'one'), await named(t, 'two')]
   const gateway = await startTestGateway(
     t, twoUpstreams(one.url, two.url, '[{ model: one, to: one }, { to: two }]'),
@@ -135,7 +135,7 @@ t.test('connections are kept where nothing about them changed, and closed where 
   t.equal(one.sockets.length, 1)
 })
 
-t.test('a configuration with an error changes nothing, and is reported in the log and the status', async t => {
+t.test('an invalid configuration changes nothing, and is reported in log and status', async t => {
   const one = await named(t, 'one')
   const good =
     `${CONSOLE}\nupstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`
@@ -170,7 +170,7 @@ t.test('a configuration with an error changes nothing, and is reported in the lo
   t.match(await status(gateway.url), { error: null, failed_at: null })
 })
 
-t.test('a file that is empty, gone, unreadable or no text changes nothing', async t => {
+t.test('an empty, missing, unreadable or binary file changes nothing', async t => {
   const one = await named(t, 'one')
   const good = `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`
   const gateway = await startTestGateway(t, good)
@@ -194,7 +194,7 @@ t.test('a file that is empty, gone, unreadable or no text changes nothing', asyn
   }
 })
 
-t.test('what is counted survives: rates, running requests, and budgets', async t => {
+t.test('rates, running requests and budgets keep their counts', async t => {
   const held = Promise.withResolvers<() => void>()
   const upstream = await startUpstream(t, (req, res) => {
     const usage = { prompt_tokens: 10, completion_tokens: 0, total_tokens: 10 }
@@ -235,7 +235,7 @@ ledger: { file: gateway.db }
   t.match(await ask(gateway), { status: 429, code: 'insufficient_quota' }, 'spent stays spent')
 })
 
-t.test('prices, timeouts, body limit, trusted proxies and the log level change', async t => {
+t.test('prices, timeouts, body limit, trusted proxies and log level can change', async t => {
   const one = await named(t, 'one')
   const yaml = (server: string, rest: string) =>
     `server: { listen: 127.0.0.1:0${server} }\nupstreams: { up: { url: "${one.url}" } }\n` +
@@ -258,7 +258,7 @@ t.test('prices, timeouts, body limit, trusted proxies and the log level change',
   t.equal(gateway.logged.length, lines)
 })
 
-t.test('what takes a restart is named, and the rest is active', async t => {
+t.test('keys that need a restart are listed, and all others apply', async t => {
   const [one, two] = [await named(t, 'one'), await named(t, 'two')]
   const yaml = (server: string, url: string) =>
     `server: { ${server} }\nupstreams: { up: { url: "${url}" } }\nroutes: [{ to: up }]\n`
@@ -278,7 +278,7 @@ ledger: { file: other.db }
   t.match(await status(gateway.url), { restart_needed: { length: 0 } })
 })
 
-t.test('a storm of reloads is few, the last text wins, and no request fails meanwhile', async t => {
+t.test('many reloads at once are merged, the last text wins and no request fails', async t => {
   const one = await named(t, 'one')
   const yaml = (model: string) =>
     `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ model: [m, "${model}"], to: up }]\n`
@@ -292,7 +292,7 @@ t.test('a storm of reloads is few, the last text wins, and no request fails mean
   t.ok(gateway.logged.filter(({ msg }) => msg === 'configuration reloaded').length < 5)
 })
 
-t.test('a gateway that is about to end does not reload', async t => {
+t.test('a draining gateway does not reload', async t => {
   const one = await named(t, 'one')
   const gateway = await startTestGateway(
     t, `upstreams: { up: { url: "${one.url}" } }\nroutes: [{ to: up }]\n`,
@@ -315,7 +315,7 @@ t.test('a simulator can be added', async t => {
   t.match(await ask(gateway, 'sim'), { status: 200 })
 })
 
-t.test('what is known of an upstream stays known, until it is at another place', async t => {
+t.test('the health of an upstream is kept until its URL changes', async t => {
   const asked = { bad: 0 }
   const bad = await startUpstream(t, (req, res) => {
     asked.bad++

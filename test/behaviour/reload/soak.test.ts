@@ -24,7 +24,7 @@ function audit(t: Test, { folder }: Succession, requests: number): void {
   t.match(rows.get(), { rows: requests, requests, complete: requests })
 }
 
-t.test('under constant load, reloads lose no request and cut no stream', async t => {
+t.test('reloads under load lose no request and cut no stream', async t => {
   const gateways = await succession(t)
   const load = startLoad({
     base: await gateways.base, key: KEY, clients: 4, ways: ['kept', 'fresh', 'http2'],
@@ -40,7 +40,7 @@ t.test('under constant load, reloads lose no request and cut no stream', async t
   audit(t, gateways, tally.answers + tally.streams)
 })
 
-t.test('under constant load, restarts on a shared port lose no request and cut no stream', async t => {
+t.test('restarts on a shared port under load lose no request and cut no stream', async t => {
   const gateways = await succession(t)
   const load = startLoad({ base: await gateways.base, key: KEY, clients: 4, ways: ['kept', 'http2'] })
   for (let i = 0; i < 3; i++) {
@@ -54,7 +54,7 @@ t.test('under constant load, restarts on a shared port lose no request and cut n
   audit(t, gateways, tally.answers + tally.streams)
 })
 
-t.test('a listening socket that both inherit is handed over without losing a connection', async t => {
+t.test('an inherited listening socket is handed over without losing a connection', async t => {
   const socket = createServer().listen(0, '127.0.0.1')
   await once(socket, 'listening')
   const gateways = await succession(t, socket)

@@ -31,7 +31,7 @@ async function status(url: string): Promise<{ body_bytes: number; running: numbe
   return (await (await fetch(`${url}/api/status`)).json()) as { body_bytes: number; running: number }
 }
 
-t.test('requests in flight: one more gets 503, and the status is still served', async t => {
+t.test('a request above max_in_flight gets 503, and the status is still served', async t => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let arrived = 0
   const waiting = Promise.withResolvers<void>()
@@ -62,7 +62,7 @@ t.test('requests in flight: one more gets 503, and the status is still served', 
   t.equal((await ask()).status, 200, 'there is room again')
 })
 
-t.test('bytes of bodies: what is given back is let go, though a draft of the row is still due', async t => {
+t.test('memory of bodies is released at the end of the request, before its last checkpoint', async t => {
   const SIZE = 4_000_000
   const upstream = await startUpstream(t, (req, res) => {
     req.resume().on('end', () => {
@@ -87,8 +87,7 @@ t.test('bytes of bodies: what is given back is let go, though a draft of the row
   t.ok(kept < 2 * SIZE, `${kept} bytes`)
 })
 
-t.test('bytes of bodies: what does not fit is refused while it comes, ' +
-  'and its room is free again', async t => {
+t.test('a body beyond the memory limit is refused while it arrives, and its memory released', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume().on('end', () => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
   })
@@ -120,7 +119,7 @@ t.test('bytes of bodies: what does not fit is refused while it comes, ' +
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('a response that was held counts until the client has taken it', async t => {
+t.test('a held response counts until the client has received it', async t => {
   const part = JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(60_000) } }] })
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
@@ -142,7 +141,7 @@ t.test('a response that was held counts until the client has taken it', async t 
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('events that do not end count, and one that finds no room passes', async t => {
+t.test('incomplete events count, and one beyond the memory limit is forwarded unread', async t => {
   const begun = `data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(5_000_000)}`
   const open = new Map<string, http.ServerResponse>()
   const upstream = await startUpstream(t, (req, res) => {
@@ -179,7 +178,7 @@ t.test('events that do not end count, and one that finds no room passes', async 
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('a body in single bytes takes no more memory than another', async t => {
+t.test('a body in chunks of one byte takes no more memory than another', async t => {
   const gateway = await startTestGateway(t, yaml('http://127.0.0.1:9', 'body_limit: 8mb'))
   const client = await connect(t, gateway.url)
   const head = 'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
@@ -194,7 +193,7 @@ t.test('a body in single bytes takes no more memory than another', async t => {
   t.ok(more < 30_000_000, `${more >> 20} MB for 2 MB`)
 })
 
-t.test('what bodies decompress to counts while they do, not when they have', async t => {
+t.test('decompressed bodies count while they are decompressed', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume().on('end', () => res.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
   })
@@ -218,7 +217,7 @@ t.test('what bodies decompress to counts while they do, not when they have', asy
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
-t.test('connections: one more gets a response and an end', async t => {
+t.test('a connection above the limit gets 503 and is closed', async t => {
   const upstream = await startUpstream(t, (_req, res) => void res.end())
   const gateway = await startTestGateway(t, yaml(upstream.url, 'max_connections: 2'))
   const [first] = [await connect(t, gateway.url), await connect(t, gateway.url)]
@@ -231,7 +230,7 @@ t.test('connections: one more gets a response and an end', async t => {
   t.pass('those that were there before are served')
 })
 
-t.test('a memory for bodies that no body fits into is a mistake', async t => {
+t.test('a body_memory smaller than body_limit is an error', async t => {
   const dir = t.testdir({ 'gateway.yaml': yaml('http://127.0.0.1:1', 'body_limit: 2mb, body_memory: 1mb') })
   const file = `${dir}/gateway.yaml`
   t.throws(() => loadConfig(file, {}), /body_memory must be at least server\.body_limit/)

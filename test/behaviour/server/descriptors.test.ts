@@ -7,7 +7,7 @@ import { connect, post } from '../../support/wire.ts'
 
 const CLIENTS = 200
 
-t.test('out of file descriptors, some clients are served, and others get an error', {
+t.test('without free file descriptors some clients are served, and others get an error', {
   skip: process.platform !== 'linux' && 'needs /proc',
 }, async t => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()

@@ -154,7 +154,7 @@ async function textOf({ body }: Response): Promise<string> {
 
 const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as Protocol[]
 
-t.test('a request with very many values is refused where it is translated, and passes where it is not', async t => {
+t.test('a request with too many values is refused if it is translated, and forwarded otherwise', async t => {
   const bench = await Bench.start(t)
   for (const protocol of PROTOCOL_NAMES) {
     for (const [shape, value] of Object.entries(LARGE_VALUES)) {
@@ -172,7 +172,7 @@ t.test('a request with very many values is refused where it is translated, and p
   }
 })
 
-t.test('a request that is nested too deep is refused with the name of the member', async t => {
+t.test('a request that is nested too deeply is refused with the name of the member', async t => {
   const bench = await Bench.start(t)
   for (const protocol of PROTOCOL_NAMES) {
     for (const [shape, value] of Object.entries(DEEP_VALUES)) {
@@ -186,7 +186,7 @@ t.test('a request that is nested too deep is refused with the name of the member
   }
 })
 
-t.test('where the memory is in use the same request is refused for now, and a small one is served', async t => {
+t.test('when memory is in use, a large request is refused for now, and a small one served', async t => {
   const bench = await Bench.start(t, ', body_memory: 64mb, body_limit: 32mb')
   const turns = `[${Array(30_000).fill(PROTOCOLS.chat.turn).join(',')}]`
   const holder = http.request(`${bench.base}/v1/chat/completions`, {
@@ -207,7 +207,7 @@ t.test('where the memory is in use the same request is refused for now, and a sm
   t.match(await bench.send('chat', 'translated', '', turns), { status: 200 })
 })
 
-t.test('arguments of calls count with what they hold', async t => {
+t.test('the values inside the arguments of tool calls count', async t => {
   const bench = await Bench.start(t)
   const call = (text: string): string => JSON.stringify({ id: 'c', type: 'function', function: { name: 'f', arguments: text } })
   const turns = (calls: readonly string[]): string => `[${PROTOCOLS.chat.turn},{"role":"assistant","content":null,"tool_calls":[${calls.join(',')}]}]`
@@ -218,7 +218,7 @@ t.test('arguments of calls count with what they hold', async t => {
   t.match(many, { status: 413, text: /arguments/ })
 })
 
-t.test('a response with very many values or levels is not translated, and passes where it need not be', async t => {
+t.test('a response with too many values or levels is not translated, and forwarded unchanged otherwise', async t => {
   const bench = await Bench.start(t)
   const values = { 'empty objects': LARGE_VALUES['empty objects'], 'lists, deep': DEEP_VALUES['lists'], 'objects, deep': DEEP_VALUES['objects'] }
   for (const protocol of PROTOCOL_NAMES) {

@@ -23,7 +23,7 @@ function memory(pid: number | undefined): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024
 }
 
-t.test(`${IDLE} idle streams and ${SLOW} readers that do not read: bounded memory, and room for others`, { skip }, async t => {
+t.test(`${IDLE} idle streams and ${SLOW} clients that do not read use bounded memory, and others are served`, { skip }, async t => {
   const simulator = await listening(t, ['simulate', '--listen', '127.0.0.1:0'])
   const dir = t.testdir({
     'gateway.yaml': `

@@ -145,7 +145,7 @@ for (const workers of [1, 2]) {
   })
 }
 
-t.test('the counters of a killed process and of the next one are the ledger together', async t => {
+t.test('the counters of a killed process and its successor together equal the ledger', async t => {
   const dir = t.testdir({ 'gateway.yaml': configFile() })
   const failing = await startUpstream(t, (_req, res) => res.writeHead(503).end('{}'))
   const first = await startMetered(t, dir, failing.url, 1)
@@ -163,7 +163,7 @@ t.test('the counters of a killed process and of the next one are the ledger toge
   agree(t, usage, [before, samples])
 })
 
-t.test('what a killed worker has counted stays', async t => {
+t.test('the counts of a killed worker stay', async t => {
   const dir = t.testdir({ 'gateway.yaml': configFile() })
   const gateway = await startMetered(t, dir, 'http://127.0.0.1:1', 2)
   for (let n = 0; n < 12; n++) await ask(gateway.base, { model: 'sim,tokens=20' })

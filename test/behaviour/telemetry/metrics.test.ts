@@ -33,7 +33,7 @@ async function ask({ url }: { readonly url: string }, model: string, path = '/v1
 
 const HOSTILE = ['a"b', 'a\\b', 'a\nb', 'a\u0000b', 'a\u202eb', '\ud800', 'x'.repeat(99) + '\u{1f600}', '{le="1"}', '# HELP a']
 
-t.test('invented models and hostile names make a bounded number of series, which promtool accepts', async t => {
+t.test('invented models and hostile names make a bounded number of valid series', async t => {
   const gateway = await start(t)
   for (const name of HOSTILE) await ask(gateway, name)
   const names = Array.from({ length: 10_000 }, (_, n) => `invented-${n}`)
@@ -59,7 +59,7 @@ t.test('invented models and hostile names make a bounded number of series, which
   t.equal(checked.status, 0, checked.stderr)
 })
 
-t.test('the listener serves text and OpenMetrics at /metrics, and nothing else', async t => {
+t.test('the listener serves text and OpenMetrics at /metrics only', async t => {
   const { metrics, url } = await start(t)
   await ask({ url }, 'known')
   const get = (path: string, init?: RequestInit) => fetch(metrics + path, init)
@@ -77,7 +77,7 @@ t.test('the listener serves text and OpenMetrics at /metrics, and nothing else',
   t.equal((await fetch(`${url}/metrics`)).status, 404, 'the listener for clients has no metrics')
 })
 
-t.test('latest names the GenAI metrics as the newer conventions do', async t => {
+t.test('`conventions: latest` uses the newer names of GenAI metrics', async t => {
   const gateway = await start(t, ', conventions: latest')
   await ask(gateway, 'known')
   const samples = await scrape(gateway.metrics)

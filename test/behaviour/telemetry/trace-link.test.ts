@@ -17,7 +17,7 @@ async function detailsOf(browser: Browser, id: string): Promise<Details> {
   }
 }
 
-t.test('the console links a request to its trace, except for holders of a key', async t => {
+t.test('the console links a request to its trace, but not for key holders', async t => {
   const collector = await startUpstream(t, (_req, res) => res.end('{}'))
   const gateway = await startConsole(t, `${YAML}
 telemetry:
@@ -35,7 +35,7 @@ telemetry:
   t.match(holder, { stories: [{ trace_id: null }], trace_url: null })
 })
 
-t.test('a trace that is not sampled has no link', async t => {
+t.test('an unsampled trace has no link', async t => {
   const gateway = await startConsole(t, `${YAML}
 telemetry: { otlp: { endpoint: "http://127.0.0.1:1", protocol: http/json, metrics: false, sample: 0 } }
 `)

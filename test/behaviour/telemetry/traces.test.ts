@@ -84,7 +84,7 @@ function attributesOf({ attributes }: Span): Record<string, unknown> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]))
 }
 
-t.test('a trace has the request and each attempt, below the span of the client', async t => {
+t.test('a trace has spans for the request and each attempt, below the span of the client', async t => {
   const collector = await startCollector(t)
   const model = await startModel(t)
   const gateway = await start(t, `endpoint: "${collector.url}", protocol: http/json, headers: { x-token: secret }, metrics: false`, model.url)
@@ -147,7 +147,7 @@ telemetry: { otlp: { endpoint: "${collector.url}", protocol: http/json, metrics:
   }
 })
 
-t.test('with content: true a trace has the prompt and the response, and no credential', async t => {
+t.test('a trace with `content: true` has prompt and response, and no credential', async t => {
   const collector = await startCollector(t)
   const model = await startModel(t)
   const gateway = await start(t, `endpoint: "${collector.url}", protocol: http/json, metrics: false, content: true`, model.url)
@@ -157,7 +157,7 @@ t.test('with content: true a trace has the prompt and the response, and no crede
   t.notMatch(JSON.stringify(collector.spans), /sk-operator|sk-test|query-secret/)
 })
 
-t.test('a trace that the client does not sample, or that the share leaves out, is not sent', async t => {
+t.test('a trace that the client or the sample rate excludes is not sent', async t => {
   const collector = await startCollector(t)
   const model = await startModel(t)
   const gateway = await start(t, `endpoint: "${collector.url}", protocol: http/json, metrics: false, sample: 0`, model.url)
@@ -169,7 +169,7 @@ t.test('a trace that the client does not sample, or that the share leaves out, i
   t.equal(collector.spans.length, 3, 'a sampled parent is followed')
 })
 
-t.test('http/protobuf and gRPC reach their collectors, with traces and metrics', async t => {
+t.test('http/protobuf and gRPC send traces and metrics to their collectors', async t => {
   const model = await startModel(t)
   const collector = await startCollector(t)
   const gateway = await start(t, `endpoint: "${collector.url}", interval: 100ms`, model.url)
@@ -206,7 +206,7 @@ t.test('http/protobuf and gRPC reach their collectors, with traces and metrics',
   t.ok((calls.get('trace') ?? 0) > 100 && (calls.get('metrics') ?? 0) > 100)
 })
 
-t.test('requests go on with a collector that refuses, hangs or is away; the log says so once', async t => {
+t.test('requests continue when the collector refuses, hangs or is away, and the log says so once', async t => {
   const model = await startModel(t)
   const refusing = createServer((_req, res) => res.writeHead(400).end()).listen(0, '127.0.0.1')
   await once(refusing, 'listening')

@@ -28,7 +28,7 @@ const chat = (key: string, content: string, more: object = {}) => ({
   body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content }], ...more }),
 })
 
-t.test('bodies are kept for the keys that the configuration names, and for nobody else', async t => {
+t.test('bodies are stored only for the keys that the configuration names', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   const kept = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
   const sent = await kept.text()
@@ -47,7 +47,7 @@ t.test('bodies are kept for the keys that the configuration names, and for nobod
   t.same(await archive.find(other.headers.get('x-gateway-request-id') ?? ''), [])
 })
 
-t.test('a stream is kept up to the bound, and its real length with it', async t => {
+t.test('a stream is stored up to the limit, with its real length', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   const answer = await fetch(`${gateway.url}/v1/chat/completions`,
     chat('sk-team-a-0123456789', 'word '.repeat(1000), { stream: true, model: 'sim,tokens=100' }))
@@ -62,7 +62,7 @@ t.test('a stream is kept up to the bound, and its real length with it', async t 
   t.equal(textOf(one?.response.bytes), textOf(sent.subarray(0, 1024)))
 })
 
-t.test('a response that came compressed is kept as what can be read', async t => {
+t.test('a compressed response is stored decompressed', async t => {
   const words = JSON.stringify({ content: 'grüße '.repeat(10) })
   const long = 'word '.repeat(100_000)
   // Hardly shorter when it is compressed, so that only its beginning is there to be read.
@@ -110,7 +110,7 @@ t.test('a response that came compressed is kept as what can be read', async t =>
   t.ok(total > text.length, 'and it is known that there was more')
 })
 
-t.test('a response that the client left keeps what it had been sent', async t => {
+t.test('a response that the client left is stored as far as it was sent', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   const { headers, body } = chat('sk-team-a-0123456789', 'slow', {
     stream: true, model: 'sim,pace=50ms,tokens=1000',
@@ -127,7 +127,7 @@ t.test('a response that the client left keeps what it had been sent', async t =>
   t.ok(one && one.response.total > 0)
 })
 
-t.test('a stream that breaks is kept with the error that its client gets', async t => {
+t.test('a broken stream is stored with the error that the client gets', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   const answer = await fetch(`${gateway.url}/v1/chat/completions`,
     chat('sk-team-a-0123456789', 'Hello', { stream: true, model: 'sim,close_after=1' }))
@@ -142,7 +142,7 @@ t.test('a stream that breaks is kept with the error that its client gets', async
   t.equal(textOf(one?.response.bytes), sent)
 })
 
-t.test('the response to a request that no upstream took is kept too', async t => {
+t.test('the response to a request without a reachable upstream is stored', async t => {
   const gateway = await startTestGateway(t, CONFIG.replace('simulator: true', 'url: "http://127.0.0.1:9"'))
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
   t.equal(answer.status, 502)
@@ -152,7 +152,7 @@ t.test('the response to a request that no upstream took is kept too', async t =>
   t.equal(textOf(one?.response.bytes), sent)
 })
 
-t.test('nothing is written where no key asks for it; a reload can ask', async t => {
+t.test('no file exists until a key is named; a reload can name one', async t => {
   const gateway = await startTestGateway(t, CONFIG.replace(/^log:.*$/m, ''))
   const ask = async () => {
     const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
@@ -169,7 +169,7 @@ t.test('nothing is written where no key asks for it; a reload can ask', async t 
   t.equal((await archive.find(before)).length, 0)
 })
 
-t.test('a reload that asks no more ends it for what is in progress, too', async t => {
+t.test('a reload that removes a key stops storing its running requests too', async t => {
   const ends: (() => void)[] = []
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -189,7 +189,7 @@ t.test('a reload that asks no more ends it for what is in progress, too', async 
   t.same(await archiveOf(t, gateway.file).find(answer.headers.get('x-gateway-request-id') ?? ''), [])
 })
 
-t.test('a file that cannot be written costs no request, and is reported', async t => {
+t.test('a file that cannot be written affects no request, and is reported', async t => {
   const gateway = await startTestGateway(t, CONFIG)
   mkdirSync(join(dirname(gateway.file), 'bodies.db'))
   const answer = await fetch(`${gateway.url}/v1/chat/completions`, chat('sk-team-a-0123456789', 'Hello'))
@@ -198,7 +198,7 @@ t.test('a file that cannot be written costs no request, and is reported', async 
   await gateway.waitForLog(line => line['msg'] === 'bodies cannot be kept')
 })
 
-t.test('a file that is none of ours is not tried again for every request', async t => {
+t.test('a file of another program is not opened again for each request', async t => {
   const file = join(t.testdir({}), 'bodies.db')
   const clock = new FakeClock()
   // The thread keeps no process alive.

@@ -5,7 +5,7 @@ import { KEY } from '../../support/gateway.ts'
 import { startThinkingUpstream } from '../../support/thinking-upstream.ts'
 
 for (const ledger of ['', 'ledger: { file: data/gateway.db }']) {
-  t.test(`a capsule of one worker is known to all of them ${ledger === '' ? 'without a ledger' : 'with a ledger'}`, async t => {
+  t.test(`every worker opens the capsules of every other ${ledger === '' ? 'without a ledger' : 'with a ledger'}`, async t => {
     const upstream = await startThinkingUpstream(t)
     const file = `${t.testdir({})}/gateway.yaml`
     writeFileSync(file, `

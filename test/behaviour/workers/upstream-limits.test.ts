@@ -8,7 +8,7 @@ import { startRedis, withoutRedis } from '../../support/redis.ts'
 import { sendJson } from '../../support/token-server.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 
-t.test('two workers together send an upstream no more than its requests per minute', async t => {
+t.test('two workers together keep the requests per minute of an upstream', async t => {
   const { gateways, limited, spare } = await start(t, '{ requests_per_minute: 10 }')
   const { statuses, allowed } = await measured(10, () => askAll(gateways, 40))
   t.strictSame(statuses, Array(40).fill(200))
@@ -16,7 +16,7 @@ t.test('two workers together send an upstream no more than its requests per minu
   t.equal(spare.requests, 40 - limited.requests)
 })
 
-t.test('two workers together send an upstream no more than its concurrent requests, and its places come back', async t => {
+t.test('two workers together keep the concurrency of an upstream, and release it', async t => {
   const { gateways, limited, spare } = await start(t, '{ concurrent: 6 }')
   for (let round = 0; round < 3; round++) {
     limited.hold()
@@ -29,7 +29,7 @@ t.test('two workers together send an upstream no more than its concurrent reques
   t.equal(limited.most, 6)
 })
 
-t.test('two workers together send an upstream no more than its tokens per minute', async t => {
+t.test('two workers together keep the tokens per minute of an upstream', async t => {
   // Each request reserves 110 tokens and a little, and uses 100.
   const { gateways, limited } = await start(t, '{ tokens_per_minute: 1000 }')
   const { allowed } = await measured(10, () => askAll(gateways, 40))
@@ -48,7 +48,7 @@ t.test('two gateways with two workers each share the limits of an upstream', { s
   t.ok((limited.requests >= 10 && limited.requests <= allowed) || isLost, `${limited.requests} requests`)
 })
 
-t.test('a second target with limits is asked beside a slow one', async t => {
+t.test('a hedge goes to a second target with limits', async t => {
   const slow = await startUpstream(t, req => void bodyOf(req))
   const { url } = await startUpstream(t, (req, res) => void bodyOf(req).then(() => {
     res.writeHead(200, { 'content-type': 'text/event-stream' })

@@ -70,7 +70,7 @@ function rows(dir: string): { end: string }[] {
 
 const linux = process.platform === 'linux' ? false : 'processes are found in /proc'
 
-t.test('two workers share the port that 0 became, and limits hold for both together', async t => {
+t.test('two workers share a random port and their limits', async t => {
   const gateway = await startWorkers(t, 'concurrent: 5')
   t.equal(gateway.lines.filter(({ msg }) => msg === 'listening').length, 1)
   t.same(await serving(gateway.url), [1, 2])
@@ -82,7 +82,7 @@ t.test('two workers share the port that 0 became, and limits hold for both toget
   t.match(await wire.until(/\r\n\r\n[^]+/), /retry-after/i)
 })
 
-t.test('a budget is one for all workers', async t => {
+t.test('all workers share one budget', async t => {
   // 10 USD a request, and an estimate of as much.
   const gateway = await startWorkers(t, 'budget: { usd: 50, per: day }')
   const body = { model: 'priced', max_tokens: 10, messages: [] }
@@ -92,7 +92,7 @@ t.test('a budget is one for all workers', async t => {
   t.ok(statuses.filter(status => status === 200).length <= 5, statuses.join())
 })
 
-t.test('a budget that is far at first is kept to the last request, though workers have leases of it', async t => {
+t.test('a large budget is kept to the last request, despite the leases of workers', async t => {
   // A request costs 10 USD and a little: 200 of them are too many.
   const gateway = await startWorkers(t, 'budget: { usd: 2000, per: day }')
   const body = JSON.stringify({ model: 'priced', max_tokens: 10, messages: [] })
@@ -112,7 +112,7 @@ t.test('a budget that is far at first is kept to the last request, though worker
   t.equal(statuses.filter(status => status === 200).length, 199)
 })
 
-t.test('a worker that is killed: another takes its place, and what it held is free', {
+t.test('a killed worker is replaced, and its concurrency released', {
   skip: linux,
 }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 4')
@@ -129,7 +129,7 @@ t.test('a worker that is killed: another takes its place, and what it held is fr
   t.pass('the ledger tells what was interrupted')
 })
 
-t.test('a worker that is killed before it took a connection: that ends too', { skip: linux }, async t => {
+t.test('a connection to a worker that is killed before it accepts is closed', { skip: linux }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 4')
   const victim = workersOf(gateway.child.pid)[0] as number
   process.kill(victim, 'SIGSTOP')
@@ -147,7 +147,7 @@ t.test('a worker that is killed before it took a connection: that ends too', { s
   t.equal(clients.filter(({ text }) => text.startsWith('HTTP/1.1 200 ')).length, 3)
 })
 
-t.test('workers without descriptors cut what they are handed, and serve on when they have some again', {
+t.test('workers without file descriptors close connections, and serve again when descriptors are free', {
   skip: linux,
 }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 4')
@@ -166,7 +166,7 @@ t.test('workers without descriptors cut what they are handed, and serve on when 
   t.same(await serving(gateway.url), [1, 2])
 })
 
-t.test('a successor begins with the active configuration, whatever the file says by then', {
+t.test('a replacement worker starts with the active configuration, whatever the file says', {
   skip: linux,
 }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 2')
@@ -201,7 +201,7 @@ interface StatusBody {
   readonly config: { readonly restart_needed: readonly string[] }
 }
 
-t.test('a successor that cannot begin, as its certificate is being replaced, is followed by another', {
+t.test('a replacement worker that cannot start, because its certificate is being replaced, is retried', {
   skip: linux,
 }, async t => {
   const { key, certFile, keyFile } = certificateFiles(t)
@@ -217,7 +217,7 @@ t.test('a successor that cannot begin, as its certificate is being replaced, is 
   await gateway.logged('worker listens again')
 })
 
-t.test('a watched file that changes while a worker is replaced is taken up by all', {
+t.test('all workers load a watched file that changes while one is replaced', {
   skip: linux,
 }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 2', '', ['--watch'])
@@ -231,7 +231,7 @@ t.test('a watched file that changes while a worker is replaced is taken up by al
   t.same(workers(), [2, 3])
 })
 
-t.test('SIGHUP reaches all, and SIGTERM lets all finish', async t => {
+t.test('SIGHUP reloads all workers, and SIGTERM drains all', async t => {
   const gateway = await startWorkers(t, 'concurrent: 100')
   const file = `${gateway.dir}/gateway.yaml`
   const reloads = () => gateway.lines.filter(({ msg }) => msg === 'configuration reloaded')
@@ -250,7 +250,7 @@ t.test('SIGHUP reaches all, and SIGTERM lets all finish', async t => {
   t.same(rows(gateway.dir).map(({ end }) => end).sort(), ['complete', 'refused'])
 })
 
-t.test('a worker that hangs ends when server.drain is over', { skip: linux }, async t => {
+t.test('a hanging worker ends when server.drain is over', { skip: linux }, async t => {
   const gateway = await startWorkers(t, 'concurrent: 4')
   const file = `${gateway.dir}/gateway.yaml`
   writeFileSync(file, readFileSync(file, 'utf8').replace('drain: 20s', 'drain: 100ms'))
@@ -262,7 +262,7 @@ t.test('a worker that hangs ends when server.drain is over', { skip: linux }, as
   t.equal((await gateway.ended).code, 1)
 })
 
-t.test('a connection too many to the documentation is closed, and not handed round', async t => {
+t.test('a connection to the documentation above the limit is closed, not passed to another worker', async t => {
   const gateway = await startWorkers(
     t, 'concurrent: 2', ', max_connections: 1', [], 'docs: { listen: 127.0.0.1:0 }',
   )
@@ -272,7 +272,7 @@ t.test('a connection too many to the documentation is closed, and not handed rou
   t.pass('two workers take one each')
 })
 
-t.test('an address that is taken is reported once, and is the end', async t => {
+t.test('an address in use is reported once, and ends the gateway', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   t.teardown(() => other.close())
