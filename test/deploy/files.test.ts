@@ -11,7 +11,7 @@ const DEPLOY = join(ROOT, 'deploy')
 const isMissing = (command: string, ...args: string[]) => (spawnSync(command, args).error ? `needs ${command}` : false)
 const read = (path: string) => readFileSync(join(DEPLOY, path), 'utf8')
 
-t.test('the image: what it copies is there, and its Node is one that the gateway runs on', async t => {
+t.test('Dockerfile: the files that it copies exist, and its Node is new enough', async t => {
   const lines = read('Dockerfile').split('\n')
   const copied = lines.filter(line => line.startsWith('COPY ')).flatMap(line => line.split(' ').slice(1, -1))
     .filter(file => !file.startsWith('--')).map(file => file.replace('/build/', ''))
@@ -22,7 +22,7 @@ t.test('the image: what it copies is there, and its Node is one that the gateway
   for (const workspace of workspaces) t.ok(lines.some(line => line.startsWith(`COPY ${workspace}/package.json`)), workspace)
 })
 
-t.test('compose: each file is there, and the configuration is right with the variables that it sets', async t => {
+t.test('compose: each file exists, and the configuration is valid with its variables', async t => {
   const { services, volumes } = parse(read('compose/compose.yaml'), { merge: true })
   const mounts = Object.values<{ volumes?: string[] }>(services).flatMap(({ volumes = [] }) => volumes)
   for (const mount of mounts) {
@@ -41,7 +41,7 @@ t.test('compose: each file is there, and the configuration is right with the var
   t.strictSame(new Set(names), new Set(Object.keys(environment).filter(name => name !== 'GATEWAY_INSTANCE')))
 })
 
-t.test('Prometheus reads its configurations', { skip: isMissing('promtool', '--version') }, async t => {
+t.test('Prometheus accepts its configuration', { skip: isMissing('promtool', '--version') }, async t => {
   const dir = t.testdir({ 'prometheus.yml': read('compose/prometheus.yml'), 'rules.yml': read('prometheus/rules.yml') })
   execFileSync('promtool', ['check', 'config', join(dir, 'prometheus.yml')])
 })
@@ -58,7 +58,7 @@ t.test('systemd accepts the units', { skip: isMissing('systemd-analyze', '--vers
   }
 })
 
-t.test('the chart', { skip: isMissing('helm', 'version') }, async t => {
+t.test('the chart renders valid objects', { skip: isMissing('helm', 'version') }, async t => {
   const chart = join(DEPLOY, 'helm/model-gateway')
   const helm = (...args: string[]) => execFileSync('helm', args, { encoding: 'utf8' })
   const objects = (...args: string[]) => parseAllDocuments(helm('template', 'mine', chart, '--kube-version', '1.31.0', ...args))

@@ -57,7 +57,7 @@ ledger: { file: ${index}.db }
 }
 
 t.test('gateways behind HAProxy', { skip: withoutHaproxy }, async t => {
-  await t.test('a rolling restart under load fails no request', async t => {
+  await t.test('no request fails in a rolling restart under load', async t => {
     const { base, gateways, start } = await startFarm(t)
     const load = startLoad({ base, key: KEY, clients: 4, ways: ['kept', 'fresh'] })
     await load.more(100)
@@ -76,7 +76,7 @@ t.test('gateways behind HAProxy', { skip: withoutHaproxy }, async t => {
     t.ok(answers > 0 && streams > 0, `${answers} responses and ${streams} streams`)
   })
 
-  await t.test('requests that are sent after a gateway was killed succeed', async t => {
+  await t.test('requests after a gateway was killed succeed', async t => {
     const { base, gateways, start } = await startFarm(t)
     const load = startLoad({ base, key: KEY, clients: 2, ways: ['fresh'] })
     await load.more(50)
@@ -90,7 +90,7 @@ t.test('gateways behind HAProxy', { skip: withoutHaproxy }, async t => {
     t.strictSame((await after.stop()).failures, [])
   })
 
-  await t.test('chunks and disconnects pass at once, and requests have the client\'s address and an id of HAProxy', async t => {
+  await t.test('chunks and disconnects are forwarded at once, with the address of the client and an id of HAProxy', async t => {
     const { base, gateways } = await startFarm(t)
     const response = await fetch(`${base}/v1/chat/completions`, {
       method: 'POST',

@@ -5,7 +5,7 @@ import { ROOT } from '../cli/command.ts'
 
 const DOCS = join(ROOT, 'docs')
 
-t.test('blocks of code are fenced: others do not scroll on a narrow screen', async t => {
+t.test('blocks of code are fenced, so that they scroll on narrow screens', async t => {
   const pages = readdirSync(DOCS, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.md'))
   for (const page of [...pages.map(name => join(DOCS, name)), join(ROOT, 'bench/README.md')]) {
     const text = readFileSync(page, 'utf8').replaceAll(/^```[^]*?^```$/gm, '')

@@ -26,7 +26,7 @@ function form(format: string): FormData {
 /** What a response has only if its upstream speaks another protocol. */
 const OF_TRANSLATION = new Set(['x-gateway-translated', 'x-gateway-dropped', 'x-gateway-estimated'])
 
-t.test('answers are of a type, and have the headers, that openapi.json tells', async t => {
+t.test('responses have the type and headers of openapi.json', async t => {
   const { url } = await startTestGateway(t, 'upstreams: { a: { simulator: true } }\nroutes: [{ to: a }]\n')
   const json = (body: object) => JSON.stringify({ model: 'sim', ...body })
   for (const [path, body, type] of [

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../cli/command.ts'
 
-t.test('the generated pages are what the sources say', async t => {
+t.test('generated pages are up to date', async t => {
   const { NODE_OPTIONS: _, ...env } = process.env
   const check = () => execFileSync(
     process.execPath, [join(ROOT, 'docs', 'generate', 'index.ts'), '--check'], { env },

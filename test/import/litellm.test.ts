@@ -51,7 +51,7 @@ for (const name of readdirSync(GOLDEN).filter(file => /^[a-z]+\.yaml$/.test(file
   })
 }
 
-t.test('a model that keeps its name goes to the upstream as it is, another is renamed', async t => {
+t.test('a model name that equals its provider model stays, another is mapped', async t => {
   const config = load(t, importLitellm(`
 model_list:
   - { model_name: gpt-4.1, litellm_params: { model: openai/gpt-4.1 } }
@@ -64,7 +64,7 @@ model_list:
   t.match(config.upstreams.get('anthropic')?.auth, { headers: ['x-api-key'], value: /^ANTHROPIC_API_KEY/ })
 })
 
-t.test('an address ends before the /v1 that clients bring', async t => {
+t.test('an api_base loses the /v1 that clients send', async t => {
   for (const [base, url] of [
     ['http://10.0.0.1:8000/v1', 'http://10.0.0.1:8000/'],
     ['http://10.0.0.1:8000/v1/', 'http://10.0.0.1:8000/'],
@@ -80,7 +80,7 @@ t.test('an address ends before the /v1 that clients bring', async t => {
   }
 })
 
-t.test('fallbacks come after the model\'s own targets, whatever the strategy', async t => {
+t.test('fallbacks come after the targets of the model, for each strategy', async t => {
   const list = (names: readonly string[]) => names.map(name => ({
     model_name: name,
     litellm_params: { model: 'openai/x', api_base: `http://${name}:1`, api_key: 'os.environ/K' },
@@ -101,7 +101,7 @@ t.test('fallbacks come after the model\'s own targets, whatever the strategy', a
   t.equal(routeOf(two, 'b').targets.length, 1, 'a model is no fallback of itself')
 })
 
-t.test('a deployment with a weight of 0 is asked when the others fail, and no sooner', t => {
+t.test('a deployment with weight 0 is used only when the others fail', t => {
   const weightsOf = (weights: readonly object[]) => {
     const config = load(t, importLitellm(stringify({
       model_list: weights.map((weight, index) => ({
@@ -118,7 +118,7 @@ t.test('a deployment with a weight of 0 is asked when the others fail, and no so
   t.end()
 })
 
-t.test('what only looks like a reference to the environment is none in the result', t => {
+t.test('text that only looks like a reference to the environment stays text', t => {
   const params = { model: 'openai/m', api_key: 'os.environ/K', organization: 'org ${HOME}' }
   const imported = importLitellm(stringify({ model_list: [{ model_name: 'm', litellm_params: params }] }))
   t.strictSame(imported.variables, ['K'])
@@ -126,7 +126,7 @@ t.test('what only looks like a reference to the environment is none in the resul
   t.end()
 })
 
-t.test('each price of LiteLLM becomes the one of its kind', t => {
+t.test('each LiteLLM price becomes the price of its kind', t => {
   const costs = {
     input_cost_per_token: 1e-6, output_cost_per_token: 2e-6, cache_read_input_token_cost: 3e-6,
     cache_creation_input_token_cost: 4e-6, output_cost_per_reasoning_token: 5e-6,
@@ -143,7 +143,7 @@ t.test('each price of LiteLLM becomes the one of its kind', t => {
   t.end()
 })
 
-t.test('a model balanced over providers of several protocols keeps all of them', async t => {
+t.test('a model with providers of several protocols keeps all of them', async t => {
   const imported = importLitellm(`
 model_list:
   - { model_name: best, litellm_params: { model: openai/gpt-5.1 } }
@@ -164,7 +164,7 @@ router_settings: { fallbacks: [{ own: [best] }] }
   t.equal(routes.length, 2)
 })
 
-t.test('names stand before patterns, so that each is reached', async t => {
+t.test('exact names come before patterns, so that each is reached', async t => {
   const { routes } = load(t, importLitellm(`
 model_list:
   - { model_name: "*", litellm_params: { model: "openai/*" } }
@@ -173,7 +173,7 @@ model_list:
   t.strictSame(routes.map(({ models }) => models), [['mine'], ['*']])
 })
 
-t.test('of the patterns that take a model the longest has it, as in LiteLLM', async t => {
+t.test('the longest matching pattern comes first, as in LiteLLM', async t => {
   const { routes } = load(t, importLitellm(`
 model_list:
   - { model_name: "*", litellm_params: { model: "openai/*" } }
@@ -184,7 +184,7 @@ model_list:
   t.strictSame(routes.map(({ models }) => models?.[0]), ['claude-opus-*', 'claude-*', 'gemini-*', '*'])
 })
 
-t.test('a price of one is as exact as one of a million', async t => {
+t.test('a price per unit is as exact as one per million', async t => {
   const imported = importLitellm(`
 model_list:
   - model_name: m
@@ -210,7 +210,7 @@ model_list:
   t.strictSame(models.get('m')?.price, { input: '0.15', cachedInput: '0.075', output: '0.6' })
 })
 
-t.test('a literal master key is kept as its digest', async t => {
+t.test('a literal master key is imported as its digest', async t => {
   const imported = importLitellm(`
 model_list: [{ model_name: m, litellm_params: { model: openai/m } }]
 general_settings: { master_key: sk-literal-secret }
@@ -219,13 +219,13 @@ general_settings: { master_key: sk-literal-secret }
   t.match(load(t, imported).keys, [{ name: 'master' }])
 })
 
-t.test('without a master key every request is refused, and that is said', async t => {
+t.test('without a master key every request is refused, and a note says so', async t => {
   const imported = importLitellm('model_list: [{ model_name: m, litellm_params: { model: openai/m } }]')
   t.equal(load(t, imported).auth, 'keys')
   t.strictSame(settings(imported), ['general_settings.master_key'])
 })
 
-t.test('every setting that nothing was made of is reported, with its place', async t => {
+t.test('every setting that is not imported is reported with its place', async t => {
   const imported = importLitellm(`model_list:
   - model_name: m
     litellm_params: { model: openai/m, mystery: 1, timeout: soon }
@@ -242,7 +242,7 @@ unheard_of: true
   ])
 })
 
-t.test('what cannot be imported says why and where', async t => {
+t.test('an import that fails says why and where', async t => {
   for (const [text, message] of [
     ['', 'not a mapping'],
     ['- a', 'not a mapping'],
@@ -259,7 +259,7 @@ t.test('what cannot be imported says why and where', async t => {
   }
 })
 
-t.test('levels beyond what the parser can take are reported as such, and where', t => {
+t.test('values that are nested too deeply are reported with their place', t => {
   const stairs = Array.from({ length: 4_000 }, (_, level) => `${' '.repeat(level)}a:\n`).join('')
   for (const [text, message] of [
     [`a: ${'['.repeat(4_000)}${']'.repeat(4_000)}`, /^1:\d+: values are nested too deeply$/],
@@ -272,7 +272,7 @@ t.test('levels beyond what the parser can take are reported as such, and where',
   t.end()
 })
 
-t.test('whatever the file says, the result is a configuration without errors', async t => {
+t.test('every import gives a configuration without errors', async t => {
   const word = fc.stringMatching(/^[a-z][a-z0-9.-]{0,8}$/)
   const model = fc.tuple(fc.constantFrom('openai/', 'anthropic/', 'gemini/', 'groq/', 'azure/', ''), word)
     .map(parts => parts.join(''))
@@ -307,7 +307,7 @@ t.test('whatever the file says, the result is a configuration without errors', a
   }), { numRuns: 100 })
 })
 
-t.test("a provider that is not known is reported, and nobody's credential goes to OpenAI for it", async t => {
+t.test('an unknown provider is reported, and its credential is never sent to OpenAI', async t => {
   const entries: [model: string, more?: object][] = [
     ['huggingface/x', { api_key: 'os.environ/HF_KEY' }],
     ['xinference/llama', { api_base: 'http://x:1/v1' }],
@@ -339,7 +339,7 @@ t.test("a provider that is not known is reported, and nobody's credential goes t
   ])
 })
 
-t.test('vendors whose API is not under /v1 are asked where it is', async t => {
+t.test('vendors whose API is not under /v1 get their own path', async t => {
   const entries = [
     ['perplexity/sonar'], ['zai/glm-4.6'], ['deepinfra/llama', 'https://api.deepinfra.com/v1/openai'],
     ['github/gpt-4o', 'https://models.example/'], ['openai/llama', 'http://10.0.0.7:8000/llm/v3/'],
@@ -366,7 +366,7 @@ t.test('vendors whose API is not under /v1 are asked where it is', async t => {
   ])
 })
 
-t.test("a key that stands in the file does not become the provider's own at another address", async t => {
+t.test('a literal key at another address gets its own variable, not that of the provider', async t => {
   const at = (api_base: string | undefined, api_key: string) => ({ model: 'openai/m', api_base, api_key })
   const imported = importLitellm(stringify({
     model_list: [
@@ -384,7 +384,7 @@ t.test("a key that stands in the file does not become the provider's own at anot
   ])
 })
 
-t.test('what comes by an alias or a merge key is there as if it were written out', async t => {
+t.test('aliases and merge keys are expanded', async t => {
   const imported = importLitellm(`
 x-defaults: &ours { api_base: "https://llm.example.com/v1", api_key: os.environ/OUR_KEY, timeout: 3, seed: 7 }
 x-list: &list
@@ -408,7 +408,7 @@ model_list: *list
   t.match(seed, { place: '2:108', setting: 'model_list[0].litellm_params.seed and 3 more' })
 })
 
-t.test('no credential is copied: not of an address, not of a header', async t => {
+t.test('credentials in URLs and headers are not copied', async t => {
   const imported = importLitellm(`model_list:
   - model_name: a
     litellm_params:
@@ -431,7 +431,7 @@ t.test('no credential is copied: not of an address, not of a header', async t =>
   ])
 })
 
-t.test('a query of an address, which may be a credential, is not copied, and has no equal', async t => {
+t.test('the query of a URL can be a credential: it is not copied, and a note says so', async t => {
   for (const api_base of [
     'https://a.openai.azure.com/?api-key=secret', 'https://b.example.com/v1?key=secret#secret',
     'https://c.example.com?key=secret', 'https://d.example.com/paas/v4/?key=secret',
@@ -446,7 +446,7 @@ t.test('a query of an address, which may be a credential, is not copied, and has
   }
 })
 
-t.test('names reach the terminal without what could move its cursor, or begin a line', async t => {
+t.test('names in notes contain no control characters', async t => {
   const text = `
 model_list:
   - { model_name: a, litellm_params: { model: "zz\\e[2J\\n/x" } }
@@ -458,7 +458,7 @@ model_list:
   t.throws(() => importLitellm(first), { message: /zz\ufffd\[2J\ufffd: the/ })
 })
 
-t.test('a strategy that LiteLLM has not got leaves the targets in order, whatever its name', async t => {
+t.test('an unknown strategy becomes `ordered`, whatever its name', async t => {
   for (const routing_strategy of ['bogus', 'constructor', 'toString']) {
     const imported = importLitellm(stringify({
       model_list: ['openai/x', 'groq/x'].map(model => ({ model_name: 'm', litellm_params: { model } })),
@@ -469,7 +469,7 @@ t.test('a strategy that LiteLLM has not got leaves the targets in order, whateve
   }
 })
 
-t.test('an entry whose address is none is left out, and that is said', async t => {
+t.test('an entry with an invalid api_base is left out, and a note says so', async t => {
   const bases = ['localhost:11434', 'localhost:11434/v1', 'h', '/v1', 'ws://h', 'https://user:pass/word@h/v1']
   const imported = importLitellm(stringify({
     model_list: [
@@ -483,7 +483,7 @@ t.test('an entry whose address is none is left out, and that is said', async t =
   t.equal(load(t, imported).upstreams.size, 1)
 })
 
-t.test('a place is where the anchor stands that is meant, however many share it', async t => {
+t.test('a note points to the anchor that applies, however many share its name', async t => {
   const entry = (name: string) => `  - { model_name: ${name}, litellm_params: { <<: *ours, model: openai/m } }\n`
   const { notes } = importLitellm(`a: &ours { api_key: sk-a }
 b: { model_list: [*ours] }
@@ -493,7 +493,7 @@ ${Array.from({ length: 2000 }, (_, n) => entry(`m${n}`)).join('')}`)
   t.match(notes.find(({ text }) => text.startsWith('the key itself is not copied')), { place: '3:21' })
 })
 
-t.test('defaults that a hundred models and more take over are no attack', async t => {
+t.test('an anchor can be used by hundreds of models', async t => {
   const entries = Array.from({ length: 300 }, (_, n) =>
     `  - { model_name: m${n}, litellm_params: { <<: *ours, model: openai/m${n} }, model_info: *info }\n`)
   const { routes } = load(t, importLitellm(
@@ -502,7 +502,7 @@ t.test('defaults that a hundred models and more take over are no attack', async 
   t.equal(routes.length, 300)
 })
 
-t.test('an entry has the address and the key of the credential that it names', async t => {
+t.test('an entry gets the address and key of its named credential', async t => {
   const imported = importLitellm(`
 model_list:
   - model_name: fast
@@ -535,7 +535,7 @@ function valueOf(auth: Auth | null | undefined): string | undefined {
   return auth?.kind === 'static' ? auth.value : undefined
 }
 
-t.test('virtual keys keep their secret, limits, budget, models and expiry', async t => {
+t.test('virtual keys keep their digest, limits, budget, models and expiry', async t => {
   const digest = createHash('sha256').update('sk-a-virtual-key-of-litellm').digest('hex')
   const { list, notes } = readVirtualKeys(`token,key_name,key_alias,spend,expires,models,user_id,team_id,max_parallel_requests,tpm_limit,rpm_limit,max_budget,budget_duration,blocked
 ${digest},sk-...tellm,"team, a",1.5,2027-01-01 00:00:00,"{gpt-4.1,""my model""}",ada,,5,1000,60,20,30d,

@@ -9,7 +9,7 @@ function transcript(requestId: string, expiresAt: number, words: string): Transc
   return { requestId, startedAt: 1, key: 'team-a', expiresAt, request: text, response: text }
 }
 
-t.test('what has expired is not found, and leaves no trace in the file', async t => {
+t.test('an expired transcript is not found, and is erased from the file', async t => {
   const file = join(t.testdir({}), 'bodies.db')
   const store = new TranscriptStore(file)
   store.add(transcript('one', 100, 'a secret prompt'))
@@ -25,7 +25,7 @@ t.test('what has expired is not found, and leaves no trace in the file', async t
 })
 
 const skip = process.getuid?.() === 0 ? false : 'only root gives files away'
-t.test('what root makes belongs to whom the directory does, as the gateway may', { skip }, async t => {
+t.test('files made by root get the owner of the directory', { skip }, async t => {
   const directory = t.testdir({})
   chownSync(directory, 65_534, 65_533)
   const file = join(directory, 'bodies.db')
@@ -35,7 +35,7 @@ t.test('what root makes belongs to whom the directory does, as the gateway may',
   store.close()
 })
 
-t.test('a file of another program is refused and left as it is', async t => {
+t.test('a file of another program is refused and not changed', async t => {
   const file = join(t.testdir({ 'bodies.db': 'some text that is no database at all' }), 'bodies.db')
   t.throws(() => new TranscriptStore(file))
   t.equal(readFileSync(file, 'utf8'), 'some text that is no database at all')
