@@ -18,13 +18,6 @@ const common = {
   platform: 'node',
   // Tables of some MB, which are read when they are first asked, and what few configurations have.
   external: [/^@pydantic\/genai-prices/, /^gpt-tokenizer/, /^@opentelemetry\//, /^@grpc\//, 'prom-client', 'pg', 'ioredis', 'oauth4webapi', 'openid-client', /^@azure\//, /^@aws-sdk\//, /^@smithy\//, 'google-auth-library', 'bufferutil', 'utf-8-validate'],
-  // From undici's package: for its own, node would load all of the undici that it has, 50 ms of the start and 3 MB.
-  transform: {
-    inject: {
-      Headers: ['undici/lib/web/fetch/headers.js', 'Headers'],
-      Response: ['undici/lib/web/fetch/response.js', 'Response'],
-    },
-  },
   plugins: [builtinsInPart(), undiciInPart(), schemaCompiled(), licences()],
 }
 

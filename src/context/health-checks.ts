@@ -4,7 +4,6 @@ import { GatewayError, causeOf } from '../base/errors.ts'
 import { Attempt } from '../proxy/attempt.ts'
 import type { ResponseSink } from '../proxy/attempt.ts'
 import { Deadlines } from '../proxy/deadlines.ts'
-import { upstreamHeaders } from '../proxy/headers.ts'
 import type { ProxyServer } from '../proxy/http-proxy.ts'
 import type { ReadTurns } from '../proxy/read-turns.ts'
 import type { Health } from '../routing/health.ts'
@@ -104,7 +103,7 @@ class HealthCheck {
   /** @returns null = healthy; otherwise why it is not, or INCONCLUSIVE */
   async #outcome(): Promise<CheckFailure | typeof INCONCLUSIVE | null> {
     const { clock, proxy, newId, readTurns } = this.#parts
-    const { config, url, transport } = this.#upstream
+    const { config } = this.#upstream
     const limit = Math.min(MAX_CHECK_DURATION, Math.max(1_000, config.health?.every ?? 0))
     const timeouts = { connect: limit, firstByte: limit, idle: limit, total: limit }
     const sink = new StatusSink()
@@ -113,24 +112,10 @@ class HealthCheck {
       this.#attempt?.abort(new GatewayError('total_timeout', `no response within ${limit / 1_000} s`))
     })
     const attempt = new Attempt({
-      transport,
-      upstreamUrl: url,
-      request: {
-        method: 'GET',
-        path: config.health?.path ?? '/',
-        headers: upstreamHeaders([], {
-          upstream: config,
-          requestId: newId(),
-          httpVersion: '1.1',
-          trustedPeer: null,
-          uncompressed: false,
-          dropContentEncoding: false,
-          contentLength: null,
-        }),
-        body: null,
-      },
+      upstream: this.#upstream,
+      request: { method: 'GET', path: config.health?.path ?? '/', headers: [], body: null, source: { raw: [], requestId: newId() } },
       authorize: new AttemptAuthorization(this.#upstream, { purpose: ['health check'], key: null, choosesAccount: false }).authorize,
-      clientResponse: null,
+      client: null,
       deadlines,
       readTurns,
       decompresses: false,

@@ -13,22 +13,16 @@ import { Refusals } from '../credentials/refusals.ts'
 import { providerOf } from '../providers/index.ts'
 import type { Provider } from '../providers/shared/provider.ts'
 import { prefixOf } from '../proxy/upstream-address.ts'
-import { urlParts } from '../proxy/http-proxy.ts'
-import type { UrlParts } from '../proxy/http-proxy.ts'
+import { headerRules } from '../proxy/headers.ts'
+import type { UpstreamAddress } from '../proxy/http-proxy.ts'
 import { createTransport } from '../proxy/transport.ts'
 import type { Transport, TransportOptions } from '../proxy/transport.ts'
 
 /** An upstream with its connections. */
-export interface LiveUpstream {
+export interface LiveUpstream extends UpstreamAddress {
   readonly config: Upstream
-  /** Origin and path prefix. */
-  readonly url: URL
-  readonly urlParts: UrlParts
-  /** The prefix without a final slash: what goes in front of a path. */
-  readonly prefix: string
   /** For the in-process simulator: where it listens. */
   readonly socketPath: string | null
-  readonly transport: Transport
   readonly connections: Connections
   /** null = it serves the vendor's own API. */
   readonly provider: Provider | null
@@ -137,8 +131,8 @@ export function liveUpstreams(
     const { transport } = connections
     const provider = upstream.provider && providerOf(upstream.provider)
     const credential = credentialOf(upstream, parts, known.get(name)?.credential ?? null)
-    const place = { url, urlParts: urlParts(url), prefix: prefixOf(url) }
-    return [name, { config: upstream, ...place, socketPath, transport, connections, provider, credential }]
+    const address = { url, host: url.host, prefix: prefixOf(url), headerRules: headerRules(upstream, provider?.droppedHeaders), transport }
+    return [name, { config: upstream, ...address, socketPath, connections, provider, credential }]
   }))
 }
 

@@ -8,7 +8,7 @@ export type HeaderList = readonly string[]
 /** The request that an attempt is about to send, without its credential. */
 export interface UnauthorizedRequest {
   readonly method: string
-  /** Path and query below the url of the upstream. */
+  /** Path and query. */
   readonly path: string
   readonly headers: HeaderList
   readonly body: Buffer | null

@@ -21,7 +21,7 @@ import { translatedAddress, translationLosses } from '../protocols/translation-p
 import type { TranslationLosses } from '../protocols/translation-preview.ts'
 import { providerOf } from '../providers/index.ts'
 import type { NativeRequest, ProviderAddress } from '../providers/shared/provider.ts'
-import { upstreamHeaders } from '../proxy/headers.ts'
+import { headerRules, upstreamHeaders } from '../proxy/headers.ts'
 import { upstreamPath } from '../proxy/upstream-address.ts'
 import { RouteTable } from '../routing/route-table.ts'
 import type { MismatchReason } from '../routing/route-table.ts'
@@ -169,15 +169,9 @@ function destination(target: Target, request: ExplainedRequest): Destination {
       stream: false,
     }),
     model: renamed ?? model,
-    headers: [...upstreamHeaders([], {
-      upstream: { ...upstream, headers: added },
-      requestId: '<new for each request>',
-      httpVersion: '1.1',
-      trustedPeer: null,
-      uncompressed: false,
-      dropContentEncoding: false,
-      contentLength: null,
-    }), ...upstream.auth ? credentialHeaders(upstream.auth) : []],
+    headers: [...upstreamHeaders(
+      headerRules({ ...upstream, headers: added }), { raw: [], requestId: '<new for each request>' }, null,
+    ), ...upstream.auth ? credentialHeaders(upstream.auth) : []],
   }
 }
 

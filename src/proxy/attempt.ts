@@ -1,25 +1,23 @@
 import type { Clock } from '../base/clock.ts'
 import { GatewayError, asGatewayError } from '../base/errors.ts'
 import type { BodyDecoder, ResponseReading } from '../providers/shared/provider.ts'
-import type { ClientResponse } from './client.ts'
+import type { ClientRequest, ClientResponse } from './client.ts'
 import { CompressedError } from './compressed-error.ts'
 import { connectionError } from './connection-error.ts'
 import type { Deadlines } from './deadlines.ts'
 import { Decompressor, codingOf, decompressedHeaders } from './decompressor.ts'
 import type { DecompressorHost } from './decompressor.ts'
 import { DiscardedRest } from './discarded-rest.ts'
-import { headerLines } from './raw-headers.ts'
 import type { RawHeaders } from './raw-headers.ts'
 import { forward } from './http-proxy.ts'
-import type { ProxyServer, UrlParts } from './http-proxy.ts'
+import type { ProxyServer, UpstreamAddress } from './http-proxy.ts'
 import { Reader } from './read-turns.ts'
 import type { ReadTurns } from './read-turns.ts'
-import { responseHead } from './response-head.ts'
-import { readResponseHeaders, toResponse } from './response-headers.ts'
-import type { ResponseHeaders } from './response-headers.ts'
+import { receivedHead, responseHead } from './response-head.ts'
+import type { ReceivedHead } from './response-head.ts'
 import { StreamMask, maskHeaders } from './secret-mask.ts'
 import { isBrokenConnection } from './transport.ts'
-import type { Controller, OutgoingRequest, ResponseHandler, Transport } from './transport.ts'
+import type { Controller, OutgoingRequest, ResponseHandler } from './transport.ts'
 
 /** Where a response goes as it comes: the relay to the client. */
 export interface ResponseSink {
@@ -48,9 +46,8 @@ const STALE_WITHIN = 1_000
 const ABORTED = Object.assign(new Error('the attempt was ended'), { code: 'UND_ERR_INFO' })
 
 export interface AttemptOptions {
-  readonly transport: Transport
-  readonly upstreamUrl: UrlParts
-  /** Its path is below that of the url. */
+  readonly upstream: UpstreamAddress
+  /** Its path is below that of the upstream's url, and it has no headers yet. */
   readonly request: OutgoingRequest
   /**
    * Adds the operator's credential to the request, later only where it has to be fetched; absent = the upstream needs
@@ -59,8 +56,8 @@ export interface AttemptOptions {
   readonly authorize?: (request: OutgoingRequest) => Promise<void> | null
   /** The secrets of the credential that was sent: they are masked in headers and errors of the upstream. */
   readonly secrets?: () => readonly string[]
-  /** The client's; null = no client waits for the response. */
-  readonly clientResponse: ClientResponse | null
+  /** null = no client waits for the response. */
+  readonly client: { readonly req: ClientRequest, readonly res: ClientResponse } | null
   readonly deadlines: Deadlines
   /** Those of all responses that this process reads. */
   readonly readTurns: ReadTurns
@@ -73,20 +70,14 @@ export interface AttemptOptions {
 }
 
 /**
- * One try at one upstream: a request that was sanitised before, sent once over a pooled
- * connection, or once more where that was stale, and its response, which goes to a sink as it comes.
+ * One try at one upstream: a request that the passes of the proxy complete, sent once over a pooled connection, or once
+ * more where that was stale, and its response, which goes to a sink as it comes.
  */
 export class Attempt implements ResponseHandler, DecompressorHost {
-  readonly #options: AttemptOptions
-  /** What http-proxy-3 built, once it did. */
-  #request: OutgoingRequest | null = null
-  /** What http-proxy-3 waits for, once it has sent the request. */
-  readonly #response = Promise.withResolvers<Response>()
-  /** As they came, before http-proxy-3 hands the head back. */
-  #received: ResponseHeaders | null = null
-  /** What came behind the head meanwhile. */
-  #held: (() => void)[] = []
-  /** There is one as soon as there is a head. */
+  readonly options: AttemptOptions
+  /** null = no head came. */
+  #received: ReceivedHead | null = null
+  /** There is one as soon as the head was passed on. */
   #sink!: ResponseSink
   /** null: the response goes to the sink as it comes. */
   #decompressor: Decompressor | null = null
@@ -95,7 +86,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #secrets: readonly string[] = []
   /** Masks the secrets in an error; null = there are none, or it is no error. */
   #mask: StreamMask | null = null
-  /** An error that is compressed, and held until it can be searched for the secrets; null = it is none. */
+  /** An error that is compressed, and held until it can be searched for the secrets; null = none is. */
   #compressedError: CompressedError | null = null
   #controller: Controller | null = null
   readonly #reader = new Reader(() => this.#continueInTurn())
@@ -106,17 +97,25 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #fresh = false
   /** Some byte of a response came; it need not have been a whole head. */
   #receivedBytes = false
+  /** The head was passed on. */
   #responseStarted = false
   #over: GatewayError | null | undefined
   #retriedStale = false
   #isRelayed = false
+  /** null = the request has its credential. */
+  #authorizing: Promise<void> | null = null
   #settle: (error: GatewayError | null) => void = noop
   /** On the monotonic clock: when the request was sent, and when the latest of the response came; 0 = not yet. */
   #sentAt = 0
   #receivedAt = 0
 
   constructor(options: AttemptOptions) {
-    this.#options = options
+    this.options = options
+  }
+
+  /** The request as the passes shape it. */
+  get request(): OutgoingRequest {
+    return this.options.request
   }
 
   /**
@@ -126,35 +125,31 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   run(proxy: ProxyServer): Promise<GatewayError | null> {
     const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
     this.#settle = resolve
-    const { request, authorize, deadlines } = this.#options
-    try {
-      const authorizing = authorize?.(request) ?? null
-      if (authorizing === null) {
-        this.#forward(proxy)
-      } else {
-        this.#sentAt = deadlines.now
-        authorizing.then(() => this.#forward(proxy)).catch(error => this.abort(asGatewayError(error)))
-      }
-    } catch (error) {
-      this.abort(asGatewayError(error))
-    }
+    forward(proxy, this)
     return promise
   }
 
-  #forward(proxy: ProxyServer): void {
+  /** Adds the operator's credential to the request. */
+  authorize(): void {
+    this.#authorizing = this.options.authorize?.(this.request) ?? null
+  }
+
+  /** Sends the request, as soon as it has its credential. */
+  send(): void {
+    if (this.#authorizing === null) {
+      this.#dispatch()
+      return
+    }
+    this.#sentAt = this.options.deadlines.now
+    this.#authorizing.then(() => this.#dispatch()).catch(error => this.abort(asGatewayError(error)))
+  }
+
+  #dispatch(): void {
     if (this.#over !== undefined) return
-    const { request, upstreamUrl: target, transport: { agent }, clientResponse, deadlines } = this.#options
+    const { deadlines, upstream: { transport } } = this.options
     deadlines.connecting()
-    forward(proxy, {
-      request, target, agent, clientResponse,
-      send: built => {
-        this.#request = built
-        this.#send(built)
-        return this.#response.promise
-      },
-      onResponse: response => this.#onResponse(response),
-      onError: error => this.abort(asGatewayError(error)),
-    })
+    if (this.#sentAt === 0) this.#sentAt = deadlines.now
+    transport.send(this.request, this)
   }
 
   /** The request went out on a connection: the upstream may have begun to work on it. */
@@ -164,7 +159,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
   get waitedMs(): number {
-    return this.#sentAt === 0 ? 0 : (this.#receivedAt || this.#options.deadlines.now) - this.#sentAt
+    return this.#sentAt === 0 ? 0 : (this.#receivedAt || this.options.deadlines.now) - this.#sentAt
   }
 
   /** Tears the upstream's side down, at any moment. */
@@ -173,8 +168,6 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     this.#over = reason
     this.#controller?.abort(ABORTED)
     this.#decompressor?.destroy()
-    this.#held = []
-    if (this.#request) this.#response.reject(reason)
     this.#settle(reason)
   }
 
@@ -210,16 +203,11 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     if (!this.#awaitsSink && this.#over === undefined) this.#controller?.resume()
   }
 
-  #send(request: OutgoingRequest): void {
-    if (this.#sentAt === 0) this.#sentAt = this.#options.deadlines.now
-    this.#options.transport.send(request, this)
-  }
-
   onRequestStart(controller: Controller): void {
     this.#controller = controller
-    this.#fresh = this.#options.transport.fresh
+    this.#fresh = this.options.upstream.transport.fresh
     if (this.#over) controller.abort(ABORTED)
-    else this.#options.deadlines.waiting()
+    else this.options.deadlines.waiting()
   }
 
   onResponseStarted(): void {
@@ -228,68 +216,62 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   onResponseStart(controller: Controller, status: number): void {
     this.#receivedBytes = true
-    this.#receivedAt = this.#options.deadlines.now
+    this.#receivedAt = this.options.deadlines.now
     // Interim answers (103 and its kin) are between the upstream and us.
     if (status >= 100 && status < 200 || this.#over !== undefined) return
     try {
-      this.#received = readResponseHeaders(controller.rawHeaders)
+      this.#received = receivedHead(status, controller.rawHeaders)
       // They are slices of what was read of the socket, up to 64 kB, which they would keep until the end.
       controller.rawHeaders = null
-      this.#prepareMask(status, this.#received.headers)
-      this.#response.resolve(toResponse(status, this.#received.headers))
+      this.#secrets = this.options.secrets?.() ?? []
+      if (status >= 400 && this.#secrets.length > 0) this.#prepareMask(this.#received)
+      if (this.#compressedError === null) this.#start()
     } catch (thrown) {
       this.abort(asGatewayError(thrown))
     }
   }
 
-  #prepareMask(status: number, headers: RawHeaders): void {
-    this.#secrets = this.#options.secrets?.() ?? []
-    if (status < 400 || this.#secrets.length === 0) return
+  #prepareMask({ status, headers }: ReceivedHead): void {
     const { coding } = responseHead(status, headers)
     if (coding === null) this.#mask = new StreamMask(this.#secrets)
     else this.#compressedError = new CompressedError(coding, this.#secrets)
   }
 
-  /** http-proxy-3 hands the head back. */
-  #onResponse(response: Response): void {
-    if (this.#over !== undefined) return
-    const error = this.#compressedError
-    if (error === null) this.#start(response)
-    else error.whenReady(() => this.#start(response))
-  }
-
-  #start(response: Response): void {
-    if (this.#over !== undefined) return
-    const refused = this.#head(response)
+  /** Passes the head on. */
+  #start(): void {
+    const refused = this.#head(this.#received as ReceivedHead)
     if (refused) {
       this.abort(refused)
       return
     }
     this.#responseStarted = true
     this.#settle(null)
-    for (const chunk of this.#compressedError?.chunks ?? []) this.onResponseData(this.#controller as Controller, chunk)
-    for (const event of this.#held) event()
-    this.#held = []
+  }
+
+  /** Passes on an error that was held. */
+  #releaseError(error: CompressedError): void {
+    this.#start()
+    this.#compressedError = null
+    for (const chunk of error.chunks) this.onResponseData(this.#controller as Controller, chunk)
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.#over !== undefined) return
-    if (!this.#isRelayed) this.#receivedAt = this.#options.deadlines.now
-    if (!this.#responseStarted) {
-      if (this.#compressedError) this.#compressedError.push(chunk)
-      else this.#held.push(() => this.onResponseData(controller, chunk))
+    if (!this.#isRelayed) this.#receivedAt = this.options.deadlines.now
+    if (this.#compressedError !== null) {
+      if (!this.#compressedError.push(chunk)) this.#releaseError(this.#compressedError)
       return
     }
     try {
       const goesOn = this.#decompressor ? this.#decompressor.push(chunk) : this.#pass(chunk)
-      const hasTurn = this.#options.readTurns.count(this.#reader, chunk.length)
+      const hasTurn = this.options.readTurns.count(this.#reader, chunk.length)
       if (goesOn && hasTurn) return
       controller.pause()
       if (!goesOn) {
         this.#awaitsSink = true
       } else if (!this.#awaitsTurn) {
         this.#awaitsTurn = true
-        this.#options.readTurns.waitForTurn(this.#reader)
+        this.options.readTurns.waitForTurn(this.#reader)
       }
     } catch (thrown) {
       // A fault of our own is not the upstream's: it has its own name.
@@ -298,13 +280,12 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     }
   }
 
-  #head({ status, headers: built }: Response): GatewayError | null {
-    const { headers, httpVersion } = this.#received as ResponseHeaders
+  #head({ status, headers, httpVersion }: ReceivedHead): GatewayError | null {
     try {
-      this.#sink = this.#options.sinkFor(status, headers)
-      const lines = maskHeaders(headerLines(built, headers), this.#secrets)
+      this.#sink = this.options.sinkFor(status, headers)
+      const lines = maskHeaders(headers, this.#secrets)
       const sent = this.#compressedError?.isMasked ? decompressedHeaders(lines) : this.#decompressedHeaders(status, lines)
-      const read = this.#options.readResponse?.(status, sent) ?? null
+      const read = this.options.readResponse?.(status, sent) ?? null
       this.#decoder = read?.decoder ?? null
       return this.#sink.head(status, read?.headers ?? sent, httpVersion)
     } catch (thrown) {
@@ -314,7 +295,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   /** The headers as the sink is to have them: without the coding, where that is undone here. */
   #decompressedHeaders(status: number, headers: RawHeaders): RawHeaders {
-    const coding = this.#options.decompresses ? codingOf(responseHead(status, headers)) : null
+    const coding = this.options.decompresses ? codingOf(responseHead(status, headers)) : null
     if (coding === null) return headers
     this.#decompressor = new Decompressor(coding, this)
     return decompressedHeaders(headers)
@@ -361,12 +342,14 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   onResponseEnd(): void {
-    const cut = this.#options.transport.breaking
+    const cut = this.options.upstream.transport.breaking
       ? new GatewayError('upstream_cut', 'the upstream closed the connection in the middle of a response')
       : null
-    if (this.#responseStarted) this.#finish(cut)
-    else this.#held.push(() => this.#finish(cut))
-    this.#compressedError?.end()
+    if (this.#compressedError !== null) {
+      this.#compressedError.end()
+      this.#releaseError(this.#compressedError)
+    }
+    this.#finish(cut)
   }
 
   /** @param cut null = the response is complete */
@@ -389,18 +372,18 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   onResponseError(_controller: Controller | null, error: Error): void {
     if (this.#over !== undefined) return
+    if (this.#compressedError !== null) {
+      this.#compressedError.end()
+      this.#releaseError(this.#compressedError)
+    }
     if (this.#responseStarted) {
       this.#fail(this.#translate(error))
-    } else if (this.#received) {
-      this.#held.push(() => this.#fail(this.#translate(error)))
-      this.#compressedError?.end()
     } else if (this.#wasStale(error)) {
       this.#retriedStale = true
       this.#controller = null
-      this.#options.deadlines.connecting()
-      this.#send(this.#request as OutgoingRequest)
+      this.#dispatch()
     } else {
-      this.#response.reject(this.#translate(error))
+      this.abort(this.#translate(error))
     }
   }
 
@@ -413,7 +396,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #wasStale(error: Error): boolean {
     if (this.#controller === null || this.#fresh || this.#receivedBytes || this.#retriedStale) return false
     if (!isBrokenConnection(error)) return false
-    return this.#options.deadlines.idleMs < STALE_WITHIN
+    return this.options.deadlines.idleMs < STALE_WITHIN
   }
 
   /** The response breaks after its head. */

@@ -7,49 +7,33 @@ const MAX_BYTES = 64 * 1024
 export class CompressedError {
   readonly #coding: string
   readonly #secrets: readonly string[]
-  readonly #chunks: Buffer[] = []
+  #chunks: Buffer[] = []
   #bytes = 0
-  #isReady = false
-  #masked: Buffer | null = null
-  #whenReady: (() => void) | null = null
+  /** It had a secret, and is no longer compressed. */
+  isMasked = false
 
   constructor(coding: string, secrets: readonly string[]) {
     this.#coding = coding
     this.#secrets = secrets
   }
 
-  /** It had a secret, and is no longer compressed. */
-  get isMasked(): boolean {
-    return this.#masked !== null
-  }
-
   /** What the client gets of what came so far. */
   get chunks(): readonly Buffer[] {
-    return this.#masked === null ? this.#chunks : [this.#masked]
+    return this.#chunks
   }
 
-  push(chunk: Buffer): void {
+  /** @returns false when it is too long to be searched */
+  push(chunk: Buffer): boolean {
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
-    if (this.#bytes > MAX_BYTES) this.#ready()
+    return this.#bytes <= MAX_BYTES
   }
 
   /** No more will come. */
   end(): void {
-    if (this.#isReady) return
-    this.#masked = maskBody(Buffer.concat(this.#chunks), this.#coding, this.#secrets)
-    this.#ready()
-  }
-
-  /** Calls back when it can be passed on: now, or later. */
-  whenReady(callback: () => void): void {
-    if (this.#isReady) callback()
-    else this.#whenReady = callback
-  }
-
-  #ready(): void {
-    if (this.#isReady) return
-    this.#isReady = true
-    this.#whenReady?.()
+    const masked = maskBody(Buffer.concat(this.#chunks), this.#coding, this.#secrets)
+    if (masked === null) return
+    this.#chunks = [masked]
+    this.isMasked = true
   }
 }

@@ -65,22 +65,41 @@ const NO_SCRIPT_HEADERS = [
 /** The name under which the gateway stands in Via headers. */
 const PSEUDONYM = 'model-gateway'
 
-export interface UpstreamHeaderOptions {
-  readonly upstream: Upstream
+/** What the headers of all requests to an upstream have in common; made once, when the configuration is loaded. */
+export interface HeaderRules {
+  /** Lower-case names of the client's headers that do not go up as they are. */
+  readonly held: ReadonlySet<string>
+  /** Of those that would go up, lower-case names that the upstream's provider does not read. */
+  readonly dropped: ReadonlySet<string>
+  /** The upstream's own, by lower-case name: those that the client sends replace them. */
+  readonly own: readonly (readonly [name: string, value: string])[]
+  /** The upstream's name for the version of the messages protocol. */
+  readonly versionHeader: string
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** @param dropped lower-case names of headers that the upstream's provider does not read */
+export function headerRules({ auth, headers, versionHeader }: Upstream, dropped: ReadonlySet<string> = NONE): HeaderRules {
+  return { held: NOT_SENT_UPSTREAM.union(new Set(auth?.headers)), dropped, own: Object.entries(headers), versionHeader }
+}
+
+/** The client's side of a request upstream. */
+export interface HeaderSource {
+  /** The client's headers; pseudo-headers of HTTP/2 are skipped. */
+  readonly raw: RawHeaders
   readonly requestId: string
   /** Keys that the client presented: a header that has one of them stays behind; absent = there are none. */
   readonly presentedKeys?: readonly string[]
-  /** As the client's connection speaks it: `1.1`, `2.0`. */
-  readonly httpVersion: string
-  /** The peer is a trusted proxy: its x-forwarded-* are passed on, with its own address added. */
-  readonly trustedPeer: string | null
-  /** The gateway reads the response as it passes: it must come uncompressed. */
-  readonly uncompressed: boolean
-  /** The body is sent decoded, because it was changed. */
-  readonly dropContentEncoding: boolean
-  /** Bytes of the request body; null = the request has none. */
-  readonly contentLength: number | null
-  /** Headers that name the span of the attempt; they replace the client's. Flat; empty = the client's are kept. */
+  /** As the client's connection speaks it: `1.1`, `2.0`; absent = the gateway asks by itself. */
+  readonly httpVersion?: string
+  /** The peer is a trusted proxy: its x-forwarded-* are passed on, with its own address added; absent or null = it is none. */
+  readonly trustedPeer?: string | null
+  /** The gateway reads the response as it passes: it must come uncompressed; absent = no. */
+  readonly uncompressed?: boolean
+  /** The body is sent decoded, because it was changed; absent = no. */
+  readonly dropContentEncoding?: boolean
+  /** Headers that name the span of the attempt; they replace the client's. Flat; absent or empty = the client's are kept. */
   readonly trace?: readonly string[]
 }
 
@@ -91,65 +110,62 @@ const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
  * The headers of the request upstream: everything end-to-end that the client
  * sent, less what must not cross, plus what the upstream needs, without its credential.
  *
- * @param raw the client's headers; pseudo-headers of HTTP/2 are skipped
+ * @param contentLength bytes of the request body; null = the request has none
  * @returns a flat list of names and values, without Host
  */
-export function upstreamHeaders(raw: RawHeaders, options: UpstreamHeaderOptions): string[] {
-  const { upstream, trace = [], presentedKeys = [] } = options
+export function upstreamHeaders(
+  { held, dropped, own, versionHeader }: HeaderRules, source: HeaderSource, contentLength: number | null,
+): string[] {
+  const { raw, trace = [], presentedKeys = [], trustedPeer = null } = source
   const named = connectionNamed(raw)
-  const authHeaders: readonly string[] = upstream.auth?.headers ?? []
   const out: string[] = []
+  /** The upstream's own that the client sends. */
+  let sent: Set<string> | null = null
   let hasContentType = false
-  /** The upstream's own, which the client did not send. */
-  let missing = Object.keys(upstream.headers)
   let via = ''
   let version: string | null = null
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] as string
     const value = raw[i + 1] as string
     const lower = name.toLowerCase()
-    if (holdsKey(value, presentedKeys)) {
+    if (presentedKeys.length > 0 && holdsKey(value, presentedKeys)) {
       // A second one does not take its place: the gateway read the body by the first.
       if (lower === 'content-type') {
         hasContentType = true
-        missing = without(missing, lower)
+        if (own.length > 0) (sent ??= new Set()).add(lower)
       }
       continue
     }
-    if (NOT_SENT_UPSTREAM.has(lower)) {
+    if (held.has(lower)) {
       if (lower === 'via') via = via === '' ? value : `${via}, ${value}`
       else if (VERSION_HEADERS.has(lower)) version ??= value
-      else if (options.trustedPeer !== null && FORWARDING_HEADERS.has(lower)) {
-        out.push(name, lower === 'x-forwarded-for' ? `${value}, ${options.trustedPeer}` : value)
+      else if (trustedPeer !== null && FORWARDING_HEADERS.has(lower)) {
+        out.push(name, lower === 'x-forwarded-for' ? `${value}, ${trustedPeer}` : value)
       }
       continue
     }
-    if (lower.charCodeAt(0) === 0x3a || authHeaders.includes(lower) || named?.has(lower)) continue
-    if (lower === 'accept-encoding' && options.uncompressed) continue
+    if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
+    if (lower === 'accept-encoding' && source.uncompressed) continue
     if (trace.length > 0 && TRACE_HEADERS.has(lower)) continue
     // The gateway read the body by the first: an upstream must not read it by another.
     if (lower === 'content-type') {
       if (hasContentType) continue
       hasContentType = true
     }
-    if (lower === 'content-encoding' && options.dropContentEncoding) continue
-    missing = without(missing, lower)
+    if (lower === 'content-encoding' && source.dropContentEncoding) continue
+    if (own.length > 0) (sent ??= new Set()).add(lower)
     out.push(name, value)
   }
   if (version !== null) {
-    out.push(upstream.versionHeader, version)
-    missing = without(missing, upstream.versionHeader)
+    out.push(versionHeader, version)
+    if (own.length > 0) (sent ??= new Set()).add(versionHeader)
   }
-  for (const name of missing) out.push(name, upstream.headers[name] as string)
-  if (options.uncompressed) out.push('accept-encoding', 'identity')
-  if (options.contentLength !== null) out.push('content-length', String(options.contentLength))
-  out.push(...trace, 'x-gateway-request-id', options.requestId)
-  out.push('via', appendVia(via, options.httpVersion))
-  return out
-}
-
-function without(names: string[], name: string): string[] {
-  return names.includes(name) ? names.filter(each => each !== name) : names
+  for (const [name, value] of own) if (!sent?.has(name)) out.push(name, value)
+  if (source.uncompressed) out.push('accept-encoding', 'identity')
+  if (contentLength !== null) out.push('content-length', String(contentLength))
+  out.push(...trace, 'x-gateway-request-id', source.requestId)
+  out.push('via', appendVia(via, source.httpVersion ?? '1.1'))
+  return dropped.size === 0 ? out : out.filter((_, i) => !dropped.has((out[i - i % 2] as string).toLowerCase()))
 }
 
 /** Of the client's headers these mean the same in every protocol. */

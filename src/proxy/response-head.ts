@@ -1,5 +1,7 @@
+import { GatewayError } from '../base/errors.ts'
 import { headerValue } from './raw-headers.ts'
 import type { RawHeaders } from './raw-headers.ts'
+import type { Controller } from './transport.ts'
 
 /** The head of a response. */
 export interface ResponseHead {
@@ -31,4 +33,48 @@ export function contentCoding(header: string | null): string | null {
 /** Is it a stream of Server-Sent Events? */
 export function isEventStream({ contentType }: ResponseHead): boolean {
   return contentType.startsWith('text/event-stream')
+}
+
+/** A head as it came. */
+export interface ReceivedHead {
+  readonly status: number
+  readonly headers: RawHeaders
+  /** What the connection speaks that brought it: `1.1`, `2.0`. */
+  readonly httpVersion: string
+}
+
+/**
+ * Reads a head as undici gives it.
+ *
+ * @throws GatewayError upstream_invalid where the status is none of HTTP (RFC 9110 section 15), or the headers tell of a
+ *   transfer coding that nobody has asked for
+ */
+export function receivedHead(status: number, raw: Controller['rawHeaders']): ReceivedHead {
+  if (status < 200 || status > 599) throw new GatewayError('upstream_invalid', `the upstream sent the status ${status}`)
+  if (raw && !Array.isArray(raw)) return { status, headers: flatten(raw), httpVersion: '2.0' }
+  const headers = decode(raw ?? [])
+  refuseTransferCoding(headers)
+  return { status, headers, httpVersion: '1.1' }
+}
+
+/** Requests have no TE: what is compressed below its chunks would reach the client as if it were plain. */
+function refuseTransferCoding(headers: RawHeaders): void {
+  const coding = headerValue(headers, 'transfer-encoding')
+  if (coding === null || /^\s*(chunked|identity)?\s*$/i.test(coding)) return
+  throw new GatewayError('upstream_invalid', `the upstream used the transfer coding '${coding}', which is not supported`)
+}
+
+function decode(raw: readonly (Buffer | string)[]): string[] {
+  // Latin-1 keeps every byte of a value (RFC 9110 section 5.5).
+  return raw.map(part => (typeof part === 'string' ? part : part.toString('latin1')))
+}
+
+/** HTTP/2 headers come as an object. */
+function flatten(headers: Record<string, string | string[] | undefined>): string[] {
+  const flat: string[] = []
+  for (const [name, value] of Object.entries(headers)) {
+    if (Array.isArray(value)) for (const each of value) flat.push(name, each)
+    else if (value !== undefined) flat.push(name, value)
+  }
+  return flat
 }

@@ -4,18 +4,21 @@ import type { Dispatcher } from 'undici'
 import { createConnector, secureContextFor } from './connector.ts'
 import type { Connector, ConnectorOptions } from './connector.ts'
 import { DiallingAgent } from './dialling-agent.ts'
+import type { HeaderSource } from './headers.ts'
 import { fixHttp2Streams } from '../patches/http2-streams.ts'
 import { Pool } from './pool.ts'
 import { acceptUnsolicitedContinue } from '../patches/unsolicited-continue.ts'
 
-/** One request, ready for the wire. */
+/** A request to an upstream, as the passes of the proxy complete it. */
 export interface OutgoingRequest {
   readonly method: string
-  /** Path and query: below the target's path before http-proxy-3, the whole of it after. The credential may complete it. */
+  /** Path and query: below that of the upstream's url before the pass `address`, the whole of it after. */
   path: string
-  /** Flat names and values; Content-Length included where there is a body. */
+  /** Flat names and values, as they are sent. */
   readonly headers: string[]
   readonly body: Buffer | null
+  /** What the headers are made of. */
+  readonly source: HeaderSource
 }
 
 /** What happens to a request that was sent; the callbacks are undici's. */
@@ -24,7 +27,7 @@ export type Controller = Dispatcher.DispatchController
 
 /** The pooled connections to one upstream. */
 export interface Transport {
-  send(request: OutgoingRequest, handler: ResponseHandler): void
+  send(request: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler): void
   /**
    * A connection is breaking at this moment. A response that "ends" meanwhile was
    * cut: where only the end of the connection marks the end of a body, undici
@@ -125,8 +128,8 @@ function trackConnections(connect: Connector, state: ConnectionState): Connector
 /**
  * A handler whose callbacks run in the asynchronous context in which it was made.
  * They are called from connections that are for all exchanges; what follows from
- * them is in the course of one. Nothing follows later from a start or from a piece
- * of a body: to enter the context for each costs more than to pass the piece on.
+ * them is in the course of one. Nothing follows later from a piece of a body: to enter the context for each costs more
+ * than to pass the piece on.
  */
 class ContextHandler extends AsyncResource implements ResponseHandler {
   readonly #pool: Pool
@@ -136,12 +139,13 @@ class ContextHandler extends AsyncResource implements ResponseHandler {
   /** It went out on a connection, or was about to. */
   #started = false
 
-  constructor(pool: Pool, state: ConnectionState, request: OutgoingRequest, handler: ResponseHandler) {
+  constructor(pool: Pool, state: ConnectionState, request: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler) {
     // Nobody asks to hear of its end, which would be watched for otherwise.
     super('UpstreamRequest', { requireManualDestroy: true })
     this.#pool = pool
     this.#state = state
-    this.#request = { ...request, headersTimeout: 0 }
+    const { method, path, headers, body } = request
+    this.#request = { method: method as Dispatcher.HttpMethod, path, headers, body, headersTimeout: 0 }
     this.#handler = handler
   }
 
@@ -159,7 +163,7 @@ class ContextHandler extends AsyncResource implements ResponseHandler {
   }
 
   onResponseStart(...args: Parameters<NonNullable<ResponseHandler['onResponseStart']>>): void {
-    this.#handler.onResponseStart?.(...args)
+    this.runInAsyncScope(started, undefined, this.#handler, args)
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
@@ -179,6 +183,12 @@ class ContextHandler extends AsyncResource implements ResponseHandler {
       else this.runInAsyncScope(failed, undefined, this.#handler, controller, error)
     })
   }
+}
+
+function started(
+  handler: ResponseHandler, args: Parameters<NonNullable<ResponseHandler['onResponseStart']>>,
+): void {
+  handler.onResponseStart?.(...args)
 }
 
 function ended(

@@ -15,6 +15,7 @@ import { ReadTurns } from '../../src/proxy/read-turns.ts'
 import { createTransport } from '../../src/proxy/transport.ts'
 import type { ResponseHandler, Transport } from '../../src/proxy/transport.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { addressOf, requestWith } from '../support/upstream-address.ts'
 import { chunk, startWireUpstream } from '../support/wire.ts'
 import type { Wire } from '../support/wire.ts'
 
@@ -68,12 +69,11 @@ async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void | Pro
   const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), error => attempt.abort(error))
   t.teardown(() => deadlines.stop())
   const attempt = new Attempt({
-    transport,
-    upstreamUrl: new URL(upstream.url),
-    request: { method: 'GET', path: '/x', headers: ['x-a', '1'], body: null },
+    upstream: addressOf(upstream.url, transport),
+    request: requestWith(['x-a', '1']),
     deadlines,
     readTurns: new ReadTurns(),
-    clientResponse: null,
+    client: null,
     decompresses: unpacks,
     sinkFor: () => sink,
   })
@@ -272,11 +272,11 @@ async function begun(sink: ResponseSink, { unpacks = false, breaking = false } =
   const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
   const clock = new FakeClock()
   const attempt = new Attempt({
-    transport: { send: (_: unknown, handler: ResponseHandler) => sent.resolve(handler), breaking } as never,
-    upstreamUrl: new URL('http://a'), deadlines: new Deadlines(clock, limits, clock.monotonic(), () => {}),
-    request: { method: 'GET', path: '/x', headers: [], body: null },
+    upstream: addressOf('http://a', { send: (_: unknown, handler: ResponseHandler) => sent.resolve(handler), breaking } as never),
+    deadlines: new Deadlines(clock, limits, clock.monotonic(), () => {}),
+    request: requestWith(),
     readTurns: new ReadTurns(),
-    clientResponse: null,
+    client: null,
     decompresses: unpacks, sinkFor: () => sink,
   })
   const run = attempt.run(createProxy())
@@ -333,10 +333,10 @@ t.test('a connection instead of a stale one has timeouts.connect to be made', as
   const limits = { connect: 1_000, firstByte: 60_000, idle: 60_000, total: 60_000 }
   const deadlines = new Deadlines(clock, limits, clock.monotonic(), error => attempt.abort(error))
   const attempt = new Attempt({
-    transport: transport as unknown as Transport, upstreamUrl: new URL('http://a'), deadlines,
-    request: { method: 'GET', path: '/x', headers: [], body: null },
+    upstream: addressOf('http://a', transport as unknown as Transport), deadlines,
+    request: requestWith(),
     readTurns: new ReadTurns(),
-    clientResponse: null,
+    client: null,
     decompresses: false, sinkFor: () => new NotingSink(),
   })
   const run = attempt.run(createProxy())
@@ -348,8 +348,8 @@ t.test('a connection instead of a stale one has timeouts.connect to be made', as
 
 t.test('a request that cannot be put on the wire is refused, and the process lives', async t => {
   for (const bad of [
-    { headers: ['x a', '1'] }, { headers: ['x-a', 'a\nb'] },
-    { path: '/a b' }, { path: '/\u4e2d' }, { method: 'G T' },
+    requestWith(['x a', '1']), requestWith(['x-a', 'a\nb']),
+    requestWith([], { path: '/a b' }), requestWith([], { path: '/\u4e2d' }), requestWith([], { method: 'G T' }),
   ]) {
     const transport = createTransport({
       origin: 'http://127.0.0.1:9', socketPath: null, connectTimeout: 5_000, ca: null,
@@ -358,11 +358,11 @@ t.test('a request that cannot be put on the wire is refused, and the process liv
     const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
     const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), () => {})
     const attempt = new Attempt({
-      transport, upstreamUrl: new URL('http://127.0.0.1:9'), deadlines,
+      upstream: addressOf('http://127.0.0.1:9', transport), deadlines,
       readTurns: new ReadTurns(),
-      clientResponse: null,
+      client: null,
       decompresses: false, sinkFor: () => new NotingSink(),
-      request: { method: 'GET', path: '/x', headers: [], body: null, ...bad },
+      request: bad,
     })
     t.match(await attempt.run(createProxy()), { code: 'bad_header', status: 400 })
     deadlines.stop()

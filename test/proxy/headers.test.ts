@@ -1,26 +1,23 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Upstream } from '../../src/config/types.ts'
-import { appendVia, clientHeaders, upstreamHeaders } from '../../src/proxy/headers.ts'
+import { appendVia, clientHeaders, headerRules, upstreamHeaders } from '../../src/proxy/headers.ts'
+import type { HeaderSource } from '../../src/proxy/headers.ts'
 import { headerValue } from '../../src/proxy/raw-headers.ts'
-import type { UpstreamHeaderOptions } from '../../src/proxy/headers.ts'
+import { PLAIN_UPSTREAM } from '../support/upstream-address.ts'
 
 const UPSTREAM: Upstream = {
-  name: 'up', url: null, provider: null, models: new Map(), simulator: false, auth: { kind: 'static', headers: ['x-up-key'], value: 'secret' },
-  headers: { 'x-default': 'd' },
-  websocket: false, versionHeader: 'anthropic-version', usage: 'ask', speaks: null, ca: null, limits: null, health: null, v1: null,
-}
-const OPTIONS: UpstreamHeaderOptions = {
-  upstream: UPSTREAM, requestId: 'id-1', httpVersion: '1.1', trustedPeer: null, uncompressed: false,
-  dropContentEncoding: false, contentLength: null,
+  ...PLAIN_UPSTREAM, auth: { kind: 'static', headers: ['x-up-key'], value: 'secret' }, headers: { 'x-default': 'd' },
 }
 const OWN = { version: '1.2.3', requestId: 'id-1', limits: [] }
 const FIXED = [
   'x-default', 'd', 'x-gateway-request-id', 'id-1', 'via', '1.1 model-gateway',
 ]
 
-function up(raw: readonly string[], options: Partial<UpstreamHeaderOptions> = {}): string[] {
-  return upstreamHeaders(raw, { ...OPTIONS, ...options })
+function up(
+  raw: readonly string[], source: Partial<HeaderSource> = {}, { upstream = UPSTREAM, contentLength = null as number | null } = {},
+): string[] {
+  return upstreamHeaders(headerRules(upstream), { raw, requestId: 'id-1', ...source }, contentLength)
 }
 
 t.test('up: order, spelling and repetition are kept', async t => {
@@ -55,8 +52,8 @@ t.test('up: of two content types only the one that was read', async t => {
 
 t.test('up: the length is the gateway\'s own, and so is what it accepts when it reads along', async t => {
   const out = up(['Content-Length', '999', 'Accept-Encoding', 'br', 'Content-Encoding', 'gzip'], {
-    contentLength: 5, uncompressed: true, dropContentEncoding: true,
-  })
+    uncompressed: true, dropContentEncoding: true,
+  }, { contentLength: 5 })
   t.equal(headerValue(out, 'content-length'), '5')
   t.equal(headerValue(out, 'accept-encoding'), 'identity')
   t.equal(headerValue(out, 'content-encoding'), null)
@@ -78,10 +75,10 @@ t.test('up: a default yields to the client, whose own credential never crosses',
 t.test('up: the version of the messages protocol, under the upstream\'s name for it, once', async t => {
   const upstream = { ...UPSTREAM, headers: { 'vendorb-version': 'd' }, versionHeader: 'vendorb-version' }
   const raw = ['Anthropic-Version', '2023-06-01', 'vendorb-version', '2026-10-21']
-  const out = up(raw, { upstream })
+  const out = up(raw, {}, { upstream })
   t.equal(headerValue(out, 'vendorb-version'), '2023-06-01')
   t.equal(headerValue(out, 'anthropic-version'), null)
-  t.equal(headerValue(up([], { upstream }), 'vendorb-version'), 'd')
+  t.equal(headerValue(up([], {}, { upstream }), 'vendorb-version'), 'd')
 })
 
 t.test('up: forwarding headers come from a trusted peer alone', async t => {

@@ -1,15 +1,15 @@
-import type { ServerOptions } from 'http-proxy-3'
 import t from 'tap'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
-import type { GatewayError } from '../../src/base/errors.ts'
+import { GatewayError } from '../../src/base/errors.ts'
 import { Attempt } from '../../src/proxy/attempt.ts'
 import { Deadlines } from '../../src/proxy/deadlines.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
-import type { ProxyServer } from '../../src/proxy/http-proxy.ts'
+import type { Pass, ProxyServer } from '../../src/proxy/http-proxy.ts'
 import { ReadTurns } from '../../src/proxy/read-turns.ts'
 import { createTransport } from '../../src/proxy/transport.ts'
 import type { OutgoingRequest } from '../../src/proxy/transport.ts'
+import { addressOf, requestWith } from '../support/upstream-address.ts'
 import { startWireUpstream } from '../support/wire.ts'
 
 const RESPONSE = 'HTTP/1.1 200 OK\r\nX-Odd: \xe9\r\nX-Twice: 1\r\nX-Twice: 2\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n' +
@@ -17,7 +17,7 @@ const RESPONSE = 'HTTP/1.1 200 OK\r\nX-Odd: \xe9\r\nX-Twice: 1\r\nX-Twice: 2\r\n
 
 /** Sends one request through http-proxy-3 to an upstream that notes its bytes. */
 async function send(
-  t: Test, proxy: ProxyServer, request: Partial<OutgoingRequest> = {}, { path = '', response = RESPONSE } = {},
+  t: Test, proxy: ProxyServer, request: OutgoingRequest = requestWith(['X-A', '1']), { path = '', response = RESPONSE } = {},
 ) {
   let received = ''
   const upstream = await startWireUpstream(t, async wire => {
@@ -34,10 +34,9 @@ async function send(
   let headers: readonly string[] = []
   let body = ''
   const attempt = new Attempt({
-    transport,
-    upstreamUrl: new URL(upstream.url + path),
-    request: { method: 'GET', path: '/x', headers: ['X-A', '1'], body: null, ...request },
-    clientResponse: null,
+    upstream: addressOf(upstream.url, transport, path),
+    request,
+    client: null,
     deadlines,
     readTurns: new ReadTurns(),
     decompresses: false,
@@ -60,13 +59,16 @@ async function send(
   return { lines: received.split('\r\n'), url: upstream.url, error, status, headers, body }
 }
 
+/** What the gateway adds. */
+const OWN = ['x-gateway-request-id: id-1', 'via: 1.1 model-gateway']
+
 t.test('what nobody changes arrives as it was sent: order, spelling, lines and bytes of headers', async t => {
   const headers = ['X-Zero', '\xff', 'X-Twice', '1', 'x-TWICE', '2', 'User-Agent', 'a', 'user-agent', 'b', 'X-Empty', '']
-  const { lines, url, error, status, headers: back, body } = await send(t, createProxy(), { headers })
+  const { lines, url, error, status, headers: back, body } = await send(t, createProxy(), requestWith(headers))
   t.equal(lines[0], 'GET /x HTTP/1.1')
   t.ok(lines.includes(`host: ${new URL(url).host}`))
   const sent = lines.slice(lines.indexOf('X-Zero: \xff'))
-  t.strictSame(sent, ['X-Zero: \xff', 'X-Twice: 1', 'x-TWICE: 2', 'User-Agent: a', 'user-agent: b', 'X-Empty: ', '', ''])
+  t.strictSame(sent, ['X-Zero: \xff', 'X-Twice: 1', 'x-TWICE: 2', 'User-Agent: a', 'user-agent: b', 'X-Empty: ', ...OWN, '', ''])
   t.equal(error, null)
   t.equal(status, 200)
   t.strictSame(back, [
@@ -75,94 +77,73 @@ t.test('what nobody changes arrives as it was sent: order, spelling, lines and b
   t.equal(body, 'body')
 })
 
-t.test('http-proxy-3 puts the path behind that of the target', async t => {
+t.test('the path is put behind that of the target', async t => {
   for (const [target, path, due] of [
     ['/base', '/v1/x?a=1&b=%20', '/base/v1/x?a=1&b=%20'],
-    ['/base/', "/it's//%2e%2e/x", "/base/it's//%2e%2e/x"],
+    ['/base', "/it's//%2e%2e/x", "/base/it's//%2e%2e/x"],
     ['', '//x', '//x'],
   ] as const) {
-    const { lines } = await send(t, createProxy(), { path }, { path: target })
+    const { lines } = await send(t, createProxy(), requestWith([], { path }), { path: target })
     t.equal(lines[0], `GET ${due} HTTP/1.1`)
   }
 })
 
-t.test('its options reach the upstream', async t => {
-  const options: ServerOptions = { headers: { 'X-Added': 'by an option', 'x-a': '2' }, method: 'PUT' }
-  const { lines } = await send(t, createProxy(options))
-  t.equal(lines[0], 'PUT /x HTTP/1.1')
-  t.ok(lines.includes('x-added: by an option'))
-  t.notOk(lines.includes('X-A: 1'), 'it was overwritten')
-  const { lines: others } = await send(t, createProxy({ auth: 'user:word', ignorePath: true }), {
-    headers: ['Authorization', 'Bearer x'],
-  })
-  t.equal(others[0], 'GET / HTTP/1.1')
-  t.strictSame(others.filter(line => /^auth/i.test(line)), [`authorization: Basic ${btoa('user:word')}`])
-})
-
-t.test('its start event sees the request, and changes it', async t => {
+t.test('a pass of its own changes the request', async t => {
   const proxy = createProxy()
-  proxy.on('start', (req, _res, target) => {
-    t.match(req, { method: 'GET', url: '/x', headers: { 'x-a': '1' } })
-    t.equal((target as URL).pathname, '/base')
-    req.headers['x-started'] = 'yes'
-    delete req.headers['x-a']
-  })
-  const { lines } = await send(t, proxy, {}, { path: '/base' })
-  t.ok(lines.includes('x-started: yes'))
-  t.notOk(lines.some(line => /^x-a:/i.test(line)))
-})
-
-t.test('its callbacks change the request, and the response', async t => {
-  const seen: unknown[] = []
-  const proxy = createProxy({
-    fetchOptions: {
-      onBeforeRequest: async init => {
-        await Promise.resolve()
-        ;(init.headers as Headers).set('x-before', '1')
-      },
-      onAfterResponse: async response => {
-        await Promise.resolve()
-        t.type(response, Response)
-        response.headers.set('x-after', '1')
-        response.headers.delete('x-odd')
-        response.headers.append('set-cookie', 'c=3')
-      },
-    },
-  })
-  proxy.on('proxyRes', ({ statusCode, headers }) => seen.push(statusCode, headers['x-twice']))
-  const { lines, headers, body } = await send(t, proxy)
-  t.ok(lines.includes('x-before: 1'))
+  const own: Pass = (_req, _res, { target, attempt: { request } }) => {
+    request.headers.push('x-added', `by a pass, for ${target.prefix}`)
+    request.path += '?asked=1'
+  }
+  proxy.before('web', 'transport', own as never)
+  const { lines } = await send(t, proxy, requestWith(['X-A', '1']), { path: '/base' })
+  t.equal(lines[0], 'GET /base/x?asked=1 HTTP/1.1')
   t.ok(lines.includes('X-A: 1'))
-  t.strictSame(headers, [
-    'X-Twice', '1', 'X-Twice', '2', 'Content-Length', '4',
-    'set-cookie', 'a=1', 'set-cookie', 'b=2', 'set-cookie', 'c=3', 'x-after', '1',
-  ])
-  t.equal(body, 'body', 'it waits for its head')
-  t.strictSame(seen, [200, '1, 2'])
+  t.ok(lines.includes('x-added: by a pass, for /base'))
 })
 
-t.test('a callback that throws fails the attempt, and the upstream is torn down', async t => {
-  const fault = () => {
+t.test('a pass in front of the headers sees the request as the client sent it', async t => {
+  const proxy = createProxy()
+  const seen: unknown[] = []
+  const own: Pass = (_req, _res, { attempt: { request: { path, source } } }) => void seen.push(path, source.raw)
+  proxy.before('web', 'address', own as never)
+  await send(t, proxy, requestWith(['X-A', '1', 'Cookie', 'a=1']), { path: '/base' })
+  t.strictSame(seen, ['/x', ['X-A', '1', 'Cookie', 'a=1']])
+})
+
+t.test('a pass that throws fails the attempt, and nothing is sent', async t => {
+  const proxy = createProxy()
+  proxy.before('web', 'headers', () => {
     throw new Error('a fault')
+  })
+  const { error, status, lines } = await send(t, proxy)
+  t.match(error, { code: 'internal', cause: { message: 'a fault' } })
+  t.equal(status, 0)
+  t.strictSame(lines, [''])
+})
+
+t.test('a pass can end the attempt', async t => {
+  const proxy = createProxy()
+  const own: Pass = (_req, _res, { attempt }) => {
+    attempt.abort(new GatewayError('overloaded', 'not now'))
+    return true
   }
-  for (const fetchOptions of [{ onBeforeRequest: fault }, { onAfterResponse: fault }]) {
-    const { error, status } = await send(t, createProxy({ fetchOptions }))
-    t.match(error, { code: 'internal', cause: { message: 'a fault' } })
-    t.equal(status, 0)
-  }
+  proxy.before('web', 'transport', own as never)
+  const { error, lines } = await send(t, proxy)
+  t.match(error, { code: 'overloaded' })
+  t.strictSame(lines, [''])
 })
 
 t.test('a status that is none of HTTP is no response', async t => {
-  const { error } = await send(t, createProxy(), {}, { response: 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n' })
+  const { error } = await send(t, createProxy(), requestWith(), { response: 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n' })
   t.match(error, { code: 'upstream_invalid' })
 })
 
 t.test('a body goes up as it is, and none as none', async t => {
   const body = Buffer.from('hi')
-  const { lines } = await send(t, createProxy(), { method: 'POST', headers: ['content-length', '2'], body })
+  const { lines } = await send(t, createProxy(), requestWith(['Content-Length', '7'], { method: 'POST', body }))
   t.strictSame(lines.filter(line => /^(content-length|transfer-encoding|connection):/i.test(line)), [
     'connection: keep-alive', 'content-length: 2',
   ])
-  const { lines: empty } = await send(t, createProxy(), { method: 'DELETE', headers: [] })
+  const { lines: empty } = await send(t, createProxy(), requestWith([], { method: 'DELETE' }))
   t.notOk(empty.some(line => /^(content-length|transfer-encoding):/i.test(line)))
 })

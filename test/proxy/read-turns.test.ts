@@ -8,6 +8,7 @@ import { Deadlines } from '../../src/proxy/deadlines.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import { ReadTurns, Reader } from '../../src/proxy/read-turns.ts'
 import { createTransport } from '../../src/proxy/transport.ts'
+import { addressOf, requestWith } from '../support/upstream-address.ts'
 
 const KB = 1024
 const MB = 1024 * KB
@@ -33,12 +34,11 @@ t.test('responses that come at full speed share a turn of the event loop, and ev
     const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), error => attempt.abort(error))
     const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
     const attempt = new Attempt({
-      transport,
-      upstreamUrl: url,
-      request: { method: 'GET', path: '/', headers: [], body: null },
+      upstream: addressOf(url.origin, transport),
+      request: requestWith(),
       deadlines,
       readTurns,
-      clientResponse: null,
+      client: null,
       decompresses: false,
       sinkFor: () => ({
         head: () => null,

@@ -101,12 +101,11 @@ export class CandidateAttempt {
     this.#health = health
     this.#authorization = new AttemptAuthorization(upstream, credentialUse(exchange, target), options.refused)
     this.#attempt = new Attempt({
-      transport: upstream.transport,
-      upstreamUrl: upstream.urlParts,
+      upstream,
       request,
       authorize: this.#authorization.authorize,
       secrets: this.#authorization.secrets,
-      clientResponse: exchange.res,
+      client: exchange,
       deadlines,
       readTurns: gateway.sharedState.readTurns,
       ...readResponse && { readResponse },

@@ -33,6 +33,7 @@ import { errorText } from './error-text.ts'
 import { NOT_SENT, credentialReason, logPassedOver, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
 import { classifyHandshakeRefusal } from './refused-handshake.ts'
 import { reserveAtUpstream } from './reserve-at-upstream.ts'
+import { headerSource } from './translated-request.ts'
 
 const NOTHING = Buffer.alloc(0)
 const UNREAD_MESSAGES: ResponseContent = { metered: DELIVERED, encoding: null, errorBody: null }
@@ -232,26 +233,18 @@ function withoutSecrets(refusal: HandshakeRefusal, secrets: readonly string[]): 
 
 /** The path, the query and the headers of the handshake as they are sent to the target. */
 function outgoingHandshake(
-  { id, req, target: { path, query }, classified, request, trustedPeer, presentedKeys }: Exchange, upstream: LiveUpstream, target: Target,
-  trace: readonly string[],
+  exchange: Exchange, upstream: LiveUpstream, target: Target, trace: readonly string[],
 ): OutgoingRequest {
+  const { req, target: { path, query }, classified, request } = exchange
   const model = target.model !== request.model ? target.model : null
+  const source = headerSource(exchange, { raw: req.rawHeaders, trace })
   return {
     method: 'GET',
     path: upstreamPath(upstream.config, model === null ? path : renamePath(classified, path, model))
       + (model === null ? query : renameQuery(query, model)),
-    headers: upstreamHeaders(req.rawHeaders, {
-      upstream: upstream.config,
-      requestId: id,
-      presentedKeys,
-      httpVersion: req.httpVersion,
-      trustedPeer,
-      uncompressed: false,
-      dropContentEncoding: false,
-      contentLength: null,
-      trace,
-    }),
+    headers: upstreamHeaders(upstream.headerRules, source, null),
     body: null,
+    source,
   }
 }
 

@@ -11,11 +11,10 @@ import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 import { spliceBytes } from '../../protocols/shared/splice.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
 import { restoreOpaqueValues } from '../../protocols/translate.ts'
-import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 import { upstreamPath } from '../../proxy/upstream-address.ts'
 import { checkParseMemory } from './parse-memory.ts'
-import { targetProtocols, translatedRequest, translationHost, translatorFor } from './translated-request.ts'
+import { headerSource, targetProtocols, translatedRequest, translationHost, translatorFor } from './translated-request.ts'
 
 /**
  * The request as it is sent to the target: path, headers and body are rewritten where they have to be.
@@ -61,18 +60,14 @@ export function outgoingRequest(
     method: req.method ?? 'GET',
     path: upstreamPath(upstream.config, isRenamed ? renamePath(classified, path, model) : path)
       + (isQueryRenamed ? renameQuery(query, model) : query),
-    headers: upstreamHeaders(req.rawHeaders, {
-      upstream: upstream.config,
-      requestId: exchange.id,
-      presentedKeys: exchange.presentedKeys,
-      httpVersion: req.httpVersion,
-      trustedPeer: exchange.trustedPeer,
+    headers: [],
+    body: bytes,
+    source: headerSource(exchange, {
+      raw: req.rawHeaders,
       uncompressed: exchange.request.stream,
       dropContentEncoding: isPlain && body?.wire !== null,
-      contentLength: bytes === null ? null : bytes.length,
       trace,
     }),
-    body: bytes,
   }
   const continuationBody = continuationEdits === null ? null : changed
   const estimatedInput = continuationBody === null

@@ -9,7 +9,6 @@ import type { Probe } from '../../providers/probe.ts'
 import { Attempt } from '../../proxy/attempt.ts'
 import type { ResponseSink } from '../../proxy/attempt.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
-import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { ProxyServer } from '../../proxy/http-proxy.ts'
 import { ReadTurns } from '../../proxy/read-turns.ts'
 import { upstreamPath } from '../../proxy/upstream-address.ts'
@@ -45,7 +44,7 @@ const MAX_READ = 64 * 1024
  */
 export async function probeUpstream(upstream: LiveUpstream, model: string | null, { clock, proxy, newId }: ProbeParts): Promise<ProbeResult> {
   const startedAt = clock.monotonic()
-  const { config, url, transport } = upstream
+  const { config } = upstream
   const probe = probeOf(config, model)
   const stop = (error: GatewayError): void => {
     attempt.abort(error)
@@ -54,11 +53,10 @@ export async function probeUpstream(upstream: LiveUpstream, model: string | null
   const sink = new BodySink(() => stop(READ))
   const deadlines = new Deadlines(clock, NO_TIMEOUTS, startedAt, stop)
   const attempt = new Attempt({
-    transport,
-    upstreamUrl: url,
+    upstream,
     ...probeRequest(upstream, probe, newId()),
     authorize: new AttemptAuthorization(upstream, { purpose: ['check'], key: null, choosesAccount: false }).authorize,
-    clientResponse: null,
+    client: null,
     deadlines,
     readTurns: new ReadTurns(),
     decompresses: true,
@@ -75,16 +73,10 @@ export async function probeUpstream(upstream: LiveUpstream, model: string | null
 function probeRequest(upstream: LiveUpstream, { method, path, body, model }: Probe, requestId: string): ReturnType<typeof providerRequest> {
   const { config } = upstream
   const bytes = body && Buffer.from(JSON.stringify(body))
-  const headers = upstreamHeaders([...bytes ? ['content-type', 'application/json'] : [], ...PROBE_HEADERS], {
-    upstream: config,
-    requestId,
-    httpVersion: '1.1',
-    trustedPeer: null,
-    uncompressed: true,
-    dropContentEncoding: false,
-    contentLength: bytes && bytes.length,
-  })
-  const request = { method, path: upstreamPath(config, path), headers, body: bytes }
+  const raw = [...bytes ? ['content-type', 'application/json'] : [], ...PROBE_HEADERS]
+  const request = {
+    method, path: upstreamPath(config, path), headers: [], body: bytes, source: { raw, requestId, uncompressed: true },
+  }
   return providerRequest(upstream, request, { endpoint: classifyPath(path).endpoint, model, stream: false })
 }
 

@@ -1,6 +1,7 @@
 import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import type { NativeRequest } from '../../providers/shared/provider.ts'
 import type { AttemptOptions } from '../../proxy/attempt.ts'
+import { upstreamHeaders } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 
 /** A request for a cloud provider, and how its response is read. */
@@ -13,7 +14,7 @@ type ProviderRequest = Pick<AttemptOptions, 'request' | 'readResponse'>
  * @throws GatewayError not_translatable
  */
 export function providerRequest(
-  { provider }: LiveUpstream, request: OutgoingRequest, part: Pick<NativeRequest, 'endpoint' | 'model' | 'stream'>,
+  { provider, headerRules }: LiveUpstream, request: OutgoingRequest, part: Pick<NativeRequest, 'endpoint' | 'model' | 'stream'>,
 ): ProviderRequest {
   if (provider === null) return { request }
   const at = request.path.indexOf('?')
@@ -23,23 +24,13 @@ export function providerRequest(
     query: at === -1 ? '' : request.path.slice(at),
   }
   const { path, query } = provider.addressOf(native)
-  const body = request.body && (provider.bodyOf?.(native, request.body, request.headers) ?? request.body)
-  const headers = providerHeaders(request.headers, body, provider.droppedHeaders ?? NONE)
+  // Some of what the provider does not read in headers belongs into its body.
+  const vendorHeaders = () => upstreamHeaders({ ...headerRules, dropped: NONE }, request.source, null)
+  const body = request.body && (provider.bodyOf?.(native, request.body, vendorHeaders()) ?? request.body)
   return {
-    request: { ...request, path: path + query, headers, body },
+    request: { ...request, path: path + query, body },
     readResponse: provider.readResponse ? (status, headers) => provider.readResponse!(native, status, headers) : null,
   }
 }
 
 const NONE: ReadonlySet<string> = new Set()
-
-function providerHeaders(headers: readonly string[], body: Buffer | null, dropped: ReadonlySet<string>): string[] {
-  const out: string[] = []
-  for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i] as string
-    const lower = name.toLowerCase()
-    if (dropped.has(lower)) continue
-    out.push(name, lower === 'content-length' && body !== null ? String(body.length) : headers[i + 1] as string)
-  }
-  return out
-}

@@ -14,7 +14,8 @@ import { findTranslator, translate } from '../../protocols/translate.ts'
 import type { Translator } from '../../protocols/translate.ts'
 import type { Provider } from '../../providers/shared/provider.ts'
 import { upstreamPath } from '../../proxy/upstream-address.ts'
-import { translatedHeaders, upstreamHeaders } from '../../proxy/headers.ts'
+import { translatedHeaders } from '../../proxy/headers.ts'
+import type { HeaderSource } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 
 /**
@@ -41,6 +42,14 @@ export function translatorFor(endpoint: Endpoint, speaks: readonly string[] | nu
     throw new GatewayError('not_translatable', `the target speaks ${to}, and the route does not translate requests of ${from}`)
   }
   return translator
+}
+
+/** What the headers upstream are made of. */
+export function headerSource(
+  { id: requestId, req: { httpVersion }, presentedKeys, trustedPeer }: Exchange,
+  own: Pick<HeaderSource, 'raw' | 'uncompressed' | 'dropContentEncoding' | 'trace'>,
+): HeaderSource {
+  return { ...own, requestId, presentedKeys, httpVersion, trustedPeer }
 }
 
 /** By which opaque values of the upstream are known. */
@@ -83,18 +92,9 @@ export function translatedRequest(
   const request = {
     method: 'POST',
     path: upstreamPath(config, path) + (query === undefined ? '' : `?${query}`),
-    headers: upstreamHeaders(translatedHeaders(req.rawHeaders, written.headers), {
-      upstream: config,
-      requestId: exchange.id,
-      presentedKeys: exchange.presentedKeys,
-      httpVersion: req.httpVersion,
-      trustedPeer: exchange.trustedPeer,
-      uncompressed: true,
-      dropContentEncoding: false,
-      contentLength: bytes.length,
-      trace,
-    }),
+    headers: [],
     body: bytes,
+    source: headerSource(exchange, { raw: translatedHeaders(req.rawHeaders, written.headers), uncompressed: true, trace }),
   }
   return { request, sent: { sentBody: bytes, estimatedInput: estimateTokens(bytes), hidesUsage: false, dropped, translated } }
 }
