@@ -1,6 +1,7 @@
 import { ANONYMOUS } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
 import type { GatewayError } from '../base/errors.ts'
+import { MemoryBudget } from '../base/memory-budget.ts'
 import type { Route, Target } from '../config/types.ts'
 import type { LedgerEntry } from '../ledger/entry.ts'
 import type { RefusalReason, Reservation } from '../limits/types.ts'
@@ -14,6 +15,7 @@ import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { ResponseHead } from '../proxy/response-head.ts'
 import type { RequestTrace } from '../telemetry/tracing.ts'
 import type { ResponseRecorder } from '../transcripts/recording.ts'
+import { ExchangeMemory } from './exchange-memory.ts'
 import type { UpstreamAttempt } from './upstream-attempt.ts'
 
 /** What was sent to the client so far. */
@@ -75,7 +77,7 @@ const NO_ENDPOINT = classifyPath(EMPTY_TARGET.path)
  * A request from its first byte to its ledger row. Each phase of the pipeline writes its part, which later phases
  * read.
  */
-export class Exchange {
+class WritableExchange {
   readonly id: string
   readonly req: ClientRequest
   readonly res: ClientResponse
@@ -92,56 +94,55 @@ export class Exchange {
   /** null = there are no traces. */
   readonly trace: RequestTrace | null
   /** It came by the management listener. */
-  isManagement = false
+  readonly isManagement: boolean
   /** Identity of a request that the console has authenticated; null = `identify` reads the credential. */
-  preAuthenticated: Identity | null = null
+  readonly preAuthenticated: Identity | null
   /** A user of the console sent it, who may know the upstreams. */
   get isOperator(): boolean {
     return this.preAuthenticated?.unlimited ?? false
   }
 
-  /** Written by `accept`. */
+  /** Its memory for bodies. */
+  readonly memory: ExchangeMemory
+
+  /** Without the keys that the client presented. Written by `accept`. */
   target: RequestTarget = EMPTY_TARGET
   /** Written by `accept`. */
   classified: Classified = NO_ENDPOINT
-  /** Written by `identify`. */
-  identity: Identity = ANONYMOUS
-  /** All keys that the client presented, valid or not: none of them goes upstream. Written by `identify`. */
+  /** All keys that the client presented, valid or not: none of them goes upstream. Written by `accept`. */
   presentedKeys: readonly string[] = []
-  /** Written by `classify`. */
+  /** Written by `pipeline.ts`, as `identify` found it. */
+  identity: Identity = ANONYMOUS
+  /** Written by `pipeline.ts`, as `classify` read it. */
   request: RequestContent = EMPTY_REQUEST
-  /** Bytes that the client sent: written by `classify`, or when its WebSocket ends. */
+  /** Bytes that the client sent: of its body, and of its WebSocket once that has ended. Written by `classify` and `pipeline.ts`. */
   bytesIn = 0
   /** Milliseconds that the client took to send its body. Written by `classify`. */
   bodyWaitMs = 0
-  /** Milliseconds that the gateway itself added before the first byte. Written by `attempt`; null = there is none. */
-  overheadMs: number | null = null
-  /** Written by `route`. */
+  /** Written by `pipeline.ts`, as `route` made it. */
   plan: Plan | null = null
   /** Written by `reserve`. */
   reserved: Reserved | null = null
-  /** The limit that refused it; null = none did. Written by `reserve`. */
+  /** The limit that refused it; null = none did. Written by `reserve`, and by `priceable.ts` for it. */
   refusedBy: RefusalReason | null = null
   /** Written by `reserve`; null = there is no ledger. */
   ledgerEntry: LedgerEntry | null = null
-  /** Records what the client is sent, from `reserve` on; null = bodies are not kept. */
+  /** Records what the client is sent; null = bodies are not kept. Written by `startRecording`. */
   recording: ResponseRecorder | null = null
-  /** Written by `attempt`, in the order of their start; the one that responds is the last. */
-  readonly attempts: UpstreamAttempt[] = []
-  /** The attempt whose response the client gets; until there is one, the latest. Written by `attempt`. */
-  servedBy: UpstreamAttempt | null = null
-  /** Written by the part that sends the response: the relay, the tunnel, or the gateway for its own. */
-  delivery: ClientDelivery = NOTHING_SENT
   /** How it ended, and when on the monotonic clock, before its cost is counted. Written by `settle`; null before. */
   ended: { readonly failure: GatewayError | null, readonly at: number } | null = null
 
-  /** What `stop` ends: the body that is read, or the attempts; null = nothing to end. */
-  underWay: Stoppable | null = null
-  /** Bytes of its body in memory, and of a response that is held. */
-  bytesHeld = 0
-  /** Bytes of its response that are kept to be read at the end, as far as they count. */
-  responseBytesHeld = 0
-  #stopped: GatewayError | null = null
+  /** In the order of their start; the one that responds is the last. Written by `begin` and `serveAsLast`. */
+  attempts: readonly UpstreamAttempt[] = []
+  /** The attempt whose response the client gets; until there is one, the latest; null = none does. Written by `begin`, `serve` and `serveAsLast`. */
+  servedBy: UpstreamAttempt | null = null
+  /** What the client was sent so far. Written by `deliverBy`. */
+  delivery: ClientDelivery = NOTHING_SENT
+  /** Milliseconds that the gateway itself added before the first byte; null = there is none. Written by `setOverhead`. */
+  overheadMs: number | null = null
+  /** Why it was stopped from outside: the client disconnected, or a deadline passed; null = it was not. Written by `stop`. */
+  stopped: GatewayError | null = null
+  #stoppable: Stoppable | null = null
 
   constructor(init: {
     id: string
@@ -152,7 +153,10 @@ export class Exchange {
     clientAddress: string
     trustedPeer: string | null
     awaitsContinue: boolean
+    isManagement?: boolean
+    preAuthenticated?: Identity | null
     trace?: RequestTrace | null
+    memory?: ExchangeMemory
   }) {
     this.id = init.id
     this.req = init.req
@@ -162,7 +166,10 @@ export class Exchange {
     this.clientAddress = init.clientAddress
     this.trustedPeer = init.trustedPeer
     this.awaitsContinue = init.awaitsContinue
+    this.isManagement = init.isManagement ?? false
+    this.preAuthenticated = init.preAuthenticated ?? null
     this.trace = init.trace ?? null
+    this.memory = init.memory ?? new ExchangeMemory(new MemoryBudget(), Infinity)
   }
 
   /** The status that the client was sent; 499 when it disconnected before, 0 = none yet. */
@@ -201,32 +208,47 @@ export class Exchange {
     return this.servedBy?.endpoint ?? this.classified.endpoint
   }
 
-  /** Why it was stopped from outside: the client disconnected, or a deadline passed; null = it was not. */
-  get stopped(): GatewayError | null {
-    return this.#stopped
-  }
-
   /** Ends it from outside, in any phase: the upstream's side is closed at once. */
   stop(reason: GatewayError): void {
-    if (this.#stopped !== null) return
-    this.#stopped = reason
-    this.underWay?.stop(reason)
+    if (this.stopped !== null) return
+    this.stopped = reason
+    this.#stoppable?.stop(reason)
   }
 
-  /** Starts an attempt. */
+  /** What `stop` ends from now on: the body that is read, or the attempts; null = nothing. */
+  stopBy(stoppable: Stoppable | null): void {
+    this.#stoppable = stoppable
+  }
+
+  /** An attempt has begun. */
   begin(attempt: UpstreamAttempt): void {
-    this.attempts.push(attempt)
+    this.attempts = [...this.attempts, attempt]
     this.servedBy = attempt
   }
 
-  /** The client gets the response of that attempt: it becomes the last one. */
-  serve(attempt: UpstreamAttempt): void {
+  /** The client gets the response of that attempt; null = of none. */
+  serve(attempt: UpstreamAttempt | null): void {
+    this.servedBy = attempt
+  }
+
+  /** Of attempts that ran beside each other, the client gets the response of that one: it becomes the last. */
+  serveAsLast(attempt: UpstreamAttempt): void {
     const at = this.attempts.indexOf(attempt)
     if (at < this.attempts.length - 1) {
-      this.attempts.push(...this.attempts.splice(at, 1))
+      this.attempts = [...this.attempts.toSpliced(at, 1), attempt]
       this.trace?.moveAttemptToEnd(at)
     }
     this.servedBy = attempt
+  }
+
+  /** The client gets its response by that part: the relay, the tunnel, or the gateway for its own. */
+  deliverBy(delivery: ClientDelivery): void {
+    this.delivery = delivery
+  }
+
+  /** @param ms that the gateway itself added before the first byte */
+  setOverhead(ms: number): void {
+    this.overheadMs = ms
   }
 
   /** Releases the request's body. A ledger checkpoint that is due refers to the exchange a while longer. */
@@ -241,9 +263,16 @@ export class Exchange {
    * @throws GatewayError why it was stopped
    */
   throwIfStopped(): void {
-    if (this.#stopped !== null) throw this.#stopped
+    if (this.stopped !== null) throw this.stopped
   }
 }
+
+/** An exchange as all read it. Its methods say what may happen to it at any time. */
+export type Exchange = Readonly<WritableExchange>
+export const Exchange = WritableExchange
+
+/** An exchange of which one phase writes these fields. */
+export type Writes<field extends keyof Exchange> = Omit<Exchange, field> & Pick<WritableExchange, field>
 
 /** Does the client expect the response as server-sent events? */
 export function wantsEventStream({ request: { stream }, classified, target }: Exchange): boolean {

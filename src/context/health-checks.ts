@@ -1,13 +1,14 @@
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import { GatewayError, causeOf } from '../base/errors.ts'
-import { Attempt } from '../proxy/attempt.ts'
-import type { ResponseSink } from '../proxy/attempt.ts'
 import { Deadlines } from '../proxy/deadlines.ts'
 import type { ProxyServer } from '../proxy/http-proxy.ts'
 import type { ReadTurns } from '../proxy/read-turns.ts'
+import type { ResponseHead } from '../proxy/response-head.ts'
+import { UpstreamCall } from '../proxy/upstream-call.ts'
+import type { ResponseSink } from '../proxy/upstream-call.ts'
 import type { Health } from '../routing/health.ts'
-import { AttemptAuthorization } from './authorize.ts'
+import { Attempt } from './attempt.ts'
 import type { LiveUpstream } from './live-upstreams.ts'
 
 export interface HealthCheckOptions {
@@ -56,7 +57,7 @@ class HealthCheck {
   readonly #upstream: LiveUpstream
   readonly #parts: HealthCheckOptions
   #timer: Timer | null = null
-  #attempt: Attempt | null = null
+  #call: UpstreamCall | null = null
   #isHealthy = true
   #stopped = false
 
@@ -79,7 +80,7 @@ class HealthCheck {
     this.#stopped = true
     this.#timer?.cancel()
     if (!keepsResult) this.#parts.health.clearChecks(this.name)
-    this.#attempt?.abort(CHECK_DONE)
+    this.#call?.abort(CHECK_DONE)
   }
 
   async #run(): Promise<void> {
@@ -109,20 +110,20 @@ class HealthCheck {
     const sink = new StatusSink()
     const deadlines = new Deadlines(clock, timeouts, clock.monotonic(), () => {
       // The limit is the check's own: no setting under timeouts changes it.
-      this.#attempt?.abort(new GatewayError('total_timeout', `no response within ${limit / 1_000} s`))
+      this.#call?.abort(new GatewayError('total_timeout', `no response within ${limit / 1_000} s`))
     })
-    const attempt = new Attempt({
+    const call = new UpstreamCall({
       upstream: this.#upstream,
       request: { method: 'GET', path: config.health?.path ?? '/', headers: [], body: null, source: { raw: [], requestId: newId() } },
-      authorize: new AttemptAuthorization(this.#upstream, { purpose: ['health check'], key: null, choosesAccount: false }).authorize,
+      credential: new Attempt(this.#upstream, { purpose: ['health check'], key: null, choosesAccount: false }),
       client: null,
       deadlines,
       readTurns,
       decompresses: false,
-      sinkFor: () => sink,
+      sink,
     })
-    this.#attempt = attempt
-    const error = await attempt.run(proxy)
+    this.#call = call
+    const error = await call.run(proxy)
     deadlines.stop()
     if (error !== null && error !== CHECK_DONE) {
       return error.code === 'overloaded'
@@ -137,7 +138,7 @@ class HealthCheck {
 class StatusSink implements ResponseSink {
   status = 0
 
-  head(status: number): GatewayError {
+  head({ status }: ResponseHead): GatewayError {
     this.status = status
     return CHECK_DONE
   }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import type { Clock } from '../base/clock.ts'
 import { everyTarget } from '../config/routes.ts'
 import type { Auth } from '../config/auth-types.ts'
+import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import type { Config, Upstream } from '../config/types.ts'
 import type { CredentialState } from '../credentials/credential-state.ts'
 import type { Authorization, Credential, HeaderList } from '../credentials/credential.ts'
@@ -14,9 +15,9 @@ import { providerOf } from '../providers/index.ts'
 import type { Provider } from '../providers/shared/provider.ts'
 import { prefixOf } from '../proxy/upstream-address.ts'
 import { headerRules } from '../proxy/headers.ts'
-import type { UpstreamAddress } from '../proxy/http-proxy.ts'
+import { UpstreamSecrets } from '../proxy/secret-mask.ts'
 import { createTransport } from '../proxy/transport.ts'
-import type { Transport, TransportOptions } from '../proxy/transport.ts'
+import type { Transport, TransportOptions, UpstreamAddress } from '../proxy/transport.ts'
 
 /** An upstream with its connections. */
 export interface LiveUpstream extends UpstreamAddress {
@@ -28,6 +29,7 @@ export interface LiveUpstream extends UpstreamAddress {
   readonly provider: Provider | null
   /** null = it needs none. */
   readonly credential: SharedCredential | null
+  readonly secrets: UpstreamSecrets
 }
 
 /**
@@ -132,8 +134,13 @@ export function liveUpstreams(
     const provider = upstream.provider && providerOf(upstream.provider)
     const credential = credentialOf(upstream, parts, known.get(name)?.credential ?? null)
     const address = { url, host: url.host, prefix: prefixOf(url), headerRules: headerRules(upstream, provider?.droppedHeaders), transport }
-    return [name, { config: upstream, ...address, socketPath, connections, provider, credential }]
+    return [name, { config: upstream, ...address, socketPath, connections, provider, credential, secrets: new UpstreamSecrets(secretHeaders(upstream)) }]
   }))
+}
+
+/** The headers with a secret that the configuration adds to each request; flat. */
+function secretHeaders({ headers }: Upstream): string[] {
+  return Object.entries(headers).filter(([name]) => CREDENTIAL_NAME.test(name)).flat()
 }
 
 /** @param before of the configuration before */

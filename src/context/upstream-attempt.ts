@@ -1,43 +1,24 @@
-import { EMPTY_REQUEST } from '../protocols/neutral/request.ts'
+import type { Clock } from '../base/clock.ts'
 import type { GatewayError } from '../base/errors.ts'
 import type { Target } from '../config/types.ts'
+import type { Authorization } from '../credentials/credential.ts'
+import type { AttemptRecord } from '../ledger/row.ts'
 import type { Reservation } from '../limits/types.ts'
 import type { InterruptedUsage } from '../pricing/interrupted-usage.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import type { MeteredResponse } from '../pricing/settle-usage.ts'
 import type { SettledCost } from '../pricing/settled-cost.ts'
+import { EMPTY_REQUEST } from '../protocols/neutral/request.ts'
 import type { ResponseFactsReader } from '../protocols/shared/response-facts.ts'
 import type { Endpoint } from '../protocols/shared/protocol.ts'
 import type { TranslatedAttempt } from '../protocols/translate.ts'
+import type { HealthReporter } from '../routing/health-reporter.ts'
+import { Attempt } from './attempt.ts'
+import type { CredentialUse } from './attempt.ts'
+import type { LiveUpstream } from './live-upstreams.ts'
 
-/** One attempt at one upstream, as the ledger and the log have it. */
-export interface AttemptRecord {
-  readonly upstream: string
-  readonly model: string | null
-  /** The client's protocol and the upstream's: `messages->chat`; absent = the request is not translated. */
-  readonly translated?: string
-  /** The client's fields that the upstream did not get; absent = it got all. */
-  readonly dropped?: readonly string[]
-  /** `ok`, the code of the error that ended it, `error_answer`: the upstream sent an error of its own, or `hedge_lost`. */
-  outcome: string
-  /** Duration in ms. */
-  ms: number
-  /** From the start of the exchange to the start of the attempt, ms. */
-  readonly atMs: number
-  /** The upstream's HTTP status; absent where no response came. */
-  status?: number
-  /** How the upstream's error names itself: `rate_limit_exceeded`. */
-  said?: string
-  /** The first kilobyte of that error, without the operator's secrets. */
-  errorText?: string
-  /**
-   * Where several attempts made up the response: what this one used, and
-   * what that cost in USD; absent = unknown.
-   */
-  inputTokens?: number
-  outputTokens?: number
-  costUsd?: string
-}
+/** One attempt as the ledger and the log have it, while it is written. */
+export type AttemptDraft = { -readonly [field in keyof AttemptRecord]: AttemptRecord[field] } & { readonly atMs: number }
 
 /** What differs between the requests that an exchange sends to its targets. */
 export interface AttemptRequest {
@@ -96,72 +77,113 @@ export const NOT_DELIVERED: MeteredResponse = { kind: 'none', delivered: false }
 /** A body arrived and is not kept. */
 export const DELIVERED: MeteredResponse = { kind: 'none', delivered: true }
 
-/** One attempt at one target: what was sent there at which price, and what came back. */
-export class UpstreamAttempt {
+/** What an attempt of an exchange is made with. */
+export interface UpstreamAttemptOptions {
   readonly target: Target
-  readonly record: AttemptRecord
+  readonly upstream: LiveUpstream
+  readonly use: CredentialUse
+  /** Credentials of the target that it refused for this request. */
+  readonly refused: readonly Authorization[]
+  readonly sent: AttemptRequest
+  /** The price of the target's model; null = unpriced. */
+  readonly quoted: QuotedPrice | null
+  readonly record: AttemptDraft
+  readonly health: HealthReporter
+  /** Of the limits of the upstream; null = it has none. */
+  readonly reservation: Reservation | null
+  readonly clock: Clock
+  /** On the monotonic clock, ms. */
+  readonly startedAt: number
+}
+
+/**
+ * One attempt of an exchange at one target: what was sent there at which price, what came back, and what becomes of it.
+ * What carries it (HTTP, a WebSocket) is its subclass. `recorder.ts` writes how it ends.
+ */
+export abstract class UpstreamAttempt extends Attempt {
+  readonly target: Target
+  readonly record: AttemptDraft
   /** The price of the target's model; null = unpriced. */
   readonly quoted: QuotedPrice | null
   readonly estimatedInput: number | null
   readonly hidesUsage: boolean
-  /** The response that is held until it is whole; null = none is. */
-  held: Pick<ResponseContent, 'metered'> | null = null
-  /** A whole response as the client gets it; null = it is not translated, or is a stream. */
-  translatedBody: string | null = null
+  /** Tells the target's health how it ends. */
+  readonly health: HealthReporter
+  readonly reservation: Reservation | null
   /** The messages of a WebSocket that is open; null = there is none, or they are not read. */
   session: Session | null = null
   /** What it used, where another attempt continues its response or responds in its place; null = none does. */
   share: InterruptedUsage | null = null
   /** What the response tells of itself; null = no trace asks for it. */
   facts: ResponseFactsReader | null = null
-  /** Of the limits of the upstream; null = it has none. */
-  reservation: Reservation | null = null
   /** Only the end of the protocol was missing, and the gateway sent that. */
   completedByGateway = false
-  #sentBody: Buffer | null
-  #translated: TranslatedAttempt | null
-  #response: ResponseContent | null = null
+  /** On the monotonic clock, ms. */
+  readonly startedAt: number
+  readonly #clock: Clock
+  /** null = the client's own body was sent. Written by `releaseBody`. */
+  sentBody: Buffer | null
+  /** null = the upstream speaks the client's protocol. Written by `releaseBody`. */
+  translated: TranslatedAttempt | null
+  /** The response that goes to the client; null = it is not billed, or none did. Written by `deliver` and `fail`. */
+  response: ResponseContent | null = null
   /** What it is settled by although the client gets none of its response; null = nothing. */
   #abandoned: MeteredResponse | null = null
 
-  constructor(target: Target, record: AttemptRecord, quoted: QuotedPrice | null, request: AttemptRequest) {
-    this.target = target
-    this.record = record
-    this.quoted = quoted
-    this.estimatedInput = request.estimatedInput
-    this.hidesUsage = request.hidesUsage
-    this.#sentBody = request.sentBody
-    this.#translated = request.translated
+  constructor(options: UpstreamAttemptOptions) {
+    super(options.upstream, options.use, options.refused)
+    this.target = options.target
+    this.record = options.record
+    this.quoted = options.quoted
+    this.estimatedInput = options.sent.estimatedInput
+    this.hidesUsage = options.sent.hidesUsage
+    this.health = options.health
+    this.reservation = options.reservation
+    this.#clock = options.clock
+    this.startedAt = options.startedAt
+    this.sentBody = options.sent.sentBody
+    this.translated = options.sent.translated
   }
 
-  /** The response that goes to the client; null = it is not billed, or none did. */
-  get response(): ResponseContent | null {
-    return this.#response
+  /** Ends it from outside, with what is held of its response. */
+  abstract stop(reason: GatewayError): void
+
+  /** The upstream may have started to work on the request, and has not refused it: the prompt may be billed. */
+  abstract readonly mayBeBilled: boolean
+
+  /** What it is settled by if nobody awaits its response any more. */
+  get abandonedResponse(): MeteredResponse {
+    return NOT_DELIVERED
+  }
+
+  /** Reads what is held of a response that does not go to the client; null = nothing is. */
+  readHeld(): ResponseContent | null {
+    return null
+  }
+
+  /** Milliseconds since it started. */
+  get elapsedMs(): number {
+    return this.#clock.monotonic() - this.startedAt
   }
 
   /** What its response is settled by; null = no successful response came. */
   get metered(): MeteredResponse | null {
-    return this.#response?.metered ?? this.#abandoned
+    return this.response?.metered ?? this.#abandoned
   }
 
-  /** null = the client's own body was sent. */
-  get sentBody(): Buffer | null {
-    return this.#sentBody
-  }
-
-  /** null = the upstream speaks the client's protocol. */
-  get translated(): TranslatedAttempt | null {
-    return this.#translated
+  /** What is held of a response that has to be whole before the client gets it; null = none is. */
+  get held(): MeteredResponse | null {
+    return null
   }
 
   /** The endpoint at the upstream; null = the client's. */
   get endpoint(): Endpoint | null {
-    return this.#translated?.endpoint ?? null
+    return this.translated?.endpoint ?? null
   }
 
   /** Its response goes to the client. @param response null = it is not billed */
   deliver(response: ResponseContent | null): void {
-    this.#response = response
+    this.response = response
   }
 
   /**
@@ -171,8 +193,7 @@ export class UpstreamAttempt {
    *   for the prompt; null = it is not billed
    */
   fail(abandoned: MeteredResponse | null): void {
-    this.held = null
-    this.#response = null
+    this.response = null
     this.#abandoned = abandoned
     if (abandoned !== null) this.reservation?.releaseConcurrency()
     else this.reservation?.release()
@@ -180,7 +201,7 @@ export class UpstreamAttempt {
 
   /** Releases the body that it sent. */
   releaseBody(): void {
-    this.#sentBody = null
-    if (this.#translated) this.#translated = { ...this.#translated, request: EMPTY_REQUEST }
+    this.sentBody = null
+    if (this.translated) this.translated = { ...this.translated, request: EMPTY_REQUEST }
   }
 }

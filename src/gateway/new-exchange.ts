@@ -1,4 +1,6 @@
 import { isIP } from 'node:net'
+import type { Identity } from '../auth/keyring.ts'
+import { ExchangeMemory } from '../context/exchange-memory.ts'
 import { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import type { Client } from '../context/mount.ts'
@@ -21,7 +23,8 @@ const IPV4_MAPPED = /^::ffff:([\d.]+)$/i
  * request used the same id in the same millisecond.
  */
 export function newExchange(
-  gateway: Gateway, req: ClientRequest, res: ClientResponse, awaitsContinue: boolean,
+  gateway: Gateway, req: ClientRequest, res: ClientResponse, awaitsContinue: boolean, isManagement = false,
+  preAuthenticated: Identity | null = null,
 ): Exchange {
   const { address, trustedPeer } = clientOf(gateway, req)
   const given = trustedPeer === null ? undefined : req.headers['x-gateway-request-id']
@@ -38,7 +41,10 @@ export function newExchange(
     clientAddress: address,
     trustedPeer,
     awaitsContinue,
+    isManagement,
+    preAuthenticated,
     trace: gateway.sharedState.telemetry?.tracer?.start(req.headers) ?? null,
+    memory: new ExchangeMemory(gateway.sharedState.bodyMemory, gateway.config.server.bodyMemory),
   })
 }
 

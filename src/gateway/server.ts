@@ -103,9 +103,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     // The client may have disconnected during authentication.
     if ('stream' in req ? req.stream.destroyed : req.destroyed) return
     const { gateway } = reloader
-    const exchange = newExchange(gateway, withoutHeaders(req, url, strippedHeaders), res, false)
-    exchange.isManagement = true
-    exchange.preAuthenticated = identity
+    const exchange = newExchange(gateway, withoutHeaders(req, url, strippedHeaders), res, false, true, identity)
     runInContext(exchange, () => handle(gateway, exchange, null))
   }
   const host: MountHost = {
@@ -133,14 +131,12 @@ export async function startGateway(config: Config, options: ServerParts): Promis
           return
         }
         const { gateway } = reloader
-        const exchange = newExchange(gateway, req, res, awaitsContinue)
-        exchange.isManagement = managed
+        const exchange = newExchange(gateway, req, res, awaitsContinue, managed)
         runInContext(exchange, () => handle(gateway, exchange, null))
       },
       onUpgrade: (req, socket, head) => {
         const { gateway } = reloader
-        const exchange = newExchange(gateway, req, responseOn(req, socket), false)
-        exchange.isManagement = managed
+        const exchange = newExchange(gateway, req, responseOn(req, socket), false, managed)
         runInContext(exchange, () => handle(gateway, exchange, { socket: socket as Socket, head }))
       },
       onMalformed: (error, socket, own) => respondToMalformed(reloader.gateway, error, socket, own),

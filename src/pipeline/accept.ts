@@ -1,19 +1,23 @@
+import { presentedKeys } from '../auth/presented-keys.ts'
 import { GatewayError, overloaded } from '../base/errors.ts'
-import type { Exchange } from '../context/exchange.ts'
+import type { Writes } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { locate } from '../protocols/locate.ts'
-import { isNamed } from '../proxy/raw-headers.ts'
+import { withoutKeys } from '../protocols/shared/presented-key.ts'
 
 /**
  * Accepts a well-formed request, unless too many are in progress.
  *
  * @throws GatewayError bad_request_target, bad_header, bad_framing, expectation_failed, draining, overloaded
  */
-export function accept(gateway: Gateway, exchange: Exchange): void {
+export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified' | 'presentedKeys'>): void {
   const { req } = exchange
   const { target, classified } = locate(req.url ?? '', path => gateway.routes.namesPath(path))
-  exchange.target = target
+  // The console has authenticated whom it sends.
+  const presented = exchange.preAuthenticated === null ? presentedKeys(req.headers, target.queryKey) : []
+  exchange.target = { ...target, query: withoutKeys(target.query, presented) }
   exchange.classified = classified
+  exchange.presentedKeys = presented
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
     throw new GatewayError('bad_header', 'the request has no Host header')
   }
@@ -40,10 +44,13 @@ export function accept(gateway: Gateway, exchange: Exchange): void {
   }
 }
 
+const HOST = 'host'
+
 function hostLines(rawHeaders: readonly string[]): number {
   let lines = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    if (isNamed(rawHeaders[at] as string, 'host')) lines++
+    const name = rawHeaders[at] as string
+    if (name.length === HOST.length && name.toLowerCase() === HOST) lines++
   }
   return lines
 }

@@ -1,5 +1,5 @@
 import { GatewayError, overloaded } from '../base/errors.ts'
-import type { Exchange, RequestContent } from '../context/exchange.ts'
+import type { Exchange, RequestContent, Writes } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { namesModelInMessage } from '../protocols/classify-path.ts'
 import {
@@ -32,7 +32,7 @@ interface BodyReadPlan {
  * @returns a promise where the body has to be awaited
  * @throws GatewayError empty_body, model_required, and the errors of reading and parsing the body
  */
-export function classify(gateway: Gateway, exchange: Exchange): RequestContent | Promise<RequestContent> {
+export function classify(gateway: Gateway, exchange: Writes<'bytesIn' | 'bodyWaitMs'>): RequestContent | Promise<RequestContent> {
   if (!hasBody(exchange.req)) return contentOf(exchange, null)
   return readRequestBody(gateway, exchange).then(body => contentOf(exchange, body))
 }
@@ -59,7 +59,7 @@ export function classifyHandshake({ target: { path, query }, classified: { pathM
 }
 
 /** @returns null where the body is empty */
-async function readRequestBody(gateway: Gateway, exchange: Exchange): Promise<InspectedBody | null> {
+async function readRequestBody(gateway: Gateway, exchange: Writes<'bytesIn' | 'bodyWaitMs'>): Promise<InspectedBody | null> {
   const readPlan = bodyReadPlan(exchange)
   const startedAt = gateway.clock.monotonic()
   const raw = await receiveBody(gateway, exchange, readPlan.encoding === null ? readPlan.scan : null)
@@ -88,10 +88,10 @@ function receiveBody(gateway: Gateway, exchange: Exchange, scan: JsonScan | null
     idle: timeouts.idle,
     clock: gateway.clock,
     total: { endsAt: exchange.startedAt + timeouts.total, ms: timeouts.total },
-    holder: exchange,
+    onStoppable: stoppable => exchange.stopBy(stoppable),
     onWanted: exchange.awaitsContinue ? () => exchange.res.writeContinue() : undefined,
     onChunk: chunk => {
-      reserveBodyMemory(gateway, exchange, chunk.length)
+      reserveBodyMemory(exchange, chunk.length)
       scan?.push(chunk)
     },
   })
@@ -102,7 +102,7 @@ function decompressBody(
 ): Promise<Buffer> {
   return decodeBody(raw, encoding, gateway.config.server.bodyLimit, chunk => {
     exchange.throwIfStopped()
-    reserveBodyMemory(gateway, exchange, chunk.length)
+    reserveBodyMemory(exchange, chunk.length)
     scan?.push(chunk)
   })
 }
@@ -116,11 +116,8 @@ function inspect(
 }
 
 /** @throws GatewayError overloaded where all exchanges together would exceed `server.body_memory` */
-function reserveBodyMemory(gateway: Gateway, exchange: Exchange, bytes: number): void {
-  if (!gateway.sharedState.bodyMemory.reserve(bytes, gateway.config.server.bodyMemory)) {
-    throw overloaded('the bodies of running requests use all of server.body_memory')
-  }
-  exchange.bytesHeld += bytes
+function reserveBodyMemory({ memory }: Exchange, bytes: number): void {
+  if (!memory.reserve(bytes)) throw overloaded('the bodies of running requests use all of server.body_memory')
 }
 
 function modelOf({ classified, target }: Exchange, body: InspectedBody | null): string | null {

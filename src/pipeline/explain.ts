@@ -26,7 +26,7 @@ import { upstreamPath } from '../proxy/upstream-address.ts'
 import { RouteTable } from '../routing/route-table.ts'
 import type { MismatchReason } from '../routing/route-table.ts'
 import { admit, checkModelNamed } from './admit.ts'
-import { targetProtocols, translatorFor } from './attempt/translated-request.ts'
+import { targetProtocols, translatorFor } from './attempt/outgoing-request.ts'
 import { route, websocketTargets } from './route.ts'
 
 export interface RouteQuery {

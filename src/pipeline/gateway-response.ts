@@ -44,7 +44,7 @@ export function sendJson(
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
   // GOAWAY: requests in progress go on, and no new ones come.
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
-  exchange.delivery = ownResponse(status, req.method === 'HEAD' ? 0 : bytes.length)
+  exchange.deliverBy(ownResponse(status, req.method === 'HEAD' ? 0 : bytes.length))
   writeHead(res, status, head)
   if (unread) linger(exchange)
   enforceReadTimeout(gateway, exchange)
@@ -62,10 +62,10 @@ export function sendJson(
 
 /** Sends an upstream's refusal of a WebSocket handshake, as it came. */
 export function sendHandshakeRefusal(
-  gateway: Gateway, exchange: Exchange, { attempt: { target }, response: { status, headers, body } }: DeniedHandshake,
+  gateway: Gateway, exchange: Exchange, { attempt: { target }, response: { head: { status, headers }, body } }: DeniedHandshake,
 ): void {
   const { req, res } = exchange
-  exchange.delivery = ownResponse(status, body.length)
+  exchange.deliverBy(ownResponse(status, body.length))
   const own = gatewayHeadersFor(gateway, exchange, target.upstream)
   const head = clientHeaders(headers, { own, httpVersion: req.httpVersion, dropContentLength: true })
   writeHead(res, status, [...head, 'content-length', String(body.length)])
@@ -102,7 +102,7 @@ function requestIdHeader({ requestIdHeader }: ClientFormat, id: string): Record<
 /** Sends an error in the format of the client's protocol. It never throws. */
 export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayError): void {
   const { res } = exchange
-  exchange.delivery = ownResponse(error.status, 0)
+  exchange.deliverBy(ownResponse(error.status, 0))
   if (error.code === 'client_gone' || res.headersSent || res.destroyed) return
   const format = callerFormat(exchange.classified.endpoint, exchange.req.headers, exchange.target.isGoogles)
   try {

@@ -1,13 +1,11 @@
 import { isCrossSiteRequest, namesForeignHost } from '../auth/cross-site.ts'
 import { ANONYMOUS, hasExpired } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
-import { presentedKeys } from '../auth/presented-keys.ts'
 import { GatewayError } from '../base/errors.ts'
 import { MIN_SAFE_KEY_LENGTH } from '../base/key-format.ts'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { isApiPath } from '../protocols/classify-path.ts'
-import { withoutKeys } from '../protocols/shared/presented-key.ts'
 import { KEY_HEADERS } from '../protocols/shared/vendor-headers.ts'
 import { localAddressOf } from '../proxy/client.ts'
 import { unknownPath } from './route.ts'
@@ -21,13 +19,9 @@ const NOT_RETRYABLE = { headers: { 'x-should-retry': 'false', 'www-authenticate'
  * @throws GatewayError missing_key, invalid_key, too_many_wrong_keys, key_expired; unknown_path where nothing is served
  */
 export function identify(gateway: Gateway, exchange: Exchange): Identity {
-  const { path, queryKey } = exchange.target
+  const { target: { path }, presentedKeys: presented } = exchange
   if (exchange.preAuthenticated !== null) return exchange.preAuthenticated
   if (!isApiPath(path) && !gateway.routes.namesPath(path)) throw unknownPath(path)
-  const presented = presentedKeys(exchange.req.headers, queryKey)
-  exchange.presentedKeys = presented
-  const query = withoutKeys(exchange.target.query, presented)
-  if (query !== exchange.target.query) exchange.target = { ...exchange.target, query }
   let isExpired = false
   const { sharedState: { guessLimit } } = gateway
   for (const key of presented) {

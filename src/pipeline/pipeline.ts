@@ -1,5 +1,5 @@
 import { GatewayError, asGatewayError, upgradeRequired } from '../base/errors.ts'
-import type { Exchange } from '../context/exchange.ts'
+import type { Exchange, Writes } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { accept } from './accept.ts'
 import { admit, admitParameters } from './admit.ts'
@@ -51,14 +51,13 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
   } finally {
     const settling = settle(gateway, exchange, failure)
     if (settling) await settling
-    gateway.sharedState.bodyMemory.release(exchange.bytesHeld)
-    gateway.sharedState.bodyMemory.releaseForResponse(exchange.responseBytesHeld)
+    exchange.memory.releaseAll()
     exchange.releaseBody()
     gateway.activeExchanges.end(ticket)
   }
 }
 
-async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError | null> {
+async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' | 'plan'>): Promise<GatewayError | null> {
   const onClose = () => {
     // The connection also closes after a delivered response: no error is needed then, and its stack costs time.
     if (exchange.delivery.delivered) return
@@ -95,7 +94,9 @@ async function serve(gateway: Gateway, exchange: Exchange): Promise<GatewayError
   }
 }
 
-async function serveUpgrade(gateway: Gateway, exchange: Exchange, upgrade: Upgrade): Promise<GatewayError | null> {
+async function serveUpgrade(
+  gateway: Gateway, exchange: Writes<'identity' | 'request' | 'plan' | 'bytesIn'>, upgrade: Upgrade,
+): Promise<GatewayError | null> {
   accept(gateway, exchange)
   // Bytes of the handshake: what the client sends after it counts.
   const before = upgrade.socket.bytesRead - upgrade.head.length
@@ -115,11 +116,13 @@ async function serveUpgrade(gateway: Gateway, exchange: Exchange, upgrade: Upgra
   exchange.plan = plan(gateway, exchange, { ...found, targets }, found.retries + 1)
   const reserving = reserve(gateway, exchange, exchange.plan, true)
   if (reserving) await reserving
-  const { failure, denied } = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade, sessionCheck(gateway, exchange, exchange.plan))
-  if (denied) sendHandshakeRefusal(gateway, exchange, denied)
-  else if (exchange.status === 101) exchange.bytesIn = upgrade.socket.bytesRead - before
-  else if (failure) throw failure
-  return failure
+  const end = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade, sessionCheck(gateway, exchange, exchange.plan))
+  if ('denied' in end) {
+    sendHandshakeRefusal(gateway, exchange, end.denied)
+    return null
+  }
+  exchange.bytesIn = upgrade.socket.bytesRead - before
+  return end.failure
 }
 
 /** @throws GatewayError method_not_allowed, upgrade_required */

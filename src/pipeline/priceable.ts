@@ -1,7 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
 import { compileGlob } from '../config/glob.ts'
 import { callsModel } from '../context/exchange.ts'
-import type { Exchange } from '../context/exchange.ts'
+import type { Exchange, Writes } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { hasBudgetFor } from '../context/holder-limits.ts'
 import type { Holder } from '../context/holder-limits.ts'
@@ -21,7 +21,7 @@ import { costsNothing } from '../protocols/free-paths.ts'
  * @throws GatewayError model_unpriced
  */
 export function checkPriceable(
-  gateway: Gateway, exchange: Exchange, quotes: readonly (QuotedPrice | null)[], holder: Holder, isUpgrade: boolean,
+  gateway: Gateway, exchange: Writes<'refusedBy'>, quotes: readonly (QuotedPrice | null)[], holder: Holder, isUpgrade: boolean,
 ): void {
   const { classified: { endpoint }, req: { method = '' }, target: { path }, request: { model } } = exchange
   if (isPriceable(exchange, isUpgrade) || (!endpoint.isBatch && !isUpgrade && model !== null && quotes.every(isPricedByRequest))) return

@@ -1,6 +1,6 @@
 import { GatewayError } from '../base/errors.ts'
 import { ANONYMOUS_KEY } from '../context/accounts.ts'
-import type { Exchange, Plan } from '../context/exchange.ts'
+import type { Plan, Writes } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { hasBudgetFor, limitsUse } from '../context/holder-limits.ts'
 import { retryHeaders } from '../limits/retry-headers.ts'
@@ -22,7 +22,9 @@ import { checkpointRow } from './settle/ledger-row.ts'
  * @returns null = done: only a limiter that several workers share has to be awaited
  * @throws GatewayError rate_limited, budget_spent, model_unpriced, limits_unavailable, invalid_output_bound
  */
-export function reserve(gateway: Gateway, exchange: Exchange, plan: Plan, isUpgrade = false): Promise<void> | null {
+export function reserve(
+  gateway: Gateway, exchange: Writes<'reserved' | 'refusedBy' | 'ledgerEntry'>, plan: Plan, isUpgrade = false,
+): Promise<void> | null {
   const { identity, request: { model } } = exchange
   if (identity.unlimited) {
     enter(gateway, exchange, estimate(gateway, exchange, plan), null)
@@ -45,7 +47,10 @@ export function reserve(gateway: Gateway, exchange: Exchange, plan: Plan, isUpgr
 }
 
 /** @param admission null = no limit applies to the key */
-function enter(gateway: Gateway, exchange: Exchange, { inputTokens, tokens }: RequestEstimate, admission: Admission | null): void {
+function enter(
+  gateway: Gateway, exchange: Writes<'reserved' | 'refusedBy' | 'ledgerEntry'>, { inputTokens, tokens }: RequestEstimate,
+  admission: Admission | null,
+): void {
   if (admission !== null && !admission.ok) {
     exchange.refusedBy = admission.refusal.which
     throw refusalError(admission.refusal)

@@ -10,7 +10,7 @@ import { upstreamPath } from '../proxy/upstream-address.ts'
 import { chooseOrder } from '../routing/choose.ts'
 import type { RouteTable } from '../routing/route-table.ts'
 import { checkModelList } from './admit.ts'
-import { refusalTargets } from './attempt/refusal-targets.ts'
+import { refusalTargets } from './attempt/retry-plan.ts'
 
 /**
  * Finds the route that matches a request.

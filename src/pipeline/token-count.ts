@@ -10,6 +10,6 @@ export async function sendTokenCount(gateway: Gateway, exchange: Exchange): Prom
   const tokens = await gateway.accounts.counter.prompt(prompt, body) ?? estimateTokens(body)
   exchange.throwIfStopped()
   // Of earlier targets that failed none has responded.
-  exchange.servedBy = null
+  exchange.serve(null)
   sendJson(gateway, exchange, 200, tokenCount?.(tokens) ?? '', { 'x-gateway-estimated': 'true' })
 }

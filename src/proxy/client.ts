@@ -48,14 +48,17 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
   res.writeHead(status, groupHeaders(fit))
 }
 
+const DISPOSITION = 'content-disposition'
+
 /**
  * Node takes a Content-Disposition that stands behind a length for UTF-8, and sends what it makes of that as
  * Latin-1, or throws where it cannot: file names are mostly in UTF-8.
  */
 function lengthBehindDisposition(headers: string[]): string[] {
   for (let i = 0; i < headers.length; i += 2) {
-    const value = headers[i + 1] as string
-    if (!isNamed(headers[i] as string, 'content-disposition') || !/[^\0-\x7f]/.test(value)) continue
+    const name = headers[i] as string
+    if (name.length !== DISPOSITION.length || name.toLowerCase() !== DISPOSITION) continue
+    if (!/[^\0-\x7f]/.test(headers[i + 1] as string)) continue
     const isLength = (part: number) => isNamed(headers[part - (part % 2)] as string, 'content-length')
     return [...headers.filter((_, part) => !isLength(part)), ...headers.filter((_, part) => isLength(part))]
   }

@@ -17,10 +17,6 @@ export class DiscardedRest {
     this.#timer = clock.setTimeout(() => this.#giveUp(), TIMEOUT)
   }
 
-  head(): null {
-    return null
-  }
-
   data(chunk: Buffer): boolean {
     this.#bytes += chunk.length
     if (this.#bytes > MAX_BYTES) this.#giveUp()

@@ -1,31 +1,17 @@
-import type { ClientRequest as NodeRequest, IncomingMessage, ServerResponse } from 'node:http'
+import type { ClientRequest as NodeRequest } from 'node:http'
 import { ProxyServer } from 'http-proxy-3'
 import type { ServerOptions } from 'http-proxy-3'
-import { asGatewayError } from '../base/errors.ts'
-import type { Attempt } from './attempt.ts'
 import type { ClientRequest, ClientResponse } from './client.ts'
 import { upstreamHeaders } from './headers.ts'
-import type { HeaderRules } from './headers.ts'
-import type { Transport } from './transport.ts'
+import type { UpstreamAddress } from './transport.ts'
+import type { UpstreamCall } from './upstream-call.ts'
 
 export type { ProxyServer }
 
-/** An upstream as requests reach it; made once, when the configuration is loaded. */
-export interface UpstreamAddress {
-  /** Origin and path prefix. */
-  readonly url: URL
-  /** Host and port as in the url. */
-  readonly host: string
-  /** The path of the url without a final slash: what goes in front of a path. */
-  readonly prefix: string
-  readonly headerRules: HeaderRules
-  readonly transport: Transport
-}
-
-/** What the passes of one request read. What they change is the attempt's `request`. */
+/** What the passes of one request read. What they change is the `request` of the call. */
 export interface PassOptions {
   readonly target: UpstreamAddress
-  readonly attempt: Attempt
+  readonly call: UpstreamCall
 }
 
 /**
@@ -67,35 +53,21 @@ export function createProxy(options: ServerOptions = {}): ProxyServer {
   return proxy
 }
 
-/** A client's side of a request that the gateway sends by itself. */
-const NO_CLIENT = { method: 'GET', url: '/', headers: {} } as unknown as ClientRequest
-
-/** Sends the request of an attempt through the passes. A pass that throws ends the attempt. */
-export function forward(proxy: ProxyServer, attempt: Attempt): void {
-  const { client, upstream: target } = attempt.options
-  try {
-    const options: PassOptions = { target, attempt }
-    proxy.web((client?.req ?? NO_CLIENT) as IncomingMessage, client?.res as ServerResponse, options as unknown as ServerOptions)
-  } catch (error) {
-    attempt.abort(asGatewayError(error))
-  }
-}
-
-function address(...[, , { target, attempt: { request } }]: Parameters<Pass>): void {
+function address(...[, , { target, call: { request } }]: Parameters<Pass>): void {
   request.path = target.prefix + request.path
   request.headers.push('host', target.host)
 }
 
-function headers(...[, , { target, attempt: { request } }]: Parameters<Pass>): void {
+function headers(...[, , { target, call: { request } }]: Parameters<Pass>): void {
   request.headers.push(...upstreamHeaders(target.headerRules, request.source, request.body === null ? null : request.body.length))
 }
 
-function credential(...[, , { attempt }]: Parameters<Pass>): void {
-  attempt.authorize()
+function credential(...[, , { call }]: Parameters<Pass>): void {
+  call.authorize()
 }
 
-function transport(...[, , { attempt }]: Parameters<Pass>): true {
-  attempt.send()
+function transport(...[, , { call }]: Parameters<Pass>): true {
+  call.send()
   return true
 }
 

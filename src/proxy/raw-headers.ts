@@ -5,7 +5,8 @@ export type RawHeaders = readonly string[]
 export function headerValue(raw: RawHeaders, name: string): string | null {
   let found: string | null = null
   for (let i = 0; i < raw.length; i += 2) {
-    if (!isNamed(raw[i] as string, name)) continue
+    const own = raw[i] as string
+    if (own.length !== name.length || own.toLowerCase() !== name) continue
     found = found === null ? (raw[i + 1] as string) : `${found}, ${raw[i + 1]}`
   }
   return found

@@ -12,16 +12,24 @@ export interface ResponseHead {
   readonly coding: string | null
   /** As the upstream sent them. */
   readonly headers: RawHeaders
+  /** What the connection speaks that brought it: `1.1`, `2.0`. */
+  readonly httpVersion: string
 }
 
 /** Reads what is looked at of a head. */
-export function responseHead(status: number, headers: RawHeaders): ResponseHead {
+export function responseHead(status: number, headers: RawHeaders, httpVersion = '1.1'): ResponseHead {
   return {
     status,
     contentType: headerValue(headers, 'content-type')?.trim().toLowerCase() ?? '',
     coding: contentCoding(headerValue(headers, 'content-encoding')),
     headers,
+    httpVersion,
   }
+}
+
+/** The same head with other headers. */
+export function withHeaders(head: ResponseHead, headers: RawHeaders): ResponseHead {
+  return headers === head.headers ? head : responseHead(head.status, headers, head.httpVersion)
 }
 
 /** What a Content-Encoding header says, lower-case; null = nothing was done to the body. */
@@ -31,16 +39,8 @@ export function contentCoding(header: string | null): string | null {
 }
 
 /** Is it a stream of Server-Sent Events? */
-export function isEventStream({ contentType }: ResponseHead): boolean {
+export function isEventStream({ contentType }: Pick<ResponseHead, 'contentType'>): boolean {
   return contentType.startsWith('text/event-stream')
-}
-
-/** A head as it came. */
-export interface ReceivedHead {
-  readonly status: number
-  readonly headers: RawHeaders
-  /** What the connection speaks that brought it: `1.1`, `2.0`. */
-  readonly httpVersion: string
 }
 
 /**
@@ -49,12 +49,12 @@ export interface ReceivedHead {
  * @throws GatewayError upstream_invalid where the status is none of HTTP (RFC 9110 section 15), or the headers tell of a
  *   transfer coding that nobody has asked for
  */
-export function receivedHead(status: number, raw: Controller['rawHeaders']): ReceivedHead {
+export function receivedHead(status: number, raw: Controller['rawHeaders']): ResponseHead {
   if (status < 200 || status > 599) throw new GatewayError('upstream_invalid', `the upstream sent the status ${status}`)
-  if (raw && !Array.isArray(raw)) return { status, headers: flatten(raw), httpVersion: '2.0' }
+  if (raw && !Array.isArray(raw)) return responseHead(status, flatten(raw), '2.0')
   const headers = decode(raw ?? [])
   refuseTransferCoding(headers)
-  return { status, headers, httpVersion: '1.1' }
+  return responseHead(status, headers)
 }
 
 /** Requests have no TE: what is compressed below its chunks would reach the client as if it were plain. */
@@ -65,8 +65,10 @@ function refuseTransferCoding(headers: RawHeaders): void {
 }
 
 function decode(raw: readonly (Buffer | string)[]): string[] {
+  const headers: string[] = []
   // Latin-1 keeps every byte of a value (RFC 9110 section 5.5).
-  return raw.map(part => (typeof part === 'string' ? part : part.toString('latin1')))
+  for (const part of raw) headers.push(typeof part === 'string' ? part : part.toString('latin1'))
+  return headers
 }
 
 /** HTTP/2 headers come as an object. */

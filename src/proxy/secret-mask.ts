@@ -9,7 +9,28 @@ const PUBLIC_HEADERS = /^(?:host|content-|x-amz-(?!security-token))/i
 const SCHEME = /^[a-z][\w-]* +(\S+)$/i
 const ASTERISK = 0x2a
 
-/** @param headers those that carry the operator's credential; flat @returns what must not come back in a response */
+/** What must not come back from an upstream: the secrets of its credential, and those of headers that the configuration adds. */
+export class UpstreamSecrets {
+  readonly #configured: RawHeaders
+  #headers: RawHeaders | null = null
+  #secrets: readonly string[] = []
+
+  /** @param configured headers with a secret that each request gets; flat */
+  constructor(configured: RawHeaders) {
+    this.#configured = configured
+  }
+
+  /** @param headers those that carry the credential; flat. Most credentials send the same list again and again */
+  of(headers: RawHeaders): readonly string[] {
+    if (headers !== this.#headers) {
+      this.#headers = headers
+      this.#secrets = secretsOf([...headers, ...this.#configured])
+    }
+    return this.#secrets
+  }
+}
+
+/** @param headers those that carry a secret; flat */
 export function secretsOf(headers: RawHeaders): string[] {
   const secrets: string[] = []
   for (let i = 0; i < headers.length; i += 2) {

@@ -1,10 +1,10 @@
-import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Agent } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { createConnector, secureContextFor } from './connector.ts'
 import type { Connector, ConnectorOptions } from './connector.ts'
 import { DiallingAgent } from './dialling-agent.ts'
-import type { HeaderSource } from './headers.ts'
+import type { HeaderRules, HeaderSource } from './headers.ts'
 import { fixHttp2Streams } from '../patches/http2-streams.ts'
 import { Pool } from './pool.ts'
 import { acceptUnsolicitedContinue } from '../patches/unsolicited-continue.ts'
@@ -16,7 +16,7 @@ export interface OutgoingRequest {
   path: string
   /** Flat names and values, as they are sent. */
   readonly headers: string[]
-  readonly body: Buffer | null
+  body: Buffer | null
   /** What the headers are made of. */
   readonly source: HeaderSource
 }
@@ -27,6 +27,7 @@ export type Controller = Dispatcher.DispatchController
 
 /** The pooled connections to one upstream. */
 export interface Transport {
+  /** The callbacks come from connections that are for all exchanges: not in the asynchronous context of the caller. */
   send(request: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler): void
   /**
    * A connection is breaking at this moment. A response that "ends" meanwhile was
@@ -42,6 +43,18 @@ export interface Transport {
   close(): Promise<void>
   /** Ends everything now. */
   destroy(): Promise<void>
+}
+
+/** An upstream as requests reach it; made once, when the configuration is loaded. */
+export interface UpstreamAddress {
+  /** Origin and path prefix. */
+  readonly url: URL
+  /** Host and port as in the url. */
+  readonly host: string
+  /** The path of the url without a final slash: what goes in front of a path. */
+  readonly prefix: string
+  readonly headerRules: HeaderRules
+  readonly transport: Transport
 }
 
 /** The connect timeout is the longest of the routes that use it. */
@@ -75,7 +88,8 @@ export function createTransport(options: TransportOptions): Transport {
     useMilo: false,
   })
   return {
-    send: (request, handler) => new ContextHandler(pool, state, request, handler).send(),
+    send: ({ method, path, headers, body }, handler) =>
+      pool.dispatch({ method: method as Dispatcher.HttpMethod, path, headers, body, headersTimeout: 0 }, handler),
     get breaking() {
       return state.breaking
     },
@@ -123,80 +137,4 @@ function trackConnections(connect: Connector, state: ConnectionState): Connector
       })
     })
   }
-}
-
-/**
- * A handler whose callbacks run in the asynchronous context in which it was made.
- * They are called from connections that are for all exchanges; what follows from
- * them is in the course of one. Nothing follows later from a piece of a body: to enter the context for each costs more
- * than to pass the piece on.
- */
-class ContextHandler extends AsyncResource implements ResponseHandler {
-  readonly #pool: Pool
-  readonly #state: ConnectionState
-  readonly #request: Dispatcher.DispatchOptions
-  readonly #handler: ResponseHandler
-  /** It went out on a connection, or was about to. */
-  #started = false
-
-  constructor(pool: Pool, state: ConnectionState, request: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler) {
-    // Nobody asks to hear of its end, which would be watched for otherwise.
-    super('UpstreamRequest', { requireManualDestroy: true })
-    this.#pool = pool
-    this.#state = state
-    const { method, path, headers, body } = request
-    this.#request = { method: method as Dispatcher.HttpMethod, path, headers, body, headersTimeout: 0 }
-    this.#handler = handler
-  }
-
-  send(): void {
-    this.#pool.dispatch(this.#request, this)
-  }
-
-  onRequestStart(controller: Controller, context: unknown): void {
-    this.#started = true
-    this.#handler.onRequestStart?.(controller, context)
-  }
-
-  onResponseStarted(): void {
-    this.#handler.onResponseStarted?.()
-  }
-
-  onResponseStart(...args: Parameters<NonNullable<ResponseHandler['onResponseStart']>>): void {
-    this.runInAsyncScope(started, undefined, this.#handler, args)
-  }
-
-  onResponseData(controller: Controller, chunk: Buffer): void {
-    this.#handler.onResponseData?.(controller, chunk)
-  }
-
-  onResponseEnd(...args: Parameters<NonNullable<ResponseHandler['onResponseEnd']>>): void {
-    this.runInAsyncScope(ended, undefined, this.#handler, args)
-  }
-
-  onResponseError(controller: Controller, error: Error): void {
-    // A kept connection that breaks takes along what waits to go out on it: nothing of that was sent.
-    const wasHeldUp = !this.#started && this.#state.breaking && isBrokenConnection(error)
-    // Not now: undici is failing what the connection had, and cannot bear to be given more of it meanwhile.
-    queueMicrotask(() => {
-      if (wasHeldUp) this.send()
-      else this.runInAsyncScope(failed, undefined, this.#handler, controller, error)
-    })
-  }
-}
-
-function started(
-  handler: ResponseHandler, args: Parameters<NonNullable<ResponseHandler['onResponseStart']>>,
-): void {
-  handler.onResponseStart?.(...args)
-}
-
-function ended(
-  handler: ResponseHandler, args: Parameters<NonNullable<ResponseHandler['onResponseEnd']>>,
-): void {
-  handler.onResponseEnd?.(...args)
-}
-
-function failed(handler: ResponseHandler, controller: Controller, error: Error): void {
-  handler.onResponseError?.(controller, error)
 }

@@ -1,13 +1,14 @@
 import t from 'tap'
 import type { Target } from '../../src/config/types.ts'
 import { Exchange } from '../../src/context/exchange.ts'
-import { NOT_DELIVERED, UpstreamAttempt } from '../../src/context/upstream-attempt.ts'
-import type { ResponseContent } from '../../src/context/upstream-attempt.ts'
+import { NOT_DELIVERED } from '../../src/context/upstream-attempt.ts'
+import type { ResponseContent, UpstreamAttempt } from '../../src/context/upstream-attempt.ts'
 import { InterruptedUsage } from '../../src/pricing/interrupted-usage.ts'
 import { noCharge } from '../../src/pricing/settle-usage.ts'
 import type { ClientRequest, ClientResponse } from '../../src/proxy/client.ts'
+import { UncarriedAttempt } from '../support/upstream-attempt.ts'
 
-function newExchange(): Exchange {
+function newExchange() {
   return new Exchange({
     id: 'x', req: {} as ClientRequest, res: {} as ClientResponse, startedAt: 0, startedWall: 0,
     clientAddress: '', trustedPeer: null, awaitsContinue: false,
@@ -17,7 +18,7 @@ function newExchange(): Exchange {
 function newAttempt(upstream: string, sentBody: Buffer | null = null): UpstreamAttempt {
   const record = { upstream, model: null, outcome: 'ok', ms: 0, atMs: 0 }
   const sent = { sentBody, estimatedInput: 3, hidesUsage: false, dropped: [], translated: null }
-  return new UpstreamAttempt({ model: null } as Target, record, null, sent)
+  return new UncarriedAttempt({ model: null } as Target, { record, sent })
 }
 
 function bodyOf(text: string): ResponseContent {

@@ -6,6 +6,7 @@ import { HealthChecks } from '../../src/context/health-checks.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import type { ResponseHandler } from '../../src/proxy/transport.ts'
 import { ReadTurns } from '../../src/proxy/read-turns.ts'
+import { UpstreamSecrets } from '../../src/proxy/secret-mask.ts'
 import { Health } from '../../src/routing/health.ts'
 import { DIALECTS, ask } from '../behaviour/failover/asking.ts'
 import { certificateFiles } from '../support/certificate.ts'
@@ -13,6 +14,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startHttp2Upstream } from '../support/http2.ts'
 import { CONSOLE, operatorOf } from '../support/operator.ts'
+import { addressOf } from '../support/upstream-address.ts'
 import { startRawUpstream, startUpstream } from '../support/upstream.ts'
 
 const [CHAT] = DIALECTS
@@ -130,7 +132,8 @@ function checksOf(send: (handler: ResponseHandler) => void, every = 1_000) {
   const health = new Health({ clock, random: Math.random })
   const transport = { send: (_request: unknown, handler: ResponseHandler) => send(handler) }
   const config = { name: 'a', headers: {}, auth: null, health: { path: '/', every } }
-  const upstream = { config, url: new URL('http://a'), prefix: '', transport, credential: null } as unknown as LiveUpstream
+  const address = addressOf('http://a', transport as never)
+  const upstream = { ...address, config, credential: null, secrets: new UpstreamSecrets([]) } as unknown as LiveUpstream
   const checks = new HealthChecks([upstream], {
     clock, log: pino({ level: 'silent' }), proxy: createProxy(), health, newId: () => 'id',
     readTurns: new ReadTurns(),

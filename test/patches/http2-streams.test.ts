@@ -265,6 +265,8 @@ t.test('bodies that have not gone out over HTTP/2 do not keep answers to others 
   transport.send(slow, {
     onRequestStart: () => {},
     onResponseStart: () => begun.resolve(),
+    onResponseData: () => {},
+    onResponseEnd: () => {},
     onResponseError: (_controller, error) => begun.reject(error),
   })
   await begun.promise

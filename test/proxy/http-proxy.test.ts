@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { GatewayError } from '../../src/base/errors.ts'
-import { Attempt } from '../../src/proxy/attempt.ts'
+import { UpstreamCall } from '../../src/proxy/upstream-call.ts'
 import { Deadlines } from '../../src/proxy/deadlines.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import type { Pass, ProxyServer } from '../../src/proxy/http-proxy.ts'
@@ -27,23 +27,24 @@ async function send(
   const transport = createTransport({ origin: upstream.url, socketPath: null, connectTimeout: 5_000, ca: null })
   t.teardown(() => transport.destroy())
   const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
-  const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), error => attempt.abort(error))
+  const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), error => call.abort(error))
   t.teardown(() => deadlines.stop())
   const over = Promise.withResolvers<GatewayError | null>()
   let status = 0
   let headers: readonly string[] = []
   let body = ''
-  const attempt = new Attempt({
+  const call = new UpstreamCall({
     upstream: addressOf(upstream.url, transport, path),
     request,
     client: null,
     deadlines,
     readTurns: new ReadTurns(),
     decompresses: false,
-    sinkFor: () => ({
-      head: (received, lines) => {
-        status = received
-        headers = lines
+    credential: null,
+    sink: {
+      head: head => {
+        status = head.status
+        headers = head.headers
         return null
       },
       data: chunk => {
@@ -52,9 +53,9 @@ async function send(
       },
       end: () => over.resolve(null),
       broken: over.resolve,
-    }),
+    },
   })
-  const failed = await attempt.run(proxy)
+  const failed = await call.run(proxy)
   const error = failed ?? await over.promise
   return { lines: received.split('\r\n'), url: upstream.url, error, status, headers, body }
 }
@@ -90,7 +91,7 @@ t.test('the path is put behind that of the target', async t => {
 
 t.test('a pass of its own changes the request', async t => {
   const proxy = createProxy()
-  const own: Pass = (_req, _res, { target, attempt: { request } }) => {
+  const own: Pass = (_req, _res, { target, call: { request } }) => {
     request.headers.push('x-added', `by a pass, for ${target.prefix}`)
     request.path += '?asked=1'
   }
@@ -104,13 +105,13 @@ t.test('a pass of its own changes the request', async t => {
 t.test('a pass in front of the headers sees the request as the client sent it', async t => {
   const proxy = createProxy()
   const seen: unknown[] = []
-  const own: Pass = (_req, _res, { attempt: { request: { path, source } } }) => void seen.push(path, source.raw)
+  const own: Pass = (_req, _res, { call: { request: { path, source } } }) => void seen.push(path, source.raw)
   proxy.before('web', 'address', own as never)
   await send(t, proxy, requestWith(['X-A', '1', 'Cookie', 'a=1']), { path: '/base' })
   t.strictSame(seen, ['/x', ['X-A', '1', 'Cookie', 'a=1']])
 })
 
-t.test('a pass that throws fails the attempt, and nothing is sent', async t => {
+t.test('a pass that throws fails the call, and nothing is sent', async t => {
   const proxy = createProxy()
   proxy.before('web', 'headers', () => {
     throw new Error('a fault')
@@ -121,10 +122,10 @@ t.test('a pass that throws fails the attempt, and nothing is sent', async t => {
   t.strictSame(lines, [''])
 })
 
-t.test('a pass can end the attempt', async t => {
+t.test('a pass can end the call', async t => {
   const proxy = createProxy()
-  const own: Pass = (_req, _res, { attempt }) => {
-    attempt.abort(new GatewayError('overloaded', 'not now'))
+  const own: Pass = (_req, _res, { call }) => {
+    call.abort(new GatewayError('overloaded', 'not now'))
     return true
   }
   proxy.before('web', 'transport', own as never)

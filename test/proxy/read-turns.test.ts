@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { GatewayError } from '../../src/base/errors.ts'
-import { Attempt } from '../../src/proxy/attempt.ts'
+import { UpstreamCall } from '../../src/proxy/upstream-call.ts'
 import { Deadlines } from '../../src/proxy/deadlines.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import { ReadTurns, Reader } from '../../src/proxy/read-turns.ts'
@@ -31,16 +31,17 @@ t.test('responses that come at full speed share a turn of the event loop, and ev
   let most = 0
   let all = 0
   const read = () => {
-    const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), error => attempt.abort(error))
+    const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), error => call.abort(error))
     const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
-    const attempt = new Attempt({
+    const call = new UpstreamCall({
       upstream: addressOf(url.origin, transport),
       request: requestWith(),
       deadlines,
       readTurns,
       client: null,
       decompresses: false,
-      sinkFor: () => ({
+      credential: null,
+      sink: {
         head: () => null,
         data: ({ length }) => {
           inTurn += length
@@ -50,10 +51,10 @@ t.test('responses that come at full speed share a turn of the event loop, and ev
         },
         end: () => resolve(null),
         broken: resolve,
-      }),
+      },
     })
     t.teardown(() => deadlines.stop())
-    void attempt.run(createProxy()).then(error => error && resolve(error))
+    void call.run(createProxy()).then(error => error && resolve(error))
     return promise
   }
   const reading = Promise.all(Array.from({ length: responses }, read))

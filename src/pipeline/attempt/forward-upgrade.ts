@@ -1,39 +1,42 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { withoutSubprotocolKey } from '../../auth/presented-keys.ts'
-import { GatewayError, asGatewayError } from '../../base/errors.ts'
+import { GatewayError, asGatewayError, credentialRejected, upgradeRequired } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
-import { AttemptAuthorization, REMEMBERED_STATUS } from '../../context/authorize.ts'
-import type { ClientDelivery, Exchange, Plan } from '../../context/exchange.ts'
+import type { ClientDelivery, Exchange, Plan, Stoppable } from '../../context/exchange.ts'
 import { gatewayHeadersFor } from '../../context/gateway-headers.ts'
 import type { Gateway } from '../../context/gateway.ts'
-import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
-import { DELIVERED } from '../../context/upstream-attempt.ts'
-import type { ResponseContent, UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { LiveUpstream } from '../../context/live-upstreams.ts'
+import { DELIVERED, UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { ResponseContent, UpstreamAttemptOptions } from '../../context/upstream-attempt.ts'
 import type { Authorization } from '../../credentials/credential.ts'
 import type { Reservation } from '../../limits/types.ts'
+import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
-import { errorIdentifier } from '../../protocols/shared/refusal-reason.ts'
+import { denialReason } from '../../protocols/shared/refusal-reason.ts'
 import { renamePath } from '../../protocols/shared/rename.ts'
-import { upstreamPath } from '../../proxy/upstream-address.ts'
 import { decompressedHeaders } from '../../proxy/decompressor.ts'
 import { upstreamHeaders } from '../../proxy/headers.ts'
+import { headerValue } from '../../proxy/raw-headers.ts'
 import { responseHead } from '../../proxy/response-head.ts'
 import { maskBody, maskHeaders } from '../../proxy/secret-mask.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
+import { upstreamPath } from '../../proxy/upstream-address.ts'
 import { Tunnel } from '../../proxy/websocket.ts'
 import type { HandshakeRefusal } from '../../proxy/websocket.ts'
-import { isOperatorError } from '../../routing/failure.ts'
+import { isCredentialRefused } from '../../routing/failure.ts'
+import type { RetryStep } from '../../routing/retry-policy.ts'
 import { MeteredSession } from '../respond/metered-session.ts'
-import { beginAttempt, credentialUse } from './begin-attempt.ts'
+import type { HeldResponse } from '../respond/response-gate.ts'
+import { failureWithoutResponse, requestedRetryDelay, undeliveredError } from './attempt-failure.ts'
+import type { AttemptFailure } from './attempt-failure.ts'
+import { AttemptLoop } from './attempt-loop.ts'
+import type { AttemptCarrier, AttemptOutcome, TargetPlan } from './attempt-loop.ts'
+import { attemptOptions } from './attempt-options.ts'
 import { MessageGuard } from './message-guard.ts'
-import { errorText } from './error-text.ts'
-import { NOT_SENT, credentialReason, logPassedOver, reportCredentialRejected, reportCredentialUnavailable } from './forward-log.ts'
-import { classifyHandshakeRefusal } from './refused-handshake.ts'
-import { reserveAtUpstream } from './reserve-at-upstream.ts'
-import { headerSource } from './translated-request.ts'
+import { headerSource } from './outgoing-request.ts'
+import { AttemptRecorder } from './recorder.ts'
 
 const NOTHING = Buffer.alloc(0)
 const UNREAD_MESSAGES: ResponseContent = { metered: DELIVERED, encoding: null, errorBody: null }
@@ -48,64 +51,123 @@ export interface Upgrade {
   readonly head: Buffer
 }
 
+/** An upstream's response that refuses the handshake for its content. */
+export interface DeniedHandshake {
+  readonly attempt: UpstreamAttempt
+  readonly response: HeldResponse
+}
+
+/** How a WebSocket ended: why it was interrupted, null = in order, or the refusal that the client gets. */
+export type TunnelEnd = { readonly failure: GatewayError | null } | { readonly denied: DeniedHandshake }
+
+/** Throws where the upstream may not get a message of the client. */
+type CheckMessage = (message: Buffer) => void
+
 /**
  * Sends the handshake to the targets, one after the other, until one accepts it, and tunnels what follows.
  *
  * @param checkMessage throws where the upstream may not get a message of the client; null = any passes
- * @throws GatewayError where it was stopped
+ * @throws GatewayError where no upstream has accepted it, and none has refused it for its content
  */
-export async function forwardUpgrade(
-  gateway: Gateway, exchange: Exchange, plan: Plan, { socket, head }: Upgrade, checkMessage: ((message: Buffer) => void) | null,
+export function forwardUpgrade(
+  gateway: Gateway, exchange: Exchange, plan: Plan, upgrade: Upgrade, checkMessage: CheckMessage | null,
 ): Promise<TunnelEnd> {
-  let failure: GatewayError | null = null
-  let denied: DeniedHandshake | null = null
-  let unsent = head
-  for (const target of plan.order) {
-    let refused: readonly Authorization[] | null = []
-    while (refused !== null) {
-      const { limits, name } = target.upstream
-      const reservation = limits && await reserveAtUpstream(gateway, exchange, limits)
-      if (reservation instanceof GatewayError) {
-        logPassedOver(gateway, exchange, name, null)
-        failure = reservation
-        break
-      }
-      if (exchange.stopped !== null) reservation?.release()
-      exchange.throwIfStopped()
-      // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
-      const opened: AttemptEnd = await openTunnel(gateway, exchange, plan, { target, refused, reservation, checkMessage }, socket, unsent)
-      unsent = NOTHING
-      failure = opened.failure
-      denied = opened.denied ?? denied
-      refused = opened.refused
-      if (exchange.status === 101 || failure?.source !== 'upstream') return { failure, denied: null }
-      // The next attempt may be at the same upstream, and its WebSocket may be open for hours.
-      reservation?.release()
+  return new Upgrading(gateway, exchange, plan, upgrade, checkMessage).run()
+}
+
+class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd> {
+  readonly isContinuation = false
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #plan: Plan
+  readonly #recorder: AttemptRecorder
+  readonly #socket: Socket
+  readonly #checkMessage: CheckMessage | null
+  /** What was not sent yet of what the client sent behind its request. */
+  #unsent: Buffer
+  /** null = none runs. */
+  #current: WebSocketAttempt | null = null
+
+  constructor(gateway: Gateway, exchange: Exchange, plan: Plan, { socket, head }: Upgrade, checkMessage: CheckMessage | null) {
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#plan = plan
+    this.#recorder = new AttemptRecorder(gateway, exchange)
+    this.#socket = socket
+    this.#checkMessage = checkMessage
+    this.#unsent = head
+  }
+
+  async run(): Promise<TunnelEnd> {
+    const { order } = this.#plan
+    this.#exchange.stopBy(this)
+    try {
+      return await new AttemptLoop<WebSocketAttempt, TunnelEnd>(this.#gateway, this.#exchange, new HandshakePlan(order), this.#recorder).run(this)
+    } finally {
+      this.#exchange.stopBy(null)
     }
   }
-  if (denied === null) return { failure, denied }
-  exchange.throwIfStopped()
-  exchange.servedBy = denied.attempt
-  return { failure: null, denied }
+
+  endBefore(): null {
+    return null
+  }
+
+  begin(target: Target, refused: readonly Authorization[], reservation: Reservation | null): WebSocketAttempt {
+    const gateway = this.#gateway
+    const exchange = this.#exchange
+    const startedAt = gateway.clock.monotonic()
+    const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
+    const request = outgoingHandshake(exchange, upstream, target, exchange.trace?.startAttempt() ?? [])
+    const sent = { sentBody: null, estimatedInput: exchange.reserved?.estimatedInput ?? null, hidesUsage: false, dropped: [], translated: null }
+    const part = attemptOptions(gateway, exchange, { target, upstream, refused, reservation, sent, startedAt })
+    return this.#current = new WebSocketAttempt(gateway, exchange, part, request)
+  }
+
+  async carry(attempt: WebSocketAttempt): Promise<AttemptOutcome<WebSocketAttempt, TunnelEnd>> {
+    const head = this.#unsent
+    // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
+    this.#unsent = NOTHING
+    const failure = await attempt.run(this.#plan, this.#socket, head, this.#checkMessage)
+    if (failure !== null) return { kind: 'failed', attempt, failure, isLast: false }
+    this.#recorder.sessionEnded(attempt, attempt.endError, attempt.session?.isClientFault ?? false)
+    return { kind: 'ended', end: { failure: attempt.endError } }
+  }
+
+  async giveUp({ error, status, reason }: AttemptFailure): Promise<TunnelEnd> {
+    const denied = this.#recorder.lastErrorResponse
+    if (denied === null || (error !== null && error.source !== 'upstream')) throw error ?? undeliveredError(status, reason)
+    this.#exchange.serve(denied.attempt)
+    return { denied }
+  }
+
+  /** The exchange is ended from outside. While a credential is fetched, nothing can be ended. */
+  stop(reason: GatewayError): void {
+    this.#current?.stop(reason)
+  }
 }
 
-/** An upstream's response that refuses the handshake for its content. */
-export interface DeniedHandshake {
-  readonly attempt: UpstreamAttempt
-  readonly response: HandshakeRefusal & { readonly body: Buffer }
-}
+/** The targets of a WebSocket: each is tried once, in their order. */
+class HandshakePlan implements TargetPlan {
+  readonly #order: readonly Target[]
+  #at = 0
 
-/** How an attempt at a WebSocket ended, or all of them. */
-interface TunnelEnd {
-  /** null = in order. */
-  readonly failure: GatewayError | null
-  /** The refusal that the client gets if no other upstream accepts the handshake; null = there is none. */
-  readonly denied: DeniedHandshake | null
-}
+  /** @param order at least one */
+  constructor(order: readonly Target[]) {
+    this.#order = order
+  }
 
-interface AttemptEnd extends TunnelEnd {
-  /** The credentials that the target refused, for an attempt with another one; null = there is no other. */
-  readonly refused: readonly Authorization[] | null
+  get current(): Target {
+    return this.#order[0] as Target
+  }
+
+  next({ error }: AttemptFailure): RetryStep | null {
+    return error === null || error.source === 'upstream' ? this.passOver() : null
+  }
+
+  passOver(): RetryStep | null {
+    const target = this.#order[++this.#at]
+    return target === undefined ? null : { target, delayMs: 0 }
+  }
 }
 
 /** What came through a tunnel to the client. */
@@ -116,110 +178,114 @@ class TunnelDelivery implements ClientDelivery {
   bytes = 0
 }
 
-/** One attempt: another can follow as long as no upstream has accepted the handshake. */
-async function openTunnel(
-  gateway: Gateway, exchange: Exchange, { route }: Plan,
-  { target, refused: earlier, reservation, checkMessage }: {
-    readonly target: Target, readonly refused: readonly Authorization[], readonly reservation: Reservation | null
-    readonly checkMessage: ((message: Buffer) => void) | null
-  },
-  socket: Duplex, head: Buffer,
-): Promise<AttemptEnd> {
-  const { clock } = gateway
-  const startedAt = clock.monotonic()
-  const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
-  const request = outgoingHandshake(exchange, upstream, target, exchange.trace?.startAttempt() ?? [])
-  const estimatedInput = exchange.reserved?.estimatedInput ?? null
-  const { state, health } = beginAttempt(
-    gateway, exchange, target, { sentBody: null, estimatedInput, hidesUsage: false, dropped: [], translated: null }, startedAt,
+/** An attempt over a WebSocket: another can follow as long as the upstream has not accepted the handshake. */
+class WebSocketAttempt extends UpstreamAttempt {
+  readonly mayBeBilled = false
+  /** Why a WebSocket that was open has ended; null = in order. */
+  endError: GatewayError | null = null
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #request: OutgoingRequest
+  /** null = the request has no credential yet. */
+  #tunnel: Tunnel | null = null
+
+  constructor(gateway: Gateway, exchange: Exchange, part: UpstreamAttemptOptions, request: OutgoingRequest) {
+    super(part)
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#request = request
+    exchange.begin(this)
+  }
+
+  stop(reason: GatewayError): void {
+    this.#tunnel?.abort(reason)
+  }
+
+  /** @param head what the client sent behind its handshake @returns null when it was open, and has ended */
+  async run({ route }: Plan, socket: Socket, head: Buffer, checkMessage: CheckMessage | null): Promise<AttemptFailure | null> {
+    const { clock } = this.#gateway
+    try {
+      const authorizing = this.authorize(this.#request)
+      if (authorizing !== null) await authorizing
+      this.#exchange.throwIfStopped()
+    } catch (thrown) {
+      return failureWithoutResponse(asGatewayError(thrown), clock.wall())
+    }
+    const tunnel = this.#tunnel = this.#createTunnel(route, socket, head, checkMessage)
+    const error = await tunnel.run(this.#gateway.proxy)
+    if (this.#exchange.status === 101) {
+      this.endError = error ?? await this.session?.connectionClosed(tunnel.endedBy) ?? null
+      return null
+    }
+    if (tunnel.refusal === null) return failureWithoutResponse(error ?? handshakeError(0, null), clock.wall())
+    return refusedHandshake(withoutSecrets(tunnel.refusal, this.secrets), clock.wall())
+  }
+
+  #createTunnel({ timeouts }: Plan['route'], socket: Socket, head: Buffer, checkMessage: CheckMessage | null): Tunnel {
+    const gateway = this.#gateway
+    const exchange = this.#exchange
+    const delivery = new TunnelDelivery()
+    const guard = checkMessage && new MessageGuard(exchange, checkMessage, error => tunnel.refuse(error))
+    const tunnel = new Tunnel({
+      socket,
+      head,
+      path: this.#request.path,
+      headers: guard === null ? this.#request.headers : withoutExtensions(this.#request.headers),
+      handshake: handshakeHeaders(exchange.req as IncomingMessage, exchange.presentedKeys, guard !== null),
+      upstream: { url: this.upstream.url, agent: this.upstream.transport.agent },
+      gatewayHeaders: gatewayHeadersFor(gateway, exchange, this.upstream.config),
+      clock: gateway.clock,
+      timeouts,
+      startedAt: exchange.startedAt,
+      onOpen: extensions => {
+        exchange.deliverBy(delivery)
+        this.record.status = 101
+        this.health.responseStarted(this.elapsedMs)
+        const { session } = exchange.classified.endpoint
+        // Messages that are not read were used, and it is unknown how much.
+        if (session === null) this.deliver(UNREAD_MESSAGES)
+        else this.session = new MeteredSession(gateway, exchange, this, session, extensions)
+        writeCheckpoint(gateway, exchange)
+        ;(exchange.res as ServerResponse).detachSocket(socket)
+      },
+      onUpstreamData: chunk => {
+        delivery.bytes += chunk.length
+        this.session?.receiveFromUpstream(chunk)
+      },
+      onClientData: chunk => {
+        guard?.push(chunk)
+        this.session?.receiveFromClient(chunk)
+      },
+    })
+    return tunnel
+  }
+}
+
+/** How an upstream refused a handshake, as it is with requests. @param nowMs ms since 1970 */
+function refusedHandshake({ status, headers, body }: HandshakeRefusal, nowMs: number): AttemptFailure {
+  const head = responseHead(status, headers)
+  const said = body && decompressedOrRaw(body, head.coding)
+  // It refuses the content of the request, not the credential: the client gets it as it came.
+  const reason = said && isCredentialRefused(status) ? denialReason(said) : null
+  return {
+    error: reason === null ? handshakeError(status, headerValue(headers, 'retry-after')) : null,
+    status,
+    response: reason === null || body === null ? null : { head, body },
+    said,
+    reason,
+    retryAfterMs: requestedRetryDelay(headers, said, nowMs),
+  }
+}
+
+function handshakeError(status: number, retryAfter: string | null): GatewayError {
+  if (isCredentialRefused(status)) return credentialRejected(status)
+  if (status !== 429 && status < 500) {
+    return upgradeRequired('the upstream does not support WebSockets here; use plain HTTP')
+  }
+  return new GatewayError(
+    'upstream_invalid', `the upstream responded with the status ${status} to the WebSocket handshake`,
+    retryAfter === null ? {} : { headers: { 'retry-after': retryAfter } },
   )
-  const { record } = state
-  state.reservation = reservation
-  const authorization = new AttemptAuthorization(upstream, credentialUse(exchange, target), earlier)
-  try {
-    const authorizing = authorization.authorize(request)
-    if (authorizing !== null) await authorizing
-    // While a credential was fetched, nothing could be ended.
-    exchange.throwIfStopped()
-  } catch (thrown) {
-    const failure = asGatewayError(thrown)
-    record.ms = clock.monotonic() - startedAt
-    record.outcome = failure.code
-    const isRemembered = failure.code === 'upstream_rejected_key'
-    if (isRemembered) record.said = NOT_SENT
-    if (failure.code === 'credential_unavailable') {
-      record.said = credentialReason(failure)
-      reportCredentialUnavailable(gateway, target, failure)
-    }
-    if (exchange.stopped !== null || failure.code === 'upstream_rate_limited') health.abandoned()
-    else health.failed(null)
-    const refused = isRemembered ? authorization.alternatives({ status: REMEMBERED_STATUS, retryAfterMs: null }) : null
-    return { failure, denied: null, refused }
-  }
-  const delivery = new TunnelDelivery()
-  const guard = checkMessage && new MessageGuard(gateway, exchange, checkMessage, error => tunnel.refuse(error))
-  const tunnel = new Tunnel({
-    socket,
-    head,
-    path: request.path,
-    headers: guard === null ? request.headers : withoutExtensions(request.headers),
-    handshake: handshakeHeaders(exchange.req as IncomingMessage, exchange.presentedKeys, guard !== null),
-    upstream: { url: upstream.url, agent: upstream.transport.agent },
-    gatewayHeaders: gatewayHeadersFor(gateway, exchange, upstream.config),
-    clock,
-    timeouts: route.timeouts,
-    startedAt: exchange.startedAt,
-    onOpen: extensions => {
-      exchange.delivery = delivery
-      record.status = 101
-      health.responseStarted(clock.monotonic() - startedAt)
-      const { session } = exchange.classified.endpoint
-      // Messages that are not read were used, and it is unknown how much.
-      if (session === null) state.deliver(UNREAD_MESSAGES)
-      else state.session = new MeteredSession(gateway, exchange, state, session, extensions)
-      writeCheckpoint(gateway, exchange)
-      ;(exchange.res as ServerResponse).detachSocket(socket as Socket)
-    },
-    onUpstreamData: chunk => {
-      delivery.bytes += chunk.length
-      state.session?.receiveFromUpstream(chunk)
-    },
-    onClientData: chunk => {
-      guard?.push(chunk)
-      state.session?.receiveFromClient(chunk)
-    },
-  })
-  exchange.underWay = { stop: reason => tunnel.abort(reason) }
-  const endError = await tunnel.run(gateway.proxy)
-  exchange.underWay = null
-  const refusal = tunnel.refusal && withoutSecrets(tunnel.refusal, authorization.secrets())
-  const refused = refusal && classifyHandshakeRefusal(refusal, clock.wall())
-  const failure = endError ?? refused?.error ?? await state.session?.connectionClosed(tunnel.endedBy) ?? null
-  record.ms = clock.monotonic() - startedAt
-  record.outcome = refused?.isRequestRefused ? 'error_answer' : failure?.code ?? 'ok'
-  const isCredential = refusal !== null && !refused?.isRequestRefused
-  const other = isCredential
-    ? authorization.alternatives({ status: refusal.status, retryAfterMs: refused?.retryAfterMs ?? null })
-    : null
-  if (refusal) {
-    const { status } = refusal
-    record.status = status
-    if (refused?.body) {
-      const identifier = errorIdentifier(refused.body)
-      if (identifier) record.said = identifier
-      const text = errorText(refused.body, authorization.secrets())
-      if (text) record.errorText = text
-    }
-    const isOurs = isOperatorError(status) && !refused?.isRequestRefused
-    if (isOurs && authorization.rememberRefusal(status) && other === null) reportCredentialRejected(gateway, exchange, target, status)
-  }
-  if (failure?.code === 'upstream_cut' && state.session?.isClientFault) health.abandoned()
-  else if (failure?.code === 'upstream_cut') health.failed(null)
-  else if (exchange.status === 101) health.succeeded()
-  else if (failure?.source === 'upstream' && other === null && !refused?.isRequestRefused) health.failed(refused?.retryAfterMs ?? null)
-  else health.abandoned()
-  const body = refused?.isRequestRefused && refusal?.body
-  return { failure, denied: body ? { attempt: state, response: { ...refusal, body } } : null, refused: other }
 }
 
 /** The refusal as the client may get it. */

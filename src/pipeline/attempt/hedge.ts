@@ -1,36 +1,183 @@
 import type { Clock, Timer } from '../../base/clock.ts'
-import type { GatewayError } from '../../base/errors.ts'
-import type { Route, Target } from '../../config/types.ts'
+import { GatewayError, asGatewayError } from '../../base/errors.ts'
+import type { Route, Target, UpstreamLimits } from '../../config/types.ts'
 import { callsModel, isBackgroundRequest, wantsEventStream } from '../../context/exchange.ts'
-import type { Exchange } from '../../context/exchange.ts'
+import type { Exchange, Plan } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
 import type { Reservation } from '../../limits/types.ts'
 import { respondsWithText } from '../../pricing/metering.ts'
+import { Deadlines } from '../../proxy/deadlines.ts'
+import { failureWithoutResponse } from './attempt-failure.ts'
 import type { AttemptFailure } from './attempt-failure.ts'
-import type { CandidateAttempt } from './candidate-attempt.ts'
+import type { HttpAttempt } from './http-attempt.ts'
+import type { AttemptRecorder } from './recorder.ts'
+import type { RetryPlan } from './retry-plan.ts'
+
+/** The exchange whose attempts are hedged. */
+export interface HedgeHost {
+  /** The attempt that runs, or the first of two; null = none runs. */
+  current: HttpAttempt | null
+  /** Reserves what an attempt may use of the limits of its upstream. @returns why it has no room */
+  reserve(limits: UpstreamLimits): Promise<Reservation | GatewayError>
+  /** Begins the second attempt. @returns the error of the gateway if it cannot start */
+  beginBeside(target: Target, deadlines: Deadlines, reservation: Reservation | null): HttpAttempt | GatewayError
+  /** A deadline of the second attempt has passed. @param attempt null = it has not begun */
+  expired(error: GatewayError, attempt: HttpAttempt | null): void
+}
+
+export interface HedgedAttemptsOptions {
+  readonly recorder: AttemptRecorder
+  readonly plan: RetryPlan
+  /** Of the first attempt, and of the response that goes to the client. */
+  readonly deadlines: Deadlines
+  /** Milliseconds without a response to the first attempt. */
+  readonly afterMs: number
+  readonly host: HedgeHost
+}
+
+/** The first attempt at a request, and a second one at another target beside it if the first is slow (`hedge`). */
+export class HedgedAttempts {
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #options: HedgedAttemptsOptions
+  readonly #hedge: Hedge
+  /** The second attempt, its own deadlines, and how much later it started, in ms. */
+  #second: { readonly attempt: HttpAttempt, readonly deadlines: Deadlines, readonly afterMs: number } | null = null
+
+  constructor(gateway: Gateway, exchange: Exchange, options: HedgedAttemptsOptions) {
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#options = options
+    this.#hedge = new Hedge(gateway.clock, options.afterMs, {
+      reserve: () => this.#reserveSecond().catch(thrown => this.#stopBy(thrown)),
+      start: second => this.#startSecondSafely(second),
+      onFailed: ({ attempt, failure }, other) => this.#failedBeside(attempt, failure, other),
+      onWon: (attempt, other) => this.#won(attempt, other),
+    })
+  }
+
+  /** Runs an attempt, and another one beside it. @returns the end of the last that is left */
+  async run(attempt: HttpAttempt): Promise<AttemptEnd> {
+    const end = await this.#hedge.run(attempt)
+    // From here on the deadlines of the exchange watch the response.
+    this.stopDeadlines()
+    return end
+  }
+
+  /** A response is about to go to the client. @returns false where the other attempt may still respond */
+  readonly claim = (attempt: HttpAttempt, status: number): boolean => this.#hedge.claim(attempt, status)
+
+  /** Milliseconds that the gateway had waited for the first attempt when this one started; 0 = it is the first. */
+  waitedMsBefore(attempt: HttpAttempt): number {
+    return attempt === this.#second?.attempt ? this.#second.afterMs : 0
+  }
+
+  stopDeadlines(): void {
+    this.#second?.deadlines.stop()
+  }
+
+  /** Ends all attempts from outside. */
+  stop(reason: GatewayError): void {
+    this.#hedge.stop(reason)
+  }
+
+  /** @returns null = no other target is left, or it is at its limit */
+  async #reserveSecond(): Promise<SecondTarget | null> {
+    const target = this.#options.plan.besideTarget
+    if (target === null) return null
+    const { limits } = target.upstream
+    const reservation = limits && await this.#options.host.reserve(limits)
+    return reservation instanceof GatewayError ? null : { target, reservation }
+  }
+
+  /** From a timer, whose errors nobody would catch. */
+  #startSecondSafely(second: SecondTarget): HttpAttempt | null {
+    try {
+      return this.#startSecond(second)
+    } catch (thrown) {
+      return this.#stopBy(thrown)
+    }
+  }
+
+  #stopBy(thrown: unknown): null {
+    this.#exchange.stop(asGatewayError(thrown))
+    return null
+  }
+
+  /** @returns null = the request cannot be sent there */
+  #startSecond({ target, reservation }: SecondTarget): HttpAttempt | null {
+    const { host, plan, recorder } = this.#options
+    const first = host.current
+    if (first === null) {
+      reservation?.release()
+      return null
+    }
+    plan.startBeside(target)
+    const { timeouts } = (this.#exchange.plan as Plan).route
+    const deadlines = new Deadlines(this.#gateway.clock, timeouts, this.#exchange.startedAt, error => {
+      host.expired(error, this.#second?.attempt ?? null)
+    })
+    const attempt = host.beginBeside(target, deadlines, reservation)
+    host.current = first
+    if (attempt instanceof GatewayError) {
+      plan.failBeside(target, first.target, failureWithoutResponse(attempt, this.#gateway.clock.wall()))
+      return null
+    }
+    this.#second = { attempt, deadlines, afterMs: attempt.startedAt - first.startedAt }
+    recorder.logHedge(first, target)
+    return attempt
+  }
+
+  #failedBeside(failed: HttpAttempt, failure: AttemptFailure, other: HttpAttempt): void {
+    const { host, plan, recorder, deadlines } = this.#options
+    host.current = other
+    if (failed === this.#second?.attempt) this.#second.deadlines.stop()
+    else deadlines.betweenAttempts()
+    plan.failBeside(failed.target, other.target, failure)
+    recorder.failed(failed, failure, { isRetried: false, isLast: failed.isLast, isContinuation: false })
+    // What the exchange is billed for is now that of the other attempt.
+    this.#exchange.serveAsLast(other)
+    if (this.#exchange.stopped?.code === 'client_gone') recorder.billAbandoned(failed)
+  }
+
+  #won(attempt: HttpAttempt, other: HttpAttempt | null): void {
+    const { host, plan, recorder, deadlines } = this.#options
+    host.current = attempt
+    this.#exchange.serveAsLast(attempt)
+    plan.select(attempt.target)
+    if (attempt === this.#second?.attempt) {
+      deadlines.betweenAttempts()
+      recorder.waitedMs += this.#second.afterMs
+    }
+    if (other === null) return
+    recorder.lost(other)
+    other.stop(new GatewayError('internal', 'another target responded first'))
+  }
+}
 
 /** How an attempt ended. */
-export interface AttemptEnd {
-  readonly attempt: CandidateAttempt
+interface AttemptEnd {
+  readonly attempt: HttpAttempt
   /** null = its response goes to the client. */
   readonly failure: AttemptFailure | null
 }
 
 /** Where a second attempt can be made. */
-export interface SecondTarget {
+interface SecondTarget {
   readonly target: Target
   /** Of the limits of its upstream; null = it has none. */
   readonly reservation: Reservation | null
 }
 
-export interface HedgeOptions {
+interface HedgeOptions {
   /** Chooses the target of the second attempt; null = there is none with room for it. */
   reserve(): Promise<SecondTarget | null>
   /** Starts the second attempt; null = it cannot be made. */
-  start(second: SecondTarget): CandidateAttempt | null
+  start(second: SecondTarget): HttpAttempt | null
   /** An attempt failed, and the other one goes on. */
-  onFailed(failed: AttemptEnd & { readonly failure: AttemptFailure }, other: CandidateAttempt): void
+  onFailed(failed: AttemptEnd & { readonly failure: AttemptFailure }, other: HttpAttempt): void
   /** A good response has begun. @param other the attempt that runs beside it; null = none does */
-  onWon(attempt: CandidateAttempt, other: CandidateAttempt | null): void
+  onWon(attempt: HttpAttempt, other: HttpAttempt | null): void
 }
 
 /**
@@ -39,13 +186,13 @@ export interface HedgeOptions {
  *
  * Source: J. Dean, L. A. Barroso, "The Tail at Scale", hedged requests.
  */
-export class Hedge {
+class Hedge {
   readonly #clock: Clock
   readonly #afterMs: number
   readonly #options: HedgeOptions
-  readonly #running = new Map<CandidateAttempt, Promise<AttemptEnd>>()
+  readonly #running = new Map<HttpAttempt, Promise<AttemptEnd>>()
   /** The attempt that the second one runs beside. */
-  #first: CandidateAttempt | null = null
+  #first: HttpAttempt | null = null
   /** null = no second attempt is going to start. */
   #timer: Timer | null = null
   #isUsed = false
@@ -58,7 +205,7 @@ export class Hedge {
   }
 
   /** Runs an attempt, with a second one beside it if it is slow. @returns the end of the last attempt that is left */
-  async run(first: CandidateAttempt): Promise<AttemptEnd> {
+  async run(first: HttpAttempt): Promise<AttemptEnd> {
     const secondStarted = Promise.withResolvers<null>()
     this.#first = first
     this.#add(first)
@@ -86,7 +233,7 @@ export class Hedge {
    *
    * @returns false where it is an error of the second attempt, and the first may still respond
    */
-  claim(attempt: CandidateAttempt, status: number): boolean {
+  claim(attempt: HttpAttempt, status: number): boolean {
     this.#cancelTimer()
     const other = [...this.#running.keys()].find(each => each !== attempt) ?? null
     if (other !== null && status >= 400 && attempt !== this.#first) return false
@@ -112,7 +259,7 @@ export class Hedge {
     onStarted(null)
   }
 
-  #add(attempt: CandidateAttempt): void {
+  #add(attempt: HttpAttempt): void {
     this.#running.set(attempt, attempt.run().then(failure => ({ attempt, failure })))
   }
 

@@ -1,8 +1,6 @@
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../context/exchange.ts'
-import type { Gateway } from '../../context/gateway.ts'
 import { SocketMessages } from '../../protocols/shared/socket-messages.ts'
-import { responseMemoryFor } from '../respond/response-memory.ts'
 
 /** Reads the messages of a WebSocket's client before the upstream gets their last bytes. They are not compressed. */
 export class MessageGuard {
@@ -13,9 +11,9 @@ export class MessageGuard {
    * @param check throws where the upstream may not get a message
    * @param refuse ends the connection at once
    */
-  constructor(gateway: Gateway, exchange: Exchange, check: (message: Buffer) => void, refuse: (error: GatewayError) => void) {
+  constructor(exchange: Exchange, check: (message: Buffer) => void, refuse: (error: GatewayError) => void) {
     this.#refuse = refuse
-    this.#messages = new SocketMessages('client', null, responseMemoryFor(gateway, exchange), message => {
+    this.#messages = new SocketMessages('client', null, exchange.memory.reserveForResponse, message => {
       try {
         check(message)
       } catch (error) {

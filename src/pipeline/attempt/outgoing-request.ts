@@ -1,20 +1,28 @@
+import { GatewayError } from '../../base/errors.ts'
 import type { Target, TranslateMode } from '../../config/types.ts'
+import { wantsEventStream } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import type { AttemptRequest } from '../../context/upstream-attempt.ts'
 import { mayHoldCapsule } from '../../protocols/neutral/capsule.ts'
 import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
+import { acceptedBy, modelRules } from '../../protocols/model-rules.ts'
+import type { Endpoint } from '../../protocols/shared/protocol.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
 import { renameEdits, renamePath } from '../../protocols/shared/rename.ts'
 import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 import { spliceBytes } from '../../protocols/shared/splice.ts'
 import type { Edit } from '../../protocols/shared/splice.ts'
-import { restoreOpaqueValues } from '../../protocols/translate.ts'
+import { findTranslator, restoreOpaqueValues, translate } from '../../protocols/translate.ts'
+import type { Translator } from '../../protocols/translate.ts'
+import type { NativeRequest, Provider } from '../../providers/shared/provider.ts'
+import { translatedHeaders, upstreamHeaders } from '../../proxy/headers.ts'
+import type { HeaderSource } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
 import { upstreamPath } from '../../proxy/upstream-address.ts'
+import type { CallOptions } from '../../proxy/upstream-call.ts'
 import { checkParseMemory } from './parse-memory.ts'
-import { headerSource, targetProtocols, translatedRequest, translationHost, translatorFor } from './translated-request.ts'
 
 /**
  * The request as it is sent to the target: path, headers and body are rewritten where they have to be.
@@ -88,3 +96,115 @@ function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] | null
   if (!stream || upstream.config.usage === 'as_is' || !body?.json || usageOption === null) return null
   return usageOption.edits(body.bytes, body.json)
 }
+
+/**
+ * The protocols that a target takes.
+ *
+ * @param model as the client names it; null = it names none
+ * @returns null = it takes all as they are
+ */
+export function targetProtocols({ upstream, model: own }: Target, provider: Provider | null, model: string | null): readonly string[] | null {
+  return provider?.speaks ? provider.speaks(own ?? model) : upstream.speaks
+}
+
+/**
+ * How the request reaches a target that does not speak its protocol.
+ *
+ * @param speaks the protocols that the target takes; null = it takes all as they are
+ * @returns null = it speaks it
+ * @throws GatewayError not_translatable
+ */
+export function translatorFor(endpoint: Endpoint, speaks: readonly string[] | null, mode: TranslateMode): Translator | null {
+  const translator = findTranslator(endpoint, speaks)
+  if (translator !== null && mode === 'off') {
+    const { from, to } = translator
+    throw new GatewayError('not_translatable', `the target speaks ${to}, and the route does not translate requests of ${from}`)
+  }
+  return translator
+}
+
+/** What the headers upstream are made of. */
+export function headerSource(
+  { id: requestId, req: { httpVersion }, presentedKeys, trustedPeer }: Exchange,
+  own: Pick<HeaderSource, 'raw' | 'uncompressed' | 'dropContentEncoding' | 'trace'>,
+): HeaderSource {
+  return { ...own, requestId, presentedKeys, httpVersion, trustedPeer }
+}
+
+/** By which opaque values of the upstream are known. */
+export function translationHost({ config: { url, name } }: LiveUpstream): string {
+  return url?.host ?? name
+}
+
+/**
+ * The request as a target of another protocol gets it: nothing of the client's body, path and headers crosses but what
+ * was translated.
+ *
+ * @param continuationEdits edits of the client's body that ask for the rest of a response; null = all of it is requested
+ * @param trace headers that name the attempt's span; flat
+ * @throws GatewayError not_translatable, translation_lossy, and what opening a capsule throws
+ */
+export function translatedRequest(
+  exchange: Exchange, upstream: LiveUpstream, { model }: Target, { translator, isStrict, capsules, continuationEdits, trace }: {
+    readonly translator: Translator
+    readonly isStrict: boolean
+    readonly capsules: CapsuleAccess
+    readonly continuationEdits: ((body: Buffer) => Edit[]) | null
+    readonly trace: readonly string[]
+  },
+): { readonly request: OutgoingRequest, readonly sent: AttemptRequest } {
+  const { req, request: { body, stream } } = exchange
+  const { config } = upstream
+  const own = body?.bytes ?? Buffer.alloc(0)
+  const target = model ?? exchange.request.model ?? ''
+  const { written, dropped, ...translated } = translate(translator, continuationEdits === null ? own : spliceBytes(own, continuationEdits(own)), {
+    model: target,
+    accepts: acceptedBy(modelRules(config, translator.to, target, exchange.request.model)),
+    host: translationHost(upstream),
+    stream: stream || wantsEventStream(exchange),
+    asksForUsage: config.usage === 'ask',
+    isStrict,
+    capsules,
+  })
+  const bytes = Buffer.from(JSON.stringify(written.body))
+  const [path, query] = written.path.split('?', 2) as [string, string?]
+  const request = {
+    method: 'POST',
+    path: upstreamPath(config, path) + (query === undefined ? '' : `?${query}`),
+    headers: [],
+    body: bytes,
+    source: headerSource(exchange, { raw: translatedHeaders(req.rawHeaders, written.headers), uncompressed: true, trace }),
+  }
+  return { request, sent: { sentBody: bytes, estimatedInput: estimateTokens(bytes), hidesUsage: false, dropped, translated } }
+}
+
+/** A request for a cloud provider, and how its response is read. */
+type ProviderRequest = Pick<CallOptions, 'request' | 'readResponse'>
+
+/**
+ * A request of a vendor's own API as the upstream's cloud provider takes it.
+ *
+ * @param request its body is not compressed, where the provider changes it
+ * @throws GatewayError not_translatable
+ */
+export function providerRequest(
+  { provider, headerRules }: LiveUpstream, request: OutgoingRequest, part: Pick<NativeRequest, 'endpoint' | 'model' | 'stream'>,
+): ProviderRequest {
+  if (provider === null) return { request }
+  const at = request.path.indexOf('?')
+  const native = {
+    ...part,
+    path: at === -1 ? request.path : request.path.slice(0, at),
+    query: at === -1 ? '' : request.path.slice(at),
+  }
+  const { path, query } = provider.addressOf(native)
+  // Some of what the provider does not read in headers belongs into its body.
+  const vendorHeaders = () => upstreamHeaders({ ...headerRules, dropped: NONE }, request.source, null)
+  const body = request.body && (provider.bodyOf?.(native, request.body, vendorHeaders()) ?? request.body)
+  return {
+    request: { ...request, path: path + query, body },
+    readResponse: provider.readResponse ? (status, headers) => provider.readResponse!(native, status, headers) : null,
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set()

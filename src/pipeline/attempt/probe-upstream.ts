@@ -1,19 +1,20 @@
 import type { Clock } from '../../base/clock.ts'
 import { GatewayError, causeOf } from '../../base/errors.ts'
-import { AttemptAuthorization } from '../../context/authorize.ts'
+import { Attempt } from '../../context/attempt.ts'
 import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import { classifyPath } from '../../protocols/classify-path.ts'
 import { errorIdentifier } from '../../protocols/shared/refusal-reason.ts'
 import { PROBE_HEADERS, probeOf } from '../../providers/probe.ts'
 import type { Probe } from '../../providers/probe.ts'
-import { Attempt } from '../../proxy/attempt.ts'
-import type { ResponseSink } from '../../proxy/attempt.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
 import type { ProxyServer } from '../../proxy/http-proxy.ts'
 import { ReadTurns } from '../../proxy/read-turns.ts'
+import type { ResponseHead } from '../../proxy/response-head.ts'
 import { upstreamPath } from '../../proxy/upstream-address.ts'
-import { credentialReason } from './forward-log.ts'
-import { providerRequest } from './provider-request.ts'
+import { UpstreamCall } from '../../proxy/upstream-call.ts'
+import type { ResponseSink } from '../../proxy/upstream-call.ts'
+import { providerRequest } from './outgoing-request.ts'
+import { credentialReason } from './recorder.ts'
 
 export interface ProbeResult {
   /** `unclear`: the upstream responds, but does not show whether the credential is good. */
@@ -47,23 +48,23 @@ export async function probeUpstream(upstream: LiveUpstream, model: string | null
   const { config } = upstream
   const probe = probeOf(config, model)
   const stop = (error: GatewayError): void => {
-    attempt.abort(error)
+    call.abort(error)
     sink.broken(error)
   }
   const sink = new BodySink(() => stop(READ))
   const deadlines = new Deadlines(clock, NO_TIMEOUTS, startedAt, stop)
-  const attempt = new Attempt({
+  const call = new UpstreamCall({
     upstream,
     ...probeRequest(upstream, probe, newId()),
-    authorize: new AttemptAuthorization(upstream, { purpose: ['check'], key: null, choosesAccount: false }).authorize,
+    credential: new Attempt(upstream, { purpose: ['check'], key: null, choosesAccount: false }),
     client: null,
     deadlines,
     readTurns: new ReadTurns(),
     decompresses: true,
-    sinkFor: () => sink,
+    sink,
   })
   const timer = clock.setTimeout(() => stop(new GatewayError('total_timeout', `no response within ${DEADLINE / 1000} s`)), DEADLINE)
-  const failure = await attempt.run(proxy) ?? await sink.ended
+  const failure = await call.run(proxy) ?? await sink.ended
   timer.cancel()
   deadlines.stop()
   const result = failure === null || failure === READ ? judge(probe, sink.status, sink.body) : failed(failure)
@@ -122,7 +123,7 @@ class BodySink implements ResponseSink {
     return Buffer.concat(this.#chunks)
   }
 
-  head(status: number): null {
+  head({ status }: ResponseHead): null {
     this.status = status
     return null
   }

@@ -1,4 +1,4 @@
-import type { Target } from '../../config/types.ts'
+import type { Route, Target } from '../../config/types.ts'
 import { hasGeneratedOutput } from '../../context/earlier-responses.ts'
 import type { Exchange, Plan } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
@@ -10,8 +10,6 @@ import type { CandidateHealth } from '../../routing/health.ts'
 import { failBeside, nextAttempt, redirect, select, startBeside, startRetries } from '../../routing/retry-policy.ts'
 import type { FailedAttempt, RetryContext, RetryState, RetryStep } from '../../routing/retry-policy.ts'
 import type { AttemptFailure } from './attempt-failure.ts'
-import { refusalTargets } from './refusal-targets.ts'
-import { requestedRetryDelay } from './upstream-errors.ts'
 
 /** The targets that an exchange tries, one after the other. */
 export class RetryPlan {
@@ -47,22 +45,26 @@ export class RetryPlan {
   }
 
   /**
-   * The current attempt failed, and the client has seen nothing of a response.
+   * The current attempt failed.
    *
+   * @param isContinuation the client's stream has begun, and the next attempt is to continue it
    * @returns null = no further attempt
    */
-  next({ error, status, headers, said, reason }: AttemptFailure): RetryStep | null {
-    if (reason !== null && this.refusalTargets.has(reason)) {
-      const target = this.refusalTargets.get(reason) as Target
+  next({ error, status, reason, retryAfterMs }: AttemptFailure, isContinuation: boolean): RetryStep | null {
+    const { retryable, again } = retryability(error, status)
+    if (isContinuation) {
+      // Another target may be able to continue, whatever the failure.
+      return this.#decide({ retryable: true, again: retryable && again, soon: false, retryAfterMs }, this.#canContinue)
+    }
+    const target = reason === null ? undefined : this.refusalTargets.get(reason)
+    if (reason !== null && target !== undefined) {
       this.refusalTargets.delete(reason)
       const redirected = redirect(this.#state, target)
       this.#state = redirected.state
       return redirected.step
     }
-    const retryAfterMs = requestedRetryDelay(headers, said, this.#gateway.clock.wall())
     const { consecutiveFailures } = this.#condition(this.current)
-    const soon = isTransientFailure(status, retryAfterMs, consecutiveFailures)
-    return this.#decide({ ...retryability(error, status), soon, retryAfterMs })
+    return this.#decide({ retryable, again, soon: isTransientFailure(status, retryAfterMs, consecutiveFailures), retryAfterMs })
   }
 
   /** A healthy target that was not tried, for an attempt beside the current one; null = there is none. */
@@ -76,8 +78,7 @@ export class RetryPlan {
   }
 
   /** Of two attempts that run at once, one failed: the other becomes the current one. */
-  failBeside(failed: Target, other: Target, { error, status, headers, said }: AttemptFailure): void {
-    const retryAfterMs = requestedRetryDelay(headers, said, this.#gateway.clock.wall())
+  failBeside(failed: Target, other: Target, { error, status, retryAfterMs }: AttemptFailure): void {
     const failure = { ...retryability(error, status), soon: false, retryAfterMs }
     this.#state = failBeside(this.#state, failed, other, failure, this.#retryContext)
   }
@@ -85,19 +86,6 @@ export class RetryPlan {
   /** The attempt at that target responds. */
   select(target: Target): void {
     this.#state = select(this.#state, target)
-  }
-
-  /**
-   * The current target broke the client's stream, or failed to continue it.
-   *
-   * @returns the attempt that continues it; null = none can
-   */
-  nextForContinuation({ error, status, headers, said }: AttemptFailure): RetryStep | null {
-    const retryAfterMs = requestedRetryDelay(headers, said, this.#gateway.clock.wall())
-    const { retryable, again } = retryability(error, status)
-    // Another target may be able to continue, whatever the failure.
-    const failure = { retryable: true, again: retryable && again, soon: false, retryAfterMs }
-    return this.#decide(failure, this.#canContinue)
   }
 
   /**
@@ -128,4 +116,16 @@ export class RetryPlan {
   get #retryContext(): RetryContext {
     return { now: this.#gateway.clock.monotonic(), timeLeft: this.#deadlines.remaining, random: Math.random() }
   }
+}
+
+/** No refused request goes to another target. */
+export const NO_REFUSAL_TARGETS: Map<RefusalReason, Target> = new Map()
+
+/** Where the route sends requests that an upstream refuses for their content, by the reason. */
+export function refusalTargets({ on }: Pick<Route, 'on'>): Map<RefusalReason, Target> {
+  if (on.contextLength === null && on.contentFilter === null) return NO_REFUSAL_TARGETS
+  const targets = new Map<RefusalReason, Target>()
+  if (on.contextLength) targets.set('context_length', on.contextLength)
+  if (on.contentFilter) targets.set('content_filter', on.contentFilter)
+  return targets
 }

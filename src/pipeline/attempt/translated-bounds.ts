@@ -9,7 +9,7 @@ import { outputMembers, readOutputBounds } from '../../protocols/shared/output-b
 import type { OutputBounds } from '../../protocols/shared/output-bounds.ts'
 import { acceptedBy, modelRules } from '../../protocols/model-rules.ts'
 import { translate } from '../../protocols/translate.ts'
-import { targetProtocols, translationHost, translatorFor } from './translated-request.ts'
+import { targetProtocols, translationHost, translatorFor } from './outgoing-request.ts'
 
 /**
  * How much output a request asks for as a target of another protocol gets it: translation has bounds of its own, such as

@@ -1,9 +1,10 @@
 import { GatewayError } from '../../base/errors.ts'
-import { decompressed } from '../../protocols/shared/decompress.ts'
+import { decompressed, decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import { beginsJson, withoutByteOrderMark } from '../../protocols/shared/json-text.ts'
 import { isErrorBody } from '../../protocols/shared/response-body.ts'
 import { isPresent, member, parseJson } from '../../protocols/shared/stream-event.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
+import { MAX_RESPONSE_BYTES, responseTooLarge } from './classification.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 
 /** Bytes of a whole body that are read. */
@@ -52,6 +53,34 @@ export class FirstElementClassifier extends BodyClassifier {
     const first = /^\s*\[\s*\{\s*"(\w+)"/.exec(this.#start)
     return first && first[1] !== 'error' ? 'good' : 'open'
   }
+}
+
+/** A whole body that is translated: it has to be complete, and must not be an error. */
+export class TranslatableBodyClassifier implements ResponseClassifier {
+  readonly maxBytes = MAX_RESPONSE_BYTES
+  readonly timeoutMs = null
+  readonly anyByteCounts = true
+  fault: GatewayError | null = null
+  readonly #head: ResponseHead
+
+  constructor(head: ResponseHead) {
+    this.#head = head
+  }
+
+  push(_chunk: Buffer): Classification {
+    return 'open'
+  }
+
+  decide(body: Buffer, whole: boolean): 'good' | 'bad' {
+    if (whole) return isErrorResponse(plainText(body, this.#head)) ? 'bad' : 'good'
+    this.fault = responseTooLarge()
+    return 'bad'
+  }
+}
+
+/** A body without its content coding and its byte order mark. */
+export function plainText(body: Buffer, { coding }: ResponseHead): Buffer {
+  return withoutByteOrderMark(decompressedOrRaw(body, coding))
 }
 
 /** `{"error": ...}`, or the same as the first element of a list: a generate stream without server-sent events. */

@@ -12,7 +12,6 @@ import { ChunkReader } from '../../protocols/shared/stream-event.ts'
 import type { EventSink, StreamEvent } from '../../protocols/shared/stream-event.ts'
 import { ChunkList } from '../../proxy/chunk-list.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
-import { responseMemoryFor } from './response-memory.ts'
 import type { ResponseStages, Stage } from './response-stream.ts'
 
 /** Bytes of a whole body that are kept to read its usage; a longer one passes unread. */
@@ -54,7 +53,7 @@ export class BodyCollector implements Stage, ResponseContent {
 
   constructor(gateway: Gateway, exchange: Exchange, { coding }: ResponseHead) {
     this.encoding = coding
-    this.#memory = new MemoryReservation(responseMemoryFor(gateway, exchange))
+    this.#memory = new MemoryReservation(exchange.memory.reserveForResponse)
     this.#checkpoint = reportsTokensAtEnd(exchange.meteredEndpoint) ? new LedgerCheckpoint(gateway, exchange) : null
   }
 

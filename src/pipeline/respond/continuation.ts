@@ -9,10 +9,8 @@ import type { PriorUsage, ResumableStream, Recovery } from '../../protocols/shar
 import type { Edit } from '../../protocols/shared/splice.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
-import type { RetryStep } from '../../routing/retry-policy.ts'
 import { ContinuationStage } from './continuation-stage.ts'
 import type { ContinuationStageOptions, OnStreamFault } from './continuation-stage.ts'
-import type { RelayEnd } from './relay.ts'
 
 /**
  * Follows the client's stream, so that another target can continue it where it breaks (`resume: continue`). For each
@@ -20,8 +18,7 @@ import type { RelayEnd } from './relay.ts'
  *
  *   1. `begin` when the attempt starts, with `edits` in its request;
  *   2. `createStage` for the response, if `follows` is true;
- *   3. `awaitEnd`;
- *   4. if the stream breaks, `recovery` says what can be done, and `continueWith` starts the next attempt.
+ *   3. if the stream breaks, `recovery` says what can be done, and `interrupted` is called before the next attempt.
  */
 export class Continuation {
   readonly #gateway: Gateway
@@ -35,8 +32,6 @@ export class Continuation {
   #streamError: GatewayError | null = null
   /** The usage of the parts so far; null = this is the first. */
   #priorUsage: (() => PriorUsage) | null = null
-  /** The next attempt: the response may come and break before `awaitEnd`. */
-  #nextStep: PromiseWithResolvers<RetryStep> | null = null
 
   /** @param onStreamFault called with the error of an event that the client must not get */
   constructor(gateway: Gateway, exchange: Exchange, onStreamFault: OnStreamFault) {
@@ -68,7 +63,6 @@ export class Continuation {
   /** An attempt begins. */
   begin(): void {
     this.#isUnreadable = true
-    if (typeof this.#resumable !== 'string') this.#nextStep = Promise.withResolvers()
   }
 
   /** Can a response with that head be followed, so that another can continue it? */
@@ -83,15 +77,6 @@ export class Continuation {
     const resumable = this.#resumable as ResumableStream
     const translate = this.#priorUsage && resumable.createTranslator(this.#priorUsage)
     return this.#stage = new ContinuationStage({ ...stream, resumable, translate, onStreamFault: this.#onStreamFault })
-  }
-
-  /**
-   * Awaits the end of the response, or the attempt that continues it.
-   *
-   * @param done settles when nothing more will be sent to the client
-   */
-  awaitEnd(done: Promise<RelayEnd>): Promise<RelayEnd | RetryStep> {
-    return this.#nextStep ? Promise.race([done, this.#nextStep.promise]) : done
   }
 
   /** The stream broke: what can be done for its client. To be called once. */
@@ -109,13 +94,11 @@ export class Continuation {
    * The stream broke. Its part of the response is billed for itself, and another attempt continues it.
    *
    * @param attempt the one that broke
-   * @param step to the next attempt
    */
-  continueWith(error: GatewayError, attempt: UpstreamAttempt, step: RetryStep): void {
+  interrupted(error: GatewayError, attempt: UpstreamAttempt): void {
     this.#streamError = error
     recordPartialResponse(this.#gateway, this.#exchange, attempt)
     this.#priorUsage = reportedUsageSoFar(this.#exchange)
-    this.#nextStep?.resolve(step)
   }
 
   /** The error event of the upstream in the stream, as it came; null = there was none. */

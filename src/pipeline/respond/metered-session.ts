@@ -19,7 +19,6 @@ import { requestsBackground } from '../../protocols/shared/response-body.ts'
 import { SocketMessages } from '../../protocols/shared/socket-messages.ts'
 import { StreamEvent } from '../../protocols/shared/stream-event.ts'
 import { blankUsage } from '../../protocols/shared/usage.ts'
-import { responseMemoryFor } from './response-memory.ts'
 import { Lanes } from './session-lanes.ts'
 import type { PendingRequest } from './session-requests.ts'
 
@@ -93,7 +92,7 @@ export class MeteredSession implements Session {
     const { request: { model: alias } } = exchange
     this.#urlModel = { alias, model: target.model ?? alias }
     this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
-    const reserveMemory = responseMemoryFor(gateway, exchange)
+    const reserveMemory = exchange.memory.reserveForResponse
     const { endpoint } = exchange.classified
     this.#session = session
     this.#conversation = session.createConversation?.() ?? null

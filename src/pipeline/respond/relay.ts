@@ -2,7 +2,6 @@ import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { ClientDelivery, Exchange } from '../../context/exchange.ts'
 import { gatewayHeadersFor } from '../../context/gateway-headers.ts'
 import type { Gateway } from '../../context/gateway.ts'
-import type { ResponseSink } from '../../proxy/attempt.ts'
 import { frameChunks } from '../../proxy/chunks.ts'
 import { abort, destroyNow, flushHead, isHttp2, writeHead } from '../../proxy/client.ts'
 import type { ClientResponse } from '../../proxy/client.ts'
@@ -10,35 +9,33 @@ import type { Deadlines } from '../../proxy/deadlines.ts'
 import { appendVia, clientHeaders, gatewayHeaders } from '../../proxy/headers.ts'
 import { headerValue } from '../../proxy/raw-headers.ts'
 import type { GatewayHeaders } from '../../proxy/headers.ts'
-import type { RawHeaders } from '../../proxy/raw-headers.ts'
-import { responseHead, isEventStream } from '../../proxy/response-head.ts'
+import { isEventStream, responseHead } from '../../proxy/response-head.ts'
+import type { ResponseHead } from '../../proxy/response-head.ts'
 import { ClientWriter } from './client-writer.ts'
-import type { ResponseBody, ResponseSource } from './response-source.ts'
+import { StreamBreak } from './response-body.ts'
+import type { OpenResponse, RelayEnd, ResponseBody } from './response-body.ts'
 
 /** Milliseconds that a whole response has for its last bytes after a deadline of the exchange. */
 const FLUSH_TIMEOUT = 5_000
-
-/** How a response ended: null is a proper end. */
-export type RelayEnd = GatewayError | null
 
 /**
  * Sends the response to the client as it comes: each chunk at once, not more than the client reads, and no proper end
  * that the upstream did not send.
  */
-export class Relay implements ResponseSink, ClientDelivery {
-  /** Settles when nothing more will be sent. */
-  readonly done: Promise<RelayEnd>
+export class Relay implements ClientDelivery {
   status = 0
   firstByteAt = 0
   delivered = false
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #deadlines: Deadlines
-  readonly #source: ResponseSource
   readonly #res: ClientResponse
   readonly #recording: Exchange['recording']
-  readonly #finish: (end: RelayEnd) => void
   readonly #writer: ClientWriter
+  /** Settles when nothing more will be sent, or when the stream broke and may go on. */
+  #outcome = Promise.withResolvers<RelayEnd | StreamBreak>()
+  /** null = no response was opened. */
+  #response: OpenResponse | null = null
   /** null: the body passes unread. */
   #body: ResponseBody | null = null
   /** Bytes of the body that were written to the client, whether or not they left. */
@@ -48,18 +45,16 @@ export class Relay implements ResponseSink, ClientDelivery {
   #hasContentLength = false
   /** The head was sent, and another response can continue the stream. */
   #awaitsResponse = false
+  /** The stream broke, and it is not known yet what follows: did what came end with a whole event? null = it did not break. */
+  #brokenAtBoundary: boolean | null = null
   #over = false
 
-  constructor(gateway: Gateway, exchange: Exchange, deadlines: Deadlines, source: ResponseSource) {
+  constructor(gateway: Gateway, exchange: Exchange, deadlines: Deadlines) {
     this.#gateway = gateway
     this.#exchange = exchange
     this.#deadlines = deadlines
-    this.#source = source
     this.#res = exchange.res
     this.#recording = exchange.recording
-    const { promise, resolve } = Promise.withResolvers<RelayEnd>()
-    this.done = promise
-    this.#finish = resolve
     this.#writer = new ClientWriter(exchange.res, () => this.#onDrain())
   }
 
@@ -67,15 +62,32 @@ export class Relay implements ResponseSink, ClientDelivery {
     return this.#written - this.#writer.unsent
   }
 
-  head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null {
-    if (this.#awaitsResponse) return this.#continueWith(status, headers)
-    if (status > 599) {
-      return new GatewayError('upstream_invalid', `the upstream responded with the status ${status}`)
-    }
-    const head = responseHead(status, headers)
-    const body = this.#source.openBody(head)
-    if (body instanceof GatewayError) return body
+  /** Settles when nothing more will be sent, or when the stream broke and may go on. */
+  get outcome(): Promise<RelayEnd | StreamBreak> {
+    return this.#outcome.promise
+  }
+
+  /**
+   * May a response with that head go to the client?
+   *
+   * @returns why it may not: the client's stream has begun, and only such a one can continue it; null = it may
+   */
+  accepts({ status, contentType, coding }: ResponseHead): GatewayError | null {
+    // The head that the client has names no coding.
+    if (!this.#awaitsResponse || (status === 200 && isEventStream({ contentType }) && coding === null)) return null
+    return new GatewayError('upstream_invalid', 'the upstream did not respond with an event stream')
+  }
+
+  /** The client gets a response with that head, or one that continues its stream. */
+  open(head: ResponseHead, response: OpenResponse): void {
+    const { body } = response
+    this.#response = response
     this.#body = body
+    if (this.#awaitsResponse) {
+      this.#awaitsResponse = false
+      return
+    }
+    const { status, headers, httpVersion } = head
     const sent = body?.translateHeaders?.(headers) ?? headers
     // An array of JSON can be what the client gets of a stream.
     this.#isEventStream = isEventStream(sent === headers ? head : responseHead(status, sent))
@@ -90,7 +102,6 @@ export class Relay implements ResponseSink, ClientDelivery {
     process.nextTick(() => {
       if (this.firstByteAt === 0 && !this.#over && !isHttp2(res)) flushHead(res)
     })
-    return null
   }
 
   /**
@@ -121,35 +132,33 @@ export class Relay implements ResponseSink, ClientDelivery {
     if (this.isWaiting && !this.#writer.blocked) this.#write(Buffer.from(events))
   }
 
-  /** Another response continues the client's stream. */
-  #continueWith(status: number, headers: RawHeaders): GatewayError | null {
-    const head = responseHead(status, headers)
-    // The head that the client has names no coding.
-    if (status !== 200 || !isEventStream(head) || head.coding !== null) {
-      return new GatewayError('upstream_invalid', 'the upstream did not respond with an event stream')
-    }
-    const body = this.#source.openBody(head)
-    if (body instanceof GatewayError) return body
-    this.#awaitsResponse = false
-    this.#body = body
-    return null
-  }
-
   #gatewayHeaders(): GatewayHeaders {
     return gatewayHeadersFor(this.#gateway, this.#exchange, this.#exchange.servedBy?.target.upstream ?? null)
   }
 
+  /** @returns false when no more should come until the source is resumed */
   data(chunk: Buffer): boolean {
-    if (this.#over) return true
+    if (this.#isClosed) return true
     if (this.#writer.blocked) this.#deadlines.clientBlocked()
     else this.#deadlines.upstreamActive()
-    if (this.firstByteAt === 0) this.#begin()
+    this.begin()
     return this.#write(this.#body === null ? chunk : this.#body.push(chunk))
   }
 
-  #begin(): void {
+  /** The first byte of the body came. @returns false = it had come before */
+  begin(): boolean {
+    if (this.firstByteAt !== 0) return false
     this.firstByteAt = this.#gateway.clock.monotonic()
-    this.#source.onFirstByte()
+    return true
+  }
+
+  /** The stream broke, and it is not known yet what follows. */
+  get isBroken(): boolean {
+    return this.#brokenAtBoundary !== null
+  }
+
+  get #isClosed(): boolean {
+    return this.#over || this.isBroken
   }
 
   #write(bytes: Buffer): boolean {
@@ -170,11 +179,12 @@ export class Relay implements ResponseSink, ClientDelivery {
       return
     }
     if (!this.#awaitsResponse) this.#deadlines.clientActive()
-    this.#source.resume()
+    this.#response?.source.resume()
   }
 
+  /** The response ended as HTTP says it should. */
   end(): void {
-    if (this.#over) return
+    if (this.#isClosed) return
     const atBoundary = this.#atBoundary
     this.#body?.end()
     if (this.#body?.terminated === false) {
@@ -203,8 +213,36 @@ export class Relay implements ResponseSink, ClientDelivery {
     else this.#writer.end()
   }
 
+  /** The response broke after its head. */
   broken(error: GatewayError): void {
-    if (!this.#over) this.#break(error, this.#atBoundary)
+    if (!this.#isClosed) this.#break(error, this.#atBoundary)
+  }
+
+  /** The stream broke: another response will continue it. */
+  continueLater(): void {
+    this.#reopen()
+    this.#awaitsResponse = true
+  }
+
+  /** The stream broke, and these bytes are all that is missing. */
+  finish(missing: Buffer): void {
+    this.#reopen()
+    this.#write(missing)
+    this.#conclude()
+  }
+
+  #reopen(): void {
+    this.#body = null
+    this.#brokenAtBoundary = null
+    this.#outcome = Promise.withResolvers()
+  }
+
+  /** No response follows for a stream that has begun. @param event reports the error to the client; null = the protocol's own */
+  fail(error: GatewayError, event: string | null): void {
+    if (this.#over) return
+    const atBoundary = this.#brokenAtBoundary ?? this.#atBoundary
+    if (this.isBroken) this.#reopen()
+    this.#abort(error, atBoundary, event)
   }
 
   /** To be read before the body is ended: what is its last event then may be half of one. */
@@ -214,7 +252,6 @@ export class Relay implements ResponseSink, ClientDelivery {
 
   /** @param atBoundary everything so far ended with a whole event */
   #break(error: GatewayError, atBoundary: boolean): void {
-    const res = this.#res
     const fault = this.#endBody()
     const isClientGone = error.code === 'client_gone' || error.code === 'client_stalled'
     // The protocol's own end has passed: nothing is missing, however the connection ended.
@@ -223,23 +260,22 @@ export class Relay implements ResponseSink, ClientDelivery {
       if (error.source !== 'upstream') this.#limitDelivery(error)
       return
     }
-    const recovery = !fault && this.#isEventStream && this.#source.recover(error)
-    if (recovery !== false) {
-      this.#body = null
-      if (recovery === true) {
-        this.#awaitsResponse = true
-      } else {
-        this.#write(recovery)
-        this.#conclude()
-      }
+    if (!fault && this.#isEventStream && this.#response?.mayContinue === true && error.source === 'upstream') {
+      this.#brokenAtBoundary = atBoundary
+      this.#outcome.resolve(new StreamBreak(error))
       return
     }
+    this.#abort(error, atBoundary, null, fault)
+  }
+
+  #abort(error: GatewayError, atBoundary: boolean, event: string | null, fault: GatewayError | null = null): void {
+    const res = this.#res
     this.#over = true
-    if (isClientGone) {
+    if (error.code === 'client_gone' || error.code === 'client_stalled') {
       destroyNow(res)
     } else {
       const takesEvent = this.#isEventStream && !this.#hasContentLength && atBoundary
-      const errorEvent = takesEvent ? this.#source.errorEvent(error) : null
+      const errorEvent = takesEvent ? event ?? this.#errorEvent(error) : null
       if (errorEvent !== null) this.#recording?.push(Buffer.from(errorEvent))
       // Node may still hold the head: without it the client would have no response at all.
       if (this.#written === 0 && !isHttp2(res)) flushHead(res)
@@ -247,6 +283,11 @@ export class Relay implements ResponseSink, ClientDelivery {
       abort(res, this.#gateway.clock, errorEvent)
     }
     this.#close(fault ?? error)
+  }
+
+  #errorEvent(error: GatewayError): string {
+    const { id, classified: { endpoint: { format } } } = this.#exchange
+    return format.streamError(error, id)
   }
 
   /** A deadline has passed: the client gets a short time to read what was written. */
@@ -271,7 +312,7 @@ export class Relay implements ResponseSink, ClientDelivery {
    * @returns true = it had all of the response, which is complete although the upstream has not ended it yet
    */
   clientClosed(): boolean {
-    if (this.#body?.isFinished !== true || this.#awaitsResponse || this.#writer.blocked) return false
+    if (this.#body?.isFinished !== true || this.isBroken || this.#awaitsResponse || this.#writer.blocked) return false
     this.#over = true
     this.delivered = true
     this.#close(null)
@@ -281,7 +322,9 @@ export class Relay implements ResponseSink, ClientDelivery {
   /** Ends it from outside: the client disconnected, or a deadline passed. Before its head there is nothing to end. */
   stop(reason: GatewayError): void {
     if (this.status === 0) return
-    if (!this.#over) {
+    if (this.isBroken) {
+      this.fail(reason, null)
+    } else if (!this.#over) {
       this.broken(reason)
     } else {
       // All of it was written, and the client does not read the rest.
@@ -292,6 +335,6 @@ export class Relay implements ResponseSink, ClientDelivery {
 
   #close(end: RelayEnd): void {
     this.#writer.stop()
-    this.#finish(end)
+    this.#outcome.resolve(end)
   }
 }

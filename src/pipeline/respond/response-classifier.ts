@@ -1,6 +1,6 @@
-import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { isFormatUnknown } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
+import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import { createStreamMeter } from '../../protocols/shared/create-stream-meter.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import { denialReason, refusalReason } from '../../protocols/shared/refusal-reason.ts'
@@ -8,11 +8,9 @@ import type { RefusalReason } from '../../protocols/shared/refusal-reason.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { isCredentialRefused, isRetryableStatus } from '../../routing/failure.ts'
-import { FirstElementClassifier, BodyClassifier } from './body-classifier.ts'
+import { BodyClassifier, FirstElementClassifier, TranslatableBodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 import { FirstContentClassifier, FirstEventClassifier, UnknownFormatClassifier } from './stream-classifier.ts'
-import { TranslatedBodyClassifier } from './translated-body-classifier.ts'
-import { translationOf } from './translation-stage.ts'
 import { WholeResponseClassifier } from './whole-response-classifier.ts'
 
 /** Bytes of an error response that are kept for the client, and milliseconds that it may take to come. */
@@ -41,26 +39,25 @@ export interface ResponseRequirements {
  * @returns null when the response may go to the client as it is
  */
 export function classifierFor(
-  exchange: Exchange, head: ResponseHead, { reasons, whole, content }: ResponseRequirements, isContinuation: boolean,
-  reserveMemory: ReserveMemory,
+  exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, { reasons, whole, content }: ResponseRequirements,
+  isContinuation: boolean,
 ): ResponseClassifier | null {
+  const reserveMemory = exchange.memory.reserveForResponse
+  const endpoint = attempt.endpoint ?? exchange.classified.endpoint
   const { status } = head
   if (isRetryableStatus(status)) return new ErrorResponseClassifier(true, head, reasons)
   if (REQUEST_REFUSAL_STATUSES.has(status) && reasons.size > 0) return new ErrorResponseClassifier(false, head, reasons)
-  const { respondsWithJson, streamsByPath } = exchange.meteredEndpoint
+  const { respondsWithJson, streamsByPath } = endpoint
   const isEvents = isEventStream(head)
   if (isContinuation && (status !== 200 || !isEvents || head.coding !== null)) {
     return new ErrorResponseClassifier(true, head, reasons)
   }
   if (status < 200 || status > 299) return null
-  const attempt = exchange.servedBy
-  if (attempt?.translated && !isEvents && !isFormatUnknown(exchange, head)) {
-    return new TranslatedBodyClassifier(head, attempt, translationOf(exchange, attempt.translated))
-  }
+  if (attempt.translated && !isEvents && !isFormatUnknown(exchange, head)) return new TranslatableBodyClassifier(head)
   // Only a whole stream can become a body.
-  if (attempt?.translated && isEvents && !attempt.translated.request.stream) return new WholeResponseClassifier(exchange, head, reserveMemory)
-  if (whole && (isEvents || respondsWithJson) && head.coding === null) {
-    return new WholeResponseClassifier(exchange, head, reserveMemory)
+  const isTranslatedWhole = attempt.translated !== null && isEvents && !attempt.translated.request.stream
+  if (isTranslatedWhole || (whole && (isEvents || respondsWithJson) && head.coding === null)) {
+    return new WholeResponseClassifier(exchange, attempt, head, reserveMemory)
   }
   if (!respondsWithJson) return new AnyByteClassifier()
   if (!isEvents) {
@@ -71,7 +68,6 @@ export function classifierFor(
   // The events of a stream that is compressed although the request forbids it pass unread.
   if (head.coding !== null) return new AnyByteClassifier()
   if (!content) return new FirstEventClassifier()
-  const { meteredEndpoint: endpoint } = exchange
   return new FirstContentClassifier(createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory }))
 }
 
@@ -112,7 +108,7 @@ class ErrorResponseClassifier implements ResponseClassifier {
 }
 
 /** A response that cannot be read: the first byte of its body makes it good. */
-class AnyByteClassifier implements ResponseClassifier {
+export class AnyByteClassifier implements ResponseClassifier {
   readonly maxBytes = 0
   readonly timeoutMs = null
   readonly anyByteCounts = true

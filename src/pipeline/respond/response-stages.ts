@@ -14,7 +14,6 @@ import type { FramedStream } from './classification.ts'
 import type { Continuation } from './continuation.ts'
 import type { OnStreamFault } from './continuation-stage.ts'
 import { ResponseFactsStage } from './response-facts-stage.ts'
-import { responseMemoryFor } from './response-memory.ts'
 import { ResponseStream } from './response-stream.ts'
 import type { ResponseStages, Stage } from './response-stream.ts'
 import { createTranslatedStream } from './translated-stages.ts'
@@ -25,17 +24,18 @@ import { createTranslatedStream } from './translated-stages.ts'
  *
  * @param continuation prepares another target to continue the stream; null = none does
  * @param onStreamFault called with the error of an event that the client must not get
- * @param framed the stream, if it was read while it was held; null = it was not
+ * @param held what is known of a response that was held
+ * @throws GatewayError where a whole body cannot be translated
  * @returns null where every byte passes and nothing is read
  */
 export function createResponseStream(
   gateway: Gateway, exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, continuation: Continuation | null,
-  onStreamFault: OnStreamFault, framed: FramedStream | null = null,
+  onStreamFault: OnStreamFault, held: HeldContent = NOTHING_HELD,
 ): ResponseStream | null {
   const { translated } = attempt
   const isSuccess = head.status >= 200 && head.status < 300
   if (translated && (isSuccess || head.status >= 400)) {
-    return createTranslatedStream({ gateway, exchange, attempt, head, continuation, onStreamFault }, translated)
+    return createTranslatedStream({ gateway, exchange, attempt, head, continuation, onStreamFault, body: held.body }, translated)
   }
   // An upstream's error is not billed.
   if (head.status >= 400) {
@@ -48,7 +48,7 @@ export function createResponseStream(
   if (!isMetered(endpoint) && isRead(exchange)) return null
   const host = attempt.target.upstream.url?.hostname ?? ''
   const masks = respondsWithText(endpoint) ? fieldMasks(endpoint, target, req.headers, host) : []
-  const context = { gateway, exchange, attempt, head, continuation, masks, framed }
+  const context = { gateway, exchange, attempt, head, continuation, masks, framed: held.framed }
   if (isEventStream(head) || endpoint.streamsByPath || isFormatUnknown(exchange, head)) {
     // A JSON array of Google's API is a stream too.
     const isEither = !endpoint.streamsByPath && !isEventStream(head)
@@ -60,6 +60,16 @@ export function createResponseStream(
   const isJson = head.contentType.includes('json') || endpoint.respondsWithJson
   return new ResponseStream(isMetered(endpoint) && isJson ? collectorStages(context) : unreadStages(context))
 }
+
+/** What a gate has of a response that goes to the client. */
+export interface HeldContent {
+  /** The stream, if all its stages have read it; null = it was not read. */
+  readonly framed: FramedStream | null
+  /** The whole body; null = it is no whole body, or was not held. */
+  readonly body: Buffer | null
+}
+
+export const NOTHING_HELD: HeldContent = { framed: null, body: null }
 
 interface StageContext {
   readonly gateway: Gateway
@@ -83,7 +93,7 @@ function streamStages(
   // A response that is compressed although the request forbids it passes unread.
   const isUnread = head.coding !== null || masksUsage(masks)
   const { meteredEndpoint: endpoint } = exchange
-  const reserveMemory = responseMemoryFor(gateway, exchange)
+  const reserveMemory = exchange.memory.reserveForResponse
   const meter = framed?.meter ?? createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
   const all: Stage[] = []
   const isFollowed = continuation?.follows(head) === true

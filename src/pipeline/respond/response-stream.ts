@@ -5,7 +5,7 @@ import type { UsageFilter } from '../../protocols/shared/protocol.ts'
 import type { EventReader, EventSink } from '../../protocols/shared/stream-event.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import type { ContinuationStage } from './continuation-stage.ts'
-import type { ResponseBody } from './response-source.ts'
+import type { ResponseBody } from './response-body.ts'
 import type { RawHeaders } from '../../proxy/raw-headers.ts'
 
 const NOTHING = Buffer.alloc(0)

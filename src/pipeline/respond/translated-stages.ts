@@ -6,17 +6,18 @@ import { LedgerCheckpoint } from '../../context/ledger-checkpoint.ts'
 import type { ResponseContent, UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import { createStreamMeter } from '../../protocols/shared/create-stream-meter.ts'
 import { SseReader } from '../../protocols/shared/sse.ts'
+import { parseJson } from '../../protocols/shared/stream-event.ts'
 import type { EventReader } from '../../protocols/shared/stream-event.ts'
-import { translateError, translatedResponseHeaders } from '../../protocols/translate.ts'
+import { translateError, translateWhole, translatedResponseHeaders } from '../../protocols/translate.ts'
 import type { ResponseTranslation, TranslatedAttempt } from '../../protocols/translate.ts'
 import { headerValue } from '../../proxy/raw-headers.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
+import { plainText } from './body-classifier.ts'
 import { BodyCollector, ErrorReader, bodyStages, sinkOf } from './body-stages.ts'
 import type { ContinuationStage, OnStreamFault } from './continuation-stage.ts'
 import type { Continuation } from './continuation.ts'
 import { ResponseFactsStage } from './response-facts-stage.ts'
-import { responseMemoryFor } from './response-memory.ts'
 import { ResponseStream } from './response-stream.ts'
 import type { HeaderTranslation, ResponseStages, Stage } from './response-stream.ts'
 import { TranslatedBody, TranslationStage, translationOf } from './translation-stage.ts'
@@ -32,11 +33,17 @@ export interface TranslatedStageContext {
   readonly continuation: Continuation | null
   /** Called with the error of an event that cannot be translated. */
   readonly onStreamFault: OnStreamFault
+  /** A whole body, which was held; null = it is a stream, or an error. */
+  readonly body: Buffer | null
 }
 
-/** The stages of a response that is translated: of an error, of the events of a stream, or of a whole body. */
+/**
+ * The stages of a response that is translated: of an error, of the events of a stream, or of a whole body.
+ *
+ * @throws GatewayError where a whole body cannot be translated: nothing was sent to the client yet
+ */
 export function createTranslatedStream(context: TranslatedStageContext, translated: TranslatedAttempt): ResponseStream {
-  const { gateway, exchange, attempt, head } = context
+  const { gateway, exchange, head } = context
   const translation = translationOf(exchange, translated)
   const headers = headerTranslation(translation, head)
   if (head.status >= 400) {
@@ -47,8 +54,9 @@ export function createTranslatedStream(context: TranslatedStageContext, translat
   if (isEventStream(head) || isFormatUnknown(exchange, head)) {
     return new ResponseStream(translatedEvents(context, translation, headers))
   }
-  // The gate has translated it.
-  return new ResponseStream(translatedBodyStages(headers, new BodyCollector(gateway, exchange, head), () => attempt.translatedBody ?? ''))
+  const { body } = context
+  const text = body === null ? '' : translateWhole(translation, parseJson(plainText(body, head).toString('utf8')))
+  return new ResponseStream(translatedBodyStages(headers, new BodyCollector(gateway, exchange, head), () => text))
 }
 
 function translatedEvents(
@@ -56,7 +64,7 @@ function translatedEvents(
   translateHeaders: HeaderTranslation,
 ): ResponseStages {
   const { format } = exchange.classified.endpoint
-  const reserveMemory = responseMemoryFor(gateway, exchange)
+  const reserveMemory = exchange.memory.reserveForResponse
   const meter = createStreamMeter(exchange.meteredEndpoint, { contentType: head.contentType, reserveMemory })
   const continued = continuation?.follows(head) === true ? continuedStage(continuation, reserveMemory) : null
   const stage = new TranslationStage({ translation, format, clock: gateway.clock, onStreamFault, continued })

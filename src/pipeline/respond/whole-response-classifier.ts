@@ -2,6 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { isFormatUnknown } from '../../context/exchange.ts'
 import type { Exchange } from '../../context/exchange.ts'
+import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import { createStreamMeter } from '../../protocols/shared/create-stream-meter.ts'
 import { beginsJson } from '../../protocols/shared/json-text.ts'
 import { missingEndOf } from '../../protocols/shared/missing-end.ts'
@@ -39,18 +40,19 @@ export class WholeResponseClassifier implements ResponseClassifier {
   readonly #filter: UsageFilter | null
 
   /** @param reserveMemory for events that are not whole yet, in addition to that for the response */
-  constructor(exchange: Exchange, head: ResponseHead, reserveMemory: ReserveMemory) {
-    const { meteredEndpoint: endpoint, request: { body }, servedBy } = exchange
+  constructor(exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, reserveMemory: ReserveMemory) {
+    const { classified, request: { body } } = exchange
+    const endpoint = attempt.endpoint ?? classified.endpoint
     const isEvents = isEventStream(head)
     this.#endpoint = endpoint
     // The end that a translated stream lacks is another than the client's.
-    this.#request = body?.json && !servedBy?.translated ? body.bytes : null
+    this.#request = body?.json && attempt.translated === null ? body.bytes : null
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
     this.#bodyClassifier = isEvents || endpoint.streamsByPath ? null : new BodyClassifier(head)
     this.#isFormatUnknown = isFormatUnknown(exchange, head)
     this.#checksEvents = isEvents && endpoint.respondsWithJson
     this.#reader = this.#meter.createReader(this)
-    this.#filter = exchange.servedBy?.hidesUsage ? endpoint.usageOption?.createFilter(this.#reader) ?? null : null
+    this.#filter = attempt.hidesUsage ? endpoint.usageOption?.createFilter(this.#reader) ?? null : null
   }
 
   get framed(): FramedStream | null {

@@ -68,7 +68,7 @@ function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]]
   }
   const { quoted, estimatedInput, servedBy, interruptedAttempts } = exchange
   // A response that is held was generated as well, and is to be paid for.
-  const response = exchange.response ?? servedBy?.held?.metered ?? null
+  const response = exchange.response ?? servedBy?.held ?? null
   const encoding = servedBy?.response?.encoding ?? null
   const earlier = interruptedAttempts.map(attempt => ((
     { response: attempt.metered, encoding: null, quoted: attempt.quoted, estimatedInput: attempt.estimatedInput }

@@ -1,4 +1,4 @@
-import type { Exchange } from '../../context/exchange.ts'
+import type { Exchange, Writes } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { ResponseRecorder } from '../../transcripts/recording.ts'
 
@@ -6,7 +6,7 @@ import { ResponseRecorder } from '../../transcripts/recording.ts'
 const MAX_TRACE_CONTENT = 64 * 1024
 
 /** Records what the client is sent from now on, where a rule or the telemetry says so. */
-export function startRecording(gateway: Gateway, exchange: Exchange): void {
+export function startRecording(gateway: Gateway, exchange: Writes<'recording'>): void {
   if (exchange.trace?.isSampled && gateway.sharedState.telemetry?.sendsContent) {
     exchange.recording = new ResponseRecorder(MAX_TRACE_CONTENT)
   }

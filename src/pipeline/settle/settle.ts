@@ -2,7 +2,7 @@ import { formatUsd } from '../../base/decimal.ts'
 import { causeOf } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import { isErrorContent } from '../../context/error-response.ts'
-import type { Exchange } from '../../context/exchange.ts'
+import type { Exchange, Writes } from '../../context/exchange.ts'
 import { logIds } from '../../context/log-ids.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import type { Session, UpstreamAttempt } from '../../context/upstream-attempt.ts'
@@ -35,7 +35,7 @@ interface Bill extends SettledCost {
  *
  * @returns null = done: only tokens that have to be counted and bodies that have to be decompressed are awaited
  */
-export function settle(gateway: Gateway, exchange: Exchange, failure: GatewayError | null): Promise<void> | null {
+export function settle(gateway: Gateway, exchange: Writes<'ended'>, failure: GatewayError | null): Promise<void> | null {
   const { endpoint } = exchange.classified
   if (endpoint.ownResponse === 'status') return null
   const onError = (err: unknown) => gateway.log.error({ ...logIds(exchange), err }, 'a request could not be settled: its usage or cost may be missing')

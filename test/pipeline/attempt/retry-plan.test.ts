@@ -9,7 +9,7 @@ import { candidateId } from '../../../src/routing/candidate.ts'
 import { Health } from '../../../src/routing/health.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
-const FAILURE: AttemptFailure = { error: null, status: 503, headers: [], response: null, said: null, reason: null }
+const FAILURE: AttemptFailure = { error: null, status: 503, response: null, said: null, reason: null, retryAfterMs: null }
 
 /** The itineraries of requests for one target, to which three attempts are allowed. */
 function setUp() {
@@ -27,14 +27,14 @@ function setUp() {
 
 t.test('one that is known to fail is asked once, also while another request probes it', t => {
   const { clock, begin, ask } = setUp()
-  t.ok(begin().next(FAILURE), 'a good one is asked again')
+  t.ok(begin().next(FAILURE, false), 'a good one is asked again')
   for (let n = 0; n < 3; n++) ask().failed(null)
-  t.equal(begin().next(FAILURE), null)
+  t.equal(begin().next(FAILURE, false), null)
   clock.advance(1_000)
-  t.equal(begin().next(FAILURE), null, 'though its pause is over')
+  t.equal(begin().next(FAILURE, false), null, 'though its pause is over')
   const probe = ask()
-  t.equal(begin().next(FAILURE), null, 'though somebody has asked it')
+  t.equal(begin().next(FAILURE, false), null, 'though somebody has asked it')
   probe.responseStarted(1)
-  t.ok(begin().next(FAILURE), 'it has answered')
+  t.ok(begin().next(FAILURE, false), 'it has answered')
   t.end()
 })

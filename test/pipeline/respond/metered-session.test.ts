@@ -6,13 +6,13 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { loadConfig } from '../../../src/config/load.ts'
 import { Exchange } from '../../../src/context/exchange.ts'
-import { UpstreamAttempt } from '../../../src/context/upstream-attempt.ts'
 import { buildGateway } from '../../../src/gateway/build-gateway.ts'
 import { MeteredSession } from '../../../src/pipeline/respond/metered-session.ts'
 import { createTokenCounter } from '../../../src/pricing/token-counter.ts'
 import { classifyPath } from '../../../src/protocols/classify-path.ts'
 import type { ClientRequest, ClientResponse } from '../../../src/proxy/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
+import { UncarriedAttempt } from '../../support/upstream-attempt.ts'
 
 const SILENT = new URL('../../pricing/threads/silent.ts', import.meta.url)
 
@@ -43,8 +43,7 @@ models: { m: { price: { input: 1, output: 1 } } }`,
   const classified = classifyPath('/v1/responses')
   exchange.classified = classified
   const target = config.routes[0]!.targets[0]!
-  const record = { upstream: 'up', model: null, outcome: 'ok', ms: 0, atMs: 0 }
-  const attempt = new UpstreamAttempt(target, record, null, { sentBody: null, estimatedInput: null, hidesUsage: false, dropped: [], translated: null })
+  const attempt = new UncarriedAttempt(target)
   const accounts = { ...gateway.accounts, counter }
   const session = new MeteredSession({ ...gateway, accounts }, exchange, attempt, classified.endpoint.session!, extensions)
   return { clock, session }

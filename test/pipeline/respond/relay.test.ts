@@ -8,9 +8,11 @@ import { GatewayError } from '../../../src/base/errors.ts'
 import { Exchange } from '../../../src/context/exchange.ts'
 import type { Gateway } from '../../../src/context/gateway.ts'
 import { Relay } from '../../../src/pipeline/respond/relay.ts'
-import type { ResponseBody } from '../../../src/pipeline/respond/response-source.ts'
+import { StreamBreak } from '../../../src/pipeline/respond/response-body.ts'
+import type { RelayEnd, ResponseBody } from '../../../src/pipeline/respond/response-body.ts'
 import type { ClientRequest } from '../../../src/proxy/client.ts'
 import { Deadlines } from '../../../src/proxy/deadlines.ts'
+import { responseHead } from '../../../src/proxy/response-head.ts'
 import { ResponseRecorder } from '../../../src/transcripts/recording.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
@@ -44,23 +46,34 @@ async function startRelay(t: Test, observer: ResponseBody | null = null, goesOn 
   })
   exchange.recording = Object.assign(new ResponseRecorder(1), { push: (bytes: Buffer) => void sent.push(bytes) })
   const gateway = { clock, version: '0', config: { limits: null } } as unknown as Gateway
-  const relay = new Relay(gateway, exchange, deadlines, {
-    openBody: () => observer,
-    onFirstByte: () => {},
-    errorEvent: () => LAST_WORDS,
-    resume: () => {},
-    recover: () => goesOn,
-  })
-  return { relay, deadlines, clock, expired, client, res, sent }
+  const relay = new Relay(gateway, exchange, deadlines)
+  const open = (status: number, headers: readonly string[]): GatewayError | null => {
+    const head = responseHead(status, headers)
+    const refusal = relay.accepts(head)
+    if (refusal === null) relay.open(head, { body: observer, source: { resume: () => {} }, mayContinue: true })
+    return refusal
+  }
+  // Who reads the outcome decides what follows a break.
+  const ended = async (): Promise<RelayEnd> => {
+    for (;;) {
+      const outcome = await relay.outcome
+      if (!(outcome instanceof StreamBreak)) return outcome
+      if (!relay.isBroken) continue
+      if (goesOn) relay.continueLater()
+      else relay.fail(outcome.error, LAST_WORDS)
+    }
+  }
+  return { relay, open, done: ended(), deadlines, clock, expired, client, res, sent }
 }
 
 t.test('a client that reads again while another response is waited for does not shorten that wait', async t => {
-  const { relay, deadlines, clock, expired, client, res } = await startRelay(t)
+  const { relay, open, deadlines, clock, expired, client, res } = await startRelay(t)
   deadlines.connecting()
   deadlines.waiting()
-  relay.head(200, EVENTS, '1.1')
+  open(200, EVENTS)
   t.notOk(relay.data(MUCH), 'the client is to read first')
   relay.broken(new GatewayError('upstream_reset', 'gone'))
+  await setImmediate()
   deadlines.betweenAttempts()
   deadlines.connecting()
   deadlines.waiting()
@@ -71,27 +84,28 @@ t.test('a client that reads again while another response is waited for does not 
 })
 
 t.test('a client that does not read when the other answer comes is the one that is waited for', async t => {
-  const { relay, deadlines, clock, expired } = await startRelay(t)
+  const { relay, open, deadlines, clock, expired } = await startRelay(t)
   deadlines.waiting()
-  relay.head(200, EVENTS, '1.1')
+  open(200, EVENTS)
   relay.data(MUCH)
   relay.broken(new GatewayError('upstream_reset', 'gone'))
+  await setImmediate()
   deadlines.connecting()
   deadlines.waiting()
-  relay.head(200, EVENTS, '1.1')
+  open(200, EVENTS)
   t.notOk(relay.data(Buffer.from(': more\n\n')))
   clock.advance(TIMEOUTS.idle)
   t.match(expired, [{ code: 'client_stalled' }])
 })
 
 t.test('what is no stream of events, or comes compressed, behind a head that says otherwise, is refused', async t => {
-  const { relay } = await startRelay(t)
+  const { relay, open } = await startRelay(t)
   relay.openEventStream()
-  t.match(relay.head(200, [...EVENTS, 'content-encoding', 'gzip'], '1.1'), { code: 'upstream_invalid' })
-  t.match(relay.head(201, EVENTS, '1.1'), { code: 'upstream_invalid' })
-  t.match(relay.head(200, ['content-type', 'application/json'], '1.1'), { code: 'upstream_invalid' })
+  t.match(open(200, [...EVENTS, 'content-encoding', 'gzip']), { code: 'upstream_invalid' })
+  t.match(open(201, EVENTS), { code: 'upstream_invalid' })
+  t.match(open(200, ['content-type', 'application/json']), { code: 'upstream_invalid' })
   t.ok(relay.isWaiting)
-  t.equal(relay.head(200, [...EVENTS, 'content-encoding', 'identity'], '1.1'), null)
+  t.equal(open(200, [...EVENTS, 'content-encoding', 'identity']), null)
 })
 
 t.test('a head that is sent before there is a response has the request id for the SDKs', async t => {
@@ -104,12 +118,12 @@ t.test('a head that is sent before there is a response has the request id for th
 
 t.test('all was said, but the client has not taken it by the total timeout: one moment more', async t => {
   const said = streamBody({ terminated: true })
-  const { relay, clock, client } = await startRelay(t, said)
-  relay.head(200, EVENTS, '1.1')
+  const { relay, open, done, clock, client } = await startRelay(t, said)
+  open(200, EVENTS)
   relay.data(MUCH)
   relay.stop(new GatewayError('total_timeout', 'too late'))
   clock.advance(5_000)
-  t.match(await relay.done, { code: 'total_timeout' })
+  t.match(await done, { code: 'total_timeout' })
   await once(client.resume(), 'close')
 })
 
@@ -120,9 +134,9 @@ const PIECE = MUCH.subarray(0, 1024 * 1024)
 /** A response of so many bytes that is there at once. */
 async function startWhole(t: Test, total: number) {
   const started = await startRelay(t)
-  const { relay, deadlines, client } = started
+  const { relay, open, deadlines, client } = started
   deadlines.waiting()
-  relay.head(200, ['content-type', 'application/json', 'content-length', String(total)], '1.1')
+  open(200, ['content-type', 'application/json', 'content-length', String(total)])
   for (let sent = 0; sent < total; sent += PIECE.length) relay.data(PIECE)
   let came = 0
   let due = 0
@@ -142,14 +156,14 @@ async function startWhole(t: Test, total: number) {
 }
 
 t.test('a client that takes a large answer slowly does read, though all of it was there at once', async t => {
-  const { relay, clock, expired, taken } = await startWhole(t, 3 * STEP)
+  const { relay, done, clock, expired, taken } = await startWhole(t, 3 * STEP)
   relay.end()
   for (let step = 0; step < 3; step++) {
     await taken(STEP)
     clock.advance(TIMEOUTS.idle * 0.6)
     t.strictSame(expired, [])
   }
-  t.equal(await relay.done, null)
+  t.equal(await done, null)
 })
 
 t.test('a client that stops in the middle of a large answer is waited for from there', async t => {
@@ -167,17 +181,16 @@ t.test('a client that stops in the middle of a large answer is waited for from t
 })
 
 t.test('what waits for a slow client goes out before the break', async t => {
-  const { relay, taken, client } = await startWhole(t, 2 * STEP)
+  const { relay, done, taken, client } = await startWhole(t, 2 * STEP)
   relay.broken(new GatewayError('upstream_cut', 'cut'))
-  t.match(await relay.done, { code: 'upstream_cut' })
+  t.match(await done, { code: 'upstream_cut' })
   await taken(2 * STEP)
   await closed(client.resume())
 })
 
 t.test('a client that reads a stream slowly gets the reason why it breaks, behind what waits for it', async t => {
-  const open = streamBody()
-  const { relay, client } = await startRelay(t, open, false)
-  relay.head(200, EVENTS, '1.1')
+  const { relay, open, client } = await startRelay(t, streamBody(), false)
+  open(200, EVENTS)
   t.notOk(relay.data(MUCH))
   relay.broken(new GatewayError('upstream_cut', 'cut'))
   let tail = ''
@@ -207,16 +220,16 @@ const CUT = new GatewayError('upstream_cut', 'cut')
 async function broken(
   t: Test, observer: ResponseBody, { headers = EVENTS, body = ': x\n\n', error = CUT, goesOn = false } = {},
 ) {
-  const { relay, client, sent } = await startRelay(t, observer, goesOn)
+  const { relay, open, done, client, sent } = await startRelay(t, observer, goesOn)
   let text = ''
   client.on('data', (piece: Buffer) => {
     text += piece.toString('latin1')
   })
-  relay.head(200, headers, '1.1')
+  open(200, headers)
   if (body !== '') relay.data(Buffer.from(body))
   relay.broken(error)
   await closed(client)
-  return { text, end: await relay.done, sent: String(Buffer.concat(sent)) }
+  return { text, end: await done, sent: String(Buffer.concat(sent)) }
 }
 
 t.test('a stream that breaks behind a whole event tells why', async t => {
@@ -275,61 +288,62 @@ t.test('a stream that ends too soon, and inside an event, does not tell why', as
   observer.end = () => {
     observer.atBoundary = true
   }
-  const { relay, client } = await startRelay(t, observer, false)
+  const { relay, open, done, client } = await startRelay(t, observer, false)
   let text = ''
   client.on('data', (piece: Buffer) => {
     text += piece.toString('latin1')
   })
-  relay.head(200, EVENTS, '1.1')
+  open(200, EVENTS)
   relay.data(Buffer.from('data: ha'))
   relay.end()
   await once(client, 'close')
   t.ok(text.endsWith('data: ha\r\n'), text)
-  t.match(await relay.done, { code: 'upstream_cut' })
+  t.match(await done, { code: 'upstream_cut' })
 })
 
 t.test('a client that leaves when all was said has left', async t => {
-  const { relay } = await startRelay(t, streamBody({ terminated: true }), false)
-  relay.head(200, EVENTS, '1.1')
+  const { relay, open, done } = await startRelay(t, streamBody({ terminated: true }), false)
+  open(200, EVENTS)
   relay.data(MUCH)
   relay.stop(new GatewayError('client_gone', 'gone'))
-  t.match(await relay.done, { code: 'client_gone' })
+  t.match(await done, { code: 'client_gone' })
 })
 
 t.test('what is stopped before its head has sent nothing', async t => {
-  const { relay, res } = await startRelay(t)
+  const { relay, open, res } = await startRelay(t)
   relay.stop(CUT)
   t.notOk(res.headersSent || res.destroyed)
-  t.equal(relay.head(200, EVENTS, '1.1'), null)
+  t.equal(open(200, EVENTS), null)
 })
 
 t.test('bytes that the client has not taken are not counted, and nothing is said to it meanwhile', async t => {
-  const { relay, sent } = await startRelay(t)
+  const { relay, open, sent } = await startRelay(t)
   relay.openEventStream()
   relay.sendEvents(': here\n\n')
   t.equal(relay.bytes, 8)
-  relay.head(200, EVENTS, '1.1')
+  open(200, EVENTS)
   relay.data(MUCH)
   t.ok(relay.bytes > 8 && relay.bytes < MUCH.length)
   relay.broken(CUT)
+  await setImmediate()
   t.ok(relay.isWaiting)
   relay.sendEvents(': here\n\n')
   t.equal(sent.length, 2)
 })
 
 t.test('a client that closes at the end of the protocol has the whole response', async t => {
-  const { relay } = await startRelay(t, streamBody({ isFinished: true }))
+  const { relay, open, done } = await startRelay(t, streamBody({ isFinished: true }))
   t.notOk(relay.clientClosed(), 'there is no head yet')
-  relay.head(200, EVENTS, '1.1')
+  open(200, EVENTS)
   relay.data(Buffer.from('data: [DONE]\n\n'))
   t.ok(relay.clientClosed())
-  t.equal(await relay.done, null)
+  t.equal(await done, null)
   t.ok(relay.delivered)
 })
 
 t.test('one that has not read all of it has not', async t => {
-  const { relay } = await startRelay(t, streamBody({ isFinished: true }))
-  relay.head(200, EVENTS, '1.1')
+  const { relay, open } = await startRelay(t, streamBody({ isFinished: true }))
+  open(200, EVENTS)
   relay.data(MUCH)
   t.notOk(relay.clientClosed())
 })

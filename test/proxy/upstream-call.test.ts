@@ -7,8 +7,9 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
 import { GatewayError } from '../../src/base/errors.ts'
-import { Attempt } from '../../src/proxy/attempt.ts'
-import type { ResponseSink } from '../../src/proxy/attempt.ts'
+import { UpstreamCall } from '../../src/proxy/upstream-call.ts'
+import type { ResponseHead } from '../../src/proxy/response-head.ts'
+import type { ResponseSink } from '../../src/proxy/upstream-call.ts'
 import { Deadlines } from '../../src/proxy/deadlines.ts'
 import { createProxy } from '../../src/proxy/http-proxy.ts'
 import { ReadTurns } from '../../src/proxy/read-turns.ts'
@@ -29,9 +30,9 @@ class NotingSink implements ResponseSink {
     this.instead = instead
   }
 
-  head(status: number, headers: readonly string[], httpVersion: string): GatewayError | null {
-    this.told.push(`head ${status}`)
-    return this.instead.head?.(status, headers, httpVersion) ?? null
+  head(head: ResponseHead): GatewayError | null {
+    this.told.push(`head ${head.status}`)
+    return this.instead.head?.(head) ?? null
   }
 
   data(piece: Buffer): boolean {
@@ -66,18 +67,18 @@ async function setUp(t: Test, sink: NotingSink, play: (wire: Wire) => void | Pro
   })
   t.teardown(() => transport.destroy())
   const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
-  const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), error => attempt.abort(error))
+  const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), error => call.abort(error))
   t.teardown(() => deadlines.stop())
-  const attempt = new Attempt({
+  const call = new UpstreamCall({
     upstream: addressOf(upstream.url, transport),
     request: requestWith(['x-a', '1']),
     deadlines,
     readTurns: new ReadTurns(),
     client: null,
     decompresses: unpacks,
-    sinkFor: () => sink,
+    credential: null, sink,
   })
-  return { attempt, torn: torn.promise, requests: () => requests }
+  return { call, torn: torn.promise, requests: () => requests }
 }
 
 const ANSWER = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunk('one')}`
@@ -87,42 +88,42 @@ const fault = () => {
 
 t.test('head, data and end, in this order', async t => {
   const sink = new NotingSink()
-  const { attempt } = await setUp(t, sink, wire => wire.send(`${ANSWER}0\r\n\r\n`))
-  t.equal(await attempt.run(createProxy()), null)
+  const { call } = await setUp(t, sink, wire => wire.send(`${ANSWER}0\r\n\r\n`))
+  t.equal(await call.run(createProxy()), null)
   t.equal(await sink.over.promise, null)
   t.strictSame(sink.told, ['head 200', 'data one', 'end'])
-  attempt.abort(new GatewayError('client_gone', 'late'))
-  attempt.resume()
+  call.abort(new GatewayError('client_gone', 'late'))
+  call.resume()
   t.equal(sink.told.length, 3, 'after its end nothing is reported')
 })
 
 t.test('a response that the sink refuses fails the attempt, and the upstream is torn down', async t => {
   const sink = new NotingSink({ head: () => new GatewayError('upstream_rejected_key', 'x') })
-  const { attempt, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
-  t.match(await attempt.run(createProxy()), { code: 'upstream_rejected_key' })
+  const { call, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
+  t.match(await call.run(createProxy()), { code: 'upstream_rejected_key' })
   await torn
   t.strictSame(sink.told, ['head 200'])
 })
 
 t.test('a fault of the sink at the head is ours, not the upstream\'s', async t => {
   const sink = new NotingSink({ head: fault })
-  const { attempt, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
-  t.match(await attempt.run(createProxy()), { code: 'internal', cause: { message: 'a fault of our own' } })
+  const { call, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
+  t.match(await call.run(createProxy()), { code: 'internal', cause: { message: 'a fault of our own' } })
   await torn
 })
 
 t.test('a fault of the sink in mid-answer breaks it, and the upstream is torn down', async t => {
   const sink = new NotingSink({ data: fault })
-  const { attempt, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
-  t.equal(await attempt.run(createProxy()), null)
+  const { call, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
+  t.equal(await call.run(createProxy()), null)
   t.match(await sink.over.promise, { code: 'internal' })
   await torn
 })
 
 t.test('a fault of the sink at the end breaks the response: nobody waits forever', async t => {
   const sink = new NotingSink({ end: fault })
-  const { attempt } = await setUp(t, sink, wire => wire.send(`${ANSWER}0\r\n\r\n`))
-  t.equal(await attempt.run(createProxy()), null)
+  const { call } = await setUp(t, sink, wire => wire.send(`${ANSWER}0\r\n\r\n`))
+  t.equal(await call.run(createProxy()), null)
   t.match(await sink.over.promise, { code: 'internal' })
 })
 
@@ -141,9 +142,9 @@ function slowSink(resume: () => void): NotingSink {
 }
 
 t.test('what comes compressed is unpacked, as fast as the sink takes it', async t => {
-  const sink = slowSink(() => attempt.resume())
-  const { attempt } = await setUp(t, sink, wire => wire.send(`${PACKED}${chunk(packed)}0\r\n\r\n`), true)
-  t.equal(await attempt.run(createProxy()), null)
+  const sink = slowSink(() => call.resume())
+  const { call } = await setUp(t, sink, wire => wire.send(`${PACKED}${chunk(packed)}0\r\n\r\n`), true)
+  t.equal(await call.run(createProxy()), null)
   t.equal(await sink.over.promise, null)
   const pieces = sink.told.slice(1, -1).map(told => told.slice('data '.length))
   t.ok(pieces.length > 10)
@@ -162,7 +163,7 @@ t.test('each piece of it is unpacked at once, though more is to come', async t =
         return true
       },
     })
-    const { attempt } = await setUp(t, sink, async wire => {
+    const { call } = await setUp(t, sink, async wire => {
       wire.send(PACKED.replace('gzip', coding))
       packer.on('data', (piece: Buffer) => wire.send(chunk(piece.toString('latin1'))))
       packer.write('one')
@@ -170,7 +171,7 @@ t.test('each piece of it is unpacked at once, though more is to come', async t =
       await seen.promise
       packer.on('end', () => wire.send('0\r\n\r\n')).end(' two')
     }, true)
-    t.equal(await attempt.run(createProxy()), null)
+    t.equal(await call.run(createProxy()), null)
     t.equal(await sink.over.promise, null)
     t.strictSame(sink.told, ['head 200', 'data one', 'data  two', 'end'], coding)
   }
@@ -182,13 +183,13 @@ const CODINGS = {
 }
 for (const [coding, compress] of Object.entries(CODINGS)) {
   t.test(`of what was cut all goes on that can be unpacked, and then that it was: ${coding}`, async t => {
-    const sink = slowSink(() => attempt.resume())
-    const { attempt } = await setUp(t, sink, wire => {
+    const sink = slowSink(() => call.resume())
+    const { call } = await setUp(t, sink, wire => {
       const bytes = compress(WORDS)
       wire.send(PACKED.replace('gzip', coding) + chunk(bytes.toString('latin1', 0, bytes.length / 2)))
       wire.socket.end()
     }, true)
-    t.equal(await attempt.run(createProxy()), null)
+    t.equal(await call.run(createProxy()), null)
     t.match(await sink.over.promise, { code: 'upstream_cut' })
     const text = sink.told.slice(1, -1).map(told => told.slice('data '.length)).join('')
     t.ok(text.length > WORDS.length / 4)
@@ -198,8 +199,8 @@ for (const [coding, compress] of Object.entries(CODINGS)) {
 
 t.test('what is not compressed as it says breaks, and the upstream is torn down', async t => {
   const sink = new NotingSink()
-  const { attempt, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk('no gzip')), true)
-  t.equal(await attempt.run(createProxy()), null)
+  const { call, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk('no gzip')), true)
+  t.equal(await call.run(createProxy()), null)
   t.match(await sink.over.promise, { code: 'upstream_invalid' })
   await torn
   t.strictSame(sink.told, ['head 200', 'broken upstream_invalid'])
@@ -208,8 +209,8 @@ t.test('what is not compressed as it says breaks, and the upstream is torn down'
 t.test('an upstream that goes on behind the end of what it compressed is torn down', async t => {
   const sink = new NotingSink()
   // Padding, as gzip allows it.
-  const { attempt, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(`${packed}\0\0`)), true)
-  t.equal(await attempt.run(createProxy()), null)
+  const { call, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(`${packed}\0\0`)), true)
+  t.equal(await call.run(createProxy()), null)
   t.equal(await sink.over.promise, null)
   await torn
   t.equal(sink.told.at(-1), 'end')
@@ -217,8 +218,8 @@ t.test('an upstream that goes on behind the end of what it compressed is torn do
 
 t.test('a fault of the sink in what was unpacked breaks the response', async t => {
   const sink = new NotingSink({ data: fault })
-  const { attempt, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(packed)), true)
-  t.equal(await attempt.run(createProxy()), null)
+  const { call, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(packed)), true)
+  t.equal(await call.run(createProxy()), null)
   t.match(await sink.over.promise, { code: 'internal' })
   await torn
   t.equal(sink.told.length, 3, 'nothing comes behind it')
@@ -227,12 +228,12 @@ t.test('a fault of the sink in what was unpacked breaks the response', async t =
 t.test('once aborted, nothing that was unpacked comes any more', async t => {
   const sink = new NotingSink({
     data: () => {
-      attempt.abort(new GatewayError('client_gone', 'gone'))
+      call.abort(new GatewayError('client_gone', 'gone'))
       return true
     },
   })
-  const { attempt, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(packed)), true)
-  t.equal(await attempt.run(createProxy()), null)
+  const { call, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(packed)), true)
+  t.equal(await call.run(createProxy()), null)
   await torn
   t.equal(sink.told.length, 2)
 })
@@ -240,26 +241,26 @@ t.test('once aborted, nothing that was unpacked comes any more', async t => {
 t.test('only the headers that tell of the coding are left out', async t => {
   let headers: readonly string[] = []
   const sink = new NotingSink({
-    head: (_status, all) => {
-      headers = all
+    head: head => {
+      headers = head.headers
       return null
     },
   })
   const size = Buffer.byteLength(packed, 'latin1')
-  const { attempt } = await setUp(t, sink, wire => wire.send(
+  const { call } = await setUp(t, sink, wire => wire.send(
     `HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Encoding: GZIP\r\nContent-Length: ${size}\r\n\r\n${packed}`), true)
-  t.equal(await attempt.run(createProxy()), null)
+  t.equal(await call.run(createProxy()), null)
   t.equal(await sink.over.promise, null)
   t.strictSame(headers, ['X-A', '1'])
 })
 
 t.test('an attempt that is aborted before it has a connection asks nothing', async t => {
   const sink = new NotingSink()
-  const { attempt, requests } = await setUp(t, sink, () => {})
-  const run = attempt.run(createProxy())
-  attempt.abort(new GatewayError('client_gone', 'gone'))
+  const { call, requests } = await setUp(t, sink, () => {})
+  const run = call.run(createProxy())
+  call.abort(new GatewayError('client_gone', 'gone'))
   t.match(await run, { code: 'client_gone' })
-  t.equal(attempt.sent, false)
+  t.equal(call.wasSent, false)
   t.equal(requests(), 0)
   t.strictSame(sink.told, [])
 })
@@ -271,21 +272,21 @@ async function begun(sink: ResponseSink, { unpacks = false, breaking = false } =
   const controller = { abort: (reason: Error) => aborts.push(reason), pause: () => {}, rawHeaders: [] as string[] }
   const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
   const clock = new FakeClock()
-  const attempt = new Attempt({
+  const call = new UpstreamCall({
     upstream: addressOf('http://a', { send: (_: unknown, handler: ResponseHandler) => sent.resolve(handler), breaking } as never),
     deadlines: new Deadlines(clock, limits, clock.monotonic(), () => {}),
     request: requestWith(),
     readTurns: new ReadTurns(),
     client: null,
-    decompresses: unpacks, sinkFor: () => sink,
+    decompresses: unpacks, credential: null, sink,
   })
-  const run = attempt.run(createProxy())
-  return { attempt, run, aborts, controller: controller as never, raw: controller, handler: await sent.promise }
+  const run = call.run(createProxy())
+  return { call, run, aborts, controller: controller as never, raw: controller, handler: await sent.promise }
 }
 
 t.test('an attempt that was ended while it waited for a connection gives that up when it has it', async t => {
-  const { attempt, handler, controller, aborts } = await begun(new NotingSink())
-  attempt.abort(new GatewayError('client_gone', 'gone'))
+  const { call, handler, controller, aborts } = await begun(new NotingSink())
+  call.abort(new GatewayError('client_gone', 'gone'))
   handler.onRequestStart?.(controller, null)
   // The code without which undici fails others with it.
   t.match(aborts, [{ code: 'UND_ERR_INFO' }])
@@ -331,17 +332,17 @@ t.test('a connection instead of a stale one has timeouts.connect to be made', as
     },
   }
   const limits = { connect: 1_000, firstByte: 60_000, idle: 60_000, total: 60_000 }
-  const deadlines = new Deadlines(clock, limits, clock.monotonic(), error => attempt.abort(error))
-  const attempt = new Attempt({
+  const deadlines = new Deadlines(clock, limits, clock.monotonic(), error => call.abort(error))
+  const call = new UpstreamCall({
     upstream: addressOf('http://a', transport as unknown as Transport), deadlines,
     request: requestWith(),
     readTurns: new ReadTurns(),
     client: null,
-    decompresses: false, sinkFor: () => new NotingSink(),
+    decompresses: false, credential: null, sink: new NotingSink(),
   })
-  const run = attempt.run(createProxy())
+  const run = call.run(createProxy())
   while (sent < 2) await setImmediate()
-  t.equal(attempt.sent, false)
+  t.equal(call.wasSent, false)
   clock.advance(1_000)
   t.match(await Promise.race([run, 'under way']), { code: 'connect_timeout' })
 })
@@ -357,14 +358,14 @@ t.test('a request that cannot be put on the wire is refused, and the process liv
     t.teardown(() => transport.destroy())
     const limits = { connect: 5_000, firstByte: 5_000, idle: 5_000, total: 5_000 }
     const deadlines = new Deadlines(systemClock, limits, systemClock.monotonic(), () => {})
-    const attempt = new Attempt({
+    const call = new UpstreamCall({
       upstream: addressOf('http://127.0.0.1:9', transport), deadlines,
       readTurns: new ReadTurns(),
       client: null,
-      decompresses: false, sinkFor: () => new NotingSink(),
+      decompresses: false, credential: null, sink: new NotingSink(),
       request: bad,
     })
-    t.match(await attempt.run(createProxy()), { code: 'bad_header', status: 400 })
+    t.match(await call.run(createProxy()), { code: 'bad_header', status: 400 })
     deadlines.stop()
   }
 })

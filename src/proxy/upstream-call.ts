@@ -1,3 +1,5 @@
+import { AsyncResource } from 'node:async_hooks'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../base/clock.ts'
 import { GatewayError, asGatewayError } from '../base/errors.ts'
 import type { BodyDecoder, ResponseReading } from '../providers/shared/provider.ts'
@@ -9,24 +11,16 @@ import { Decompressor, codingOf, decompressedHeaders } from './decompressor.ts'
 import type { DecompressorHost } from './decompressor.ts'
 import { DiscardedRest } from './discarded-rest.ts'
 import type { RawHeaders } from './raw-headers.ts'
-import { forward } from './http-proxy.ts'
-import type { ProxyServer, UpstreamAddress } from './http-proxy.ts'
 import { Reader } from './read-turns.ts'
 import type { ReadTurns } from './read-turns.ts'
-import { receivedHead, responseHead } from './response-head.ts'
-import type { ReceivedHead } from './response-head.ts'
+import { receivedHead, withHeaders } from './response-head.ts'
+import type { ResponseHead } from './response-head.ts'
 import { StreamMask, maskHeaders } from './secret-mask.ts'
 import { isBrokenConnection } from './transport.ts'
-import type { Controller, OutgoingRequest, ResponseHandler } from './transport.ts'
+import type { Controller, OutgoingRequest, ResponseHandler, UpstreamAddress } from './transport.ts'
 
-/** Where a response goes as it comes: the relay to the client. */
-export interface ResponseSink {
-  /**
-   * The head of the response.
-   *
-   * @returns an error when the response is not for the client: the attempt fails with it
-   */
-  head(status: number, headers: RawHeaders, httpVersion: string): GatewayError | null
+/** Where the body of a response goes as it comes. */
+export interface BodySink {
   /** @returns false when no more should come until the flow is resumed */
   data(chunk: Buffer): boolean
   /** The response ended as HTTP says it should. */
@@ -35,27 +29,57 @@ export interface ResponseSink {
   broken(error: GatewayError): void
 }
 
+/** Where a response goes as it comes. */
+export interface ResponseSink extends BodySink {
+  /** @returns an error when the response is not for the client: the call fails with it */
+  head(head: ResponseHead): GatewayError | null
+}
+
+/** The passes of a request: the `web` passes of http-proxy-3 (http-proxy.ts). */
+export interface PassChain {
+  web(req: IncomingMessage, res: ServerResponse, options: never): void
+}
+
+/** A client's side of a request that the gateway sends by itself. */
+const NO_CLIENT = { method: 'GET', url: '/', headers: {} } as unknown as ClientRequest
+
 /** Milliseconds: well above a round trip, well below what any answer takes that was begun. */
 const STALE_WITHIN = 1_000
 
 /**
- * The error that undici gets for an attempt that is ended from here. Not the reason: where a GOAWAY has refused
+ * The error that undici gets for a call that is ended from here. Not the reason: where a GOAWAY has refused
  * requests, and they wait for another connection, undici fails all of them with the reason of the
  * one that is aborted first, unless that has this code.
  */
-const ABORTED = Object.assign(new Error('the attempt was ended'), { code: 'UND_ERR_INFO' })
+const ABORTED = Object.assign(new Error('the call was ended'), { code: 'UND_ERR_INFO' })
 
-export interface AttemptOptions {
+/** The operator's credential, as one call sends it. */
+export interface CallCredential {
+  /** Adds it to the request. @returns a promise only where it has to be fetched, or the request is signed */
+  authorize(request: OutgoingRequest): Promise<void> | null
+  /** They are masked in headers and errors of the upstream. */
+  readonly secrets: readonly string[]
+}
+
+/** How far a call is, in this order. A response may begin before all of the request was sent. */
+export type CallState =
+  /** Nothing was sent. */
+  | 'made'
+  /** The request went out on a connection: the upstream may have begun to work on it. */
+  | 'sent'
+  /** A byte of a response came; it need not have been a whole head. */
+  | 'begun'
+  /** The sink has the head. */
+  | 'responding'
+  /** The response has ended, or the call was ended. */
+  | 'over'
+
+export interface CallOptions {
   readonly upstream: UpstreamAddress
   /** Its path is below that of the upstream's url, and it has no headers yet. */
   readonly request: OutgoingRequest
-  /**
-   * Adds the operator's credential to the request, later only where it has to be fetched; absent = the upstream needs
-   * none.
-   */
-  readonly authorize?: (request: OutgoingRequest) => Promise<void> | null
-  /** The secrets of the credential that was sent: they are masked in headers and errors of the upstream. */
-  readonly secrets?: () => readonly string[]
+  /** null = the upstream needs none. */
+  readonly credential: CallCredential | null
   /** null = no client waits for the response. */
   readonly client: { readonly req: ClientRequest, readonly res: ClientResponse } | null
   readonly deadlines: Deadlines
@@ -65,20 +89,26 @@ export interface AttemptOptions {
   readonly decompresses: boolean
   /** Makes the vendor's response of the provider's; absent or null = it is that. */
   readonly readResponse?: ((status: number, headers: RawHeaders) => ResponseReading) | null
-  /** Chooses where a response with that head goes, until it is handed over to another. */
-  sinkFor(status: number, headers: RawHeaders): ResponseSink
+  /** Where the response goes, until it is handed over to another. */
+  readonly sink: ResponseSink
 }
 
 /**
- * One try at one upstream: a request that the passes of the proxy complete, sent once over a pooled connection, or once
- * more where that was stale, and its response, which goes to a sink as it comes.
+ * What carries an attempt over HTTP: a request that the passes of the proxy complete, sent once over a pooled
+ * connection, or once more where that was stale, and its response, which goes to a sink as it comes.
+ *
+ * Its callbacks are called from connections that are for all exchanges: what follows from a head and from an end runs in
+ * the asynchronous context of the call. To enter that for each piece of a body costs more than to pass the piece on, and
+ * nothing follows later from a piece.
  */
-export class Attempt implements ResponseHandler, DecompressorHost {
-  readonly options: AttemptOptions
+export class UpstreamCall extends AsyncResource implements ResponseHandler, DecompressorHost {
+  readonly options: CallOptions
+  /** As the passes shape it. */
+  readonly request: OutgoingRequest
+  state: CallState = 'made'
   /** null = no head came. */
-  #received: ReceivedHead | null = null
-  /** There is one as soon as the head was passed on. */
-  #sink!: ResponseSink
+  #received: ResponseHead | null = null
+  #sink: BodySink
   /** null: the response goes to the sink as it comes. */
   #decompressor: Decompressor | null = null
   /** Of what is decompressed; null = it is passed on as it is. */
@@ -95,11 +125,6 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #awaitsTurn = false
   /** It is the first request on its connection. */
   #fresh = false
-  /** Some byte of a response came; it need not have been a whole head. */
-  #receivedBytes = false
-  /** The head was passed on. */
-  #responseStarted = false
-  #over: GatewayError | null | undefined
   #retriedStale = false
   #isRelayed = false
   /** null = the request has its credential. */
@@ -109,29 +134,35 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #sentAt = 0
   #receivedAt = 0
 
-  constructor(options: AttemptOptions) {
+  constructor(options: CallOptions) {
+    // Nobody asks to hear of its end, which would be watched for otherwise.
+    super('UpstreamCall', { requireManualDestroy: true })
     this.options = options
-  }
-
-  /** The request as the passes shape it. */
-  get request(): OutgoingRequest {
-    return this.options.request
+    this.request = options.request
+    this.#sink = options.sink
   }
 
   /**
+   * Sends the request through the passes. One that throws ends the call.
+   *
    * @returns null once the head of a response went to the sink, or the error that
    *   kept it from coming: nothing was sent to the client then
    */
-  run(proxy: ProxyServer): Promise<GatewayError | null> {
+  run(proxy: PassChain): Promise<GatewayError | null> {
     const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
     this.#settle = resolve
-    forward(proxy, this)
+    const { client, upstream: target } = this.options
+    try {
+      proxy.web((client?.req ?? NO_CLIENT) as IncomingMessage, client?.res as ServerResponse, { target, call: this } as never)
+    } catch (error) {
+      this.abort(asGatewayError(error))
+    }
     return promise
   }
 
   /** Adds the operator's credential to the request. */
   authorize(): void {
-    this.#authorizing = this.options.authorize?.(this.request) ?? null
+    this.#authorizing = this.options.credential?.authorize(this.request) ?? null
   }
 
   /** Sends the request, as soon as it has its credential. */
@@ -145,15 +176,15 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   #dispatch(): void {
-    if (this.#over !== undefined) return
+    if (this.state === 'over') return
     const { deadlines, upstream: { transport } } = this.options
     deadlines.connecting()
     if (this.#sentAt === 0) this.#sentAt = deadlines.now
     transport.send(this.request, this)
   }
 
-  /** The request went out on a connection: the upstream may have begun to work on it. */
-  get sent(): boolean {
+  /** The upstream may have begun to work on the request. */
+  get wasSent(): boolean {
     return this.#controller !== null
   }
 
@@ -162,33 +193,38 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     return this.#sentAt === 0 ? 0 : (this.#receivedAt || this.options.deadlines.now) - this.#sentAt
   }
 
+  /** Nothing more is sent of the request: its body can go. */
+  releaseBody(): void {
+    this.request.body = null
+  }
+
   /** Tears the upstream's side down, at any moment. */
   abort(reason: GatewayError): void {
-    if (this.#over !== undefined) return
-    this.#over = reason
+    if (this.state === 'over') return
+    this.state = 'over'
     this.#controller?.abort(ABORTED)
     this.#decompressor?.destroy()
     this.#settle(reason)
   }
 
-  /** The client has the first bytes: what comes from now on adds nothing to the wait before them. */
-  relayed(): void {
-    this.#isRelayed = true
-  }
-
-  /** From now on the response goes there. */
-  handOver(sink: ResponseSink): void {
+  /**
+   * From now on the response goes there.
+   *
+   * @param isRelayed the client has the first bytes: what comes from now on adds nothing to the wait before them
+   */
+  handOver(sink: BodySink, isRelayed = false): void {
     this.#sink = sink
+    this.#isRelayed = isRelayed
   }
 
   /** Nobody needs the rest of the response. It is read for a short time, so that the connection can be used again. */
   discardRest(clock: Clock): void {
-    if (this.#over === undefined) this.#sink = new DiscardedRest(clock, error => this.abort(error))
+    if (this.state !== 'over') this.#sink = new DiscardedRest(clock, error => this.abort(error))
   }
 
   /** Lets the upstream go on after `data` had said false. */
   resume(): void {
-    if (this.#over !== undefined) return
+    if (this.state === 'over') return
     if (this.#decompressor) this.#decompressor.resume()
     else this.#continueForSink()
   }
@@ -200,30 +236,38 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   #continueInTurn(): void {
     this.#awaitsTurn = false
-    if (!this.#awaitsSink && this.#over === undefined) this.#controller?.resume()
+    if (!this.#awaitsSink && this.state !== 'over') this.#controller?.resume()
   }
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
     this.#fresh = this.options.upstream.transport.fresh
-    if (this.#over) controller.abort(ABORTED)
-    else this.options.deadlines.waiting()
+    if (this.state === 'over') {
+      controller.abort(ABORTED)
+      return
+    }
+    this.state = 'sent'
+    this.options.deadlines.waiting()
   }
 
   onResponseStarted(): void {
-    this.#receivedBytes = true
+    if (this.state === 'sent') this.state = 'begun'
   }
 
   onResponseStart(controller: Controller, status: number): void {
-    this.#receivedBytes = true
+    this.runInAsyncScope(this.#onHead, this, controller, status)
+  }
+
+  #onHead(controller: Controller, status: number): void {
+    this.onResponseStarted()
     this.#receivedAt = this.options.deadlines.now
-    // Interim answers (103 and its kin) are between the upstream and us.
-    if (status >= 100 && status < 200 || this.#over !== undefined) return
+    // Interim responses (103 and its kin) are between the upstream and the gateway.
+    if (status >= 100 && status < 200 || this.state === 'over') return
     try {
       this.#received = receivedHead(status, controller.rawHeaders)
       // They are slices of what was read of the socket, up to 64 kB, which they would keep until the end.
       controller.rawHeaders = null
-      this.#secrets = this.options.secrets?.() ?? []
+      this.#secrets = this.options.credential?.secrets ?? []
       if (status >= 400 && this.#secrets.length > 0) this.#prepareMask(this.#received)
       if (this.#compressedError === null) this.#start()
     } catch (thrown) {
@@ -231,20 +275,21 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     }
   }
 
-  #prepareMask({ status, headers }: ReceivedHead): void {
-    const { coding } = responseHead(status, headers)
+  #prepareMask({ coding }: ResponseHead): void {
     if (coding === null) this.#mask = new StreamMask(this.#secrets)
     else this.#compressedError = new CompressedError(coding, this.#secrets)
   }
 
   /** Passes the head on. */
   #start(): void {
-    const refused = this.#head(this.#received as ReceivedHead)
+    const refused = this.#head(this.#received as ResponseHead)
     if (refused) {
       this.abort(refused)
       return
     }
-    this.#responseStarted = true
+    // The sink may have ended the call.
+    if (this.state as CallState === 'over') return
+    this.state = 'responding'
     this.#settle(null)
   }
 
@@ -256,7 +301,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
-    if (this.#over !== undefined) return
+    if (this.state === 'over') return
     if (!this.#isRelayed) this.#receivedAt = this.options.deadlines.now
     if (this.#compressedError !== null) {
       if (!this.#compressedError.push(chunk)) this.#releaseError(this.#compressedError)
@@ -280,22 +325,21 @@ export class Attempt implements ResponseHandler, DecompressorHost {
     }
   }
 
-  #head({ status, headers, httpVersion }: ReceivedHead): GatewayError | null {
+  #head(received: ResponseHead): GatewayError | null {
     try {
-      this.#sink = this.options.sinkFor(status, headers)
-      const lines = maskHeaders(headers, this.#secrets)
-      const sent = this.#compressedError?.isMasked ? decompressedHeaders(lines) : this.#decompressedHeaders(status, lines)
-      const read = this.options.readResponse?.(status, sent) ?? null
+      const lines = maskHeaders(received.headers, this.#secrets)
+      const sent = this.#compressedError?.isMasked ? decompressedHeaders(lines) : this.#decompressedHeaders(received, lines)
+      const read = this.options.readResponse?.(received.status, sent) ?? null
       this.#decoder = read?.decoder ?? null
-      return this.#sink.head(status, read?.headers ?? sent, httpVersion)
+      return this.options.sink.head(withHeaders(received, read?.headers ?? sent))
     } catch (thrown) {
       return asGatewayError(thrown)
     }
   }
 
   /** The headers as the sink is to have them: without the coding, where that is undone here. */
-  #decompressedHeaders(status: number, headers: RawHeaders): RawHeaders {
-    const coding = this.options.decompresses ? codingOf(responseHead(status, headers)) : null
+  #decompressedHeaders(head: ResponseHead, headers: RawHeaders): RawHeaders {
+    const coding = this.options.decompresses ? codingOf(head) : null
     if (coding === null) return headers
     this.#decompressor = new Decompressor(coding, this)
     return decompressedHeaders(headers)
@@ -331,7 +375,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   onDrain(): void {
-    if (this.#over === undefined) this.#continueForSink()
+    if (this.state !== 'over') this.#continueForSink()
   }
 
   onEnd(error: GatewayError | null): void {
@@ -342,6 +386,10 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   onResponseEnd(): void {
+    this.runInAsyncScope(this.#onEndOfResponse, this)
+  }
+
+  #onEndOfResponse(): void {
     const cut = this.options.upstream.transport.breaking
       ? new GatewayError('upstream_cut', 'the upstream closed the connection in the middle of a response')
       : null
@@ -354,14 +402,14 @@ export class Attempt implements ResponseHandler, DecompressorHost {
 
   /** @param cut null = the response is complete */
   #finish(cut: GatewayError | null): void {
-    if (this.#over !== undefined) return
+    if (this.state === 'over') return
     if (cut) this.#fail(cut)
     else if (this.#decompressor) this.#decompressor.end(null)
     else this.#end()
   }
 
   #end(): void {
-    this.#over = null
+    this.state = 'over'
     try {
       this.#passRest()
       this.#sink.end()
@@ -371,16 +419,27 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
-    if (this.#over !== undefined) return
+    // A kept connection that breaks takes along what waits to go out on it: nothing of that was sent.
+    const wasHeldUp = this.state === 'made' && this.options.upstream.transport.breaking && isBrokenConnection(error)
+    // Not now: undici is failing what the connection had, and cannot bear to be given more of it meanwhile.
+    queueMicrotask(() => {
+      if (wasHeldUp && this.state === 'made') this.options.upstream.transport.send(this.request, this)
+      else this.runInAsyncScope(this.#onError, this, error)
+    })
+  }
+
+  #onError(error: Error): void {
+    if (this.state === 'over') return
     if (this.#compressedError !== null) {
       this.#compressedError.end()
       this.#releaseError(this.#compressedError)
     }
-    if (this.#responseStarted) {
+    if (this.state === 'responding') {
       this.#fail(this.#translate(error))
     } else if (this.#wasStale(error)) {
       this.#retriedStale = true
       this.#controller = null
+      this.state = 'made'
       this.#dispatch()
     } else {
       this.abort(this.#translate(error))
@@ -388,27 +447,26 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   }
 
   /**
-   * The peer had given up an idle connection just when the request went out on
-   * it. That is the weather of pooled connections, not a response: once, another
-   * connection is tried. A peer that took its time has read the request, and may
-   * have begun with it: that is not tried again.
+   * The peer had given up an idle connection just when the request went out on it. Idle connections break: once,
+   * another one is tried. A peer that took its time has read the request, and may have begun with it: that is not
+   * tried again.
    */
   #wasStale(error: Error): boolean {
-    if (this.#controller === null || this.#fresh || this.#receivedBytes || this.#retriedStale) return false
+    if (this.state !== 'sent' || this.#fresh || this.#retriedStale) return false
     if (!isBrokenConnection(error)) return false
     return this.options.deadlines.idleMs < STALE_WITHIN
   }
 
   /** The response breaks after its head. */
   #fail(error: GatewayError): void {
-    if (this.#over !== undefined) return
+    if (this.state === 'over') return
     // What came before goes first.
     if (this.#decompressor) this.#decompressor.end(error)
     else this.#break(error)
   }
 
   #break(error: GatewayError): void {
-    this.#over = error
+    this.state = 'over'
     this.#sink.broken(error)
   }
 
@@ -416,7 +474,7 @@ export class Attempt implements ResponseHandler, DecompressorHost {
   #translate(error: Error & { code?: string }): GatewayError {
     if (error instanceof GatewayError) return error
     const code = error.code ?? ''
-    if (this.#responseStarted) {
+    if (this.state === 'responding') {
       return new GatewayError('upstream_cut', 'the upstream ended the response before it was complete', {
         cause: error,
       })

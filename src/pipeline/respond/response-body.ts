@@ -1,6 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
 import type { RawHeaders } from '../../proxy/raw-headers.ts'
-import type { ResponseHead } from '../../proxy/response-head.ts'
 
 /** The body of a response on its way through the stages. All of it is synchronous and cheap. */
 export interface ResponseBody {
@@ -24,20 +23,28 @@ export interface ResponseBody {
   readonly translateHeaders: ((headers: RawHeaders) => RawHeaders) | null
 }
 
-/** The attempts behind a relay: they send it responses, and decide what follows when a stream breaks. */
-export interface ResponseSource {
-  /** Reads a head that is about to be sent: an error refuses it; null = the body passes unread. */
-  openBody(head: ResponseHead): GatewayError | ResponseBody | null
-  /** The first byte of the body came. */
-  onFirstByte(): void
+/** How a response ended: null is a proper end. */
+export type RelayEnd = GatewayError | null
+
+/** The client's stream broke, and may go on: `continueLater`, `finish` or `fail` follows. */
+export class StreamBreak {
+  readonly error: GatewayError
+
+  constructor(error: GatewayError) {
+    this.error = error
+  }
+}
+
+/** What a relay reads from. */
+export interface RelaySource {
   /** Lets the upstream send more. */
   resume(): void
-  /**
-   * The client's stream broke.
-   *
-   * @returns true when another attempt continues it; bytes when only these are missing; false when neither is so
-   */
-  recover(error: GatewayError): boolean | Buffer
-  /** The event that reports an error to the client in the middle of its stream. */
-  errorEvent(error: GatewayError): string
+}
+
+export interface OpenResponse {
+  /** null = the body passes unread. */
+  readonly body: ResponseBody | null
+  readonly source: RelaySource
+  /** If it breaks, its stream may go on: another attempt continues it, or only its end is missing. */
+  readonly mayContinue: boolean
 }

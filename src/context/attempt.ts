@@ -1,16 +1,15 @@
 import { credentialRejected } from '../base/errors.ts'
-import { CREDENTIAL_NAME } from '../config/secrets.ts'
 import type { Authorization, HeaderList, Refusal } from '../credentials/credential.ts'
-import type { RawHeaders } from '../proxy/raw-headers.ts'
-import { secretsOf } from '../proxy/secret-mask.ts'
-import type { OutgoingRequest } from '../proxy/transport.ts'
 import type { RefusedFor } from '../credentials/refusals.ts'
+import type { OutgoingRequest } from '../proxy/transport.ts'
+import type { CallCredential } from '../proxy/upstream-call.ts'
 import type { LiveUpstream, SharedCredential } from './live-upstreams.ts'
 
 /** The status that is about the credential alone; 402 and 403 may be about what was asked for. */
 export const REMEMBERED_STATUS = 401
 
 const NONE: HeaderList = []
+const NONE_REFUSED: readonly Authorization[] = []
 
 /** What a credential is sent for. */
 export interface CredentialUse {
@@ -22,9 +21,12 @@ export interface CredentialUse {
   readonly choosesAccount: boolean
 }
 
-/** What one attempt sends to its upstream as the operator's credential. */
-export class AttemptAuthorization {
-  readonly #upstream: LiveUpstream
+/**
+ * One try at one upstream, with the operator's credential: a request of a client, over HTTP or a WebSocket
+ * (`UpstreamAttempt`), a health check, or a check of credentials.
+ */
+export class Attempt implements CallCredential {
+  readonly upstream: LiveUpstream
   readonly #use: CredentialUse
   readonly #refused: readonly Authorization[]
   #authorization: Authorization | null = null
@@ -34,8 +36,8 @@ export class AttemptAuthorization {
    * @param use the credential is not sent while the upstream's refusal for that is remembered
    * @param refused those of earlier attempts of the request at this upstream, which it refused
    */
-  constructor(upstream: LiveUpstream, use: CredentialUse, refused: readonly Authorization[] = []) {
-    this.#upstream = upstream
+  constructor(upstream: LiveUpstream, use: CredentialUse, refused: readonly Authorization[] = NONE_REFUSED) {
+    this.upstream = upstream
     this.#use = use
     this.#refused = refused
   }
@@ -46,8 +48,8 @@ export class AttemptAuthorization {
    * @returns null = done: a credential that has to be fetched is awaited, and the signature of the request
    * @throws GatewayError credential_unavailable; upstream_rejected_key
    */
-  readonly authorize = (request: OutgoingRequest): Promise<void> | null => {
-    const shared = this.#upstream.credential
+  authorize(request: OutgoingRequest): Promise<void> | null {
+    const shared = this.upstream.credential
     if (shared === null) return null
     const authorization = shared.credential.authorize(this.#refused)
     if (authorization instanceof Promise) return authorization.then(async fetched => {
@@ -57,17 +59,18 @@ export class AttemptAuthorization {
   }
 
   /** What was sent, and must not come back to the client. */
-  readonly secrets = (): readonly string[] => {
-    const { headers } = this.#upstream.config
-    const configured = Object.keys(headers).filter(name => CREDENTIAL_NAME.test(name))
-    return secretsOf(configured.length === 0 ? this.#headers : [
-      ...this.#headers, ...configured.flatMap(name => [name, headers[name] as string]),
-    ])
+  get secrets(): readonly string[] {
+    return this.upstream.secrets.of(this.#headers)
+  }
+
+  /** The upstream responded. */
+  responded(status: number, headers: HeaderList): void {
+    if (this.#authorization !== null) this.upstream.credential?.responded(this.#authorization, status, headers)
   }
 
   /** With that status the upstream may have refused the credential, and another one may succeed. */
   isRefusal(status: number): boolean {
-    return this.#authorization !== null && (this.#upstream.credential?.credential.refusalStatuses.has(status) ?? false)
+    return this.#authorization !== null && (this.upstream.credential?.credential.refusalStatuses.has(status) ?? false)
   }
 
   /** A refusal may be of what the client has chosen, and not of the credential. */
@@ -77,14 +80,10 @@ export class AttemptAuthorization {
 
   /** The upstream refused the credential: after a 401 it is not sent again for a while. @returns false = it was logged before */
   rememberRefusal(status: number): boolean {
-    const { credential } = this.#upstream
+    const { credential } = this.upstream
     if (status !== REMEMBERED_STATUS || credential === null || this.#authorization === null || this.isClientsChoice) return true
     credential.refusals.add(this.#authorization, this.#subject)
     return credential.refusals.add(this.#authorization, this.#use.purpose)
-  }
-
-  get #subject(): RefusedFor {
-    return [...this.#use.purpose, this.#use.key]
   }
 
   /**
@@ -93,23 +92,22 @@ export class AttemptAuthorization {
    * @returns what was refused so far, for an attempt with another credential; null = there is no other
    */
   alternatives(refusal: Refusal): readonly Authorization[] | null {
-    const credential = this.#upstream.credential?.credential
+    const credential = this.upstream.credential?.credential
     if (credential === undefined || this.#authorization === null || !this.isRefusal(refusal.status)) return null
     if (this.isClientsChoice && refusal.status !== 429) return null
     const refused = [...this.#refused, this.#authorization]
     return credential.recordRefusal(refused, refusal) ? refused : null
   }
 
-  /** The upstream responded. */
-  responded(status: number, headers: RawHeaders): void {
-    if (this.#authorization !== null) this.#upstream.credential?.responded(this.#authorization, status, headers)
+  get #subject(): RefusedFor {
+    return [...this.#use.purpose, this.#use.key]
   }
 
   #add(request: OutgoingRequest, { refusals }: SharedCredential, authorization: Authorization): Promise<void> | null {
     this.#authorization = authorization
     if (!this.isClientsChoice && refusals.has(authorization, this.#subject)) throw credentialRejected(REMEMBERED_STATUS)
     request.path = authorization.pathFor?.(request.path) ?? request.path
-    const headers = authorization.headersFor(request, this.#upstream.url)
+    const headers = authorization.headersFor(request, this.upstream.url)
     if (headers instanceof Promise) return headers.then(signed => this.#attach(request, signed))
     this.#attach(request, headers)
     return null

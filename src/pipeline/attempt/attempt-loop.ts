@@ -1,0 +1,179 @@
+import { GatewayError, upstreamRateLimited } from '../../base/errors.ts'
+import type { Target, UpstreamLimits } from '../../config/types.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import { writeCheckpoint } from '../../context/ledger-checkpoint.ts'
+import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { Authorization } from '../../credentials/credential.ts'
+import type { Reservation } from '../../limits/types.ts'
+import type { RetryStep } from '../../routing/retry-policy.ts'
+import { failureWithoutResponse } from './attempt-failure.ts'
+import type { AttemptFailure } from './attempt-failure.ts'
+import { otherCredential } from './recorder.ts'
+import type { AttemptRecorder } from './recorder.ts'
+
+const NONE_REFUSED: readonly Authorization[] = []
+/** Milliseconds after which a client may try again where no time helps: the request is larger than the limit. */
+const DEFAULT_WAIT = 60_000
+
+/** How an attempt came out. */
+export type AttemptOutcome<A extends UpstreamAttempt, End> =
+  /** The client has a response, to its end or not. */
+  | { readonly kind: 'ended', readonly end: End }
+  /** The client got none of its response. */
+  | { readonly kind: 'failed', readonly attempt: A, readonly failure: AttemptFailure, readonly isLast: boolean }
+  /** The client got the beginning of its response, and another attempt continues it. */
+  | { readonly kind: 'interrupted', readonly attempt: A, readonly failure: AttemptFailure, readonly step: RetryStep }
+
+/** Which target follows which. */
+export interface TargetPlan {
+  /** The target of the attempt that runs, or of the first. */
+  readonly current: Target
+  /** An attempt failed. @returns null = no attempt follows */
+  next(failure: AttemptFailure, isContinuation: boolean): RetryStep | null
+  /** The upstream of the current target is at its limit: it is not tried. @returns null = there is no other target */
+  passOver(isContinuation: boolean): RetryStep | null
+}
+
+/** How the attempts of an exchange are carried: over HTTP or a WebSocket. */
+export interface AttemptCarrier<A extends UpstreamAttempt, End> {
+  /** The client's stream has begun, and is to be continued. */
+  readonly isContinuation: boolean
+  /** What ends the exchange without an attempt at the target; null = nothing. */
+  endBefore(target: Target): End | null
+  /**
+   * Begins an attempt.
+   *
+   * @param refused credentials of the target that it refused for this request
+   * @param reservation of the limits of its upstream; null = it has none
+   * @returns the error of a request that cannot be made for the target
+   */
+  begin(target: Target, refused: readonly Authorization[], reservation: Reservation | null): A | GatewayError
+  carry(attempt: A): Promise<AttemptOutcome<A, End>>
+  /** No attempt follows. @throws GatewayError where the client gets nothing of an upstream */
+  giveUp(failure: AttemptFailure): Promise<End>
+}
+
+/** Tries the targets of a plan, one after the other, until one responds. */
+export class AttemptLoop<A extends UpstreamAttempt, End> {
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #plan: TargetPlan
+  readonly #recorder: AttemptRecorder
+  /** Of the targets that are at their limit, why the one has no room that has some the soonest. */
+  #full: GatewayError | null = null
+  #cancelWait: (() => void) | null = null
+
+  constructor(gateway: Gateway, exchange: Exchange, plan: TargetPlan, recorder: AttemptRecorder) {
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#plan = plan
+    this.#recorder = recorder
+  }
+
+  async run(carrier: AttemptCarrier<A, End>): Promise<End> {
+    let target = this.#plan.current
+    let refused = NONE_REFUSED
+    for (;;) {
+      const end = carrier.endBefore(target)
+      if (end !== null) return end
+      const reservation = target.upstream.limits && await this.reserve(target.upstream.limits)
+      if (reservation instanceof GatewayError) {
+        const next = this.#passOver(target, reservation, carrier.isContinuation)
+        if (next === null) return carrier.giveUp(this.#failure(this.#full ?? reservation))
+        target = next.target
+        refused = NONE_REFUSED
+        continue
+      }
+      const withCredentials = refused
+      const attempt = this.begin(() => carrier.begin(target, withCredentials, reservation), reservation)
+      const outcome = attempt instanceof GatewayError
+        ? { kind: 'unsent', failure: this.#failure(attempt) } as const
+        : await carrier.carry(attempt)
+      if (outcome.kind === 'ended') return outcome.end
+      if (outcome.kind === 'failed') {
+        const others = this.#fail(outcome, carrier.isContinuation)
+        this.#exchange.throwIfStopped()
+        if (others !== null) {
+          this.#recorder.logRetry(outcome.attempt, { target, delayMs: 0 })
+          refused = others
+          continue
+        }
+      }
+      const step = outcome.kind === 'interrupted' ? outcome.step : this.#plan.next(outcome.failure, carrier.isContinuation)
+      if (step === null) return carrier.giveUp(outcome.failure)
+      if (outcome.kind !== 'unsent') {
+        this.#recorder.logRetry(outcome.attempt, step)
+        if (step.delayMs > 0) await this.#wait(step.delayMs)
+        this.#exchange.throwIfStopped()
+      }
+      target = step.target
+      refused = NONE_REFUSED
+    }
+  }
+
+  /** Begins an attempt. @returns why the request cannot be made for the target: then there is none */
+  begin(create: () => A | GatewayError, reservation: Reservation | null): A | GatewayError {
+    const isFirst = this.#exchange.attempts.length === 0
+    let begun: A | GatewayError | null = null
+    try {
+      begun = create()
+    } finally {
+      if (begun === null || begun instanceof GatewayError) reservation?.release()
+    }
+    // If the process dies, the ledger has every attempt that was started.
+    if (!isFirst && !(begun instanceof GatewayError)) writeCheckpoint(this.#gateway, this.#exchange)
+    return begun
+  }
+
+  /** Reserves what an attempt may use of the limits of its upstream. @returns why it has no room: then nothing was reserved */
+  async reserve(key: UpstreamLimits): Promise<Reservation | GatewayError> {
+    const estimate = { tokens: this.#exchange.reserved?.tokens ?? 0, pico: 0n }
+    const admission = await this.#gateway.accounts.limiter.admit({ key, model: null, estimate })
+    if (admission.ok) {
+      if (this.#exchange.stopped !== null) admission.reservation.release()
+      this.#exchange.throwIfStopped()
+      return admission.reservation
+    }
+    const { which, message, retryAfterMs } = admission.refusal
+    return which === 'unavailable' ? new GatewayError('limits_unavailable', message) : upstreamRateLimited(retryAfterMs ?? DEFAULT_WAIT)
+  }
+
+  /** Ends a pause between two attempts. */
+  cancelWait(): void {
+    this.#cancelWait?.()
+  }
+
+  /** @returns credentials for another attempt at the target, with another one; null = there is none */
+  #fail(
+    { attempt, failure, isLast }: { readonly attempt: A, readonly failure: AttemptFailure, readonly isLast: boolean }, isContinuation: boolean,
+  ): readonly Authorization[] | null {
+    const refused = otherCredential(attempt, failure)
+    this.#recorder.failed(attempt, failure, { isRetried: refused !== null, isLast, isContinuation })
+    return refused
+  }
+
+  /** The upstream of the target is at its limit. @returns null = there is no other target */
+  #passOver({ upstream }: Target, error: GatewayError, isContinuation: boolean): RetryStep | null {
+    if (this.#full === null || Number(error.headers['retry-after']) < Number(this.#full.headers['retry-after'])) this.#full = error
+    const step = this.#plan.passOver(isContinuation)
+    this.#recorder.logPassedOver(upstream.name, step)
+    return step
+  }
+
+  #failure(error: GatewayError): AttemptFailure {
+    return failureWithoutResponse(error, this.#gateway.clock.wall())
+  }
+
+  /** Resolves after `ms`, or at once when the exchange is stopped. */
+  #wait(ms: number): Promise<void> {
+    this.#recorder.waitedMs += ms
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = this.#gateway.clock.setTimeout(resolve, ms)
+    this.#cancelWait = () => {
+      timer.cancel()
+      resolve()
+    }
+    return promise
+  }
+}

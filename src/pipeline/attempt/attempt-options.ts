@@ -1,0 +1,51 @@
+import type { Target } from '../../config/types.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import type { LiveUpstream } from '../../context/live-upstreams.ts'
+import { quote } from '../../context/quote.ts'
+import type { AttemptDraft, AttemptRequest, UpstreamAttemptOptions } from '../../context/upstream-attempt.ts'
+import type { Authorization } from '../../credentials/credential.ts'
+import type { Reservation } from '../../limits/types.ts'
+import { ACCOUNT_CHOICE_HEADERS } from '../../protocols/shared/vendor-headers.ts'
+import { candidateId } from '../../routing/candidate.ts'
+
+/** What all attempts of an exchange are made with, over HTTP or a WebSocket. */
+export function attemptOptions(
+  gateway: Gateway, exchange: Exchange, { target, upstream, refused, reservation, sent, startedAt }: {
+    readonly target: Target
+    readonly upstream: LiveUpstream
+    readonly refused: readonly Authorization[]
+    readonly reservation: Reservation | null
+    readonly sent: AttemptRequest
+    /** On the monotonic clock, ms. */
+    readonly startedAt: number
+  },
+): UpstreamAttemptOptions {
+  const { id, classified: { endpoint }, identity, req, request: { model } } = exchange
+  const record: AttemptDraft = {
+    upstream: target.upstream.name,
+    model: target.model ?? model,
+    ...translationRecord(sent),
+    outcome: 'ok',
+    ms: 0,
+    atMs: startedAt - exchange.startedAt,
+  }
+  return {
+    target, upstream, refused, reservation, sent, record, startedAt,
+    use: {
+      purpose: [endpoint.name, target.model ?? model],
+      key: identity.key?.name ?? null,
+      choosesAccount: ACCOUNT_CHOICE_HEADERS.some(name => req.headers[name] !== undefined),
+    },
+    quoted: exchange.attempts.length === 0 ? exchange.quoted : quote(gateway, exchange, target),
+    health: gateway.health.begin(candidateId(target, model), { requestId: id, record }),
+    clock: gateway.clock,
+  }
+}
+
+function translationRecord({ translated, dropped }: AttemptRequest): Pick<AttemptDraft, 'translated' | 'dropped'> {
+  return {
+    ...translated && { translated: `${translated.translator.from}->${translated.translator.to}` },
+    ...dropped.length > 0 && { dropped },
+  }
+}

@@ -1,0 +1,209 @@
+import { GatewayError, asGatewayError } from '../../base/errors.ts'
+import type { ResumeMode } from '../../config/types.ts'
+import { wantsEventStream } from '../../context/exchange.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { Deadlines } from '../../proxy/deadlines.ts'
+import { headerValue } from '../../proxy/raw-headers.ts'
+import type { ResponseHead } from '../../proxy/response-head.ts'
+import { sameAddress } from '../../proxy/upstream-address.ts'
+import { isOperatorError } from '../../routing/failure.ts'
+import { Continuation } from '../respond/continuation.ts'
+import { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
+import { Relay } from '../respond/relay.ts'
+import type { OpenResponse, RelayEnd, RelaySource } from '../respond/response-body.ts'
+import { createResponseStream } from '../respond/response-stages.ts'
+import type { HeldContent } from '../respond/response-stages.ts'
+import type { ResponseStream } from '../respond/response-stream.ts'
+import { upstreamErrorEvent } from './attempt-failure.ts'
+import type { AttemptRecorder } from './recorder.ts'
+import type { RetryPlan } from './retry-plan.ts'
+
+/** Redirects that repeat the request at another address; 303 fetches something else. */
+const REDIRECT_STATUSES = new Set([301, 302, 307, 308])
+
+/** An attempt whose response goes to the client. */
+export interface RelayedAttempt extends UpstreamAttempt {
+  /** Path and query at the upstream. */
+  readonly path: string
+  /** What is known of its response that was held. */
+  readonly heldContent: HeldContent
+  /** What a held response lacked that went to the client although it broke; null = none did. */
+  readonly missingEnd: Buffer | null
+  /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
+  readonly waitedMs: number
+}
+
+export interface ClientStreamOptions {
+  readonly recorder: AttemptRecorder
+  readonly deadlines: Deadlines
+  readonly plan: RetryPlan
+  /** As the route has it. */
+  readonly resume: ResumeMode
+}
+
+/** What the client gets: the response of one attempt, or of several where another target continues a broken stream. */
+export class ClientStream {
+  readonly relay: Relay
+  readonly resumeMode: Exclude<ResumeMode, 'continue_or_hold'>
+  /** Lets other targets continue the client's stream where it breaks; null = none may. */
+  readonly continuation: Continuation | null
+  /** Sends events to a client that waits for a stream that is held, or that is to be continued; null = none was started. */
+  #keepAlive: KeepAliveTimer | null = null
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #recorder: AttemptRecorder
+  /** Why the upstream did not send the end of the protocol after the whole content; null = it did. */
+  #endFault: GatewayError | null = null
+  #headers: ResponseHead['headers'] = []
+  #attempt: RelayedAttempt | null = null
+
+  constructor(gateway: Gateway, exchange: Exchange, { recorder, deadlines, plan, resume }: ClientStreamOptions) {
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#recorder = recorder
+    this.relay = new Relay(gateway, exchange, deadlines)
+    const mayContinue = (resume === 'continue' || resume === 'continue_or_hold') && wantsEventStream(exchange)
+    const continuation = mayContinue ? new Continuation(gateway, exchange, error => this.#onStreamFault(error)) : null
+    const canContinue = continuation?.isPossible === true && plan.hasContinuationTarget
+    this.resumeMode = resume === 'continue_or_hold' ? (canContinue ? 'continue' : 'hold') : resume
+    this.continuation = this.resumeMode === 'continue' ? continuation : null
+  }
+
+  /** Sends keep-alive events to the client from now on, until it gets a response. */
+  readonly keepAlive = (): void => {
+    this.#keepAlive ??= new KeepAliveTimer(this.#gateway.clock, this.relay, this.#exchange.classified.endpoint.format)
+    this.#keepAlive.start()
+  }
+
+  /** Whatever the client waited for has come, or will not. */
+  stopKeepAlive(): void {
+    this.#keepAlive?.stop()
+  }
+
+  get isKeptAlive(): boolean {
+    return this.#keepAlive?.isRunning === true
+  }
+
+  /** What broke the stream that another target is to continue; null = nothing did. */
+  get streamError(): GatewayError | null {
+    return this.continuation?.streamError ?? null
+  }
+
+  /** The client gets the response of that attempt. @returns why it cannot; null = its head was sent */
+  open(attempt: RelayedAttempt, head: ResponseHead, source: RelaySource): GatewayError | null {
+    const refusal = this.relay.accepts(head) ?? selfRedirectError(head, attempt)
+    if (refusal !== null) return refusal
+    const body = this.#stages(attempt, head)
+    if (body instanceof GatewayError) return body
+    // The gate has read an error that was held, and a rejected credential never gets here.
+    if (isOperatorError(head.status)) this.#recorder.credentialRejected(attempt.target, head.status)
+    this.#attempt = attempt
+    this.#open(attempt, head, { body, source, mayContinue: attempt.missingEnd !== null || this.continuation !== null })
+    return null
+  }
+
+  /** The first byte of the response came. */
+  begun(attempt: RelayedAttempt): void {
+    const exchange = this.#exchange
+    if (!this.relay.begin()) return
+    const waitedMs = exchange.bodyWaitMs + this.#recorder.waitedMs + attempt.waitedMs
+    exchange.setOverhead(Math.max(0, this.relay.firstByteAt - exchange.startedAt - waitedMs))
+    if (this.relay.status < 400) attempt.health.responseStarted(attempt.elapsedMs)
+  }
+
+  /** No attempt follows: the client gets the latest error of an upstream's own. @returns null = there is none that it could get */
+  sendLastError(): Promise<RelayEnd> | null {
+    const last = this.#recorder.lastErrorResponse
+    if (last === null || this.relay.isWaiting) return null
+    const { attempt, response: { head, body } } = last
+    this.#exchange.serve(attempt)
+    const stages = createResponseStream(this.#gateway, this.#exchange, attempt, head, null, noop)
+    this.#open(attempt, head, { body: stages, source: NO_SOURCE, mayContinue: false })
+    this.relay.data(body)
+    this.relay.end()
+    return this.relay.outcome as Promise<RelayEnd>
+  }
+
+  /** The stream broke. @returns what is missing of it; `continue` = another target can continue it; null = neither */
+  recovery(attempt: RelayedAttempt, error: GatewayError): Buffer | 'continue' | null {
+    if (attempt.missingEnd !== null) {
+      this.#endFault = error
+      return attempt.missingEnd
+    }
+    const recovery = this.continuation?.recovery() ?? null
+    if (recovery?.can === 'finish') {
+      this.#endFault = error
+      attempt.completedByGateway = true
+      return recovery.rest
+    }
+    if (recovery?.can === 'nothing') this.#recorder.logNotContinued(recovery.reason)
+    return recovery === null || recovery.can === 'nothing' ? null : 'continue'
+  }
+
+  /** No response follows for a stream that has begun: it gets the upstream's own error event, where there is one. */
+  fail(error: GatewayError): void {
+    const { classified: { endpoint: { format } }, id } = this.#exchange
+    const inStream = error.source === 'upstream' ? this.continuation?.upstreamErrorEvent ?? null : null
+    const last = this.#recorder.lastErrorResponse
+    this.relay.fail(error, inStream ?? (last && upstreamErrorEvent(last, format, id)))
+  }
+
+  /** The response of that attempt went to the client, to its end or not. */
+  ended(attempt: RelayedAttempt, end: RelayEnd): RelayEnd {
+    this.#recorder.ended(attempt, end, { status: this.relay.status, headers: this.#headers }, this.#endFault)
+    return end
+  }
+
+  /** @returns null where every byte passes and nothing is read; an error where it cannot be translated */
+  #stages(attempt: RelayedAttempt, head: ResponseHead): ResponseStream | GatewayError | null {
+    try {
+      const onFault = (error: GatewayError) => this.#onStreamFault(error)
+      return createResponseStream(this.#gateway, this.#exchange, attempt, head, this.continuation, onFault, attempt.heldContent)
+    } catch (thrown) {
+      return asGatewayError(thrown)
+    }
+  }
+
+  #open(attempt: Pick<RelayedAttempt, 'deliver'>, head: ResponseHead, response: OpenResponse & { readonly body: ResponseStream | null }): void {
+    const { recording } = this.#exchange
+    this.#keepAlive?.stop()
+    this.#recorder.lastErrorResponse = null
+    this.#headers = head.headers
+    attempt.deliver(response.body)
+    if (recording) {
+      const sent = response.body?.translateHeaders?.(head.headers) ?? head.headers
+      recording.contentType = headerValue(sent, 'content-type')
+      recording.encoding = headerValue(sent, 'content-encoding')
+    }
+    this.relay.open(head, response)
+  }
+
+  /** The stream has an event that the client must not get. */
+  #onStreamFault(error: GatewayError): void {
+    // The stream may have ended meanwhile.
+    if (this.relay.isWaiting) return
+    this.#attempt?.stop(error)
+    this.relay.broken(error)
+  }
+}
+
+/**
+ * A client that follows a redirect to the upstream itself comes back here endlessly, as where the vendor requires
+ * `https:` in the upstream's url.
+ *
+ * @returns null = the response is no such redirect
+ */
+function selfRedirectError({ status, headers }: ResponseHead, { target: { upstream }, path }: RelayedAttempt): GatewayError | null {
+  if (!REDIRECT_STATUSES.has(status)) return null
+  const location = headerValue(headers, 'location') ?? ''
+  const same = sameAddress(location, upstream, path)
+  if (same === null) return null
+  const cause = new Error(`${status} to ${same}`)
+  return new GatewayError('upstream_invalid', 'the upstream redirects the request to itself', { cause })
+}
+
+const NO_SOURCE: RelaySource = { resume: noop }
+
+function noop(): void {}

@@ -1,0 +1,249 @@
+import { GatewayError, overloaded } from '../../base/errors.ts'
+import type { Target } from '../../config/types.ts'
+import { wantsEventStream } from '../../context/exchange.ts'
+import type { Exchange, Plan } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import type { LiveUpstream } from '../../context/live-upstreams.ts'
+import { NOT_DELIVERED, UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { ResponseContent, UpstreamAttemptOptions } from '../../context/upstream-attempt.ts'
+import type { Authorization } from '../../credentials/credential.ts'
+import type { Reservation } from '../../limits/types.ts'
+import type { MeteredResponse } from '../../pricing/settle-usage.ts'
+import type { Edit } from '../../protocols/shared/splice.ts'
+import type { Deadlines } from '../../proxy/deadlines.ts'
+import type { ResponseHead } from '../../proxy/response-head.ts'
+import { UpstreamCall } from '../../proxy/upstream-call.ts'
+import { isCredentialRefused } from '../../routing/failure.ts'
+import { AnyByteClassifier, classifierFor } from '../respond/response-classifier.ts'
+import type { ResponseRequirements } from '../respond/response-classifier.ts'
+import { ResponseGate } from '../respond/response-gate.ts'
+import type { GateOutlet } from '../respond/response-gate.ts'
+import { NOTHING_HELD, createResponseStream } from '../respond/response-stages.ts'
+import type { HeldContent } from '../respond/response-stages.ts'
+import type { ClientStream } from './client-stream.ts'
+import { failureOfResponse, failureWithoutResponse } from './attempt-failure.ts'
+import type { AttemptFailure } from './attempt-failure.ts'
+import { attemptOptions } from './attempt-options.ts'
+import { capsuleAccess } from './capsule-access.ts'
+import { outgoingRequest, providerRequest } from './outgoing-request.ts'
+import { NO_REFUSAL_TARGETS } from './retry-plan.ts'
+
+/** Of a response that only a request refused for its content, or a rejected credential, keeps from the client. */
+const ERROR_REQUIREMENTS: ResponseRequirements = { reasons: NO_REFUSAL_TARGETS, whole: false, content: false }
+
+export interface HttpAttemptOptions {
+  readonly target: Target
+  /** Credentials of the target that it refused for this request. */
+  readonly refused: readonly Authorization[]
+  /** Of the limits of the upstream; null = it has none. */
+  readonly reservation: Reservation | null
+  readonly deadlines: Deadlines
+  /** What the client gets. */
+  readonly stream: ClientStream
+  /** What a response has to be before any of it goes to the client; null = no attempt follows, and it goes as it comes. */
+  readonly requirements: ResponseRequirements | null
+  /** What happens when a stream breaks. */
+  readonly resume: Plan['route']['resume']
+  /** What happens to a request whose target does not speak its protocol. */
+  readonly translate: Plan['route']['translate']
+  /** The attempt runs beside another: a good response of its own has begun. @returns false where the other is to respond */
+  readonly claim: ((attempt: HttpAttempt, status: number) => boolean) | null
+  /** Edits of the request's body that ask for the rest of a response; null = all of it is requested. */
+  readonly continuationEdits: ((body: Buffer) => Edit[]) | null
+}
+
+/** Makes the request for a target. @throws GatewayError where it cannot be made: then there is no attempt */
+export function beginHttpAttempt(gateway: Gateway, exchange: Exchange, options: HttpAttemptOptions): HttpAttempt {
+  const { target, translate, continuationEdits } = options
+  const startedAt = gateway.clock.monotonic()
+  const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
+  const trace = exchange.trace?.startAttempt() ?? []
+  let translatedBytes = 0
+  const reserve = (bytes: number): void => {
+    if (!exchange.memory.reserve(bytes)) {
+      throw overloaded('the bodies of running requests and the translated request use all of server.body_memory')
+    }
+    translatedBytes += bytes
+  }
+  const { request: native, sent } = outgoingRequest(
+    gateway, exchange, upstream, target, translate, continuationEdits, trace, capsuleAccess(gateway, exchange, reserve),
+  )
+  const made = providerRequest(upstream, native, {
+    endpoint: sent.translated?.endpoint ?? exchange.classified.endpoint,
+    model: target.model ?? exchange.request.model,
+    stream: sent.translated?.request.stream ?? exchange.request.stream,
+  })
+  if (sent.translated !== null) reserve((made.request.body as Buffer).length)
+  const part = attemptOptions(gateway, exchange, { ...options, upstream, sent, startedAt })
+  return new HttpAttempt(gateway, exchange, part, options, made, translatedBytes)
+}
+
+/** An attempt over HTTP. Its response is held while another attempt can follow, and goes to the client then. */
+export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
+  /** Path and query at the upstream. */
+  readonly path: string
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+  readonly #options: HttpAttemptOptions
+  readonly #call: UpstreamCall
+  /** Of the request that was translated, and of its capsules, as they count against `server.body_memory`. */
+  #translatedBytes: number
+  /** Holds the response; null = it goes to the client as it comes, or no head came yet. */
+  #gate: ResponseGate | null = null
+  #hasFailed = false
+
+  constructor(
+    gateway: Gateway, exchange: Exchange, part: UpstreamAttemptOptions, options: HttpAttemptOptions,
+    { request, readResponse }: ReturnType<typeof providerRequest>, translatedBytes: number,
+  ) {
+    super(part)
+    this.#gateway = gateway
+    this.#exchange = exchange
+    this.#options = options
+    this.#translatedBytes = translatedBytes
+    this.path = this.upstream.prefix + request.path
+    this.#call = new UpstreamCall({
+      upstream: this.upstream,
+      request,
+      credential: this,
+      client: exchange,
+      deadlines: options.deadlines,
+      readTurns: gateway.sharedState.readTurns,
+      ...readResponse && { readResponse },
+      decompresses: this.translated !== null || (options.resume !== 'off' && wantsEventStream(exchange)),
+      sink: this,
+    })
+    exchange.begin(this)
+  }
+
+  /** @returns null when the response goes to the client; otherwise the client got none of it */
+  async run(): Promise<AttemptFailure | null> {
+    const error = await this.#call.run(this.#gateway.proxy)
+    if (error !== null) return failureWithoutResponse(error, this.#gateway.clock.wall())
+    const rejected = await this.#gate?.decision ?? null
+    return rejected && failureOfResponse(rejected, this.#gateway.clock.wall())
+  }
+
+  /** No other attempt can follow: its error goes to the client. */
+  get isLast(): boolean {
+    return this.#options.requirements === null
+  }
+
+  /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
+  get waitedMs(): number {
+    return this.#call.waitedMs
+  }
+
+  get mayBeBilled(): boolean {
+    return this.#call.wasSent && (this.#gate?.status ?? 0) < 400
+  }
+
+  /** What it is settled by if nobody awaits its response any more. */
+  override get abandonedResponse(): MeteredResponse {
+    return this.#gate?.abandoned ?? NOT_DELIVERED
+  }
+
+  override get held(): MeteredResponse | null {
+    return this.#hasFailed ? null : this.#gate?.metered ?? null
+  }
+
+  override readHeld(): ResponseContent | null {
+    const gate = this.#gate
+    if (gate === null || gate.heldBody.length === 0) return null
+    const stream = createResponseStream(this.#gateway, this.#exchange, this, gate.responseHead, null, ignoreFault)
+    stream?.push(gate.heldBody)
+    stream?.end()
+    return stream
+  }
+
+  /** What a held response lacked that went to the client although it broke; null = none did. */
+  get missingEnd(): Buffer | null {
+    return this.#gate?.missingEnd ?? null
+  }
+
+  /** What a held response is read by that goes to the client. */
+  get heldContent(): HeldContent {
+    const gate = this.#gate
+    if (gate === null) return NOTHING_HELD
+    return this.translated ? { framed: null, body: gate.heldBody } : { framed: gate.framed, body: null }
+  }
+
+  override fail(abandoned: MeteredResponse | null): void {
+    super.fail(abandoned)
+    this.#hasFailed = true
+    if (abandoned !== null) return
+    super.releaseBody()
+    this.#exchange.memory.release(this.#translatedBytes)
+    this.#translatedBytes = 0
+  }
+
+  override releaseBody(): void {
+    super.releaseBody()
+    this.#call.releaseBody()
+    this.#gate = null
+  }
+
+  /** Closes the upstream's side. */
+  abort(reason: GatewayError): void {
+    this.#call.abort(reason)
+  }
+
+  stop(reason: GatewayError): void {
+    this.#call.abort(reason)
+    this.#gate?.stop(reason)
+  }
+
+  /** The client has all of the response: the upstream has a short time to end it. */
+  discardRest(): void {
+    this.#call.discardRest(this.#gateway.clock)
+  }
+
+  /** The head of the response came: it is held, or goes to the client. */
+  head(head: ResponseHead): GatewayError | null {
+    this.responded(head.status, head.headers)
+    const { requirements, stream, deadlines } = this.#options
+    // A 401 or 403 may refuse the request for its content, also where no other attempt can follow. A response that
+    // is translated has to be one that can be.
+    const isRead = isCredentialRefused(head.status) || this.isRefusal(head.status) || this.translated !== null
+    const required = requirements ?? (isRead ? ERROR_REQUIREMENTS : null)
+    if (required === null) return this.pass(head)
+    const classifier = classifierFor(this.#exchange, this, head, required, stream.relay.isWaiting)
+    const gate = new ResponseGate(this.#gateway, this.#exchange, {
+      outlet: this, classifier: classifier ?? new AnyByteClassifier(), head, deadlines, keepAlive: stream.keepAlive,
+    })
+    this.#gate = gate
+    this.#call.handOver(gate)
+    if (classifier === null) gate.passNow()
+    return null
+  }
+
+  claim(status: number): boolean {
+    return this.#options.claim?.(this, status) ?? true
+  }
+
+  pass(head: ResponseHead): GatewayError | null {
+    const refusal = this.#options.stream.open(this, head, this.#call)
+    if (refusal === null) this.#call.handOver(this)
+    return refusal
+  }
+
+  /** The first byte for the client: what follows goes straight to the relay. */
+  data(chunk: Buffer): boolean {
+    const { stream } = this.#options
+    stream.begun(this)
+    this.#call.handOver(stream.relay, true)
+    return stream.relay.data(chunk)
+  }
+
+  end(): void {
+    this.#options.stream.relay.end()
+  }
+
+  broken(error: GatewayError): void {
+    this.#options.stream.relay.broken(error)
+  }
+}
+
+function ignoreFault(): void {
+  // No client gets the stream.
+}

@@ -1,0 +1,202 @@
+import { causeOf } from '../../base/errors.ts'
+import type { GatewayError } from '../../base/errors.ts'
+import type { Target } from '../../config/types.ts'
+import { clientReceivedError, errorContent } from '../../context/error-response.ts'
+import { REMEMBERED_STATUS } from '../../context/attempt.ts'
+import type { Exchange } from '../../context/exchange.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import { logIds } from '../../context/log-ids.ts'
+import { NOT_DELIVERED } from '../../context/upstream-attempt.ts'
+import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { Authorization } from '../../credentials/credential.ts'
+import { HEDGE_LOST } from '../../ledger/row.ts'
+import { createAbandonedUsage } from '../../pricing/interrupted-usage.ts'
+import { errorIdentifier } from '../../protocols/shared/refusal-reason.ts'
+import type { ResponseHead } from '../../proxy/response-head.ts'
+import { isCredentialRefused, isFailure, isOperatorError, isRetryableStatus } from '../../routing/failure.ts'
+import type { RetryStep } from '../../routing/retry-policy.ts'
+import type { HeldResponse } from '../respond/response-gate.ts'
+import { errorText, requestedRetryDelay, withErrorStatus } from './attempt-failure.ts'
+import type { AttemptFailure } from './attempt-failure.ts'
+
+/** Why a credential was not sent, as the ledger has it. */
+const NOT_SENT = 'not sent: the upstream refused the credential a moment ago'
+
+/**
+ * Writes how the attempts of an exchange end, whatever carries them: for the ledger and the trace (`record`), for the
+ * health of the target, for the log and for the console.
+ */
+export class AttemptRecorder {
+  /** The latest error of an upstream's own, which the client gets if no attempt follows. */
+  lastErrorResponse: { readonly response: HeldResponse; readonly attempt: UpstreamAttempt } | null = null
+  /** Milliseconds in which earlier attempts, and pauses between them, had the gateway wait. */
+  waitedMs = 0
+  readonly #gateway: Gateway
+  readonly #exchange: Exchange
+
+  constructor(gateway: Gateway, exchange: Exchange) {
+    this.#gateway = gateway
+    this.#exchange = exchange
+  }
+
+  /**
+   * It failed before the client got any of its response.
+   *
+   * @param isRetried the target is tried again with another credential
+   * @param isLast no other attempt can follow: its error goes to the client
+   * @param isContinuation it was to continue the client's stream
+   */
+  failed(
+    attempt: UpstreamAttempt, failure: AttemptFailure,
+    { isRetried, isLast, isContinuation }: { readonly isRetried: boolean, readonly isLast: boolean, readonly isContinuation: boolean },
+  ): void {
+    const { error, status, response, said, reason, retryAfterMs } = failure
+    // A request that is refused for its content says nothing about the credential, whatever the status.
+    const isOurs = reason === null && status !== null
+    const isSecret = isOurs && isCredentialRefused(status)
+    this.#outcome(attempt, error?.code ?? (isLast && !isRetried && isSecret ? 'upstream_rejected_key' : 'error_answer'), status)
+    this.#error(attempt, said)
+    if (error?.code === 'credential_unavailable') attempt.record.said = credentialReason(error)
+    if (error?.code === 'upstream_rejected_key' && status === null) attempt.record.said = NOT_SENT
+    // A request that is refused for its content is no fault of the upstream, nor is an old credential, or a limit.
+    const isFault = reason !== null || isRetried || error?.code === 'upstream_rate_limited' ? false : error
+      ? error.source === 'upstream'
+      : status !== null && isFailure(status) && !(isSecret && attempt.isClientsChoice)
+    if (isFault) attempt.health.failed(retryAfterMs)
+    else attempt.health.abandoned()
+    // A client that leaves now may have to pay for the prompt.
+    attempt.fail(this.#exchange.stopped !== null && attempt.mayBeBilled ? NOT_DELIVERED : null)
+    // A client that leaves while a response is held pays for what was generated of it.
+    const held = error?.code === 'client_gone' ? attempt.readHeld() : null
+    if (held !== null) attempt.deliver(held)
+    if (isOurs && isOperatorError(status) && attempt.rememberRefusal(status) && !isRetried) this.credentialRejected(attempt.target, status)
+    if (error?.code === 'credential_unavailable') this.#credentialFailed(attempt.target, causeOf(error) ?? error.message)
+    if (response && !isSecret && !isContinuation) this.lastErrorResponse = { response: withErrorStatus(response, attempt), attempt }
+  }
+
+  /** The client got the beginning of its response, and another attempt continues it. */
+  interrupted(attempt: UpstreamAttempt, error: GatewayError, status: number): void {
+    // The next attempt may be at the same upstream. What this one used is settled when the exchange ends.
+    attempt.reservation?.releaseConcurrency()
+    this.#outcome(attempt, error.code, status)
+    attempt.health.failed(null)
+  }
+
+  /**
+   * The client got its response, to its end or not.
+   *
+   * @param end why it did not come to its end; null = it did
+   * @param endFault what the upstream left out at the end, although the client got all of it
+   */
+  ended(attempt: UpstreamAttempt, end: GatewayError | null, { status, headers }: Pick<ResponseHead, 'status' | 'headers'>, endFault: GatewayError | null): void {
+    const errorBody = attempt.response?.errorBody ?? null
+    const error = end ?? endFault
+    const isError = clientReceivedError(this.#exchange)
+    this.#outcome(attempt, error?.code ?? (isError ? 'error_answer' : 'ok'), status)
+    this.#error(attempt, errorBody ?? (isError ? errorContent(this.#exchange) : null))
+    if (error?.source === 'upstream') attempt.health.failed(null)
+    else if (error !== null) attempt.health.abandoned()
+    else if (!isError) attempt.health.succeeded()
+    else if (status < 400) attempt.health.failed(null)
+    else if (!isRetryableStatus(status)) attempt.health.abandoned()
+    else attempt.health.failed(requestedRetryDelay(headers, errorBody, this.#gateway.clock.wall()))
+  }
+
+  /** A WebSocket that was open has ended. @param failure why; null = in order */
+  sessionEnded(attempt: UpstreamAttempt, failure: GatewayError | null, isClientFault: boolean): void {
+    this.#outcome(attempt, failure?.code ?? 'ok', 101)
+    if (failure?.code !== 'upstream_cut') attempt.health.succeeded()
+    else if (isClientFault) attempt.health.abandoned()
+    else attempt.health.failed(null)
+  }
+
+  /** The response of another attempt goes to the client. */
+  lost(attempt: UpstreamAttempt): void {
+    this.#outcome(attempt, HEDGE_LOST, null)
+    attempt.health.abandoned()
+    attempt.fail(attempt.mayBeBilled ? attempt.abandonedResponse : null)
+    this.billAbandoned(attempt)
+  }
+
+  /**
+   * Bills an attempt whose response nobody awaits any more, unless the upstream has refused it: what the upstream has
+   * reported so far, or else the prompt.
+   */
+  billAbandoned(attempt: UpstreamAttempt): void {
+    if (!attempt.mayBeBilled) return
+    const { accounts: { counter }, config: { billing } } = this.#gateway
+    const { classified, request: { body } } = this.#exchange
+    attempt.share = createAbandonedUsage(counter, {
+      endpoint: attempt.endpoint ?? classified.endpoint,
+      request: attempt.sentBody ?? body?.bytes ?? null,
+      answer: attempt.abandonedResponse,
+      estimatedInput: attempt.estimatedInput,
+    }, billing.abandoned)
+  }
+
+  /** The upstream refused the operator's credential. */
+  credentialRejected({ upstream: { name } }: Target, status: number): void {
+    this.#gateway.sharedState.credentialFailures.set(name, { reason: `rejected by the upstream (${status})`, at: this.#gateway.clock.wall() })
+    this.#gateway.log.error(
+      { ...logIds(this.#exchange), upstream: name, status },
+      "the upstream refused the gateway's own credential: check upstreams.%s.auth", name,
+    )
+  }
+
+  /** An attempt has failed, and another follows. */
+  logRetry({ record: { upstream, outcome, status } }: UpstreamAttempt, { target, delayMs }: RetryStep): void {
+    const line = { ...logIds(this.#exchange), upstream, outcome, status, next: target.upstream.name, wait_ms: delayMs }
+    this.#gateway.log.warn(line, 'attempt failed')
+  }
+
+  /** A target is not tried because its upstream is at its limit. @param step null = there is no other target */
+  logPassedOver(upstream: string, step: RetryStep | null): void {
+    const line = { ...logIds(this.#exchange), upstream, next: step?.target.upstream.name }
+    this.#gateway.log.info(line, 'target skipped: its upstream is at its limit')
+  }
+
+  /** A target is silent, and another one is asked beside it. */
+  logHedge({ record: { upstream } }: UpstreamAttempt, { upstream: { name } }: Target): void {
+    this.#gateway.log.info({ ...logIds(this.#exchange), upstream, beside: name }, 'the upstream is slow: another one is asked too')
+  }
+
+  /** No other target can continue a stream that broke. @param why the reason */
+  logNotContinued(why: string): void {
+    this.#gateway.log.info({ ...logIds(this.#exchange), why }, 'the stream cannot be continued')
+  }
+
+  /** The credential itself reports in the log why its source failed. */
+  #credentialFailed({ upstream: { name } }: Target, reason: string): void {
+    this.#gateway.sharedState.credentialFailures.set(name, { reason, at: this.#gateway.clock.wall() })
+  }
+
+  #outcome(attempt: UpstreamAttempt, outcome: string, status: number | null): void {
+    const { record } = attempt
+    record.ms = attempt.elapsedMs
+    record.outcome = outcome
+    if (status !== null) record.status = status
+  }
+
+  #error(attempt: UpstreamAttempt, body: Buffer | null): void {
+    if (body === null) return
+    const identifier = errorIdentifier(body)
+    if (identifier) attempt.record.said = identifier
+    const text = errorText(body, attempt.secrets)
+    if (text) attempt.record.errorText = text
+  }
+}
+
+/**
+ * @returns the credentials that were refused so far, for another attempt at the target with another credential; null =
+ *   the failure is not the credential's, or there is no other
+ */
+export function otherCredential(attempt: UpstreamAttempt, { error, status, reason, retryAfterMs }: AttemptFailure): readonly Authorization[] | null {
+  const refusedWith = status ?? (error?.code === 'upstream_rejected_key' ? REMEMBERED_STATUS : null)
+  if (reason !== null || refusedWith === null) return null
+  return attempt.alternatives({ status: refusedWith, retryAfterMs })
+}
+
+/** Why the credential of an attempt was not available, as the ledger has it. */
+export function credentialReason(error: GatewayError): string {
+  return `credentials: ${causeOf(error) ?? error.message}`
+}
