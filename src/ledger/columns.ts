@@ -74,26 +74,38 @@ function withoutText(attempt: AttemptRecord, n: number): AttemptRecord {
   return rest
 }
 
-function truncateName(text: string | null): string | null {
-  return text === null || text.length <= MAX_NAME_LENGTH ? text : text.slice(0, MAX_NAME_LENGTH)
-}
-
-function truncateRoute(text: string | null): string | null {
-  return text === null || text.length <= MAX_ROUTE_LENGTH ? text : `${text.slice(0, MAX_ROUTE_LENGTH)}...`
-}
-
-/** A count that is no count is a gap; it must not cost the whole row. */
-function countOrNull(value: number | null): number | null {
-  return Number.isSafeInteger(value) ? value : null
-}
-
 /** What SQLite holds: some nine million USD, which is no cost but a price gone wrong. */
-function costOrNull(pico: bigint | null): bigint | null {
-  return pico === null || BigInt.asIntN(64, pico) !== pico ? null : pico
+const MAX_COST = 2n ** 63n - 1n
+
+/** Numbers that are no counts have three decimals. */
+const DECIMALS = columnsOf('first_byte_ms', 'duration_ms', 'seconds')
+const [ROUTE] = columnsOf('route')
+/** Texts that are JSON, which a cut would break. */
+const JSON_TEXTS = columnsOf('price', 'attempts')
+
+function columnsOf(...names: (typeof COLUMNS)[number][]): number[] {
+  return names.map(name => COLUMNS.indexOf(name))
 }
 
-function roundedOrNull(value: number | null): number | null {
-  return value === null || !Number.isFinite(value) ? null : Math.round(value * 1000) / 1000
+/**
+ * Brings each value within its bounds. A count that is no count is a gap; it must not cost the whole row.
+ *
+ * @param values in the order of COLUMNS; they are changed
+ */
+function bound(values: RowValues): RowValues {
+  for (let n = 0; n < values.length; n++) {
+    const value = values[n]
+    if (typeof value === 'number') {
+      if (!DECIMALS.includes(n)) values[n] = Number.isSafeInteger(value) ? value : null
+      else values[n] = Number.isFinite(value) ? Math.round(value * 1000) / 1000 : null
+    } else if (typeof value === 'string' && value.length > MAX_NAME_LENGTH && !JSON_TEXTS.includes(n)) {
+      if (n !== ROUTE) values[n] = value.slice(0, MAX_NAME_LENGTH)
+      else if (value.length > MAX_ROUTE_LENGTH) values[n] = `${value.slice(0, MAX_ROUTE_LENGTH)}...`
+    } else if (typeof value === 'bigint' && (value > MAX_COST || value < -MAX_COST)) {
+      values[n] = null
+    }
+  }
+  return values
 }
 
 /**
@@ -104,46 +116,46 @@ function roundedOrNull(value: number | null): number | null {
  */
 export function encode(row: LedgerRow): RowValues {
   const { usage, price, attempts } = row
-  return [
-    truncateName(row.requestId),
-    countOrNull(row.startedAt),
-    roundedOrNull(row.firstByteMs),
-    roundedOrNull(row.durationMs),
-    truncateName(row.key),
+  return bound([
+    row.requestId,
+    row.startedAt,
+    row.firstByteMs,
+    row.durationMs,
+    row.key,
     row.protocol,
     row.endpoint,
-    truncateName(row.model),
-    truncateName(row.upstream),
-    truncateName(row.upstreamModel),
-    countOrNull(row.status),
+    row.model,
+    row.upstream,
+    row.upstreamModel,
+    row.status,
     row.end,
-    truncateName(row.error),
+    row.error,
     row.source,
-    countOrNull(usage.inputTokens),
-    countOrNull(usage.cachedInputTokens),
-    countOrNull(usage.cacheWrite5mTokens),
-    countOrNull(usage.cacheWrite1hTokens),
-    countOrNull(usage.outputTokens),
-    countOrNull(usage.reasoningTokens),
-    countOrNull(usage.inputAudioTokens),
-    countOrNull(usage.outputAudioTokens),
-    countOrNull(usage.inputImageTokens),
-    countOrNull(usage.outputImageTokens),
-    roundedOrNull(usage.seconds),
-    countOrNull(usage.characters),
-    countOrNull(usage.images),
-    costOrNull(row.costPico),
+    usage.inputTokens,
+    usage.cachedInputTokens,
+    usage.cacheWrite5mTokens,
+    usage.cacheWrite1hTokens,
+    usage.outputTokens,
+    usage.reasoningTokens,
+    usage.inputAudioTokens,
+    usage.outputAudioTokens,
+    usage.inputImageTokens,
+    usage.outputImageTokens,
+    usage.seconds,
+    usage.characters,
+    usage.images,
+    row.costPico,
     price === null ? null : JSON.stringify(price),
-    truncateName(row.priceVersion),
+    row.priceVersion,
     attempts.length === 0 ? null : JSON.stringify(attempts.slice(0, MAX_ATTEMPTS).map(withoutText)),
-    countOrNull(row.bytesIn),
-    countOrNull(row.bytesOut),
-    truncateRoute(row.route),
+    row.bytesIn,
+    row.bytesOut,
+    row.route,
     row.traceId,
-    truncateName(row.group),
-    truncateName(row.owner),
+    row.group,
+    row.owner,
     row.upstreamProtocol,
-  ]
+  ])
 }
 
 /**

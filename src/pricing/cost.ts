@@ -50,7 +50,8 @@ function totalCost(bill: PricedQuantities | null): bigint | null {
     if (Number.isSafeInteger(quantity)) whole += rate * BigInt(quantity)
     else others = add(others, multiply({ units: rate, scale }, parseDecimal(String(quantity))))
   }
-  return toUnits(shift(add({ units: whole, scale }, others), MILLIONTH), PICO_PLACES)
+  const total = others === ZERO ? { units: whole, scale } : add({ units: whole, scale }, others)
+  return toUnits({ units: total.units, scale: total.scale - MILLIONTH }, PICO_PLACES)
 }
 
 /** The lines whose amounts add up to the cost, without those of quantity 0; empty where the cost is null. */

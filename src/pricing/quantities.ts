@@ -1,4 +1,3 @@
-import { remainder, clampTo } from '../protocols/shared/usage-figures.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 
 /** A price is for so many of an item. */
@@ -59,8 +58,10 @@ class Remainder {
   }
 
   take(part: number | null): number | null {
-    const taken = clampTo(part, this.left)
-    if (taken !== null) this.left = remainder(this.left, taken)
+    const { left } = this
+    if (part === null || left === null) return part
+    const taken = Math.min(part, left)
+    this.left = Math.max(0, left - taken)
     return taken
   }
 }
