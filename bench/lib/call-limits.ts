@@ -5,9 +5,9 @@ import type { CallCount, CountedRequest } from './calls.ts'
  * on every request. When a change needs less, lower its limit here.
  */
 export const CALL_LIMITS: Readonly<Record<CountedRequest, CallCount>> = {
-  unary: { files: 137, functions: 595, calls: 1170 },
-  stream: { files: 148, functions: 645, calls: 2430 },
-  'translated stream': { files: 172, functions: 790, calls: 3800 },
+  unary: { files: 145, functions: 620, calls: 1230 },
+  stream: { files: 156, functions: 670, calls: 2560 },
+  'translated stream': { files: 188, functions: 840, calls: 4230 },
 }
 
 /** What is aimed at. */

@@ -18,14 +18,14 @@ export class WatchedKeys {
   readonly longest: number
   readonly #names: readonly WatchedName[]
   /** By their hashes. */
-  readonly #loose: ReadonlyMap<number, readonly string[]>
+  readonly #loose: ReadonlyMap<number | null, readonly string[]>
 
   /**
    * @param anyCase those of the names, in lower case and ASCII, that match in any case
    * @param loose more names, in lower case without separators: they match in any case, with `_` and `-` anywhere
    */
   constructor(names: readonly string[], anyCase: readonly string[] = [], loose: readonly string[] = []) {
-    this.#loose = Map.groupBy(loose, name => [...Buffer.from(name)].reduce(addToHash, 0))
+    this.#loose = Map.groupBy(loose, name => looseHash(Buffer.from(name), 0, name.length))
     this.#names = [...new Set(names)].map(text => {
       const bytes = Buffer.from(text)
       return { text, bytes, first: bytes[0], anyCase: anyCase.includes(text) }
@@ -55,23 +55,25 @@ export class WatchedKeys {
   }
 
   #findLoose(key: Buffer, from: number, to: number): string | null {
-    let hash = 0
-    let isPlain = true
-    for (let at = from; at < to && isPlain; at++) {
-      const byte = key[at]!
-      // What is escaped, or not ASCII, may be a letter all the same: `\u006e`, or the Kelvin sign.
-      if (byte === BACKSLASH || byte >= 0x80) isPlain = false
-      else if (byte !== UNDERSCORE && byte !== HYPHEN) hash = addToHash(hash, byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte)
-    }
-    const candidates = isPlain ? this.#loose.get(hash) : [...this.#loose.values()].flat()
+    const hash = looseHash(key, from, to)
+    const candidates = hash === null ? [...this.#loose.values()].flat() : this.#loose.get(hash)
     if (candidates === undefined) return null
     const name = looseName(key, from, to)
     return candidates.find(candidate => candidate === name) ?? null
   }
 }
 
-function addToHash(hash: number, byte: number): number {
-  return Math.imul(hash, 31) + byte | 0
+/** A hash without case and separators; null where something is escaped, or not ASCII: it may be a letter all the same. */
+function looseHash(key: Buffer, from: number, to: number): number | null {
+  let hash = 0
+  for (let at = from; at < to; at++) {
+    const byte = key[at]!
+    // `\u006e`, or the Kelvin sign.
+    if (byte === BACKSLASH || byte >= 0x80) return null
+    if (byte === UNDERSCORE || byte === HYPHEN) continue
+    hash = Math.imul(hash, 31) + (byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte) | 0
+  }
+  return hash
 }
 
 /** A key in lower case, without separators. */
