@@ -33,6 +33,8 @@ interface Instance {
 /** Whether a service answers. */
 interface ServiceState {
   readonly reachable: boolean
+  /** It took a write; a server that was demoted takes none. */
+  readonly writable: boolean
   readonly latency_ms: number | null
   readonly error: string | null
 }
@@ -55,7 +57,8 @@ export function clusterCommand(): Command {
       .option('--json', 'JSON')
       .addHelpText('after', `
 A gateway reports to PostgreSQL every 5 seconds. Gateways that did not for 20 seconds are shown as
-gone, for a day. Ends with 1 where a configured service does not answer.
+gone, for a day. Valkey and PostgreSQL are asked to take a write. Ends with 1 where one does not answer
+or takes none.
 
 Examples:
   gateway cluster status
@@ -70,21 +73,27 @@ async function status({ config: file, json }: { readonly config: string, readonl
   const [valkey, { postgres, instances }] = await Promise.all([valkeyState(cluster), postgresState(cluster)])
   const state: ClusterState = { instances, valkey, postgres }
   process.stdout.write(json === true ? `${JSON.stringify(state)}\n` : textOf(state))
-  const away = [...valkey?.reachable === false ? ['Valkey'] : [], ...postgres?.reachable === false ? ['PostgreSQL'] : []]
-  if (away.length > 0) command.error(`error: ${away.join(' and ')} cannot be reached`, { exitCode: EXIT.failed })
+  const services = [['Valkey', valkey], ['PostgreSQL', postgres]] as const
+  const failures = services.flatMap(([name, service]) => (
+    service === null || service.writable ? [] : [`${name} ${service.reachable ? 'takes no writes' : 'cannot be reached'}`]))
+  if (failures.length > 0) command.error(`error: ${failures.join(', ')}`, { exitCode: EXIT.failed })
 }
 
 async function valkeyState({ valkey }: ClusterConfig): Promise<ServiceState | null> {
   if (valkey === null) return null
-  return timed(() => pingValkey(valkey))
+  return stateOf(() => askValkey(valkey))
 }
 
-async function pingValkey(address: ValkeyAddress): Promise<number> {
-  const valkey = new Valkey(address, 'return 1', TIMEOUT_MS)
+/** Sets a key that expires after a second. */
+const WRITE_SCRIPT = `return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)`
+
+async function askValkey(address: ValkeyAddress): Promise<ServiceAnswer> {
+  const valkey = new Valkey(address, WRITE_SCRIPT, TIMEOUT_MS)
   try {
     // The first one connects.
     await valkey.ping()
-    return await valkey.ping()
+    const latency = await valkey.ping()
+    return { latency, refusal: await valkey.run(['gateway:status'], '1').then(() => null, messageOf) }
   } finally {
     await valkey.close()
   }
@@ -95,13 +104,13 @@ async function postgresState({ postgres: url }: ClusterConfig): Promise<{ postgr
   const database = new Database({ url, name: 'gateway cluster status' })
   let instances: Instance[] = []
   try {
-    const postgres = await timed(async () => {
+    const postgres = await stateOf(async () => {
       await database.query('SELECT 1', [], TIMEOUT_MS)
       const started = performance.now()
       await database.query('SELECT 1', [], TIMEOUT_MS)
       const latency = performance.now() - started
       instances = (await instanceRows(database)).map(toInstance)
-      return latency
+      return { latency, refusal: await writeRefusal(database) }
     })
     return { postgres, instances }
   } finally {
@@ -109,12 +118,30 @@ async function postgresState({ postgres: url }: ClusterConfig): Promise<{ postgr
   }
 }
 
-/** @param work @returns ms */
-async function timed(work: () => Promise<number>): Promise<ServiceState> {
+interface ServiceAnswer {
+  /** ms */
+  readonly latency: number
+  /** Why it takes no writes; null = it does. */
+  readonly refusal: string | null
+}
+
+async function stateOf(ask: () => Promise<ServiceAnswer>): Promise<ServiceState> {
   try {
-    return { reachable: true, latency_ms: Math.round(await work() * 100) / 100, error: null }
+    const { latency, refusal } = await ask()
+    return { reachable: true, writable: refusal === null, latency_ms: Math.round(latency * 100) / 100, error: refusal }
   } catch (error) {
-    return { reachable: false, latency_ms: null, error: messageOf(error) }
+    return { reachable: false, writable: false, latency_ms: null, error: messageOf(error) }
+  }
+}
+
+/** A statement that changes nothing is refused as any other where the server takes no writes. */
+async function writeRefusal(database: Database): Promise<string | null> {
+  try {
+    await database.query('UPDATE gateway.instances SET name = name WHERE FALSE', [], TIMEOUT_MS)
+    return null
+  } catch (error) {
+    if (isWithoutSchema(error)) return null
+    return messageOf(error)
   }
 }
 
@@ -127,10 +154,14 @@ async function instanceRows(database: Database): Promise<Row[]> {
       FROM (SELECT *, max(seen_at) OVER (PARTITION BY name) AS latest FROM gateway.instances) AS known
       WHERE seen_at > latest - interval '${DEAD_AFTER_S} s' GROUP BY name ORDER BY name`, [], TIMEOUT_MS)
   } catch (error) {
-    // No gateway has made the table yet: undefined_table, invalid_schema_name.
-    if (error instanceof DatabaseError && ['42P01', '3F000'].includes(error.sqlState ?? '')) return []
+    if (isWithoutSchema(error)) return []
     throw error
   }
+}
+
+/** No gateway has made the table yet: undefined_table, invalid_schema_name. */
+function isWithoutSchema(error: unknown): boolean {
+  return error instanceof DatabaseError && ['42P01', '3F000'].includes(error.sqlState ?? '')
 }
 
 function toInstance({ name, version, since, seen, alive, in_flight: inFlight, outbox, difference }: Row): Instance {
@@ -165,5 +196,6 @@ function textOf({ instances, valkey, postgres }: ClusterState): string {
 
 function serviceText(state: ServiceState | null): string {
   if (state === null) return 'not configured'
-  return state.reachable ? `reachable, ${state.latency_ms} ms` : `not reachable: ${state.error}`
+  if (!state.reachable) return `not reachable: ${state.error}`
+  return `reachable, ${state.latency_ms} ms${state.writable ? '' : `, takes no writes: ${state.error}`}`
 }

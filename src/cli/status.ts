@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { escapeControlCharacters, formatNumber, table } from '../base/text-table.ts'
-import type { CircuitStatus, ProcessStatus } from '../gateway/control.ts'
+import type { CircuitStatus, ProcessStatus, StoreStatus } from '../gateway/control.ts'
 import { askGateway } from './ask-gateway.ts'
 import { configOption } from './config-option.ts'
 import { EXIT_CODES } from './exit.ts'
@@ -9,6 +9,8 @@ import { EXIT_CODES } from './exit.ts'
 interface GatewayStatus extends Omit<ProcessStatus, 'worker'> {
   readonly workers: number
 }
+
+const STORE_NAMES: Readonly<Record<StoreStatus['name'], string>> = { valkey: 'Valkey', postgres: 'PostgreSQL' }
 
 /** `gateway status`: what the running gateway does. */
 export function statusCommand(): Command {
@@ -42,12 +44,16 @@ function merge(processes: readonly ProcessStatus[]): GatewayStatus {
   const circuits = new Map<string, CircuitStatus>()
   const ordered = processes.flatMap(each => each.circuits).sort((a, b) => a.since.localeCompare(b.since))
   for (const circuit of ordered.toReversed()) circuits.set(`${circuit.upstream}\n${circuit.model}`, circuit)
+  // The worst of each.
+  const stores = new Map(processes.flatMap(each => each.stores).sort((a, b) => Number(a.failure !== null) - Number(b.failure !== null))
+    .map(store => [store.name, store]))
   return {
     ...status,
     workers: processes.length,
     since: processes.map(({ since }) => since).sort()[0] ?? first.since,
     requests_in_flight: sum(each => each.requests_in_flight),
     circuits: [...circuits.values()].toReversed(),
+    stores: [...stores.values()],
     ledger: first.ledger && {
       healthy: processes.every(({ ledger }) => ledger?.healthy ?? true),
       waiting: sum(({ ledger }) => ledger?.waiting ?? 0), lost: sum(({ ledger }) => ledger?.lost ?? 0),
@@ -65,6 +71,9 @@ function textOf(state: GatewayStatus): string {
     ['In flight', formatNumber(state.requests_in_flight)],
     ['Ledger', ledger === null ? 'none' : `${ledger.healthy ? 'written' : 'cannot be written'}, ${formatNumber(ledger.waiting)} rows wait, ${formatNumber(ledger.lost)} lost`],
     ...outbox === null ? [] : [['Outbox', `${formatNumber(outbox)} rows`]],
+    ...state.stores.map(({ name, failure, since: at }) => [
+      STORE_NAMES[name], failure === null ? `takes writes, since ${at}` : `takes no writes, since ${at}: ${escapeControlCharacters(failure)}`,
+    ]),
   ] as const
   const width = Math.max(...lines.map(([label]) => label?.length ?? 0)) + 1
   const head = lines.map(([label, text]) => `${`${label}:`.padEnd(width)} ${text}\n`).join('')

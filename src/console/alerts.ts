@@ -27,7 +27,7 @@ export interface SettingAlert extends Alert {
 /** Alerts that need no query to the ledger. */
 export function gatewayAlerts(gateway: Gateway, all: readonly WorkerActivity[], now: number): SettingAlert[] {
   return [
-    ...keyAlerts(gateway), ...configurationAlerts(gateway), ...certificateAlerts(gateway, now), ...ledgerAlerts(gateway),
+    ...keyAlerts(gateway), ...configurationAlerts(gateway), ...certificateAlerts(gateway, now), ...ledgerAlerts(gateway), ...storeAlerts(gateway),
     ...upstreamAlerts(all, now),
   ]
 }
@@ -82,6 +82,14 @@ function ledgerAlerts({ accounts: { ledger } }: Gateway): SettingAlert[] {
   return [createAlert(
     'ledger', 'error', 'The ledger cannot be written. Check its disk and the gateway log', { setting: ['ledger', 'file'] },
   )]
+}
+
+function storeAlerts({ sharedState: { stores } }: Gateway): SettingAlert[] {
+  return stores.all.flatMap(({ name, failure, since }) => {
+    if (failure === null) return []
+    const message = `${name === 'valkey' ? 'Valkey' : 'PostgreSQL'} takes no writes: ${failure}`
+    return [createAlert('store', 'error', message, { since, subject: name, setting: ['cluster', name] })]
+  })
 }
 
 function upstreamAlerts(all: readonly WorkerActivity[], now: number): SettingAlert[] {

@@ -26,6 +26,7 @@ import type { ActiveExchanges, GatewayExchanges } from './active-exchanges.ts'
 import type { BodyRules } from './body-rules.ts'
 import type { HealthChecks } from './health-checks.ts'
 import type { LiveUpstream } from './live-upstreams.ts'
+import type { StoreStates } from './store-states.ts'
 
 /** The parts that the pipeline uses, built once from a configuration. An exchange keeps the gateway with which it began. */
 export interface Gateway {
@@ -142,6 +143,7 @@ export interface SharedState extends GatewayParts {
   readonly reloads: Reloads
   /** By the name of the upstream: the last failure because of the operator's credential. */
   readonly credentialFailures: Map<string, CredentialFailure>
+  readonly stores: StoreStates
   readonly givenIds: ClientRequestIds
   /** Slows down who guesses keys. */
   readonly guessLimit: GuessLimit

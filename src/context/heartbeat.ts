@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
+import { messageOf } from '../base/message-of.ts'
 import { Database } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'
@@ -15,6 +16,8 @@ export interface HeartbeatOptions {
   readonly version: string
   readonly clock: Pick<Clock, 'wall' | 'monotonic' | 'setTimeout'>
   readonly log: Logger
+  /** Called after each heartbeat, with why it failed. */
+  readonly onBeat: (failure: string | null) => void
   readonly state: () => {
     readonly requestsInFlight: number
     /** Rows that wait to be sent to PostgreSQL. */
@@ -61,7 +64,8 @@ export class Heartbeat {
 
   async #run(): Promise<void> {
     // The ledger's log lines say it when PostgreSQL is unreachable.
-    await this.#beat().catch(() => undefined)
+    const failure = await this.#beat().then(() => null, messageOf)
+    if (!this.#isClosed) this.#options.onBeat(failure)
     if (!this.#isClosed) this.#timer = this.#options.clock.setTimeout(() => void this.#run(), HEARTBEAT_MS)
   }
 

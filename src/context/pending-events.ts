@@ -10,7 +10,7 @@ export interface AlertEvent {
   readonly id: string
   readonly type:
     | 'circuit.opened' | 'circuit.closed' | 'budget.reached' | 'ledger.failed' | 'ledger.recovered' | 'reload.rejected'
-    | 'certificate.expiring'
+    | 'certificate.expiring' | 'store.failed' | 'store.recovered'
   /** ISO 8601 */
   readonly at: string
   readonly severity: 'error' | 'warning' | 'info'

@@ -48,7 +48,7 @@ export function watchAlerts(
     const texts = problems.map(problem => `${placeOf(problem)}: ${problem.message}`)
     send({ type: 'reload.rejected', severity: 'error', subject: null, message: `Reload rejected: ${texts[0] ?? 'unknown'}`, data: { problems: texts } })
   })
-  const checks = [new BudgetCheck(budgetSpend, passedShares), new LedgerCheck(), new CertificateCheck()]
+  const checks = [new BudgetCheck(budgetSpend, passedShares), new LedgerCheck(), new StoreCheck(), new CertificateCheck()]
   let timer: Timer
   const checkAll = (): void => {
     if (current().config.alerts?.webhook) for (const each of checks) each.check(current(), send)
@@ -80,6 +80,24 @@ class LedgerCheck {
       type: isHealthy ? 'ledger.recovered' : 'ledger.failed', severity: isHealthy ? 'info' : 'error', subject: null,
       message: isHealthy ? `Ledger rows are ${what} again` : `Ledger rows cannot be ${what}: ${why ?? 'unknown'}`, data: {},
     })
+  }
+}
+
+/** Reports when Valkey or PostgreSQL takes no writes, and when it does again. */
+class StoreCheck {
+  readonly #failing = new Set<string>()
+
+  check({ sharedState: { stores } }: Gateway, send: Send): void {
+    for (const { name, failure } of stores.all) {
+      if ((failure === null) !== this.#failing.has(name)) continue
+      if (failure === null) this.#failing.delete(name)
+      else this.#failing.add(name)
+      const title = name === 'valkey' ? 'Valkey' : 'PostgreSQL'
+      send({
+        type: failure === null ? 'store.recovered' : 'store.failed', severity: failure === null ? 'info' : 'error', subject: null,
+        message: failure === null ? `${title} takes writes again` : `${title} takes no writes: ${failure}`, data: { store: name },
+      })
+    }
   }
 }
 

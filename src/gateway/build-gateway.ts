@@ -13,6 +13,7 @@ import { bodyRules, openArchive } from '../context/body-rules.ts'
 import type { Gateway, GatewayParts, SharedState } from '../context/gateway.ts'
 import { HealthChecks } from '../context/health-checks.ts'
 import { liveUpstreams } from '../context/live-upstreams.ts'
+import { StoreStates } from '../context/store-states.ts'
 import { GuessLimit } from '../limits/guess-limit.ts'
 import type { LimitedKey } from '../limits/types.ts'
 import { interruptedSettlement } from '../telemetry/settlement.ts'
@@ -174,6 +175,7 @@ function createSharedState(config: Config, parts: GatewayParts): SharedState {
       log: new EventLog(0),
     },
     credentialFailures: new Map(),
+    stores: new StoreStates(parts.clock),
     givenIds: new ClientRequestIds(),
     guessLimit: new GuessLimit({
       clock: parts.clock,

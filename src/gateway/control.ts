@@ -11,6 +11,7 @@ import { FILE_MODE } from '../base/private-file.ts'
 import { createSideServer } from '../base/server-limits.ts'
 import { formatProblem } from '../config/problem.ts'
 import type { Gateway } from '../context/gateway.ts'
+import type { StoreState } from '../context/store-states.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import type { CircuitCause } from '../routing/circuit-log.ts'
 import type { ReloadResult } from './reloader.ts'
@@ -41,6 +42,13 @@ export interface ProcessStatus {
   readonly ledger: { readonly healthy: boolean, readonly waiting: number, readonly lost: number } | null
   /** Rows that wait to be sent to PostgreSQL; null = they are not sent. */
   readonly outbox_rows: number | null
+  /** What several gateways share, as the last write shows. */
+  readonly stores: readonly StoreStatus[]
+}
+
+export interface StoreStatus extends Pick<StoreState, 'name' | 'failure'> {
+  /** ISO 8601 */
+  readonly since: string
 }
 
 /** A circuit that is not closed. */
@@ -154,6 +162,7 @@ export function processStatus({ config, version, health, accounts, sharedState }
     upstreams: [...config.upstreams.keys()],
     ledger: stats === undefined ? null : { healthy: stats.healthy, waiting: stats.waiting, lost: stats.lost },
     outbox_rows: accounts.shipping?.stats().pending ?? null,
+    stores: sharedState.stores.all.map(({ name, failure, since }) => ({ name, failure, since: isoTime(since) })),
   }
 }
 

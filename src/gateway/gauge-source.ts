@@ -22,6 +22,7 @@ export function gaugeSource(current: () => Gateway): GaugeSource {
       const stats = current().accounts.shipping?.stats()
       return stats ? { outboxRows: stats.pending, shippedRows: stats.shipped, failures: stats.failures } : null
     },
+    stores: () => current().sharedState.stores.all.map(({ name, failure }) => ({ name, isWritable: failure === null })),
     certificateEnd: () => {
       const [certificate] = current().sharedState.shown.chain
       return certificate ? certificate.validToDate.getTime() : null

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { keyFileOf } from '../auth/key-file.ts'
 import { KeySync } from '../auth/key-sync.ts'
 import { systemClock } from '../base/clock.ts'
+import { messageOf } from '../base/message-of.ts'
 import type { ClusterConfig, ValkeyAddress } from '../config/cluster-types.ts'
 import type { Config } from '../config/types.ts'
 import { CircuitHints, HINTS_SCRIPT } from '../context/circuit-hints.ts'
@@ -54,6 +55,7 @@ function followDatabase(
     ...common,
     version,
     log,
+    onBeat: failure => gateway().sharedState.stores.report('postgres', failure),
     state: () => {
       const { sharedState, accounts } = gateway()
       return {
@@ -76,11 +78,20 @@ function shareCircuits(
   { instance, valkeyTimeout }: ClusterConfig, address: ValkeyAddress, process: string, gateway: () => Gateway,
 ): ClusterMember {
   const valkey = new Valkey(address, HINTS_SCRIPT, valkeyTimeout)
-  const { health, sharedState: { circuits } } = gateway()
+  const { health, sharedState: { circuits, stores } } = gateway()
   const hints = new CircuitHints({
     instance, process, health, circuits, clock: systemClock,
     knows: upstream => gateway().config.upstreams.has(upstream),
-    run: (keys, argument) => valkey.run(keys, argument),
+    // It writes each second, also where nothing is to be said.
+    run: async (keys, argument) => {
+      const failure = (error: unknown) => {
+        stores.report('valkey', messageOf(error))
+        throw error
+      }
+      const found = await valkey.run(keys, argument).catch(failure)
+      stores.report('valkey', null)
+      return found
+    },
   })
   return {
     ready: () => Promise.resolve(),

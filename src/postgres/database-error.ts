@@ -23,8 +23,11 @@ export class DatabaseError extends Error {
   }
 }
 
-/** Classes of errors that end the connection: connection exceptions, insufficient resources, operator intervention, login. */
-const LOST = /^(08|53|57P|28)/
+/**
+ * Errors that end the connection: connection exceptions, insufficient resources, operator intervention, login. And
+ * read_only_sql_transaction: the server has become a standby, and another connection may lead to the one that takes writes.
+ */
+const LOST = /^(?:08|53|57P|28|25006)/
 
 /**
  * @param error what pg or node:net threw

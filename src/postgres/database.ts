@@ -12,6 +12,8 @@ export interface DatabaseOptions {
   readonly types?: CustomTypesConfig
   /** Called with each notification of the channels that are listened to. */
   readonly onNotification?: (message: Notification) => void
+  /** ms after which an open connection is asked whether it still leads to a server that takes writes; default 10 s. */
+  readonly checkIntervalMs?: number
   /** Called when a connection was lost. The next query opens another. */
   readonly onLost?: () => void
 }
@@ -31,13 +33,16 @@ const DEFAULT_TIMEOUT_MS = 5_000
 const STATEMENT_TIMEOUT_MS = 60_000
 /** ms after which the system asks a silent peer whether it is still there. */
 const KEEP_ALIVE_MS = 10_000
+const CHECK_INTERVAL_MS = 10_000
+const IS_READ_ONLY = `SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS is_read_only`
 /** https://www.postgresql.org/docs/current/runtime-config-logging.html#GUC-APPLICATION-NAME */
 const MAX_NAME_LENGTH = 63
 
 /**
  * One connection to PostgreSQL. The first query opens it, and the next one after it was lost. Queries run one
  * after the other. Each has its response in time or is rejected: a connection that does not answer is closed, so
- * that no silent or half-open socket holds anybody up.
+ * that no silent or half-open socket holds anybody up. So is one to a server that takes no writes any more: the next one
+ * resolves the name again.
  */
 export class Database {
   readonly #options: DatabaseOptions
@@ -91,6 +96,22 @@ export class Database {
   }
 
   async #run(sql: string, values: readonly unknown[] = [], timeoutMs = DEFAULT_TIMEOUT_MS): Promise<Row[]> {
+    await this.#checkConnection(timeoutMs)
+    return this.#send(sql, values, timeoutMs)
+  }
+
+  /** A connection that only reads would notice nothing of a failover. */
+  async #checkConnection(timeoutMs: number): Promise<void> {
+    const connection = this.#connection
+    const { checkIntervalMs = CHECK_INTERVAL_MS } = this.#options
+    if (connection === null || performance.now() - connection.checkedAt < checkIntervalMs) return
+    if ((await connection.client.catch(() => null))?.getTransactionStatus() !== 'I') return
+    connection.checkedAt = performance.now()
+    const [row] = await this.#send(IS_READ_ONLY, [], timeoutMs)
+    if (row?.['is_read_only'] === true) this.#lose(connection)
+  }
+
+  async #send(sql: string, values: readonly unknown[], timeoutMs: number): Promise<Row[]> {
     const connection = this.#connection ??= this.#connect()
     const answer = connection.client.then(client => client.query(sql, [...values]))
     // After the deadline nobody waits for it.
@@ -114,7 +135,7 @@ export class Database {
 
   #connect(): Connection {
     const socket = new Socket()
-    const connection = { socket, client: this.#login(socket) }
+    const connection: Connection = { socket, client: this.#login(socket), checkedAt: performance.now() }
     connection.client.catch(() => undefined)
     socket.once('close', () => this.#lose(connection))
     return connection
@@ -152,4 +173,6 @@ export class Database {
 interface Connection {
   readonly socket: Socket
   readonly client: Promise<Client>
+  /** Of a monotonic clock, in ms: when it was opened, or asked whether it takes writes. */
+  checkedAt: number
 }

@@ -11,6 +11,8 @@ export interface GaugeSource {
   ledger(): { readonly pendingRows: number, readonly writeFailures: number } | null
   /** Rows on their way to PostgreSQL; null = there is none. */
   shipping(): { readonly outboxRows: number, readonly shippedRows: number, readonly failures: number } | null
+  /** What several gateways share, and whether it takes writes. */
+  stores(): readonly { readonly name: string, readonly isWritable: boolean }[]
   /** When the listener's certificate ends, ms since 1970; null = there is no TLS. */
   certificateEnd(): number | null
   reloads(): { readonly applied: number, readonly rejected: number, /** ms since 1970 */ readonly loadedAt: number }
@@ -55,7 +57,7 @@ export function createGauges(source: GaugeSource, version: string): Registry {
   for (const name of MISNAMED) registry.removeSingleMetric(name)
   const metrics = [
     buildInfo(version), ...trafficGauges(source), ...budgetGauges(source, 'key'), ...budgetGauges(source, 'group'), ...ledgerMetrics(source), ...reloadMetrics(source),
-    ...source.shipping() === null ? [] : shippingMetrics(source),
+    ...source.shipping() === null ? [] : shippingMetrics(source), storeGauge(source),
   ]
   for (const metric of metrics) registry.registerMetric(metric as Metric)
   return registry
@@ -95,6 +97,17 @@ function trafficGauges(source: GaugeSource): unknown[] {
       },
     }),
   ]
+}
+
+function storeGauge(source: GaugeSource): unknown {
+  return new Gauge({
+    ...UNREGISTERED, name: 'gateway_store_writable', help: 'Whether Valkey or PostgreSQL took the last write of this gateway: 1 or 0.',
+    labelNames: ['store'], aggregator: 'min',
+    collect() {
+      this.reset()
+      for (const { name, isWritable } of source.stores()) this.set({ store: name }, Number(isWritable))
+    },
+  })
 }
 
 function budgetGauges(source: GaugeSource, holder: BudgetHolder): unknown[] {

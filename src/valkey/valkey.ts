@@ -8,6 +8,11 @@ import { ignoreSecondErrors } from '../patches/second-errors.ts'
 
 const CONNECT_TIMEOUT_MS = 1_000
 const MAX_RECONNECT_MS = 500
+/**
+ * The server was demoted, or cannot serve for now: only another connection leads to the one that can. Older servers put the code of an
+ * error in a script behind words of their own.
+ */
+const NEEDS_NEW_CONNECTION = /(?:^|[ -])(?:READONLY|MASTERDOWN|LOADING|NOREPLICAS)\b/
 
 /** What a lost connection, or a reply that is late, is to the caller. */
 export class ValkeyError extends Error {
@@ -19,7 +24,8 @@ type Client = (Redis | Cluster) & Readonly<Record<'gatewayScript', (keys: number
 
 /**
  * A connection to Valkey or Redis. No command waits longer than its deadline: none is queued while there is no
- * connection, none is sent again, and a connection that does not reply in time is replaced.
+ * connection, none is sent again, and a connection that does not reply in time is replaced. So is one to a server that
+ * takes no writes: a new one asks the name or the sentinels again.
  */
 export class Valkey {
   readonly #lua: string
@@ -150,6 +156,7 @@ export class Valkey {
       connectTimeout: CONNECT_TIMEOUT_MS,
       keepAlive: 10_000,
       retryStrategy: retryDelay,
+      reconnectOnError: (error: Error) => NEEDS_NEW_CONNECTION.test(error.message),
     }
     const [url = ''] = 'url' in address ? [address.url] : 'cluster' in address ? address.cluster : address.sentinels
     const options = { ...common, ...credentialsOf(url), ...tlsOf(url, address.tls) }

@@ -16,7 +16,7 @@ t.test('a clock that is 5 seconds ahead is reported and logged', { skip: without
     },
   })
   const heartbeat = new Heartbeat({
-    url: server.url(), process: randomUUID(), instance: 'gw1', version: '1.2.3', log: pino(sink),
+    url: server.url(), process: randomUUID(), instance: 'gw1', version: '1.2.3', log: pino(sink), onBeat: failure => void t.equal(failure, null),
     clock: { ...systemClock, wall: () => Date.now() + 5_000 },
     state: () => ({ requestsInFlight: 3, outboxRows: 9, keyChange: null }),
   })

@@ -13,7 +13,7 @@ const promtool = spawnSync('promtool', ['--version']).error === undefined ? fals
 /** Names that a scrape can have, those of histograms with their suffixes. */
 function metricNames(): Set<string> {
   const gauges = createGauges({
-    inFlight: () => new Map(), circuits: () => [], budgets: () => [], ledger: () => null, shipping: () => null, certificateEnd: () => 1,
+    inFlight: () => new Map(), circuits: () => [], budgets: () => [], ledger: () => null, shipping: () => null, stores: () => [], certificateEnd: () => 1,
     reloads: () => ({ applied: 0, rejected: 0, loadedAt: 0 }),
   }, '0')
   const metrics = [...new Metrics('v1.41', new ModelLabels()).registry.getMetricsAsArray(), ...gauges.getMetricsAsArray()]

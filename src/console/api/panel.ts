@@ -57,7 +57,7 @@ export type Upstreams = Static<typeof Upstreams>
 export const Alert = StrictObject({
   id: Type.String({ description: 'The same as long as the alert lasts' }),
   kind: StringEnum([
-    'unpriced_model', 'upstream_key_rejected', 'circuit_open',
+    'unpriced_model', 'upstream_key_rejected', 'circuit_open', 'store',
     'reload_failed', 'restart_needed', 'ledger', 'budget',
     'no_keys', 'key_store', 'certificate', 'cluster',
   ]),

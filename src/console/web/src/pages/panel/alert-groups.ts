@@ -32,6 +32,7 @@ const NOUNS: Readonly<Record<Alert['kind'], string>> = {
   ledger: 'problems of the ledger',
   budget: 'budgets that are used up or almost used up',
   cluster: 'problems of the cluster',
+  store: 'stores that take no writes',
   no_keys: 'problems of the keys',
   key_store: 'problems of the key store',
   certificate: 'certificates that end soon',
