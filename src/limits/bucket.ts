@@ -5,7 +5,7 @@
  */
 const UNITS = 60_000
 
-/** A higher limit than this per minute is held at it: above, a double no longer counts units exactly. */
+/** Higher limits are lowered to this one: above it, a double no longer counts units exactly. */
 export const MAX_PER_MINUTE = 1e11
 
 /** What a reservation holds of a bucket until its actual amount is known. */
@@ -19,9 +19,9 @@ export interface Hold {
 interface LowWaterMark {
   /** In units. */
   low: number
-  /** The first hold that it stands for; the next mark's first hold is beyond the last. */
+  /** The first hold that the mark covers. Its last hold is the one before the next mark's first. */
   readonly firstHold: number
-  /** How many of its holds are not settled. */
+  /** How many of its holds are not settled yet. */
   holds: number
 }
 
@@ -45,7 +45,7 @@ export class Bucket {
   #perMinute: number
   #level = 0
   #drainedAt: number
-  /** Oldest first, and lowest first: a level below the last ones merges them. Few, except after a burst. */
+  /** Oldest and lowest first: a level below the last marks merges them. There are few, except after a burst. */
   readonly #marks: LowWaterMark[] = []
   #lastHold = 0
 
@@ -64,7 +64,7 @@ export class Bucket {
     return this.#perMinute
   }
 
-  /** Milliseconds until `amount` fits: 0 = now, Infinity = never. Nothing always fits. */
+  /** @returns ms until `amount` fits: 0 = now, Infinity = never; an amount of 0 always fits */
   wait(amount: number, now: number): number {
     this.#drain(now)
     const over = this.#level + (amount - this.#perMinute) * UNITS
@@ -72,13 +72,13 @@ export class Bucket {
     return amount > this.#perMinute ? Infinity : Math.ceil(over / this.#perMinute)
   }
 
-  /** Pours in `amount`, also where it does not fit: a debt, which has to drain first. */
+  /** Adds `amount`, even if it does not fit: the excess has to drain first. */
   add(amount: number, now: number): void {
     this.#drain(now)
     this.#level = Math.min(this.#level + amount * UNITS, Number.MAX_SAFE_INTEGER)
   }
 
-  /** Pours in `amount` and remembers it until `settle`. */
+  /** Adds `amount` and remembers it until `settle`. */
   hold(amount: number, now: number): Hold {
     this.add(amount, now)
     const number = ++this.#lastHold
@@ -86,7 +86,7 @@ export class Bucket {
     return { amount, number }
   }
 
-  /** Ends a hold that turned out to be `amount`; called once for each hold. */
+  /** Replaces the amount of a hold by the actual one. Called once for each hold. */
   settle(hold: Hold, amount: number, now: number): void {
     this.#drain(now)
     let at = this.#markOf(hold)
@@ -96,7 +96,7 @@ export class Bucket {
     if (amount > hold.amount) this.add(amount - hold.amount, now)
   }
 
-  /** Takes `amount`, or what there is, out of a hold. @returns a hold of its own, from the same moment on */
+  /** Takes up to `amount` out of a hold. @returns a hold for it, with the same start */
   split(hold: Hold, amount: number): Hold {
     const mark = this.#marks[this.#markOf(hold)]
     if (mark !== undefined) mark.holds++
@@ -105,19 +105,19 @@ export class Bucket {
     return { amount: part, number: hold.number }
   }
 
-  /** What would be admitted now; not below 0. */
+  /** @returns the amount that fits now, at least 0 */
   remaining(now: number): number {
     this.#drain(now)
     return Math.max(0, Math.floor(this.#perMinute - this.#level / UNITS))
   }
 
-  /** Milliseconds until the bucket is empty, if nothing is poured in. */
+  /** @returns ms until the bucket is empty, if nothing is added */
   resetMs(now: number): number {
     this.#drain(now)
     return this.#perMinute === 0 ? 0 : Math.ceil(this.#level / this.#perMinute)
   }
 
-  /** Whether it differs in nothing from a new one. */
+  /** Whether it equals a new bucket. */
   idle(now: number): boolean {
     this.#drain(now)
     return this.#level === 0 && this.#marks.length === 0
@@ -156,7 +156,7 @@ export class Bucket {
     return at
   }
 
-  /** Where the mark of a hold is: the last one that does not begin beyond it. */
+  /** The index of the mark that covers a hold. */
   #markOf({ number }: Hold): number {
     let [from, to] = [0, this.#marks.length]
     while (to - from > 1) {

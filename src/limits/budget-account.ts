@@ -1,21 +1,21 @@
 import type { Budget } from '../config/key-types.ts'
 
-/** What was spent, and what is reserved, of one period of a budget; 1e-12 USD. */
+/** What is spent and reserved in one period of a budget, in picodollars (1e-12 USD). */
 export interface Period {
-  /** From here on, ms since 1970. */
+  /** Inclusive, ms since 1970. */
   readonly start: number
-  /** Up to here, exclusive. */
+  /** Exclusive, ms since 1970. */
   readonly end: number
   spent: bigint
   reserved: bigint
 }
 
-/** ms after which to retry if only running requests are in the way: a guess, their ends are unknown. */
+/** ms after which to retry when only running requests hold the budget: a guess, because their ends are unknown. */
 export const IN_FLIGHT_RETRY_MS = 1000
 
 const DAY_MS = 86_400_000
 
-/** How many periods are remembered, the current one included. */
+/** Periods that are kept, the current one included. */
 const PERIODS_KEPT = 4
 
 /**
@@ -26,14 +26,14 @@ const PERIODS_KEPT = 4
  */
 export class BudgetAccount {
   readonly per: Budget['per']
-  /** 1e-12 USD for each period; may change at any time. */
+  /** Picodollars for each period; can change at any time. */
   limit: bigint
   /** Ascending. */
   readonly #periods: Period[]
   #current: Period
-  /** Past spending is no longer accepted. */
+  /** Past spend is no longer accepted. */
   #isRestoreClosed = false
-  /** It was out of force: what it has is not all that was spent. */
+  /** The budget was suspended, so this account does not have all spend. */
   #stale = false
 
   /** @param now - ms since 1970 */
@@ -77,7 +77,7 @@ export class BudgetAccount {
     return period
   }
 
-  /** Puts it out of force: from now on it counts no spending, which has to be restored later. */
+  /** Suspends the budget: it counts no spend until past spend is restored. */
   suspend(): void {
     this.#isRestoreClosed = false
     this.#stale = true
@@ -99,15 +99,15 @@ export class BudgetAccount {
     return true
   }
 
-  /** Past spending is complete. */
+  /** Past spend is complete. */
   closeRestore(): void {
     if (this.#isRestoreClosed) return
     this.#isRestoreClosed = true
-    // The gateway has started with an earlier date than before.
+    // The gateway started with an earlier date than the last time.
     if (isUnused(this.#current)) this.#carryBack(this.#current)
   }
 
-  /** Whether no period that it remembers has spending or reservations. */
+  /** Whether no period has spend or reservations. */
   idle(): boolean {
     return this.#periods.every(isUnused)
   }
@@ -126,12 +126,12 @@ export class BudgetAccount {
 
   #open(now: number): Period {
     const [oldest] = this.#periods
-    // Remembering an older period would forget the latest.
+    // Keeping this older period would drop the latest one.
     const isBeyondMemory = oldest !== undefined && this.#periods.length === PERIODS_KEPT && now < oldest.start
     return isBeyondMemory ? oldest : this.#find(now)
   }
 
-  /** A date that is set back must not renew the budget. */
+  /** A clock that goes back must not renew the budget. */
   #carryBack(period: Period): void {
     const next = this.#periods[this.#periods.indexOf(period) + 1]
     if (next !== undefined) period.spent = next.spent + next.reserved
@@ -163,7 +163,7 @@ function covers({ start, end }: Period, now: number): boolean {
   return now >= start && now < end
 }
 
-/** A period of a budget, with nothing spent or reserved. @param now ms since 1970, in the period */
+/** An empty period of a budget. @param now ms since 1970, in the period */
 export function periodOf(per: Budget['per'], now: number): Period {
   const open = { spent: 0n, reserved: 0n }
   if (per === 'total') return { start: -Infinity, end: Infinity, ...open }

@@ -1,7 +1,7 @@
 import type { SharedKey } from './shared-key.ts'
 import type { Spend } from './types.ts'
 
-/** The spending of all instances, as the common ledger has it. */
+/** The spend of all instances in the common ledger. */
 export interface CommonSpend {
   /**
    * What all instances spent according to the common ledger; null = there is none.
@@ -9,7 +9,7 @@ export interface CommonSpend {
    * @param since ms since 1970
    */
   readonly spentOf: ((names: readonly string[], since: number) => Promise<readonly NamedSpend[]>) | null
-  /** The same by groups, each without those below it. */
+  /** The same by group, without the spend of its child groups. */
   readonly groupSpentOf: ((groups: readonly string[], since: number) => Promise<readonly NamedSpend[]>) | null
 }
 
@@ -41,7 +41,7 @@ export async function restoreSpend(
   keys: ReadonlySet<SharedKey>, at: { readonly epoch: number, readonly now: number }, common: CommonSpend,
 ): Promise<void> {
   const unknown = (key: SharedKey) => key.accounts().filter(({ spent, end }) => spent < 0 && end > at.now)
-  // Of a period that began later, the store has all spending.
+  // The store has all spend of periods that began after it was created.
   const isNew = (key: SharedKey) => unknown(key).every(({ start }) => start >= at.epoch)
   for (const key of keys) if (isNew(key)) key.raiseFloors([], true)
   await raiseToCommonSpend([...keys].filter(key => !isNew(key)), true, common)

@@ -1,7 +1,7 @@
 import type { Limits } from '../config/key-types.ts'
 import type { ScopeLimits } from './types.ts'
 
-/** The limits that bear on one key: as a whole, and for globs of models inside it. */
+/** The limits of one key, as a whole and by glob of models. */
 export interface EffectiveLimits {
   readonly whole: ScopeLimits
   readonly models: ReadonlyMap<string, ScopeLimits>

@@ -2,9 +2,9 @@ import type { Clock } from '../base/clock.ts'
 import { networkOf } from '../base/network-of.ts'
 import { Bucket } from './bucket.ts'
 
-/** Wrong keys that may come from one address in a minute: all at once, or one in 0.6 s. */
+/** Wrong keys that one address can send in a minute: all at once, or one every 0.6 s. */
 const PER_MINUTE = 100
-/** Addresses that are remembered. Beyond, the one that was added first is forgotten. */
+/** Addresses that are remembered. When there are more, the oldest is forgotten. */
 const MAX_ADDRESSES = 10_000
 /** Milliseconds between two reports about one address. */
 const REPORT_INTERVAL = 60_000
@@ -40,7 +40,7 @@ export class GuessLimit {
   /**
    * Counts wrong keys.
    *
-   * @returns ms to wait where they are too many; 0 = they are not
+   * @returns ms to wait; 0 = the address is below the limit
    */
   count(address: string, keys: number): number {
     if (address === '') return 0

@@ -4,23 +4,23 @@ import type { WorkerLease, WorkerReservation } from './worker-lease.ts'
 
 /** Milliseconds within which a second request makes a third one likely. */
 const BURST_WINDOW_MS = 100
-/** Requests that a lease is asked for, at first and at most. */
+/** Minimum and maximum number of requests that a lease is requested for. */
 const INITIAL_LEASE_REQUESTS = 16
 const MAX_LEASE_REQUESTS = 256
 
-/** What a worker knows of one key with one model: the latest rate-limit states, and a lease if it has one. */
+/** What a worker knows about one key and model: the latest rate-limit states, and its lease. */
 export class KeyModelState<Waiting> {
-  /** With the limits under which its leases are granted. */
+  /** Its limits are those of the leases. */
   readonly key: LimitedKey
   lease: WorkerLease | null = null
   #rateLimitStates: RateLimitStates
   /** When the lease server said so, ms of the monotonic clock. */
   #statedAt: number
-  /** The lease that the rate-limit states count as used up. */
+  /** The lease that the rate-limit states already count as used. */
   #countedLease: WorkerLease | null = null
   #lastRequestAt = -Infinity
   #isLeaseRequested = false
-  /** Whether the last lease that was asked for was granted. */
+  /** Whether the last requested lease was granted. */
   #wasLeaseGranted = false
   #waiting: Waiting[] = []
   #nextLeaseRequests = INITIAL_LEASE_REQUESTS
@@ -78,7 +78,7 @@ export class KeyModelState<Waiting> {
     return waiting
   }
 
-  /** The lease has ended. How much of it was used decides the size of the next one. */
+  /** The lease has ended. Its use decides the size of the next one. */
   leaseEnded(lease: WorkerLease): void {
     this.#rateLimitStates = this.#subtractLease(lease)
     this.lease = this.#countedLease = null
@@ -86,7 +86,7 @@ export class KeyModelState<Waiting> {
     this.#nextLeaseRequests = isMostlyUsed ? Math.min(MAX_LEASE_REQUESTS, admitted * 2) : Math.max(MIN_LEASE_REQUESTS, admitted)
   }
 
-  /** Less what was admitted since on a lease, and with what has become free again. */
+  /** The last states, minus what a lease admitted since, plus what has renewed. */
   rateLimitStates(now: number): RateLimitStates {
     const { requests, tokens } = this.lease === null ? this.#rateLimitStates : this.#subtractLease(this.lease)
     const elapsedMs = now - this.#statedAt
@@ -104,7 +104,7 @@ function subtractTaken(rateLimits: RateLimitState | null, taken: number): RateLi
   return rateLimits === null ? null : { ...rateLimits, remaining: Math.max(0, rateLimits.remaining - taken) }
 }
 
-/** Rate limits become free evenly within a minute. */
+/** Rate limits renew evenly within a minute. */
 function afterTime(rateLimits: RateLimitState | null, elapsedMs: number): RateLimitState | null {
   if (rateLimits === null || elapsedMs < 1) return rateLimits
   const { limit, remaining } = rateLimits

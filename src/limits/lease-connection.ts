@@ -7,32 +7,32 @@ import type { Admission, AdmissionRequest, LimitedKey, Reservation } from './typ
 
 /** What the connections of all workers share. */
 export interface LeaseService {
-  /** The one object for these limits of this key and its groups. */
+  /** Returns one object for equal limits of the same key and groups. */
   internKey(key: LimitedKey): LimitedKey
-  /** Activates defaults. */
+  /** Sets the default limits. */
   setDefaults(limits: Limits | null): void
-  /** Admits or refuses; it may wait until other workers have returned their leases. */
+  /** Admits or refuses a request. It can wait until other workers return their leases. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void
   /** @returns null while a request waits for leases of that key or one of its groups, and where too little is free */
   lease(request: AdmissionRequest, maxRequests: number, recall: () => void): OutstandingLease | null
 }
 
-/** A lease that a worker has. */
+/** A lease that a worker holds. */
 export interface OutstandingLease {
   readonly lease: QuotaLease
-  /** Tells the worker to return it now. */
+  /** Asks the worker to return it now. */
   recall(): void
-  /** The worker has returned it. */
+  /** The worker has returned the lease. */
   markReturned(): void
 }
 
-/** What one worker has open at the lease server: requests and leases. */
+/** The open requests and leases of one worker at the lease server. */
 export class LeaseConnection {
   readonly #server: LeaseService
   readonly #limiter: LocalLimiter
   readonly #send: (replies: LimiterReplies) => void
   readonly #keys = new Map<number, LimitedKey>()
-  /** By the ids that the worker gives them, which are small numbers. */
+  /** By the ids of the worker, which are small numbers. */
   readonly #open: (Reservation | null)[] = []
   readonly #leases = new Slots<OutstandingLease>()
   #replies: AdmissionReply[] = []
@@ -45,9 +45,9 @@ export class LeaseConnection {
     this.#send = send
   }
 
-  /** Handles requests in their order. Replies that are ready at once are sent together. */
+  /** Handles requests in order. Replies that are ready at once are sent together. */
   handle(requests: readonly LimiterRequest[]): void {
-    // Requests of a worker that has ended: all that it had counts as used already.
+    // The worker has ended: everything that it held already counts as used.
     if (this.#isClosed) return
     for (const request of requests) {
       switch (request.kind) {

@@ -4,17 +4,17 @@ import type { Estimate, LimitedKey, RateLimitStates, LeaseSize, Refusal } from '
 
 /** What a worker asks of the lease server, in order. */
 export type LimiterRequest =
-  /** From now on `ref` is this key in the requests of this worker. */
+  /** From now on `ref` stands for this key in the requests of this worker. */
   | ({ readonly kind: 'key'; readonly ref: number } & LimitedKey)
   | {
     readonly kind: 'admit'
-    /** The worker's id of the reservation; used again once this one is refused or settled. */
+    /** The worker's id of the reservation. It is reused after a refusal or settlement. */
     readonly id: number
     readonly ref: number
     readonly model: string | null
     readonly tokens: number
     readonly pico: bigint | null
-    /** For so many further requests like this one a lease is wanted; 0 = none. */
+    /** How many further requests of this kind the worker wants a lease for; 0 = none. */
     readonly leaseRequests: number
   }
   | ({ readonly kind: 'return-lease', readonly leaseId: number, readonly open: readonly OpenRequest[] } & LeaseSettlement)
@@ -29,7 +29,7 @@ export type LimiterRequest =
   | { readonly kind: 'restore'; readonly rows: readonly SharedSpend[] }
   | { readonly kind: 'defaults'; readonly limits: Limits | null }
 
-/** A request that was admitted on a lease and is still open: from now on it has an id of its own. */
+/** An open request of a lease that ends: from now on it has its own id. */
 export interface OpenRequest extends Estimate {
   readonly id: number
   readonly isRunning: boolean
@@ -48,7 +48,7 @@ export interface AdmissionReply {
   /** null = admitted. */
   readonly refusal: Refusal | null
   readonly rateLimitStates: RateLimitStates
-  /** For the next requests. The worker returns the lease that it has, if any. */
+  /** For the next requests. The worker returns its current lease, if it has one. */
   readonly lease: GrantedLease | null
 }
 
@@ -61,6 +61,6 @@ export interface GrantedLease extends LeaseSize {
 /** What a worker gets from the lease server. */
 export interface LimiterReplies {
   readonly replies: readonly AdmissionReply[]
-  /** Ids of leases to return at once: other workers need what is unused. */
+  /** Ids of leases to return at once, because other workers need the unused part. */
   readonly recalledLeases: readonly number[]
 }

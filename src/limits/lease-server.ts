@@ -7,18 +7,18 @@ import type { LocalLimiter } from './limiter.ts'
 import { idOf } from './types.ts'
 import type { Admission, AdmissionRequest, LimitedKey, Refusal } from './types.ts'
 
-/** Limits as one text, to tell whether those of two processes are the same. */
+/** Limits as text, to compare those of two processes. */
 function textOf(limits: Limits | null): string {
   return JSON.stringify(limits, (_name, value: unknown) => (value instanceof Map ? [...value] : value))
 }
 
-/** ms that a request waits for leases to be returned: a worker may hang. */
+/** ms that a request waits for leases to be returned, because a worker can hang. */
 const RECALL_TIMEOUT_MS = 1000
 
 /** The leases of one key, or of the keys of one group, while there are any. */
 interface OwnerLeases {
   readonly leases: Set<OutstandingLease>
-  /** Retries of the requests that would be refused. */
+  /** Retries of requests that would be refused without the returned leases. */
   readonly waiting: (() => void)[]
   /** Set while a request waits. */
   recallTimeout: Timer | null
@@ -28,7 +28,7 @@ interface OwnerLeases {
 export class LeaseServer implements LeaseService {
   readonly #limiter: LocalLimiter
   readonly #clock: Pick<Clock, 'setTimeout'>
-  /** One object for the same limits of the same key, whichever worker names them. */
+  /** One object for equal limits of a key, whichever worker sends them. */
   readonly #keys = new Map<string, { readonly text: string; readonly key: LimitedKey }>()
   /** By the ids of keys and groups. */
   readonly #leases = new Map<string, OwnerLeases>()
@@ -41,6 +41,7 @@ export class LeaseServer implements LeaseService {
   }
 
   /**
+   * Connects a worker. The connection lasts until the worker ends.
    * Connects one worker, from its start to its end.
    * @param send takes replies to the worker
    */
@@ -66,10 +67,10 @@ export class LeaseServer implements LeaseService {
     this.#limiter.reconfigure(limits)
   }
 
-  /** No request is refused quota that is leased and unused: leases are recalled first, then the limiter is asked again. */
+  /** Unused leases never cause a refusal: they are recalled first, and then the limiter decides again. */
   admit(request: AdmissionRequest, decide: (admission: Admission) => void): void {
     const admission = this.#limiter.admit(request)
-    // Where waiting cannot help, no lease is in the way either.
+    // When waiting cannot help, no lease causes the refusal.
     const refusal = admission.ok || admission.refusal.retryAfterMs === null ? null : admission.refusal
     const owner = refusal && this.#leases.get(ownerOf(refusal.scope))
     if (!owner) {
@@ -78,7 +79,7 @@ export class LeaseServer implements LeaseService {
     }
     owner.waiting.push(() => this.admit(request, decide))
     for (const { recall } of owner.leases) recall()
-    // A lease that is not returned by then stays reserved, but no request waits for it.
+    // A lease that is not returned by then stays reserved, but requests no longer wait for it.
     owner.recallTimeout ??= this.#clock.setTimeout(() => {
       for (const { markReturned } of owner.leases) markReturned()
     }, RECALL_TIMEOUT_MS)
@@ -106,10 +107,10 @@ export class LeaseServer implements LeaseService {
     return outstanding
   }
 
-  /** @returns retries of the requests that waited for the owner's leases, if this was the last */
+  /** @returns retries of the requests that waited for the leases of this owner, if this was the last one */
   #remove(id: string, outstanding: OutstandingLease): readonly (() => void)[] {
     const owner = this.#leases.get(id)
-    // Given up already: another lease may be out.
+    // Already dropped: a later lease can be outstanding.
     if (!owner?.leases.delete(outstanding) || owner.leases.size > 0) return []
     owner.recallTimeout?.cancel()
     this.#leases.delete(id)

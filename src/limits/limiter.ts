@@ -11,7 +11,7 @@ import type {
   Admission, AdmissionRequest, CompileGlob, RateLimitStates, LimitClock, LimitedKey, Limiter, RateLimitState, Spend,
 } from './types.ts'
 
-/** A limiter whose state is in this process, so that it decides at once. */
+/** A limiter with its state in this process: it decides at once. */
 export interface LocalLimiter extends Limiter {
   admit(request: AdmissionRequest): Admission
   /**
@@ -19,7 +19,7 @@ export interface LocalLimiter extends Limiter {
    * @returns null where that is too much of what is free, and where nothing limits this key
    */
   lease(request: AdmissionRequest, maxRequests: number): QuotaLease | null
-  /** A key may have lost its limits: what it spends from now on is not counted. */
+  /** A key may have lost its limits: its spend is no longer counted. */
   limitsRemoved(key: LimitedKey): void
 }
 
@@ -38,18 +38,18 @@ export function createLimiter(options: {
   return new MemoryLimiter(options.defaults, options.compileGlob, options.clock)
 }
 
-/** The scopes of one key or group, and which limits they were last configured with. */
+/** The scopes of one key or group, and the limits that they have. */
 interface KeyState {
   key: LimitedKey
   defaults: Limits | null
   readonly whole: Scope
-  /** Every glob that ever was active. */
+  /** Every glob that was ever active. */
   readonly byGlob: Map<string, Scope>
-  /** The active ones. */
+  /** The active globs. */
   models: readonly { readonly matches: (model: string) => boolean; readonly scope: Scope }[]
 }
 
-/** States, about 10 MB, at which idle ones are removed for the first time. */
+/** Number of states (about 10 MB) at which idle ones are removed for the first time. */
 const INITIAL_SWEEP_SIZE = 16_384
 
 class MemoryLimiter implements LocalLimiter {
@@ -151,7 +151,7 @@ class MemoryLimiter implements LocalLimiter {
     return { mono: Math.floor(this.#clock.monotonic()), wall: this.#clock.wall() }
   }
 
-  /** Of the key, and of every group above it. */
+  /** The scopes of the key and of every group above it. */
   #scopes(key: LimitedKey, model: string | null, now: Moment): readonly Scope[] {
     const scopes: Scope[] = []
     this.#addScopes(scopes, key, model, now)
@@ -198,7 +198,7 @@ class MemoryLimiter implements LocalLimiter {
     })
   }
 
-  /** Removes states that equal a new one, so that keys which come and go leave no memory in use. */
+  /** Removes idle states, so that removed keys use no memory. */
   #sweep(now: Moment): void {
     for (const [name, { whole, byGlob }] of this.#keys) {
       if (whole.idle(now) && [...byGlob.values()].every(scope => scope.idle(now))) this.#keys.delete(name)

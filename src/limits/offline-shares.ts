@@ -9,7 +9,7 @@ import type { Admission, CompileGlob, LimitedKey, RateLimitStates, Refusal } fro
 
 const NO_RATES: RateLimitStates = Object.freeze({ requests: null, tokens: null })
 
-/** What this instance applies of the limits of a key or group while the store is away. */
+/** This instance's share of the limits of a key or group, while the store is unreachable. */
 interface Share {
   readonly of: Limits | null
   readonly instances: number
@@ -26,9 +26,9 @@ export class OfflineShares {
   readonly #limiter: LocalLimiter
   /** By the ids of keys and groups. */
   readonly #shares = new Map<string, Share>()
-  /** Instances that share the limits. */
+  /** Number of instances that share the limits. */
   instances = 1
-  /** Of keys that have no limits of their own. */
+  /** The limits of keys without their own. */
   defaults: Limits | null = null
 
   constructor(mode: 'share' | 'refuse', clock: Clock, compileGlob: CompileGlob) {
@@ -48,7 +48,7 @@ export class OfflineShares {
     pending.connection.refused(pending.id, unavailable(pending.chain), NO_RATES)
   }
 
-  /** @returns false, and decides nothing, where the allowance is too small or the limits refuse */
+  /** @returns false without a decision when the allowance is too small or the limits refuse */
   admitOnAllowance(pending: Pending): boolean {
     const now = this.#clock.wall()
     if (pending.chain.some(({ isCalling }) => isCalling) || !isAllowed(pending, now)) return false
@@ -58,14 +58,14 @@ export class OfflineShares {
     return true
   }
 
-  /** Admits or refuses by all limits but budgets. */
+  /** Checks all limits except budgets. */
   #admit({ chain, model, tokens }: Pending): Admission {
     const [key, ...groups] = chain.map(each => this.#shareOf(each)) as [Share, ...Share[]]
     const limited = { ...key.limited, groups: groups.map(group => group.limited) }
     return this.#limiter.admit({ key: limited, model, estimate: { tokens, pico: 0n } })
   }
 
-  /** The key with its share of the limits; the budget is not one of them. */
+  /** The share of a key's limits, without the budget. */
   #shareOf({ id, name, isGroup, own }: SharedKey): Share {
     const { instances } = this
     const of = own ?? (isGroup ? null : this.defaults)
@@ -77,7 +77,7 @@ export class OfflineShares {
   }
 }
 
-/** Of n instances each has 1/n; where that is less than one, one. Budgets are not divided: they have allowances. */
+/** Each of n instances has 1/n of a limit, and at least 1. Budgets are not divided: they have allowances. */
 function shareOf(limits: Limits | null, instances: number): Limits | null {
   if (limits === null) return null
   const share = (limit: number | null) => limit === null || limit === 0 ? limit : Math.max(1, Math.floor(limit / instances))

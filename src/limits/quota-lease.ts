@@ -2,18 +2,18 @@ import { notNegative, toCount, MultiScopeReservation } from './reservation.ts'
 import type { ScopeLease } from './scope.ts'
 import type { Estimate, LimitClock, LeaseSize, Reservation } from './types.ts'
 
-/** ms that a lease lasts at most: its unused rest is of use to no other worker. */
+/** Maximum ms that a lease lasts: until then no other worker can use its unused part. */
 export const MAX_LEASE_MS = 100
-/** Fewer requests are not worth a lease. */
+/** A lease for fewer requests is not worth its messages. */
 export const MIN_LEASE_REQUESTS = 4
 
 /** What was used of a lease. */
 export interface LeaseSettlement {
-  /** All that were admitted. */
+  /** Number of admitted requests. */
   readonly requests: number
-  /** What the ended requests used. */
+  /** Tokens of the ended requests. */
   readonly tokens: number
-  /** Picodollars (1e-12 USD). */
+  /** Picodollars (1e-12 USD) of the ended requests. */
   readonly pico: bigint
   /** What was reserved for each request that is still open. */
   readonly open: readonly Estimate[]
@@ -26,7 +26,7 @@ export interface LeaseSettlement {
  */
 export class QuotaLease {
   readonly size: LeaseSize
-  /** ms; a request that begins later needs another lease. */
+  /** ms; later requests need another lease. */
   readonly lifetimeMs: number
   readonly #scopeLeases: readonly ScopeLease[]
   readonly #clock: LimitClock

@@ -8,7 +8,7 @@ import type { AdmissionRequest, Refusal } from './types.ts'
  */
 const MAX_RETRY_WAIT_MS = 60_000
 
-/** What the client is sent about the limit that blocks its request. */
+/** The refusal that the client gets for the limit that blocks its request. */
 export function refusalOf(blocking: BlockingLimit, request: AdmissionRequest): Refusal {
   const { which, waitMs, scope } = blocking
   return {

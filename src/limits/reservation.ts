@@ -2,7 +2,7 @@ import { MAX_PER_MINUTE } from './bucket.ts'
 import type { ScopeReservation } from './scope.ts'
 import type { ActualUsage, Admission, Estimate, LimitClock, Reservation } from './types.ts'
 
-/** What one request reserved of each scope that limits it. */
+/** The reservation of one request in each scope that limits it. */
 export class MultiScopeReservation implements Reservation {
   #reservations: readonly ScopeReservation[]
   #isRunning = true
@@ -39,7 +39,7 @@ export const UNLIMITED: Admission = Object.freeze({
   reservation: Object.freeze({ releaseConcurrency() {}, settle() {}, release() {} }),
 })
 
-/** A count that a bucket can take, from any number; NaN counts as the maximum. */
+/** Turns any number into a count for a bucket; NaN becomes the maximum. */
 export function toCount(count: number): number {
   return Number.isNaN(count) ? MAX_PER_MINUTE : Math.min(Math.max(0, Math.ceil(count)), MAX_PER_MINUTE)
 }
@@ -48,12 +48,12 @@ export function notNegative(pico: bigint): bigint {
   return pico < 0n ? 0n : pico
 }
 
-/** The same in numbers that limits can take; NaN counts as the maximum. */
+/** Turns an estimate into numbers for limits; NaN becomes the maximum. */
 export function normalizeEstimate({ tokens, pico }: Estimate): Estimate {
   return { tokens: toCount(tokens), pico: pico === null ? null : notNegative(pico) }
 }
 
-/** The same in numbers that limits can take; NaN counts as unknown. */
+/** Turns usage into numbers for limits; NaN becomes unknown. */
 export function normalizeUsage({ tokens, pico }: ActualUsage): ActualUsage {
   return {
     tokens: tokens === null || Number.isNaN(tokens) ? null : toCount(tokens),

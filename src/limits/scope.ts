@@ -14,15 +14,15 @@ export interface Moment {
   readonly wall: number
 }
 
-/** The limit that a request has to wait for the longest. */
+/** The limit with the longest wait for a request. */
 export interface BlockingLimit {
   readonly which: RefusalReason
-  /** Infinity = for ever. */
+  /** ms; Infinity = never. */
   readonly waitMs: number
   readonly scope: Pick<Scope, 'group' | 'model' | 'limits'>
 }
 
-/** A lease takes at most 1/32 of what is free of a rate or a budget, so that rate-limit headers stay close. */
+/** A lease takes at most 1/32 of the free rate or budget, so that rate-limit headers stay accurate. */
 const LEASE_SHARE_DIVISOR = 32
 /** The same for concurrency, which no header shows. */
 const CONCURRENCY_SHARE_DIVISOR = 8
@@ -42,7 +42,7 @@ const NO_LIMITS: ScopeLimits = {
  */
 export class Scope {
   readonly model: string | null
-  /** The name of the group whose limits these are; null = they are a key's. */
+  /** The group that has these limits; null = a key has them. */
   readonly group: string | null
   #limits = NO_LIMITS
   #running = 0
@@ -56,12 +56,12 @@ export class Scope {
     this.group = group
   }
 
-  /** The active ones; none to begin with. */
+  /** The active limits; none at first. */
   get limits(): ScopeLimits {
     return this.#limits
   }
 
-  /** Activates `limits`, or none. */
+  /** Sets the active limits; null = none. */
   configure(limits: ScopeLimits | null, now: Moment): void {
     this.#limits = limits ?? NO_LIMITS
     const { requestsPerMinute, tokensPerMinute, budget } = this.#limits
@@ -75,7 +75,7 @@ export class Scope {
   /**
    * @param tokens worst case
    * @param pico worst case in picodollars; null = unknown
-   * @returns the limit that blocks the request the longest; null where none does
+   * @returns the limit that blocks the request longest; null = none blocks it
    */
   blockingLimit(tokens: number, pico: bigint | null, now: Moment): BlockingLimit | null {
     let which: RefusalReason = 'requests'
@@ -91,7 +91,7 @@ export class Scope {
     return waitMs === 0 ? null : { which, waitMs, scope: this }
   }
 
-  /** Reserves the worst case of a request: call only where blockingLimit returns null. */
+  /** Reserves the worst case of a request. Call it only after blockingLimit returned null. */
   reserve(tokens: number, pico: bigint | null, now: Moment): ScopeReservation {
     this.#running++
     this.#requestBucket()?.add(1, now.mono)
@@ -106,7 +106,7 @@ export class Scope {
     return this.#account?.periodAt(wall).spent ?? null
   }
 
-  /** A request with a reservation has ended; called once for each, before it is settled. */
+  /** A request with a reservation has ended. Called once for each, before its settlement. */
   releaseConcurrency(): void {
     this.#running--
   }
@@ -129,12 +129,12 @@ export class Scope {
     return Math.floor(Math.min(requests / LEASE_SHARE_DIVISOR, counted / LEASE_SHARE_DIVISOR, slots, this.#affordableRequests(pico, now)))
   }
 
-  /** Milliseconds until another period of the budget begins. */
+  /** @returns ms until the next period of the budget */
   renewalMs(now: Moment): number {
     return this.#account === null ? Infinity : this.#account.periodAt(now.wall).end - now.wall
   }
 
-  /** Reserves a lease of that size: call only where leasableRequests allows it. */
+  /** Reserves a lease of that size. Call it only when leasableRequests allows that. */
   lease(size: LeaseSize, now: Moment): ScopeLease {
     this.#running += size.requests
     const requestBucket = this.#requestBucket()
@@ -152,7 +152,7 @@ export class Scope {
     }
   }
 
-  /** The part of a lease that an open request keeps when the rest is returned. */
+  /** Splits off the part of a lease that an open request keeps. */
   splitLease(lease: ScopeLease, tokens: number, pico: bigint): ScopeReservation {
     const { tokenBucket, tokenHold, period } = lease
     const part = pico < lease.pico ? pico : lease.pico
@@ -162,7 +162,7 @@ export class Scope {
     return { scope: this, tokenBucket, tokenHold: ownHold, period, pico: part }
   }
 
-  /** Ends a lease after its open requests got their parts; `used` is normalized. */
+  /** Ends a lease after its open requests were split off; `used` is normalized. */
   settleLease(
     { running, requestBucket, requestHold, ...reservation }: ScopeLease,
     used: { readonly requests: number, readonly tokens: number, readonly pico: bigint }, mono: number,
@@ -172,7 +172,7 @@ export class Scope {
     this.settle(reservation, used, mono)
   }
 
-  /** Adds past spending in picodollars. @returns the account that took it, if one did */
+  /** Adds past spend in picodollars. @returns the account that accepted it, or null */
   restore(pico: bigint, startedAt: number): BudgetAccount | null {
     return this.#account?.restore(pico, startedAt) === true ? this.#account : null
   }
@@ -184,7 +184,7 @@ export class Scope {
     return { limit: bucket.perMinute, remaining: bucket.remaining(mono), resetMs: bucket.resetMs(mono) }
   }
 
-  /** Whether it differs in nothing from a new one. */
+  /** Whether it equals a new scope. */
   idle(now: Moment): boolean {
     return this.#running === 0
       && (this.#requests?.idle(now.mono) ?? true)
@@ -223,7 +223,7 @@ export class Scope {
   }
 }
 
-/** What one admitted request took from one scope. */
+/** The reservation of one request in one scope. */
 export interface ScopeReservation {
   readonly scope: Scope
   readonly tokenBucket: Bucket | null
@@ -232,7 +232,7 @@ export interface ScopeReservation {
   readonly pico: bigint
 }
 
-/** What a lease took from one scope. Its parts are taken out of it. */
+/** The reservation of a lease in one scope. Open requests are split off it. */
 export interface ScopeLease {
   readonly scope: Scope
   running: number

@@ -13,7 +13,7 @@ export class SharedCall {
   readonly #accounts: { readonly key: SharedKey, readonly account: SharedAccount }[] = []
   readonly #refunds: { readonly scope: SharedScope, readonly requests: number, readonly tokens: number }[] = []
   readonly #keys: readonly SharedKey[]
-  /** Where each scope's limits are, from 1: requests, tokens, concurrency, account; 0 = there is none. */
+  /** The index of each limit in the call, from 1: requests, tokens, concurrency, account; 0 = none. */
   readonly #places = new Map<SharedScope, [number, number, number, number]>()
 
   /**
@@ -40,7 +40,7 @@ export class SharedCall {
     return { requests: levels[requests - 1] ?? 0, tokens: levels[tokens - 1] ?? 0 }
   }
 
-  /** The server has done it. */
+  /** The server has executed the call. */
   succeeded(replies: readonly AccountReply[]): void {
     for (const [n, { key, account }] of this.#accounts.entries()) {
       const [spent = -1, allowance = 0, target = 0] = replies[n] ?? []
@@ -51,8 +51,8 @@ export class SharedCall {
   }
 
   /**
-   * Whether the server has done it is unknown. What it may have admitted is not of the allowances, and counts no more
-   * after the next call.
+   * Whether the server executed the call is unknown. Whatever it admitted does not count against allowances,
+   * and after the next call it counts no longer.
    */
   failed(): void {
     for (const key of this.#keys) key.isDirty = true
@@ -77,7 +77,7 @@ export class SharedCall {
     const current = scope.account(now)
     for (const account of scope.accounts.values()) {
       const isCurrent = account === current
-      // What is left of a past period is what its last requests spend.
+      // A past period changes only until its last requests are settled.
       if (!isCurrent && account.reserved === 0 && now > account.end + PAST_PERIOD_MS) {
         scope.accounts.delete(account.id)
         continue
@@ -91,7 +91,7 @@ export class SharedCall {
       ]
       const at = this.accounts.push(argument)
       this.#accounts.push({ key, account })
-      // Until the reply, this is all that may be spent without Valkey.
+      // Until the reply, only this much can be spent without Valkey.
       account.allowance = keep + reservedOffline
       if (isCurrent) place[3] = at
     }
@@ -99,7 +99,7 @@ export class SharedCall {
   }
 }
 
-/** ms for which spending of a past period is still reported. */
+/** ms during which the spend of a past period is still reported. */
 const PAST_PERIOD_MS = 3_600_000
 
 /** The rates of a key with its groups, the tightest of each kind. @param levels of the reply */

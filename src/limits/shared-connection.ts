@@ -16,12 +16,12 @@ export interface Pending extends SharedAdmission {
   readonly pico: bigint | null
 }
 
-/** What the connections of all workers share. */
+/** What the connections of all workers use. */
 export interface SharedAdmitter {
   setDefaults(limits: Limits | null): void
-  /** @returns the key, and the groups above it that have limits */
+  /** @returns the key and its parent groups with limits */
   configure(key: LimitedKey): SharedChain
-  /** Decides later: it calls `admitted` or `refused` of the request's connection. */
+  /** Decides later, by `admitted` or `refused` of the connection of the request. */
   admit(pending: Pending): void
   /** What is held has changed. */
   changed(hold: SharedHold): void
@@ -29,12 +29,12 @@ export interface SharedAdmitter {
   now(): number
 }
 
-/** What one worker, or this process, has open. */
+/** The open requests and leases of one worker, or of this process. */
 export class SharedConnection {
   readonly #limits: SharedAdmitter
   readonly #send: (replies: LimiterReplies) => void
   readonly #chains = new Map<number, SharedChain>()
-  /** By the ids that the worker gives them. */
+  /** By the ids of the worker. */
   readonly #open: (SharedHold | null)[] = []
   readonly #leases = new Slots<SharedHold>()
   #replies: AdmissionReply[] = []
@@ -45,13 +45,13 @@ export class SharedConnection {
     this.#send = send
   }
 
-  /** Handles requests in their order. */
+  /** Handles requests in order. */
   handle(requests: readonly LimiterRequest[]): void {
     if (this.#isClosed) return
     for (const request of requests) this.#handle(request)
   }
 
-  /** The worker has ended: what was reserved for its requests counts as used. */
+  /** The worker has ended: the reservations of its requests count as used. */
   close(): void {
     this.#isClosed = true
     for (const open of this.#open.splice(0)) if (open !== null) this.#settle(open, 1, null, null)

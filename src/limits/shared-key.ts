@@ -7,35 +7,35 @@ import type { CompileGlob, LimitedKey, Reservation, ScopeLimits, Spend } from '.
 
 const PICO_PER_NANO = 1_000n
 
-/** Nanodollars, rounded up: a whole number of them is exact up to nine million USD. */
+/** Nanodollars, rounded up. As a whole number they are exact up to nine million USD. */
 export function nanoOf(pico: bigint): number {
   return Number((pico + PICO_PER_NANO - 1n) / PICO_PER_NANO)
 }
 
-/** What this instance has of one budget in one period; nanodollars. */
+/** This instance's part of one budget in one period, in nanodollars. */
 export interface SharedAccount {
   readonly id: string
   readonly start: number
   readonly end: number
-  /** Spent by this process since its start. */
+  /** Spent by this process since it started. */
   own: number
   reserved: number
-  /** What this instance may spend without Valkey; a part of it may be reserved already. */
+  /** What this instance can spend without Valkey, including what is reserved of it. */
   allowance: number
   reservedOffline: number
   /** What the allowance should be. */
   target: number
-  /** What PostgreSQL says was spent, to be sent; -1 = nothing to send. */
+  /** Spend according to PostgreSQL, to be sent; -1 = nothing to send. */
   floor: number
-  /** The floor is all that was spent: a server that does not know the account can begin with it. */
+  /** The floor is the complete spend: a server that does not know the account can start from it. */
   restores: 0 | 1
-  /** By all instances, as of the last reply; -1 = unknown. */
+  /** Spend of all instances as of the last reply; -1 = unknown. */
   spent: number
 }
 
-/** The limits of a key as a whole, or of a glob of models, and what this instance has of them. */
+/** The limits of a key as a whole or of a glob of models, and this instance's part of them. */
 export class SharedScope {
-  /** The group whose limits these are; null = a key. */
+  /** The group that has these limits; null = a key has them. */
   readonly group: string | null
   readonly model: string | null
   readonly matches: (model: string | null) => boolean
@@ -44,7 +44,7 @@ export class SharedScope {
   refundRequests = 0
   refundTokens = 0
   readonly accounts = new Map<string, SharedAccount>()
-  /** End of the period that was asked for last. */
+  /** End of the last requested period. */
   #lastEnd = 0
 
   constructor(group: string | null, model: string | null, limits: ScopeLimits, matches: (model: string | null) => boolean) {
@@ -72,7 +72,7 @@ export class SharedScope {
     return account
   }
 
-  /** As in BudgetAccount, a date that is set back must not renew a budget: what counts is the next later period, or -1. */
+  /** As in BudgetAccount, a clock that goes back must not renew a budget: the next later period counts, or -1. */
   #spentAfter(end: number): number {
     const later = [...this.accounts.values()].filter(account => account.end > end)
     const next = later.reduce<SharedAccount | null>((a, b) => (a !== null && a.end < b.end ? a : b), null)
@@ -80,23 +80,23 @@ export class SharedScope {
   }
 }
 
-/** What a request, or a lease for several, took of one scope. */
+/** What a request or a lease holds of one scope. */
 interface Part {
   readonly key: SharedKey
   readonly scope: SharedScope
   readonly account: SharedAccount | null
-  /** The key's round, in which it was taken. */
+  /** The round of the key in which it was reserved. */
   readonly round: number
 }
 
-/** What is held for one request, or for a lease. */
+/** What one request or one lease holds. */
 export class SharedHold {
   readonly parts: readonly Part[]
   requests: number
   tokens: number
   nano: number
   running: number
-  /** It was admitted without Valkey: by the limits of this process, and on the allowances. */
+  /** It was admitted without Valkey, by the limits of this process and the allowances. */
   readonly offline: Reservation | null
 
   constructor(parts: readonly Part[], requests: number, tokens: number, nano: number, offline: Reservation | null = null) {
@@ -115,7 +115,7 @@ export class SharedHold {
     }
   }
 
-  /** Takes the part of one request out of a lease. */
+  /** Splits off the part of one request of a lease. */
   split(tokens: number, nano: number): SharedHold {
     const part = new SharedHold(this.parts, 1, Math.min(tokens, this.tokens), Math.min(nano, this.nano))
     this.requests -= 1
@@ -144,10 +144,10 @@ export class SharedHold {
   }
 }
 
-/** A key, and the groups above it that have limits, the nearest first. */
+/** A key and its parent groups with limits, the nearest first. */
 export type SharedChain = readonly SharedKey[]
 
-/** A request that is to be admitted. */
+/** A request for admission. */
 export interface SharedAdmission {
   readonly chain: SharedChain
   readonly model: string | null
@@ -157,12 +157,12 @@ export interface SharedAdmission {
   readonly leaseRequests: number
 }
 
-/** Every limit that counts a request. */
+/** Every limit that counts the request. */
 export function scopesOf(chain: SharedChain, model: string | null): readonly SharedScope[] {
   return chain.flatMap(key => key.scopesFor(model))
 }
 
-/** Takes what a request, or a lease for several, may use. @param now ms since 1970 */
+/** Reserves the worst case of a request or a lease. @param now ms since 1970 */
 export function takeHold(
   { chain, model, tokens, nano }: SharedAdmission, requests: number, now: number, offline: Reservation | null = null,
 ): SharedHold {
@@ -185,27 +185,27 @@ export function isAllowed({ chain, model, nano }: SharedAdmission, now: number):
   })
 }
 
-/** The limits of one key or group, and what this instance has of them. */
+/** The limits of one key or group, and this instance's part of them. */
 export class SharedKey {
-  /** Of all keys and groups no other has it. */
+  /** Unique among keys and groups. */
   readonly id: string
   readonly name: string
   readonly isGroup: boolean
-  /** With whose requests its own are decided. */
+  /** The requests of one lane are decided together. */
   lane = ''
-  /** A call is in progress that has it. */
+  /** A call with this key is in progress. */
   isCalling = false
-  /** Of a group: those whose spending counts here. */
+  /** Of a group: the groups whose spend counts here. */
   members: readonly string[] = []
-  /** Calls of the script that succeeded: what was admitted without Valkey before counts as reserved since. */
+  /** Number of successful calls. What was admitted without Valkey in earlier rounds counts as reserved. */
   round = 0
   /** ms of a monotonic clock. */
   usedAt = -Infinity
-  /** What this instance holds or spent has changed since the last call. */
+  /** This instance's reservations or spend changed since the last call. */
   isDirty = false
-  /** What this instance's own ledger says was spent; instead of PostgreSQL, where there is none. */
+  /** Spend according to this instance's own ledger, used without PostgreSQL. */
   localSpend: readonly Omit<Spend, 'key'>[] = []
-  /** The key's own limits, to tell when they change. */
+  /** The key's own limits, to detect changes. */
   own: Limits | null = null
   #scopes: readonly SharedScope[] = []
   readonly #byModel = new Map<string | null, SharedScope>()
@@ -238,7 +238,7 @@ export class SharedKey {
     return [...this.#byModel.values()].flatMap(({ accounts }) => [...accounts.values()])
   }
 
-  /** No allowance is wanted any more. */
+  /** Requests no allowance any more. */
   giveUpAllowances(): void {
     for (const account of this.accounts()) account.target = 0
   }
@@ -257,13 +257,13 @@ export class SharedKey {
     }
   }
 
-  /** Whether this instance holds anything that other instances have to know of. */
+  /** Whether this instance has reservations or spend that others need to know. */
   get isBusy(): boolean {
     return this.isDirty || [...this.#byModel.values()].some(({ running }) => running > 0)
       || this.accounts().some(({ reserved, allowance }) => reserved > 0 || allowance > 0)
   }
 
-  /** All that ever were active. */
+  /** Every scope that was ever active. */
   scopes(): Iterable<SharedScope> {
     return this.#byModel.values()
   }

@@ -6,12 +6,12 @@ import { GROUPS_PARTITION, PARTITIONS } from './shared-store.ts'
 import { idOf } from './types.ts'
 import type { LimitedKey } from './types.ts'
 
-/** Keys that share groups are decided together, since no two calls may be in progress for one group. */
+/** Keys with groups are decided together, because only one call at a time can include a group. */
 const GROUPS_LANE = 'groups\n'
 
-/** Keys whose requests are decided together: one key by itself, or all that have groups. */
+/** Keys whose requests are decided together: one single key, or all keys with groups. */
 export interface Lane {
-  /** Where several servers are the store, all its keys are in one part of it; '' = there is one server. */
+  /** With several servers, all keys of a lane are in this partition; '' = one server. */
   readonly partition: string
   readonly keys: Set<SharedKey>
   readonly queue: Pending[]
@@ -22,13 +22,13 @@ export interface Lane {
   flush: Timer | null
 }
 
-/** The keys and groups that are limited, and the lanes that they are in. */
+/** The limited keys and groups, and their lanes. */
 export class SharedLanes {
   readonly #keys = new Map<string, SharedKey>()
   readonly #lanes = new Map<string, Lane>()
   readonly #isPartitioned: boolean
 
-  /** @param isPartitioned several servers are the store */
+  /** @param isPartitioned the store is several servers */
   constructor(isPartitioned: boolean) {
     this.#isPartitioned = isPartitioned
   }
@@ -51,7 +51,7 @@ export class SharedLanes {
     return key
   }
 
-  /** Puts a key into its lane. @param isAlone no group limits it */
+  /** Assigns a key to its lane. @param isAlone the key has no group with limits */
   assign(key: SharedKey, isAlone: boolean): void {
     const id = isAlone ? key.id : GROUPS_LANE
     if (key.lane === id) return

@@ -20,16 +20,16 @@ import type { StoreHeartbeatOptions } from './store-heartbeat.ts'
 import type { CompileGlob, LimitedKey, RefusalReason } from './types.ts'
 
 export interface SharedLimitsOptions extends CommonSpend, StoreHeartbeatOptions {
-  /** The name of this instance; no other has it. */
+  /** Unique name of this instance. */
   readonly instance: string
-  /** What happens while the store is away. */
+  /** What happens while the store is unreachable. */
   readonly offline: 'share' | 'refuse'
   readonly compileGlob: CompileGlob
 }
 
 /** ms in which settlements are collected. */
 const SETTLE_MS = 25
-/** ms for which a key that is not used keeps its allowances. */
+/** ms for which an unused key keeps its allowances. */
 const IDLE_MS = 60_000
 /** ms between two comparisons with the common ledger. */
 const COMPARE_MS = 10_000
@@ -87,7 +87,7 @@ export class SharedLimits implements SharedAdmitter {
     return spend
   }
 
-  /** Gives back what is held, as far as the store responds. */
+  /** Releases what is held, if the store responds. */
   async close(): Promise<void> {
     this.#heartbeat.stop()
     if (!this.#heartbeat.isReachable) return
@@ -149,7 +149,7 @@ export class SharedLimits implements SharedAdmitter {
     }, SETTLE_MS)
   }
 
-  /** Decides what waits: in the next call, or at once where there is no store. */
+  /** Decides waiting requests: in the next call, or at once without a store. */
   #advance(lane: Lane): void {
     if (lane.isCalling || lane.queue.length === 0) return
     if (!this.#heartbeat.isReachable) {
@@ -160,7 +160,7 @@ export class SharedLimits implements SharedAdmitter {
     let count = 0
     for (; count < Math.min(lane.queue.length, MAX_BATCH); count++) {
       const { chain } = lane.queue[count]!
-      // A key that was in another lane until now: it is this lane's turn after that call.
+      // A key that just changed lanes waits for the call of its old lane.
       if (keys.size + chain.length > MAX_KEYS || chain.some(({ isCalling }) => isCalling)) break
       for (const key of chain) keys.add(key)
     }
@@ -217,14 +217,14 @@ export class SharedLimits implements SharedAdmitter {
       return
     }
     const which = CODES[code - 1] ?? 'requests'
-    // The allowance is the last part of the budget that this instance spends.
+    // The budget is used up except for allowances: this instance can still use its own.
     if (which === 'budget' && this.#offline.admitOnAllowance(pending)) return
     const scope = scopes[at - 1] ?? { group: null, model: null, limits: {} as SharedScope['limits'] }
     const refusal = refusalOf({ which, waitMs: waitMs < 0 ? Infinity : waitMs, scope }, requestOf(pending))
     connection.refused(id, refusal, rateLimitStates)
   }
 
-  /** Finds out what was spent, for budgets that the store does not know. */
+  /** Reads past spend for budgets that the store does not know. */
   async #restore(lane: Lane): Promise<void> {
     const { restoring } = lane
     lane.isRestoring = true
@@ -244,7 +244,7 @@ export class SharedLimits implements SharedAdmitter {
     this.#advance(lane)
   }
 
-  /** Says that this instance is there. */
+  /** Registers this instance. */
   async #register(): Promise<void> {
     const argument: ScriptArgument = {
       instance: this.#options.instance, call: ++this.#calls, buckets: [], gauges: [], accounts: [], admits: [],
@@ -260,7 +260,7 @@ export class SharedLimits implements SharedAdmitter {
     const mono = clock.monotonic()
     if (spentOf !== null && mono - this.#comparedAt > COMPARE_MS && busy.length > 0) {
       this.#comparedAt = mono
-      // Without it the store is right, unless it was replaced by an older copy.
+      // Without it the store is still correct, unless an older copy replaced it.
       await raiseToCommonSpend(busy, false, this.#options).catch(() => undefined)
     }
     await Promise.all([...this.#lanes.all].map(lane => this.#reportLane(lane)))
@@ -268,7 +268,7 @@ export class SharedLimits implements SharedAdmitter {
 
   async #reportLane(lane: Lane): Promise<void> {
     for (const keys of chunks([...lane.keys].filter(({ isBusy }) => isBusy), MAX_KEYS)) {
-      // A call that is in progress, or one that comes between, takes what is dirty; the rest is reported at the next beat.
+      // A running or earlier call reports what is dirty; the next beat reports the rest.
       if (lane.isCalling || !this.#heartbeat.isReachable) return
       await this.#call(lane, [], keys.filter(({ isCalling }) => !isCalling), true)
     }

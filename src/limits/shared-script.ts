@@ -1,14 +1,14 @@
-/** ms after which the requests of an instance that does not report count no more. */
+/** ms after which the reservations of an instance that does not report no longer count. */
 const DEAD_AFTER_MS = 20_000
-/** ms after which its allowances are free again. */
+/** ms after which its allowances are released. */
 const FORGOTTEN_AFTER_MS = 600_000
 
-/** ms for which nobody gets an allowance after a request was refused because of allowances. */
+/** ms without new allowances after a request was refused because of allowances. */
 const CLAIM_MS = 5_000
 
-/** Stands between the parts of a field's name; no name has it. */
+/** Separates the parts of a field name. No name contains it. */
 export const SEPARATOR = '\u001f'
-/** Stands between the scope and the end of the period in the name of an account. */
+/** Separates scope and end of period in the name of an account. */
 export const PERIOD_SEPARATOR = '\u001e'
 
 /*
@@ -17,7 +17,7 @@ export const PERIOD_SEPARATOR = '\u001e'
 
 /** A rate per minute: its name, requests or tokens a minute, and what is given back since the last call. */
 export type BucketArgument = readonly [id: string, perMinute: number, refund: number, hash: number]
-/** A bound of concurrent requests, and how many this instance runs. */
+/** A limit of concurrent requests, and how many this instance runs. */
 export type GaugeArgument = readonly [id: string, limit: number, mine: number, hash: number]
 /**
  * A budget in one period, in nanodollars: the limit; what this instance spent since its start and has reserved; how

@@ -1,10 +1,10 @@
 import type { SharedKey } from './shared-key.ts'
 
-/** What the limits of all instances are kept in. */
+/** The store of the limits of all instances. */
 export interface SharedStore {
-  /** Keys are spread over several servers, by what stands in braces. */
+  /** Keys are spread over several servers by their hash tag. */
   readonly isPartitioned: boolean
-  /** Resolves when there is a connection for the first time, or after a while without one. */
+  /** Resolves at the first connection, or after a while without one. */
   connected(): Promise<void>
   /** Runs SCRIPT. Rejects when there is no reply in time. */
   run(keys: readonly string[], argument: string): Promise<unknown>
@@ -19,7 +19,7 @@ export interface SharedStore {
 export const PARTITIONS = 64
 export const GROUPS_PARTITION = 'groups'
 const EPOCH_KEY = 'gateway:limits'
-/** A hash without limits, for which every instance reports: so each knows how many there are. */
+/** A hash without limits to which every instance reports, so that each knows their number. */
 export const INSTANCES_KEY = 'gateway:limits:\ninstances'
 const HASH_PREFIX = 'gateway:limits:'
 
@@ -28,7 +28,7 @@ export function hashOf({ id }: SharedKey, partition: string): string {
   return HASH_PREFIX + tagOf(partition) + id
 }
 
-/** Where it stands since when a partition has its data. */
+/** The key that records how old the data of a partition is. */
 export function epochKey(partition: string): string {
   return partition === '' ? EPOCH_KEY : HASH_PREFIX + tagOf(partition)
 }

@@ -6,16 +6,16 @@ import type { SharedStore } from './shared-store.ts'
 export interface StoreHeartbeatOptions {
   readonly clock: Clock
   readonly store: SharedStore
-  /** Called when the store goes away, with why, and when it is back (null). */
+  /** Called with the reason when the store becomes unreachable, and with null when it is reachable again. */
   readonly onState: (why: string | null) => void
 }
 
-/** ms between two reports of what this instance holds; it counts as dead after ten. */
+/** ms between two reports of this instance. After ten missing ones it counts as dead. */
 const BEAT_MS = 2_000
-/** ms between two looks at the store while it is away. */
+/** ms between two probes of an unreachable store. */
 const PROBE_MS = 250
 
-/** Reports to the store, and knows whether it can be reached. */
+/** Reports to the store, and knows whether it is reachable. */
 export class StoreHeartbeat {
   /** Resolves when the store has responded for the first time, or after a while without a response. */
   readonly started: Promise<void>
@@ -40,7 +40,7 @@ export class StoreHeartbeat {
     return this.#isStopped
   }
 
-  /** A call has failed: the store is away. */
+  /** A call has failed: the store is unreachable. */
   lost(error: unknown): void {
     if (!this.#isReachable) return
     this.#isReachable = false
@@ -64,12 +64,12 @@ export class StoreHeartbeat {
   async #beat(): Promise<void> {
     if (!this.#isReachable) {
       try {
-        // It may have lost its data meanwhile.
+        // It may have lost its data in between.
         await noteEpochs(this.#options.store)
         this.#isReachable = true
         this.#options.onState(null)
       } catch {
-        // It is reported already.
+        // Already reported.
       }
     }
     if (this.#isReachable) await this.#report().catch((error: unknown) => this.lost(error))
@@ -77,7 +77,7 @@ export class StoreHeartbeat {
   }
 
   #schedule(): void {
-    // A store that goes away during a beat has scheduled the next one already.
+    // A store that fails during a beat has already scheduled the next one.
     this.#timer?.cancel()
     if (!this.#isStopped) this.#timer = this.#options.clock.setTimeout(() => void this.#beat(), this.#isReachable ? BEAT_MS : PROBE_MS)
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Key, Limits } from '../config/key-types.ts'
 
-/** Rates go by the monotonic clock, so that no change of the date moves them; budgets by the date. */
+/** Rates use the monotonic clock, so that a changed date does not affect them. Budgets use the date. */
 export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>
 
 /**
@@ -10,20 +10,20 @@ export type LimitClock = Pick<Clock, 'monotonic' | 'wall'>
  * object while nothing changes.
  */
 export interface LimitedKey extends Pick<Key, 'name' | 'limits'> {
-  /** The groups above it, the nearest first: their limits hold as well. Absent = none. */
+  /** Its parent groups, the nearest first: their limits apply too. Absent = none. */
   readonly groups?: readonly LimitedKey[] | undefined
-  /** Of a group: the names of itself and of those below it. What their keys spend counts here. */
+  /** Of a group: its own name and those of its child groups. Their spend counts here. */
   readonly members?: readonly string[] | undefined
-  /** It is a group of keys, or an upstream: no defaults hold for it, and its name says nothing of a key's. */
+  /** A group of keys or an upstream: defaults do not apply, and a key can have the same name. */
   readonly isGroup?: true | undefined
 }
 
-/** Tells keys and groups apart, which may have the same names: no name has a line break. */
+/** Distinguishes a key from a group with the same name: no name has a line break. */
 export function idOf({ name, isGroup }: Pick<LimitedKey, 'name' | 'isGroup'>): string {
   return isGroup ? `group\n${name}` : name
 }
 
-/** Does no limit bear on a key? @param defaults of every key */
+/** Whether no limit applies to a key. @param defaults of every key */
 export function isUnlimited({ limits, groups = [], isGroup }: LimitedKey, defaults: Limits | null): boolean {
   return limits === null && (isGroup || defaults === null) && groups.every(({ limits: above }) => above === null)
 }
@@ -36,20 +36,20 @@ export type CompileGlob = (glob: string) => (model: string) => boolean
 
 export interface AdmissionRequest {
   readonly key: LimitedKey
-  /** As the client wrote it; null where a request has none: then only the key's own limits count. */
+  /** As the client sent it; null = none, and then only limits of the key as a whole count. */
   readonly model: string | null
   readonly estimate: Estimate
 }
 
-/** The worst case that can be known beforehand. */
+/** The worst case of a request, before it runs. */
 export interface Estimate {
-  /** Input and output together. 0: uses none, and the token limit lets it pass. */
+  /** Input and output together. 0 = the token limit does not apply. */
   readonly tokens: number
-  /** Picodollars (1e-12 USD); 0 = free, null = no price is known. */
+  /** Picodollars (1e-12 USD); 0 = free, null = unpriced. */
   readonly pico: bigint | null
 }
 
-/** What a request really used; null = unknown, and then the estimate stands. */
+/** What a request used; null = unknown: the estimate counts. */
 export interface ActualUsage {
   readonly tokens: number | null
   readonly pico: bigint | null
@@ -59,20 +59,20 @@ export type Admission =
   | { readonly ok: true; readonly reservation: Reservation }
   | { readonly ok: false; readonly refusal: Refusal }
 
-/** Ends by the first call of `settle` or `release`; any further call does nothing. */
+/** Ends with the first call of `settle` or `release`; further calls do nothing. */
 export interface Reservation {
-  /** The request has ended. What it used is settled later, once it is counted. */
+  /** The request has ended. Its usage is settled later, when it is counted. */
   releaseConcurrency(): void
   /**
    * Replaces the estimate by the actual usage: returns the rest, or charges in
    * full what exceeds it.
    */
   settle(outcome: ActualUsage): void
-  /** For a request that used nothing. It still counts as a request. */
+  /** For a request without usage. It still counts as a request. */
   release(): void
 }
 
-/** The size of a lease: requests, and what they may use together; null where no limit counts it. */
+/** The size of a lease: requests, and what they can use together; null = not limited. */
 export interface LeaseSize {
   readonly requests: number
   readonly tokens: number | null
@@ -89,9 +89,9 @@ export interface Refusal {
    * where running requests are in the way. null where waiting cannot help.
    */
   readonly retryAfterMs: number | null
-  /** Whether a client should wait and try again rather than report the failure. */
+  /** Whether a client should wait and retry instead of reporting the error. */
   readonly renewsSoon: boolean
-  /** English, for the client; names limits and groups, never keys. */
+  /** English text for the client. It names limits and groups, never keys. */
   readonly message: string
 }
 
@@ -116,10 +116,10 @@ export interface RateLimitStates {
   readonly tokens: RateLimitState | null
 }
 
-/** One sum of past spending. */
+/** One sum of past spend. */
 export interface Spend {
   readonly key: LimitedKey
-  /** As the client wrote it, or null. */
+  /** As the client sent it, or null. */
   readonly model: string | null
   /** Any moment of the UTC day in which the requests began, ms since 1970. */
   readonly startedAt: number
@@ -131,17 +131,17 @@ export interface Spend {
  * processes share; nothing else waits.
  */
 export interface Limiter {
-  /** All limits or none: a refusal takes nothing. */
+  /** Reserves at all limits or at none. */
   admit(request: AdmissionRequest): Admission | Promise<Admission>
-  /** Of all limits that bear on this key and model, the tightest of each kind. */
+  /** The tightest limit of each kind for this key and model. */
   rateLimitStates(key: LimitedKey, model: string | null): RateLimitStates
   /**
    * What keys with a budget as a whole, and groups, have spent of its current period, 1e-12 USD, by `idOf`; those of
    * which nothing was counted are absent. Empty where another process counts.
    */
   budgetSpend(): ReadonlyMap<string, bigint>
-  /** Adds what was spent before the budgets began; each accepts it once. */
+  /** Adds spend from before the budgets existed; each budget accepts it once. */
   restoreSpend(rows: Iterable<Spend>): void
-  /** Activates other defaults. What is counted stays counted. */
+  /** Sets other default limits. Counts stay. */
   reconfigure(defaults: Limits | null): void
 }

@@ -6,7 +6,7 @@ import type { Estimate, ActualUsage, Reservation } from './types.ts'
 /** The reservation of an admitted request in a worker: part of a lease, or with an id of its own. */
 export class WorkerReservation implements Reservation {
   readonly estimate: Estimate
-  /** What is notified of its end; null once it was. */
+  /** Gets a call at the end of the request; null after that. */
   #owner: ReservationOwner | null = null
   /** Its slot at the owner. */
   #slot = 0
@@ -20,7 +20,7 @@ export class WorkerReservation implements Reservation {
     return this.#isRunning
   }
 
-  /** From now on the owner is notified of its end. */
+  /** Sets the owner, which is called when the request ends. */
   assignOwner(owner: ReservationOwner, slot: number): void {
     this.#owner = owner
     this.#slot = slot
@@ -44,14 +44,14 @@ export class WorkerReservation implements Reservation {
   }
 }
 
-/** What is notified of the end of a request. */
+/** Is called when a request ends. */
 export interface ReservationOwner {
-  /** It has ended, and is settled later. */
+  /** The request has ended; its settlement follows. */
   concurrencyReleased(slot: number): void
   settled(slot: number, outcome: ActualUsage): void
 }
 
-/** The share of a lease, or of its lifetime, after which the next is asked for. */
+/** The used share of a lease, or of its lifetime, at which the next one is requested. */
 const RENEWAL_THRESHOLD = 3 / 4
 
 /** A quota lease in its worker: admits requests and sums up what they use. */
@@ -77,7 +77,7 @@ export class WorkerLease implements ReservationOwner {
     this.#pico = pico
   }
 
-  /** How many requests were admitted on it. */
+  /** Number of admitted requests. */
   get admitted(): number {
     return this.#admitted
   }
@@ -90,12 +90,12 @@ export class WorkerLease implements ReservationOwner {
     return this.isMostlyUsed || now >= this.#renewFrom
   }
 
-  /** Tokens: what ended requests used, and the worst cases of the others. */
+  /** Tokens of ended requests, and the worst cases of running ones. */
   get takenTokens(): number {
     return this.#takenTokens
   }
 
-  /** Admits a request, if the rest of the lease is enough for it. @returns null where it is not */
+  /** Admits a request if the lease has enough left. @returns null if not */
   admit(estimate: Estimate, now: number): WorkerReservation | null {
     if (this.#admitted === this.#requests || now >= this.#expiresAt) return null
     const worst = normalizeEstimate(estimate)
@@ -111,7 +111,7 @@ export class WorkerLease implements ReservationOwner {
     return reservation
   }
 
-  /** Its concurrency is returned with the lease. */
+  /** Concurrency is released with the lease. */
   concurrencyReleased(): void {}
 
   settled(slot: number, outcome: ActualUsage): void {

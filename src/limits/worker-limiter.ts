@@ -10,7 +10,7 @@ import type { Admission, AdmissionRequest, Estimate, RateLimitStates, LimitedKey
 import { WorkerLease, WorkerReservation } from './worker-lease.ts'
 import type { ReservationOwner } from './worker-lease.ts'
 
-/** States of keys with models. Beyond so many all are forgotten. */
+/** Number of states, by key and model, above which all are dropped. */
 const MAX_KEY_STATES = 10_000
 
 const NO_SPEND: ReadonlyMap<string, bigint> = new Map()
@@ -45,7 +45,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   readonly #clock: WorkerLimiterClock
   #defaults: Limits | null
   #refs = 0
-  /** By name: a key whose limits change keeps its reference. */
+  /** By name. A key keeps its reference when its limits change. */
   readonly #keys = new Map<string, { key: LimitedKey; ref: number }>()
   readonly #keyStates = new Map<string, WorkerKeyState>()
   /** Pending admissions and reservations by id, until they are refused or settled. */
@@ -71,7 +71,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
 
   admit({ key, model, estimate }: AdmissionRequest): Admission | Promise<Admission> {
     if (isUnlimited(key, this.#defaults)) {
-      // The lease server has to know that the key has no limits now.
+      // The lease server must learn that the key has no limits now.
       const known = this.#keys.get(idOf(key))
       if (known && !isUnlimited(known.key, null)) this.#ref(key)
       return UNLIMITED
@@ -201,7 +201,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     return state
   }
 
-  /** A lease under other limits does not hold for these. The rate-limit states stay. */
+  /** Leases of other limits end. The rate-limit states stay. */
   #resetKeyState(name: string, state: WorkerKeyState, key: LimitedKey): WorkerKeyState {
     this.#endLease(state)
     const now = this.#clock.monotonic()
@@ -211,7 +211,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   }
 }
 
-/** Are they the same objects? Then nothing has changed. */
+/** Whether both have the same limit objects: then nothing has changed. */
 function hasSameLimits(one: LimitedKey, other: LimitedKey): boolean {
   return one.limits === other.limits && one.groups === other.groups
 }
