@@ -9,7 +9,7 @@ const REMINDER_MS = 60_000
 export class Alarm {
   readonly #report: (failure: LedgerFailure) => void
   readonly #clock: Pick<Clock, 'monotonic' | 'wall'>
-  /** When each was reported, on the monotonic clock, which a changed date does not affect. */
+  /** The time of each report, on the monotonic clock, which a changed date does not affect. */
   readonly #reportedAt = new Map<LedgerFailureCode, number>()
   #last: (LedgerFailure & { readonly at: number }) | null = null
 

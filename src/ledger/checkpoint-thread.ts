@@ -14,7 +14,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 const CHECKPOINT_INTERVAL_MS = 1000
 /** Pages of 4 KiB. */
 const MAX_LOG_PAGES = 8192
-/** How long a reader may hold up the writer while a long log is ended, in ms. */
+/** ms that a reader can block the writer while a long log is restarted. */
 const BUSY_TIMEOUT_MS = 20
 
 const url = pathToFileURL(workerData as string)
@@ -28,8 +28,8 @@ const restart = db.prepare('PRAGMA wal_checkpoint(RESTART)')
 const timer = setInterval(() => {
   const result = passive.get()
   const log = Number(result?.['log'])
-  // Batches that came meanwhile keep the log from starting over: under a steady
-  // load for ever, so that the writer has to wait for a short rest of it.
+  // New batches keep the log from starting over. Under steady load that would last forever, so the
+  // writer waits for the short rest of the log.
   if (log > MAX_LOG_PAGES && result?.['checkpointed'] !== log) restart.get()
 }, CHECKPOINT_INTERVAL_MS)
 

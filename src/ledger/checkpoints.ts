@@ -4,11 +4,11 @@ import { threadUrl } from '../base/thread-url.ts'
 export interface CheckpointTimes {
   /** ms from a first write to the first checkpoint. */
   readonly start: number
-  /** ms without a write by then after which that is all there was, and no thread is worth its while. */
+  /** ms without a write after which the write was a single one, which needs no thread. */
   readonly quiet: number
   /**
-   * ms without a write after which the thread, which takes 9 MB, ends with a last checkpoint. Its start takes
-   * 50 to 90 ms of CPU in the second after requests come again, so pauses between them are not to end it.
+   * ms without a write after which the thread, which takes 9 MB, makes a last checkpoint and ends. A new start
+   * takes 50 to 90 ms of CPU, so short pauses between requests must not end it.
    */
   readonly idle: number
 }
@@ -16,9 +16,9 @@ export interface CheckpointTimes {
 const TIMES: CheckpointTimes = { start: 1000, quiet: 500, idle: 300_000 }
 
 /**
- * Sees to it that what was written gets from the log into the database: the writer
- * copies a few rows itself when nobody is waiting for it, and a thread does it
- * while writing goes on. That thread leaves 5 MB behind when it ends.
+ * Copies what was written from the log into the database: the writer itself copies
+ * a few rows when nobody waits for it, and a thread copies while writing continues.
+ * The thread leaves 5 MB of memory in use when it ends.
  */
 export class Checkpoints {
   readonly #file: string
@@ -30,7 +30,7 @@ export class Checkpoints {
 
   /**
    * @param file the ledger's path
-   * @param copy makes a checkpoint in this thread; false when there is more to copy
+   * @param copy makes a checkpoint in this thread; returns false when there is more to copy
    */
   constructor(file: string, copy: () => boolean, times = TIMES) {
     this.#file = file
@@ -64,7 +64,7 @@ export class Checkpoints {
       execArgv: [],
     })
     this.#thread = thread
-    // Where the disk is full, say: with the next write comes another.
+    // For example a full disk: the next write starts another thread.
     thread.on('error', () => undefined)
     thread.on('exit', () => {
       if (this.#thread === thread) this.stop()

@@ -50,8 +50,8 @@ const INPUT = COLUMNS.map(name => `"${name}" ${COLUMN_TYPES[name]}`).join(', ')
 const row = (table: string) => `(${COLUMNS.map(name => `${table}."${name}"`).join(', ')})`
 
 /**
- * A row that is there already came twice, or it has changed: a process that was taken for dead has the last word
- * on its requests. The latter arrives under a new position, for readers who follow the ledger.
+ * A row that exists already was sent twice, or has changed: a process that was taken for dead still writes the final
+ * row of its requests. A changed row gets a new position, so that readers who follow the ledger see it.
  */
 const INSERT = `INSERT INTO gateway.requests AS kept (journal, ${COLUMN_LIST})
   SELECT $1, ${COLUMN_LIST} FROM json_to_recordset($2) AS given (${INPUT})
@@ -59,14 +59,14 @@ const INSERT = `INSERT INTO gateway.requests AS kept (journal, ${COLUMN_LIST})
     SET id = nextval('gateway.request_positions'), ${COLUMNS.map(name => `"${name}" = excluded."${name}"`).join(', ')}
     WHERE ${row('kept')} IS DISTINCT FROM ${row('excluded')}`
 
-/** ms for a batch: it may wait for those of other gateways. */
+/** ms for a batch, which can wait for the batches of other gateways. */
 const INSERT_TIMEOUT_MS = 30_000
 /** ms that dropping a partition may wait for readers. */
 const LOCK_TIMEOUT_MS = 2_000
 const MAINTENANCE_LOCK = 0x47574c4d
-/** check_violation: here, that there is no partition for a row. */
+/** check_violation: here, a row without a partition. */
 const NO_PARTITION = '23514'
-/** Data exceptions and violated constraints: it is the row's own fault. */
+/** Data exceptions and violated constraints: the row itself is invalid. */
 const ROW_FAULT = /^2[23]/
 /** The writing side of the ledger in PostgreSQL. */
 export class ClusterLedger {
@@ -100,10 +100,10 @@ export class ClusterLedger {
   }
 
   /**
-   * Adds rows, all of them or none. A row that is there already changes nothing.
+   * Adds all rows or none. A row that exists already changes nothing.
    *
    * @param journal as `register` returned it
-   * @returns the rows that PostgreSQL refused for what they are
+   * @returns the rows that PostgreSQL refused as invalid
    * @throws {DatabaseError}
    */
   async insert(journal: number, rows: readonly StoredRow[]): Promise<readonly StoredRow[]> {
@@ -120,9 +120,9 @@ export class ClusterLedger {
   }
 
   /**
-   * Drops what is too old: months of rows, and sums by hour. Of several gateways one does it.
+   * Drops old months of rows and old sums by hour. Only one of several gateways does it at a time.
    *
-   * @param keep ms that rows are kept; null = for ever
+   * @param keep ms that rows are kept; null = without limit
    * @param now ms since 1970
    * @returns how many months were dropped
    */
@@ -147,7 +147,7 @@ export class ClusterLedger {
       await add()
     } catch (error) {
       if (!(error instanceof DatabaseError) || error.sqlState !== NO_PARTITION) throw error
-      // Another gateway has dropped one.
+      // Another gateway has dropped a partition.
       this.#partitions.clear()
       await this.#addPartitions(rows)
       await add()
@@ -164,7 +164,7 @@ export class ClusterLedger {
   }
 }
 
-/** A text in PostgreSQL cannot have this character. Clients choose the names of models. */
+/** PostgreSQL refuses NUL in text, and clients choose the names of models. */
 function withoutNul(value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value
 }

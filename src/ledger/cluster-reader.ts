@@ -10,9 +10,9 @@ import { byGroups } from './usage-sum.ts'
 import type { RowGroup, UsageSum } from './usage-sum.ts'
 
 const PAGE = 1000
-/** ms for a query of `gateway usage`: it may read every row. */
+/** ms for a query of `gateway usage`, which can read every row. */
 const TIMEOUT_MS = 30_000
-/** ms to find out whether PostgreSQL is there. */
+/** ms to find out whether PostgreSQL responds. */
 const CONNECT_TIMEOUT_MS = 3_000
 const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
 
@@ -22,7 +22,7 @@ const timeText = (format: string) => `CASE WHEN started_at >= 0 THEN to_char(to_
 /** The day since which gateway.detailed_days is complete. */
 export const DETAILED_FROM = '(SELECT day FROM gateway.detailed_from)'
 
-/** What sums by day can be grouped by: those of all days, and detailed ones. */
+/** The columns by which sums of days can be grouped: those of all days, and those of detailed days. */
 const DAILY_GROUPS: Readonly<Partial<Record<RowGroup, string>>> = {
   key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'status',
   day: `to_char(to_timestamp(day * 86400::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
@@ -41,8 +41,8 @@ interface Condition {
 /**
  * Opens the ledger of all gateways in PostgreSQL for reading.
  *
- * @param local this gateway's own file, for requests that run or were not sent yet; null where there is none
- * @throws {DatabaseError} where PostgreSQL does not answer, or no gateway has made the schema yet
+ * @param local this gateway's own file, for running and unshipped requests; null = there is none
+ * @throws {DatabaseError} PostgreSQL does not respond, or no gateway has created the schema yet
  */
 export function openClusterReader(database: BlockingDatabase, local: LedgerReader | null): LedgerReader {
   database.query('SELECT FROM gateway.requests LIMIT 0', [], CONNECT_TIMEOUT_MS)
@@ -76,7 +76,7 @@ class ClusterReader implements LedgerReader {
       ORDER BY started_at DESC, id DESC LIMIT ${count}`, values).map(toRow).toReversed()
   }
 
-  /** Whole days are read from their sums, which stay when the rows are deleted, as far as these know what is asked for. */
+  /** Reads whole days from their sums, which outlive the rows, if the sums have the requested columns. */
   sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
     const table = dailyTable(by)
     const names = nameCondition(filter)
@@ -113,7 +113,7 @@ class ClusterReader implements LedgerReader {
 
 /**
  * Sums of whole days, and of the rows before and after them.
- * @param first the first day that the table has
+ * @param first the first day of the table
  */
 function dailySource(filter: Filter, table: 'days' | 'detailed_days', first: number): string {
   const { days, edges } = splitByDay(filter, first)
@@ -151,12 +151,12 @@ function nameCondition(filter: Filter): Condition {
   return { sql: ['TRUE', ...sql].join(' AND '), values }
 }
 
-/** @param stored whole numbers are bigint */
+/** @param stored its whole numbers are bigint */
 function toRow(stored: Readonly<Record<string, unknown>>): LedgerRow {
   return decode(withoutBigInts(stored as StoredRow))
 }
 
-/** Why the ledger in PostgreSQL cannot be read; null for an error that is not about that. */
+/** Why the ledger in PostgreSQL cannot be read; null = the error has another cause. */
 export function clusterFailure(error: unknown): string | null {
   if (!(error instanceof DatabaseError)) return null
   /** undefined_table, invalid_schema_name */

@@ -1,7 +1,7 @@
 import type { Database, Row } from '../postgres/database.ts'
 import { DIMENSION, PART_SIZE } from './contributions.ts'
 
-/** What requests of one key for one model cost that began on one UTC day, at all gateways. */
+/** Cost of the requests of one key for one model that began on one UTC day, at all gateways. */
 export interface ClusterDaySpend {
   readonly name: string
   readonly model: string | null
@@ -27,7 +27,7 @@ export async function clusterSpend(database: Database, names: readonly string[],
 }
 
 /**
- * The same by the group that the key was in then.
+ * The same by the group of the key at that time.
  * @param groups their names
  */
 export async function clusterGroupSpend(database: Database, groups: readonly string[], since: number): Promise<ClusterDaySpend[]> {

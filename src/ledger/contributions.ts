@@ -1,7 +1,7 @@
 import { bucketOf, addToBucket } from './first-byte.ts'
 import type { Histogram } from './first-byte.ts'
 
-/** What a row adds to the sums. */
+/** The values that a row adds to the sums. */
 export interface CountedRow {
   readonly startedAt: number
   readonly key: string | null
@@ -19,12 +19,12 @@ export interface CountedRow {
   readonly cacheWrite1hTokens: number | null
   readonly outputTokens: number | null
   readonly reasoningTokens: number | null
-  /** The cost in picodollars: times PART, and the rest. Both are null if the cost is unknown. */
+  /** The cost in picodollars, in parts: multiples of PART_SIZE, and the rest. Both are null if the cost is unknown. */
   readonly costHigh: number | null
   readonly costLow: number | null
 }
 
-/** The columns that Counted is read from, but for the cost, which comes in parts. */
+/** The columns of CountedRow, without the cost, which is read in parts. */
 export const COUNTED_COLUMNS = [
   'started_at', 'key', 'model', 'upstream', 'group', 'protocol', 'status', 'end', 'source', 'first_byte_ms',
   'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens',
@@ -32,7 +32,7 @@ export const COUNTED_COLUMNS = [
 ] as const
 
 /**
- * @param values of a row
+ * @param at index of each column in the values
  * @param at where in them each column stands
  */
 export function toCountedRow(
@@ -64,9 +64,9 @@ export function toCountedRow(
 }
 
 /**
- * What is summed, in the order of Sums.figures. A 64-bit sum of the largest costs
- * and counts would overflow, so each stands in two columns: thousands of millions,
- * and the rest. Each is a plain sum of its own: nothing is carried over.
+ * The summed figures, in the order of Sums.figures. A 64-bit sum of the largest costs
+ * and counts would overflow, so each has two columns: multiples of PART_SIZE, and the
+ * rest. Each column is summed separately, without a carry.
  */
 export const SUM_COLUMNS = [
   'requests',
@@ -89,46 +89,46 @@ export const SUM_COLUMNS = [
   'estimated_cost_low',
 ] as const
 
-/** Where the two parts of a sum are divided. */
+/** The size that separates the two parts of a sum. */
 export const PART_SIZE = 1_000_000_000
 
 export const HOUR = 3_600_000
 const HOURS_OF_DAY = 24
 
-/** What hours and days are summed by. */
+/** The names by which hours and days are summed. */
 export const SUM_NAMES = ['key', 'model', 'upstream'] as const
-/** What detailed days are summed by. */
+/** The names by which detailed days are summed. */
 export const DETAILED_NAMES = [...SUM_NAMES, 'group', 'protocol', 'status'] as const
 type Names = Readonly<Record<(typeof DETAILED_NAMES)[number], string | null>>
 
-/** The sums of the requests with the same names that began in one hour or day. Not each table has all the names. */
+/** The sums of requests with the same names that began in one hour or day. A table can have only some of the names. */
 export interface Sums extends Names {
   /** Hours, or days, since 1970. */
   readonly slot: number
   /** In the order of SUM_COLUMNS. */
   figures: number[]
-  /** ms since 1970: when the last of them began. */
+  /** When the last of the requests began, ms since 1970. */
   lastAt: number
 }
 
-/** What days are summed by alone, too; the numbers are in tables. */
+/** Days are also summed by each of these alone; the numbers are stored in tables. */
 export const DIMENSION = { upstream: 0, key: 1, model: 2, group: 3 } as const
 export type Dimension = keyof typeof DIMENSION
 
-/** The sums of one day's requests of one key, for one model, or at one upstream. */
+/** The sums of one day for one key, model, upstream or group. */
 export interface DimensionSums extends Pick<Sums, 'slot' | 'figures' | 'lastAt'> {
   readonly dimension: Dimension
   readonly name: string | null
 }
 
-/** Whose times to the first byte are counted apart. */
+/** Times to the first byte are counted for each of these. */
 export const FIRST_BYTE_SCOPE = { all: 0, upstream: 1, key: 2 } as const
 
 export interface FirstByteHistogram {
   /** Hours since 1970. */
   readonly hour: number
   readonly scope: number
-  /** Of the upstream or the key; empty for all. */
+  /** The upstream or key; empty = all. */
   readonly name: string
   readonly counts: Histogram
 }
@@ -137,11 +137,11 @@ interface HourSums extends Sums {
   readonly firstBytes: Histogram
 }
 
-/** What many rows change in the sums, gathered in memory so that SQL is asked once for each sum. */
+/** What many rows add to the sums, collected in memory, so that each sum takes one SQL statement. */
 export class Contributions {
   readonly #hours = new Map<string, HourSums>()
 
-  /** @param sign 1 for a row that is entered, -1 for one that is taken back */
+  /** @param sign 1 adds the row, -1 removes it */
   add(row: CountedRow, sign: 1 | -1): void {
     const hour = Math.floor(row.startedAt / HOUR)
     const { figures, firstBytes } = this.#sumsOf(hour, row)
@@ -165,7 +165,7 @@ export class Contributions {
     if (row.firstByteMs !== null) addToBucket(firstBytes, bucketOf(row.firstByteMs), sign)
   }
 
-  /** How many sums of an hour. */
+  /** Number of sums by hour. */
   get size(): number {
     return this.#hours.size
   }
@@ -182,14 +182,14 @@ export class Contributions {
     return mergedBy(DETAILED_NAMES, HOURS_OF_DAY, this.#hours.values())
   }
 
-  /** The days once more, by each dimension alone. */
+  /** The days again, by each dimension alone. */
   dimensions(): Iterable<DimensionSums> {
     const sums = new Map<string, DimensionSums>()
     for (const hour of this.#hours.values()) {
       const slot = Math.floor(hour.slot / HOURS_OF_DAY)
       for (const dimension of DIMENSIONS) {
         const name = hour[dimension]
-        // Most keys are in no group.
+        // Most keys have no group.
         if (dimension === 'group' && name === null) continue
         const id = `${slot} ${dimension} ${lengthPrefixed(name)}`
         merge(sums, id, hour, figures => ({ slot, dimension, name, figures, lastAt: hour.lastAt }))
@@ -215,7 +215,7 @@ export class Contributions {
 
   #sumsOf(slot: number, row: CountedRow): HourSums {
     const { key, model, upstream, group, protocol, status, startedAt } = row
-    // For each row: sumKey takes longer.
+    // Runs for each row; sumKey is slower.
     const id = `${slot} ${lengthPrefixed(key)}${lengthPrefixed(model)}${lengthPrefixed(upstream)}${lengthPrefixed(group)}${lengthPrefixed(protocol)}${status}`
     const known = this.#hours.get(id)
     if (known !== undefined) {
@@ -233,7 +233,7 @@ export class Contributions {
 
 const DIMENSIONS = ['upstream', 'key', 'model', 'group'] as const
 
-/** @param hours of a slot */
+/** @param hours number of hours in a slot */
 function mergedBy(names: readonly (keyof Names)[], hours: number, sums: Iterable<Sums>): Iterable<Sums> {
   const merged = new Map<string, Sums>()
   for (const hour of sums) {
@@ -243,7 +243,7 @@ function mergedBy(names: readonly (keyof Names)[], hours: number, sums: Iterable
   return merged.values()
 }
 
-/** Adds the sums of an hour to those under `id`, which begin as a copy of it. */
+/** Adds the sums of an hour to those under `id`, or copies them there. */
 function merge<T extends Pick<Sums, 'figures' | 'lastAt'>>(
   into: Map<string, T>, id: string, hour: Sums, begin: (figures: number[]) => T,
 ): void {
@@ -266,7 +266,7 @@ function addTokens(figures: number[], at: number, tokens: number | null, sign: 1
   figures[at + 1]! += sign * (tokens % PART_SIZE)
 }
 
-/** Names can be any text: each stands behind its length. */
+/** Names can contain any text, so each is preceded by its length. */
 function sumKey(slot: number, names: readonly (keyof Names)[], sums: Names): string {
   let id = `${slot} `
   for (const name of names) id += lengthPrefixed(sums[name])

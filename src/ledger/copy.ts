@@ -9,30 +9,30 @@ import { ledgerSchema } from './ledger-schema.ts'
 import { Outbox } from './outbox.ts'
 
 export interface CopyOptions {
-  /** Path of a SQLite ledger. A gateway may be writing to it. */
+  /** Path of a SQLite ledger. A gateway can be writing to it. */
   readonly file: string
   /** postgres://user:password@host/database */
   readonly url: string
-  /** The name under which the gateway that wrote the file is shown. */
+  /** The name under which the rows of this file are shown. */
   readonly instance: string
   /** Called after each batch. @param rows copied by this call so far */
   readonly onProgress: (rows: number) => void
 }
 
 export interface CopyResult {
-  /** Rows that were sent; those that were there already are among them. */
+  /** Sent rows, including those that PostgreSQL had already. */
   readonly rows: number
-  /** Ids of requests whose rows PostgreSQL does not take. */
+  /** Ids of requests whose rows PostgreSQL refused. */
   readonly refused: readonly string[]
-  /** Days of which the file has sums only, because the rows are older than `keep`: they are not copied. */
+  /** Days with sums only, because their rows are older than `keep`: they are not copied. */
   readonly daysWithoutRows: number
 }
 
 /**
- * Copies the rows of a ledger to the ledger of all gateways. A row that is there changes nothing, so that a copy can be
- * interrupted and run again: it continues where it was.
+ * Copies the rows of a ledger to the ledger of all gateways. A row that exists there changes nothing, so an interrupted
+ * copy can run again and continues.
  *
- * @throws {LedgerError} where the file is no ledger; {DatabaseError}; else what node:sqlite throws
+ * @throws {LedgerError} the file is not a ledger; {DatabaseError}; an error of node:sqlite
  */
 export async function copyLedger({ file, url, instance, onProgress }: CopyOptions): Promise<CopyResult> {
   const daysWithoutRows = prepareFile(file)
@@ -61,7 +61,7 @@ export async function copyLedger({ file, url, instance, onProgress }: CopyOption
   }
 }
 
-/** Brings a file of an older version up to date. @returns of how many days there are sums, and no rows */
+/** Migrates a file of an older version. @returns the number of days with sums but no rows */
 function prepareFile(file: string): number {
   if (!fileExists(file)) throw new LedgerError('missing', 'there is no such file')
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })

@@ -9,7 +9,7 @@ import type { RowGroup, UsageSum } from './usage-sum.ts'
 
 export const DAY_MS = 86_400_000
 
-/** What an integer of SQLite or PostgreSQL has room for is summed in two parts. */
+/** An integer of SQLite or PostgreSQL is too small for these sums, so they have two parts. */
 const SUMMED = {
   input: 'input_tokens',
   cached: 'cached_input_tokens',
@@ -19,7 +19,7 @@ const SUMMED = {
   cost: 'cost_pico_usd',
 } as const
 
-/** Each figure of the tables of sums, as one row has it. */
+/** Each figure of the sums, as an expression for one row. */
 const ROW_FIGURES: readonly (readonly [name: string, ofRow: string])[] = [
   ['requests', '1'],
   ['unpriced', 'CASE WHEN cost_pico_usd IS NULL THEN 1 ELSE 0 END'],
@@ -32,23 +32,23 @@ const ROW_FIGURES: readonly (readonly [name: string, ofRow: string])[] = [
 export const FIGURE_LIST = ROW_FIGURES.map(([name]) => name).join(', ')
 /** One row as its own sum, for SELECT. */
 export const ROW_FIGURE_LIST = ROW_FIGURES.map(([name, ofRow]) => `${ofRow} AS ${name}`).join(', ')
-/** The sums of what has these names, for SELECT. */
+/** The sums of rows with the same names, for SELECT. */
 export const FIGURE_SUMS = ROW_FIGURES.map(([name]) => `sum(${name}) AS ${name}`).join(', ')
 
 const DETAILS: ReadonlySet<RowGroup> = new Set(['group', 'protocol', 'status'])
 
-/** @returns the table of sums by day that knows all of these groups; null = only rows do */
+/** @returns the table of sums by day that has all of these groups; null = only rows have them */
 export function dailyTable(by: readonly RowGroup[]): 'days' | 'detailed_days' | null {
   if (by.includes('hour') || by.includes('minute')) return null
   return by.some(each => DETAILS.has(each)) ? 'detailed_days' : 'days'
 }
 
-/** Time before and after whole days, ms since 1970. */
+/** The time before and after the whole days, ms since 1970. */
 type Edge = Required<Pick<Filter, 'since' | 'until'>>
 
 /**
- * @param firstDay the first day that the table has, since 1970; Infinity = it has none
- * @returns whole days (since 1970, without `until`), which can be none, and the time before and after them; each `until` can be Infinity
+ * @param firstDay the first day of the table, since 1970; Infinity = the table is empty
+ * @returns whole days (since 1970, without `until`), possibly none, and the time before and after them; `until` can be Infinity
  */
 export function splitByDay(
   { since = 0, until = Infinity }: Filter, firstDay: number,
@@ -60,7 +60,7 @@ export function splitByDay(
 }
 
 /**
- * @param stored the figures, and `group0` and on; names are text, and anything else is none
+ * @param stored the figures, and `group0` and following; only text is a name
  * @param groups how many
  */
 export function toUsageSum(stored: Readonly<Record<string, unknown>>, groups: number): UsageSum {

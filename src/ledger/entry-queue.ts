@@ -1,13 +1,13 @@
 import type { LedgerEntry } from './entry.ts'
 
 /**
- * Entries that wait to be written. A request that ends while its draft waits goes to the end: so rows are written in the
- * order in which their requests ended.
+ * Entries that wait to be written. A request that ends while its draft waits moves to the end, so that rows are written
+ * in the order in which their requests ended.
  */
 export class EntryQueue {
-  /** null = it was moved to the end. */
+  /** null = the entry moved to the end. */
   #entries: (LedgerEntry | null)[] = []
-  /** The place of the first of them. Places are counted from the start of the process. */
+  /** The position of the first entry, counted from the start of the process. */
   #firstPlace = 0
   #size = 0
 
@@ -21,7 +21,7 @@ export class EntryQueue {
     entry.place = this.#firstPlace + this.#entries.push(entry) - 1
   }
 
-  /** @returns the first so many entries at most; they wait no longer */
+  /** Removes up to `max` entries from the front. */
   take(max: number): LedgerEntry[] {
     const taken: LedgerEntry[] = []
     let places = 0

@@ -1,14 +1,14 @@
 import type { LedgerRow } from './row.ts'
 
-/** A request on its way into the ledger; opaque for the caller, who passes it back. */
+/** A request on its way into the ledger. The caller only passes it back. */
 export class LedgerEntry {
-  /** Returns the row if the process died now; null when there is no draft, or the request has ended. */
+  /** Returns the row to keep if the process dies now; null = there is no draft, or the request has ended. */
   draft: (() => LedgerRow) | null
-  /** How it is billed; null while it runs. */
+  /** The final row; null while the request runs. */
   row: LedgerRow | null = null
-  /** Where it waits to be written; null = it does not. */
+  /** Its position in the queue; null = it does not wait. */
   place: number | null = null
-  /** Its draft is in the file, or on its way there. */
+  /** Its draft is in the file or being written. */
   isDrafted = false
 
   constructor(draft: (() => LedgerRow) | null) {

@@ -3,7 +3,7 @@ import type { Usage } from '../protocols/shared/usage.ts'
 import type { LedgerRow } from './row.ts'
 import type { GroupBy, UsageSum } from './usage-sum.ts'
 
-/** A number whose digits are not to pass through a float. */
+/** A number whose digits must not pass through a float. */
 class Exact {
   readonly digits: string
 
@@ -14,15 +14,15 @@ class Exact {
 
 type Value = string | number | bigint | Exact | object | null
 
-/** One field of a record that is written out. */
+/** One field of an exported record. */
 export interface Field<T> {
   readonly name: string
   readonly value: (item: T) => Value
 }
 
 /**
- * A row's fields in their order. The names down to cost_usd are a contract: other
- * programs read them. input_tokens is all input, output_tokens all output.
+ * The fields of a row in order. The names up to cost_usd are a contract with other
+ * programs. input_tokens is all input, output_tokens all output.
  */
 export const ROW_FIELDS: readonly Field<LedgerRow>[] = ([
   { name: 'request_id', value: row => row.requestId },
@@ -65,7 +65,7 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = ([
   { name: 'upstream_protocol', value: row => row.upstreamProtocol },
 ] satisfies Field<LedgerRow>[]).map(({ name, value }) => ({ name, value: row => (isUnreadable(row, name) ? 'unreadable' : value(row)) }))
 
-/** Fields that are made of other columns. */
+/** The columns behind computed fields. */
 const COLUMNS_OF: Readonly<Record<string, readonly string[]>> = {
   cost_usd: ['cost_pico_usd'], cache_write_tokens: ['cache_write_5m_tokens', 'cache_write_1h_tokens'],
 }
@@ -74,7 +74,7 @@ function isUnreadable({ unreadable }: LedgerRow, field: string): boolean {
   return unreadable !== undefined && (COLUMNS_OF[field] ?? [field]).some(column => unreadable.includes(column))
 }
 
-/** The fields of a sum; the first bear the names of its groups. */
+/** The fields of a sum; the first ones have the names of its groups. */
 export function sumFields(by: readonly GroupBy[]): readonly Field<UsageSum>[] {
   return [
     ...by.map((name, n): Field<UsageSum> => ({ name, value: sum => sum.groups[n] ?? null })),
@@ -95,7 +95,7 @@ export function jsonLine<T>(fields: readonly Field<T>[], item: T): string {
   return `{${members.join(',')}}\n`
 }
 
-/** @returns the line of names (RFC 4180) */
+/** @returns the header line (RFC 4180) */
 export function csvHeader<T>(fields: readonly Field<T>[]): string {
   return `${fields.map(({ name }) => name).join(',')}\r\n`
 }
@@ -105,7 +105,7 @@ export function csvLine<T>(fields: readonly Field<T>[], item: T): string {
   return `${fields.map(({ value }) => csvText(value(item))).join(',')}\r\n`
 }
 
-/** Tokens written to a cache for whatever time; null where neither is known. */
+/** All tokens written to a cache, for any lifetime; null = both counts are unknown. */
 export function cacheWrites({ cacheWrite5mTokens: a, cacheWrite1hTokens: b }: Usage): number | null {
   return a === null || b === null ? a ?? b : a + b
 }
@@ -120,7 +120,7 @@ function jsonText(value: Value): string {
 }
 
 /**
- * Names come from clients, and spreadsheets run what begins like a formula.
+ * Clients choose names, and spreadsheets run text that begins like a formula.
  * Source: OWASP, "CSV Injection".
  */
 const FORMULA = /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/

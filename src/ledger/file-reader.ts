@@ -45,7 +45,7 @@ export function openReader(file: string): LedgerReader {
 }
 
 const PAGE = 1000
-/** What rows can be filtered by. */
+/** The columns that a filter can name. */
 const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
 const TIME_FORMATS = { day: '%Y-%m-%d', hour: '%Y-%m-%dT%H:00Z', minute: '%Y-%m-%dT%H:%MZ' } as const
 
@@ -91,7 +91,7 @@ class FileLedgerReader implements LedgerReader {
       const end = stored.at(-1)
       last = stored.length < PAGE || end === undefined ? null : [Number(end['started_at']), Number(end['id'])]
       const found = stored.map(decode)
-      // A starting gateway may have entered some meanwhile.
+      // A starting gateway can have recovered some in between.
       for (const row of found) orphans.delete(identity(row))
       const upTo = last?.[0] ?? Infinity
       const due = [...orphans.values()].filter(row => row.startedAt < upTo)
@@ -109,7 +109,7 @@ class FileLedgerReader implements LedgerReader {
     })
   }
 
-  /** Whole days are read from their sums, which stay when the rows are deleted, as far as these know what is asked for. */
+  /** Reads whole days from their sums, which outlive the rows, if the sums have the requested columns. */
   sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
     const groupList = (expression: (by: RowGroup) => string) => by.map((each, n) => `${expression(each)} AS group${n}, `).join('')
     const grouping = by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`
@@ -155,7 +155,7 @@ class FileLedgerReader implements LedgerReader {
     this.#db.close()
   }
 
-  /** What to read: sums of whole days, rows before and after these days, and rows of these days that are not in the sums yet. */
+  /** Splits a filter into sums of whole days, rows before and after them, and rows of these days that are not summed yet. */
   #split(filter: Filter, by: readonly RowGroup[]) {
     const table = dailyTable(by)
     const state = this.#db.prepare(`SELECT up_to, ${DETAILED_FROM} AS detailed_from FROM summed`).get()
@@ -166,12 +166,12 @@ class FileLedgerReader implements LedgerReader {
       table: days.from < days.until ? table : null,
       days: allOf(names, 'day >= ? AND day < ?', [days.from, days.until]),
       edges,
-      // The plus keeps the index on time from being used: these are the last few by id.
+      // The plus keeps SQLite from using the index on time: these are the last rows by id.
       unsummed: allOf(names, 'id > ? AND +started_at >= ? AND +started_at < ?', [state?.['up_to'] ?? 0, days.from * DAY_MS, days.until * DAY_MS]),
     }
   }
 
-  /** What processes that died had in flight, and no gateway has entered yet. */
+  /** Running requests of dead processes that no gateway has recovered yet. */
   #orphans(filter: Filter): Map<string, LedgerRow> {
     const { sql, values } = this.#orphaned(filter)
     const drafts = allRows(this.#db.prepare(`SELECT ${READ_LIST} FROM in_flight WHERE ${sql}`), ...values)
@@ -181,7 +181,7 @@ class FileLedgerReader implements LedgerReader {
     }))
   }
 
-  /** Of the rows in flight, those of processes that died. */
+  /** Selects, from running requests, those of dead processes. */
   #orphaned(filter: Filter): Condition {
     const dead = this.#db.prepare('SELECT DISTINCT instance FROM in_flight').all()
       .map(({ instance }) => String(instance))
@@ -193,7 +193,7 @@ class FileLedgerReader implements LedgerReader {
     return !isAlive(this.#file, String(instance))
   }
 
-  /** All that is read inside is of one moment. */
+  /** Runs all reads in one transaction, so that they see the same moment. */
   #snapshot<T>(read: () => T): T {
     this.#db.exec('BEGIN')
     try {
@@ -207,12 +207,12 @@ class FileLedgerReader implements LedgerReader {
 function condition(filter: Filter): Condition {
   const { since = 0, until = Infinity } = filter
   const names = nameCondition(filter)
-  // The index on time has the names too: by it, only the rows that are wanted are read.
+  // The index on time includes the names: with it, only matching rows are read.
   const from = since > 0 || names.values.length > 0 ? allOf(names, 'started_at >= ?', [since]) : names
   return until === Infinity ? from : allOf(from, 'started_at < ?', [until])
 }
 
-/** For rows and sums alike: where a row has no name, a sum has the number 0. */
+/** For rows and sums: a missing name is NULL in rows and 0 in sums. */
 function nameCondition(filter: Filter): Condition {
   const wanted = NAME_COLUMNS.filter(column => filter[column] !== undefined)
   return {
@@ -229,7 +229,7 @@ function operator(glob: string): string {
   return glob.includes('*') ? 'GLOB' : '='
 }
 
-/** SQLite's globs know more than `*`. */
+/** SQLite globs have more special characters than `*`. */
 function pattern(glob: string): string {
   return glob.includes('*') ? glob.replace(/[?[]/g, '[$&]') : glob
 }

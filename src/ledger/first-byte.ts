@@ -2,15 +2,15 @@ import { isObject } from '../base/is-object.ts'
 import { parseJson } from './stored-values.ts'
 
 /**
- * Times to the first byte, counted in buckets whose bounds are 10 % apart: a time
- * read from one is right to 5 %. From a tenth of a millisecond on, which holds
- * half an hour in 176 buckets.
+ * Times to the first byte, counted in buckets whose bounds are 10 % apart, so a time
+ * that is read back is within 5 %. The first bucket is 0.1 ms; 176 buckets reach half
+ * an hour.
  */
 
 const MIN_BUCKET_MS = 0.1
 const BUCKET_RATIO = 1.1
 
-/** How many times fell into which bucket. In a table it is JSON: `{"85":3,"86":1}`. */
+/** The number of times in each bucket. Tables store it as JSON: `{"85":3,"86":1}`. */
 export type Histogram = Map<number, number>
 
 /** @param ms time to the first byte */
@@ -18,12 +18,12 @@ export function bucketOf(ms: number): number {
   return ms <= MIN_BUCKET_MS ? 0 : Math.ceil(Math.log(ms / MIN_BUCKET_MS) / Math.log(BUCKET_RATIO))
 }
 
-/** Adds as many times to a bucket; fewer when negative. */
+/** Adds `times` to a bucket; a negative number subtracts. */
 export function addToBucket(histogram: Histogram, bucket: number, times: number): void {
   histogram.set(bucket, (histogram.get(bucket) ?? 0) + times)
 }
 
-/** Adds what is stored in a table; what cannot be read is not counted. */
+/** Adds a stored histogram. Malformed text is ignored. */
 export function addHistogramJson(histogram: Histogram, stored: string): void {
   const counts = parseJson(stored)
   if (!isObject(counts)) return
@@ -39,7 +39,7 @@ export function toHistogramJson(histogram: Histogram): string {
 
 /**
  * @param shares between 0 and 1
- * @returns for each, the time in ms within which that share of all came; null where there are none
+ * @returns for each share, the time in ms within which it arrived; null = the histogram is empty
  */
 export function quantiles(histogram: Histogram, shares: readonly number[]): (number | null)[] {
   const buckets = [...histogram].filter(([, times]) => times > 0).sort(([a], [b]) => a - b)
@@ -51,7 +51,7 @@ export function quantiles(histogram: Histogram, shares: readonly number[]): (num
   })
 }
 
-/** Half-way between the bucket's bounds, with three digits. */
+/** The middle of the bucket, with three digits. */
 function bucketMidpoint(bucket: number): number {
   return Number((MIN_BUCKET_MS * BUCKET_RATIO ** (bucket - 0.5)).toPrecision(3))
 }

@@ -19,20 +19,20 @@ function lockFile(ledger: string, instance: string): string {
 /**
  * Marks an instance as alive until this process, or this thread, ends.
  * @param ledger path of the ledger's file
- * @param instance a name that no other process has, fit for a file's name
+ * @param instance unique name of the process, valid in a file name
  * @returns ends the mark
  */
 export function lockInstance(ledger: string, instance: string): () => void {
   return acquireLock(lockFile(ledger, instance), LOCK_TIMEOUT_MS)
 }
 
-/** @returns false when the instance's process has surely ended. Needs no right to write. */
+/** @returns false when the process of the instance has certainly ended. Needs no write permission. */
 export function isAlive(ledger: string, instance: string): boolean {
   return isLocked(lockFile(ledger, instance))
 }
 
 /**
- * Removes the marks that killed processes left.
+ * Removes the locks of killed processes.
  * @param ledger path of the ledger's file
  */
 export function removeStaleLocks(ledger: string): void {
@@ -44,7 +44,7 @@ export function removeStaleLocks(ledger: string): void {
     try {
       acquireLock(lockFile(ledger, instance), 0)()
     } catch (error) {
-      // Another process is sweeping too.
+      // Another process removes locks too.
       if (toLedgerFailure(error).code !== 'locked') throw error
     }
   }

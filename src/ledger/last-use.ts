@@ -3,10 +3,10 @@ import { DIMENSION } from './contributions.ts'
 import { openReadOnly } from './read-only.ts'
 
 /**
- * When each key was used last, however long ago.
+ * When each key was last used, no matter how long ago.
  *
  * @param file a ledger of this version
- * @returns ms since 1970, by the name of the key; without keys that were never used
+ * @returns ms since 1970 by key name, without unused keys
  * @throws node:sqlite's error
  */
 export function lastUse(file: string): Map<string, number> {

@@ -3,30 +3,30 @@ import { messageOf } from '../base/message-of.ts'
 
 /** Why rows are not being written. */
 export type LedgerFailureCode =
-  /** The directory or the file cannot be made, opened or written. */
+  /** The directory or file cannot be created, opened or written. */
   | 'unwritable'
   | 'full'
-  /** Somebody else holds the file's lock. */
+  /** Another process holds the lock of the file. */
   | 'locked'
-  /** The file is no database any more; it was renamed. */
+  /** The file is corrupt; it was renamed. */
   | 'corrupt'
-  /** The file was moved or deleted while it was open; a new one is made. */
+  /** The file was moved or deleted while open; a new one is created. */
   | 'moved'
-  /** The file is a database, but no ledger. */
+  /** The database of another program. */
   | 'foreign'
   /** The file is a ledger of a newer version. */
   | 'newer'
-  /** A row that can never be written. */
+  /** A row that can never be stored. */
   | 'row'
-  /** The memory for waiting rows is full: rows are being lost. */
+  /** The memory for waiting rows is full, and rows are lost. */
   | 'overflow'
-  /** The writing thread died and is started again. */
+  /** The writing thread died and is restarted. */
   | 'crash'
-  /** The ledger was closed, and rows were left. */
+  /** The ledger was closed with unwritten rows. */
   | 'shutdown'
   /** Rows cannot be sent to PostgreSQL. They wait in the file. */
   | 'unshipped'
-  /** For a reader: no ledger has been written there yet. */
+  /** For a reader: the ledger does not exist yet. */
   | 'missing'
 
 /** The message for the operator. */
@@ -35,7 +35,7 @@ export interface LedgerFailure {
   readonly message: string
 }
 
-/** A failure of the ledger whose kind is known where it is raised. */
+/** A failure of the ledger with a known code. */
 export class LedgerError extends Error {
   readonly code: LedgerFailureCode
 
@@ -59,12 +59,12 @@ const SQLITE: Readonly<Record<number, LedgerFailureCode>> = {
   26: 'corrupt',
 }
 
-/** SQLITE_READONLY and SQLITE_CANTOPEN, and node's codes: who may write is asked. */
+/** SQLITE_READONLY and SQLITE_CANTOPEN, and node's codes: the owner of the file is checked. */
 const NOT_PERMITTED = new Set<unknown>([8, 14, 'EACCES', 'EPERM'])
 
 /**
- * Sorts what node:sqlite or node:fs threw.
- * @param file of the ledger, to say whose it is if it cannot be written
+ * Gives an error of node:sqlite or node:fs its code.
+ * @param file of the ledger, to name its owner if it cannot be written
  * @returns a code and one line for the log
  */
 export function toLedgerFailure(error: unknown, file: string | null = null): LedgerFailure {
@@ -80,11 +80,11 @@ export function toLedgerFailure(error: unknown, file: string | null = null): Led
 
 function knownCode(code: unknown): LedgerFailureCode | undefined {
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'full'
-  // Node refuses values that SQLite has no type for before SQLite sees them.
+  // Node itself refuses values that SQLite has no type for.
   return typeof code === 'string' && code.startsWith('ERR_INVALID_ARG') ? 'row' : undefined
 }
 
-/** As when a gateway ran as root once. Empty = the file is this user's, or nothing is known of it. */
+/** Names another owner of the file, for example root. Empty = this user owns it, or the owner is unknown. */
 function otherOwner(file: string): string {
   const user = process.geteuid?.()
   try {
@@ -92,7 +92,7 @@ function otherOwner(file: string): string {
     if (user === undefined || owner === user) return ''
     return `: the file belongs to another user (uid ${owner}); the gateway runs as uid ${user}`
   } catch {
-    // The first error says more.
+    // The first error is more precise.
     return ''
   }
 }

@@ -8,31 +8,31 @@ import { LedgerError, toLedgerFailure } from './ledger-failure.ts'
 import { ledgerSchema } from './ledger-schema.ts'
 import { acquireLock } from './lock.ts'
 
-/** How long a statement waits for another process's transaction, in ms. */
+/** ms that a statement waits for the transaction of another process. */
 const BUSY_TIMEOUT_MS = 2000
-/** The checkpoint thread keeps the log far below; this is for when it cannot. */
+/** The checkpoint thread keeps the log much smaller; this applies when it cannot. */
 const WRITER_CHECKPOINT_PAGES = 16_384
 const LOG_LIMIT = 32 * 1024 * 1024
 
 /** An open ledger file. */
 export interface LedgerFile {
   readonly db: DatabaseSync
-  /** Tells whether the path still leads to the open file. */
+  /** Shows whether the path still leads to the open file. */
   readonly identity: string
-  /** Where an unreadable file was kept, when this opening found one. */
+  /** The new path of a corrupt file that was found here; null = there was none. */
   readonly setAside: string | null
 }
 
 /**
- * Opens a ledger for writing; makes its directory, the file and the schema where
- * they are missing. A file that is no database, or a broken one, is kept beside
- * under a new name, every byte of it, and a new one takes its place.
+ * Opens a ledger for writing. Creates its directory, file and schema if they are
+ * missing. A corrupt file is kept unchanged under a new name beside it, and a new file
+ * replaces it.
  * @param file path
  * @throws {LedgerError} `foreign`, `newer`, `unwritable`; else what node:fs or node:sqlite throw
  */
 export function openFile(file: string): LedgerFile {
   makeDirectory(dirname(file))
-  // One process at a time: what follows decides by what it finds.
+  // One process at a time, because the next steps depend on what they find.
   const release = acquireLock(`${file}-opening`, BUSY_TIMEOUT_MS)
   try {
     try {
@@ -49,16 +49,16 @@ export function openFile(file: string): LedgerFile {
 
 function connect(file: string): Omit<LedgerFile, 'setAside'> {
   const other = nonFileKind(file)
-  // SQLite would wait for who writes to a pipe, and say of a directory only that it cannot be opened.
+  // SQLite would wait for a writer to a pipe, and report a directory only as impossible to open.
   if (other !== null) throw new LedgerError('unwritable', `this is ${other}, not a file`)
   createPrivateFile(file)
   const schema = ledgerSchema()
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {
-    // First, because the next line would change a file that is not ours.
+    // Check first: the next line would change a foreign file.
     schema.versionOf(db)
-    // A process that is killed loses nothing that was committed: the system has
-    // it. NORMAL leaves only the file's integrity, not the last rows, to fsync.
+    // When a process is killed, committed rows are safe in the system. NORMAL uses fsync only
+    // to keep the file consistent, not for the last rows.
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
       PRAGMA wal_autocheckpoint = ${WRITER_CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_LIMIT}`)
     schema.migrate(db)
@@ -72,10 +72,10 @@ function connect(file: string): Omit<LedgerFile, 'setAside'> {
 }
 
 /**
- * Puts a broken file that is open aside, unless another process already has.
+ * Renames a corrupt file that is open, unless another process already has.
  * @param file path
  * @param identity of the file as it was opened
- * @returns the new path; null when the path leads to another file by now
+ * @returns the new path; null = the path already leads to another file
  */
 export function quarantineFile(file: string, identity: string): string | null {
   const release = acquireLock(`${file}-opening`, BUSY_TIMEOUT_MS)

@@ -40,7 +40,7 @@ const ROW = `
   bytes_in INTEGER,
   bytes_out INTEGER`
 
-/** Requests that are not what most are; to be repeated as it is by a query that uses the index. */
+/** Requests that are not complete with status 200. A query must repeat this text exactly to use the index. */
 export const UNUSUAL = `(status IS NOT 200 OR "end" <> 'complete')`
 
 /*
@@ -85,10 +85,10 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;`,
   ROWS_2 + ROLLUP_SCHEMA,
   ROWS_3,
-  // The name of this file among the journals of a cluster, and the last row that is in PostgreSQL.
+  // The id of this file among the journals of a cluster, and the last row that PostgreSQL has.
   `CREATE TABLE journal (id TEXT NOT NULL, shipped_to INTEGER NOT NULL) STRICT;
   INSERT INTO journal VALUES (lower(hex(randomblob(16))), 0);`,
-  // Rows that PostgreSQL never takes: this file is the only place that has them.
+  // Rows that PostgreSQL refused: only this file has them.
   'CREATE TABLE refused (id INTEGER PRIMARY KEY) STRICT;',
   ROWS_6,
   `ALTER TABLE requests ADD COLUMN upstream_protocol TEXT;

@@ -14,33 +14,33 @@ import type { StoredRow } from './stored-values.ts'
 export interface Batch {
   /** Ascending. */
   readonly seq: number
-  /** How running requests would be billed if the process died now. */
+  /** The rows of running requests, as they would be if the process died now. */
   readonly drafts: readonly RowValues[]
   readonly closed: readonly RowValues[]
-  /** For each closed row: may there be a draft of it? Absent = for all. */
+  /** For each closed row, whether it can have a draft. Absent = every row can. */
   readonly hadDraft?: readonly boolean[]
 }
 
-/** Rows of a batch that SQLite will never take. */
+/** Rows of a batch that SQLite can never store. */
 export interface RejectedRows {
   readonly closed: number
-  /** Of the first. */
+  /** The error of the first row. */
   readonly error: unknown
 }
 
 const PLACEHOLDERS = COLUMNS.map(() => '?').join(', ')
 const RETENTION_BATCH = 500
-/** It stays where it is the last of all: the ids of rows that follow must be larger than any that was shipped. */
+/** This row stays although it is the last one: ids of later rows must be larger than any shipped id. */
 const LAST_SHIPPED = '(SELECT shipped_to FROM journal)'
 const SHIPPED_ONLY = `AND id <= ${LAST_SHIPPED}`
-/** Rows that one statement enters, which costs each of them some 7 % less than a statement of its own. */
+/** Rows of one statement. Each costs about 7 % less than a statement of its own. */
 const ROWS_PER_INSERT = 8
 const GROUP_PLACEHOLDERS = Array.from({ length: ROWS_PER_INSERT }, () => `(${PLACEHOLDERS})`).join(', ')
 
-/** The writing side of an open ledger; all calls block. */
+/** Writes to an open ledger; all calls block. */
 export class LedgerStore {
   readonly file: string
-  /** Where a broken file was kept, when opening found one. */
+  /** The new path of a corrupt file that was found at opening; null = there was none. */
   readonly quarantinedAs: string | null
   readonly #instance: string
   readonly #openFile: LedgerFile
@@ -58,8 +58,8 @@ export class LedgerStore {
   readonly #deleteShipped: StatementSync
 
   /**
-   * @param file path of the ledger
-   * @param instance name of the process; no other has it
+   * @param instance unique name of the process
+   * @param isShipped rows go to PostgreSQL: none is deleted before PostgreSQL has it
    * @param isShipped rows go to PostgreSQL: none is deleted before it is there
    * @throws as openFile
    */
@@ -76,10 +76,10 @@ export class LedgerStore {
       this.#rollups = new Rollups(db)
       this.#insertRow = db.prepare(`INSERT INTO requests (${COLUMN_LIST}) VALUES (${PLACEHOLDERS})
         ON CONFLICT (request_id, started_at) DO NOTHING`)
-      // FAIL, because ABORT keeps a copy of each page to go back to.
+      // FAIL, because ABORT keeps a copy of each page for a rollback.
       this.#insertRows = db.prepare(`INSERT OR FAIL INTO requests (${COLUMN_LIST}) VALUES ${GROUP_PLACEHOLDERS}
         ON CONFLICT (request_id, started_at) DO NOTHING`)
-      // Under a new id: who follows the ledger by ids hears of it.
+      // With a new id, so that readers who follow the ledger see it.
       this.#replaceRow = db.prepare(`INSERT OR REPLACE INTO requests (id, ${COLUMN_LIST})
         VALUES ((SELECT max(id) + 1 FROM requests), ${PLACEHOLDERS})`)
       this.#instances = db.prepare('SELECT DISTINCT instance FROM in_flight WHERE instance <> ?')
@@ -100,8 +100,8 @@ export class LedgerStore {
   }
 
   /**
-   * Copies what is in the log into the database, as far as no reader is in the way. Waits for the disk.
-   * @returns whether that was all
+   * Copies the log into the database, as far as readers allow it. Waits for the disk.
+   * @returns whether everything was copied
    */
   checkpoint(): boolean {
     const { busy, log, checkpointed } = this.#openFile.db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() ?? {}
@@ -109,20 +109,20 @@ export class LedgerStore {
   }
 
   /**
-   * Writes a batch, all of it or nothing, except for rows that SQLite refuses
-   * for what they are.
+   * Writes a batch as a whole or not at all, without rows that SQLite refuses
+   * as invalid.
    * @returns the refused rows; null when there is none
    * @throws {LedgerError} `moved`; else node:sqlite's error
    */
   write(batch: Batch): RejectedRows | null {
     if (fileIdentity(this.file) !== this.#openFile.identity) {
-      // Its log stays behind: what is in there belongs to the file that was moved.
+      // Its log is not moved with it: copy the log into the moved file first.
       this.#openFile.db.exec('PRAGMA wal_checkpoint(FULL)')
       throw new LedgerError('moved', 'the file was moved or deleted')
     }
     let closed = 0
     let first: unknown = null
-    /** The id of the last row; null when one was there already. */
+    /** The id of the last row; null = a row existed already. */
     let last: number | null = 0
     this.#transaction(() => {
       for (const values of batch.drafts) {
@@ -150,7 +150,7 @@ export class LedgerStore {
   }
 
   /**
-   * Enters the requests that were in flight in processes that died, by their drafts: interrupted, unless they had ended.
+   * Writes the running requests of dead processes from their drafts: as interrupted, unless they had ended.
    * @returns the rows
    */
   recover(): StoredRow[] {
@@ -164,7 +164,7 @@ export class LedgerStore {
   }
 
   /**
-   * Enters some of the rows that are not in the sums yet.
+   * Sums some of the rows that are not summed yet.
    * @returns whether there may be more
    */
   sum(): boolean {
@@ -172,8 +172,8 @@ export class LedgerStore {
   }
 
   /**
-   * Deletes some of what is too old: rows that are in the sums, and sums by hour.
-   * @param before ms since 1970, for rows; null keeps them
+   * Deletes some old rows that are summed, and some old sums by hour.
+   * @param before ms since 1970, for rows; null = keeps rows
    * @param now ms since 1970
    * @returns whether there may be more
    */
@@ -186,7 +186,7 @@ export class LedgerStore {
   }
 
   /**
-   * Deletes some of the rows that are in PostgreSQL and in the sums.
+   * Deletes some rows that are summed and that PostgreSQL has.
    * @param before ms since 1970
    * @returns whether there may be more
    */
@@ -198,35 +198,35 @@ export class LedgerStore {
     })
   }
 
-  /** Closes a file that cannot be relied on any more. */
+  /** Closes a file that is no longer reliable. */
   abandon(): void {
     this.#releaseInstanceLock()
     this.#openFile.db.close()
   }
 
   /**
-   * Closes a broken file and keeps it under another name.
-   * @returns the name; null when another process was faster
+   * Closes a corrupt file and renames it.
+   * @returns the new path; null = another process already renamed it
    */
   quarantine(): string | null {
     try {
-      // Before closing: SQLite leaves a file alone that is not at its place.
+      // Before closing: SQLite does not clean up a file that was moved.
       return quarantineFile(this.file, this.#openFile.identity)
     } finally {
       this.abandon()
     }
   }
 
-  /** Closes the file in good order. What is still in flight is interrupted. */
+  /** Closes the file. Running requests become interrupted. */
   close(): void {
     this.#settleInstance(this.#instance)
     this.abandon()
   }
 
   /**
-   * A row may be there already: a batch may be sent again after a crash, and a
-   * process that was taken for dead still has the last word on its requests.
-   * @returns its id; null when it was there
+   * A row can exist already: a batch is sent again after a crash, and a process that was
+   * taken for dead still writes the final row of its requests.
+   * @returns its id; null = the row existed
    */
   #insertOrReplace(values: RowValues): number | null {
     const { changes, lastInsertRowid } = this.#insertRow.run(...values)
@@ -237,8 +237,8 @@ export class LedgerStore {
   }
 
   /**
-   * Enters rows that are new, as almost all are.
-   * @returns the id of the last; null when each is still to be entered alone, be some in the table or not
+   * Inserts new rows, which almost all rows are.
+   * @returns the id of the last row; null = each row must be inserted alone, and some may be stored already
    */
   #insertGroup(rows: readonly RowValues[]): number | null {
     if (rows.length < ROWS_PER_INSERT) return null
@@ -265,8 +265,8 @@ export class LedgerStore {
 }
 
 /**
- * @returns the error, when it is the row's own fault
- * @throws the error, when it is not
+ * @returns the error if the row itself causes it
+ * @throws the error otherwise
  */
 function rowError(error: unknown): unknown {
   if (toLedgerFailure(error).code === 'row') return error

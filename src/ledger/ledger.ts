@@ -3,17 +3,17 @@ import type { LedgerEntry } from './entry.ts'
 import type { LedgerFailure } from './ledger-failure.ts'
 import type { LedgerRow } from './row.ts'
 
-/** What the ledger knows of its own state. */
+/** The state of the ledger. */
 export interface LedgerStats {
-  /** Ended requests that are safe in the file. */
+  /** Ended requests whose rows are in the file. */
   readonly written: number
-  /** Rows in memory: not yet in the file, ended or still in flight. */
+  /** Rows in memory, ended or running, that are not in the file yet. */
   readonly waiting: number
-  /** Ended requests that could not be kept, and never will be. */
+  /** Ended requests whose rows are lost. */
   readonly lost: number
-  /** Requests of processes that died, entered by this one as they were left. */
+  /** Requests of dead processes that this one recovered. */
   readonly interrupted: number
-  /** Attempts to write that failed. */
+  /** Number of failed writes. */
   readonly failures: number
   /** False while rows cannot be written. */
   readonly healthy: boolean
@@ -22,7 +22,7 @@ export interface LedgerStats {
 }
 
 /**
- * The ledger as the request path sees it. No call blocks, waits or throws;
+ * The ledger as the request path uses it. No call blocks, waits or throws;
  * failures are reported to the callbacks and counted in stats.
  *
  * Rows are written in the order in which they were closed, so that kill -9 loses
@@ -31,7 +31,7 @@ export interface LedgerStats {
  */
 export interface Ledger {
   /**
-   * A request was admitted. A refused one needs no draft.
+   * A request was admitted. Refused requests need no draft.
    *
    * @param draft returns the row that is left if the process dies: with estimates of the usage, and
    *   `interrupted` unless only the count is missing. Called when it is written, and again after each
@@ -40,48 +40,48 @@ export interface Ledger {
    */
   open(draft: () => LedgerRow): LedgerEntry
   /**
-   * There is a better draft of an open request: when its upstream is known, about once a second while a
-   * stream runs, and when it has ended and is still to be counted.
+   * An open request has a better draft: its upstream is known, its stream runs (about once a
+   * second), or it has ended and is being counted.
    */
   updateDraft(entry: LedgerEntry): void
   /**
-   * The request ended. Its row is not to be changed afterwards.
+   * The request ended. The row must not be changed afterwards.
    *
-   * @param entry none where it was never opened
+   * @param entry absent = the request was never opened
    */
   close(row: LedgerRow, entry?: LedgerEntry | null): void
   stats(): LedgerStats
   /**
-   * Rows, ended or in flight, that may not be in the file yet: with them, a reader of the
-   * file misses none. Of one request the last counts.
+   * Rows, ended or running, that may not be in the file yet. A reader adds them to the rows
+   * of the file. The last one of each request counts.
    */
   unwritten(): RowValues[]
-  /** Resolves when the file is open, or when the first try has failed. */
+  /** Resolves when the file is open, or after the first failed try. */
   ready(): Promise<void>
-  /** Resolves when nothing waits: all is written, or counted as lost. */
+  /** Resolves when every row is written or counted as lost. */
   flush(): Promise<void>
   /**
-   * Writes what waits and closes the file. What cannot be written in time is lost
-   * and counted; so is what is closed afterwards. A file that could not be written
-   * before is tried once more, and not waited for.
+   * Writes waiting rows and closes the file. Rows that cannot be written in time, and rows
+   * that are closed later, are lost and counted. A file that could not be written before
+   * is tried once more, without waiting.
    * @param timeoutMs ms, default 5000
    */
   shutdown(timeoutMs?: number): Promise<void>
 }
 
 export interface LedgerOptions {
-  /** Path; the directory is made where it is missing. */
+  /** Path; its directory is created if it is missing. */
   readonly file: string
-  /** ms that rows are kept; null = for ever. */
+  /** ms that rows are kept; null = without limit. */
   readonly keep: number | null
-  /** Rows go to PostgreSQL: none is deleted before it is there. Default: they do not. */
+  /** Rows go to PostgreSQL: none is deleted before PostgreSQL has it. Default: false. */
   readonly isShipped?: boolean
-  /** Most rows that wait in memory, about 1 kB each; default 100,000. */
+  /** Maximum number of rows that wait in memory, about 1 kB each; default 100,000. */
   readonly maxWaiting?: number
-  /** Called when rows cannot be kept or written: at each change of the cause, and again each minute. */
+  /** Called when rows cannot be written: at each change of the cause, and once a minute. */
   readonly onFailure: (failure: LedgerFailure, stats: LedgerStats) => void
   /** Called when rows are written again. */
   readonly onRecovered: (stats: LedgerStats) => void
-  /** Called with the rows of requests of processes that died, when they are entered. */
+  /** Called with the recovered rows of dead processes. */
   readonly onInterrupted?: (rows: readonly LedgerRow[]) => void
 }

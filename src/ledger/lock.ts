@@ -5,8 +5,8 @@ import { createPrivateFile } from '../base/private-file.ts'
 /**
  * Takes a lock that the operating system releases when the process ends, however
  * it ends. It is SQLite's lock on an empty file, because Node has none of its own.
- * @param path of the lock's file, which exists only as long as the lock is held
- *   or its holder was killed
+ * @param path of the lock file, which exists while the lock is held, or after its
+ *   holder was killed
  * @param patience ms to wait for another holder
  * @returns releases the lock
  * @throws node:sqlite's error `database is locked` when another holds it, or what
@@ -23,8 +23,8 @@ export function acquireLock(path: string, patience: number): () => void {
       db.close()
       throw error
     }
-    // The holder before removed the file while this one waited: others would
-    // not see a lock on what has no name.
+    // The last holder removed the file while this one waited: a deleted file shows others
+    // no lock.
     if (existsSync(path)) {
       return () => {
         remove(path)
@@ -35,7 +35,7 @@ export function acquireLock(path: string, patience: number): () => void {
   }
 }
 
-/** @returns whether somebody holds the lock. Needs no right to write; doubt counts as held. */
+/** @returns whether the lock is held; true if that is unknown. Needs no write permission. */
 export function isLocked(path: string): boolean {
   if (!existsSync(path)) return false
   let db
@@ -44,7 +44,7 @@ export function isLocked(path: string): boolean {
     db.prepare('SELECT count(*) FROM sqlite_schema').get()
     return false
   } catch {
-    // Locked, or released and removed meanwhile, or not ours to open.
+    // It is locked, or was just released and removed, or cannot be opened.
     return existsSync(path)
   } finally {
     db?.close()

@@ -5,7 +5,7 @@ import { READ_LIST } from './columns.ts'
 import { ledgerSchema } from './ledger-schema.ts'
 import type { StoredRow } from './stored-values.ts'
 
-/** A row of the journal that is on its way to the cluster's ledger. */
+/** A row that is to be sent to the ledger of the cluster. */
 export interface OutboxRow {
   readonly id: number
   readonly row: StoredRow
@@ -13,12 +13,12 @@ export interface OutboxRow {
 
 const BUSY_TIMEOUT_MS = 2000
 const MAX_BATCH_ROWS = 1000
-/** Characters of JSON, so that a batch of unusually long rows is not held in memory as a whole. */
+/** Characters of JSON: bounds the memory of a batch with unusually long rows. */
 const MAX_BATCH_LENGTH = 4_000_000
 
 /** The rows of a SQLite ledger that are still to be sent to PostgreSQL. All calls block. */
 export class Outbox {
-  /** Names the journal for ever, also when its file is moved. */
+  /** The permanent name of the journal, also when its file is moved. */
   readonly journalId: string
   readonly #file: string
   readonly #identity: string | null
@@ -42,7 +42,7 @@ export class Outbox {
   }
 
   /**
-   * @returns null where the gateway has not made the file yet, or not brought it up to date
+   * @returns null = the gateway has not created or migrated the file yet
    * @throws node:sqlite's error
    */
   static open(file: string): Outbox | null {
@@ -64,18 +64,18 @@ export class Outbox {
     return fileIdentity(this.#file) === this.#identity
   }
 
-  /** How many rows wait. */
+  /** Number of waiting rows. */
   get size(): number {
     const { last, shipped } = this.#counts.get() ?? {}
     return Math.max(0, Number(last) - Number(shipped))
   }
 
-  /** The rows that wait longest, in their order. */
+  /** The oldest waiting rows, in order. */
   next(): OutboxRow[] {
     return this.after(Number(this.#counts.get()?.['shipped']))
   }
 
-  /** The first rows after that one, in their order, wherever they have been sent. */
+  /** The first rows after a position, in order, whether they were sent or not. */
   after(position: number): OutboxRow[] {
     const batch: OutboxRow[] = []
     let length = 0
@@ -92,7 +92,7 @@ export class Outbox {
     this.#mark.run(id)
   }
 
-  /** This row is not in PostgreSQL, and never will be. To be called before it is marked as shipped. */
+  /** PostgreSQL refused this row. Call this before the row is marked as shipped. */
   markRefused(id: number): void {
     this.#markRefused.run(id)
   }

@@ -3,8 +3,8 @@ import { add, byGroups } from './usage-sum.ts'
 import type { GroupBy, RowGroup, UsageSum } from './usage-sum.ts'
 
 /**
- * As `sums` of the reader, also by owner: the sums of the keys that an owner has now. A key that gets another owner
- * takes its past along, as in the console's billing; sums of keys outlast the rows.
+ * Like `sums` of the reader, also by owner: the sums of the keys that an owner has now. When a key changes its owner,
+ * its past usage goes along, as in the billing of the console.
  *
  * @param owners by the name of the key
  */

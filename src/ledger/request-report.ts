@@ -2,7 +2,7 @@ import { formatUsd } from '../base/decimal.ts'
 import { formatNumber, escapeControlCharacters } from '../base/text-table.ts'
 import type { AttemptRecord, EndReason, LedgerRow, UsageSource } from './row.ts'
 
-/** What ended a request, for people. */
+/** The end of a request, as text. */
 export const END_DESCRIPTIONS: Readonly<Record<EndReason, string>> = {
   complete: 'the whole response was sent',
   client_gone: 'the client disconnected before the response was complete',
@@ -13,7 +13,7 @@ export const END_DESCRIPTIONS: Readonly<Record<EndReason, string>> = {
   interrupted: 'the gateway process ended while the request ran; the values are from its last checkpoint',
 }
 
-/** Where the counts are from, for people. */
+/** The source of the counts, as text. */
 export const SOURCE_DESCRIPTIONS: Readonly<Record<UsageSource, string>> = {
   reported: 'reported by the upstream',
   estimated: 'estimated by the gateway, because the upstream reported none',
@@ -21,14 +21,14 @@ export const SOURCE_DESCRIPTIONS: Readonly<Record<UsageSource, string>> = {
   none: 'none',
 }
 
-/** Of a cost where there is a price. */
+/** Why a cost is unknown although there is a price. */
 const COST_UNKNOWN_REASON = 'part of the usage is unknown or has no price'
 
 /** One line of the bill: quantity x price / per = cost. */
 export interface CostLine {
   readonly item: string
   readonly quantity: number
-  /** USD for `per` of them. */
+  /** USD for `per` units. */
   readonly price: string
   readonly per: number
   /** USD. */
@@ -36,11 +36,10 @@ export interface CostLine {
 }
 
 /**
- * All that the ledger knows of one request, for somebody who answers a complaint
- * about it: what was asked, what happened when, what was counted, how sure that
- * is, and how the cost comes about.
- * @param running whether it has not ended yet, so that the row is a draft
- * @param bill the lines of the cost; empty where it is not known
+ * Everything that the ledger knows about one request, to answer a complaint: the request,
+ * its timeline, its usage with the source of the counts, and its cost.
+ * @param running whether the request still runs, so that the row is a draft
+ * @param bill the lines of the cost; empty = unknown
  * @returns lines of text
  */
 export function requestReport(row: LedgerRow, running: boolean, bill: readonly CostLine[]): string {
@@ -84,7 +83,7 @@ function timeline(row: LedgerRow, running: boolean): string {
   row.attempts.forEach((attempt, n) => events.push([attempt.atMs ?? null, attemptText(attempt, n + 1)]))
   if (row.firstByteMs !== null) events.push([row.firstByteMs, 'first byte of the response'])
   if (row.durationMs !== null && !running) events.push([row.durationMs, `the end: ${row.end}`])
-  // What has no time stays behind what it came after.
+  // An attempt without a start time comes after the one before it.
   let last = 0
   const ordered = events.map(([ms, what], n) => ({ time: formatNumber(ms), what, n, at: last = ms ?? last }))
     .sort((a, b) => a.at - b.at || a.n - b.n)
@@ -103,7 +102,7 @@ function attemptText(attempt: AttemptRecord, n: number): string {
   return `attempt ${n}: ${what}: ${outcome}${said}, after ${formatNumber(ms)} ms${attemptShare(attempt)}${text}`
 }
 
-/** What one of several attempts contributed to the response. */
+/** The share of one attempt in the response. */
 function attemptShare({ inputTokens, outputTokens, costUsd }: AttemptRecord): string {
   const parts = [
     ...inputTokens === undefined ? [] : [`${formatNumber(inputTokens)} tokens in`],
@@ -113,7 +112,7 @@ function attemptShare({ inputTokens, outputTokens, costUsd }: AttemptRecord): st
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`
 }
 
-/** Everything that was counted, with its label; what belongs to the line above is indented. */
+/** All counts with their labels; parts of the count above are indented. */
 export function usageCounts({ usage }: LedgerRow): (readonly [label: string, value: number | null])[] {
   return [
     ['input tokens', usage.inputTokens],
@@ -149,7 +148,7 @@ function costs(row: LedgerRow, bill: readonly CostLine[]): string {
   return title + alignColumns([...lines, ['total', '', `${formatUsd(costPico)} USD`]])
 }
 
-/** A response that several upstreams made up is billed by each at its own price. */
+/** When several upstreams made a response, each bills its share at its own price. */
 function costLines({ attempts }: LedgerRow, bill: readonly CostLine[]) {
   const shares = attempts.flatMap(({ costUsd }, n) =>
     (costUsd === undefined ? [] : [[`attempt ${n + 1}`, '', costUsd] as const]))

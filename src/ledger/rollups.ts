@@ -64,16 +64,16 @@ export const TAKEN_BACK_SCHEMA = `
 /** The day since which `detailed_days` is complete, in SQL for `summed`; null where an older process summed rows without it. */
 export const DETAILED_FROM = 'iif(detailed_up_to = up_to, detailed_from, NULL)'
 
-/** How long sums by hour are kept: a quarter, compared with days in charts. Sums by day stay. */
+/** Hours that sums by hour are kept: a quarter, which charts compare with days. Sums by day stay. */
 export const HOURS_KEPT = 92 * 24
 
-/** Rows that are entered in one transaction: some 15 ms, for which a row that ends may have to wait. */
+/** Rows that are summed in one transaction: about 15 ms, during which an ended request waits. */
 const ROWS_PER_TRANSACTION = 2500
 
-/** What `counted` reads of a row, in its order. */
+/** The values of a row that are summed, in order. */
 const COUNTED_LIST = `${COUNTED_COLUMNS.map(name => `"${name}"`).join(', ')},
   cost_pico_usd / ${PART_SIZE}, cost_pico_usd % ${PART_SIZE}`
-/** Where it stands behind the id. */
+/** The index of each value after the id. */
 const COLUMN_INDEX = Object.fromEntries(COUNTED_COLUMNS.map((name, at) => [name, at + 1])) as
   Readonly<Record<(typeof COUNTED_COLUMNS)[number], number>>
 
@@ -83,7 +83,7 @@ function readCountedRow(read: readonly SQLOutputValue[]): CountedRow {
   return toCountedRow(read, COLUMN_INDEX, costHigh, costLow)
 }
 
-/** The tables of sums, for the writer. All calls block, and those that write are to be in its transaction. */
+/** The tables of sums, for the writer. All calls block. Calls that write need a transaction of the writer. */
 export class Rollups {
   readonly #unsummed = new UnsummedRows()
   readonly #hasUnsummed: StatementSync
@@ -143,13 +143,13 @@ export class Rollups {
     this.#dropFirstBytes = db.prepare('DELETE FROM first_byte_hours WHERE hour >= ? AND hour < ?')
   }
 
-  /** Whether there are rows that are not in the sums. */
+  /** Whether some rows are not summed yet. */
   get isBehind(): boolean {
     return this.#hasUnsummed.get()?.['rest'] === 1
   }
 
   /**
-   * Enters some of the rows that are not in the sums.
+   * Sums some of the rows that are not summed yet.
    * @returns whether there may be more
    */
   sum(): boolean {
@@ -172,7 +172,7 @@ export class Rollups {
   }
 
   /**
-   * Rows were written, by a transaction that has ended; none replaced another.
+   * Rows were written, in a transaction that has ended, and none replaced another.
    * @param rows in the order of their ids, which have no gaps
    * @param last the id of the last
    */
@@ -180,30 +180,30 @@ export class Rollups {
     this.#unsummed.add(rows, last)
   }
 
-  /** A row is about to be replaced: if it is in the sums, it is taken out. */
+  /** A row is about to be replaced: if it is summed, it is subtracted. */
   subtractRow(requestId: SQLInputValue, startedAt: SQLInputValue): void {
     this.#skipUndetailed.run()
     const contributions = new Contributions()
     for (const row of arrays(this.#summedRow.all(requestId, startedAt))) contributions.add(readCountedRow(row), -1)
     this.#write(contributions)
-    // The trigger `day_taken_back` took this for the work of an older process.
+    // The trigger `day_taken_back` sees this as the work of an older process.
     this.#keepDetailed.run()
   }
 
-  /** Rows were deleted: ids that are given once more must not be taken for summed. */
+  /** Rows were deleted: reused ids must not count as summed. */
   rowsDeleted(): void {
     this.#skipUndetailed.run()
     this.#rewind.run()
   }
 
   /**
-   * Takes some of the hours away that are too old; their times to the first byte go
+   * Deletes some of the old hours, and moves their times to the first byte
    * to their day.
    * @param now ms since 1970
    * @returns whether there may be more
    */
   expire(now: number): boolean {
-    // Whole days, because what is older is read by days.
+    // Whole days, because older times are read by day.
     const first = firstHourKept(now)
     const oldest = this.#oldestHour.get()?.['hour']
     const isOld = typeof oldest === 'number' && oldest < first
@@ -257,7 +257,7 @@ interface SlotHistogram extends Omit<FirstByteHistogram, 'hour'> {
   readonly slot: number
 }
 
-/** Hours since 1970: what began before is in days alone. */
+/** Hours since 1970: earlier requests are in days only. */
 export function firstHourKept(now: number): number {
   return Math.floor((Math.floor(now / HOUR) - HOURS_KEPT) / 24) * 24
 }

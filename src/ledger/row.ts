@@ -3,7 +3,7 @@ import type { EndpointName, ProtocolName } from '../protocols/shared/protocol.ts
 import type { Usage } from '../protocols/shared/usage.ts'
 
 /**
- * How an exchange ended. `interrupted` is what was in flight in a process that ended.
+ * How an exchange ended. `interrupted`: its process ended first.
  */
 export type EndReason =
   | 'complete'
@@ -14,30 +14,30 @@ export type EndReason =
   | 'error'
   | 'interrupted'
 
-/** Who counted: the upstream, the gateway's tokenizer, both, or nobody. */
+/** Who counted the tokens: the upstream, the gateway's tokenizer, both, or nobody. */
 export type UsageSource = 'reported' | 'estimated' | 'mixed' | 'none'
 
-/** Outcome of an attempt that was cancelled because another one beside it responded first. */
+/** Outcome of an attempt that was cancelled because another one responded first. */
 export const HEDGE_LOST = 'hedge_lost'
 
-/** One try at one upstream. */
+/** One attempt at one upstream. */
 export interface AttemptRecord {
   readonly upstream: string
-  /** The model's name there; null where none went up. */
+  /** The model's name at the upstream; null = none was sent. */
   readonly model: string | null
-  /** The client's protocol and the upstream's, where the request was translated: `messages->chat`. */
+  /** The protocols of client and upstream if the request was translated: `messages->chat`. */
   readonly translated?: string
-  /** The client's fields that a translated request did not have; absent = it had all of them. */
+  /** Fields of the client that the translated request does not have; absent = none. */
   readonly dropped?: readonly string[]
   /** `ok`, the code of the error that ended it, `error_answer`: an error of the upstream's own, or `hedge_lost`. */
   readonly outcome: string
-  /** Milliseconds that it took. */
+  /** Duration in ms. */
   readonly ms: number
-  /** Milliseconds from the start of the request to its own. */
+  /** ms from the start of the request to the start of this attempt. */
   readonly atMs?: number
-  /** The upstream's HTTP status, where a response came. */
+  /** HTTP status of the upstream, if it responded. */
   readonly status?: number
-  /** The word with which the upstream's error named itself, where it was one: `rate_limit_exceeded`. */
+  /** The name that the upstream gave its error, if any: `rate_limit_exceeded`. */
   readonly said?: string
   /** The first kilobyte of that error, without the operator's secrets. */
   readonly errorText?: string
@@ -48,12 +48,12 @@ export interface AttemptRecord {
 }
 
 /**
- * All that is kept of one request. null means unknown, or that there was none:
- * never 0 in disguise.
+ * All that is kept of one request. null means unknown or absent, and is never
+ * replaced by 0.
  */
 export interface LedgerRow {
   readonly requestId: string
-  /** Milliseconds since 1970. With requestId, what makes the row unique. */
+  /** Milliseconds since 1970. Unique together with requestId. */
   readonly startedAt: number
   /** Milliseconds from the start to the first byte of the response's body. */
   readonly firstByteMs: number | null
@@ -63,38 +63,38 @@ export interface LedgerRow {
   readonly key: string | null
   readonly protocol: ProtocolName | null
   readonly endpoint: EndpointName | null
-  /** As the client asked. */
+  /** As the client sent it. */
   readonly model: string | null
-  /** Of the last attempt: the one that responded, if one did. */
+  /** The upstream of the last attempt. */
   readonly upstream: string | null
   readonly upstreamModel: string | null
-  /** Another than the client's where the request was translated; null = no upstream got it. */
+  /** Differs from the client's protocol if the request was translated; null = no upstream got the request. */
   readonly upstreamProtocol: ProtocolName | null
   readonly attempts: readonly AttemptRecord[]
-  /** The HTTP status that was sent to the client; null when none was. */
+  /** HTTP status that the client got; null = none. */
   readonly status: number | null
   readonly end: EndReason
-  /** The code in the gateway's error table, when an error of that table ended it. */
+  /** The error code of the gateway that ended the request. */
   readonly error: string | null
   readonly usage: Usage
   readonly source: UsageSource
-  /** Millionths of a millionth of a USD, so that a price with six decimals is exact for one token. */
+  /** Picodollars (1e-12 USD): a price with six decimals is exact for one token. */
   readonly costPico: bigint | null
-  /** The price that was used. */
+  /** The applied price. */
   readonly price: Price | null
-  /** Where it is from, with its version: `config`, `genai-prices 0.0.68`. */
+  /** The source of the price, with its version: `config`, `genai-prices 0.0.68`. */
   readonly priceVersion: string | null
   /** Bytes of the request's body. */
   readonly bytesIn: number
-  /** Bytes of the body that the client's connection was given: the last 128 kB may not have left. */
+  /** Bytes of the response body that were written to the client's connection: the last 128 kB may not have been sent. */
   readonly bytesOut: number
-  /** Its route, as it read then: `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
+  /** The route at the time of the request: `routes[2], line 41: path /v1/*, model gpt-* -> openai (ordered)`. */
   readonly route: string | null
-  /** Of its trace, where that was sent to a collector. */
+  /** The trace id, if a collector got the trace. */
   readonly traceId: string | null
-  /** The group and the owner of the key, as they were then. */
+  /** Group and owner of the key at the time of the request. */
   readonly group: string | null
   readonly owner: string | null
-  /** Columns that a broken store has no readable value of; absent = all are readable. */
+  /** Columns whose stored value is unreadable; absent = all are readable. */
   readonly unreadable?: readonly string[]
 }

@@ -22,27 +22,27 @@ export interface ShipperOptions {
 }
 
 export type FromShipper =
-  /** Where shipping stands; sent when it changes. */
+  /** The state of shipping; sent when it changes. */
   | { readonly kind: 'state', /** Rows that wait. */ readonly pending: number, /** Since the start. */ readonly shipped: number }
-  /** Rows wait; the thread keeps trying. */
+  /** Rows wait, and the thread keeps trying. */
   | { readonly kind: 'failed', readonly failure: LedgerFailure }
   /** Rows are shipped: after the start, and when a failure is over. */
   | { readonly kind: 'recovered' }
-  /** Rows that PostgreSQL never takes. They stay in the file. */
+  /** Rows that PostgreSQL refused. They stay in the file. */
   | { readonly kind: 'refused', readonly requestIds: readonly string[] }
 
-/** ms between two looks at the file. */
+/** ms between two checks of the file. */
 const POLL_MS = 250
 const MIN_RETRY_MS = 250
 const MAX_RETRY_MS = 5_000
-/** ms after which a process looks again whether another one still ships the rows of this file. */
+/** ms until a process checks again whether another one ships the rows of this file. */
 const LOCKED_RETRY_MS = 2_000
 const MAINTENANCE_MS = 10 * 60_000
-/** The share of the time that shipping pauses while it catches up: requests, and other gateways, have their turn. */
+/** The share of time that shipping pauses while it catches up, so that requests and other gateways get their turn. */
 const PAUSE_SHARE = 0.25
 
 /**
- * Sends the rows of a SQLite ledger to PostgreSQL, in the order of their ids. Several processes can write to one
+ * file: the one that holds a lock ships, and the system releases that lock when it dies.
  * file: one of them ships, by a lock that the system releases when it dies.
  */
 export class Shipper {
@@ -53,7 +53,7 @@ export class Shipper {
   readonly #closing = new AbortController()
   #outbox: Outbox | null = null
   #releaseLock: (() => void) | null = null
-  /** The journal's number in PostgreSQL; null = it is to be registered. */
+  /** The journal's number in PostgreSQL; null = not registered yet. */
   #journal: number | null = null
   #retryMs = MIN_RETRY_MS
   #isHealthy = false
@@ -71,7 +71,7 @@ export class Shipper {
   /** Ships until `close`. Never rejects. */
   async run(): Promise<void> {
     while (!this.#closing.signal.aborted) await this.#pause(await this.#attempt())
-    // What the last requests wrote meanwhile. A failure leaves it to the next process that opens the file.
+    // Ship what the last requests wrote. After a failure, the next process that opens the file does that.
     let pause: number
     do pause = await this.#attempt()
     while (this.#isHealthy && pause !== POLL_MS)
@@ -80,7 +80,7 @@ export class Shipper {
     this.#releaseLock?.()
   }
 
-  /** Ships what waits, and ends. */
+  /** Ships waiting rows, and ends. */
   close(): void {
     this.#closing.abort()
   }
@@ -147,7 +147,7 @@ export class Shipper {
 
   #openOutbox(): Outbox | null {
     if (this.#outbox?.isCurrent() === true) return this.#outbox
-    // The file was moved: another one is another journal.
+    // The file was moved: its replacement is another journal.
     this.#closeOutbox()
     return this.#outbox = Outbox.open(this.#options.file)
   }
@@ -160,12 +160,12 @@ export class Shipper {
 
   #fail(error: unknown): number {
     this.#isHealthy = false
-    // Who hears of the failure is to know how many rows wait.
+    // The failure is reported with the number of waiting rows.
     this.#report()
     const failure: LedgerFailure = error instanceof DatabaseError
       ? { code: 'unshipped', message: messageOf(error) } : toLedgerFailure(error)
     this.#post({ kind: 'failed', failure })
-    // Another server, or the same one restored from a backup, may answer next.
+    // Another server, or a restored one, can respond next.
     this.#journal = null
     const pause = this.#retryMs
     this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS)
@@ -188,7 +188,7 @@ export class Shipper {
     try {
       return this.#outbox?.size ?? 0
     } catch {
-      // The next attempt says what is wrong with the file.
+      // The next attempt reports the error of the file.
       return 0
     }
   }

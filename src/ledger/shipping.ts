@@ -5,9 +5,9 @@ import { Alarm } from './alarm.ts'
 import type { LedgerFailure } from './ledger-failure.ts'
 import type { FromShipper, ShipperOptions } from './shipper.ts'
 
-/** Where the rows stand on their way to PostgreSQL. */
+/** The state of shipping to PostgreSQL. */
 export interface ShippingStats {
-  /** Rows in the file that are not in PostgreSQL yet. */
+  /** Rows that PostgreSQL does not have yet. */
   readonly pending: number
   /** Rows that this process has sent. */
   readonly shipped: number
@@ -20,7 +20,7 @@ export interface ShippingStats {
 }
 
 export interface ShippingEvents {
-  /** Called when rows cannot be sent, at each change of the cause, and again each minute. */
+  /** Called when rows cannot be sent: at each change of the cause, and once a minute. */
   onFailure(failure: LedgerFailure, stats: ShippingStats): void
   /** Called when rows are sent again. */
   onRecovered(stats: ShippingStats): void
@@ -28,11 +28,11 @@ export interface ShippingEvents {
   onRefused(requestIds: readonly string[]): void
 }
 
-/** ms in which the rows of the last requests are sent when the gateway ends. */
+/** ms at shutdown in which the last rows are sent. */
 const CLOSE_TIMEOUT_MS = 5_000
 const RESTART_DELAY_MS = 1_000
 
-/** Sends the ledger's rows to PostgreSQL in a thread, which starts again when it dies. */
+/** Sends the rows of the ledger to PostgreSQL in a thread, which is restarted when it dies. */
 export class Shipping {
   readonly #options: ShipperOptions
   readonly #events: ShippingEvents
@@ -41,7 +41,7 @@ export class Shipping {
   #restart: NodeJS.Timeout | null = null
   #isClosed = false
   #stats: ShippingStats = { pending: 0, shipped: 0, failures: 0, healthy: true, lastError: null }
-  /** By threads that died. */
+  /** Rows that dead threads shipped. */
   #shippedBefore = 0
 
   constructor(options: ShipperOptions, events: ShippingEvents) {
@@ -55,7 +55,7 @@ export class Shipping {
     return this.#stats
   }
 
-  /** Sends what waits, for a few seconds at most, and ends. What is not sent stays in the file. */
+  /** Sends waiting rows for a few seconds, and ends. Unsent rows stay in the file. */
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#restart !== null) clearTimeout(this.#restart)

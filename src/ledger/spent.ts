@@ -4,40 +4,39 @@ import { COLUMNS } from './columns.ts'
 import type { RowValues } from './columns.ts'
 import { DIMENSION, PART_SIZE as COST_PART } from './contributions.ts'
 
-/** What requests of one key for one model cost that began on one UTC day. */
+/** Cost of the requests of one key for one model that began on one UTC day. */
 export interface DaySpend {
-  /** null = it had none. */
+  /** null = requests without a key. */
   readonly key: string | null
   readonly model: string | null
   /** Midnight, milliseconds since 1970. */
   readonly startedAt: number
-  /** Millionths of a millionth of a USD. */
+  /** Picodollars (1e-12 USD). */
   readonly pico: bigint
 }
 
 const DAY = 86_400_000
 const PART = BigInt(COST_PART)
 
-/** What is asked of a row that is not in the file yet, and where it stands in its values. */
+/** The columns that are read of an unwritten row, and their index in its values. */
 const UNWRITTEN = (['request_id', 'started_at', 'key', 'model', 'cost_pico_usd', 'group'] as const)
   .map(name => ({ name, at: COLUMNS.indexOf(name) }))
 const REQUEST_ID = COLUMNS.indexOf('request_id')
 const STARTED_AT = COLUMNS.indexOf('started_at')
-/** A cost can be more than a number of JSON holds. */
+/** A cost can exceed a number in JSON. */
 const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
   const value = `value ->> ${at}`
   return `${name === 'cost_pico_usd' ? `CAST(${value} AS INTEGER)` : value} AS "${name}"`
 }).join(', ')
 
 /**
- * The sums that budgets start from, drafts of requests in flight included: what a
- * process that died had in progress is spent too. Rows that were deleted are still
- * in them.
+ * The sums from which budgets start, including drafts of running requests: those of dead
+ * processes count as spent too, and so do deleted rows.
  *
- * @param file path; a file that is not there yet has no sums
+ * @param file path; a missing file has no sums
  * @param since milliseconds since 1970, at a UTC midnight
- * @param unwritten rows that may not be in the file yet; of one request the last counts
- * @param keys names to read by their index instead of all sums of the time; null for all
+ * @param unwritten rows that may not be in the file yet; the last one of each request counts
+ * @param keys names to read by index, instead of all sums of the time; null = all keys
  * @throws node:sqlite's error for a file that cannot be read
  */
 export function spentSince(
@@ -48,17 +47,17 @@ export function spentSince(
   return sumsOf(file, since, unwritten, { rows: isAsked, days: isAsked }, keys)
 }
 
-/** As spentSince: what was spent by requests that had no key. */
+/** Like spentSince, for requests without a key. */
 export function spentWithoutKey(file: string, since: number, unwritten: readonly RowValues[] = []): DaySpend[] {
   return sumsOf(file, since, unwritten, { rows: 'key IS NULL', days: 'key = 0' })
 }
 
-/** What requests of keys of one group cost that began on one UTC day. */
+/** Cost of the requests of the keys of one group that began on one UTC day. */
 export interface GroupDaySpend extends Pick<DaySpend, 'startedAt' | 'pico'> {
   readonly group: string
 }
 
-/** As spentSince, by the group that the key was in then; groups above it are not counted. */
+/** Like spentSince, by the group of the key at that time; its parent groups are not counted. */
 export function spentByGroup(file: string, since: number, unwritten: readonly RowValues[] = []): GroupDaySpend[] {
   const ended = `SELECT name, NULL AS model, day, cost_high AS high, cost_low AS low
     FROM dimension_days WHERE dimension = ${DIMENSION.group} AND day >= :since / ${DAY}`
@@ -66,7 +65,7 @@ export function spentByGroup(file: string, since: number, unwritten: readonly Ro
     .map(({ name, startedAt, pico }) => ({ group: String(name), startedAt, pico }))
 }
 
-/** @param isAsked which of them, in SQL: a key that is null is 0 in the table of days */
+/** @param isAsked selects keys, in SQL: a null key is 0 in the table of days */
 function sumsOf(
   file: string, since: number, unwritten: readonly RowValues[],
   isAsked: { readonly rows: string; readonly days: string }, keys: readonly string[] | null = null,
@@ -78,11 +77,11 @@ function sumsOf(
 }
 
 interface SumQuery {
-  /** What is summed by, and the model, as rows have them. */
+  /** The group of the sum, and the model, as columns of rows. */
   readonly names: string
-  /** Which rows. */
+  /** Selects rows. */
   readonly rows: string
-  /** Selects what is summed already. */
+  /** Selects the sums. */
   readonly ended: string
 }
 
@@ -94,13 +93,13 @@ function readSums(
   using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
   const tables = new Set(db.prepare('SELECT name FROM sqlite_schema').all().map(({ name }) => name))
   if (!tables.has('requests') || !tables.has('in_flight')) return []
-  // A ledger that an older version wrote gets the column, and so its first groups, after it is opened for writing.
+  // A ledger of an older version gets this column, and its first groups, when it is opened for writing.
   const isOlder = !db.prepare('PRAGMA table_info(requests)').all().some(({ name }) => name === 'group')
   if (isOlder && names.startsWith('"group"')) return []
   const cost = `cost_pico_usd / ${PART} AS high, cost_pico_usd % ${PART} AS low`
   const rowsOf = (table: string) => `SELECT ${names}, started_at / ${DAY} AS day, ${cost}
     FROM ${table} WHERE started_at >= :since AND ${rows}`
-  // A ledger that an older version wrote gets its sums after it is opened for writing.
+  // A ledger of an older version gets its sums when it is opened for writing.
   const ended = tables.has('days')
     ? `${summed}
       UNION ALL ${rowsOf('requests NOT INDEXED')} AND id > (SELECT up_to FROM summed)`
@@ -127,7 +126,7 @@ function readSums(
   }))
 }
 
-/** As UNWRITTEN_LIST reads them: one row of each request. */
+/** Unwritten rows for UNWRITTEN_LIST, one for each request. */
 function unwrittenText(rows: readonly RowValues[]): string {
   const latest = new Map(rows.map(values => [`${values[STARTED_AT]} ${values[REQUEST_ID]}`, values]))
   return JSON.stringify(Array.from(latest.values(), values => UNWRITTEN.map(({ at }) => {

@@ -6,10 +6,10 @@ import type { AttemptRecord } from './row.ts'
 
 export type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
-/** The largest distance from 1970 that a date can have, in ms. */
+/** The largest distance from 1970 of a JavaScript date, in ms. */
 const MAX_TIME = 8.64e15
 
-/** The values of one stored row. A value that cannot be read is a gap, and its column is named: one row must not cost a page. */
+/** The values of one stored row. An unreadable value becomes null and its column is reported: one row must not break a page. */
 export class StoredValues {
   readonly #stored: StoredRow
   readonly unreadable: string[] = []
@@ -42,7 +42,7 @@ export class StoredValues {
     return value !== null && Math.abs(value) <= MAX_TIME ? value : this.#gap(column, 0)
   }
 
-  /** One of some words; a later version may have written another. */
+  /** One of several words; a later version can have written another one. */
   word<T extends string>(column: string, words: Readonly<Record<T, unknown>>, otherwise: T): T {
     const value = this.#stored[column]
     return typeof value === 'string' && Object.hasOwn(words, value) ? value as T : this.#gap(column, otherwise)
@@ -64,14 +64,14 @@ export class StoredValues {
   }
 }
 
-/** @returns null where they cannot be read */
+/** @returns null = unreadable */
 export function parseAttempts(stored: unknown): readonly AttemptRecord[] | null {
   const value = parseJson(stored)
   if (value === null) return []
   return Array.isArray(value) && value.every(isAttempt) ? value : null
 }
 
-/** @returns undefined for what is no JSON */
+/** @returns undefined = not JSON */
 export function parseJson(stored: unknown): unknown {
   if (stored === null || stored === undefined) return null
   if (typeof stored !== 'string') return undefined
@@ -82,7 +82,7 @@ export function parseJson(stored: unknown): unknown {
   }
 }
 
-/** Whether each member of an attempt may be absent, and its type. */
+/** For each member of an attempt, whether it is optional, and its type. */
 const ATTEMPT: Readonly<Record<keyof AttemptRecord, readonly [isOptional: boolean, isValid: (value: unknown) => boolean]>> = {
   upstream: [false, isText], model: [false, value => value === null || isText(value)], outcome: [false, isText], ms: [false, isNumber],
   translated: [true, isText], dropped: [true, value => Array.isArray(value) && value.every(isText)],
@@ -120,8 +120,8 @@ function isNumber(value: unknown): value is number {
 }
 
 /**
- * The rows of a statement, with whole numbers as number. node:sqlite refuses all rows for one number that JavaScript cannot hold:
- * then they are read again, and this number is rounded.
+ * The rows of a statement, with whole numbers as number. node:sqlite refuses all rows if one number is too large for JavaScript:
+ * then the rows are read again, with this number rounded.
  */
 export function allRows(statement: StatementSync, ...values: readonly SQLInputValue[]): StoredRow[] {
   statement.setReadBigInts(false)

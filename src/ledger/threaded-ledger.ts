@@ -13,19 +13,19 @@ import type { LedgerRow } from './row.ts'
 import { WriterLink } from './writer-link.ts'
 
 /**
- * ms between batches while rows keep coming; the first goes at once. Longer would
- * save CPU (a batch rewrites each index page once), and make more rows unsafe.
+ * ms between batches while rows arrive; the first batch is sent at once. A longer time
+ * would save CPU (a batch rewrites each index page once) and leave more rows unsafe.
  */
 const BATCH_INTERVAL_MS = 25
 const MAX_BATCH_ROWS = 1000
-/** Batches that wait in the thread; the others wait here, where drafts give way to their rows. */
+/** Batches that wait in the thread. Others wait here, where a final row replaces its draft. */
 const MAX_BATCHES_IN_FLIGHT = 4
 const MAX_WAITING = 100_000
 const SHUTDOWN_TIMEOUT_MS = 5000
 
 /**
- * Opens the ledger and begins to write to it in a thread. Returns at once: an
- * unusable file is reported by onFailure, and tried again without end.
+ * Opens the ledger and starts a thread that writes to it. Returns at once: an
+ * unusable file is reported by onFailure, and retried without end.
  */
 export function openLedger(options: LedgerOptions): Ledger {
   return new ThreadedLedger(options)
@@ -38,7 +38,7 @@ class ThreadedLedger implements Ledger {
   readonly #waiting = new EntryQueue()
   readonly #flushes: { readonly seq: number; readonly resolve: () => void }[] = []
   readonly #alarm: Alarm
-  /** A batch has rows of many requests, and belongs to none of them. */
+  /** A batch has rows of many requests, so it must not run in the context of one. */
   readonly #runOutsideRequest = AsyncLocalStorage.snapshot()
   #waiters = 0
   #sentRows = 0
@@ -81,7 +81,7 @@ class ThreadedLedger implements Ledger {
   }
 
   updateDraft(entry: LedgerEntry): void {
-    // After the row it would be late, and of no use.
+    // A draft after its row is useless.
     if (entry.row === null) this.#add(entry)
   }
 
@@ -200,7 +200,7 @@ class ThreadedLedger implements Ledger {
       this.#flushes.shift()
       next.resolve()
     }
-    // A flush does not wait for the next turn.
+    // A flush does not wait for the next batch.
     if (this.#flushes.length > 0) this.#send()
     else if (this.#waiting.size > 0) this.#schedule()
   }
@@ -218,7 +218,7 @@ class ThreadedLedger implements Ledger {
     this.#alarm.raise({ code, message })
   }
 
-  /** The process does not end before the promise resolves. */
+  /** Keeps the process alive until the promise resolves. */
   async #keepAliveUntil(promise: Promise<void>): Promise<void> {
     this.#waiters += 1
     this.#link.keepAlive(true)
@@ -248,7 +248,7 @@ class ThreadedLedger implements Ledger {
   }
 }
 
-/** Resolves with the promise, or after so many ms. */
+/** Resolves with the promise, or after `ms`. */
 async function within(ms: number, promise: Promise<void>): Promise<void> {
   const { promise: up, resolve } = Promise.withResolvers<void>()
   const deadline = setTimeout(resolve, ms)

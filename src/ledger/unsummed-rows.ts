@@ -8,10 +8,10 @@ type ColumnName = (typeof COLUMNS)[number]
 const COLUMN_INDEX = Object.fromEntries(COLUMNS.map((name, at) => [name, at])) as Readonly<Record<ColumnName, number>>
 const COST_PART = BigInt(PART_SIZE)
 
-/** Sums that are entered in one transaction: as many as the rows that are read for one can have. */
+/** Maximum number of sums in one transaction: as many as the rows of one transaction can have. */
 const MAX_SUMS = 2500
 
-/** The row with the highest id in the table. */
+/** The row with the highest id. */
 export interface NewestRow {
   readonly id: unknown
   readonly requestId: unknown
@@ -19,8 +19,8 @@ export interface NewestRow {
 }
 
 /**
- * What the rows beyond the sums add to them, gathered as they were written. So they need not be read again, which is
- * most of the cost of summing. If another process wrote rows meanwhile, they are read.
+ * What unsummed rows add to the sums, collected when they are written. So they need not be read again, which is most of
+ * the cost of summing. If another process wrote rows in between, they are read.
  */
 export class UnsummedRows {
   #rows: {
@@ -51,12 +51,12 @@ export class UnsummedRows {
   }
 
   /**
-   * Takes the rows out, to be summed or, should that fail, to be read.
+   * Removes the rows, to be summed, or to be read if that fails.
    *
-   * The last one still has the id with which it was written. So no row was written or replaced since, which takes a
-   * higher id, and no id was given twice.
+   * It compares the id of the last row with the newest row of the table: a written or replaced row has a higher id, so if
+   * they are equal, nothing was written and no id was reused.
    * @param upTo the id up to which rows are in the sums
-   * @returns null where they are not all that is beyond
+   * @returns null = they are not all unsummed rows
    */
   take(upTo: unknown, newest: NewestRow): Contributions | null {
     const rows = this.#rows

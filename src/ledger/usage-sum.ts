@@ -1,12 +1,12 @@
-/** What requests can be summed by; days, hours and minutes are UTC. */
+/** The groups by which requests can be summed; days, hours and minutes are UTC. */
 export const GROUPINGS = [
   'key', 'group', 'owner', 'model', 'upstream', 'protocol', 'status', 'day', 'hour', 'minute',
 ] as const
 export type GroupBy = (typeof GROUPINGS)[number]
-/** What rows say themselves; owners are those of their keys. */
+/** Groups that rows contain; owners are those of the keys. */
 export type RowGroup = Exclude<GroupBy, 'owner'>
 
-/** What a group of requests used. */
+/** The usage of a group of requests. */
 export interface UsageSum {
   /**
    * What the requests have in common, in the order in which it was asked for: names, a status, a day (2026-11-21), an
@@ -21,17 +21,17 @@ export interface UsageSum {
   readonly reasoningTokens: bigint
   /** Of the requests that have a cost; null when none has. */
   readonly costPico: bigint | null
-  /** Requests whose cost is not known. */
+  /** Number of requests with an unknown cost. */
   readonly unpriced: number
 }
 
-/** By the first of their groups that differ. */
+/** Orders by the first group that differs. */
 export function byGroups({ groups: a }: UsageSum, { groups: b }: UsageSum): number {
   const at = a.findIndex((group, n) => group !== b[n])
   return at === -1 ? 0 : (a[at] ?? '') < (b[at] ?? '') ? -1 : 1
 }
 
-/** The sum of both; the groups are those of the first. */
+/** Adds both sums; the groups are those of the first. */
 export function add(a: UsageSum, b: UsageSum): UsageSum {
   return {
     groups: a.groups,

@@ -9,9 +9,9 @@ import type { FromWriter, ToWriter, WriterOptions } from './writer-messages.ts'
 const MIN_RESTART_DELAY_MS = 50
 const MAX_RESTART_DELAY_MS = 5000
 
-/** What the other end of the link tells. */
+/** The events of the writing thread. */
 export interface WriterEvents {
-  /** A batch is dealt with; `lost` of its ended requests were refused. */
+  /** A batch is done; `lost` of its ended requests were refused. */
   written(batch: Batch, lost: number, refused: LedgerFailure | null): void
   interrupted(rows: readonly StoredRow[]): void
   failed(trouble: LedgerFailure): void
@@ -19,9 +19,9 @@ export interface WriterEvents {
 }
 
 /**
- * The main thread's end of the writing thread. Keeps each batch until it is
- * written; a thread that dies is started again and gets the rest once more, which
- * does no harm: the key tells rows apart.
+ * The writing thread, seen from the main thread. Keeps each batch until it is written. A
+ * thread that dies is restarted and gets the unwritten batches again, which is harmless:
+ * rows have a unique key.
  */
 export class WriterLink {
   readonly #options: WriterOptions
@@ -39,7 +39,7 @@ export class WriterLink {
     this.#start()
   }
 
-  /** Batches that were sent and are not written. */
+  /** Batches that were sent but are not written yet. */
   get unwritten(): readonly Batch[] {
     return this.#sent
   }
@@ -49,7 +49,7 @@ export class WriterLink {
     this.#post(batch)
   }
 
-  /** @param wanted whether somebody waits, so that the process must not end */
+  /** @param wanted whether somebody waits, so that the process must stay alive */
   keepAlive(wanted: boolean): void {
     this.#isKeptAlive = wanted
     if (wanted) this.#worker?.ref()
@@ -57,7 +57,7 @@ export class WriterLink {
   }
 
   /**
-   * Ends the thread. What is unwritten stays so, except for what it writes meanwhile.
+   * Ends the thread. Unwritten batches stay unwritten, except for those that it still writes.
    * @param timeoutMs ms until it is ended by force
    */
   async close(timeoutMs: number): Promise<void> {
@@ -84,7 +84,7 @@ export class WriterLink {
     const worker = new Worker(threadUrl('writer-thread', import.meta.url), {
       name: 'ledger',
       workerData: this.#options,
-      // What the process was started with (loaders, inspectors) is not for it.
+      // The options of the process (loaders, inspectors) are not for the thread.
       execArgv: [],
     })
     let cause = 'it ended by itself'

@@ -2,30 +2,30 @@ import type { LedgerFailure } from './ledger-failure.ts'
 import type { Batch } from './ledger-store.ts'
 import type { StoredRow } from './stored-values.ts'
 
-/** What the writing thread is started with. */
+/** The options of the writing thread. */
 export interface WriterOptions {
   readonly file: string
   readonly instance: string
   /** ms that rows are kept; null = for ever. */
   readonly keep: number | null
-  /** Rows go to PostgreSQL: none is deleted before it is there. */
+  /** Rows go to PostgreSQL: none is deleted before PostgreSQL has it. */
   readonly isShipped: boolean
 }
 
-/** A batch to write, or that no more will come. */
+/** A batch to write, or the end. */
 export type ToWriter = Batch | 'close'
 
 export type FromWriter =
-  /** A batch is safe from kill -9. `refused` is why `lost` of its rows are not in it. */
+  /** A batch survives kill -9. `refused` is why `lost` of its rows are not stored. */
   | {
       readonly kind: 'written'
       readonly seq: number
       readonly lost: number
       readonly refused: LedgerFailure | null
     }
-  /** Requests of processes that died are in the ledger, as their drafts tell them. */
+  /** Requests of dead processes were recovered from their drafts. */
   | { readonly kind: 'interrupted'; readonly rows: readonly StoredRow[] }
-  /** Nothing is written for now; the thread keeps trying. */
+  /** Nothing can be written; the thread keeps trying. */
   | { readonly kind: 'trouble'; readonly trouble: LedgerFailure }
-  /** The file can be written: after the start, and when trouble is over. */
+  /** The file can be written: after the start, and after trouble. */
   | { readonly kind: 'well' }

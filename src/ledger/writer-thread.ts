@@ -6,7 +6,7 @@ import type { ToWriter, WriterOptions } from './writer-messages.ts'
 
 const RECOVER_EVERY = 10_000
 const EXPIRE_EVERY = 60_000
-/** Longer makes a row cost less, and reports read more rows. */
+/** A larger number makes a row cheaper, and reports read more rows. */
 const SUM_EVERY = 1000
 
 const port = parentPort

@@ -7,11 +7,11 @@ import type { FromWriter, WriterOptions } from './writer-messages.ts'
 
 const MIN_RETRY_DELAY_MS = 50
 const MAX_RETRY_DELAY_MS = 5000
-/** ms that rows stay in the file when they are in PostgreSQL too, for reports while PostgreSQL is unreachable. */
+/** ms that shipped rows stay in the file, for reports while PostgreSQL is unreachable. */
 const SHIPPED_KEEP_MS = 2 * 86_400_000
 
 /**
- * Writes batches in the order in which they come, and keeps trying when it
+ * Writes batches in order, and keeps trying when it
  * cannot. All that can block is done here, in a thread of its own.
  */
 export class Writer {
@@ -32,26 +32,26 @@ export class Writer {
     this.#post = post
   }
 
-  /** Writes a batch, now or as soon as that is possible. */
+  /** Writes a batch as soon as possible. */
   write(batch: Batch): void {
     this.#batches.push(batch)
     this.#attempt(store => this.#writeAll(store))
   }
 
-  /** Opens the file, and settles what processes that died had in flight. */
+  /** Opens the file, and recovers the running requests of dead processes. */
   recover(): void {
     this.#attempt(store => this.#recover(store))
   }
 
-  /** Enters rows in the sums. */
+  /** Sums rows. */
   sum(): void {
     this.#runInSteps('sum', store => store.sum())
   }
 
-  /** Deletes what is older than it is kept, and what PostgreSQL has had for a while. */
+  /** Deletes expired rows, and rows that PostgreSQL has had for a while. */
   expire(): void {
     const { keep, isShipped } = this.#options
-    // Only what is in the sums may go.
+    // Only summed rows can be deleted.
     this.#runInSteps('expire', store => {
       const now = Date.now()
       return store.sum() || store.expire(keep === null ? null : now - keep, now)
@@ -59,7 +59,7 @@ export class Writer {
     })
   }
 
-  /** Tries once more to write what waits, and closes the file; what is still in flight is interrupted. */
+  /** Tries once more to write, and closes the file; running requests become interrupted. */
   close(): void {
     if (this.#retry !== null) clearTimeout(this.#retry)
     this.#retry = null
@@ -71,7 +71,7 @@ export class Writer {
     this.#closed = true
   }
 
-  /** @returns whether all that was written is in the database itself */
+  /** @returns whether everything that was written is in the database file */
   #checkpoint(): boolean {
     let isAll = false
     this.#attempt(store => {
@@ -81,7 +81,7 @@ export class Writer {
   }
 
   /**
-   * Does a long work between batches, so that these get their turn.
+   * Runs long work between batches, so that they get their turn.
    * @param piece returns whether there may be more
    */
   #runInSteps(work: 'sum' | 'expire', piece: (store: LedgerStore) => boolean): void {
@@ -146,7 +146,7 @@ export class Writer {
   #handleFailure(error: unknown): LedgerFailure {
     const trouble = toLedgerFailure(error, this.#options.file)
     const store = this.#store
-    // A file that is full or locked is as good as before when that is over.
+    // When a disk is no longer full, or a lock ends, the file is still good.
     if (store === null || trouble.code === 'locked' || trouble.code === 'full') return trouble
     this.#checkpoints.stop()
     this.#store = null
