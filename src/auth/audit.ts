@@ -11,20 +11,20 @@ export interface AuditEvent {
   readonly at: number
   /** `console: ops`, `key: team-a`, `command line: root` */
   readonly actor: string
-  /** Of whom it came from; null for the command line. */
+  /** Address of the actor; null = the command line. */
   readonly address: string | null
   readonly action: (typeof AUDIT_ACTIONS)[number]
-  /** The key that it is about. */
+  /** The key of the event. */
   readonly subject: string | null
   readonly detail: string | null
 }
 
 export interface StoredAuditEvent extends AuditEvent {
-  /** Counts up. */
+  /** Ascending. */
   readonly id: number
 }
 
-/** Who did something, for the audit list. */
+/** Who did something. */
 export type Actor = Pick<AuditEvent, 'actor' | 'address'>
 
 export const AUDIT_SCHEMA = `
@@ -40,8 +40,8 @@ export const AUDIT_SCHEMA = `
   CREATE INDEX audit_by_action ON audit (action, id);`
 
 /**
- * Entries that are kept of each action and kind of actor, so that entries which anyone can cause without end remove
- * only their own kind.
+ * Events that are kept of each action and kind of actor. So events that anyone can cause in any number
+ * displace only events of their own kind.
  */
 const MAX_EVENTS_PER_KIND = 10_000
 /**
@@ -53,12 +53,12 @@ const ACTOR_KINDS = [
 ] as const
 const MAX_TEXT_LENGTH = 256
 
-/** Entries between two looks for those beyond: a look goes over all that are kept. */
+/** Number of new events between two trims: a trim reads all events. */
 const TRIM_INTERVAL = 100
 
 /**
- * Adds an entry, in the transaction that is open if one is; the
- * oldest of its like beyond those kept go now and then.
+ * Adds an event, in the open transaction if there is one. Now and then it deletes the oldest events
+ * of the same kind.
  */
 export function recordAuditEvent(
   db: DatabaseSync, { at, actor, address, action, subject, detail }: AuditEvent,
@@ -67,7 +67,7 @@ export function recordAuditEvent(
     .prepare('INSERT INTO audit (at, actor, address, action, subject, detail) VALUES (?, ?, ?, ?, ?, ?)')
     .run(at, truncateAuditText(actor), address, action, subject, detail && truncateAuditText(detail))
   if (Number(lastInsertRowid) % TRIM_INTERVAL !== 0) return
-  // Of every action: one of two that take turns may never be the one at which it is looked.
+  // Trim every action: with two alternating actions, one may never be the hundredth.
   for (const kind of ACTOR_KINDS) {
     const trim = db.prepare(`DELETE FROM audit WHERE action = ? AND ${kind} AND id <=
       (SELECT id FROM audit WHERE action = ? AND ${kind} ORDER BY id DESC LIMIT 1 OFFSET ?)`)
@@ -98,7 +98,7 @@ function textOf(value: SQLOutputValue | undefined): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Names that were tried at the login are anything that anybody sends. */
+/** Names that were tried at the login can be any text. */
 export function truncateAuditText(text: string): string {
   return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH)}…`
 }

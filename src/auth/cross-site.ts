@@ -4,22 +4,22 @@ import type { IncomingHttpHeaders } from 'node:http'
 const LOOPBACK = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /**
- * Was it sent by a page of another site, in the browser of somebody who can reach the gateway? Browsers tell
- * the page's origin with all but plain reads (Fetch standard, "Origin header"), and of a plain read that it comes
- * from another site. Pages of this machine and
- * programs with pages of their own (`app://`, `vscode-webview://`) are no other site.
+ * Whether a page of another site sent the request, in the browser of somebody who can reach the gateway. Browsers
+ * send the origin of the page with everything except plain reads (Fetch standard, "Origin header"), and mark a
+ * plain read from another site. Pages of this machine and programs with their own pages (`app://`,
+ * `vscode-webview://`) do not count as another site.
  */
 export function isCrossSiteRequest(
   { origin, host, ':authority': authority, 'sec-fetch-site': site }: IncomingHttpHeaders,
 ): boolean {
-  // Behind a proxy that names another host, the browser knows better what is one site.
+  // A proxy can use another host name, so trust the browser about what is the same site.
   if (origin === undefined) return site === 'cross-site'
   if (site === 'same-origin') return false
-  // `null`: a page that was made to hide where it comes from.
+  // `null`: the page hides its origin.
   if (!URL.canParse(origin)) return true
   const page = new URL(origin)
   if (page.protocol !== 'http:' && page.protocol !== 'https:') return false
-  // Proxies write the port that goes without saying, too.
+  // Proxies can write the default port too.
   const own = URL.parse(`${page.protocol}//${authority ?? host}`)
   return page.host !== own?.host && !LOOPBACK.test(page.hostname)
 }
@@ -32,7 +32,7 @@ interface NamedRequest {
 }
 
 /**
- * Does the request name another host than the gateway? A page can have its own name point to the gateway's address
+ * Whether the request names another host than the gateway. A page can let its own name resolve to the gateway's address
  * (DNS rebinding): to the browser both are one site then, but the Host header still has the page's name.
  *
  * @param hosts `server.hosts`; without any only connections to a loopback address are checked

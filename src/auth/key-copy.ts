@@ -23,17 +23,17 @@ export interface SharedBlockRow {
   readonly blocked_at: number | null
 }
 
-/** The state of a file as a copy of a database. */
+/** How current a copy is. */
 export interface CopyState {
   /** The id of the database. */
   readonly database: string
-  /** The number of the last change that the copy has. */
+  /** The number of the last change in the copy. */
   readonly position: number
 }
 
-/** Changes in PostgreSQL, and the state of a copy that has them. */
+/** Changes in PostgreSQL, and the state of a copy after them. */
 export interface SharedChanges extends CopyState {
-  /** In the order of their changes. */
+  /** In the order of the changes. */
   readonly keys: readonly SharedKeyRow[]
   readonly blocks: readonly SharedBlockRow[]
 }
@@ -85,13 +85,13 @@ export class KeyCopy {
   }
 
   /**
-   * Writes all of the changes, or none.
-   * @param isComplete the changes have all keys of the database: other keys are revoked
+   * Writes all changes or none.
+   * @param isComplete the changes contain all keys of the database: other keys are revoked
    */
   apply({ database, position, keys, blocks }: SharedChanges, isComplete: boolean): void {
     transaction(this.#db, () => {
       const state = this.state()
-      // Another process has written these changes.
+      // Another process has already written these changes.
       if (!isComplete && state?.database === database && state.position >= position) return
       if (isComplete) this.#db.prepare('UPDATE keys SET shared_id = NULL, revoked_at = coalesce(revoked_at, ?)').run(Date.now())
       for (const key of keys) this.#writeKey(key)

@@ -15,19 +15,19 @@ import { KEY_SCHEMA, KeyStoreError, revokedError, takenError } from './key-schem
 import { descriptionText, rotationText } from './key-texts.ts'
 import type { KeyWriter } from './key-writer.ts'
 
-/** How long a statement waits for another process, in ms. */
+/** ms that a statement waits for another process. */
 const BUSY_TIMEOUT_MS = 5_000
-/** Between two tries to get at the checkpoint lock, which SQLite does not wait for; ms. */
+/** ms between two attempts to get the checkpoint lock, for which SQLite does not wait. */
 const RETRY_INTERVAL_MS = 10
 /** SQLITE_CONSTRAINT_UNIQUE: https://www.sqlite.org/rescode.html */
 const NOT_UNIQUE = 2067
 
-/** Where the keys are that are made at run time: beside the ledger. */
+/** Path of the keys that are created at run time, beside the ledger. */
 export function keyFileOf(ledgerFile: string): string {
   return join(dirname(ledgerFile), 'keys.db')
 }
 
-/** The writing side of a store, for short transactions: it blocks while it works. */
+/** Writes to a store, in short transactions that block. */
 export class KeyFile implements KeyWriter {
   readonly #file: string
   readonly #db: DatabaseSync
@@ -65,10 +65,10 @@ export class KeyFile implements KeyWriter {
   }
 
   /**
-   * Replaces the limits, models or descriptions of a live key. What has been used stays counted.
+   * Replaces limits, models or descriptions of a live key. Counts stay.
    *
-   * @param to absent members stay as they are, also if somebody else changes them meanwhile
-   * @param detail what is other now, for the audit list
+   * @param to absent members stay unchanged, also when another process changes them in between
+   * @param detail the changes, for the audit list
    * @param now ms since 1970
    */
   change({ id, name }: KeySummary, to: KeyEdit, detail: string, now: number, by: Actor): void {
@@ -80,7 +80,7 @@ export class KeyFile implements KeyWriter {
   }
 
   /**
-   * Gives a live key another secret. Name, limits, models and what is counted stay.
+   * Gives a live key another secret. Name, limits, models and counts stay.
    *
    * @param now ms since 1970
    */
@@ -88,7 +88,7 @@ export class KeyFile implements KeyWriter {
     const { digest, prefix, oldValidUntil } = to
     const detail = rotationText(to, now)
     this.#withAuditEvent({ at: now, ...by, action: 'key.rotated', subject: name, detail }, () => {
-      // Read inside the transaction: another rotation may have come between.
+      // Read inside the transaction: another rotation can have happened in between.
       const row = this.#db.prepare('SELECT * FROM keys WHERE id = ?').get(id)
       if (row === undefined || row['revoked_at'] !== null) throw revokedError(name)
       const old = oldSecretsAfter(readRecord(row).key, oldValidUntil, now)
@@ -96,7 +96,7 @@ export class KeyFile implements KeyWriter {
     })
   }
 
-  /** The live key of a name, the digest of one of its secrets or an id, or else the one that was revoked last. */
+  /** Finds the live key with a name, a secret's digest or an id; if there is none, the key that was revoked last. */
   find(by: 'name' | 'digest' | 'id', value: string | Buffer | number): KeySummary | null {
     const isOld = by === 'digest'
       ? "OR EXISTS (SELECT 1 FROM json_each(old_secrets) WHERE json_each.value ->> 0 = lower(hex(?1)))" : ''
@@ -114,8 +114,8 @@ export class KeyFile implements KeyWriter {
   }
 
   /**
-   * Blocks a key, wherever it comes from, until it is unblocked.
-   * @returns false where it is blocked already
+   * Blocks a key, configured or stored, until it is unblocked.
+   * @returns false = it was blocked already
    */
   block({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
     if (this.isBlocked(digest)) return false
@@ -127,7 +127,7 @@ export class KeyFile implements KeyWriter {
     return true
   }
 
-  /** Unblocks a key. @returns false where it is not blocked */
+  /** Unblocks a key. @returns false = it was not blocked */
   unblock({ name, digest }: Pick<Key, 'name' | 'digest'>, now: number, by: Actor): boolean {
     if (!this.isBlocked(digest)) return false
     this.#withAuditEvent({ at: now, ...by, action: 'key.unblocked', subject: name, detail: null }, () => {
@@ -146,25 +146,25 @@ export class KeyFile implements KeyWriter {
     return { keys: readKeys(this.#file), blocks: readBlocks(this.#file) }
   }
 
-  /** Something that changes no key. */
+  /** Records an event that changes no key. */
   recordAuditEvent(entry: AuditEvent): void {
     this.#withAuditEvent(entry, () => {})
   }
 
-  /** The newest first; `before` is the id of an entry, and null for the newest of all. */
+  /** Events, the newest first; `before` is the id of an event, or null. */
   audit(before: number | null, count: number): StoredAuditEvent[] {
     return readAuditEvents(this.#db, before, count)
   }
 
   /**
-   * Waits until every running gateway goes by what was written. A gateway holds a
-   * read transaction on the state that it knows until it knows a newer one, and a
+   * Waits until every running gateway has applied what was written. A gateway holds a
+   * read transaction on the state that it has applied until it applies a newer one, and a
    * FULL checkpoint waits for all readers of older states
-   * (https://www.sqlite.org/c3ref/wal_checkpoint_v2.html): so nobody has to keep a
-   * list of gateways, and one that died is waited for by nobody.
+   * (https://www.sqlite.org/c3ref/wal_checkpoint_v2.html). So no list of gateways is
+   * needed, and a dead gateway delays nobody.
    *
    * @param patience ms
-   * @returns false where the time was up first
+   * @returns false = the time was up first
    */
   waitUntilPublished(patience: number): boolean {
     this.#notifyWatchers()
@@ -195,15 +195,15 @@ export class KeyFile implements KeyWriter {
   }
 
   /**
-   * Wakes those who watch the file. What SQLite wrote by itself woke them before
-   * it could be read.
+   * Wakes processes that watch the file. The writes of SQLite woke them before the change
+   * was readable.
    */
   #notifyWatchers(): void {
     try {
       const now = new Date()
       utimesSync(this.#file, now, now)
     } catch (error) {
-      // Only the owner may; the gateways look every second all the same.
+      // Only the owner can do this; gateways also check every second.
       if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
     }
   }
@@ -217,7 +217,7 @@ export class KeyFile implements KeyWriter {
  */
 export function openKeyDatabase(file: string, patience: number): DatabaseSync {
   makeDirectory(dirname(file))
-  // Who may read it can see who has keys, and who may write to it can make some.
+  // A reader of the file would see who has keys, and a writer could add keys.
   createPrivateFile(file)
   const db = new DatabaseSync(file, { timeout: patience })
   try {

@@ -5,18 +5,18 @@ import { readRecord } from './key-record.ts'
 import type { KeyRecord, KeyRow } from './key-record.ts'
 import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'
 
-/** A key that is blocked, wherever it comes from. */
+/** A blocked key, configured or stored. */
 export interface BlockRecord {
   readonly digest: Buffer
-  /** What it was called then. */
+  /** Its name when it was blocked. */
   readonly name: string
-  /** ms since 1970; null for one that was unblocked. */
+  /** ms since 1970; null = it was unblocked. */
   readonly blockedAt: number | null
 }
 
 /**
- * A connection that reads the store one moment at a time. While a moment is held
- * (between begin and end), writers see that a reader still uses it.
+ * A connection that reads snapshots of the store. While a snapshot is held (between begin
+ * and end), writers see that a reader still uses it.
  */
 export class KeyReader {
   readonly #db: DatabaseSync
@@ -44,24 +44,24 @@ export class KeyReader {
     }
   }
 
-  /** Holds the present moment. @returns the number of its last change; 0 for an empty store */
+  /** Holds a snapshot of the store. @returns the number of its last change; 0 = empty */
   begin(): number {
     this.#db.exec('BEGIN')
     const version = this.#version.get()?.['version']
     return typeof version === 'number' ? version : 0
   }
 
-  /** The keys that were created or changed after the change of that number, revoked ones included. */
+  /** The keys that were created or changed after that change, revoked ones included. */
   rowsSince(version: number): Iterable<KeyRow> {
     return this.#since.iterate(version)
   }
 
-  /** The digests that were blocked or unblocked after the change of that number. */
+  /** The digests that were blocked or unblocked after that change. */
   blocksSince(version: number): BlockRecord[] {
     return this.#blocks.all(version).map(row => blockOf(row))
   }
 
-  /** Lets the moment go, if one is held. */
+  /** Releases the snapshot, if one is held. */
   end(): void {
     if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
   }
@@ -85,7 +85,7 @@ const BUSY_TIMEOUT_MS = 5_000
 /**
  * All keys of a store, revoked ones included, in the order of their creation.
  *
- * @param file path; a file that is not there yet has no keys
+ * @param file path; a missing file has no keys
  * @throws {KeyStoreError} `foreign`, `newer`, `outdated`, `row`; else what node:fs or node:sqlite throw
  */
 export function readKeys(file: string): KeyRecord[] {

@@ -4,26 +4,26 @@ import { messageOf } from '../base/message-of.ts'
 import type { Budget, Key, Limits, OldSecret } from '../config/key-types.ts'
 import { KeyStoreError } from './key-schema.ts'
 
-/** A key as the store has it. Times are ms since 1970. */
+/** A stored key. Times are ms since 1970. */
 export interface KeyRecord {
-  /** Counts the keys of the store, from 1; never given twice. */
+  /** Ascending from 1, never reused. */
   readonly id: number
   readonly key: Key
   readonly createdAt: number
-  /** null for a live key. */
+  /** null = the key is live. */
   readonly revokedAt: number | null
 }
 
-/** What is known of a key without reading what it may do. */
+/** What identifies a key. */
 export interface KeySummary {
   readonly id: number
   readonly name: string
   readonly digest: Buffer
-  /** ms since 1970; null for a live key. */
+  /** ms since 1970; null = the key is live. */
   readonly revokedAt: number | null
 }
 
-/** What is to be other of a key; null takes it away. */
+/** Changes to a key; null removes a property. */
 export interface KeyEdit {
   readonly models?: Key['models'] | undefined
   readonly limits?: Key['limits'] | undefined
@@ -34,19 +34,19 @@ export interface KeyEdit {
   readonly expiresAt?: number | null | undefined
 }
 
-/** A secret that takes the place of another. */
+/** A secret that replaces another one. */
 export interface NewSecret {
   readonly digest: Buffer
   /** Its first characters. */
   readonly prefix: string
-  /** Until then the secret before it is valid too, ms since 1970. */
+  /** Until then the replaced secret is valid too, ms since 1970. */
   readonly oldValidUntil: number
 }
 
 /** A row of the table, unread. */
 export type KeyRow = Readonly<Record<string, SQLOutputValue>>
 
-/** Limits as they are stored and listed: by their names in gateway.yaml, what is not limited left out. */
+/** Limits as they are stored and listed: with the names of gateway.yaml, without absent limits. */
 export interface LimitsJson extends ScopeLimitsJson {
   models?: Record<string, ScopeLimitsJson>
 }
@@ -59,7 +59,7 @@ interface ScopeLimitsJson {
   budget?: Budget
 }
 
-/** The columns of a key beside what it is known by: what it may do, and how it is described. */
+/** The columns of a key except those that identify it. */
 export const PROPERTY_COLUMNS = ['models', 'limits', 'group_name', 'owner', 'note', 'expires_at', 'prefix', 'old_secrets'] as const
 export type KeyProperties = { [column in (typeof PROPERTY_COLUMNS)[number]]?: string | number | null }
 
@@ -67,10 +67,10 @@ type ScopeLimits = Omit<Limits, 'models'>
 
 const PERIODS: ReadonlySet<unknown> = new Set<Budget['per']>(['day', 'month', 'total'])
 const MAX_DIGITS = 64
-/** Replaced secrets that are kept of a key; the oldest go first. */
+/** Maximum number of replaced secrets of a key; the oldest are dropped. */
 const MAX_OLD_SECRETS = 16
 
-/** @throws {KeyStoreError} `row` for what no gateway has written */
+/** @throws {KeyStoreError} `row` = the row was not written by a gateway */
 export function readRecord(row: KeyRow): KeyRecord {
   const { id, name, digest, models, limits, created_at: createdAt, revoked_at: revokedAt } = row
   const { group_name: group, owner, note, expires_at: expiresAt, prefix, old_secrets: oldSecrets } = row
@@ -113,7 +113,7 @@ export function summaryOf(row: Readonly<Record<string, unknown>>): KeySummary {
   }
 }
 
-/** The columns of what is to be stored; absent members are left out. */
+/** The columns to store; absent members are left out. */
 export function propertiesOf({ models, limits, group, owner, note, expiresAt, prefix }: KeyEdit & Pick<Key, 'prefix'>): KeyProperties {
   return {
     ...models !== undefined && { models: models && JSON.stringify(models) },
@@ -126,7 +126,7 @@ export function propertiesOf({ models, limits, group, owner, note, expiresAt, pr
   }
 }
 
-/** The column of the secrets that are still valid after another rotation. @param now ms since 1970 */
+/** The column of the secrets that stay valid after a rotation. @param now ms since 1970 */
 export function oldSecretsAfter({ digest, oldSecrets = [] }: Key, oldValidUntil: number, now: number): string | null {
   const old = [...oldSecrets, { digest, validUntil: oldValidUntil }]
     .filter(({ validUntil }) => validUntil > now).slice(-MAX_OLD_SECRETS)
@@ -180,7 +180,7 @@ function readLimits(value: unknown): Limits {
 
 function readScopeLimits(plain: Record<string, unknown>): ScopeLimits {
   const { requests_per_minute: requests, tokens_per_minute: tokens, concurrent, budget, ...others } = plain
-  // A limit that this version does not know must not be taken for none.
+  // A limit that this version does not know must not be dropped silently.
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) {
     throw new TypeError(`it has a limit of an unknown kind, ${JSON.stringify(unknown)}`)

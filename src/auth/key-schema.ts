@@ -4,24 +4,24 @@ import { AUDIT_SCHEMA } from './audit.ts'
 /** Marks a SQLite file as a store of keys (PRAGMA application_id): the letters GWKS. */
 const APPLICATION_ID = 0x47574b53
 
-/** What is wrong with the store, or with what was asked of it. */
+/** What is wrong with the store or a request to it. */
 export type KeyStoreErrorCode =
   /** There is no file. */
   | 'missing'
-  /** The file is a database, but no store of keys. */
+  /** The database is not a store of keys. */
   | 'foreign'
   /** The file was written by a newer version. */
   | 'newer'
-  /** The file was written by an older version, and nobody has brought it up to date. */
+  /** The file was written by an older version and not migrated yet. */
   | 'outdated'
   /** The file system cannot share the file between processes. */
   | 'unshared'
-  /** One key's row says what cannot be. */
+  /** The row of a key is invalid. */
   | 'row'
-  /** Another live key has the name. */
+  /** Another live key has this name. */
   | 'taken'
 
-/** A failure of the store whose kind is known where it is raised. */
+/** A failure of the store with a known code. */
 export class KeyStoreError extends Error {
   readonly code: KeyStoreErrorCode
 
@@ -32,7 +32,7 @@ export class KeyStoreError extends Error {
   }
 }
 
-/** @param name of the live key that is there already */
+/** @param name of the existing live key */
 export function takenError(name: string): KeyStoreError {
   return new KeyStoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
 }

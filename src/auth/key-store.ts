@@ -11,31 +11,31 @@ import { readRecord } from './key-record.ts'
 import type { KeyRow } from './key-record.ts'
 import { KeyStoreError } from './key-schema.ts'
 
-/** What became of the live keys. A key that was changed is both added and removed. */
+/** Changes of live keys. A changed key is both added and removed. */
 export interface KeyChange {
   readonly added: readonly Key[]
   readonly removed: readonly Key[]
-  /** Digests of keys that are blocked from now on, wherever they come from. */
+  /** Digests of newly blocked keys, configured or stored. */
   readonly blocked: readonly Buffer[]
-  /** The unblocked ones. */
+  /** Digests of unblocked keys. */
   readonly unblocked: readonly Buffer[]
 }
 
 export interface KeyStoreOptions {
   readonly file: string
   readonly clock: Pick<Clock, 'setTimeout'>
-  /** The store, or a key in it, cannot be read. The keys known so far stay. Reported once for each problem. */
+  /** The store or a key in it cannot be read. The known keys stay. Called once for each problem. */
   readonly onFailure: (why: string) => void
   /** The store can be read again. */
   readonly onRecovered: () => void
 }
 
-/** Milliseconds between two looks at the file, where nothing wakes the store before. */
+/** Milliseconds between two checks of the file, if its watch reports nothing earlier. */
 const POLL_INTERVAL_MS = 1_000
 /** Milliseconds that a start may wait for another process. */
 const START_TIMEOUT_MS = 1_000
 
-/** The file as it is open: one connection holds the active moment, the other takes up the next. */
+/** The open file: one connection holds the active state, the other reads the next one. */
 interface OpenReaders {
   readonly identity: string
   current: KeyReader
@@ -44,18 +44,18 @@ interface OpenReaders {
 
 interface KnownKey {
   readonly key: Key
-  /** All of the row that makes the key what it is. */
+  /** All columns of the row that define the key. */
   readonly text: string
 }
 
 /**
- * The live keys of a store, in memory, as long as a gateway runs. No request ever
- * waits for the file: changes are read when the file's watch wakes the store, and
+ * The live keys of a store, in memory while a gateway runs. No request waits for the file:
+ * changes are read when the watch of the file reports them, and
  * every second in any case.
  *
- * The read transaction on the active state is what the writer waits for
- * (KeyFile.published): it ends only after the newer state is active. So a
- * command that has returned holds for every request from there on.
+ * A writer waits for the read transaction on the active state (KeyFile.waitUntilPublished):
+ * it ends only when the newer state is active. So after a command returns, every request
+ * sees its change.
  */
 export class KeyStore {
   readonly #options: KeyStoreOptions
@@ -71,8 +71,8 @@ export class KeyStore {
   #failure: string | null = null
 
   /**
-   * Reads the store, which is made where it is missing. A store that
-   * cannot be read is reported, and has no keys yet.
+   * Reads the store, and creates it if it is missing. An unreadable store is reported, and
+   * has no keys.
    */
   constructor(options: KeyStoreOptions) {
     this.#options = options
@@ -82,28 +82,28 @@ export class KeyStore {
     })
   }
 
-  /** The live keys. An object stays the same for as long as its key does. */
+  /** The live keys. An unchanged key keeps its object. */
   keys(): Key[] {
     return Array.from(this.#knownKeys.values(), ({ key }) => key)
   }
 
-  /** Digests of the keys that are blocked, wherever they come from. */
+  /** Digests of the blocked keys, configured or stored. */
   blocked(): Buffer[] {
     return [...this.#blocked.values()]
   }
 
-  /** Why the store cannot be read at present; null = it can. */
+  /** Why the store cannot be read now; null = it can. */
   get failure(): string | null {
     return this.#failure
   }
 
-  /** From now on tells every change, as it happens. */
+  /** Calls `onChange` at every change from now on. */
   subscribe(onChange: (change: KeyChange) => void): void {
     this.#onChange = onChange
     this.#poll()
   }
 
-  /** Reads what has changed now; when it returns, changes are active. */
+  /** Reads changes now. When it returns, they are active. */
   refresh(): void {
     this.#poll()
   }
@@ -142,7 +142,7 @@ export class KeyStore {
       this.#readChanges(this.#openReaders, false)
       return
     }
-    // Another file has taken the place of the one before: all of it is read.
+    // Another file replaced the earlier one: read all of it.
     const opened = openReaders(file, identity)
     try {
       this.#readChanges(opened, true)
@@ -157,7 +157,7 @@ export class KeyStore {
     this.#watch()
   }
 
-  /** Goes over to the present moment. When that fails, the one before is still held. */
+  /** Moves to the current state. If that fails, the earlier one is still held. */
   #readChanges(open: OpenReaders, complete: boolean): void {
     const { current: held, next } = open
     try {
@@ -178,7 +178,7 @@ export class KeyStore {
   }
 
   #apply(rows: Iterable<KeyRow>, blocks: readonly BlockRecord[], complete: boolean): void {
-    // All rows are read before any counts: a read that fails half way changes nothing.
+    // Read all rows before any is applied: a read that fails midway changes nothing.
     const all = [...rows]
     const added: Key[] = []
     const removed: Key[] = []
@@ -223,7 +223,7 @@ export class KeyStore {
     return { blocked: blocked.map(([, digest]) => digest), unblocked: opened }
   }
 
-  /** null for a row that cannot be read; the other rows are used. */
+  /** null = the row is unreadable; other rows are used. */
   #readKey(row: KeyRow): Key | null {
     try {
       return readRecord(row).key
@@ -237,10 +237,10 @@ export class KeyStore {
     this.#watcher?.close()
     try {
       this.#watcher = watch(this.#options.file, { persistent: false }, this.#poll)
-      // Without a watch there is still the look every second.
+      // Without a watch, the check every second remains.
       this.#watcher.on('error', () => this.#watcher?.close())
     } catch {
-      // The same if the system has no more watches.
+      // The same when the system has no more watches.
       this.#watcher = null
     }
   }

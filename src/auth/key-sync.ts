@@ -14,21 +14,21 @@ export interface KeySyncOptions {
   readonly url: string
   /** The name of this gateway. */
   readonly instance: string
-  /** This process, as in gateway.instances. */
+  /** The id of this process, as in gateway.instances. */
   readonly process: string
   /** The copy of the keys. */
   readonly file: string
   readonly clock: Pick<Clock, 'setTimeout' | 'monotonic'>
-  /** Called when the copy may have changed; when it returns, the process has applied the changes. */
+  /** Called when the copy may have changed. When it returns, the process has applied the changes. */
   readonly onChanged: () => void
   /** Called once for each cause for which the keys cannot be read. */
   readonly onFailure: (why: string) => void
   readonly onRecovered: () => void
-  /** Called for a key of this gateway whose name another gateway's key had. */
+  /** Called when a key of this gateway is renamed, because a key of another gateway has its name. */
   readonly onRenamed: (from: string, to: string) => void
 }
 
-/** ms between two looks: notifications can be lost, for example by a pooler between gateway and database */
+/** ms between two checks: notifications can be lost, for example in a connection pooler */
 const POLL_MS = 750
 /** ms between two attempts while PostgreSQL is unreachable */
 const RETRY_MS = 500
@@ -36,7 +36,7 @@ const TIMEOUT_MS = 2_000
 /** ms that the start of a gateway waits for the keys */
 const START_TIMEOUT_MS = 3_000
 
-/** One statement, so that all of it is of one moment. */
+/** One statement, so that it reads one moment. */
 const CHANGES = `SELECT
   (SELECT value FROM gateway.settings WHERE name = 'database') AS database,
   gateway.last_key_change() AS position,
@@ -45,15 +45,15 @@ const CHANGES = `SELECT
   (SELECT json_agg(json_build_object('digest', encode(digest, 'hex'), 'name', name, 'blocked_at', blocked_at))
     FROM gateway.key_blocks WHERE change > $1) AS blocks`
 
-/** Revoked wins: a copy that missed it must not bring the key back. So a secret that was replaced stays replaced. */
+/** Revocations win: an outdated copy must not restore a key. For the same reason a replaced secret stays replaced. */
 const UPLOAD = `INSERT INTO gateway.keys AS known (name, digest, created_at, revoked_at, properties)
   SELECT $1, $2, $3, $4::bigint, $5 WHERE NOT EXISTS (SELECT FROM gateway.keys WHERE ${hasOldSecret('$2::bytea')})
   ON CONFLICT (digest) DO UPDATE SET revoked_at = excluded.revoked_at
     WHERE known.revoked_at IS NULL AND excluded.revoked_at IS NOT NULL`
 
 /**
- * Keeps the copy of the keys up to date with PostgreSQL, as long as a gateway runs. Keys that a gateway had before, and
- * those of a database that was lost, are written to PostgreSQL first.
+ * Keeps the copy of the keys up to date with PostgreSQL while a gateway runs. Keys that the gateway had before, and
+ * those of a lost database, are first written to PostgreSQL.
  */
 export class KeySync {
   readonly #options: KeySyncOptions
@@ -137,7 +137,7 @@ export class KeySync {
     }
     const state = copy.state()
     let changes = await this.#changes(state?.position ?? 0)
-    // The database is another one, or was restored from a backup; or keys were created here while the gateway was alone.
+    // The database was replaced or restored from a backup, or keys were created here while the gateway was alone.
     const isDifferent = state === null || state.database !== changes.database || state.position > changes.position || copy.hasOwnKeys()
     if (isDifferent) {
       await this.#upload(copy)
@@ -188,7 +188,7 @@ export class KeySync {
     }
   }
 
-  /** What was noted while PostgreSQL was unreachable, and before the keys were shared. */
+  /** Sends the events that were recorded while PostgreSQL was unreachable, or before keys were shared. */
   async #uploadAuditEvents(copy: KeyCopy): Promise<void> {
     for (;;) {
       const { origin, events } = copy.auditEvents()

@@ -1,7 +1,7 @@
 import { formatNumber } from '../base/text-table.ts'
 import type { Key, Limits } from '../config/key-types.ts'
 
-/** `gpt-*, fast`; `all` or `none` where there is no list or nothing in it. */
+/** `gpt-*, fast`; `all` without a list, `none` for an empty one. */
 export function modelsText(models: readonly string[] | null): string {
   if (models === null) return 'all'
   return models.length === 0 ? 'none' : models.join(', ')
@@ -28,7 +28,7 @@ function figureTexts(
   return texts
 }
 
-/** `owner: research; note: batch jobs; expires: 2027-01-01T00:00:00.000Z`; null where nothing is said. */
+/** `owner: research; note: batch jobs; expires: 2027-01-01T00:00:00.000Z`; null = no description. */
 export function descriptionText({ group, owner, note, expiresAt }: Partial<Key>): string | null {
   const parts = [
     ...group === undefined ? [] : [`group: ${group}`],
@@ -39,7 +39,7 @@ export function descriptionText({ group, owner, note, expiresAt }: Partial<Key>)
   return parts.length === 0 ? null : parts.join('; ')
 }
 
-/** What becomes of the secret that a rotation replaces. @param now ms since 1970 */
+/** How long a rotation keeps the replaced secret valid. @param now ms since 1970 */
 export function rotationText({ oldValidUntil }: { readonly oldValidUntil: number }, now: number): string {
   return oldValidUntil > now ? `old secret valid until ${new Date(oldValidUntil).toISOString()}` : 'old secret refused'
 }

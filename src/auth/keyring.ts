@@ -2,25 +2,25 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import type { Group, GroupRules, Key } from '../config/key-types.ts'
 
-/** A key as requests see it: its models compiled to one test. */
+/** A key with its globs of models compiled. */
 export interface Identity {
-  /** null for a caller of an open gateway that presented no known key. */
+  /** null = the gateway is open, and the client sent no known key. */
   readonly key: Key | null
-  /** The key with the limits of its groups; absent = there is no key. */
+  /** The key with the limits of its groups; absent = no key. */
   readonly limited?: LimitedHolder
-  /** May it use the model? */
+  /** Whether it can use the model. */
   allows(model: string): boolean
-  /** The same where a name with commas may stand for several models. */
+  /** The same for a name with commas, which can stand for several models. */
   allowsEach(names: string): boolean
-  /** Limited to some models: then a request that names none is refused too. */
+  /** Limited to some models: a request without a model is refused too. */
   readonly restricted: boolean
-  /** From then on it is refused, ms since 1970: the key, or the secret that was presented, has an end. Absent = never. */
+  /** Expiry of the key or of its presented secret, ms since 1970. Absent = never. */
   readonly expiresAt?: number
-  /** Nothing limits it, not even what holds for every key; absent = no. */
+  /** No limit applies, not even a default; absent = false. */
   readonly unlimited?: boolean
 }
 
-/** Whose limits are counted: a key, with the groups above it. */
+/** A key and its parent groups, whose limits count. */
 export interface LimitedHolder extends Pick<Key, 'name' | 'limits'> {
   readonly groups?: readonly GroupRules[]
 }

@@ -15,19 +15,19 @@ const FAILURES_TO_OPEN = 3
 const FAILURE_RATE_TO_OPEN = 0.5
 const WINDOW = 20
 /**
- * Milliseconds that a circuit stays open the first time, and at
- * most: a recovered primary is back within seconds.
+ * Milliseconds that a circuit stays open, the first time and at most. The maximum is
+ * short, so that a recovered target gets requests again within seconds.
  */
 const FIRST_OPEN_MS = 1_000
 export const MAX_OPEN_MS = 5_000
 /** Milliseconds after a response of the candidate in which hints of other gateways are ignored. */
 const HINT_IGNORED_MS = 15_000
 /**
- * Milliseconds that a probe keeps the next one waiting: a response in one piece may
- * take minutes to begin, of a candidate that is well.
+ * Milliseconds that a probe delays the next one. A complete response can take minutes to
+ * start although the candidate is healthy.
  */
 const PROBE_TIMEOUT = 10_000
-/** What a candidate may ask for at most with Retry-After. */
+/** Longest pause that a candidate can request with Retry-After. */
 const MAX_RETRY_AFTER = 60_000
 /** Weight of the newest first-byte time in its average. */
 const NEWEST_WEIGHT = 0.2
@@ -35,20 +35,20 @@ const NEWEST_WEIGHT = 0.2
 export const NO_CAUSE: CircuitCause = { first: null, last: null }
 const NO_RETRY_AFTER: { readonly since: MonotonicTime, readonly until: MonotonicTime } = { since: -Infinity, until: 0 }
 
-/** What is known of one candidate: its circuit, its latest outcomes, and how fast it is. */
+/** The health of one candidate: its circuit, its latest outcomes, and its speed. */
 export class CandidateRecord {
   inFlight = 0
-  /** Those in progress that have no response yet. */
+  /** Number of probes without a response yet. */
   probes = 0
-  /** When the last of them began. */
+  /** Start of the last probe. */
   #probedAt: MonotonicTime = 0
   /** 0 = closed. */
   openUntil: MonotonicTime = 0
-  /** When it opened last. */
+  /** When the circuit last opened. */
   openedAt: MonotonicTime = 0
-  /** When it worked last. */
+  /** Time of the last success. */
   #workedAt: MonotonicTime = -Infinity
-  /** It is open by what another gateway says alone. */
+  /** The circuit is open only because another gateway said so. */
   isHint = false
   firstByteMs: number | null = null
   measuredAt: MonotonicTime = 0
@@ -56,21 +56,21 @@ export class CandidateRecord {
    * Failures since the last complete response: a candidate whose responses always break off is unhealthy.
    */
   consecutive = 0
-  /** Of these failures. */
+  /** The cause of these failures. */
   cause: CircuitCause = NO_CAUSE
-  /** When it asked to be left alone, and until when. */
+  /** The requested pause: when it was requested, and its end. */
   #retryAfter = NO_RETRY_AFTER
   #openings = 0
   /** The latest outcomes, oldest first; true = failed. */
   readonly #latest: boolean[] = []
 
-  /** By what failed here; half-open included. */
+  /** Whether failures here opened the circuit; true for half-open too. */
   get isOpen(): boolean {
     return this.openUntil !== 0 && !this.isHint
   }
 
   hint(ms: number, now: MonotonicTime, failure: CircuitFailure): void {
-    // What was seen here counts for more: the other gateway's way to the candidate may be broken.
+    // Results of this gateway count more: the network of the other gateway may be broken.
     if (this.isOpen || now - this.#workedAt < HINT_IGNORED_MS) return
     if (this.openUntil === 0) this.openedAt = now
     this.isHint = true
@@ -78,7 +78,7 @@ export class CandidateRecord {
     this.cause = { first: failure, last: failure }
   }
 
-  /** Does no probe keep the next one waiting? */
+  /** Whether no probe delays the next one. */
   mayBeProbed(now: MonotonicTime): boolean {
     return this.probes === 0 || now - this.#probedAt >= PROBE_TIMEOUT
   }
@@ -89,8 +89,8 @@ export class CandidateRecord {
   }
 
   /**
-   * It is well as far as something says that began at `since`: what it was asked before
-   * says nothing of how long it wants to be left alone.
+   * Closes the circuit after a success of an attempt that began at `since`. A success of an
+   * attempt from before a requested pause does not end the pause.
    */
   close(since: MonotonicTime, now: MonotonicTime): void {
     const { since: askedAt, until } = this.#retryAfter
@@ -118,9 +118,9 @@ export class CandidateRecord {
     this.cause = { first: this.isHint ? failure : this.cause.first ?? failure, last: failure }
     this.#note(true)
     const now = clock.monotonic()
-    // What was in progress when the circuit opened says nothing new of it.
+    // Attempts that ran when the circuit opened say nothing new.
     const wasOpen = this.isOpen && this.openUntil > now
-    // Where it was open by a hint, that is confirmed.
+    // A failure here confirms a hint.
     this.isHint = false
     if (this.openUntil === 0) this.openedAt = now
     if (coolMs !== null) {
@@ -132,7 +132,7 @@ export class CandidateRecord {
     const pause = Math.min(FIRST_OPEN_MS * 2 ** this.#openings, MAX_OPEN_MS)
     this.#openings++
     this.#latest.length = 0
-    // Between half and all of it, so that many gateways do not come back at the same moment.
+    // Half to all of the pause, so that gateways do not all return at once.
     this.openUntil = Math.max(this.openUntil, now + pause * (0.5 + random() / 2))
   }
 

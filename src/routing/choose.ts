@@ -7,17 +7,17 @@ export interface ChoiceOptions {
   readonly health: Health
   /** Between 0 and 1. */
   readonly random: () => number
-  /** As the client wrote it. */
+  /** As the client sent it. */
   readonly model: string | null
-  /** What requests that belong together have in common; null = nothing is kept together. */
+  /** Requests with the same value keep their target; null = no affinity. */
   readonly affinity: string | null
 }
 
 /**
- * A route's targets in the order in which this request is to try them: by the
- * route's strategy, or by affinity where that is asked for; then those whose
- * circuit is open go last, the one that opens first before the others, so that
- * when nothing is well the least bad is tried rather than none.
+ * The targets of a route in the order of attempts: by affinity if the request has one, else
+ * by the strategy of the route. Targets with an open circuit come last, the one that
+ * reopens first before the others, so that the best of them is tried when all are
+ * unhealthy.
  */
 export function chooseOrder(route: Pick<Route, 'targets' | 'strategy'>, options: ChoiceOptions): Target[] {
   const [only] = route.targets
@@ -42,7 +42,7 @@ function byStrategy(
     case 'weighted':
       return shuffled(targets, options.random)
     case 'least_busy':
-      // Sorting is stable: those that are equally busy stay as the dice have it.
+      // Sorting is stable, so equally busy targets stay in random order.
       return shuffled(targets, options.random)
         .sort((a, b) => condition(a).inFlight / a.weight - condition(b).inFlight / b.weight)
     case 'fastest':
@@ -63,9 +63,9 @@ function shuffled(targets: readonly Target[], random: () => number): Target[] {
 }
 
 /**
- * The better of two drawn at random, by first-byte time weighed with what is in
- * flight; then the others, best first. Two choices are enough to spread load and
- * do not stampede to one winner. Source: M. Mitzenmacher, "The power of two
+ * Draws two targets at random and puts the faster one first, by first-byte time multiplied
+ * by running requests. The others follow, best first. Two draws are enough to spread load
+ * without sending everything to one target. Source: M. Mitzenmacher, "The power of two
  * choices in randomized load balancing", 2001.
  */
 function fastest(
@@ -73,7 +73,7 @@ function fastest(
 ): Target[] {
   const score = (target: Target) => {
     const { expectedMs, inFlight } = condition(target)
-    // One that has not answered yet is worth a try.
+    // A target without a measurement gets a request.
     return (expectedMs ?? 0) * (inFlight + 1)
   }
   const a = Math.floor(random() * targets.length)
@@ -84,8 +84,8 @@ function fastest(
 }
 
 /**
- * The same order for the same affinity, whatever else is in the list: rendezvous
- * hashing, so that one target more or less moves only its own share. Weights
+ * The same order for the same affinity, whichever other targets exist: rendezvous
+ * hashing, so that adding or removing a target moves only its own share. Weights
  * count. Source: Thaler and Ravishankar, "Using name-based mappings to increase
  * hit rates", 1998; weighted after Schindelhauer and Schomaker, 2005.
  */

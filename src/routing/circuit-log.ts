@@ -6,11 +6,11 @@ export interface CircuitFailure {
   readonly at: WallTime
   /** `status 503 overloaded_error`, `connect_timeout`, `health check: status 500` */
   readonly reason: string
-  /** null = no request failed, but a health check. */
+  /** null = a health check failed, not a request. */
   readonly requestId: string | null
 }
 
-/** The failures behind an open circuit: the first since it worked, and the latest. */
+/** The failures behind an open circuit: the first since the last success, and the latest. */
 export interface CircuitCause {
   readonly first: CircuitFailure | null
   readonly last: CircuitFailure | null
@@ -20,14 +20,14 @@ export interface CircuitCause {
 export interface CircuitChange extends CircuitCause {
   readonly at: WallTime
   readonly upstream: string
-  /** null = no request named one, or the whole upstream fails its health checks. */
+  /** null = the request had no model, or the upstream fails its health checks. */
   readonly model: string | null
   readonly state: 'open' | 'closed'
-  /** Failures in a row until then. */
+  /** Number of consecutive failures. */
   readonly failures: number
 }
 
-/** Changes that are kept in memory. */
+/** Number of changes in memory. */
 const MAX_CHANGES = 200
 
 /** The latest changes of the circuits of this process. */

@@ -2,9 +2,9 @@ import type { ErrorCode, GatewayError } from '../base/errors.ts'
 
 /** Statuses below 500 after which another attempt may succeed; 424 is Bedrock's for a fault of the model, 498 Groq's for no capacity. */
 const RETRYABLE_STATUSES = new Set([401, 402, 403, 408, 424, 429, 498])
-/** Statuses that the same upstream would repeat: its credential or its account is at fault. */
+/** Statuses that the same upstream would repeat, because its credential or account is at fault. */
 const OPERATOR_ERROR_STATUSES = new Set([401, 402, 403])
-/** Statuses of a one-time fault, rather than of a lack of capacity. */
+/** Statuses of a one-time fault, not of a lack of capacity. */
 const TRANSIENT_STATUSES = new Set([500, 502])
 /** A silent upstream is not tried twice. */
 const TIMEOUT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -37,9 +37,9 @@ export function isUntranslatable(code: ErrorCode): boolean {
 }
 
 /**
- * What can follow a failure of which the client has seen nothing.
+ * What can follow a failure that the client has not seen.
  *
- * @param error the row of the error table; null = the upstream sent an error of its own
+ * @param error the row of the error table; null = the upstream sent its own error
  * @param status the upstream's HTTP status; null = no response
  * @returns `retryable`: another attempt may succeed; `again`: also one at the same target
  */

@@ -4,35 +4,35 @@ import { candidateOf } from './candidate.ts'
 import type { CandidateId } from './candidate.ts'
 import type { CircuitCause, CircuitChange, CircuitFailure } from './circuit-log.ts'
 
-/** What an attempt tells of its failure, once it has failed. */
+/** What an attempt knows about its failure. */
 export interface ObservedAttempt {
   readonly requestId: string
   readonly record: { readonly outcome: string, readonly status?: number, readonly said?: string }
 }
 
-/** What failed before the request was sent. */
+/** Prefix of failures before the request was sent. */
 const CREDENTIALS = 'credentials: '
 
 /**
- * One attempt that is in progress at a candidate. It ends by `succeeded`, `failed`
- * or `abandoned`; what comes later does nothing.
+ * One running attempt at a candidate. The first call of `succeeded`, `failed` or
+ * `abandoned` ends it; later calls do nothing.
  */
 export interface HealthReporter {
-  /** The response has begun, and it is a good one: an open circuit closes. */
+  /** A good response has started: an open circuit closes. */
   responseStarted(firstByteMs: number): void
-  /** The response came to its end. */
+  /** The response is complete. */
   succeeded(): void
   /**
-   * It failed by the candidate's fault, before a response or in the middle of it.
+   * The candidate failed, before its response or during it.
    *
-   * @param retryAfterMs the pause that it asked for, or null
+   * @param retryAfterMs the requested pause, or null
    */
   failed(retryAfterMs: number | null): void
-  /** It ended without a fault of the candidate: the client disconnected, or its request was wrong. */
+  /** The attempt ended without a failure of the candidate: the client disconnected, or its request was wrong. */
   abandoned(): void
 }
 
-/** Reports to the record of a candidate how an attempt at it ended. */
+/** Reports the end of an attempt to the record of its candidate. */
 export class AttemptHealthReporter implements HealthReporter {
   readonly #id: CandidateId
   readonly #record: CandidateRecord
@@ -99,9 +99,9 @@ export class AttemptHealthReporter implements HealthReporter {
   #failure(): CircuitFailure | null {
     if (this.#attempt === null) return null
     const { requestId, record: { outcome, status, said } } = this.#attempt
-    // It says all that there is to say: nothing was sent.
+    // Nothing was sent, so this is the whole reason.
     if (said?.startsWith(CREDENTIALS)) return { at: this.#options.clock.wall(), reason: said, requestId }
-    // With an error of the upstream's own, its status tells more than the outcome.
+    // For an error of the upstream, the status is more precise than the outcome.
     const what = status === undefined || status < 400 ? outcome : `status ${status}`
     return { at: this.#options.clock.wall(), reason: said === undefined ? what : `${what} ${said}`, requestId }
   }
@@ -112,7 +112,7 @@ export class AttemptHealthReporter implements HealthReporter {
   }
 }
 
-/** A change of a circuit, as it is logged. */
+/** A change of a circuit, for the log. */
 export function changeOf(
   id: CandidateId, state: CircuitChange['state'], { first, last }: CircuitCause, failures: number, clock: HealthOptions['clock'],
 ): CircuitChange {

@@ -7,39 +7,39 @@ import type { CircuitCause, CircuitChange } from './circuit-log.ts'
 import { AttemptHealthReporter, changeOf } from './health-reporter.ts'
 import type { HealthReporter, ObservedAttempt } from './health-reporter.ts'
 
-/** What is known of one candidate, for the status page and the choosing. */
+/** The health of one candidate, for the status page and the choice of targets. */
 export interface CandidateHealth {
   readonly circuit: 'closed' | 'open' | 'probing'
-  /** Milliseconds until an open circuit lets a probe through; Infinity = a check decides; 0 otherwise. */
+  /** Milliseconds until an open circuit allows a probe; Infinity = a health check decides; 0 = closed. */
   readonly opensIn: number
   /** Milliseconds since the circuit opened, probes included; null while it is closed. */
   readonly openForMs: number | null
   readonly inFlight: number
   /** Moving average of the time to the first byte, milliseconds; null before the first response. */
   readonly firstByteMs: number | null
-  /** The same, smaller the longer it was not measured: so a candidate that was slow once gets another try. */
+  /** The average, lowered with its age: so a candidate that was slow once gets another request. */
   readonly expectedMs: number | null
   readonly consecutiveFailures: number
-  /** The circuit is open because another gateway says so, and nothing failed here. */
+  /** The circuit is open only because another gateway said so. */
   readonly isHint: boolean
 }
 
-/** What checks say of an upstream. */
+/** Failing health checks of an upstream. */
 interface FailingChecks {
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly count: number
   readonly since: MonotonicTime
   readonly cause: CircuitCause
 }
 
-/** Checks in a row that an upstream has to fail. */
+/** Consecutive failed checks that open the circuits of an upstream. */
 const CHECK_FAILURES_TO_OPEN = 2
-/** Milliseconds for the result of the other gateway's probe to arrive. */
+/** Milliseconds for the probe result of the other gateway to arrive. */
 const HINT_GRACE_MS = 1_500
-/** Milliseconds in which an average without new values loses half of its weight. */
+/** Milliseconds in which an average without new values halves. */
 const HALF_LIFE = 30_000
 /**
- * Healthy candidates that are remembered: clients choose the names of models, so their number has no bound.
+ * Maximum number of healthy candidates in memory: clients choose the names of models.
  */
 const MAX_HEALTHY_RECORDS = 4_096
 
@@ -52,9 +52,9 @@ const MAX_HEALTHY_RECORDS = 4_096
 export class Health {
   readonly #options: HealthOptions
   readonly #records = new Map<CandidateId, CandidateRecord>()
-  /** Upstreams that fail their checks. */
+  /** Upstreams with failing checks. */
   readonly #failing = new Map<string, FailingChecks>()
-  /** The number of records at which those are forgotten that say nothing any more. */
+  /** The number of records at which healthy and idle ones are dropped. */
   #sweepAt = MAX_HEALTHY_RECORDS
 
   constructor(options: HealthOptions) {
@@ -84,10 +84,10 @@ export class Health {
   }
 
   /**
-   * Another gateway has opened this circuit. It opens here too, for a few seconds at most: other candidates are asked
-   * first, and then one request finds out. So a wrong hint delays a request, and keeps none out.
+   * Another gateway has opened this circuit. It opens here too, for a few seconds at most: other candidates are tried
+   * first, and then one request probes this one. So a wrong hint delays a request but does not exclude a candidate.
    *
-   * @param ms until the other gateway asks the candidate again
+   * @param ms until the other gateway probes the candidate
    * @param from the name of that gateway
    */
   hint(id: CandidateId, ms: number, from: string): void {
@@ -96,7 +96,7 @@ export class Health {
     record.hint(Math.min(ms, MAX_OPEN_MS) + HINT_GRACE_MS, clock.monotonic(), { at: clock.wall(), reason: `reported by ${from}`, requestId: null })
   }
 
-  /** For the status: every candidate that was asked, and upstreams that fail their checks before any was. */
+  /** For the status: every candidate with attempts, and upstreams that failed their checks before any attempt. */
   conditions(): [id: CandidateId, condition: CandidateHealth][] {
     const ids = [...this.#records.keys()]
     const asked = new Set(ids.map(id => candidateOf(id)[0]))
@@ -104,7 +104,7 @@ export class Health {
     return [...ids, ...unasked.filter(id => this.#isDown(id))].map(id => [id, this.condition(id)])
   }
 
-  /** May it be asked now? An open circuit lets one probe after the other through when its time is up. */
+  /** Whether it can get a request now. An open circuit allows one probe at a time after its pause. */
   allows(id: CandidateId): boolean {
     if (this.#isDown(id)) return false
     const record = this.#records.get(id)
@@ -113,13 +113,13 @@ export class Health {
     return now >= record.openUntil && record.mayBeProbed(now)
   }
 
-  /** Why its circuit is open, or what failed since it worked. */
+  /** The cause of its open circuit, or its failures since the last success. */
   causeOf(id: CandidateId): CircuitCause {
     const checks = this.#isDown(id) ? this.#failing.get(candidateOf(id)[0]) : undefined
     return checks?.cause ?? this.#records.get(id)?.cause ?? NO_CAUSE
   }
 
-  /** An attempt at the candidate begins. */
+  /** An attempt at the candidate starts. */
   begin(id: CandidateId, attempt: ObservedAttempt | null = null): HealthReporter {
     const record = this.#records.get(id) ?? this.#createRecord(id)
     record.inFlight++
@@ -127,11 +127,11 @@ export class Health {
   }
 
   /**
-   * An upstream was asked whether it is well. Its circuits are open from the
-   * second no in a row on, until the first yes.
+   * Records a health check of an upstream. Its circuits are open from the second failed
+   * check in a row until the first passed one.
    *
-   * @param why it is not
-   * @returns whether it is taken to be well
+   * @param why the check failed
+   * @returns whether the upstream counts as healthy
    */
   recordCheck(upstream: string, isHealthy: boolean, why = 'failed'): boolean {
     const { clock } = this.#options
@@ -145,7 +145,7 @@ export class Health {
     }
     this.clearChecks(upstream)
     const now = clock.monotonic()
-    // That it is there does not tell that it takes requests.
+    // A reachable upstream may still refuse requests, so a requested pause stays.
     for (const [id, record] of this.#records) {
       if (candidateOf(id)[0] !== upstream) continue
       const wasOpen = record.isOpen
@@ -155,19 +155,19 @@ export class Health {
     return true
   }
 
-  /** Is it taken not to be well, by its checks? */
+  /** Whether its health checks say that it is unhealthy. */
   failsChecks(upstream: string): boolean {
     return (this.#failing.get(upstream)?.count ?? 0) >= CHECK_FAILURES_TO_OPEN
   }
 
-  /** The upstream is checked no more: what its last checks said is forgotten. */
+  /** The upstream has no checks any more: forgets their results. */
   clearChecks(upstream: string): void {
     const failing = this.#failing.get(upstream)
     if (this.failsChecks(upstream) && failing) this.#report(withoutModel(upstream), 'closed', failing.cause, failing.count)
     this.#failing.delete(upstream)
   }
 
-  /** The upstream is another one from now on: nothing is known of it. */
+  /** The upstream was replaced: forgets everything about it. */
   forget(upstream: string): void {
     this.clearChecks(upstream)
     for (const [id, record] of this.#records) {
@@ -191,7 +191,7 @@ export class Health {
       for (const [known, { inFlight, openUntil }] of this.#records) {
         if (inFlight === 0 && openUntil <= now) this.#records.delete(known)
       }
-      // Where little could be forgotten, looking again at each new name would cost more than the names.
+      // When little could be dropped, sweeping again for each new name would cost more than the names.
       this.#sweepAt = Math.max(MAX_HEALTHY_RECORDS, this.#records.size * 2)
     }
     const record = new CandidateRecord()

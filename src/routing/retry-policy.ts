@@ -1,14 +1,14 @@
 import type { Target } from '../config/types.ts'
 
-/** How an attempt failed, as far as the next step depends on it. */
+/** The properties of a failed attempt that decide the next step. */
 export interface FailedAttempt {
   /** Another attempt may succeed. */
   readonly retryable: boolean
-  /** Also one at the same target: it was not silent, and its credential was not refused. */
+  /** The same target can be tried again: it was not silent, and did not refuse the credential. */
   readonly again: boolean
-  /** The same target is worth another attempt before the others: the failure was transient. */
+  /** The failure was transient, so the same target is tried before the others. */
   readonly soon: boolean
-  /** How long the upstream asked to wait, in ms; null = it did not. */
+  /** The wait that the upstream requested, in ms; null = none. */
   readonly retryAfterMs: number | null
 }
 
@@ -22,13 +22,13 @@ export interface RetryStep {
 export interface RetryContext {
   /** On the monotonic clock, ms. */
   readonly now: number
-  /** Milliseconds that are left of the total timeout. */
+  /** ms until the total timeout. */
   readonly timeLeft: number
   /** Between 0 and 1. */
   readonly random: number
 }
 
-/** Which targets a request has tried, and which it may try. */
+/** The targets that a request has tried and can try. */
 export interface RetryState {
   readonly candidates: readonly Candidate[]
   /** The candidate of the current attempt. */
@@ -39,9 +39,9 @@ export interface RetryState {
 interface Candidate {
   readonly target: Target
   readonly attempts: number
-  /** On the monotonic clock, ms: no attempt before. */
+  /** ms of the monotonic clock before which it is not tried. */
   readonly notBefore: number
-  /** It was unhealthy before this request: it is tried once. */
+  /** It was unhealthy before this request, so it is tried only once. */
   readonly wasUnhealthy: boolean
   readonly excluded: boolean
 }
@@ -52,9 +52,9 @@ export interface Decision {
   readonly step: RetryStep | null
 }
 
-/** Longest wait for the only candidate that is left, in ms. */
+/** Longest wait for the only remaining candidate, in ms. */
 const MAX_WAIT = 5_000
-/** Longest wait when there are others, in ms. */
+/** Longest wait while other candidates remain, in ms. */
 const MAX_WAIT_WITH_OTHERS = 3_000
 const FIRST_BACKOFF = 100
 const MAX_BACKOFF = 2_000
@@ -78,9 +78,9 @@ export function startRetries(
 }
 
 /**
- * Decides what follows a failed attempt: each candidate once, in order; then, while attempts
- * are left, again the candidates for which that can help, the earliest possible first. With
- * more attempts than candidates, one with a transient failure is tried once more first.
+ * Decides what follows a failed attempt. Each candidate is tried once, in order. While
+ * attempts are left, retryable ones are tried again, the one that is available first
+ * before the others. With more attempts than candidates, a transient failure is retried first.
  *
  * @param suits which targets can be used now
  */
@@ -104,7 +104,7 @@ export function nextAttempt(
   return delayMs > MAX_WAIT || delayMs >= timeLeft ? { state, step: null } : moveTo(state, earliest, delayMs)
 }
 
-/** With fractions of ms, a sum minus one of its terms may exceed the other term. */
+/** Rounds: with fractions of ms, a sum minus one term can exceed the other term. */
 function wholeMs(time: number): number {
   return Math.floor(time)
 }
@@ -113,16 +113,16 @@ function afterFailure(failed: Candidate, failure: FailedAttempt, now: number, ra
   return {
     ...failed,
     excluded: failed.excluded || !failure.again || failed.wasUnhealthy,
-    // "Retry at once" is answered with the backoff too.
+    // A Retry-After of 0 gets the backoff too.
     notBefore: now + (failure.retryAfterMs || backoff(failed.attempts, random)),
   }
 }
 
 /**
- * Starts an attempt beside the current one, at a target that was not tried.
+ * Starts an attempt beside the current one, at an untried target.
  *
  * @param suits which targets can be used now
- * @returns null = there is none, or no attempt is left
+ * @returns null = no target or no attempt is left
  */
 export function startBeside(before: RetryState, suits: (target: Target) => boolean): { state: RetryState; target: Target } | null {
   const next = before.candidates.find(({ target, attempts, excluded }) => attempts === 0 && !excluded && suits(target))
@@ -131,7 +131,7 @@ export function startBeside(before: RetryState, suits: (target: Target) => boole
   return { state: { ...before, candidates, attemptsLeft: before.attemptsLeft - 1 }, target: next.target }
 }
 
-/** Of two attempts that run at once, one failed: the other becomes the current one. */
+/** One of two simultaneous attempts failed: the other becomes the current one. */
 export function failBeside(
   before: RetryState, failed: Target, other: Target, failure: FailedAttempt, { now, random }: RetryContext,
 ): RetryState {

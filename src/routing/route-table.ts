@@ -6,16 +6,16 @@ interface CompiledRoute {
   readonly route: Route
   readonly path: Match | null
   readonly model: Match | null
-  /** Its list of models has one that any name matches. */
+  /** Its list of models contains a glob that matches every name. */
   readonly takesAny: boolean
 }
 
-/** Why a route did not take a request; `gateway explain` prints it. */
+/** Why a route did not match a request; `gateway explain` prints it. */
 export type MismatchReason = 'path' | 'model' | 'no model'
 
-/** Distinct (path, model) pairs whose route is remembered; far above what one gateway serves. */
+/** Maximum number of (path, model) pairs in the cache, far above what one gateway serves. */
 const MAX_CACHED_ROUTES = 4096
-/** Characters of a pair that is remembered. */
+/** Longer pairs are not cached. */
 const MAX_CACHED_KEY_CHARS = 1024
 
 /**
@@ -39,31 +39,31 @@ export class RouteTable {
 
   /**
    * @param path normalised, without the query
-   * @param model as the client wrote it, or null
+   * @param model as the client sent it, or null
    */
   match(path: string, model: string | null): Route | null {
     const pair = model === null ? path : `${path}\n${model}`
     const known = this.#routeCache.get(pair)
     if (known !== undefined) return known
     const route = this.#rows.find(row => mismatch(row, path, model) === null)?.route ?? null
-    // Clients choose the pairs: forget them all rather than grow without bound.
+    // Clients choose the pairs, so the cache must not grow without bound.
     if (this.#routeCache.size >= MAX_CACHED_ROUTES) this.#routeCache.clear()
     if (pair.length <= MAX_CACHED_KEY_CHARS) this.#routeCache.set(pair, route)
     return route
   }
 
-  /** Does some route take this path, whatever the model? */
+  /** Whether some route matches this path with any model. */
   servesPath(path: string): boolean {
     return this.#rows.some(row => row.path === null || row.path(path))
   }
 
-  /** Does a route that names its path take this one? */
+  /** Whether a route with a path matches this one. */
   namesPath(path: string): boolean {
     return this.#rows.some(row => row.path?.(path) ?? false)
   }
 
   /**
-   * Does some route take this model on some path? Looked up once: it is asked for all models of a list.
+   * Whether some route matches this model on some path. The result is cached, because lists of models ask for each one.
    *
    * @param model of the configuration, not a client's
    */
@@ -76,12 +76,12 @@ export class RouteTable {
     return isServed
   }
 
-  /** Does a route list this model, by its name or by a glob that is not for all there are? */
+  /** Whether a route lists this model by name, or by a glob that does not match every model. */
   listsModel(model: string): boolean {
     return this.#rows.some(row => !row.takesAny && row.model?.(model))
   }
 
-  /** Every route up to the one that takes the request, with the reason why it did or did not. */
+  /** Every route up to the matching one, with the reason why each did or did not match. */
   trace(path: string, model: string | null): { route: Route; miss: MismatchReason | null }[] {
     const steps: { route: Route; miss: MismatchReason | null }[] = []
     for (const row of this.#rows) {
