@@ -1,8 +1,8 @@
 declare const clockName: unique symbol
 
 /**
- * Milliseconds since 1970; for what people read. It can jump. A plain number is accepted, a MonotonicTime is not: one that is
- * printed as a date is a day in 1970.
+ * Milliseconds since 1970, for people. It can jump. A plain number is accepted, but not a MonotonicTime: printed as a date,
+ * that is a day in 1970.
  */
 export type WallTime = number & { readonly [clockName]?: 'wall' }
 
@@ -15,8 +15,8 @@ export function isoTime(at: WallTime): string {
 }
 
 /**
- * Time as the gateway sees it. Passed in where it matters, so that a test can
- * let thirty minutes pass without waiting for them.
+ * The time of the gateway. It is passed in where it matters, so that tests need not
+ * wait.
  */
 export interface Clock {
   monotonic(): MonotonicTime
@@ -33,8 +33,8 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   wall: () => Date.now(),
   setTimeout: (callback, ms) => {
-    // Node turns a delay above 2^31-1 ms into 1 ms: 24 days is as good as never here. Timers of one
-    // delay share a list, which fractions of a millisecond would have made anew for each.
+    // Node turns a delay above 2^31-1 ms into 1 ms, so cap it at 24 days. Timers with the same
+    // delay share a list; fractions of a millisecond would create a list for each timer.
     const handle = setTimeout(callback, Math.min(Math.ceil(ms), 0x7fffffff)).unref()
     return { cancel: () => clearTimeout(handle) }
   },

@@ -6,7 +6,7 @@ export interface Decimal {
 
 export const ZERO: Decimal = { units: 0n, scale: 0 }
 
-/** Powers of ten that are at hand; BigInt's own `**` takes several times as long as all else here. */
+/** Precomputed powers of ten: `**` of BigInt is several times slower than the rest here. */
 const POWERS = Array.from({ length: 64 }, (_, exponent) => 10n ** BigInt(exponent))
 
 function powerOfTen(exponent: number): bigint {
@@ -16,7 +16,7 @@ function powerOfTen(exponent: number): bigint {
 const DECIMAL = /^(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,2}))?$/i
 
 /**
- * Reads a decimal as people and JSON write it: `2.50`, `.5`, `1e-7`; not below 0.
+ * Parses a decimal as people and JSON write it: `2.50`, `.5`, `1e-7`; not negative.
  *
  * @throws RangeError for anything else
  */
@@ -39,7 +39,7 @@ export function multiply(a: Decimal, b: Decimal): Decimal {
   return { units: a.units * b.units, scale: a.scale + b.scale }
 }
 
-/** Moves the point: times ten to the power of `places` (below 0: a division), exact. */
+/** Moves the point: times ten to the power of `places` (negative: a division), exact. */
 export function shift(a: Decimal, places: number): Decimal {
   return places <= a.scale
     ? { units: a.units, scale: a.scale - places }
@@ -57,7 +57,7 @@ export function toUnits(a: Decimal, scale: number): bigint {
   return scale >= a.scale ? unitsAt(a, scale) : roundedQuotient(a.units, powerOfTen(a.scale - scale))
 }
 
-/** Writes it out without an exponent and without trailing zeros: `0.0125`, `3`, `-0.5`. */
+/** Formats without exponent and trailing zeros: `0.0125`, `3`, `-0.5`. */
 export function formatDecimal({ units, scale }: Decimal): string {
   const digits = (units < 0n ? -units : units).toString().padStart(scale + 1, '0')
   const whole = digits.slice(0, digits.length - scale)
@@ -73,13 +73,13 @@ function roundedQuotient(dividend: bigint, divisor: bigint): bigint {
   return (dividend * 2n + divisor) / (divisor * 2n)
 }
 
-/** Digits behind the point of an amount in picodollars (1e-12 USD): a price with six digits is exact for one token. */
+/** Decimal places of picodollars (1e-12 USD): a price with six decimals is exact for one token. */
 export const PICO_PLACES = 12
 
 /**
- * @param usd an amount of USD as the configuration has it: `50`, `0.25`
- * @returns picodollars (1e-12 USD); finer digits are cut off, so that a budget is never more than was written
- * @throws RangeError for anything but a decimal that is not below 0
+ * @param usd USD as in the configuration: `50`, `0.25`
+ * @returns picodollars (1e-12 USD), rounded down, so that a budget never exceeds what was written
+ * @throws RangeError for anything except a non-negative decimal
  */
 export function picoUsd(usd: string): bigint {
   const { units, scale } = parseDecimal(usd)

@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs'
 
-/** Kept free for files and threads, and for connections that are only told that there is no room. */
+/** Kept free for files, threads, and connections that only get an error response. */
 const RESERVED = 8
-/** Kept free of clients too, for the upstreams of those that are served: a share, and the maximum. */
+/** Also kept free of clients, for upstream connections: a share, and the maximum. */
 const UPSTREAM_SHARE = 1 / 16
 const MAX_FOR_UPSTREAMS = 64
 
 /**
- * Which descriptors connections may have. The system gives each new file the lowest number that is free, so a high
- * number says that all below it are in use.
+ * The descriptors that connections can use. The system gives a new file the lowest free number, so a high
+ * number means that all lower ones are in use.
  */
 export interface DescriptorBounds {
-  /** Numbers from here on are not for clients. */
+  /** Clients do not get this number or a higher one. */
   readonly clients: number
-  /** Nor, from here on, for upstreams. */
+  /** Upstreams do not get this number or a higher one. */
   readonly upstreams: number
 }
 
-/** @param limit how many files may be open; Infinity = no bounds */
+/** @param limit maximum number of open files; Infinity = no limit */
 export function descriptorBounds(limit = descriptorLimit()): DescriptorBounds {
   const upstreams = limit - RESERVED
   return { upstreams, clients: upstreams - Math.min(MAX_FOR_UPSTREAMS, Math.floor(limit * UPSTREAM_SHARE)) }
@@ -29,7 +29,7 @@ export function descriptorOf(socket: object): number {
   return handle?.fd ?? -1
 }
 
-/** Only Linux tells. Infinity = unlimited, or unknown. */
+/** Known only on Linux. Infinity = unlimited or unknown. */
 function descriptorLimit(): number {
   let text: string
   try {

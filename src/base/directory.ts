@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { DIRECTORY_MODE, giveDirectoryToOwnerAbove } from './private-file.ts'
 
 /**
- * Makes a directory, and those above it that are missing, for their owner alone. Node's own way (`recursive`)
- * does not come back where the system says ENOENT though all above is there, as in /proc.
+ * Creates a directory and its missing parents, for their owner only. Node's `recursive`
+ * option loops forever where the system says ENOENT although the parent exists, as in /proc.
  *
  * @throws the system's error
  */
@@ -15,7 +15,7 @@ export function makeDirectory(path: string): void {
     mkdirSync(path, { mode: DIRECTORY_MODE })
     giveDirectoryToOwnerAbove(path)
   } catch (error) {
-    // It was there, or another process was faster.
+    // It exists, or another process just created it.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
 }

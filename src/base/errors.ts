@@ -6,16 +6,16 @@ import { messageOf } from './message-of.ts'
  * in their own shape. docs/errors.md lists the same rows (a test compares them).
  */
 
-/** Who is at fault: what the log and the ledger say, and whom an alert wakes. */
+/** Whose fault it is: for the log, the ledger and alerts. */
 export type ErrorSource = 'client' | 'gateway' | 'upstream'
 
 interface ErrorRow {
-  /** HTTP status while no byte of a response was sent. */
+  /** HTTP status if no byte of a response was sent yet. */
   readonly status: number
   readonly source: ErrorSource
-  /** Another attempt, by the gateway or by the client, may succeed. */
+  /** Another attempt, by gateway or client, can succeed. */
   readonly retryable: boolean
-  /** What operators read in the reference. */
+  /** The text in the reference for operators. */
   readonly about: string
 }
 
@@ -105,13 +105,13 @@ export type ErrorCode = keyof typeof ERRORS
 export interface ErrorDetail {
   /** Further response headers, such as `allow` or `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The request's field at fault, where the protocol's error shape names one. */
+  /** The field of the request at fault, if the error of the protocol names one. */
   readonly param?: string
-  /** What the operator may know and the client may not; never a credential. */
+  /** For the operator, not for the client; never a credential. */
   readonly cause?: unknown
 }
 
-/** The one error class. `message` is read by the client: it says what to change. */
+/** The one error class. The client reads `message`, which says what to change. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly code: ErrorCode
@@ -138,12 +138,12 @@ export class GatewayError extends Error {
   }
 }
 
-/** Too much at once, for now: the client is to come back. */
+/** The gateway is overloaded for now: the client should retry. */
 export function overloaded(message: string, cause?: Error): GatewayError {
   return new GatewayError('overloaded', message, { headers: { 'retry-after': '1' }, ...cause && { cause } })
 }
 
-/** The upstream refused the operator's credential with this HTTP status: to ask again is of no use. */
+/** The upstream refused the operator's credential with this HTTP status: a retry cannot help. */
 export function credentialRejected(status: number): GatewayError {
   return new GatewayError(
     'upstream_rejected_key',
@@ -152,7 +152,7 @@ export function credentialRejected(status: number): GatewayError {
   )
 }
 
-/** @param reason for the operator; never a secret, and nothing that a source said which may hold one */
+/** @param reason for the operator; never a secret, and no text of a source that can contain one */
 export function credentialUnavailable(reason: string): GatewayError {
   return new GatewayError('credential_unavailable', 'the gateway has no valid credential for the upstream', { cause: new Error(reason) })
 }
@@ -164,7 +164,7 @@ export function upstreamRateLimited(retryAfterMs: number): GatewayError {
   })
 }
 
-/** No WebSocket is available: the client can go on with plain HTTP. */
+/** WebSockets are not available here: the client can use plain HTTP. */
 export function upgradeRequired(message = 'this path does not support WebSockets; use plain HTTP'): GatewayError {
   return new GatewayError('upgrade_required', message, { headers: { upgrade: 'websocket' } })
 }
@@ -175,16 +175,16 @@ export function noDescriptor(cause?: Error): GatewayError {
   return overloaded('the gateway has no file descriptor left; the operator can raise the limit (ulimit -n)', cause)
 }
 
-/** @returns null where the error is another one than that the process, or the machine, has no descriptor left */
+/** @returns null unless the error says that process or machine have no descriptor left */
 export function descriptorShortage(error: unknown): GatewayError | null {
   if (!(error instanceof Error) || !('code' in error)) return null
   return NO_DESCRIPTOR_CODES.has(error.code) ? noDescriptor(error) : null
 }
 
-/** Wraps whatever was thrown, so that every exchange ends in a row of the table. */
+/** Wraps any thrown value, so that every exchange ends in a row of the table. */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
-  // Such as a module that is loaded when it is first needed.
+  // For example a module that is loaded at first use.
   return descriptorShortage(thrown)
     ?? new GatewayError('internal', 'internal error of the gateway; report it with the request id', { cause: thrown })
 }
@@ -195,10 +195,10 @@ function row(status: number, source: ErrorSource, retryable: boolean, about: str
 
 const NO_JSON = 'the text is not valid JSON'
 
-/** What stood behind an error, for the log: a code and a sentence; a stack only for a fault of our own. */
+/** The cause of an error, for the log: a code and a sentence. Only a fault of the gateway has a stack. */
 export function causeOf({ code: own, cause }: GatewayError): string | undefined {
   if (!(cause instanceof Error)) return undefined
-  // JSON.parse quotes the text, which may be a client's or a model's.
+  // JSON.parse quotes the text, which can come from a client or a model.
   if (cause instanceof SyntaxError) return own === 'internal' ? cause.stack?.replace(cause.message, NO_JSON) : NO_JSON
   if (own === 'internal') return cause.stack
   const { code } = cause as Error & { readonly code?: string }

@@ -1,10 +1,10 @@
-/** The latest events of one kind, and who wants to hear of the next. */
+/** The latest events of one kind, and the listeners for new ones. */
 export class EventLog<T> {
   readonly #kept: number
   readonly #events: T[] = []
   readonly #listeners = new Set<(event: T) => void>()
 
-  /** @param kept how many events are kept */
+  /** @param kept maximum number of events */
   constructor(kept: number) {
     this.#kept = kept
   }

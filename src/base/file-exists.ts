@@ -2,8 +2,8 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Is there such a file?
- * @throws the system's error where that is unknown, as in a directory that is closed to this user
+ * Whether the file exists.
+ * @throws the system's error if that is unknown, for example without access to the directory
  */
 export function fileExists(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false }) !== undefined
@@ -16,8 +16,8 @@ export function fileIdentity(file: string): string | null {
 }
 
 /**
- * What is there instead of a file; null = a file, nothing, or it cannot be read. Opening a pipe would wait
- * for a writer without end.
+ * What is there instead of a file; null = a file, nothing, or unreadable. Opening a pipe would wait
+ * for a writer forever.
  */
 export function nonFileKind(path: string): 'a directory' | 'a pipe, a socket or a device' | null {
   try {
@@ -29,14 +29,14 @@ export function nonFileKind(path: string): 'a directory' | 'a pipe, a socket or 
   }
 }
 
-/** The part of a file's path that is there and no directory, so that nothing can be below it; null = none is. */
+/** The part of the path that exists and is not a directory, so that nothing can be below it; null = none. */
 export function nonDirectoryAncestor(file: string): string | null {
   for (let path = dirname(file); path !== dirname(path); path = dirname(path)) {
     try {
       const stats = statSync(path, { throwIfNoEntry: false })
       if (stats !== undefined) return stats.isDirectory() ? null : path
     } catch {
-      // What is above it may be the file.
+      // Its parent can be the file.
     }
   }
   return null

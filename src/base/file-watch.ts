@@ -2,34 +2,34 @@ import { statSync, watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** Milliseconds for which a file has to stay as it is before its change is reported: writers write in pieces. */
+/** Milliseconds that a file must stay unchanged before a change is reported, because writers write in pieces. */
 const SETTLE_DELAY = 100
-/** Milliseconds between two looks where nothing wakes the watch: not all file systems report changes. */
+/** Milliseconds between two checks: not all file systems report changes. */
 const POLL_INTERVAL = 1_000
 
 /**
- * Reports that files have changed: written in place, replaced by rename as editors do, behind a symbolic link as in
- * Kubernetes' config maps, removed or created again. It watches the directories, because a file that was replaced is
- * another file.
+ * Reports changed files: written in place, replaced by rename as editors do, behind a symbolic link as in
+ * Kubernetes config maps, removed or created again. It watches directories, because a replaced file is another
+ * file.
  */
 export class FileWatch {
   readonly #onChange: () => void
-  /** By absolute path, as last reported. */
+  /** By absolute path, as of the last report. */
   #reportedStates = new Map<string, string>()
-  /** What the last look found, if it was something new. */
+  /** The new state that the last check found; null = no change. */
   #pendingStates: string | null = null
   #watchers: FSWatcher[] = []
   #timer: NodeJS.Timeout | null = null
   #isSettling = false
   #closed = false
 
-  /** @param files what they are at this moment is no change */
+  /** @param files their current state counts as unchanged */
   constructor(files: readonly string[], onChange: () => void) {
     this.#onChange = onChange
     this.watch(files)
   }
 
-  /** Watches these files from now on. Those that were watched before stay as they were known. */
+  /** Watches exactly these files from now on. Known states stay. */
   watch(files: readonly string[]): void {
     if (this.#closed) return
     const paths = [...new Set(files.map(file => resolve(file)))]
@@ -42,7 +42,7 @@ export class FileWatch {
     this.#schedulePoll(POLL_INTERVAL)
   }
 
-  /** Watches these too, until the next `watch`. */
+  /** Also watches these files, until the next `watch`. */
   add(files: readonly string[]): void {
     this.watch([...this.#reportedStates.keys(), ...files])
   }
@@ -56,15 +56,15 @@ export class FileWatch {
   #watchDirectory(directory: string): FSWatcher[] {
     try {
       const watcher = watch(directory, { persistent: false }, () => this.#schedulePoll(SETTLE_DELAY))
-      // A watch that breaks leaves the look every second.
+      // When a watch breaks, the check every second remains.
       return [watcher.on('error', () => watcher.close())]
     } catch {
-      // So does one that cannot be set up.
+      // The same when it cannot be set up.
       return []
     }
   }
 
-  /** Constant writes to the directory delay nothing: a check that is due sooner stays. */
+  /** Does not postpone an earlier check, so that constant writes to the directory cause no delay. */
   #schedulePoll(ms: number): void {
     if (this.#timer !== null && this.#isSettling && ms === SETTLE_DELAY) return
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -89,7 +89,7 @@ export class FileWatch {
   }
 }
 
-/** Says the same for as long as the file behind the path has not changed. */
+/** A text that stays the same while the file behind the path is unchanged. */
 function fileState(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })

@@ -1,6 +1,6 @@
 import { GatewayError } from './errors.ts'
 
-/** What takes memory when a JSON text is parsed. */
+/** What uses memory when a JSON text is parsed. */
 export interface JsonSize {
   /** Objects and lists. */
   readonly containers: number
@@ -10,9 +10,9 @@ export interface JsonSize {
   readonly values: number
 }
 
-/** Levels of objects and lists in a text that is read: far below what the stack has room for. */
+/** Maximum depth of a parsed text, far below the limit of the stack. */
 export const MAX_JSON_DEPTH = 1000
-/** Bytes that the objects of one text may take. More would also block the event loop above 250 ms. */
+/** Maximum bytes of the objects of one text. More would also block the event loop for more than 250 ms. */
 export const MAX_OBJECT_BYTES = 64 * 1024 * 1024
 
 // What a value takes at most when a request is parsed, translated and written, as measured: an empty message 600 bytes,
@@ -26,12 +26,12 @@ const COMMA = 0x2c
 const COLON = 0x3a
 const BACKSLASH = 0x5c
 
-/** Bytes that the objects of a text take, beside its strings. */
+/** Bytes of the objects of a text, without its strings. */
 export function objectBytes({ containers, members, values }: JsonSize): number {
   return containers * CONTAINER_BYTES + members * MEMBER_BYTES + values * VALUE_BYTES
 }
 
-/** Counts the values of a JSON text without parsing it. What is no JSON is counted as if it were. */
+/** Counts the values of a JSON text without parsing it. Invalid JSON is counted as if it were valid. */
 export function measureJson(text: string): JsonSize & { readonly depth: number } {
   let containers = 0
   let members = 0
@@ -47,7 +47,7 @@ export function measureJson(text: string): JsonSize & { readonly depth: number }
     } else if (unit === COLON) {
       members++
     } else if ((unit | 0x20) === 0x7b) {
-      // `{` and `[` differ in this bit only, and so do `}` and `]`.
+      // `{` and `[` differ only in this bit, and so do `}` and `]`.
       containers++
       if (++depth > deepest) deepest = depth
     } else if ((unit | 0x20) === 0x7d) {
@@ -57,7 +57,7 @@ export function measureJson(text: string): JsonSize & { readonly depth: number }
   return { containers, members, values: containers + commas + 1, depth: deepest }
 }
 
-/** The place of the closing quote of the string whose inside starts at `from`; the length of the text where it has none. */
+/** The index of the closing quote of the string that starts at `from`; the length of the text if there is none. */
 function endOfString(text: string, from: number): number {
   for (let start = from; ;) {
     const quote = text.indexOf('"', start)
@@ -70,10 +70,10 @@ function endOfString(text: string, from: number): number {
 }
 
 /**
- * Parses a JSON text that a client or an upstream made.
+ * Parses a JSON text of a client or an upstream.
  *
- * @throws SyntaxError where it is none
- * @throws RangeError where its objects would take more than 64 MB, or are nested more than 1,000 levels deep
+ * @throws SyntaxError for invalid JSON
+ * @throws RangeError if its objects would use more than 64 MB, or are nested more than 1,000 levels deep
  */
 export function parseBounded(text: string): unknown {
   // Each level takes two characters.
@@ -86,7 +86,7 @@ export function parseBounded(text: string): unknown {
 }
 
 /**
- * The same of a request, or of a part of it, which was scanned: it is well-formed, and not too deep.
+ * The same for a request, or a part of it, that was scanned: it is valid and not too deep.
  *
  * @throws GatewayError body_too_large
  */

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** What every key begins with, so that people and secret scanners know one when they see it. */
+/** Prefix of every key, by which people and secret scanners recognize one. */
 const PREFIX = 'mgw_'
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 62^32 keys: 190 bits. */
@@ -10,7 +10,7 @@ const CHECKSUM_LENGTH = 6
 const KEY_PATTERN = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
 /** Shorter keys can be guessed. */
 export const MIN_SAFE_KEY_LENGTH = 16
-/** The largest multiple of 62 that a byte can reach: the bytes from there on would favour some digits. */
+/** The largest multiple of 62 within a byte: the bytes above it would favour some digits. */
 const UNBIASED_LIMIT = 248
 
 /**

@@ -1,21 +1,21 @@
-/** Bytes that exchanges hold in memory, together: what one may take depends on what the others have. */
+/** The bytes that all exchanges hold in memory together. */
 export class MemoryBudget {
   #reservedBytes = 0
-  /** Those of them that are copies of responses. */
+  /** Bytes of copies of responses. */
   #responseBytes = 0
-  /** The last that has or waits for its turn. */
+  /** The last task that runs or waits. */
   #queue: Promise<unknown> = Promise.resolve()
 
   get reservedBytes(): number {
     return this.#reservedBytes
   }
 
-  /** Could so much be reserved? */
+  /** Whether so many bytes can be reserved. */
   hasRoom(bytes: number, limit: number): boolean {
     return this.#reservedBytes + bytes <= limit
   }
 
-  /** @returns false where that would be more than `limit`: nothing was taken then */
+  /** @returns false without a reservation if the sum would exceed `limit` */
   reserve(bytes: number, limit: number): boolean {
     if (!this.hasRoom(bytes, limit)) return false
     this.#reservedBytes += bytes
@@ -27,10 +27,10 @@ export class MemoryBudget {
   }
 
   /**
-   * For a copy of a response, which can be done without: all of these together take
-   * half of `limit` at most, so that slow readers leave room for requests.
+   * For optional copies of responses: together they use at most half of `limit`, so that slow
+   * readers leave memory for requests.
    *
-   * @returns false where there is no room: nothing was taken then
+   * @returns false without a reservation if there is no room
    */
   reserveForResponse(bytes: number, limit: number): boolean {
     if (this.#responseBytes + bytes > limit / 2 || !this.reserve(bytes, limit)) return false
@@ -43,7 +43,7 @@ export class MemoryBudget {
     this.release(bytes)
   }
 
-  /** For work that has to be done though there is no room for what it holds: one after the other. */
+  /** For work that must be done although its memory is not available: one task after the other. */
   runExclusive<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(work)
     this.#queue = done.then(noop, noop)

@@ -1,11 +1,11 @@
 /**
- * Takes memory for what is kept of a response until more of it comes, or, below 0, gives it back.
+ * Reserves memory for the kept part of a response, or, with a negative number, releases it.
  *
- * @returns false where there is none left: nothing was taken then
+ * @returns false without a reservation if none is left
  */
 export type ReserveMemory = (bytes: number) => boolean
 
-/** Bytes that are kept without counting them. */
+/** Bytes that are not counted. */
 const UNCOUNTED_BYTES = 64 * 1024
 
 /** What one reader keeps of a response. */
@@ -18,8 +18,8 @@ export class MemoryReservation {
   }
 
   /**
-   * @param bytes all that is kept from now on
-   * @returns false where there is no room for so much: what was counted still is
+   * @param bytes everything that is kept from now on
+   * @returns false if there is no room: the earlier reservation stays
    */
   resize(bytes: number): boolean {
     const counted = bytes > UNCOUNTED_BYTES ? bytes : 0

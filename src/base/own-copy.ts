@@ -1,6 +1,6 @@
 /**
- * Copies bytes that are kept for long. A small copy that `Buffer.from` makes is a slice of Node's pool, and keeps 64 kB in
- * memory; this one keeps no more than itself.
+ * Copies bytes that are kept for long. `Buffer.from` makes a small copy in a slice of Node's pool, and keeps 64 kB in
+ * memory; this copy keeps only its own bytes.
  */
 export function ownCopy(bytes: Uint8Array): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)

@@ -2,9 +2,9 @@ import { scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
 /**
- * How a password is kept: `scrypt:N=32768:r=8:p=1:SALT:HASH`, salt and hash in
- * base64url. It says itself how it was made, so that hashes of different costs can
- * stand beside each other; it has no character that YAML would take for its own.
+ * A stored password: `scrypt:N=32768:r=8:p=1:SALT:HASH`, salt and hash in base64url.
+ * It contains its parameters, so that hashes of different costs can be used together,
+ * and no character that needs quotes in YAML.
  */
 export interface PasswordHash {
   readonly cost: ScryptCost
@@ -23,23 +23,23 @@ export interface ScryptCost {
 export const DEFAULT_COST: ScryptCost = { N: 32_768, r: 8, p: 3 }
 
 const HASH_PATTERN = /^scrypt:N=(\d{1,10}):r=(\d{1,4}):p=(\d{1,4}):([\w-]+):([\w-]+)$/
-/** What is cheaper than this is guessed too fast: RFC 7914 section 2 has N = 2^14 for logins of 2009. */
+/** Cheaper hashes can be guessed too fast: RFC 7914 section 2 has N = 2^14 for logins of 2009. */
 const MIN_WORK = 16_384 * 8
-/** Bytes; what needs more could be used to bring the process down. */
+/** Bytes. Hashes that need more could crash the process. */
 const MAX_MEMORY = 160 * 1024 * 1024
-/** N r p: five times today's. */
+/** N r p: five times the default. */
 const MAX_WORK = 16 * 32_768 * 8
 const MIN_SALT = 16
 const MIN_HASH = 32
 const MAX_PART_LENGTH = 64
 
-/** A text that is no such hash, and why. */
+/** Why a text is not a password hash. */
 export class PasswordHashError extends Error {
   override readonly name = 'PasswordHashError'
 }
 
 /**
- * @throws PasswordHashError for what was not made by `gateway password`, or asks for too much or too little
+ * @throws PasswordHashError for malformed hashes, and for costs that are too low or too high
  */
 export function parsePasswordHash(text: string): PasswordHash {
   const [, N, r, p, salt, hash] = HASH_PATTERN.exec(text) ?? []
@@ -68,7 +68,7 @@ export function formatPasswordHash({ cost: { N, r, p }, salt, hash }: PasswordHa
 }
 
 /**
- * Makes a hash of today's cost; it takes a thread for a fraction of a second.
+ * Makes a hash with the default cost; it uses a thread for a fraction of a second.
  *
  * @param randomBytes so many unpredictable bytes, as node:crypto's
  */
@@ -81,7 +81,7 @@ export async function hashPassword(
   }
 }
 
-/** Is it the password that the hash was made of? Takes as long for a wrong one as for the right one. */
+/** Whether the hash was made of this password. Takes the same time for a wrong password. */
 export async function verifyPassword(password: string, kept: PasswordHash): Promise<boolean> {
   return timingSafeEqual(await derive(password, kept), kept.hash)
 }
@@ -91,12 +91,12 @@ const scryptAsync = promisify(scrypt) as
     password: string, salt: Buffer, length: number, options: ScryptCost & { maxmem: number }
   ) => Promise<Buffer>
 
-/** Composed and decomposed letters look the same, and are the same. */
+/** Normalizes: composed and decomposed letters look the same. */
 function derive(password: string, { cost, salt, hash }: PasswordHash): Promise<Buffer> {
   return scryptAsync(password.normalize('NFC'), salt, hash.length, { ...cost, maxmem: memoryOf(cost) })
 }
 
-/** Bytes, with some to spare for the last blocks. */
+/** Bytes, with a reserve for the last blocks. */
 function memoryOf({ N, r, p }: ScryptCost): number {
   return 128 * r * (N + p + 2)
 }

@@ -1,13 +1,13 @@
 import { chmodSync, closeSync, fchownSync, lchownSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Of each file that the gateway writes, and of each directory that it makes: for its user alone, whatever the umask is. */
+/** Mode of each file that the gateway writes: only its user has access, whatever the umask is. */
 export const FILE_MODE = 0o600
 export const DIRECTORY_MODE = 0o700
 
 /**
- * Makes the file, empty, for its owner alone, where there is none; what SQLite puts
- * beside it gets the same mode. There is no moment in which somebody else could open it.
+ * Creates an empty file for its owner only, if it is missing. The files that SQLite puts
+ * beside it get the same mode. At no moment can another user open it.
  */
 export function createPrivateFile(file: string): void {
   let made: number
@@ -19,18 +19,18 @@ export function createPrivateFile(file: string): void {
   }
   giveToOwnerOf(dirname(file), (uid, gid) => fchownSync(made, uid, gid))
   closeSync(made)
-  // What is left of a file that was deleted would be taken for the new one's.
+  // The rest of a deleted file would be read as part of the new one.
   for (const part of ['-wal', '-shm']) rmSync(file + part, { force: true })
 }
 
-/** Gives a directory that root has made to the owner of the one above. */
+/** Gives a directory that root created to the owner of its parent. */
 export function giveDirectoryToOwnerAbove(path: string): void {
   giveToOwnerOf(dirname(path), (uid, gid) => lchownSync(path, uid, gid))
 }
 
 /**
- * To the owner of the directory: a gateway that runs as another user than root could not read what root made
- * for it. SQLite does the same with what it puts beside a file.
+ * Gives a file to the owner of its directory: a gateway without root could not read a file that root created
+ * for it. SQLite does the same with its own files.
  */
 function giveToOwnerOf(directory: string, chown: (uid: number, gid: number) => void): void {
   if (process.getuid?.() !== 0) return
@@ -38,14 +38,14 @@ function giveToOwnerOf(directory: string, chown: (uid: number, gid: number) => v
   try {
     chown(uid, gid)
   } catch {
-    // Root of a container may not, nor may root on some file systems: then it stays root's.
+    // Root may lack this right in a container or on some file systems: then root stays the owner.
   }
 }
 
 /**
- * Changes the mode of a file or directory that an older version, or somebody else, has made.
+ * Corrects the mode of a file or directory that an older version or another user created.
  *
- * @returns the mode before; null = it was right
+ * @returns the mode before; null = it was correct
  * @throws the system's error
  */
 export function correctMode(path: string, mode: number): number | null {

@@ -1,15 +1,15 @@
 import { randomFillSync } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 
-/** Random bytes are asked of the system for so many ids at a time: asking costs more than making an id. */
+/** Ids for which random bytes are requested at once, because a system call costs more than an id. */
 const IDS_PER_BATCH = 256
 const BYTES_PER_ID = 16
-/** Where a millisecond's count starts: room for twice as many ids as any machine makes in one. */
+/** Start of the count within a millisecond: leaves room for twice as many ids as any machine makes. */
 const FIRST_SEQUENCE_MASK = 0x3fffffff
 
 /**
- * Makes ids for requests: UUIDv7 (RFC 9562 section 5.7), unique without asking
- * anybody, and in the order in which they were made (section 6.2, method 1).
+ * Makes ids of requests: UUIDv7 (RFC 9562 section 5.7), unique without coordination,
+ * and ascending (section 6.2, method 1).
  *
  * @param now milliseconds since 1970
  */
@@ -27,28 +27,28 @@ export function requestIds(now: () => number): () => string {
     const random = pool.subarray(used, used + BYTES_PER_ID)
     used += BYTES_PER_ID
     const ms = now()
-    // A clock that goes back does not take the order with it.
+    // A clock that goes back does not break the order.
     if (ms > msecs) {
       msecs = ms
       seq = random.readUInt32BE(0) & FIRST_SEQUENCE_MASK
     } else {
       seq += 1
     }
-    // Text from the library takes ten times the memory.
+    // Text from the library uses ten times the memory.
     const hex = uuidv7({ random, msecs, seq }, bytes).toString('hex')
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
   }
 }
 
 /**
- * Ids that others gave. The ledger knows a request by its id and the millisecond in
- * which it began: a second one would take the place of the first, and its cost.
+ * Ids from clients. The ledger identifies a request by its id and start in milliseconds,
+ * so a second one would overwrite the first and its cost.
  */
 export class ClientRequestIds {
   #at = 0
   readonly #ids = new Set<string>()
 
-  /** @param at milliseconds since 1970 @returns false where it was given in this very millisecond */
+  /** @param at milliseconds since 1970 @returns false = it was used in the same millisecond */
   isFirst(id: string, at: number): boolean {
     if (at !== this.#at) this.#ids.clear()
     this.#at = at

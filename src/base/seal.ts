@@ -5,7 +5,7 @@ const IV_LENGTH = 12
 const TAG_LENGTH = 16
 
 /**
- * Encrypts a text for somebody who is to give it back without reading or changing it.
+ * Encrypts a text for somebody who returns it without reading or changing it.
  *
  * @param key 32 bytes
  * @returns base64url; longer than the text by a fixed number of bytes
@@ -16,7 +16,7 @@ export function seal(key: Uint8Array, text: string): string {
   return Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
 }
 
-/** @returns null where `seal` did not make it with this key */
+/** @returns null = `seal` did not make it with this key */
 export function unseal(key: Uint8Array, sealed: string): string | null {
   const bytes = Buffer.from(sealed, 'base64url')
   if (bytes.length < IV_LENGTH + TAG_LENGTH) return null
@@ -26,7 +26,7 @@ export function unseal(key: Uint8Array, sealed: string): string | null {
   try {
     return Buffer.concat([text, decipher.final()]).toString('utf8')
   } catch {
-    // Another key made it, or somebody changed it.
+    // Another key made it, or it was changed.
     return null
   }
 }

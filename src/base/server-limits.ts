@@ -9,13 +9,13 @@ export const HEADERS_TIMEOUT = 30_000
 export const KEEP_ALIVE = 75_000
 /** Milliseconds for head and body, where a body is not expected. */
 const REQUEST_TIMEOUT = 30_000
-/** Milliseconds between two looks at what is late. */
+/** Milliseconds between two checks for late requests. */
 const CHECK_INTERVAL = 1_000
 
-/** What a client may take of a listener; milliseconds. */
+/** The time limits of a client; milliseconds. */
 export interface ServerTimeouts {
   readonly headersTimeout?: number
-  /** For head and body; 0 = the server has deadlines of its own for bodies. */
+  /** For head and body; 0 = the server has its own deadlines for bodies. */
   readonly requestTimeout?: number
   /** Between requests. */
   readonly keepAlive?: number
@@ -29,21 +29,21 @@ export function serverOptions(
     headersTimeout,
     requestTimeout,
     keepAliveTimeout: keepAlive,
-    // Node's default is 30 s: a head that is late would keep its connection as long as that.
+    // Node's default is 30 s: a late head would hold its connection that much longer.
     connectionsCheckingInterval: Math.min(CHECK_INTERVAL, headersTimeout),
     maxHeaderSize: MAX_HEADER_BYTES,
   }
 }
 
 /**
- * A server beside the API, for a few clients: a connection that does not move is closed, and one too many closes the one whose last
- * request is the oldest. So clients that are slow on purpose keep nobody out.
+ * A server beside the API, for a few clients: idle connections are closed, and a connection above the limit closes the one
+ * with the oldest last request. So slow clients keep nobody out.
  *
- * @param maxConnections open at once
+ * @param maxConnections maximum number of open connections
  */
 export function createSideServer(handler: http.RequestListener, maxConnections: number, timeouts: ServerTimeouts = {}): http.Server {
   const server = http.createServer(serverOptions(timeouts), handler)
-  // A response that nobody reads ends too.
+  // An unread response times out too.
   server.timeout = timeouts.keepAlive ?? KEEP_ALIVE
   /** In the order of their last request. */
   const open = new Set<net.Socket>()

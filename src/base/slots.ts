@@ -1,11 +1,11 @@
 /**
- * What comes and goes with requests, each in a place of its own that is used
- * again when it has left.
+ * Items that come and go with requests, each in its own slot. A deleted item's slot is
+ * reused.
  *
- * A Set or a Map would keep what has left it: when it makes room, V8 links its
- * old table to the new one. Once one table has come into the old generation, as
- * every collection of that brings them, those behind it follow, each with all
- * that it held, and stay until the next such collection (bench/garbage.ts).
+ * A Set or a Map would keep deleted items: when it grows or shrinks, V8 links its old
+ * table to the new one. Once one table is in the old generation, the later ones follow,
+ * each with everything that it held, and stay until the next collection of the old
+ * generation (bench/garbage.ts).
  */
 export class Slots<T extends object> {
   readonly #items: (T | null)[] = []
@@ -15,7 +15,7 @@ export class Slots<T extends object> {
     return this.#items.length - this.#free.length
   }
 
-  /** @returns its place, until it is deleted: a small number, from 0 */
+  /** @returns its slot, a small number from 0, until it is deleted */
   add(item: T): number {
     const slot = this.#free.pop()
     if (slot === undefined) return this.#items.push(item) - 1
@@ -23,7 +23,7 @@ export class Slots<T extends object> {
     return slot
   }
 
-  /** What is in a place; null = nothing is. */
+  /** The item in a slot; null = empty. */
   at(slot: number): T | null {
     return this.#items[slot] ?? null
   }
@@ -33,14 +33,14 @@ export class Slots<T extends object> {
     if (this.at(slot) !== null) this.#items[slot] = item
   }
 
-  /** Does nothing where there is nothing. */
+  /** Does nothing if the slot is empty. */
   delete(slot: number): void {
     if (this.at(slot) === null) return
     this.#items[slot] = null
     this.#free.push(slot)
   }
 
-  /** In no order. What comes meanwhile may be left out. */
+  /** In no particular order. Items that are added meanwhile may be left out. */
   *[Symbol.iterator](): Generator<T, void, undefined> {
     for (const item of this.#items) if (item !== null) yield item
   }

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 
-/** What the head of a SQLite file says of it. */
+/** The identification in the head of a SQLite file. */
 export interface SqliteFileId {
-  /** Whose file it is (PRAGMA application_id); 0 = it does not say. */
+  /** The program of the file (PRAGMA application_id); 0 = none. */
   readonly id: number
-  /** Of its schema (PRAGMA user_version); 0 = there is none yet. */
+  /** Version of the schema (PRAGMA user_version); 0 = no schema yet. */
   readonly version: number
 }
 
@@ -16,7 +16,7 @@ export function writeFileId(db: DatabaseSync, { id, version }: SqliteFileId): vo
   db.exec(`PRAGMA application_id = ${id}; PRAGMA user_version = ${version}`)
 }
 
-/** Is it another program's? A file without anything in it is nobody's yet. */
+/** Whether it belongs to another program. An empty file belongs to none. */
 export function isForeign(db: DatabaseSync, ours: number): boolean {
   const { id, version } = readFileId(db)
   if (id === ours) return false
@@ -24,7 +24,7 @@ export function isForeign(db: DatabaseSync, ours: number): boolean {
 }
 
 /**
- * Does all of the work or nothing, as the only writer of the file. Blocks while another process writes.
+ * Does all work or none, as the only writer of the file. Blocks while another process writes.
  * @returns what `work` returns
  * @throws what `work` throws; else node:sqlite's error
  */
@@ -50,11 +50,11 @@ export interface SchemaOptions {
   /** The id that marks the file. */
   readonly id: number
   /**
-   * One script a version, the first at index 0. A script that was released is
-   * never edited: what changes is added.
+   * One script for each version, the first at index 0. A released script is
+   * never changed: a change is a new script.
    */
   readonly scripts: readonly string[]
-  /** The error for a file that cannot be used: it is another program's, or of a later version. */
+  /** The error for a file of another program or a later version. */
   createError(why: 'foreign' | 'newer', message: string): Error
 }
 
@@ -72,9 +72,9 @@ export class Schema {
   }
 
   /**
-   * Says whether this version of the program can use a file, without changing it.
+   * Checks whether this version of the program can use a file, without changing it.
    *
-   * @returns the version of the file's schema; 0 = none yet
+   * @returns the version of the schema; 0 = none yet
    * @throws what `refuse` makes
    */
   versionOf(db: DatabaseSync): number {
@@ -89,7 +89,7 @@ export class Schema {
   }
 
   /**
-   * Brings a file to the latest schema, all of it or nothing. Several processes may try at once.
+   * Migrates a file to the latest schema, as a whole or not at all. Several processes can try at once.
    *
    * @throws what `refuse` makes; else node:sqlite's error
    */
@@ -97,7 +97,7 @@ export class Schema {
     if (this.versionOf(db) === this.latest) return
     const { id, scripts } = this.#options
     transaction(db, () => {
-      // Again, behind the lock: another process may have been faster.
+      // Check again behind the lock: another process may have migrated.
       for (const script of scripts.slice(this.versionOf(db))) db.exec(script)
       writeFileId(db, { id, version: this.latest })
     })

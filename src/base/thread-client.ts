@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from './message-of.ts'
 
-/** A request on its way to a thread. */
+/** A request to a thread. */
 export interface ThreadRequest {
   readonly id: number
   readonly message: unknown
@@ -12,7 +12,7 @@ export type ThreadReply =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: ThrownInThread }
 
-/** An error of the thread's code, with the members by which callers distinguish errors. */
+/** An error in the thread, with the members by which callers distinguish errors. */
 export interface ThrownInThread {
   readonly name: string
   readonly message: string
@@ -26,16 +26,16 @@ export interface ThreadOptions {
   /** The thread's script, which calls `serveThread`. */
   readonly script: URL
   readonly workerData?: unknown
-  /** Sends a request when the one before it has its reply. Otherwise each is sent at once. */
+  /** Sends a request only after the reply to the one before. Otherwise each is sent at once. */
   readonly serial?: boolean
-  /** The thread ended by itself. `hasReplied` is false where it never replied: it may not be able to start. */
+  /** The thread ended by itself. `hasReplied` is false if it never replied: it may be unable to start. */
   readonly onExit?: (cause: string, hasReplied: boolean) => void
 }
 
 /** Why a request has no value. */
 export class ThreadError extends Error {
   override readonly name = 'ThreadError'
-  /** `thrown`: by the thread's code. `ended`: the thread died. `closed`: it takes no more, or `cancel` was called. */
+  /** `thrown`: by the thread. `ended`: the thread died. `closed`: no more requests, or `cancel` was called. */
   readonly reason: 'thrown' | 'ended' | 'timeout' | 'closed'
   /** For `thrown`. */
   readonly thrown: ThrownInThread | null
@@ -54,8 +54,8 @@ interface PendingRequest extends ThreadRequest {
 }
 
 /**
- * Requests to a thread, and their replies. The thread starts with the first request. When it dies, the requests
- * that were sent are rejected, and those that wait start another. It keeps the process alive while a reply is due.
+ * Requests to a thread, and their replies. The thread starts with the first request. When it dies, sent requests
+ * are rejected, and waiting ones start another thread. It keeps the process alive while a reply is due.
  */
 export class ThreadClient {
   readonly #options: ThreadOptions
@@ -70,15 +70,15 @@ export class ThreadClient {
     this.#options = options
   }
 
-  /** How many requests have no reply yet, those included whose time is up. */
+  /** Number of requests without a reply, including those that timed out. */
   get pending(): number {
     return this.#waiting.length + this.#sent.size
   }
 
   /**
    * @param message is copied to the thread
-   * @param options.timeoutMs ms from now; without it there is no bound
-   * @param options.transfer what is given to the thread instead of copied
+   * @param options.timeoutMs ms from now; absent = no limit
+   * @param options.transfer objects that are transferred to the thread instead of copied
    * @returns what the thread's handler returns
    * @throws {ThreadError}
    */
@@ -107,17 +107,17 @@ export class ThreadClient {
     this.#worker ??= this.#startWorker()
   }
 
-  /** Rejects all that has no reply, without ending the thread. */
+  /** Rejects all requests without a reply, but does not end the thread. */
   cancel(message: string): void {
     for (const { reject } of [...this.#waiting.splice(0), ...this.#sent.values()]) reject(new ThreadError('closed', message))
   }
 
-  /** Resolves when every request has its reply. */
+  /** Resolves when every request has a reply. */
   async idle(): Promise<void> {
     if (this.pending > 0) await new Promise<void>(resolve => (this.#resolveIdle = resolve))
   }
 
-  /** Ends the thread at once. What was sent is rejected. */
+  /** Ends the thread at once. Sent requests are rejected. */
   async terminate(): Promise<void> {
     const worker = this.#worker
     this.#worker = null
@@ -126,8 +126,8 @@ export class ThreadClient {
   }
 
   /**
-   * Takes no more requests, waits for the replies and ends the thread in good order.
-   * @param timeoutMs ms after which it is ended by force; without it there is no bound
+   * Accepts no more requests, waits for the replies and ends the thread.
+   * @param timeoutMs ms after which it is terminated; absent = no limit
    */
   async close(timeoutMs?: number): Promise<void> {
     this.#isClosed = true
@@ -165,7 +165,7 @@ export class ThreadClient {
 
   #startWorker(): Worker {
     const { name, script, workerData } = this.#options
-    // What the process was started with (loaders, inspectors) is not for the thread.
+    // The options of the process (loaders, inspectors) are not for the thread.
     const worker = new Worker(script, { name, workerData, execArgv: [] })
     let cause = 'it ended by itself'
     let hasReplied = false

@@ -3,9 +3,9 @@ import { messageOf } from './message-of.ts'
 import type { ThreadReply, ThreadRequest, ThrownInThread } from './thread-client.ts'
 
 /**
- * Serves the requests of a ThreadClient, in the thread that it started.
- * @param handle what it returns, or resolves with, is the reply; what it throws rejects the request
- * @param close frees what the thread holds, when no more requests come
+ * Serves the requests of a ThreadClient in its thread.
+ * @param handle returns or resolves with the reply; an error rejects the request
+ * @param close frees the resources of the thread after the last request
  * @throws Error outside of a thread
  */
 export function serveThread<M>(handle: (message: M) => unknown, close: () => void = () => {}): void {

@@ -1,6 +1,6 @@
 /**
- * Where the script of a thread is: beside the module that starts it, in the
- * sources as in a build, which makes an entry of every `*-thread.ts`.
+ * The URL of the script of a thread: beside the module that starts it, in the sources and
+ * in a build, which makes an entry of every `*-thread.ts`.
  *
  * @param name of the script, without its extension
  * @param base import.meta.url of the module that starts it
