@@ -138,10 +138,11 @@ export class Relay implements ClientDelivery {
 
   /** @returns false when no more should come until the source is resumed */
   data(chunk: Buffer): boolean {
-    if (this.#isClosed) return true
+    // A stream has many chunks: no call for what few of them need.
+    if (this.#over || this.#brokenAtBoundary !== null) return true
     if (this.#writer.blocked) this.#deadlines.clientBlocked()
     else this.#deadlines.upstreamActive()
-    this.begin()
+    if (this.firstByteAt === 0) this.begin()
     return this.#write(this.#body === null ? chunk : this.#body.push(chunk))
   }
 
