@@ -275,9 +275,15 @@ function embeddingsBody({ sides: { client, upstream }, format, estimatedTokens }
   return client.writeResponse({ vectors, inputTokens: inputTokens ?? estimatedTokens }, format, model)
 }
 
+/** As parsed JSON, or as text where it is none. */
+function errorBody(body: Buffer): unknown {
+  const text = body.toString('utf8')
+  return parseJson(text) ?? text
+}
+
 /** The body of an upstream's error, in the client's shape. @param body decompressed */
 export function translateError({ translator: { client, upstream } }: TranslatedAttempt, status: number, body: Buffer, requestId: string): string {
-  const error = upstream.readError(status, parseJson(body.toString('utf8')))
+  const error = upstream.readError(status, errorBody(body))
   const isTooLong = refusalReason(body) === 'context_length'
   return JSON.stringify(client.writeError({ ...error, status, ...isTooLong && { code: CONTEXT_LENGTH } }, requestId))
 }
@@ -288,7 +294,7 @@ export function translateError({ translator: { client, upstream } }: TranslatedA
  * @param body the error, or the event that reports it
  */
 export function errorStatus({ translator: { upstream } }: TranslatedAttempt, body: Buffer): number {
-  const { status } = upstream.readError(500, parseJson(body.toString('utf8')))
+  const { status } = upstream.readError(500, errorBody(body))
   // One of the operator's account is none of the client's.
   return status === 500 || (status >= 401 && status <= 403) ? 502 : status
 }

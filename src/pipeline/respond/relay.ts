@@ -187,17 +187,20 @@ export class Relay implements ClientDelivery {
   end(): void {
     if (this.#isClosed) return
     const atBoundary = this.#atBoundary
+    const missingEnd = this.#body?.missingEnd ?? null
     this.#body?.end()
-    if (this.#body?.terminated === false) {
+    if (this.#body?.terminated === false && missingEnd === null) {
       const error = new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
       this.#break(error, atBoundary)
     } else {
-      this.#conclude()
+      this.#conclude(missingEnd)
     }
   }
 
-  #conclude(): void {
+  /** @param missingEnd what the client needs behind the response */
+  #conclude(missingEnd: Buffer | null = null): void {
     if (this.#body) this.#write(this.#body.rest())
+    if (missingEnd !== null) this.#write(missingEnd)
     this.#over = true
     const res = this.#res
     // The exchange ends when the operating system has the last byte.

@@ -13,6 +13,8 @@ export interface ResponseBody {
    * The protocol's own end has passed; null = the protocol has none: the end of the HTTP message is the end.
    */
   readonly terminated: boolean | null
+  /** What the client needs behind a response that ends now in order, although its protocol's end is missing; null = more is missing. */
+  readonly missingEnd: Buffer | null
   /** The client was given the end of its protocol: nothing that may follow is for it. */
   readonly isFinished: boolean
   /** What came so far ends with a whole event: another one can follow. */

@@ -103,6 +103,13 @@ export class ResponseStream implements ResponseBody, ResponseContent {
     return meter && (meter.sawError || meter.terminated)
   }
 
+  get missingEnd(): Buffer | null {
+    const { meter, continuation, outlet, reader, translateHeaders } = this.#stages
+    if (!meter?.missingEnd || !reader.atBoundary || continuation?.fault || outlet?.hasFailed === true) return null
+    // A translated stream gets the end of the client's protocol.
+    return translateHeaders === null ? meter.missingEnd : NOTHING
+  }
+
   get isFinished(): boolean {
     return this.terminated === true && this.atBoundary && this.#stages.outlet?.isOver !== false
   }

@@ -99,7 +99,7 @@ export class FirstContentClassifier implements ResponseClassifier {
     if (!whole) return 'good'
     this.#reader.end()
     if (this.meter.sawError) return 'bad'
-    if (this.meter.terminated !== false) return 'good'
+    if (this.meter.terminated !== false || this.meter.missingEnd !== null) return 'good'
     this.fault = new GatewayError('upstream_cut', 'the upstream ended the stream before its first content')
     return 'bad'
   }

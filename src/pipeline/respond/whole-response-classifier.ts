@@ -83,9 +83,10 @@ export class WholeResponseClassifier implements ResponseClassifier {
       this.fault = responseTooLarge()
       return 'bad'
     }
+    const isWhole = this.#meter.missingEnd !== null && this.#reader.atBoundary
     this.#reader.end()
     if (this.#meter.sawError) return 'bad'
-    if (this.#meter.terminated !== false) return 'good'
+    if (isWhole || this.#meter.terminated !== false) return 'good'
     this.fault = new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
     return 'bad'
   }

@@ -36,7 +36,7 @@ export class ChatResponseReader implements ResponseReader {
       this.#ended = true
       return
     }
-    if (asObject(chunk['error']) !== null) {
+    if (hasError(chunk)) {
       out.push({ type: 'error', error: readOpenaiError(500, chunk) })
       return
     }
@@ -52,7 +52,7 @@ export class ChatResponseReader implements ResponseReader {
   }
 
   body(value: JsonObject, out: ResponseEvent[]): void {
-    if (asObject(value['error']) !== null) {
+    if (hasError(value)) {
       out.push({ type: 'error', error: readOpenaiError(500, value) })
       return
     }
@@ -60,7 +60,8 @@ export class ChatResponseReader implements ResponseReader {
     if (choice === null) return
     this.#start(value, out)
     this.#delta(asObject(choice['message']) ?? {}, out)
-    this.#finish({ ...choice, finish_reason: choice['finish_reason'] ?? 'stop' }, out)
+    this.#finish(choice, out)
+    this.#endParts(out)
     this.#usage(value['usage'], out)
     out.push({ type: 'end' })
   }
@@ -112,12 +113,17 @@ export class ChatResponseReader implements ResponseReader {
 
   #finish(choice: JsonObject, out: ResponseEvent[]): void {
     const reason = asText(choice['finish_reason'])
-    if (reason === null) return
-    this.#parts.endText(this.#opaque, out)
-    this.#calls.endAll(out)
+    // Some servers have an empty one in each chunk.
+    if (!reason) return
+    this.#endParts(out)
     // vLLM names the sequence that was met.
     const sequence = reason === 'stop' ? asText(choice['stop_reason']) : null
     out.push({ type: 'stop', reason: this.#stopReason(reason, sequence), sequence, explanation: null })
+  }
+
+  #endParts(out: ResponseEvent[]): void {
+    this.#parts.endText(this.#opaque, out)
+    this.#calls.endAll(out)
   }
 
   #stopReason(reason: string, sequence: string | null): StopReason {
@@ -141,6 +147,11 @@ export class ChatResponseReader implements ResponseReader {
     const usage = readTokens(CHAT_USAGE, value)
     if (usage !== null) out.push({ type: 'usage', usage })
   }
+}
+
+/** OpenRouter has the error of a response that has begun in its choice. */
+function hasError(value: JsonObject): boolean {
+  return (value['error'] ?? firstChoice(value)?.['error'] ?? null) !== null
 }
 
 function firstChoice(value: JsonObject): JsonObject | null {

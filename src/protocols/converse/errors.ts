@@ -1,7 +1,8 @@
 import type { GatewayError } from '../../base/errors.ts'
 import { errorKindOf } from '../neutral/errors.ts'
-import { asObject, asText } from '../neutral/json.ts'
+import { asText } from '../neutral/json.ts'
 import type { NeutralError } from '../neutral/response.ts'
+import { errorIn } from '../neutral/error-body.ts'
 import type { ClientFormat } from '../shared/protocol.ts'
 import { rateLimitHeaders } from '../shared/rate-limit-headers.ts'
 
@@ -36,7 +37,7 @@ const STATUSES: Readonly<Record<string, number>> = {
 
 /** Reads an error as the provider of the upstream gives it: `{type: "error", error: {type, message}}`. */
 export function readConverseError(status: number | null, body: unknown): NeutralError {
-  const error = asObject(asObject(body)?.['error']) ?? {}
+  const error = errorIn(body) ?? {}
   const type = asText(error['type'])
   const actual = status ?? STATUSES[type ?? ''] ?? 500
   return {

@@ -97,7 +97,8 @@ export class ConverseResponseReader implements ResponseReader {
 
   #stop(event: JsonObject, out: ResponseEvent[]): void {
     this.#parts.endAll(out)
-    const reason = asText(event['stopReason']) ?? ''
+    const reason = asText(event['stopReason'])
+    if (reason === null) return
     const fields = asObject(event['additionalModelResponseFields'])
     out.push({ type: 'stop', reason: STOP_REASONS[reason] ?? 'end', sequence: asText(fields?.['stop_sequence']), explanation: null })
   }

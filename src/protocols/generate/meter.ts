@@ -24,6 +24,8 @@ const ARGS = Buffer.from('args')
 const EXECUTABLE_CODE = Buffer.from('executableCode')
 const CODE = Buffer.from('code')
 const INLINE_DATA = Buffer.from('inlineData')
+const ZERO = 0x30
+const NINE = 0x39
 const NO_FINISH = Buffer.from('FINISH_REASON_UNSPECIFIED')
 const NO_BLOCK = Buffer.from('BLOCK_REASON_UNSPECIFIED')
 const LOWER_T = 0x74
@@ -220,8 +222,8 @@ export class GenerateMeter extends ProtocolMeter {
   #reason(buf: Buffer, none: Buffer): boolean {
     const { cursor } = this
     if (!cursor.string()) {
-      cursor.skip()
-      return false
+      // With `enum-encoding=int` it is a number, of which 0 says that there is none.
+      return cursor.skip() && buf[cursor.valueStart]! > ZERO && buf[cursor.valueStart]! <= NINE
     }
     const { valueStart, valueEnd } = cursor
     return valueEnd > valueStart && !bytesEqual(buf, valueStart, valueEnd, none)

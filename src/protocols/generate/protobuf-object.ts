@@ -19,6 +19,8 @@ export class ProtobufObject extends BodyObject {
   }
 
   protected override wordOf<T extends string>(value: unknown, words: readonly T[]): T | null {
+    // A number is the value's place in the enum, whose order the words have.
+    if (typeof value === 'number') return words[value] ?? null
     return typeof value === 'string' ? words.find(word => word.toLowerCase() === value.toLowerCase()) ?? null : null
   }
 

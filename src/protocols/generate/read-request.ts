@@ -109,7 +109,7 @@ function readTools(tool: BodyObject): Tool[] {
 
 function readToolChoice(config: BodyObject | null): ToolChoice | null {
   const names = config?.texts('allowedFunctionNames') ?? []
-  switch (config?.word('mode', ['AUTO', 'ANY', 'NONE', 'VALIDATED', 'MODE_UNSPECIFIED'])) {
+  switch (config?.word('mode', ['MODE_UNSPECIFIED', 'AUTO', 'ANY', 'NONE', 'VALIDATED'])) {
     case 'NONE':
       return { type: 'none' }
     case 'ANY':

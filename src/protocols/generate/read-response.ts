@@ -6,14 +6,25 @@ import { PartsWriter } from '../neutral/parts-writer.ts'
 import { startEvent } from '../neutral/response.ts'
 import type { NeutralError, ResponseEvent, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
+import { errorIn } from '../neutral/error-body.ts'
 import { readTokens } from '../shared/token-usage.ts'
 import { GENERATE_USAGE } from './usage.ts'
 
-/** Others end the response in its order. */
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   MAX_TOKENS: 'max_tokens', SAFETY: 'content_filter', RECITATION: 'content_filter', BLOCKLIST: 'content_filter',
   PROHIBITED_CONTENT: 'content_filter', SPII: 'content_filter', LANGUAGE: 'content_filter', IMAGE_SAFETY: 'content_filter',
+  IMAGE_PROHIBITED_CONTENT: 'content_filter', IMAGE_RECITATION: 'content_filter', MODEL_ARMOR: 'content_filter',
 }
+
+/**
+ * The reasons by their number, as a client gets them that asks for `enum-encoding=int`
+ * (google/ai/generativelanguage/v1beta/generative_service.proto; Vertex has others from 6 on, which end without content too).
+ */
+const FINISH_REASONS = [
+  'FINISH_REASON_UNSPECIFIED', 'STOP', 'MAX_TOKENS', 'SAFETY', 'RECITATION', 'OTHER', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII',
+  'MALFORMED_FUNCTION_CALL', 'IMAGE_SAFETY', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_OTHER',
+  'NO_IMAGE', 'IMAGE_RECITATION', 'MISSING_THOUGHT_SIGNATURE',
+] as const
 
 /**
  * Reads a generate response: chunks, or a whole one. Of several candidates it reads the first. The stop is reported at the end:
@@ -25,6 +36,8 @@ export class GenerateResponseReader implements ResponseReader {
   #started = false
   #isOver = false
   #hasCalls = false
+  /** Something for the client came. */
+  #hasContent = false
   #finishReason: string | null = null
   #explanation: string | null = null
   #usage: JsonObject | null = null
@@ -48,11 +61,11 @@ export class GenerateResponseReader implements ResponseReader {
     const candidates = asList(chunk['candidates']).map(candidate => asObject(candidate) ?? {})
     const candidate = candidates.find(({ index }) => (asNumber(index) ?? 0) === 0)
     for (const part of asList(asObject(candidate?.['content'])?.['parts'])) this.#part(asObject(part) ?? {}, out)
-    this.#finishReason = asText(candidate?.['finishReason']) ?? this.#finishReason
+    this.#finishReason = enumName(candidate?.['finishReason'], FINISH_REASONS) ?? this.#finishReason
     this.#explanation = asText(candidate?.['finishMessage']) ?? this.#explanation
     const feedback = asObject(chunk['promptFeedback'])
-    const blocked = asText(feedback?.['blockReason'])
-    if (blocked !== null) {
+    const blocked = enumName(feedback?.['blockReason'], BLOCK_REASONS)
+    if (blocked !== null && blocked !== BLOCK_REASONS[0]) {
       this.#finishReason = 'PROHIBITED_CONTENT'
       this.#explanation = asText(feedback?.['blockReasonMessage']) ?? `The prompt was blocked: ${blocked}.`
     }
@@ -62,10 +75,20 @@ export class GenerateResponseReader implements ResponseReader {
     if (!this.#started || this.#isOver) return
     this.#isOver = true
     this.#parts.endText(this.#thoughtSignature, out)
-    const reason = STOP_REASONS[this.#finishReason ?? ''] ?? (this.#hasCalls ? 'tool_calls' : 'end')
-    out.push({ type: 'stop', reason, sequence: null, explanation: this.#explanation })
+    const given = this.#finishReason
+    if (given !== null && given !== FINISH_REASONS[0]) out.push({ type: 'stop', reason: this.#stopReason(given), sequence: null, explanation: this.#explanation })
     const usage = readTokens(GENERATE_USAGE, this.#usage)
     if (usage !== null) out.push({ type: 'usage', usage })
+  }
+
+  /** A reason that is not known, of a response without content, is a refusal. */
+  #stopReason(given: string): StopReason {
+    const known = STOP_REASONS[given]
+    if (known !== undefined) return known
+    if (this.#hasCalls) return 'tool_calls'
+    if (given === 'STOP' || this.#hasContent) return 'end'
+    this.#explanation ??= `The model ended the response: ${given}.`
+    return 'content_filter'
   }
 
   body(value: JsonObject, out: ResponseEvent[]): void {
@@ -98,6 +121,7 @@ export class GenerateResponseReader implements ResponseReader {
       return
     }
     if (text !== '') {
+      this.#hasContent = true
       this.#parts.text('text', text, this.#thoughtSignature, out)
       this.#thoughtSignature = null
     }
@@ -115,6 +139,7 @@ export class GenerateResponseReader implements ResponseReader {
   }
 
   #media(media: JsonObject, out: ResponseEvent[]): void {
+    this.#hasContent = true
     const mediaType = asText(media['mimeType']) ?? 'application/octet-stream'
     const type = mediaType.startsWith('audio/') ? 'audio' : 'image'
     this.#whole({ type, mediaType, data: asText(media['data']) ?? '' }, '', out)
@@ -129,6 +154,14 @@ export class GenerateResponseReader implements ResponseReader {
   }
 }
 
+const BLOCK_REASONS = ['BLOCK_REASON_UNSPECIFIED', 'SAFETY', 'OTHER', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'IMAGE_SAFETY'] as const
+
+/** The name of an enum's value, which may be its number. */
+function enumName(value: unknown, names: readonly string[]): string | null {
+  const number = asNumber(value)
+  return number === null ? asText(value) : names[number] ?? `UNKNOWN_${number}`
+}
+
 /** Code that the provider itself ran, and its output, as text. */
 function codeText(part: JsonObject): string {
   const code = asText(asObject(part['executableCode'])?.['code'])
@@ -138,8 +171,7 @@ function codeText(part: JsonObject): string {
 
 /** Reads an error of the shape `{error: {code, message, status}}`, or a list of one. */
 export function readGenerateError(status: number, body: unknown): NeutralError {
-  const value = asObject(body) ?? asObject(asList(body)[0])
-  const error = asObject(value?.['error']) ?? {}
+  const error = errorIn(body) ?? {}
   const given = asNumber(error['code'])
   const actual = given !== null && given >= 400 && given < 600 ? given : status
   const code = asText(error['status'])

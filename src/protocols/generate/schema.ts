@@ -41,6 +41,14 @@ export function writeSchema(schema: JsonObject): JsonObject {
 /** Counts that Gemini's schemas write as text. */
 const COUNTS = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'])
 
+/** Types by their number (google/ai/generativelanguage/v1beta/content.proto), from 1 on. */
+const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
+
+function typeOf(value: unknown): unknown {
+  if (typeof value === 'number') return TYPES[value - 1]
+  return asText(value)?.toLowerCase() ?? value
+}
+
 /** Gemini's own schema as JSON Schema: types in lower case, `nullable` as a type. */
 export function readSchema(schema: JsonObject): JsonObject {
   const read: Record<string, unknown> = {}
@@ -49,7 +57,7 @@ export function readSchema(schema: JsonObject): JsonObject {
     else if (LISTS.has(keyword)) read[keyword] = asList(value).map(inner => mapSchema(inner, readSchema))
     else if (INNER.has(keyword)) read[keyword] = mapSchema(value, readSchema)
     else if (COUNTS.has(keyword)) read[keyword] = Number(value)
-    else if (keyword === 'type') read['type'] = asText(value)?.toLowerCase() ?? value
+    else if (keyword === 'type') read['type'] = typeOf(value)
     else if (keyword === 'example') read['examples'] = [value]
     else if (keyword !== 'nullable' && keyword !== 'propertyOrdering') read[keyword] = value
   }

@@ -5,6 +5,7 @@ import { NumberedParts } from '../neutral/numbered-parts.ts'
 import { startEvent } from '../neutral/response.ts'
 import type { NeutralError, ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
+import { errorIn } from '../neutral/error-body.ts'
 import { readTokens } from '../shared/token-usage.ts'
 import { MESSAGES_USAGE } from './usage.ts'
 
@@ -66,7 +67,7 @@ export class MessagesResponseReader implements ResponseReader {
   }
 
   body(value: JsonObject, out: ResponseEvent[]): void {
-    if (asObject(value['error']) !== null) {
+    if ((value['error'] ?? null) !== null) {
       out.push({ type: 'error', error: readMessagesError(500, value) })
       return
     }
@@ -152,7 +153,7 @@ const STATUSES: Readonly<Record<string, number>> = {
 
 /** Reads an error of the shape `{type: "error", error: {type, message}}`. */
 export function readMessagesError(status: number, body: unknown): NeutralError {
-  const error = asObject(asObject(body)?.['error']) ?? {}
+  const error = errorIn(body) ?? {}
   const type = asText(error['type'])
   const actual = status === 500 && type !== null ? STATUSES[type] ?? status : status
   return {

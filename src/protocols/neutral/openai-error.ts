@@ -1,5 +1,6 @@
-import { asNumber, asObject, asText } from './json.ts'
-import { errorKindOf } from './errors.ts'
+import { errorIn } from './error-body.ts'
+import { errorKindOf, statusOf } from './errors.ts'
+import { asNumber, asText } from './json.ts'
 import type { JsonObject } from './json.ts'
 import type { ErrorKind, NeutralError } from './response.ts'
 
@@ -16,18 +17,23 @@ const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
   timeout: 'server_error',
 }
 
-/** Reads an error of OpenAI's shape, `{error: {message, type, param, code}}`; other servers' as far as they have it. */
+/**
+ * Reads an error of OpenAI's shape, `{error: {message, type, param, code}}`; other servers' as far as they have it.
+ *
+ * @param status HTTP status; 500 = it has none, and its code may say one
+ * @param body as parsed JSON, or as text where it is none
+ */
 export function readOpenaiError(status: number, body: unknown): NeutralError {
-  const value = asObject(body)
-  const error = asObject(value?.['error']) ?? value ?? {}
+  const error = errorIn(body) ?? {}
   const code = asText(error['code'])
+  const type = asText(error['type'])
   const given = asNumber(error['code'])
-  const actual = given !== null && given >= 400 && given < 600 ? given : status
+  const actual = (status === 500 ? statusOf(error['code'], type) : statusOf(given)) ?? status
   return {
-    kind: errorKindOf(actual, code ?? asText(error['type'])),
+    kind: errorKindOf(actual, code ?? type),
     status: actual,
-    message: asText(error['message']) ?? asText(value?.['error']) ?? asText(value?.['detail']) ?? `the upstream responded with the status ${status}`,
-    code: code ?? asText(error['type']),
+    message: asText(error['message']) ?? `the upstream responded with the status ${status}`,
+    code: code ?? type,
     param: asText(error['param']),
   }
 }

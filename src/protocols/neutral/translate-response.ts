@@ -1,9 +1,11 @@
 import { GatewayError } from '../../base/errors.ts'
 import { haveTooManyObjects } from './arguments-size.ts'
 import { ResponseCollector } from './collect.ts'
+import { reasonIn } from './error-reason.ts'
+import { CONTEXT_LENGTH } from './errors.ts'
 import { FreeformUnwrapper } from './freeform.ts'
 import type { JsonObject } from './json.ts'
-import type { ResponseEvent } from './response.ts'
+import type { ErrorEvent, NeutralResponse, ResponseEvent } from './response.ts'
 import type { ToolNames } from './tool-names.ts'
 import type { ClientContext, ClientSide, ResponseReader, ResponseWriter, UpstreamSide } from './translation.ts'
 
@@ -68,8 +70,9 @@ export class StreamTranslator {
 
   #write(): string {
     let text = ''
-    for (const read of this.#events) {
+    for (const given of this.#events) {
       if (this.#isOver) break
+      const read = given.type === 'error' ? withReason(given) : given
       // Without a reason to stop the response is not whole, and the client's protocol has no end for it.
       if (read.type === 'end' && !this.#hasStopped) throw new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
       this.#hasStopped ||= read.type === 'stop'
@@ -118,10 +121,43 @@ export function translateBody(
 function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]): void {
   reader.body(body, out)
   if (out.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded with JSON that is not a response of its protocol')
+  if (!out.some(({ type }) => type === 'stop' || type === 'error')) addStop(out)
+}
+
+/**
+ * Some servers do not say why the model stopped. A body that came whole has ended, unless it ends in a call.
+ *
+ * @throws GatewayError upstream_cut
+ */
+function addStop(out: ResponseEvent[]): void {
+  const collector = new ResponseCollector()
+  for (const event of out) collector.add(event)
+  const { parts } = collector.result as NeutralResponse
+  const calls = parts.filter(({ part }) => part.type === 'tool_call' && !part.isFreeform)
+  if (calls.some(({ text }) => text !== '' && !isJson(text))) throw new GatewayError('upstream_cut', 'the upstream responded with a tool call that is not whole')
+  const hasCalls = parts.some(({ part }) => part.type === 'tool_call')
+  const behind = out.findLastIndex(({ type }) => type === 'part_end' || type === 'start') + 1
+  out.splice(behind, 0, { type: 'stop', reason: hasCalls ? 'tool_calls' : 'end', sequence: null, explanation: null })
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    // It is cut off.
+    return false
+  }
+}
+
+/** Clients know an error that says that the request is too long by its code. */
+function withReason(event: ErrorEvent): ErrorEvent {
+  const { error } = event
+  return reasonIn({ ...error }) === 'context_length' ? { ...event, error: { ...error, code: CONTEXT_LENGTH } } : event
 }
 
 function writeWhole(client: ClientSide, { result: response }: ResponseCollector, context: ClientContext): JsonObject {
-  if ('kind' in response) return client.writeError(response, context.requestId)
+  if ('kind' in response) return client.writeError(withReason({ type: 'error', error: response }).error, context.requestId)
   const calls = response.parts.filter(({ part }) => part.type === 'tool_call')
   if (haveTooManyObjects(calls.map(({ text }) => text))) {
     throw new GatewayError('upstream_invalid', 'the arguments of the calls in the response have too many values')

@@ -1,11 +1,10 @@
-import { errorKindOf } from '../neutral/errors.ts'
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { readOpenaiError } from '../neutral/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
 import { startEvent } from '../neutral/response.ts'
-import type { NeutralError, ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
+import type { ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../shared/token-usage.ts'
 import { RESPONSES_USAGE } from './usage.ts'
@@ -26,6 +25,12 @@ export class ResponsesResponseReader implements ResponseReader {
   readonly #open = new Map<string, OpenPart>()
   /** The open parts of a message, by its item. */
   readonly #partKeys = new Map<string, Set<string>>()
+  /** Items that the stream told whole. */
+  readonly #done = new Set<string>()
+  /** The keys of items, by their id and the id of their call. */
+  readonly #keys = new Map<string, string>()
+  /** What the items are. */
+  readonly #types = new Map<string, unknown>()
   /** Messages whose content came as events. */
   readonly #told = new Set<string>()
   #started = false
@@ -74,7 +79,7 @@ export class ResponsesResponseReader implements ResponseReader {
         this.#finish(asObject(event['response']) ?? {}, out)
         break
       case 'response.failed':
-        out.push({ type: 'error', error: readFailure(asObject(event['response']) ?? {}) })
+        out.push({ type: 'error', error: readOpenaiError(500, event['response']) })
         break
       case 'error':
         out.push({ type: 'error', error: readOpenaiError(500, asObject(event['error']) === null ? { error: event } : event) })
@@ -83,13 +88,12 @@ export class ResponsesResponseReader implements ResponseReader {
   }
 
   body(value: JsonObject, out: ResponseEvent[]): void {
-    if (asObject(value['error']) !== null) {
-      out.push({ type: 'error', error: readFailure(value) })
+    if ((value['error'] ?? null) !== null || value['status'] === 'failed') {
+      out.push({ type: 'error', error: readOpenaiError(500, value) })
       return
     }
     if (!Array.isArray(value['output'])) return
     this.#start(value, out)
-    for (const [at, item] of asList(value['output']).entries()) this.#itemDone(String(at), asObject(item) ?? {}, out)
     this.#finish(value, out)
   }
 
@@ -100,6 +104,7 @@ export class ResponsesResponseReader implements ResponseReader {
   }
 
   #itemAdded(key: string, item: JsonObject, isDone: boolean, out: ResponseEvent[]): void {
+    this.#know(key, item)
     const isFreeform = item['type'] === 'custom_tool_call'
     if (!isFreeform && item['type'] !== 'function_call') return
     const call = { id: asText(item['call_id']) ?? '', name: asText(item['name']) ?? '' }
@@ -116,6 +121,7 @@ export class ResponsesResponseReader implements ResponseReader {
   }
 
   #delta(key: string, part: ResponsePart, event: JsonObject, out: ResponseEvent[]): void {
+    this.#tell(event, 'message')
     this.#told.add(itemKey(event))
     if (!this.#open.has(key)) {
       this.#begin(key, part, out)
@@ -135,6 +141,7 @@ export class ResponsesResponseReader implements ResponseReader {
   /** All summaries of a reasoning item are one thinking part. */
   #thinkingDelta(event: JsonObject, out: ResponseEvent[]): void {
     const key = itemKey(event)
+    this.#tell(event, 'reasoning')
     const open = this.#open.get(key) ?? this.#begin(key, { type: 'thinking' }, out)
     const summary = asNumber(event['summary_index']) ?? asNumber(event['content_index']) ?? 0
     if (summary !== open.summary && open.hasText) this.#more(key, '\n\n', out)
@@ -149,8 +156,29 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#parts.end(open.index, opaque, out)
   }
 
+  /** A delta names the item that it belongs to. */
+  #tell(event: JsonObject, type: string): void {
+    const key = itemKey(event)
+    if (!this.#types.has(key)) this.#know(key, { type, id: event['item_id'] })
+  }
+
+  #know(key: string, item: JsonObject): void {
+    this.#types.set(key, item['type'])
+    for (const id of [asText(item['id']), asText(item['call_id'])]) if (id) this.#keys.set(id, key)
+  }
+
+  /** The key of an item of the whole response; one that the stream did not tell gets a key of its own. */
+  #keyOf(item: JsonObject, at: number): string {
+    const known = this.#keys.get(asText(item['id']) ?? '') ?? this.#keys.get(asText(item['call_id']) ?? '')
+    if (known !== undefined) return known
+    const key = String(at)
+    return !this.#types.has(key) || this.#types.get(key) === item['type'] ? key : `whole ${key}`
+  }
+
   /** A whole item: what no event told before is read from it. */
   #itemDone(key: string, item: JsonObject, out: ResponseEvent[]): void {
+    this.#know(key, item)
+    this.#done.add(key)
     switch (item['type']) {
       case 'function_call':
       case 'custom_tool_call': {
@@ -195,6 +223,12 @@ export class ResponsesResponseReader implements ResponseReader {
 
   #finish(response: JsonObject, out: ResponseEvent[]): void {
     this.#start(response, out)
+    // Some servers stream nothing of an item, and have it in the whole response alone.
+    for (const [at, value] of asList(response['output']).entries()) {
+      const item = asObject(value) ?? {}
+      const key = this.#keyOf(item, at)
+      if (!this.#done.has(key)) this.#itemDone(key, item, out)
+    }
     for (const key of this.#open.keys()) this.#end(key, null, out)
     const reason = this.#stopReason(asText(asObject(response['incomplete_details'])?.['reason']))
     out.push({ type: 'stop', reason, sequence: null, explanation: null })
@@ -217,15 +251,4 @@ function itemKey(event: JsonObject): string {
 
 function partKey(event: JsonObject): string {
   return `${itemKey(event)}:${asNumber(event['content_index']) ?? 0}`
-}
-
-/** The error of a response that failed: it has no HTTP status of its own. */
-function readFailure(response: JsonObject): NeutralError {
-  const error = asObject(response['error']) ?? {}
-  const code = asText(error['code'])
-  const status = code === 'rate_limit_exceeded' ? 429 : /^invalid|image|policy/.test(code ?? '') ? 400 : 500
-  return {
-    kind: errorKindOf(status, code), status, message: asText(error['message']) ?? 'the upstream could not generate the response',
-    code, param: asText(error['param']),
-  }
 }

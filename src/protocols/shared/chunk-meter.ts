@@ -7,6 +7,8 @@ import { EventMeter } from './event-meter.ts'
 import type { MeterLimits } from './stream-meter.ts'
 
 const DONE = Buffer.from('[DONE]')
+const DONE_EVENT = Buffer.from('data: [DONE]\n\n')
+const FINISH_REASON = Buffer.from('finish_reason')
 const USAGE = Buffer.from('usage')
 const X_GROQ = Buffer.from('x_groq')
 const SERVICE_TIER = Buffer.from('service_tier')
@@ -32,6 +34,8 @@ const IMAGES = Buffer.from('images')
 const DATA = Buffer.from('data')
 const TRANSCRIPT = Buffer.from('transcript')
 const SPACE = 0x20
+// More choices than this share the last place.
+const MAX_CHOICES = 31
 // Tool calls of one choice share its numbers: more of them than this share the last.
 const CALLS_PER_CHOICE = 32
 
@@ -40,6 +44,9 @@ export class ChunkMeter extends EventMeter {
   readonly #usageReader: UsageReader
   /** The event being read tells the usage. */
   #reported = false
+  /** The choices that have begun, and those of them that have their `finish_reason`, a bit each. */
+  #seen = 0
+  #finished = 0
 
   constructor(usage: UsageReader, limits: MeterLimits) {
     super(limits)
@@ -48,6 +55,11 @@ export class ChunkMeter extends EventMeter {
 
   reading(): ReportedUsage | null {
     return readUsage(this.#usageReader, this.lastUsage())
+  }
+
+  /** Perplexity and GPUStack end a stream without `[DONE]`, which clients take for an interruption. */
+  override get missingEnd(): Buffer | null {
+    return this.terminated === false && this.#seen !== 0 && this.#seen === this.#finished ? DONE_EVENT : null
   }
 
   protected read({ buf, dataStart, dataEnd }: StreamEvent): void {
@@ -106,14 +118,19 @@ export class ChunkMeter extends EventMeter {
   #choice(buf: Buffer): void {
     const { cursor } = this
     let choice = 0
+    let finished = false
     while (cursor.nextMember()) {
       if (cursor.keyIs(INDEX)) choice = this.index(buf)
+      else if (cursor.keyIs(FINISH_REASON) && cursor.isString()) finished = cursor.string() && cursor.valueEnd > cursor.valueStart
       else if (cursor.keyIs(TEXT)) this.#texts('content', choice, buf)
       else if (cursor.keyIs(DELTA) && cursor.beginObject()) this.#delta(choice, buf)
       // Moonshot's, unless it was asked.
       else if (cursor.keyIs(USAGE)) this.#usage(buf)
       else this.ignore(buf)
     }
+    const bit = 1 << Math.min(choice, MAX_CHOICES - 1)
+    this.#seen |= bit
+    if (finished) this.#finished |= bit
   }
 
   #delta(choice: number, buf: Buffer): void {

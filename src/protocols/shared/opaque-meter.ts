@@ -9,6 +9,7 @@ const EMPTY_SAMPLE: TextSample = { runs: [], keptBytes: NO_BYTES, generatedBytes
 /** A stream of no protocol that is known: its bytes pass unread, and HTTP's own end is its end. */
 export class OpaqueMeter implements StreamMeter {
   readonly terminated = null
+  readonly missingEnd = null
   readonly sawError = false
   readonly errorEvent = null
   readonly isOutputReported = true

@@ -25,6 +25,8 @@ export interface StreamMeter {
   event(event: StreamEvent): void
   /** Did the protocol's own end pass by? null: unknown, and HTTP's end is the end. */
   readonly terminated: boolean | null
+  /** What the client still needs of a stream that ends now in order: all of the response has passed by. null = more is missing. */
+  readonly missingEnd: Buffer | null
   /** The protocol's own in-stream error passed by. */
   readonly sawError: boolean
   /** The data of the event that reported it; null = there was none, or it was too long. */
@@ -99,6 +101,10 @@ export abstract class ProtocolMeter implements StreamMeter {
   abstract createReader(sink: EventSink): EventReader
   abstract event(event: StreamEvent): void
   abstract reading(): ReportedUsage | null
+
+  get missingEnd(): Buffer | null {
+    return null
+  }
 
   get isOutputReported(): boolean {
     return this.#reportedUpTo === this.#totalBytes && !this.uncountable

@@ -210,7 +210,7 @@ function closed(client: net.Socket): Promise<void> {
 function streamBody(at: Partial<ResponseBody> = {}): ResponseBody {
   return {
     push: chunk => chunk, end: () => {}, rest: () => Buffer.alloc(0), terminated: false, isFinished: false,
-    atBoundary: true, edits: false, translateHeaders: null, ...at,
+    atBoundary: true, edits: false, missingEnd: null, translateHeaders: null, ...at,
   }
 }
 

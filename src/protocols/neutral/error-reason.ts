@@ -1,0 +1,57 @@
+import { isObject } from '../../base/is-object.ts'
+
+/** Why an upstream refuses a request that another model, or another account, might have answered. */
+export type RefusalReason = 'context_length' | 'content_filter' | 'model_access' | 'region'
+
+/** Codes and types that say it in a word, in the three protocols and in those that imitate them. */
+const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
+  context_length_exceeded: 'context_length',
+  exceed_context_size_error: 'context_length',
+  model_context_window_exceeded: 'context_length',
+  tokens_limit_reached: 'context_length',
+  content_filter: 'content_filter',
+  content_filtered: 'content_filter',
+  content_policy_violation: 'content_filter',
+  responsibleaipolicyviolation: 'content_filter',
+  moderation_blocked: 'content_filter',
+  data_inspection_failed: 'content_filter',
+}))
+
+/**
+ * Wordings of the vendors that have no code for it: "prompt is too long: 210000
+ * tokens > 200000 maximum" (messages), "The input token count (1200000) exceeds
+ * the maximum number of tokens allowed (1048576)." (generate), "This model's
+ * maximum context length is 8192 tokens" (chat, without a code where the server
+ * is not the vendor's own). The third and fourth are those of xAI and Moonshot,
+ * of Qwen, text-generation-inference and Vertex; the last of xAI and DeepSeek.
+ */
+const MESSAGE_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
+  [/(prompt|input) is too long|context (window|length|limit|size)/i, 'context_length'],
+  [/exceeds? the maximum number of (input )?tokens|too many (input )?tokens/i, 'context_length'],
+  [/maximum prompt length|exceeded model token limit|range of input length/i, 'context_length'],
+  [/`inputs` (must have less than|tokens \+)|input token count is \d+ but/i, 'context_length'],
+  [/content[ _-]?(filter|management policy|policy)|safety system/i, 'content_filter'],
+  [/was flagged|flagged (by|as|for)/i, 'content_filter'],
+  [/violates usage guidelines|^content exists risk/i, 'content_filter'],
+]
+
+/** It was not the prompt that was flagged. A name may stand between: "Your account (a@b.c) was flagged". */
+const ABOUT_THE_ACCOUNT = /\b(account|organi[sz]ation|project|key)( \S+)? (was|has been|is)( \w+)? flagged/i
+
+/**
+ * Why an error refuses the request.
+ *
+ * @param error as `errorIn` gives it
+ * @returns null = it does not, or not for that
+ */
+export function reasonIn(error: Record<string, unknown>): RefusalReason | null {
+  const inner = [error['innererror'], error['inner_error']].find(isObject)
+  for (const word of [error['code'], error['type'], error['status'], inner?.['code']]) {
+    const reason = typeof word === 'string' ? CODES.get(word.toLowerCase()) : undefined
+    if (reason !== undefined) return reason
+  }
+  const { message } = error
+  if (typeof message !== 'string') return null
+  if (ABOUT_THE_ACCOUNT.test(message)) return null
+  return MESSAGE_PATTERNS.find(([pattern]) => pattern.test(message))?.[1] ?? null
+}
