@@ -47,7 +47,7 @@ export class CandidateRecord {
   /** When the circuit last opened. */
   openedAt: MonotonicTime = 0
   /** Time of the last success. */
-  #workedAt: MonotonicTime = -Infinity
+  workedAt: MonotonicTime = -Infinity
   /** The circuit is open only because another gateway said so. */
   isHint = false
   firstByteMs: number | null = null
@@ -71,7 +71,7 @@ export class CandidateRecord {
 
   hint(ms: number, now: MonotonicTime, failure: CircuitFailure): void {
     // Results of this gateway count more: the network of the other gateway may be broken.
-    if (this.isOpen || now - this.#workedAt < HINT_IGNORED_MS) return
+    if (this.isOpen || now - this.workedAt < HINT_IGNORED_MS) return
     if (this.openUntil === 0) this.openedAt = now
     this.isHint = true
     this.openUntil = Math.max(this.openUntil, now + ms)
@@ -98,7 +98,7 @@ export class CandidateRecord {
     if (!isOlder) this.#retryAfter = NO_RETRY_AFTER
     this.openUntil = isOlder && until > now ? until : 0
     this.isHint = false
-    this.#workedAt = now
+    this.workedAt = now
   }
 
   success(): void {

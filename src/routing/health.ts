@@ -3,7 +3,7 @@ import { CandidateRecord, MAX_OPEN_MS, NO_CAUSE } from './candidate-record.ts'
 import type { HealthOptions } from './candidate-record.ts'
 import { candidateOf, withoutModel } from './candidate.ts'
 import type { CandidateId } from './candidate.ts'
-import type { CircuitCause, CircuitChange } from './circuit-log.ts'
+import type { CircuitCause, CircuitChange, CircuitFailure } from './circuit-log.ts'
 import { AttemptHealthReporter, changeOf } from './health-reporter.ts'
 import type { HealthReporter, ObservedAttempt } from './health-reporter.ts'
 
@@ -115,8 +115,11 @@ export class Health {
 
   /** The cause of its open circuit, or its failures since the last success. */
   causeOf(id: CandidateId): CircuitCause {
-    const checks = this.#isDown(id) ? this.#failing.get(candidateOf(id)[0]) : undefined
-    return checks?.cause ?? this.#records.get(id)?.cause ?? NO_CAUSE
+    const cause = this.#records.get(id)?.cause ?? NO_CAUSE
+    const checks = this.#isDown(id) ? this.#failing.get(candidateOf(id)[0])?.cause : undefined
+    if (checks === undefined) return cause
+    const isNewer = cause.last !== null && checks.last !== null && cause.last.at > checks.last.at
+    return { first: earlier(cause.first, checks.first), last: isNewer ? cause.last : checks.last }
   }
 
   /** An attempt at the candidate starts. */
@@ -138,7 +141,7 @@ export class Health {
     if (!isHealthy) {
       const failure = { at: clock.wall(), reason: `health check: ${why}`, requestId: null }
       const { count, since, cause: { first } } = this.#failing.get(upstream) ?? { count: 0, since: clock.monotonic(), cause: NO_CAUSE }
-      const failing = { count: count + 1, since, cause: { first: first ?? failure, last: failure } }
+      const failing = { count: count + 1, since, cause: { first: first ?? this.#firstFailure(upstream, failure), last: failure } }
       this.#failing.set(upstream, failing)
       if (failing.count === CHECK_FAILURES_TO_OPEN) this.#report(withoutModel(upstream), 'open', failing.cause, failing.count)
       return !this.failsChecks(upstream)
@@ -181,6 +184,15 @@ export class Health {
     this.#options.circuits?.add(changeOf(id, state, cause, failures, this.#options.clock))
   }
 
+  /** The first failure since the upstream worked: requests may have failed before the check. */
+  #firstFailure(upstream: string, check: CircuitFailure): CircuitFailure {
+    const { clock } = this.#options
+    const records = [...this.#records].flatMap(([id, record]) => (candidateOf(id)[0] === upstream ? [record] : []))
+    const workedAgo = clock.monotonic() - Math.max(...records.map(({ workedAt }) => workedAt))
+    const worked = clock.wall() - workedAgo
+    return records.reduce((first, { cause }) => (cause.first !== null && cause.first.at >= worked ? earlier(cause.first, first) : first), check)
+  }
+
   #isDown(id: CandidateId): boolean {
     return this.#failing.size > 0 && this.failsChecks(candidateOf(id)[0])
   }
@@ -198,6 +210,11 @@ export class Health {
     this.#records.set(id, record)
     return record
   }
+}
+
+function earlier<T extends CircuitFailure | null>(one: T, other: T): T {
+  if (one === null || other === null) return one ?? other
+  return one.at <= other.at ? one : other
 }
 
 const UNKNOWN: CandidateHealth = {

@@ -386,6 +386,28 @@ t.test('two failed checks open the circuits of all models, until a check passes'
   t.end()
 })
 
+t.test('the first failure is that of the request before the first check, if the upstream has not worked since', t => {
+  const { clock, health } = setUp()
+  const fail = (id: string, requestId: string) =>
+    health.begin(id, { requestId, record: { outcome: 'error_answer', status: 503 } }).failed(null)
+  fail('up\nold', 'before')
+  clock.advance(10)
+  health.begin('up\nx').succeeded()
+  clock.advance(10)
+  fail('up\nx', 'first')
+  clock.advance(10)
+  health.recordCheck('up', false)
+  health.recordCheck('up', false)
+  clock.advance(10)
+  t.match(health.causeOf('up\nx'), { first: { requestId: 'first' }, last: { reason: /^health check/ } })
+  t.match(health.causeOf('up\nold'), { first: { requestId: 'before' } }, 'which has failed for longer')
+  t.match(health.causeOf('up\n'), { first: { requestId: 'first' } }, 'of the upstream as a whole')
+  t.match(health.causeOf('up\nnever-asked'), { first: { requestId: 'first' }, last: { reason: /^health check/ } })
+  fail('up\nx', 'second')
+  t.match(health.causeOf('up\nx'), { first: { requestId: 'first' }, last: { requestId: 'second' } })
+  t.end()
+})
+
 t.test('a passed check closes circuits that requests opened', t => {
   const { health } = setUp()
   for (let n = 0; n < 3; n++) health.begin('up\nx').failed(null)
