@@ -7,6 +7,7 @@ import { placeOf } from '../config/problem.ts'
 import type { Gateway, PassedShares } from '../context/gateway.ts'
 import { Webhook } from '../context/webhook.ts'
 import { BudgetCheck } from './budget-check.ts'
+import { CircuitReports } from './circuit-reports.ts'
 import type { BudgetSpend, Send } from './budget-check.ts'
 
 /** ms between two checks of budgets, the ledger and certificates. */
@@ -33,16 +34,10 @@ export function watchAlerts(
     gateway: cluster?.instance ?? hostname(),
     clock, log,
   })
-  const send: Send = (event, id = randomUUID()) =>
-    webhook.send({ id, at: new Date(clock.wall()).toISOString(), ...event })
-  circuits.subscribe(({ upstream, model, state, failures, first, last }) => {
-    const what = model === null ? upstream : `${model} on ${upstream}`
-    const why = state === 'open' && last !== null ? `: ${last.reason}` : ''
-    send({
-      type: state === 'open' ? 'circuit.opened' : 'circuit.closed', severity: state === 'open' ? 'error' : 'info', subject: upstream,
-      message: `Circuit ${state}: ${what}${why}`, data: { upstream, model, failures, first, last },
-    })
-  })
+  const send: Send = (event, id = randomUUID(), at = clock.wall()) =>
+    webhook.send({ id, at: new Date(at).toISOString(), ...event })
+  const circuitReports = new CircuitReports(clock, send)
+  circuits.subscribe(change => { if (current().config.alerts?.webhook) circuitReports.add(change) })
   reloads.log.subscribe(({ applied, problems }) => {
     if (applied) return
     const texts = problems.map(problem => `${placeOf(problem)}: ${problem.message}`)
@@ -57,6 +52,7 @@ export function watchAlerts(
   checkAll()
   return () => {
     timer.cancel()
+    circuitReports.close()
     webhook.close()
   }
 }

@@ -12,8 +12,11 @@ import type { LimitedKey } from '../limits/types.ts'
 /** What each key and group has spent, 1e-12 USD, by `idOf`; null = that is not known yet. */
 export type BudgetSpend = () => ReadonlyMap<string, bigint> | null
 
-/** @param id absent = a random one */
-export type Send = (event: Omit<AlertEvent, 'id' | 'at'>, id?: string) => void
+/**
+ * @param id absent = a random one
+ * @param at ms since 1970; absent = now
+ */
+export type Send = (event: Omit<AlertEvent, 'id' | 'at'>, id?: string, at?: number) => void
 
 /** Reports keys and groups that pass a share of their budget. */
 export class BudgetCheck {

@@ -3,6 +3,8 @@ import { KEY, startTestGateway } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { startHook } from './hook.ts'
 
+const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
+
 t.test('circuits, budgets and rejected reloads are reported', async t => {
   const { url: hook, events, reported } = await startHook(t)
   let isDown = false
@@ -35,7 +37,7 @@ alerts: { webhook: { url: "${hook}" }, budget: [80, 20] }
   for (let n = 0; n < 2; n++) await ask()
   t.match(await reported('circuit.opened'), {
     severity: 'error', subject: 'up', message: 'Circuit open: m on up: status 503 overloaded',
-    data: { model: 'm', failures: 3, first: { requestId: first, reason: 'status 503 overloaded' } },
+    data: { model: 'm', models: ['m'], failures: 3, first: { at: ISO_TIME, requestId: first, reason: 'status 503 overloaded' }, last: { at: ISO_TIME } },
   })
   isDown = false
   while (!events.some(({ type }) => type === 'circuit.closed')) await ask()
@@ -43,6 +45,38 @@ alerts: { webhook: { url: "${hook}" }, budget: [80, 20] }
 
   for (let n = 0; n < 3; n++) await ask()
   t.match(await reported('budget.reached'), { subject: 'test', data: { key: 'test', limit_usd: '10', per: 'total' } })
+})
+
+t.test('an upstream that is down is one event for the circuits of all its models', async t => {
+  const hook = await startHook(t)
+  let isDown = true
+  const up = await startUpstream(t, async (req, res) => {
+    await bodyOf(req)
+    res.writeHead(isDown ? 503 : 200, { 'content-type': 'application/json' }).end('{"choices":[]}')
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${up.url}" } }
+routes: [{ to: up, retries: 0 }]
+alerts: { webhook: { url: "${hook.url}" } }
+`)
+  const models = ['a', 'b', 'c', 'd', 'e']
+  const ask = async (model: string) => {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST', headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json' }, body: JSON.stringify({ model, messages: [] }),
+    })
+    await response.arrayBuffer()
+    return response
+  }
+  const first = (await ask('a')).headers.get('x-gateway-request-id')
+  for (const model of ['a', 'a', ...models.slice(1).flatMap(model => [model, model, model])]) await ask(model)
+  t.match(await hook.reported('circuit.opened'), {
+    severity: 'error', subject: 'up', message: 'Circuits open: 5 models on up: status 503',
+    data: { upstream: 'up', model: 'a', models, failures: 3, first: { at: ISO_TIME, requestId: first }, last: { at: ISO_TIME } },
+  })
+  isDown = false
+  for (const model of models) while ((await ask(model)).status !== 200);
+  t.match(await hook.reported('circuit.closed'), { severity: 'info', message: 'Circuits closed: 5 models on up', data: { models } })
+  t.strictSame(hook.events.map(({ type }) => type), ['circuit.opened', 'circuit.closed'])
 })
 
 t.test('a group that reaches a share of its budget is reported, with the spend of its child groups', async t => {
