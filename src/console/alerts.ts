@@ -6,7 +6,9 @@ import { placeOf } from '../config/problem.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
 import type { Alert } from './api/panel.ts'
+import { candidateStates } from './candidates.ts'
 import { modelRow } from './model-rows.ts'
+import { findOutages } from './outages.ts'
 import type { ConfiguredBudget, NearBudget } from './reports/budgets.ts'
 import type { Reports } from './reports/reports.ts'
 import { isoTimeOrNull, isolatedName } from './texts.ts'
@@ -28,7 +30,7 @@ export interface SettingAlert extends Alert {
 export function gatewayAlerts(gateway: Gateway, all: readonly WorkerActivity[], now: number): SettingAlert[] {
   return [
     ...keyAlerts(gateway), ...configurationAlerts(gateway), ...certificateAlerts(gateway, now), ...ledgerAlerts(gateway), ...storeAlerts(gateway),
-    ...upstreamAlerts(all, now),
+    ...upstreamAlerts(gateway, all, now),
   ]
 }
 
@@ -92,7 +94,7 @@ function storeAlerts({ sharedState: { stores } }: Gateway): SettingAlert[] {
   })
 }
 
-function upstreamAlerts(all: readonly WorkerActivity[], now: number): SettingAlert[] {
+function upstreamAlerts({ config }: Gateway, all: readonly WorkerActivity[], now: number): SettingAlert[] {
   const alerts = new Map<string, SettingAlert>()
   for (const [name, { reason, at }] of all.flatMap(({ credentialFailures }) => credentialFailures)) {
     if (at < now - REJECTION_ALERT_MS) continue
@@ -103,13 +105,17 @@ function upstreamAlerts(all: readonly WorkerActivity[], now: number): SettingAle
     }))
   }
   const open = all.flatMap(({ candidates }) => candidates).filter(({ circuit }) => circuit !== 'closed')
+  const outageOf = findOutages(config.routes, candidateStates(all))
   // Each worker has circuits of its own: the one that opened first makes the alert.
   for (const candidate of open.sort((a, b) => (a.open_since ?? '').localeCompare(b.open_since ?? ''))) {
     const { upstream, model, open_since: since } = candidate
     const id = `circuit ${upstream} ${model}`
     if (alerts.has(id)) continue
-    const alert = createAlert('circuit_open', 'warning', circuitMessage(candidate), { subject: upstream, about: [upstream, model, since] })
-    alerts.set(id, { ...alert, since: since ?? null })
+    // With other targets, requests are served.
+    const outage = outageOf(upstream, model)
+    const severity = outage === null ? 'warning' : 'error'
+    const alert = createAlert('circuit_open', severity, circuitMessage(candidate), { subject: upstream, about: [upstream, model, since] })
+    alerts.set(id, { ...alert, since: since ?? null, line: outage?.line ?? null })
   }
   return [...alerts.values()]
 }

@@ -30,6 +30,14 @@ function mergeStates(a: CandidateState, b: CandidateState): CandidateState {
   }
 }
 
+/** @param known of the upstream; a model of it that was not asked for is as well as its checks say */
+export function circuitOf(model: string | null, known: readonly CandidateState[]): CandidateState['circuit'] {
+  const asked = known.find(state => state.model === model)
+  if (asked) return asked.circuit
+  const failsChecks = known.some(state => state.circuit === 'open' && state.opens_in_ms === null)
+  return failsChecks ? 'open' : 'closed'
+}
+
 /** How an upstream as a whole is. */
 export function healthOf(states: readonly CandidateState[]): UpstreamState['health'] {
   if (states.length === 0) return 'unknown'

@@ -9,7 +9,7 @@ import { MISMATCH_TEXT, explain } from '../pipeline/explain.ts'
 import { listedModels } from '../pipeline/gateway-endpoints.ts'
 import type { RouteRow } from './api/routes.ts'
 import { cached } from './cached.ts'
-import { candidateStates } from './candidates.ts'
+import { candidateStates, circuitOf } from './candidates.ts'
 import type { CandidateState } from './candidates.ts'
 import { ConsoleProblem } from './console-problem.ts'
 import { requireSession } from './context.ts'
@@ -140,14 +140,6 @@ function explanation(config: Config, path: string, model: string | null, key: Ke
 function maskedHeaderValue(name: string, value: string, { upstream }: Target): string {
   const isCredential = upstream.auth?.headers.some(header => header === name)
   return isCredential || Object.hasOwn(upstream.headers, name) ? '***' : value
-}
-
-/** @param known of the upstream; a model of it that was not asked for is as well as its checks say */
-function circuitOf(model: string, known: readonly CandidateState[]): CandidateState['circuit'] {
-  const asked = known.find(state => state.model === model)
-  if (asked) return asked.circuit
-  const failsChecks = known.some(state => state.circuit === 'open' && state.opens_in_ms === null)
-  return failsChecks ? 'open' : 'closed'
 }
 
 function routeRow(route: Route, states: ReadonlyMap<string, readonly CandidateState[]>, served: readonly string[]): RouteRow {

@@ -45,8 +45,8 @@ t.test('alerts for a rejected credential and an open circuit', async t => {
   status = 500
   for (let i = 0; i < 3; i++) await chat(gateway)
   const kinds = (await alertsOf(gateway)).map(({ kind }) => kind)
-  t.same(kinds, ['upstream_key_rejected', 'circuit_open'])
-  const [, open] = await alertsOf(gateway)
+  t.same(kinds.toSorted(), ['circuit_open', 'upstream_key_rejected'])
+  const open = (await alertsOf(gateway)).find(({ kind }) => kind === 'circuit_open')
   t.match(open, { message: /^Circuit open: demo on sim \(\d consecutive failures\)$/, subject: 'sim', since: ISO_TIME })
   const browser = await gateway.login(OPS)
   t.match((await browser.ask('/upstreams')).json, {
@@ -64,13 +64,30 @@ t.test('alerts for a rejected credential and an open circuit', async t => {
   )
 })
 
+const DOWN = 'down: { url: "http://127.0.0.1:9" }, other: { url: "http://127.0.0.1:9" }, sim: { simulator: true }'
+
+for (const [what, routes, severities] of [
+  ['the only target', '{ to: down, retries: 0 }', ['error']],
+  ['all targets', '{ to: [{ upstream: down, model: x }, other], retries: 1 }', ['error', 'error']],
+  ['one of two targets', '{ to: [down, sim], retries: 1 }', ['warning']],
+  ['a target of a route below that is not reached', '{ to: [down, sim], retries: 1 }, { model: "d*", to: down }', ['warning']],
+] as const) {
+  t.test(`an open circuit of ${what} of a route`, async t => {
+    const gateway = await startConsole(t, YAML.replace('sim: { simulator: true }', DOWN).replace(/^routes:.*$/m, `routes: [${routes}]`))
+    for (let i = 0; i < 3; i++) await chat(gateway)
+    const alerts = (await alertsOf(gateway)).filter(({ kind }) => kind === 'circuit_open')
+    t.strictSame(alerts.map(({ severity }) => severity), severities)
+    t.ok(alerts.every(({ severity, line }) => (severity === 'error') === (line !== null)), 'with the line of the route')
+  })
+}
+
 t.test('an alert for an upstream that fails its health checks without any request', async t => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(500).end())
   const gateway = await startConsole(t, YAML
     .replace('upstreams: {', `$& gone: { url: "${upstream.url}", health: { path: /, every: 10ms } },`)
     .replace('routes: [', 'routes: [{ model: lost, to: { upstream: gone, model: x } },'))
   await gateway.waitForLog(line => line['msg'] === 'the upstream is unhealthy')
-  t.match(await alertsOf(gateway), [{ kind: 'circuit_open', subject: 'gone', message: 'Circuit open: gone (health checks fail)', since: ISO_TIME }])
+  t.match(await alertsOf(gateway), [{ kind: 'circuit_open', severity: 'error', subject: 'gone', message: 'Circuit open: gone (health checks fail)', since: ISO_TIME }])
   const browser = await gateway.login(OPS)
   const { upstreams } = (await browser.ask('/upstreams')).json as { upstreams: { name: string }[] }
   t.match(upstreams.find(({ name }) => name === 'gone'), {
