@@ -20,6 +20,7 @@ import { PREFIX, consoleOpenApi, routeOf } from './openapi.ts'
 import { servePages } from './pages.ts'
 import { servePlayground, serveStatus } from './playground.ts'
 import { sendCsv, sendProblem } from './replies.ts'
+import type { CsvFile } from './reports/csv.ts'
 import { validationProblem, validatorCompiler } from './schemas.ts'
 import { secureHeaders } from './security-headers.ts'
 
@@ -133,7 +134,7 @@ function addOperation<N extends OperationName>(
         setPendingLogin: (pending: string) => setPendingLogin(reply, caller, pending),
       } as unknown as OperationRequest<N>
       const result = operations[name](asked)
-      if (response === null) return sendCsv(reply, route.url, result as AsyncIterable<string>, () => nameScope(context, reply))
+      if (response === null) return sendCsv(reply, result as CsvFile, () => nameScope(context, reply))
       const body = await (result as Promise<unknown>)
       nameScope(context, reply)
       return reply.code(status ?? 200).send(status === 204 ? undefined : body)

@@ -3,6 +3,7 @@ import type { MountHost } from '../context/mount.ts'
 import type { OperationName, BodyOf, ParamsOf, QueryOf, ResponseOf } from './api/api.ts'
 import type { Caller } from './caller.ts'
 import type { LoginVerifier } from './login.ts'
+import type { CsvFile } from './reports/csv.ts'
 import type { Reports } from './reports/reports.ts'
 import type { Session } from './sessions.ts'
 import type { SingleSignOn } from './single-sign-on.ts'
@@ -35,7 +36,7 @@ export interface OperationRequest<N extends OperationName> {
 }
 
 type OperationResult<N extends OperationName> = ResponseOf<N> extends undefined
-  ? AsyncIterable<string>
+  ? CsvFile
   : Promise<ResponseOf<N>>
 
 /** What stands behind each operation of the table. Problems are thrown as ConsoleProblem or ReportError. */

@@ -6,6 +6,7 @@ import { ownKey } from './context.ts'
 import type { Context, Operations } from './context.ts'
 import { keyOperations } from './keys.ts'
 import { liveOperations } from './live.ts'
+import { periodName, periodOf, wholeDays } from './reports/period.ts'
 import { routeOperations } from './routes.ts'
 import { sessionOperations } from './session-operations.ts'
 import { upstreamOperations } from './upstreams.ts'
@@ -26,11 +27,17 @@ export function createOperations(context: Context, workers: Workers): Operations
     ...bodyOperations(context),
     'GET /panel': asked => reports.panel(asked.query, ownKey(asked)),
     'GET /billing': async asked => reports.billing(asked.query, ownKey(asked), await ownersFor(asked.query)),
-    'GET /billing.csv': asked => reports.billingCsv(asked.query, ownKey(asked), () => ownersFor(asked.query)),
+    'GET /billing.csv': asked => {
+      const now = context.clock.wall()
+      return {
+        name: `billing-${periodName(wholeDays(periodOf(asked.query, now)), now)}`,
+        pieces: reports.billingCsv(asked.query, ownKey(asked), () => ownersFor(asked.query)),
+      }
+    },
     'GET /budgets': asked => reports.budgets(budgetsOf(host.current(), ownKey(asked)), asked.query),
     'GET /statement': async asked => reports.statement(asked.query, ownKey(asked), await ownersFor(asked.query)),
     'GET /logs': asked => reports.logs(asked.query, ownKey(asked)),
-    'GET /logs.csv': asked => reports.logsCsv(asked.query, ownKey(asked)),
+    'GET /logs.csv': asked => ({ name: 'logs', pieces: reports.logsCsv(asked.query, ownKey(asked)) }),
     'GET /filters': async asked => {
       const own = ownKey(asked)
       const [names, owners] = await Promise.all([reports.filters(own), own === null ? keyOwners(context) : new Map()])

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { MountHost } from '../context/mount.ts'
 import { ConsoleProblem, codeOf } from './console-problem.ts'
+import type { CsvFile } from './reports/csv.ts'
 import { ReportError } from './reports/report-error.ts'
 import { ConsoleStoreError } from './store/console-store-client.ts'
 
@@ -13,7 +14,7 @@ const RETRY_AFTER_SECONDS = 5
  * @param onFirst called with it
  */
 export async function sendCsv(
-  reply: FastifyReply, url: string, pieces: AsyncIterable<string>, onFirst: () => void,
+  reply: FastifyReply, { name, pieces }: CsvFile, onFirst: () => void,
 ): Promise<FastifyReply> {
   const iterator = pieces[Symbol.asyncIterator]()
   const first = await iterator.next()
@@ -24,7 +25,7 @@ export async function sendCsv(
   }
   return reply
     .type('text/csv; charset=utf-8')
-    .header('content-disposition', `attachment; filename="${url.slice(1)}"`)
+    .header('content-disposition', `attachment; filename="${name}.csv"`)
     .send(Readable.from(all()))
 }
 

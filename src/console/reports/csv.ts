@@ -5,6 +5,13 @@ import type { Billing } from '../api/billing.ts'
 
 const CHUNK = 65_536
 
+/** A table to download. */
+export interface CsvFile {
+  /** Without `.csv`: `billing-2026-11` */
+  readonly name: string
+  readonly pieces: AsyncIterable<string>
+}
+
 /** Columns that the holder of a key does not get. */
 const HIDDEN_FROM_KEY_HOLDERS: ReadonlySet<string> = new Set(['upstream', 'upstream_model', 'attempts', 'route', 'trace_id'])
 
@@ -15,8 +22,11 @@ export function rowFields(own: string | null): readonly Field<LedgerRow>[] {
 
 type Group = Billing['groups'][number]
 
-/** @param by as in the query */
-export function billingFields(by: Billing['by']): readonly Field<Group>[] {
+/**
+ * @param by as in the query
+ * @param period its name, for each row
+ */
+export function billingFields(by: Billing['by'], period: string): readonly Field<Group>[] {
   const figure = (name: keyof Billing['total']): Field<Group> => ({ name, value: ({ figures }) => figures[name] })
   return [
     ...by.split(',').map((name, n): Field<Group> => ({ name, value: ({ names }) => names[n] ?? null })),
@@ -31,6 +41,7 @@ export function billingFields(by: Billing['by']): readonly Field<Group>[] {
     figure('estimated_requests'),
     figure('estimated_cost_usd'),
     figure('unpriced_requests'),
+    { name: 'period', value: () => period },
   ]
 }
 

@@ -53,6 +53,19 @@ export function wholeDays({ from, to }: Period): Period {
 }
 
 /**
+ * @param period of whole days
+ * @param now ms since 1970
+ * @returns `2026-11`, also for the current month until today; `2026-11-03`; `2026-11-03--2026-11-09` with the last day
+ */
+export function periodName({ from, to }: Period, now: number): string {
+  const [first, last] = [from, to - 1].map(ms => new Date(ms).toISOString().slice(0, 10)) as [string, string]
+  const month = first.slice(0, 7)
+  const reachesEnd = to >= ceil(now, DAY) || new Date(to).getUTCDate() === 1
+  if (first.endsWith('-01') && last.startsWith(month) && reachesEnd) return month
+  return first === last ? first : `${first}--${last}`
+}
+
+/**
  * The period for which there are sums. A bound within an hour whose rows are too many, or deleted, moves outwards to
  * the full hour; one before the hours that are kept, to the full day.
  */

@@ -13,7 +13,7 @@ import { billingFields, csv, rowFields } from './csv.ts'
 import { Cursors } from './cursors.ts'
 import type { LogPage } from './logs.ts'
 import type { UpstreamFigures } from './panel.ts'
-import { DAY } from './period.ts'
+import { DAY, periodName } from './period.ts'
 import { ReportClient } from './report-client.ts'
 import { ReportError } from './report-error.ts'
 import type { KeyUse } from './used-names.ts'
@@ -122,8 +122,9 @@ class ThreadedReports implements Reports {
   async *billingCsv(
     query: QueryOf<'GET /billing.csv'>, own: string | null, owners?: () => Promise<KeyOwners>,
   ): AsyncGenerator<string> {
-    const { by, groups } = await this.billing(query, own, await owners?.())
-    yield* csv(billingFields(by), groups)
+    const { by, groups, from, to } = await this.billing(query, own, await owners?.())
+    const period = { from: Date.parse(from), to: Date.parse(to) }
+    yield* csv(billingFields(by, periodName(period, this.#now())), groups)
   }
 
   unpricedModels(most: number): Promise<UnpricedModel[]> {

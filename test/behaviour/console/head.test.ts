@@ -19,8 +19,13 @@ t.test('no table is made for somebody who wants its head alone', async t => {
 t.test('a table comes as a file to keep, under its name', async t => {
   const { login } = await startConsole(t)
   const holder = await login({ key: KEY })
-  for (const name of ['logs.csv', 'billing.csv']) {
-    const { headers } = await holder.ask(`/${name}`)
+  for (const [path, name] of [
+    ['logs.csv', 'logs.csv'],
+    ['billing.csv?from=2026-02-01T00:00:00Z&to=2026-03-01T00:00:00Z', 'billing-2026-02.csv'],
+    ['billing.csv?from=2026-02-01T00:00:00Z&to=2026-02-08T00:00:00Z', 'billing-2026-02-01--2026-02-07.csv'],
+    ['billing.csv?from=2026-02-03T00:00:00Z&to=2026-02-03T12:00:00Z', 'billing-2026-02-03.csv'],
+  ]) {
+    const { headers } = await holder.ask(`/${path}`)
     t.equal(headers.get('content-disposition'), `attachment; filename="${name}"`)
     t.equal(headers.get('content-type'), 'text/csv; charset=utf-8')
   }

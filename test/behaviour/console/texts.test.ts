@@ -28,13 +28,20 @@ t.test('billing.csv has the groups of the page, to the last digit', async t => {
     row('b', { startedAt: NOW, key: null, costPico: 2n ** 62n, source: 'estimated' }),
   ]
   await withReports(filled(t.testdir(), rows), async reports => {
-    t.equal(await text(reports.billingCsv({ by: 'key' }, null)), [
+    const table = (period: string) => [
       'key,requests,errors,input_tokens,cached_input_tokens,cache_write_tokens,output_tokens,' +
-        'reasoning_tokens,cost_usd,estimated_requests,estimated_cost_usd,unpriced_requests',
-      ',1,0,1200,1000,0,300,0,4611686.018427387904,1,4611686.018427387904,0',
-      'x,1,0,1200,1000,0,300,0,0.000000000001,0,0,0',
+        'reasoning_tokens,cost_usd,estimated_requests,estimated_cost_usd,unpriced_requests,period',
+      ',1,0,1200,1000,0,300,0,4611686.018427387904,1,4611686.018427387904,0,PERIOD',
+      'x,1,0,1200,1000,0,300,0,0.000000000001,0,0,0,PERIOD',
       '',
-    ].join('\r\n'))
+    ].join('\r\n').replaceAll('PERIOD', period)
+    const iso = (ms: number) => new Date(ms).toISOString()
+    const [month, today] = [iso(NOW).slice(0, 7), iso(NOW).slice(0, 10)]
+    const csv = (from: string, to = iso(NOW)) => text(reports.billingCsv({ by: 'key', from, to }, null))
+    t.equal(await csv(`${month}-01T00:00:00Z`), table(month), 'the month so far')
+    t.equal(await csv(`${today}T00:00:00Z`), table(today))
+    const before = iso(Date.parse(`${month}-01`) - 1).slice(0, 10)
+    t.equal(await csv(`${before}T00:00:00Z`), table(`${before}--${today}`))
   })
 })
 
