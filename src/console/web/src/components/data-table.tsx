@@ -19,6 +19,8 @@ export interface Column<T> {
   readonly deskOnly?: boolean
   /** Long text: `wrap` breaks into lines, `clip` ends with an ellipsis. */
   readonly long?: 'wrap' | 'clip'
+  /** Stays in view at the right edge while the table scrolls sideways: for actions. */
+  readonly pinned?: boolean
 }
 
 export interface DataTableProps<T> {
@@ -141,9 +143,9 @@ function cellOf<T>(column: Column<T>, row: T, isFirst: boolean, target: string |
   )
 }
 
-function classNameOf<T>({ align, long, deskOnly }: Column<T>): string | undefined {
+function classNameOf<T>({ align, long, deskOnly, pinned }: Column<T>): string | undefined {
   return [
-    align === 'right' ? classes.right : '', long ? classes[long] : '', deskOnly ? classes.desk : '',
+    align === 'right' ? classes.right : '', long ? classes[long] : '', deskOnly ? classes.desk : '', pinned ? classes.pinned : '',
   ].join(' ').trim() || undefined
 }
 

@@ -7,15 +7,18 @@ import classes from './show-more.module.css'
 /**
  * Shows only the first of many rows: thousands of rows make a page slow.
  * @param step - rows shown at first, and added by each click
+ * @param form - `inline`: a small button among the rows
  * @returns the rows to show, and the button for more; null if all are shown
  */
 export function useShowMore<T>(
-  all: readonly T[], step: number,
+  all: readonly T[], step: number, form: 'block' | 'inline' = 'block',
 ): readonly [shown: readonly T[], more: ReactNode] {
   const [limit, setLimit] = useState(step)
   if (all.length <= limit) return [all, null]
   const show = () => { setLimit(limit + step) }
-  const more = <ShowMore shown={limit} of={all.length} step={step} show={show} />
+  const more = form === 'inline'
+    ? <Button variant="subtle" size="compact-xs" onClick={show}>Show {count(Math.min(step, all.length - limit))} more</Button>
+    : <ShowMore shown={limit} of={all.length} step={step} show={show} />
   return [all.slice(0, limit), more]
 }
 

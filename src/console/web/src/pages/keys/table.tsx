@@ -1,6 +1,6 @@
-import { ActionIcon, Menu, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Menu } from '@mantine/core'
 import { IconAdjustments, IconBan, IconChartHistogram, IconDots, IconListDetails, IconLockOpen,
-  IconReceipt, IconRefresh, IconTrash } from '@tabler/icons-react'
+  IconReceipt, IconTrash } from '@tabler/icons-react'
 import { useMemo } from 'react'
 import { Link } from 'wouter'
 import type { KeyState } from '../../../../api/keys.ts'
@@ -66,7 +66,7 @@ function columnsFor(
     },
     ...USAGE,
     {
-      id: 'actions', title: '', align: 'right',
+      id: 'actions', title: '', align: 'right', pinned: true,
       cell: key => <Actions of={key} onAction={onAction} writable={writable} />,
     },
   ]
@@ -106,11 +106,11 @@ const USAGE: readonly Column<KeyState>[] = [
       (last_used_at === null ? <span className="dim">never</span> : <span className={classes.used}><Time at={last_used_at} /></span>),
   },
   {
-    id: 'requests', title: 'Requests, 30 d', align: 'right', sort: ({ figures }) => figures.requests,
+    id: 'requests', title: 'Requests', align: 'right', sort: ({ figures }) => figures.requests,
     cell: ({ figures }) => count(figures.requests),
   },
   {
-    id: 'cost', title: 'Cost, 30 d', align: 'right', long: 'wrap', sort: ({ figures }) => approximate(figures.cost_usd),
+    id: 'cost', title: 'Cost', align: 'right', long: 'wrap', sort: ({ figures }) => approximate(figures.cost_usd),
     cell: ({ figures }) => <span className={classes.cost} title={costText(figures)}>{costText(figures, moneyShort)}</span>,
   },
 ]
@@ -146,11 +146,7 @@ function Actions({ of: key, onAction, writable }: ActionsProps) {
   return (
     <span className={classes.actions}>
       {canChange && origin === 'store' && state === 'live' && (
-        <Tooltip label="Rotate">
-          <ActionIcon variant="subtle" color="gray" aria-label={`Rotate ${name}`} onClick={() => { onAction('rotate', key) }}>
-            <IconRefresh size={17} stroke={1.6} />
-          </ActionIcon>
-        </Tooltip>
+        <Button variant="subtle" size="compact-sm" aria-label={`Rotate ${name}`} onClick={() => { onAction('rotate', key) }}>Rotate</Button>
       )}
       <ActionsMenu of={key} onAction={onAction} writable={writable} />
     </span>

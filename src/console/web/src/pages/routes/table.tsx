@@ -67,7 +67,7 @@ function columnsFor(file: string, matched: number | undefined): readonly Column<
 
 /** Models that reach the route through a glob. */
 function ServedModels({ served }: { readonly served: readonly string[] }) {
-  const [shown, more] = useShowMore(served, 6)
+  const [shown, more] = useShowMore(served, 6, 'inline')
   if (served.length === 0) return null
   return (
     <div className={classes.served}>
