@@ -29,7 +29,7 @@ export default function UpstreamPage() {
   const { name = '' } = useParams<{ name: string }>()
   const [range, choose] = useRange('24h')
   const [, navigate] = useLocation()
-  const now = useNow(60_000)
+  const now = useNow(EVERY)
   const upstream = useApiQuery('GET /upstreams/:name', { params: { name } }, { range, every: EVERY })
   const of = { upstream: name }
   return (

@@ -1,3 +1,4 @@
+import { Link } from 'wouter'
 import type { ResponseOf } from '../../api.ts'
 import { StatusBadge } from '../../components/badges.tsx'
 import type { Tone } from '../../components/badges.tsx'
@@ -11,6 +12,9 @@ import classes from './upstreams.module.css'
 
 type Upstream = ResponseOf<'GET /upstreams'>['upstreams'][number]
 
+/** Circuits listed one by one; the others are counted. */
+const MAX_CIRCUITS = 3
+
 export const HEALTH: Readonly<Record<Upstream['health'], { tone: Tone; text: string }>> = {
   well: { tone: 'good', text: 'Healthy' },
   failing: { tone: 'warn', text: 'Degraded' },
@@ -18,7 +22,7 @@ export const HEALTH: Readonly<Record<Upstream['health'], { tone: Tone; text: str
   unknown: { tone: 'plain', text: 'No requests since start' },
 }
 
-const COLUMNS: readonly Column<Upstream>[] = [
+const columnsFor = (href: UpstreamsProps['href']): readonly Column<Upstream>[] => [
   {
     id: 'name', title: 'Upstream', long: 'clip', sort: row => row.name,
     cell: row =>
@@ -29,7 +33,7 @@ const COLUMNS: readonly Column<Upstream>[] = [
     cell: row => (
       <div className={classes.health}>
         <StatusBadge tone={HEALTH[row.health].tone}>{HEALTH[row.health].text}</StatusBadge>
-        <Circuits upstream={row} />
+        <Circuits upstream={row} href={href(row.name)} />
       </div>
     ),
   },
@@ -70,19 +74,26 @@ export interface UpstreamsProps {
 
 /** Each upstream: its current health, and its figures in the selected time range. */
 export function Upstreams({ upstreams, href }: UpstreamsProps) {
+  const columns = columnsFor(href)
   return (
     <Section title="Upstreams"
       about="Current health. Other columns: selected time range; p50 and p95 are the time to the first byte"
       flush>
       {upstreams.length === 0
         ? <Empty title="No upstreams">Add upstreams in gateway.yaml.</Empty>
-        : <DataTable label="Upstreams" rows={upstreams} columns={COLUMNS} id={row => row.name}
+        : <DataTable label="Upstreams" rows={upstreams} columns={columns} id={row => row.name}
             href={row => href(row.name)} phone="cards" />}
     </Section>
   )
 }
 
-function Circuits({ upstream }: { readonly upstream: Upstream }) {
+interface CircuitsProps {
+  readonly upstream: Upstream
+  /** The page of the upstream, which lists all of its circuits. */
+  readonly href: string
+}
+
+function Circuits({ upstream, href }: CircuitsProps) {
   const notClosed = upstream.candidates.filter(({ circuit }) => circuit !== 'closed')
   const total = upstream.candidates.length
   if (total === 0) return null
@@ -91,12 +102,13 @@ function Circuits({ upstream }: { readonly upstream: Upstream }) {
   }
   return (
     <>
-      {notClosed.slice(0, 3).map(({ model, circuit, opens_in_ms }) => (
+      {notClosed.slice(0, MAX_CIRCUITS).map(({ model, circuit, opens_in_ms }) => (
         <small key={model}>
           <b>Circuit {circuit === 'open' ? 'open' : 'half-open'}</b>: {model ?? 'all models'}
           {circuit === 'open' && `, retry ${nextRetry(opens_in_ms)}`}
         </small>
       ))}
+      {notClosed.length > MAX_CIRCUITS && <small><Link href={href}>{count(notClosed.length - MAX_CIRCUITS)} more not closed</Link></small>}
       {total > notClosed.length && <small>{total - notClosed.length} of {total} circuits closed</small>}
     </>
   )

@@ -1,4 +1,5 @@
 import type { UpstreamDetails } from '../../../../api/upstream.ts'
+import { StatusBadge } from '../../components/badges.tsx'
 import { Section } from '../../components/page.tsx'
 import { duration, minuteUtc } from '../../format.ts'
 import classes from './circuit-timeline.module.css'
@@ -18,13 +19,14 @@ export function CircuitTimeline({ changes, range }: CircuitTimelineProps) {
   return (
     <Section title="Open circuits over time" about={`${minuteUtc(range.from)} – ${minuteUtc(range.to)} UTC`}>
       <ul className={classes.lanes}>
-        {lanes.map(({ id, model, worker, open }) => (
+        {lanes.map(({ id, model, worker, isOpen, open }) => (
           <li key={id}>
             <span className={classes.name}>
               {model ?? 'all models'}{worker > 0 && `, worker ${worker}`}
+              {isOpen && <span><StatusBadge tone="bad">Still open</StatusBadge></span>}
               <small>open for {duration(open.reduce((total, span) => total + span.to - span.from, 0))}</small>
             </span>
-            <span className={classes.lane} aria-hidden>
+            <span className={`${classes.lane} ${isOpen ? classes.open : ''}`} aria-hidden>
               {open.map(span => (
                 <i key={span.from} style={{ '--at': share(span.from - from), '--share': share(span.to - span.from) }}
                   title={`${minuteUtc(span.from)} – ${minuteUtc(span.to)} UTC`} />

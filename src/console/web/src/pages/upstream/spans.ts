@@ -7,6 +7,8 @@ export interface Lane {
   readonly id: string
   readonly model: string | null
   readonly worker: number
+  /** At the end of the timeline. */
+  readonly isOpen: boolean
   readonly open: readonly { readonly from: number; readonly to: number }[]
 }
 
@@ -19,9 +21,10 @@ export function lanesOf(changes: readonly Change[], from: number, to: number): L
     const open = own.flatMap(({ state, at }, n) => {
       if (state !== 'open') return []
       const end = own[n + 1]
-      const span = { from: Math.max(from, Date.parse(at)), to: Math.min(to, end ? Date.parse(end.at) : to) }
-      return span.from < span.to ? [span] : []
+      // The clock of the browser may be behind the gateway's.
+      const span = { from: Math.max(from, Math.min(to, Date.parse(at))), to: Math.min(to, end ? Date.parse(end.at) : to) }
+      return span.from < span.to || !end ? [span] : []
     })
-    return open.length === 0 ? [] : [{ id, model: first.model, worker: first.worker, open }]
+    return open.length === 0 ? [] : [{ id, model: first.model, worker: first.worker, isOpen: own.at(-1)?.state === 'open', open }]
   })
 }
