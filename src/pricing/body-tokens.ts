@@ -1,6 +1,6 @@
 import { isObject } from '../base/is-object.ts'
 import type { PromptText } from '../protocols/shared/protocol.ts'
-import { MEDIA_FROM, MEDIA_TOKENS, isBase64 } from '../protocols/shared/request-estimate.ts'
+import { MEDIA_FROM, MEDIA_MARKS, MEDIA_TOKENS, isBase64 } from '../protocols/shared/request-estimate.ts'
 
 type Count = (text: string) => number
 
@@ -25,13 +25,9 @@ const METADATA_MEMBERS = new Set([
 const RESPONSE_METADATA_MEMBERS = new Set([...METADATA_MEMBERS, 'name'])
 // Objects written by or for a tool: the model sees them as JSON.
 const JSON_MEMBERS = new Set(['args', 'response', 'input', 'input_schema'])
-const MEDIA_TYPES = new Set([
-  'image', 'image_url', 'input_image', 'input_audio', 'audio', 'file', 'input_file', 'video', 'video_url',
-  'base64', 'url', 'redacted_thinking',
-])
+const MEDIA_TYPES: ReadonlySet<string> = new Set(MEDIA_MARKS.types)
 // Text of a document, or a recording as base64.
 const DATA_MEMBERS = new Set(['data', 'b64_json'])
-const MEDIA_MEMBERS = ['inlineData', 'inline_data', 'fileData', 'file_data']
 
 interface Walk {
   readonly count: Count
@@ -81,7 +77,7 @@ function textTokens(value: unknown, walk: Walk, depth: number): number {
     return value.reduce<number>((sum, item) => sum + textTokens(item, walk, depth + 1), 0)
   }
   if (!isObject(value)) return 0
-  if (MEDIA_TYPES.has(String(value.type)) || MEDIA_MEMBERS.some(name => name in value)) return MEDIA_TOKENS
+  if (MEDIA_TYPES.has(String(value.type)) || MEDIA_MARKS.members.some(name => name in value)) return MEDIA_TOKENS
   let tokens = typeof value.role === 'string' ? perMessage : 0
   for (const [name, member] of Object.entries(value)) {
     if (marks.has(name)) continue

@@ -121,6 +121,9 @@ export function translateBody(
 function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]): void {
   reader.body(body, out)
   if (out.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded with JSON that is not a response of its protocol')
+  // Not an error of the upstream's, of which the caller knows, but of what it says: a call without a name.
+  const fault = out.find(event => event.type === 'error' && event.error.code === 'upstream_invalid')
+  if (fault?.type === 'error') throw new GatewayError('upstream_invalid', fault.error.message)
   if (!out.some(({ type }) => type === 'stop' || type === 'error')) addStop(out)
 }
 

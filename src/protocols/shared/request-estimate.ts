@@ -6,6 +6,7 @@ import type { OutputBounds } from './output-bounds.ts'
 import type { Endpoint } from './protocol.ts'
 import { tokensOfBytes } from './tokens-of-bytes.ts'
 import type { Usage } from './usage.ts'
+import { WatchedKeys } from './watched-keys.ts'
 
 /** What a request may cost, before it is sent. */
 export interface RequestEstimate {
@@ -24,11 +25,25 @@ export const MEDIA_TOKENS = 1000
 const BYTES_PER_SECOND = 2_000
 const QUOTE = 0x22
 const COMMA = 0x2c
+const COLON = 0x3a
 const BACKSLASH = 0x5c
 const LOWER_U = 0x75
 /** Base64 from this length on is a picture or the like: longer than any word, shorter than any picture. */
 export const MEDIA_FROM = 1024
 const SAMPLE = 256
+/** Members that hold a picture, a recording, a file, or what only a provider reads. Base64 in any other one is text to a model. */
+const MEDIA_MEMBER = /(?:data|url|uri|b64_json|bytes|audio|image|video|file|embedding|signature|encrypted_content|id)$/i
+/** What says that a picture, a recording or a file follows: values of `type`, and names of members. */
+export const MEDIA_MARKS = {
+  types: ['image', 'image_url', 'input_image', 'input_audio', 'audio', 'file', 'input_file', 'video', 'video_url', 'base64', 'url', 'redacted_thinking'],
+  members: ['inlineData', 'inline_data', 'fileData', 'file_data'],
+} as const
+const MEDIA_TYPES = new WatchedKeys(MEDIA_MARKS.types)
+const MEDIA_MEMBERS = new WatchedKeys(MEDIA_MARKS.members)
+const TYPE = new WatchedKeys(['type'])
+const MAX_MARK = Math.max(MEDIA_TYPES.longest, MEDIA_MEMBERS.longest)
+/** Bytes of the longest name that is looked at. */
+const MAX_NAME = 64
 const MAX_STEPS = 4_000_000
 /** More than any upstream takes at once. */
 const MAX_PROMPTS = 100_000
@@ -38,7 +53,7 @@ type Fields = ReadonlyMap<string, readonly Field[]>
 
 /**
  * Estimates a request for admission, on the request path, without parsing it. Input
- * is a quarter of the bytes that are not base64, which is above the true count for
+ * is a quarter of the bytes that are no media, which is above the true count for
  * most prompts, plus a flat 1,000 for each picture, recording or file.
  *
  * @param json where the body's members stand; null = it is no JSON
@@ -152,7 +167,8 @@ export function estimateTextTokens(body: Buffer): number | null {
 /** In tokens; `media` are those of `all` that are pictures, recordings or files. */
 function estimateSizes(body: Buffer): { readonly all: number; readonly media: number } {
   const survey = scanStrings(body, null)
-  const media = survey.media * MEDIA_TOKENS
+  // The base64 of a picture often stands inside what says that it is one.
+  const media = Math.max(survey.media, survey.marked) * MEDIA_TOKENS
   // A prompt may come as token numbers, of two bytes each or more.
   const text = Math.max(tokensOfBytes(body.length - survey.mediaBytes), survey.commas)
   return { all: text + media, media }
@@ -165,6 +181,8 @@ export interface StringTotals {
   /** How many strings are base64, and their bytes. */
   readonly media: number
   readonly mediaBytes: number
+  /** How many places say that a picture, a recording or a file follows, of whatever size. */
+  readonly marked: number
   /** Commas between values. */
   readonly commas: number
 }
@@ -179,9 +197,13 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
   let textBytes = 0
   let media = 0
   let mediaBytes = 0
+  let marked = 0
   let commas = 0
   let steps = 0
   let pos = 0
+  /** Bounds of the inside of the string before, which may be the name of a member. */
+  let nameStart = 0
+  let nameEnd = 0
   for (; pos < body.length && steps < MAX_STEPS; pos++, steps++) {
     const byte = body[pos]
     if (byte === COMMA) commas++
@@ -191,16 +213,31 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
     const end = close === -1 ? body.length : close
     // Of a long string only its beginning is walked, the rest is searched.
     steps += Math.min(end - pos, 64)
-    if (end - pos > MEDIA_FROM && isBase64(body, pos + 1, end)) {
+    if (end - pos > MEDIA_FROM && isMediaMember(body, nameStart, nameEnd, pos) && isBase64(body, pos + 1, end)) {
       media++
       mediaBytes += end - pos
     } else {
       textBytes += end - pos - 1
+      if (end - pos <= MAX_MARK && isMark(body, nameStart, nameEnd, pos + 1, end)) marked++
       onText?.(pos + 1, end)
     }
+    nameStart = pos + 1
+    nameEnd = end
     pos = end
   }
-  return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes, commas }
+  return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes, marked, commas }
+}
+
+/** Is it the type of an object that a model does not see as text, or the name of such a member? */
+function isMark(body: Buffer, nameStart: number, nameEnd: number, start: number, end: number): boolean {
+  if (MEDIA_MEMBERS.find(body, start, end) !== null) return true
+  return MEDIA_TYPES.find(body, start, end) !== null && TYPE.find(body, nameStart, nameEnd) !== null
+}
+
+/** Is it the value of a member of such a name? Between the two are a colon and white space. */
+function isMediaMember(body: Buffer, nameStart: number, nameEnd: number, valueStart: number): boolean {
+  if (nameEnd - nameStart > MAX_NAME || valueStart - nameEnd > MAX_NAME) return false
+  return body.subarray(nameEnd + 1, valueStart).includes(COLON) && MEDIA_MEMBER.test(body.toString('latin1', nameStart, nameEnd))
 }
 
 /** Is a long string base64, bare or in a data: URL? Beginning, middle and end tell: text has spaces. */
@@ -229,14 +266,14 @@ function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
   return true
 }
 
-/** Of a list of prompts, as texts or as tokens, each is answered; one alone can be a list of tokens. */
+/** Of a list of prompts, as texts or as tokens, each is answered; one alone can be a list of tokens. Its first element tells. */
 function countPrompts(body: Buffer, fields: Fields): number {
   let prompts = 0
   for (const { start, end } of fields.get('prompt') ?? []) {
     const cursor = new JsonCursor(body, start, end)
     if (!cursor.beginArray()) continue
-    while (cursor.nextElement()) {
-      if (!cursor.isString() && !cursor.isArray()) return 1
+    for (let isFirst = true; cursor.nextElement(); isFirst = false) {
+      if (isFirst && !cursor.isString() && !cursor.isArray()) break
       if (++prompts === MAX_PROMPTS) return prompts
       cursor.skip()
     }

@@ -154,3 +154,17 @@ for (const from of NAMES) {
     })
   }
 }
+
+for (const name of NAMES) {
+  for (const stream of [true, false]) {
+    if (name === 'chat') continue
+    t.test(`${name} <- chat: a whole response with a call without a name is an error with a status, ${stream ? 'as a stream' : 'whole'}`, async t => {
+      const message = { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { arguments: '{}' } }] }
+      const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses: [{ body: { id: 'c', object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] } }] } })
+      const [path, body] = REQUESTS[name](stream)
+      const response = await fetch(gateway.url + path, { method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+      t.equal(response.status, 502)
+      t.match(await response.text(), /without a name/)
+    })
+  }
+}

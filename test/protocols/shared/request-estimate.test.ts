@@ -128,6 +128,8 @@ t.test('how many answers are asked for, where their length has no bound', async 
     ['chat.completions', { n: 0 }, 1],
     ['completions', { prompt: ['a', 'b'], best_of: 2 }, 4],
     ['generate.content', { generationConfig: { candidateCount: 2 } }, 2],
+    ['completions', { prompt: ['a', 'b', {}] }, 3],
+    ['completions', { prompt: [1, 2, 'a'] }, 1],
     ['chat.completions', { n: 9e15 }, 1e9],
   ]
   for (const [endpoint, body, answers] of cases) {
@@ -154,6 +156,31 @@ t.test('pictures count flat, not by their bytes; long text counts in full', asyn
   t.ok(estimateTokens(Buffer.from(JSON.stringify({ content: tail }))) > 100_000)
 })
 
+t.test('what is said to be a picture counts as one, of whatever size', async t => {
+  const url = 'https://example.com/a.png'
+  for (const part of [
+    { type: 'image_url', image_url: { url } }, { type: 'input_image', image_url: url }, { type: 'image', source: { type: 'url', url } }, { type: 'input_file', file_id: 'file-1' },
+    { inlineData: { data: 'AAAA' } }, { fileData: { fileUri: url } }, { 'ty\u0070e': 'im\u0061ge' },
+  ]) {
+    const text = JSON.stringify({ messages: [{ content: Array.from({ length: 5 }, () => part) }] }).replaceAll('\\\\u', '\\u')
+    t.ok(estimateTokens(Buffer.from(text)) > 5 * MEDIA_TOKENS, text.slice(0, 80))
+  }
+  t.ok(estimateTokens(Buffer.from('{"messages":[{"name":"image","content":"image"}]}')) < 20)
+})
+
+t.test('text counts in full where it looks like base64', async t => {
+  const words: readonly (readonly [name: string, word: string])[] = [['letters', 'A'.repeat(400_000)], ['a capsule', `Gateway1${'q1bKBAA'.repeat(57_143)}`], ['zeros that are escaped', '\u0000'.repeat(67_000)]]
+  for (const [name, word] of words) {
+    for (const body of [
+      { messages: [{ role: 'user', content: word }] }, { messages: [{ role: 'user', content: [{ type: 'text', text: word }] }] }, { messages: [], stop: [word] },
+      { input: word }, { contents: [{ parts: [{ text: word }] }] }, { tools: [{ description: word }] }, [word], word, { [word]: 1 },
+    ]) {
+      t.ok(estimateTokens(Buffer.from(JSON.stringify(body))) > 99_000, `${name} in ${JSON.stringify(body).slice(0, 60)}`)
+      t.ok(estimateTokens(Buffer.from(JSON.stringify(body, null, 4))) > 99_000, `${name} in ${JSON.stringify(body).slice(0, 60)}, with white space`)
+    }
+  }
+})
+
 t.test('bodies that tell nothing', async t => {
   for (const body of ['', '--boundary\r\ncontent-disposition: form-data', '[1]', 'null']) {
     const nothing = { inputTokens: null, mediaTokens: 0, output: null }
@@ -162,9 +189,9 @@ t.test('bodies that tell nothing', async t => {
 })
 
 t.test('nesting and quotes without end do not stop it', async t => {
-  const configs = `${'{"generationConfig":'.repeat(5_000)}1${'}'.repeat(5_000)}`
+  const configs = `${'{"generationConfig":'.repeat(900)}1${'}'.repeat(900)}`
   t.ok(estimate('generate.content', configs).inputTokens)
-  t.ok(estimate('chat.completions', `{"a":${'['.repeat(9_000)}${']'.repeat(9_000)}}`).inputTokens)
+  t.ok(estimate('chat.completions', `{"a":${'['.repeat(900)}${']'.repeat(900)}}`).inputTokens)
   t.ok((estimate('chat.completions', `{"a":"${'\\"'.repeat(5_000_000)}"}`).inputTokens ?? 0) > 2_000_000)
   t.ok((estimate('chat.completions', `{${'"a":"b",'.repeat(1_500_000)}"c":1}`).inputTokens ?? 0) > 2_000_000)
 })
