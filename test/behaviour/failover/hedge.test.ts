@@ -274,10 +274,10 @@ t.test('a second attempt for which there is no memory is none, and the first one
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)
   const gateway = await startTestGateway(t, `
-server: { body_limit: 4kb, body_memory: 4kb }
+server: { body_limit: 20kb, body_memory: 20kb }
 upstreams: { a: { url: "${first.url}", speaks: [chat] }, b: { url: "${second.url}", speaks: [messages] } }
 routes: [{ to: [a, b], hedge: { after: 50ms } }]`)
-  const large = ask(gateway, CHAT, { stream: true, body: { messages: [{ role: 'user', content: 'x'.repeat(2_500) }] } })
+  const large = ask(gateway, CHAT, { stream: true, body: { messages: [{ role: 'user', content: 'x'.repeat(12_000) }] } })
   const res = await first.asked.promise
   const again = first.askAgain()
   const small = ask(gateway, CHAT, { stream: true, body: { messages: [{ role: 'user', content: 'x' }] } })

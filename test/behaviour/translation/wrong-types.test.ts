@@ -145,7 +145,7 @@ t.test('a request that the vendor takes in several forms is taken in each', asyn
     tool_config: { function_calling_config: { mode: 'any', allowed_function_names: 'f' } }, tools: { function_declarations: { name: 'f' } },
   })
   t.match(body, {
-    max_completion_tokens: 10, temperature: 0.5, stop: ['end'], reasoning_effort: 'high', response_format: { type: 'json_object' },
+    max_tokens: 10, temperature: 0.5, stop: ['end'], reasoning_effort: 'high', response_format: { type: 'json_object' },
     tool_choice: { type: 'function', function: { name: 'f' } },
   })
   t.match(JSON.stringify(body), /image_url.*AAAA/)
