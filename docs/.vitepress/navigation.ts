@@ -85,6 +85,7 @@ export const SECTIONS: readonly Section[] = [
       { text: 'TLS', link: '/operation/tls' },
       { text: 'nginx', link: '/operation/nginx' },
       { text: 'HAProxy', link: '/operation/haproxy' },
+      { text: 'Load balancers', link: '/operation/load-balancers' },
       { text: 'Change a running gateway', link: '/operation-reload' },
       { text: 'Log and ledger rows', link: '/operation/log' },
       { text: 'Metrics and traces', link: '/operation/telemetry' },

@@ -5,8 +5,8 @@ import type * as net from 'node:net'
 export const MAX_HEADER_BYTES = 64 * 1024
 /** Milliseconds: no real client takes longer for a request head. */
 export const HEADERS_TIMEOUT = 30_000
-/** Milliseconds between requests; longer than load balancers usually keep a connection. */
-export const KEEP_ALIVE = 75_000
+/** Milliseconds between requests to a server that is behind no load balancer. */
+const KEEP_ALIVE = 75_000
 /** Milliseconds for head and body, where a body is not expected. */
 const REQUEST_TIMEOUT = 30_000
 /** Milliseconds between two checks for late requests. */

@@ -10,8 +10,8 @@ import type { Site } from '../gateway/docs-site.ts'
 export async function openSite({ docs, server }: Config, log: Logger): Promise<Site | null> {
   if (docs === null) return null
   const { SITE_ROOT, serveSite } = await import('../gateway/docs-site.ts')
-  const { reusePort, maxConnections } = server
-  const site = await serveSite({ listen: docs.listen, reusePort, maxConnections, root: SITE_ROOT })
+  const { reusePort, maxConnections, idle } = server
+  const site = await serveSite({ listen: docs.listen, reusePort, maxConnections, idle, root: SITE_ROOT })
   if (!site.built) log.warn('docs.listen: the documentation is not built; build it with: npm run build:docs')
   return site
 }

@@ -17,6 +17,8 @@ const DEFAULT_DRAIN = 30 * 60_000
 const DEFAULT_BODIES_IN_MEMORY = 8
 const DEFAULT_IN_FLIGHT = 10_000
 const DEFAULT_CONNECTIONS = 20_000
+/** Longer than Google Cloud keeps connections, 600 s: https://cloud.google.com/load-balancing/docs/https#timeouts_and_retries */
+const DEFAULT_IDLE = 620_000
 
 /**
  * The listeners, each on an address of its own.
@@ -64,6 +66,7 @@ function buildServer(raw: RawServer, directory: string, findings: Findings): Ser
     bodyMemory,
     maxInFlight: raw.max_in_flight ?? DEFAULT_IN_FLIGHT,
     maxConnections: raw.max_connections ?? DEFAULT_CONNECTIONS,
+    idle: timerDurationOf(raw.idle, ['server', 'idle'], DEFAULT_IDLE, findings),
     hosts: (raw.hosts ?? []).flatMap(host => host?.toLowerCase() ?? []),
     revealUpstream: raw.reveal_upstream ?? false,
     trustedProxies: proxiesOf(raw.trusted_proxies ?? [], findings),

@@ -13,6 +13,7 @@ export interface RawConfig {
     body_memory?: string | number
     max_in_flight?: number
     max_connections?: number
+    idle?: string
     tls?: { cert?: string, key?: string }
     body_limit?: string | number
     hosts?: (string | undefined)[]

@@ -3,7 +3,7 @@ import type { Address, Config, LedgerConfig, ServerConfig, TelemetryConfig } fro
 
 /** What a gateway keeps for as long as it runs, whatever its file says later. Plain data. */
 export interface StartupSettings {
-  readonly server: Pick<ServerConfig, 'listen' | 'reusePort' | 'workers' | 'tls'>
+  readonly server: Pick<ServerConfig, 'listen' | 'reusePort' | 'workers' | 'tls' | 'idle'>
   /** Where they listen; null = not at all. */
   readonly console: Address | null
   readonly docs: Address | null
@@ -14,9 +14,9 @@ export interface StartupSettings {
 
 /** What a gateway keeps that is started with this configuration. */
 export function startupSettingsOf({ server, console, docs, ledger, telemetry, cluster }: Config): StartupSettings {
-  const { listen, reusePort, workers, tls } = server
+  const { listen, reusePort, workers, tls, idle } = server
   return {
-    server: { listen, reusePort, workers, tls },
+    server: { listen, reusePort, workers, tls, idle },
     console: console?.listen ?? null,
     docs: docs?.listen ?? null,
     ledger,

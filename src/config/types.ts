@@ -120,6 +120,8 @@ export interface ServerConfig {
   readonly maxInFlight: number
   /** Connections of clients at once, on each listener. */
   readonly maxConnections: number
+  /** Milliseconds that a client's connection without a request stays open. */
+  readonly idle: number
   /** Addresses or CIDR blocks that may set x-forwarded-* and the request id. */
   readonly trustedProxies: readonly string[]
   /** Host names, in lower case, by which an open gateway and the console are served, beside those of loopback. */

@@ -20,6 +20,8 @@ export interface SiteOptions {
   readonly reusePort: boolean
   /** Connections that are open at once; one more closes the one whose last request is the oldest. */
   readonly maxConnections: number
+  /** Milliseconds that an idle connection stays open. */
+  readonly idle: number
   /** Directory of the built pages. */
   readonly root: string
 }
@@ -43,13 +45,13 @@ const NOT_BUILT = 'The documentation is not built. Build it with: npm run build:
  * @throws the system's error when the address cannot be listened on
  */
 export async function serveSite(
-  { listen, reusePort, maxConnections, root }: SiteOptions,
+  { listen, reusePort, maxConnections, idle, root }: SiteOptions,
 ): Promise<Site> {
   const index = join(root, 'index.html')
   const built = existsSync(index)
   const app = Fastify({
     forceCloseConnections: 'idle', routerOptions: { ignoreTrailingSlash: false },
-    serverFactory: handler => createSideServer(handler, maxConnections),
+    serverFactory: handler => createSideServer(handler, maxConnections, { keepAlive: idle }),
   })
   await addSecurityHeaders(app, built ? inlineScripts(readFileSync(index, 'utf8')) : [])
   if (built) await servePages(app, root)

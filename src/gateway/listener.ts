@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import * as tls from 'node:tls'
 import { descriptorBounds, descriptorOf } from '../base/descriptors.ts'
 import type { DescriptorBounds } from '../base/descriptors.ts'
-import { HEADERS_TIMEOUT, KEEP_ALIVE } from '../base/server-limits.ts'
+import { HEADERS_TIMEOUT } from '../base/server-limits.ts'
 import { Slots } from '../base/slots.ts'
 import { localUrl } from '../config/listen-address.ts'
 import type { Address } from '../config/types.ts'
@@ -33,8 +33,8 @@ export interface ListenerOptions extends Http1Handlers {
   readonly resetLimit: ResetLimit
   /** Milliseconds for a request head, and for a TLS handshake; default 30 s. */
   readonly headersTimeout?: number
-  /** Milliseconds that an idle connection stays open; default 75 s. */
-  readonly keepAlive?: number
+  /** Milliseconds that an idle connection stays open. */
+  readonly keepAlive: number
   /** Milliseconds that an idle connection stays open while draining; default 10 s. */
   readonly drainIdle?: number
   /** A TLS handshake failed; the connection is closed. */
@@ -75,7 +75,7 @@ const REJECTION_TIMEOUT = 1_000
  * @throws the system's error when the address cannot be listened on
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
-  const { headersTimeout = HEADERS_TIMEOUT, keepAlive = KEEP_ALIVE, drainIdle = DRAIN_IDLE } = options
+  const { headersTimeout = HEADERS_TIMEOUT, keepAlive, drainIdle = DRAIN_IDLE } = options
   const state: Http1State = { isDraining: false, sockets: new Slots(), upgraded: new WeakSet() }
   const h1 = createHttp1Server(options, { headersTimeout, keepAlive }, state)
   const h2 = createHttp2Server(options)

@@ -123,6 +123,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
       reusePort: config.server.reusePort,
       maxConnections: () => reloader.gateway.config.server.maxConnections,
       tls,
+      keepAlive: config.server.idle,
       resetLimit,
       onRequest: (req, res, awaitsContinue) => {
         if (mount?.accepts(req)) {

@@ -20,7 +20,7 @@ const PAGES = {
 async function start(t: Test, pages: object = PAGES): Promise<string> {
   const dir = t.testdir({ 'secret.txt': 'not for everybody', root: pages as never })
   const site = await serveSite({
-    listen: { host: '127.0.0.1', port: 0 }, reusePort: false, maxConnections: 20, root: `${dir}/root`,
+    listen: { host: '127.0.0.1', port: 0 }, reusePort: false, maxConnections: 20, idle: 75_000, root: `${dir}/root`,
   })
   t.teardown(() => site.close())
   return site.url
@@ -95,7 +95,7 @@ t.test('files with a hash in their name are cached, pages are revalidated', asyn
 t.test('without built pages, the response says how to build them', async t => {
   const dir = t.testdir({})
   const listen = { host: '127.0.0.1', port: 0 }
-  const site = await serveSite({ listen, reusePort: false, maxConnections: 20, root: dir })
+  const site = await serveSite({ listen, reusePort: false, maxConnections: 20, idle: 75_000, root: dir })
   t.teardown(() => site.close())
   t.equal(site.built, false)
   const res = await fetch(site.url)
@@ -106,13 +106,13 @@ t.test('without built pages, the response says how to build them', async t => {
 t.test('an address in use rejects the promise', async t => {
   const url = new URL(await start(t))
   const listen = { host: '127.0.0.1', port: Number(url.port) }
-  const options = { listen, reusePort: false, maxConnections: 20, root: t.testdirName }
+  const options = { listen, reusePort: false, maxConnections: 20, idle: 75_000, root: t.testdirName }
   await t.rejects(serveSite(options), { code: 'EADDRINUSE' })
 })
 
 t.test('two processes can share the address with `reusePort`', async t => {
   const listen = { host: '127.0.0.1', port: 0 }
-  const options = { listen, reusePort: true, maxConnections: 20, root: t.testdir(PAGES) }
+  const options = { listen, reusePort: true, maxConnections: 20, idle: 75_000, root: t.testdir(PAGES) }
   const first = await serveSite(options)
   t.teardown(() => first.close())
   const second = await serveSite({
@@ -124,7 +124,7 @@ t.test('two processes can share the address with `reusePort`', async t => {
 
 t.test('close does not wait for idle connections', async t => {
   const site = await serveSite({
-    listen: { host: '127.0.0.1', port: 0 }, reusePort: false, maxConnections: 20, root: t.testdir(PAGES),
+    listen: { host: '127.0.0.1', port: 0 }, reusePort: false, maxConnections: 20, idle: 75_000, root: t.testdir(PAGES),
   })
   const { port, hostname } = new URL(site.url)
   const socket = connect(Number(port), hostname)

@@ -24,6 +24,7 @@ async function start(t: Test, options: Partial<ListenerOptions> = {}) {
     listen: { host: '127.0.0.1', port: 0 },
     tls: null,
     maxConnections: () => Infinity,
+    keepAlive: 75_000,
     resetLimit: resetLimit(),
     onHandshakeFailure: () => {},
     onNoRoom: socket => void socket.end('HTTP/1.1 503 Full\r\n\r\n'),
