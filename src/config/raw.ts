@@ -115,6 +115,7 @@ export interface RawUpstream {
   speaks?: (string | undefined)[]
   ca?: string
   limits?: Pick<RawLimits, 'requests_per_minute' | 'tokens_per_minute' | 'concurrent'>
+  connection_age?: string
   health?: { path?: string, every?: string }
 }
 

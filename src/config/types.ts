@@ -200,6 +200,8 @@ export interface Upstream {
   readonly models: ReadonlyMap<string, Model>
   /** Absolute path of a PEM file with extra trusted roots, or null. */
   readonly ca: string | null
+  /** Milliseconds after which a connection takes no more requests. */
+  readonly connectionAge: number
   /** What its provider allows all requests together; null = it is not limited here. */
   readonly limits: UpstreamLimits | null
   /** The path of its health check, and milliseconds between two of them; null = there are none. */

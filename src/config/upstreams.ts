@@ -11,6 +11,8 @@ import type { Config, Upstream } from './types.ts'
 import { timerDurationOf } from './values.ts'
 
 /** Milliseconds between two active checks, where the file does not say. */
+/** Milliseconds: a change of DNS takes effect in minutes, and a TLS handshake for some thousand requests costs nothing. */
+const DEFAULT_CONNECTION_AGE = 5 * 60_000
 const DEFAULT_CHECK_INTERVAL = 10_000
 /** The version that the client's path begins with, at the end of an upstream's; maybe the endpoint too. */
 const DUPLICATE_VERSION =
@@ -60,6 +62,7 @@ function buildUpstream(name: string, raw: RawUpstream, directory: string, findin
     usage: raw.usage ?? (url && REPORTS_USAGE_BY_DEFAULT.test(url.hostname) ? 'as_is' : 'ask'),
     speaks: raw.speaks === undefined ? cloud?.speaks ?? null : raw.speaks.filter(name => name !== undefined),
     ca,
+    connectionAge: timerDurationOf(raw.connection_age, [...path, 'connection_age'], DEFAULT_CONNECTION_AGE, findings),
     limits: buildUpstreamLimits(name, raw, [...path, 'limits'], findings),
     health: buildHealth(raw, [...path, 'health'], findings),
   }

@@ -124,7 +124,8 @@ export function liveUpstreams(
     const url = upstream.url ?? new URL('http://simulator')
     const socketPath = upstream.simulator ? simulatorSocket : null
     const connectTimeout = maxConnectTimeout(config, upstream)
-    const options = { origin: url.origin, socketPath, connectTimeout, ca: upstream.ca }
+    const { ca, connectionAge } = upstream
+    const options = { origin: url.origin, socketPath, connectTimeout, ca, connectionAge }
     const connectionKey = connectionKeyOf(options)
     const old = known.get(name)?.connections
     const connections = old?.connectionKey === connectionKey && old.timeout === connectTimeout
@@ -159,6 +160,6 @@ function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): nu
 }
 
 /** It has the content of the CA file: a replaced file needs new connections. */
-function connectionKeyOf({ origin, socketPath, ca }: TransportOptions): string {
-  return JSON.stringify([origin, socketPath, ca && readFileSync(ca, 'utf8')])
+function connectionKeyOf({ origin, socketPath, ca, connectionAge }: TransportOptions): string {
+  return JSON.stringify([origin, socketPath, ca && readFileSync(ca, 'utf8'), connectionAge])
 }

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { Client } from 'undici'
 import type { Dispatcher, buildConnector } from 'undici'
 import { Slots } from '../base/slots.ts'
+import { ConnectionAge } from './connection-age.ts'
 
 type Request = readonly [options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler]
 
@@ -17,8 +18,12 @@ interface Connection {
   socket: Socket | null
   /** Its place in `#available`; -1 = it is not there. */
   availableIndex: number
-  /** Its socket is closed or never opened: it finishes what it has. */
+  /** It takes no more requests: its socket is closed or never opened, or it is too old. It finishes what it has. */
   isDisconnected: boolean
+  /** ms of `performance.now()` from which it is too old. */
+  readonly expiresAt: number
+  /** Has it take no more requests. */
+  leave(): void
 }
 
 /**
@@ -33,6 +38,7 @@ export class Pool {
   readonly #origin: string
   readonly #connect: buildConnector.connector
   readonly #options: Client.Options
+  readonly #age: ConnectionAge
   readonly #all = new Slots<Connection>()
   /** Those that take a request now. The last is asked first, so that those in front get old and close. */
   readonly #available: Connection[] = []
@@ -46,7 +52,8 @@ export class Pool {
   #onQueueEmpty: (() => void) | null = null
 
   /** @param connect makes a socket, TLS included */
-  constructor(origin: string, connect: buildConnector.connector, options: Client.Options) {
+  constructor(origin: string, connect: buildConnector.connector, options: Client.Options, age = new ConnectionAge(Infinity)) {
+    this.#age = age
     this.#origin = origin
     this.#mayBeShared = new URL(origin).protocol === 'https:'
     this.#connect = connect
@@ -101,10 +108,13 @@ export class Pool {
 
   /** A connection with room, which is not among those any more; null = to wait for one is better. */
   #take(): Connection | null {
-    const connection = this.#available.pop()
-    if (!connection) return this.#probe ? null : this.#open()
-    connection.availableIndex = -1
-    return connection
+    for (;;) {
+      const connection = this.#available.pop()
+      if (!connection) return this.#probe ? null : this.#open()
+      connection.availableIndex = -1
+      if (!isTooOld(connection)) return connection
+      connection.leave()
+    }
   }
 
   #dispatchOn(connection: Connection, [options, handler]: Request): void {
@@ -117,6 +127,7 @@ export class Pool {
 
   #addAvailable(connection: Connection): void {
     if (connection.isDisconnected || connection.availableIndex !== -1) return
+    if (isTooOld(connection)) return connection.leave()
     connection.availableIndex = this.#available.push(connection) - 1
   }
 
@@ -132,7 +143,16 @@ export class Pool {
       })
     }
     const client = new Client(this.#origin, { ...this.#options, connect })
-    const connection: Connection = { client, socket: null, availableIndex: -1, isDisconnected: false }
+    const forget = () => this.#all.delete(slot)
+    const connection: Connection = {
+      client, socket: null, availableIndex: -1, isDisconnected: false, expiresAt: this.#age.expiry(),
+      leave: () => {
+        if (connection.isDisconnected) return
+        connection.isDisconnected = true
+        this.#removeAvailable(connection)
+        client.close().then(forget, forget)
+      },
+    }
     const slot = this.#all.add(connection)
     if (this.#mayBeShared) {
       this.#probe = connection
@@ -147,12 +167,9 @@ export class Pool {
       else this.#addAvailable(connection)
       this.#dispatchWaiting(connection)
     })
-    const forget = () => this.#all.delete(slot)
     const leave = () => {
       if (connection.isDisconnected) return
-      connection.isDisconnected = true
-      this.#removeAvailable(connection)
-      client.close().then(forget, forget)
+      connection.leave()
       this.#dispatchWaiting(connection)
     }
     client.on('disconnect', leave).on('connectionError', () => {
@@ -189,6 +206,11 @@ export class Pool {
     }
     this.#onQueueEmpty?.()
   }
+}
+
+/** A name may have other addresses by now: a connection that is always in use would never learn of it. */
+function isTooOld({ expiresAt }: Connection): boolean {
+  return performance.now() >= expiresAt
 }
 
 /**

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Agent } from 'node:http'
 import type { Dispatcher } from 'undici'
+import { ConnectionAge } from './connection-age.ts'
 import { createConnector, secureContextFor } from './connector.ts'
 import type { Connector, ConnectorOptions } from './connector.ts'
 import { DiallingAgent } from './dialling-agent.ts'
@@ -62,6 +63,8 @@ export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 
   readonly origin: string
   /** A PEM file whose roots are trusted besides the usual ones. */
   readonly ca: string | null
+  /** ms after which a connection takes no more requests; default: it takes them as long as it is open. */
+  readonly connectionAge?: number
 }
 
 /**
@@ -86,7 +89,7 @@ export function createTransport(options: TransportOptions): Transport {
     maxHeaderSize: 64 * 1024,
     // Its other parser, which the environment could choose otherwise.
     useMilo: false,
-  })
+  }, new ConnectionAge(options.connectionAge ?? Infinity))
   return {
     send: ({ method, path, headers, body }, handler) =>
       pool.dispatch({ method: method as Dispatcher.HttpMethod, path, headers, body, headersTimeout: 0 }, handler),

@@ -1,7 +1,4 @@
-import * as net from 'node:net'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import type { Test } from 'tap'
 import { Database } from '../../../src/postgres/database.ts'
 import { Valkey } from '../../../src/valkey/valkey.ts'
 import { startHook } from '../alerts/hook.ts'
@@ -10,32 +7,8 @@ import type { TestGateway } from '../../support/gateway.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import type { TestPostgres } from '../../support/postgres.ts'
 import { startRedis, withoutRedis } from '../../support/redis.ts'
+import { startTcpAddress } from '../../support/tcp-address.ts'
 import { ask } from './ask.ts'
-
-/** An address whose name leads elsewhere after a failover: open connections stay where they are. */
-async function startAddress(t: Test, port: number): Promise<{ readonly port: number, leadTo(port: number): void }> {
-  let target = port
-  const sockets = new Set<net.Socket>()
-  const server = net.createServer(client => {
-    const upstream = net.connect(target, '127.0.0.1')
-    for (const [from, to] of [[client, upstream], [upstream, client]] as const) {
-      sockets.add(from)
-      from.on('error', () => to.destroy()).on('close', () => to.destroy())
-      from.pipe(to)
-    }
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return {
-    port: (server.address() as AddressInfo).port,
-    leadTo: port => {
-      target = port
-    },
-  }
-}
 
 /** Sessions that are open can write no more; new ones of the database can if `exceptNew`. */
 async function demote(postgres: TestPostgres, exceptNew: boolean): Promise<void> {
@@ -71,7 +44,7 @@ t.test('Valkey is demoted', { skip: withoutRedis, timeout: 120_000 }, async t =>
   const [old, replacement] = await Promise.all([startRedis(t), startRedis(t)])
 
   t.test('the address leads to the new master: the limits are used again', async t => {
-    const address = await startAddress(t, old.port)
+    const address = await startTcpAddress(t, old.port)
     const gateway = await startTestGateway(t, yamlOf(`valkey: "${old.url(address.port)}", valkey_timeout: 1s`))
     t.equal(await ask(gateway), 200)
     await storesOf(gateway, failure => failure === null)
