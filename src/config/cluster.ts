@@ -69,14 +69,36 @@ function buildValkeyTls(raw: NonNullable<RawCluster['valkey_tls']>, directory: s
   return { ca, pair: { cert, key } }
 }
 
+const ESCAPES = 'in a password write %2F for /, %3F for ?, %23 for #, %40 for @ and %25 for %, or take it from ${NAME}'
+
+/** @returns whether the password of a URL is not what the author meant, which is reported then */
+function hasStrayPassword(text: string, url: URL | null, path: Path, findings: Findings): boolean {
+  // What follows the password's special character is taken for a path, a query or a fragment: the @ is there then.
+  const isStray = url === null ? text.includes('@') : url.username + url.password === '' && (url.pathname + url.search + url.hash).includes('@')
+  if (!isStray && (url === null || isDecodable(url.username + url.password))) return false
+  findings.error(path, `this is not a valid URL: ${ESCAPES}`)
+  return true
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function checkValkeyUrl(text: string, path: Path, findings: Findings): void {
   const url = URL.parse(text)
+  if (hasStrayPassword(text, url, path, findings)) return
   if (url !== null && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d*)?$/.test(url.pathname)) return
   findings.error(path, 'this is not a URL such as redis://user:password@host:6379/0, or rediss:// for TLS')
 }
 
 function checkPostgresUrl(text: string, path: Path, findings: Findings): void {
   const url = URL.parse(text)
+  if (hasStrayPassword(text, url, path, findings)) return
   const isPostgres = url !== null && /^postgres(ql)?:$/.test(url.protocol)
   if (!isPostgres || url.pathname.length <= 1) {
     findings.error(path, 'this is not a URL such as postgres://user:password@host:5432/database')

@@ -88,7 +88,10 @@ export function expandReferences(value: string, env: Environment): Expanded {
   let referenced = false
   let defaulted = false
   const faults: Unresolved[] = []
+  let rest = value
   for (const piece of splitReferences(value)) {
+    rest = rest.slice(piece.raw.length)
+    const fill = isUserinfo(text, rest) ? escapeUserinfo : asIs
     if (piece.kind === 'text') {
       text += piece.text
     } else if (piece.kind === 'fault') {
@@ -98,16 +101,30 @@ export function expandReferences(value: string, env: Environment): Expanded {
       const found = Object.hasOwn(env, piece.name) ? env[piece.name] : undefined
       const missing = found === undefined || (found === '' && piece.fallback !== null)
       if (!missing) {
-        text += found
+        text += fill(found)
       } else if (piece.fallback === null) {
         faults.push({ raw: piece.raw, message: unsetMessage(piece.name), isUnset: true })
       } else {
         defaulted = true
-        text += piece.fallback
+        text += fill(piece.fallback)
       }
     }
   }
   return { text, referenced, defaulted, faults }
+}
+
+/** Whether what stands between the two is the user or the password of a URL. */
+function isUserinfo(before: string, rest: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]*$/i.test(before) && /^(?:[^/?#@$]|\$\{[^}]*\})*@/.test(rest)
+}
+
+/** A password is taken literally, whatever its characters mean in a URL, unless it is escaped already (RFC 3986 section 3.2.1). */
+function escapeUserinfo(text: string): string {
+  return /^(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*$/.test(text) ? text : encodeURIComponent(text)
+}
+
+function asIs(text: string): string {
+  return text
 }
 
 function unsetMessage(name: string): string {

@@ -8,6 +8,8 @@ import type { Range, SourceText } from './source-text.ts'
 export const CREDENTIAL_NAME =
   /auth|bearer|cookie|credential|key|pass(?:$|wd|word|phrase)|secret|signature|token/i
 const URL_CREDENTIALS = /(?<=:\/\/)[^/\s"']*(?=@)/g
+/** With a password whose special characters are not escaped. */
+const STORE_CREDENTIALS = /(?<=\b(?:postgres|postgresql|rediss?):\/\/)[^\s"']*(?=@)/g
 const URL_QUERY = /(?<=:\/\/[^\s"'?]{0,2000}\?)[^\s"']+/g
 const COMMENT = /(?<=(?:^|\s)#).+/gm
 const ANCHOR = /(?<=&)[^\s,[\]{}]+/g
@@ -41,7 +43,7 @@ export function secretRanges(source: SourceText, root: Located, top: JsonSchema)
  * and comments.
  */
 export function secretPlaces(source: SourceText, root: Located, top: JsonSchema): SecretPlaces {
-  const ranges: Range[] = [URL_CREDENTIALS, URL_QUERY].flatMap(secret => matches(source.text, secret))
+  const ranges: Range[] = [URL_CREDENTIALS, STORE_CREDENTIALS, URL_QUERY].flatMap(secret => matches(source.text, secret))
   const scalars: Range[] = []
   const words = schemaWords(top)
   const keys = schemasByKey(top)
