@@ -13,18 +13,20 @@ import { loadForLedger } from './problems.ts'
 /** ms for a response: a reload of a large configuration takes a while. */
 const TIMEOUT_MS = 60_000
 
-/** Asks the running gateway of a configuration. Without one, the command ends with exit code 1. */
-export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: string, command: Command): Promise<T> {
+/**
+ * Asks the running gateway of a configuration. Without one, the command ends with exit code 1.
+ *
+ * @param timeoutMs ms for the response
+ */
+export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: string, command: Command, timeoutMs = TIMEOUT_MS): Promise<T> {
   const ledgerFile = ledgerFileOf(file, command)
   const fail = (why: string, exitCode: number = EXIT.failed): never => command.error(`error: ${why}`, { exitCode })
   if (ledgerFile === null) return fail(`${file} has no ledger: { file: ... }; this command needs it to find the running gateway`, EXIT.usage)
   const socketPath = controlPath(ledgerFile)
   if (socketPath === null) return fail(`the path of ${ledgerFile} is too long for a socket`)
   const { promise, resolve: responded, reject } = Promise.withResolvers<http.IncomingMessage>()
-  http.request({ socketPath, method, path, timeout: TIMEOUT_MS }, responded)
-    .on('error', reject)
-    .on('timeout', () => reject(new Error('the gateway does not answer')))
-    .end()
+  const request = http.request({ socketPath, method, path, timeout: timeoutMs }, responded)
+  request.on('error', reject).on('timeout', () => request.destroy(new Error('the gateway does not answer'))).end()
   let res: http.IncomingMessage
   try {
     res = await promise
@@ -38,7 +40,7 @@ export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: 
 }
 
 /** Of a file with errors too: the gateway that runs is asked about those. */
-function ledgerFileOf(file: string, command: Command): string | null {
+export function ledgerFileOf(file: string, command: Command): string | null {
   try {
     return loadConfig(file, process.env, ['ledger']).config.ledger?.file ?? null
   } catch (error) {

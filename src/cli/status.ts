@@ -4,6 +4,7 @@ import type { CircuitStatus, ProcessStatus, StoreStatus } from '../gateway/contr
 import { askGateway } from './ask-gateway.ts'
 import { configOption } from './config-option.ts'
 import { EXIT_CODES } from './exit.ts'
+import { requireReady } from './require-ready.ts'
 
 /** The state of a gateway, all its processes together. */
 interface GatewayStatus extends Omit<ProcessStatus, 'worker'> {
@@ -18,18 +19,30 @@ export function statusCommand(): Command {
     .description('Show the running gateway: version, configuration, upstreams with their circuits, requests in flight.')
     .addOption(configOption('the configuration, which names the ledger'))
     .option('--json', 'JSON')
+    .option('--ready', 'print nothing but why the gateway does not serve; ends with 1 then, within a second')
     .addHelpText('after', `
 Asks the gateway on this machine that uses the ledger of the configuration. A circuit that is open
 is shown with since when, what failed first, and the id of the request that failed.
 
+--ready is for the health checks of containers. It needs no address and no scheme. A gateway without a
+ledger is asked at server.listen.
+
 Examples:
   gateway status
+  gateway status --ready && echo serving
   gateway status --json | jq '.circuits[] | .upstream'
 ${EXIT_CODES.replace('failed while running', 'no gateway runs with this ledger')}`)
     .action(status)
 }
 
-async function status({ config: file, json }: { readonly config: string, readonly json?: true }, command: Command): Promise<void> {
+interface StatusOptions {
+  readonly config: string
+  readonly json?: true
+  readonly ready?: true
+}
+
+async function status({ config: file, json, ready }: StatusOptions, command: Command): Promise<void> {
+  if (ready === true) return requireReady(file, command)
   const processes = await askGateway<readonly ProcessStatus[]>(file, 'GET', '/status', command)
   const state = merge(processes)
   process.stdout.write(json === true ? `${JSON.stringify(state)}\n` : textOf(state))

@@ -86,9 +86,20 @@ t.test('the chart renders valid objects', { skip: isMissing('helm', 'version') }
     t.match(refusal('--set', args.join()), new RegExp(`${name.replace('.', '\\.')} is \\d+, but config\\.cluster is not set`))
   }
 
+  for (const [scheme, ...tls] of [['HTTP'], ['HTTPS', '--set', 'config.server.tls.cert=/tls/tls.crt,config.server.tls.key=/tls/tls.key']] as const) {
+    const { startupProbe, readinessProbe } = find(objects(...tls, '--set', 'config.server.listen=0.0.0.0:8443'), 'StatefulSet').spec.template.spec.containers[0]
+    for (const probe of [startupProbe, readinessProbe]) t.strictSame(probe.httpGet, { path: '/api/status', port: 'http', scheme })
+  }
+
   const dir = t.testdir({ 'gateway.yaml': find(all, 'ConfigMap').data['gateway.yaml'] })
   const { config } = loadConfig(join(dir, 'gateway.yaml'), { GATEWAY_KEY: 'sk-0123456789abcdef0123' })
   t.ok(spec.template.spec.terminationGracePeriodSeconds * 1000 > config.server.drain)
+})
+
+t.test('probes ask the gateway itself, or by the scheme of its listener', async t => {
+  t.match(read('Dockerfile'), /HEALTHCHECK [^]*CMD \["gateway", "status", "--ready", "--config", "\/etc\/gateway\/gateway\.yaml"\]/)
+  const probes = read('helm/model-gateway/templates/statefulset.yaml').match(/httpGet: .*/g)
+  t.strictSame(probes, Array(2).fill('httpGet: { path: /api/status, port: http, scheme: {{ include "gateway.scheme" $config }} }'))
 })
 
 t.test('the chart makes one gateway unless the configuration has a cluster', async t => {

@@ -23,6 +23,11 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- . | toString | splitList ":" | last -}}
 {{- end }}
 
+{{/* What probes speak to server.listen. Kubernetes does not check the certificate. */}}
+{{- define "gateway.scheme" -}}
+{{- ternary "HTTPS" "HTTP" (not (empty (.server).tls)) -}}
+{{- end }}
+
 {{/* Pods that share nothing have created keys, console sessions and limits of their own: a client meets another pod each time. */}}
 {{- define "gateway.checkReplicas" -}}
 {{- $name := ternary "autoscaling.maxReplicas" "replicas" .Values.autoscaling.enabled -}}
