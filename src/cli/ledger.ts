@@ -2,8 +2,11 @@ import { hostname } from 'node:os'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { messageOf } from '../base/message-of.ts'
 import { formatNumber } from '../base/text-table.ts'
+import { compactLedger } from '../ledger/compact.ts'
 import { copyLedger } from '../ledger/copy.ts'
+import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'
+import { loadForLedger } from './problems.ts'
 
 const HELP = `
 Copies the requests of a SQLite ledger to the ledger of several gateways (cluster.postgres). It can
@@ -15,13 +18,23 @@ Examples:
   gateway ledger copy --from data/gateway.db --to postgres://gateway@db.example.com/gateway
 ${EXIT_CODES}`
 
+const COMPACT_HELP = `
+Writes the file anew. This needs as much free space as the file has, and takes some seconds for each
+gigabyte. A gateway that uses the file may run: its rows wait in memory meanwhile. Do this once for a
+file of an older version. Later a gateway gives the room of deleted rows back by itself.
+
+Examples:
+  gateway ledger compact
+  gateway ledger compact --config /etc/gateway.yaml
+${EXIT_CODES}`
+
 /** ms between two lines about the progress */
 const PROGRESS_MS = 5_000
 
 /** `gateway ledger`: the ledger as a whole. */
 export function ledgerCommand(): Command {
   return new Command('ledger')
-    .description('Move a ledger to PostgreSQL.')
+    .description('Move a ledger to PostgreSQL, or make its file smaller.')
     .addHelpText('after', HELP)
     .addCommand(new Command('copy')
       .description('Copy a ledger of SQLite to PostgreSQL.')
@@ -30,6 +43,22 @@ export function ledgerCommand(): Command {
       .option('--instance <name>', 'the name of the gateway that wrote the file', hostname())
       .addHelpText('after', HELP)
       .action(copy))
+    .addCommand(new Command('compact')
+      .description('Give the room that deleted rows have left back to the system.')
+      .addOption(configOption('the configuration, which names the ledger'))
+      .addHelpText('after', COMPACT_HELP)
+      .action(compact))
+}
+
+function compact({ config }: { readonly config: string }, command: Command): void {
+  const { ledger } = loadForLedger(config, command).config
+  if (ledger === null) command.error(`error: ${config} has no ledger: { file: ... }`, { exitCode: EXIT.usage })
+  try {
+    const { before, after } = compactLedger(ledger.file)
+    process.stdout.write(`Compacted ${ledger.file}: ${formatNumber(before)} bytes before, ${formatNumber(after)} after.\n`)
+  } catch (error) {
+    command.error(`error: ${ledger.file}: ${messageOf(error)}`, { exitCode: EXIT.failed })
+  }
 }
 
 interface Options {

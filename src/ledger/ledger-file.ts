@@ -59,7 +59,8 @@ function connect(file: string): Omit<LedgerFile, 'setAside'> {
     schema.versionOf(db)
     // When a process is killed, committed rows are safe in the system. NORMAL uses fsync only
     // to keep the file consistent, not for the last rows.
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+    // Only a new file gets auto_vacuum here, before its first table; `gateway ledger compact` gives it to an older one.
+    db.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
       PRAGMA wal_autocheckpoint = ${WRITER_CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_LIMIT}`)
     schema.migrate(db)
     const identity = fileIdentity(file)

@@ -29,6 +29,13 @@ export interface RejectedRows {
 }
 
 const PLACEHOLDERS = COLUMNS.map(() => '?').join(', ')
+/** https://www.sqlite.org/pragma.html#pragma_auto_vacuum */
+const INCREMENTAL = 2
+/** Pages of 4 KiB that are given back at a time. */
+const VACUUM_PAGES = 500
+/** Free pages that stay: a share of the file, and a number. */
+const FREE_SHARE = 1 / 8
+const MIN_FREE_PAGES = 256
 const RETENTION_BATCH = 500
 /** This row stays although it is the last one: ids of later rows must be larger than any shipped id. */
 const LAST_SHIPPED = '(SELECT shipped_to FROM journal)'
@@ -196,6 +203,19 @@ export class LedgerStore {
       if (rows > 0) this.#rollups.rowsDeleted()
       return rows === RETENTION_BATCH
     })
+  }
+
+  /**
+   * Gives some of the room that deleted rows have left back to the system. A part stays, because new rows come.
+   * @returns whether there may be more
+   */
+  vacuum(): boolean {
+    const { db } = this.#openFile
+    const read = (name: 'auto_vacuum' | 'freelist_count' | 'page_count') => Number(Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0])
+    if (read('auto_vacuum') !== INCREMENTAL) return false
+    if (read('freelist_count') <= Math.max(MIN_FREE_PAGES, read('page_count') * FREE_SHARE)) return false
+    db.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`)
+    return true
   }
 
   /** Closes a file that is no longer reliable. */

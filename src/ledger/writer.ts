@@ -55,7 +55,7 @@ export class Writer {
     this.#runInSteps('expire', store => {
       const now = Date.now()
       return store.sum() || store.expire(keep === null ? null : now - keep, now)
-        || (isShipped && store.trim(now - SHIPPED_KEEP_MS))
+        || (isShipped && store.trim(now - SHIPPED_KEEP_MS)) || store.vacuum()
     })
   }
 
