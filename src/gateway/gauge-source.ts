@@ -2,6 +2,7 @@ import { ANONYMOUS_KEY } from '../context/accounts.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { idOf } from '../limits/types.ts'
 import type { LimitedKey } from '../limits/types.ts'
+import { PROTOCOLS } from '../protocols/index.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import type { BudgetGauge, CircuitGauge, GaugeSource } from '../telemetry/gauges.ts'
 import { budgetOf } from './budget-check.ts'
@@ -32,7 +33,8 @@ export function gaugeSource(current: () => Gateway): GaugeSource {
 }
 
 function inFlight({ sharedState: { activeExchanges } }: Gateway): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>()
+  // 0 is a value, too: without it an average over time would be wrong.
+  const counts = new Map(PROTOCOLS.filter(({ paths }) => paths.length > 0).map(({ name }): [string, number] => [name, 0]))
   for (const { classified: { endpoint } } of activeExchanges) {
     if (endpoint.ownResponse === 'status') continue
     counts.set(endpoint.protocol, (counts.get(endpoint.protocol) ?? 0) + 1)

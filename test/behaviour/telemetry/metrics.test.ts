@@ -31,6 +31,24 @@ async function ask({ url }: { readonly url: string }, model: string, path = '/v1
   return response.status
 }
 
+t.test('protocols without running requests have 0 of them', async t => {
+  const gateway = await start(t)
+  const inFlight = async () => Object.fromEntries(samplesOf(await (await fetch(`${gateway.metrics}/metrics`)).text())
+    .filter(({ name }) => name === 'gateway_requests_in_flight').map(({ labels, value }) => [labels.protocol, value]))
+  const none = { chat: 0, responses: 0, media: 0, messages: 0, generate: 0 }
+  t.match(await inFlight(), none)
+  const abort = new AbortController()
+  const running = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST', body: JSON.stringify({ model: 'sim,headers_delay=5m', messages: [], stream: true }), signal: abort.signal,
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+  }).catch(() => null)
+  while ((await inFlight())['chat'] !== 1);
+  abort.abort()
+  await running
+  while ((await inFlight())['chat'] !== 0);
+  t.match(await inFlight(), none)
+})
+
 const HOSTILE = ['a"b', 'a\\b', 'a\nb', 'a\u0000b', 'a\u202eb', '\ud800', 'x'.repeat(99) + '\u{1f600}', '{le="1"}', '# HELP a']
 
 t.test('invented models and hostile names make a bounded number of valid series', async t => {
