@@ -41,8 +41,12 @@ const FIRST_RETRY_DELAY = 1_000
 const MAX_RETRY_DELAY = 30_000
 /** The last moment that a date can be, ms since 1970: a server may say that a token never ends. */
 const MAX_TIME = 8.64e15
-/** Milliseconds between two fetches because the upstream refused the credential: it may refuse each new one too. */
-const FORCED_FETCH_INTERVAL = 10_000
+/**
+ * Milliseconds between two fetches because the upstream refused the credential: it may refuse each new one too. The first repetition
+ * comes soon, because a token can be revoked twice. The time is doubled with each fetch that follows another within the longest.
+ */
+const FIRST_FORCED_INTERVAL = 1_000
+const MAX_FORCED_INTERVAL = 10_000
 
 /**
  * A credential that is fetched ahead of its end, once for all requests that wait for it. An upstream without requests
@@ -69,6 +73,7 @@ export class RefreshingCredential implements Credential {
   #failures = 0
   /** On the monotonic clock: when it was last fetched because the upstream refused it. */
   #forcedAt = -Infinity
+  #forcedInterval = FIRST_FORCED_INTERVAL
   #closed = false
 
   constructor(options: RefreshOptions) {
@@ -82,7 +87,7 @@ export class RefreshingCredential implements Credential {
     const isRefused = current !== null && refused.includes(current)
     if (current !== null && !isRefused && now < this.#usableUntil) return current
     if (this.#fetching !== null) return this.#fetching
-    if (isRefused) this.#forcedAt = now
+    if (isRefused) this.#forceAt(now)
     if (this.#fault !== null && now < this.#retryAt) throw this.#fault
     return this.#fetch()
   }
@@ -90,7 +95,13 @@ export class RefreshingCredential implements Credential {
   recordRefusal(refused: readonly Authorization[]): boolean {
     if (refused.length > 1) return false
     const isReplaced = this.#authorization !== refused[0] || this.#fetching !== null
-    return isReplaced || this.#options.clock.monotonic() - this.#forcedAt >= FORCED_FETCH_INTERVAL
+    return isReplaced || this.#options.clock.monotonic() - this.#forcedAt >= this.#forcedInterval
+  }
+
+  #forceAt(now: number): void {
+    const isRepeated = now - this.#forcedAt < 2 * MAX_FORCED_INTERVAL
+    this.#forcedInterval = isRepeated ? Math.min(this.#forcedInterval * 2, MAX_FORCED_INTERVAL) : FIRST_FORCED_INTERVAL
+    this.#forcedAt = now
   }
 
   states(): readonly CredentialState[] {

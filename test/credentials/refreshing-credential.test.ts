@@ -91,7 +91,27 @@ t.test('a source that does not respond fails at the deadline', async t => {
   await t.rejects(waiting, { code: 'credential_unavailable', cause: { message: /10 s/ } })
 })
 
-t.test('a refused credential is fetched once more, at most every 10 s', async t => {
+t.test('a credential that is refused again is fetched after 1 s, then less and less often', async t => {
+  const { credential, fetches, clock } = open(t)
+  let current = await credential.authorize([])
+  for (const wait of [0, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]) {
+    if (wait > 0) {
+      clock.advance(wait - 1)
+      t.equal(credential.recordRefusal([current]), false, `${wait} ms`)
+      clock.advance(1)
+    }
+    t.equal(credential.recordRefusal([current]), true, `${wait} ms`)
+    current = await credential.authorize([current])
+  }
+  t.equal(fetches.length, 8)
+  clock.advance(20_000)
+  t.equal(credential.recordRefusal([current]), true)
+  current = await credential.authorize([current])
+  clock.advance(1_000)
+  t.equal(credential.recordRefusal([current]), true, 'it was good for a while: it begins anew')
+})
+
+t.test('a refused credential is fetched once more', async t => {
   const { credential, fetches, clock } = open(t)
   const first = await credential.authorize([])
   t.equal(credential.recordRefusal([first]), true)
