@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { secretText } from '../base/secret-text.ts'
 import { isSecureUrl } from '../base/secure-url.ts'
 import type { Auth, MemberAuth } from './auth-types.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import { defaultCredentialsFile, defaultProject } from './google-defaults.ts'
+import { checkGoogleKeyFile } from './google-key-file.ts'
 import { checkHeaderValue, headerName } from './header.ts'
 import type { RawAuth, RawSecret } from './raw.ts'
 import { checkQuotes, timerDurationOf } from './values.ts'
@@ -19,7 +21,7 @@ const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'aws', '
 /** The headers of a signature. */
 const AWS_HEADERS = ['authorization', 'x-amz-date', 'x-amz-security-token', 'x-amz-content-sha256']
 
-const NO_CREDENTIAL = 'until it can, requests to this upstream fail'
+const NO_CREDENTIAL = 'requests to this upstream fail'
 
 /** What the credential of an upstream depends on. */
 export interface AuthPlace {
@@ -93,6 +95,7 @@ function buildGoogle({ credentials: name }: NonNullable<RawAuth['google']>, dire
   const file = name === undefined ? null : resolve(directory, name)
   if (file !== null) warnOfMissingFile(file, [...path, 'credentials'], NO_CREDENTIAL, findings)
   const credentials = file ?? defaultCredentialsFile()
+  if (credentials !== null) checkGoogleKeyFile(credentials, file === null ? path : [...path, 'credentials'], NO_CREDENTIAL, findings)
   return { kind: 'google', headers: ['authorization', 'x-goog-user-project'], credentials, project: defaultProject() }
 }
 
@@ -146,9 +149,9 @@ function checkSecret(secret: string, prefix: string, path: Path, findings: Findi
 /** A secret may be there later: until then what needs it fails, and nothing else. */
 export function warnOfMissingFile(file: string, path: Path, consequence: string, findings: Findings): void {
   try {
-    readFileSync(file)
+    if (secretText(readFileSync(file)) === '') findings.warn(path, `the file is empty; until it has a secret, ${consequence}`)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    findings.warn(path, `the file cannot be read (${code}); ${consequence}`)
+    findings.warn(path, `the file cannot be read (${code}); until it can, ${consequence}`)
   }
 }

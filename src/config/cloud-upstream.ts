@@ -1,7 +1,8 @@
-import type { Auth } from './auth-types.ts'
+import type { Auth, GoogleAuth } from './auth-types.ts'
 import { checkSecureUrl } from './auth.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
+import { namesProject } from './google-key-file.ts'
 import type { RawUpstream } from './raw.ts'
 import type { ProviderConfig } from './types.ts'
 
@@ -63,8 +64,11 @@ function buildVertex(
   const place = [...path, 'vertex']
   if (!LOCATION.test(location)) findings.error([...place, 'location'], 'this is not a location such as global, us-central1 or eu')
   if (project !== null && !PROJECT.test(project)) findings.error([...place, 'project'], 'this is not a project id')
-  if (project === null && !findings.has([...place, 'project']) && !namesProject(auth)) {
-    findings.error(place, 'a project is needed, unless auth is google, whose credentials can name it', 'key')
+  if (project === null && !findings.has([...place, 'project'])) {
+    if (!mayNameProject(auth)) findings.error(place, 'a project is needed, unless auth is google, whose credentials can name it', 'key')
+    else if (!googleMembers(auth).every(hasProject)) {
+      findings.warn(place, 'a project is needed: the credentials file has no project_id, and GOOGLE_CLOUD_PROJECT is not set', 'key')
+    }
   }
   if (speaks !== undefined) findings.error([...path, 'speaks'], 'the model decides which protocol Vertex AI speaks; remove it', 'key')
   const host = VERTEX_HOSTS[location] ?? `${location}-aiplatform.googleapis.com`
@@ -75,9 +79,19 @@ function buildVertex(
   }
 }
 
-function namesProject(auth: Auth | null): boolean {
-  if (auth?.kind === 'pool') return auth.pool.every(namesProject)
+function mayNameProject(auth: Auth | null): boolean {
+  if (auth?.kind === 'pool') return auth.pool.every(mayNameProject)
   return auth?.kind === 'google'
+}
+
+function googleMembers(auth: Auth | null): GoogleAuth[] {
+  const members = auth?.kind === 'pool' ? auth.pool : auth === null ? [] : [auth]
+  return members.filter(member => member.kind === 'google')
+}
+
+/** The metadata server, which is asked without a file, names one. */
+function hasProject({ credentials, project }: GoogleAuth): boolean {
+  return project !== null || credentials === null || namesProject(credentials)
 }
 
 function endpointOf(text: string | undefined, path: Path, findings: Findings): URL | null {

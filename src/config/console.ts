@@ -69,7 +69,7 @@ function secretOf(secret: RawOidc['client_secret'], directory: string, findings:
   }
   if (secret?.file === undefined) return null
   const file = resolve(directory, secret.file)
-  warnOfMissingFile(file, [...path, 'file'], 'until it can, nobody can log in by single sign-on', findings)
+  warnOfMissingFile(file, [...path, 'file'], 'nobody can log in by single sign-on', findings)
   return { file }
 }
 

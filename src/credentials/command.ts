@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { credentialUnavailable } from '../base/errors.ts'
+import { secretText } from '../base/secret-text.ts'
 
 /** Bytes that a command may print. */
 const MAX_OUTPUT_BYTES = 64 * 1024
@@ -23,7 +24,7 @@ export async function runCommand([program = '', ...args]: readonly string[], sig
   })
   child.on('error', ({ code }: NodeJS.ErrnoException) => reject(credentialUnavailable(`the command cannot be run: ${code}`)))
   child.on('close', (code, killedBy) => {
-    if (code === 0) resolve(Buffer.concat(chunks).toString('latin1').trim())
+    if (code === 0) resolve(secretText(Buffer.concat(chunks)))
     else reject(credentialUnavailable(code === null ? `the command was killed by ${killedBy}` : `the command ended with exit code ${code}`))
   })
   const end = (): void => {

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts'
 import { credentialUnavailable } from '../base/errors.ts'
 import type { GatewayError } from '../base/errors.ts'
 import { FileWatch } from '../base/file-watch.ts'
+import { secretText } from '../base/secret-text.ts'
 import type { FileAuth } from '../config/auth-types.ts'
 import { UNAUTHORIZED, headerAuthorization } from './credential.ts'
 import { CONSTANT } from './credential-state.ts'
@@ -85,5 +86,5 @@ export function readSecret(file: string): string {
     throw credentialUnavailable(`the file cannot be read: ${(error as NodeJS.ErrnoException).code}`)
   }
   if (size > MAX_FILE_BYTES) throw credentialUnavailable(`the file is larger than ${MAX_FILE_BYTES / 1024} kB`)
-  return buffer.toString('latin1', 0, size).trim()
+  return secretText(buffer.subarray(0, size))
 }

@@ -138,7 +138,7 @@ async function readCredentials(file: string): Promise<CredentialsFile> {
     throw credentialUnavailable(`the file cannot be read: ${(error as NodeJS.ErrnoException).code}`)
   }
   try {
-    const json: unknown = JSON.parse(text)
+    const json: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
     if (typeof json === 'object' && json !== null) return json as CredentialsFile
   } catch {
     // The error has a part of the file in its message.

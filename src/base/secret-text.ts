@@ -1,0 +1,19 @@
+const UTF8_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+/**
+ * The secret of a file, or of a command's output: without space around it, and without the byte order mark that editors and shells of
+ * Windows put before it. Those also write UTF-16.
+ *
+ * @returns one character for each byte, as headers are sent
+ */
+export function secretText(bytes: Buffer): string {
+  return withoutMark(bytes).toString('latin1').trim()
+}
+
+function withoutMark(bytes: Buffer): Buffer {
+  if (bytes.subarray(0, 3).equals(UTF8_MARK)) return bytes.subarray(3)
+  const [first, second] = bytes
+  if (first === 0xff && second === 0xfe) return Buffer.from(bytes.toString('utf16le', 2))
+  if (first === 0xfe && second === 0xff) return Buffer.from(Buffer.from(bytes.subarray(2, 2 + (bytes.length - 2 & ~1))).swap16().toString('utf16le'))
+  return bytes
+}
