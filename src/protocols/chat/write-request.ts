@@ -3,10 +3,12 @@ import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import { dataUrl, inlineSource, resultText, writeEffort, writeUserName } from '../neutral/openai-request.ts'
+import { pairResults } from '../neutral/pair-results.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type {
   AudioPart, DocumentPart, ImagePart, Message, NeutralRequest, OutputFormat, Part, Tool, ToolCallPart, ToolChoice,
 } from '../neutral/request.ts'
+import { plainText } from '../neutral/plain-text.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import { resultHeading } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
@@ -50,7 +52,7 @@ export function writeChatRequest(request: NeutralRequest, context: WriteContext)
   if (stopSequences.length > MAX_STOP_SEQUENCES) report.dropField('stopSequences')
   const body = withoutNulls({
     model: context.model,
-    messages: joinInstructions(request.messages).flatMap(message => writeMessage(message, context)),
+    messages: joinInstructions(pairResults(request.messages)).flatMap(message => writeMessage(message, context)),
     tools: tools.length === 0 ? null : tools.map(tool => writeTool(tool, report)),
     tool_choice: toolChoice && tools.length > 0 ? writeToolChoice(toolChoice) : null,
     parallel_tool_calls: tools.length === 0 ? null : request.parallelToolCalls,
@@ -153,7 +155,7 @@ function writeUser(parts: readonly Part[], name: string | null, report: Translat
   const content: JsonObject[] = []
   for (const part of parts) {
     if (part.type === 'tool_result') {
-      const media = part.parts.filter(item => item.type !== 'text')
+      const media = part.parts.filter(item => plainText(item) === null)
       results.push({ role: 'tool', tool_call_id: fittingToolId(part.callId, CHAT_TOOL_IDS), content: resultText(part) })
       if (media.length === 0) continue
       // A tool message takes text alone: the media follow as what the user says.

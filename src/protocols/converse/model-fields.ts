@@ -1,33 +1,53 @@
-import { MIN_THINKING_BUDGET, THINKING_BUDGETS, forcesTool, thinkingBudget } from '../neutral/anthropic-request.ts'
+import { writeThinking } from '../neutral/claude-thinking.ts'
+import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import type { TranslationReport } from '../neutral/report.ts'
-import type { NeutralRequest, Reasoning } from '../neutral/request.ts'
+import type { NeutralRequest } from '../neutral/request.ts'
+import type { WriteContext } from '../neutral/translation.ts'
 
-/** What Converse has no field for, as the maker of the model names it; null = the maker is not known for it. */
+/** What Converse has no field for, as the maker of the model names it; null = it has none either. */
 interface Maker {
   readonly topK: ((topK: number) => JsonObject) | null
-  readonly reasoning: (reasoning: Reasoning, maxTokens: number | null) => JsonObject | null
+  readonly reasoning: ((request: NeutralRequest, context: WriteContext) => JsonObject | null) | null
+  /** Where marks of the cache may stand, and whether they have a lifetime; null = nowhere. */
+  readonly cache: { readonly amongTools: boolean, readonly ttl: boolean, readonly behindDocuments: boolean } | null
 }
 
-/** By a part of the model's id. Source: Amazon Bedrock user guide, "Inference request parameters". */
+const OTHER: Maker = { topK: null, reasoning: null, cache: null }
+/** The name of an inference profile of one's own does not tell the model. */
+const UNKNOWN: Maker = { ...OTHER, cache: { amongTools: true, ttl: true, behindDocuments: true } }
+/** `meta.llama3-1-70b-instruct-v1:0`, `us.meta.llama3-1-70b-instruct-v1:0` */
+const NAMES_MAKER = /^(?:[a-z-]+\.)?[a-z0-9]+\.[a-z]/
+
+/** By a part of the model's id. Source: Amazon Bedrock user guide, "Inference request parameters" and "Prompt caching". */
 const MAKERS: readonly (readonly [RegExp, Maker])[] = [
-  [/anthropic\.claude/, { topK: topK => ({ top_k: topK }), reasoning: claudeThinking }],
-  [/amazon\.nova/, { topK: topK => ({ inferenceConfig: { topK } }), reasoning: () => null }],
-  [/openai\.gpt/, { topK: null, reasoning: ({ effort }) => (effort === null ? null : { reasoning_effort: effort }) }],
+  [/anthropic\.claude/, { topK: topK => ({ top_k: topK }), reasoning: claudeReasoning, cache: { amongTools: true, ttl: true, behindDocuments: false } }],
+  [/amazon\.nova/, { topK: topK => ({ inferenceConfig: { topK } }), reasoning: null, cache: { amongTools: false, ttl: false, behindDocuments: true } }],
+  [/openai\.gpt/, { ...OTHER, reasoning: ({ reasoning }) => (reasoning?.effort ? { reasoning_effort: reasoning.effort } : null) }],
 ]
 
+export function makerOf(model: string): Maker {
+  return MAKERS.find(([pattern]) => pattern.test(model))?.[1] ?? (NAMES_MAKER.test(model) ? OTHER : UNKNOWN)
+}
+
 /** Writes `additionalModelRequestFields`; reports what the model has no field for. */
-export function modelFields({ topK, reasoning, maxOutputTokens, toolChoice }: NeutralRequest, model: string, report: TranslationReport): JsonObject {
-  const maker = MAKERS.find(([pattern]) => pattern.test(model))?.[1] ?? null
-  const wanted = reasoning === null || reasoning.enabled === false ? null : reasoning
-  const thinking = wanted === null || forcesTool(toolChoice) ? null : maker?.reasoning(wanted, maxOutputTokens) ?? null
-  const sampling = topK === null ? null : maker?.topK?.(topK) ?? null
-  if (wanted !== null && thinking === null) report.dropField('reasoning')
+export function modelFields(request: NeutralRequest, context: WriteContext): JsonObject {
+  const { topK, reasoning } = request
+  const { report, model } = context
+  const maker = makerOf(model)
+  const wanted = reasoning !== null && reasoning.enabled !== false
+  const thinking = wanted ? maker.reasoning?.(request, context) ?? null : null
+  if (wanted && thinking === null) report.dropField('reasoning')
+  const sampling = topK === null || thinks(thinking) ? null : maker.topK?.(topK) ?? null
   if (topK !== null && sampling === null) report.dropField('topK')
   return { ...sampling, ...thinking }
 }
 
-function claudeThinking({ budgetTokens, effort }: Reasoning, maxTokens: number | null): JsonObject | null {
-  const budget = thinkingBudget(budgetTokens ?? THINKING_BUDGETS[effort ?? 'medium'] ?? MIN_THINKING_BUDGET, maxTokens)
-  return budget === null ? null : { thinking: { type: 'enabled', budget_tokens: budget } }
+/** Does Claude think? It then takes no other sampling than its own (Amazon Bedrock user guide, "Extended thinking"). */
+export function thinks(fields: JsonObject | null): boolean {
+  return fields?.['thinking'] !== undefined
+}
+
+function claudeReasoning(request: NeutralRequest, { model, provider, report }: WriteContext): JsonObject | null {
+  const { thinking, effort } = writeThinking(request, { model, maxTokens: request.maxOutputTokens, provider, report })
+  return thinking && withoutNulls({ thinking, output_config: effort === null ? null : { effort } })
 }

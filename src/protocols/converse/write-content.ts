@@ -1,10 +1,12 @@
 import { writeTurns } from '../neutral/anthropic-request.ts'
+import { asList, asObject } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import type { CacheMark, DocumentPart, ImagePart, MediaSource, Message, Part, ToolResultPart } from '../neutral/request.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import { writeArguments } from '../neutral/tools.ts'
 import type { WriteContext } from '../neutral/translation.ts'
+import { makerOf } from './model-fields.ts'
 
 const TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: 64, prefix: 'tooluse_' }
 const IMAGE_FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'gif', 'webp'])
@@ -26,12 +28,18 @@ export class ContentWriter {
   }
 
   messages(messages: readonly Message[]): JsonObject[] {
-    return writeTurns(messages, this.#context.report, part => this.content(part))
+    const turns = writeTurns(messages, this.#context.report, part => this.content(part)).map(withDocumentText)
+    return turns[0]?.['role'] === 'assistant' ? [{ role: 'user', content: [{ text: BEGINNING }] }, ...turns] : turns
   }
 
   content(part: Part): JsonObject[] {
     const blocks = this.#blocks(part)
-    return part.cache === null || blocks.length === 0 ? blocks : [...blocks, cachePoint(part.cache)]
+    if (part.cache === null || blocks.length === 0) return blocks
+    const { model, report } = this.#context
+    const rule = makerOf(model).cache
+    if (rule !== null && (part.type !== 'document' || rule.behindDocuments)) return [...blocks, cachePoint(part.cache, model)]
+    report.drop(`${part.path}.cache_control`)
+    return blocks
   }
 
   #blocks(part: Part): JsonObject[] {
@@ -104,7 +112,19 @@ export class ContentWriter {
   }
 }
 
+/** What the user says where the client's conversation begins with the model: a conversation has to begin with the user. */
+const BEGINNING = '(The conversation begins here.)'
+const DOCUMENT_TEXT = 'The document:'
+
+/** A message with a document has to have a text (Amazon Bedrock API Reference, "DocumentBlock"). */
+function withDocumentText(turn: JsonObject): JsonObject {
+  const content = asList(turn['content']).map(block => asObject(block) ?? {})
+  if (!content.some(block => 'document' in block) || content.some(block => 'text' in block)) return turn
+  const at = content.findIndex(block => 'document' in block)
+  return { ...turn, content: content.toSpliced(at, 0, { text: DOCUMENT_TEXT }) }
+}
+
 /** The provider keeps the prompt up to here in its cache. */
-export function cachePoint({ ttl }: CacheMark): JsonObject {
-  return { cachePoint: { type: 'default', ...ttl !== null && { ttl } } }
+export function cachePoint({ ttl }: CacheMark, model: string): JsonObject {
+  return { cachePoint: { type: 'default', ...ttl !== null && makerOf(model).cache?.ttl === true && { ttl } } }
 }

@@ -3,10 +3,10 @@ import { conversationOf } from '../neutral/conversation.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { TranslationReport } from '../neutral/report.ts'
-import type { NeutralRequest, OutputFormat, ServiceTier, Tool } from '../neutral/request.ts'
+import type { Message, NeutralRequest, OutputFormat, ServiceTier, Tool } from '../neutral/request.ts'
 import { namedTools } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
-import { modelFields } from './model-fields.ts'
+import { makerOf, modelFields, thinks } from './model-fields.ts'
 import { conversePath } from './paths.ts'
 import { ContentWriter, cachePoint } from './write-content.ts'
 
@@ -47,6 +47,9 @@ const MAX_METADATA = 16
  */
 export function writeConverseRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
   const { model, report } = context
+  const fields = modelFields(request, context)
+  const { temperature, topP } = writeSampling(request, thinks(fields), report)
+  const stopSequences = request.stopSequences.filter(text => text.trim() !== '')
   const writer = new ContentWriter(context)
   const { instructions, messages } = conversationOf(request.messages)
   const { outputFormat: format, metadata } = request
@@ -60,12 +63,12 @@ export function writeConverseRequest(request: NeutralRequest, context: WriteCont
     messages: writer.messages(messages),
     inferenceConfig: unlessEmpty({
       maxTokens: request.maxOutputTokens,
-      temperature: request.temperature,
-      topP: request.topP,
-      stopSequences: request.stopSequences.length === 0 ? null : request.stopSequences,
+      temperature,
+      topP,
+      stopSequences: stopSequences.length === 0 ? null : stopSequences,
     }),
-    toolConfig: writeTools(request, report),
-    additionalModelRequestFields: unlessEmpty(modelFields(request, model, report)),
+    toolConfig: writeTools(request, context),
+    additionalModelRequestFields: unlessEmpty(fields),
     outputConfig: writeFormat(format),
     serviceTier: writeTier(request.serviceTier, report),
     requestMetadata: metadata && unlessEmpty(writeMetadata(metadata, report)),
@@ -79,16 +82,16 @@ function unlessEmpty(members: JsonObject): JsonObject | null {
 }
 
 /** Where only some tools are allowed, the others are left out. */
-function writeTools({ tools, toolChoice, messages }: NeutralRequest, report: TranslationReport): JsonObject | null {
+function writeTools({ tools, toolChoice, messages }: NeutralRequest, context: WriteContext): JsonObject | null {
   const choice = toolChoice?.type === 'tools' ? toolChoice : null
   const allowed = choice === null ? tools : namedTools(tools, choice.names)
-  if (allowed.length === 0) return null
-  const specs = allowed.flatMap(writeTool)
+  if (allowed.length === 0) return calledTools(messages)
+  const specs = allowed.flatMap(tool => writeTool(tool, context))
   switch (toolChoice?.type) {
     case 'none': {
       // A conversation with calls needs its tools.
       if (!messages.some(({ parts }) => parts.some(({ type }) => type === 'tool_call'))) return null
-      report.dropField('toolChoice')
+      context.report.dropField('toolChoice')
       return { tools: specs }
     }
     case 'required':
@@ -103,13 +106,32 @@ function writeTools({ tools, toolChoice, messages }: NeutralRequest, report: Tra
   }
 }
 
-function writeTool(tool: Tool): JsonObject[] {
-  const { name, description, strict, cache } = tool
+/** A conversation with calls needs tools, also where the request has none any more. */
+function calledTools(messages: readonly Message[]): JsonObject | null {
+  const names = new Set(messages.flatMap(({ parts }) => parts.flatMap(part => part.type === 'tool_call' || part.type === 'tool_result' ? [part.name] : [])))
+  names.delete('')
+  if (names.size === 0) return null
+  return { tools: [...names].map(name => ({ toolSpec: { name, inputSchema: { json: { type: 'object', properties: {} } } } })) }
+}
+
+/** With thinking Claude takes a temperature of 1 alone, which is its own, and no `topP`. */
+function writeSampling({ temperature, topP }: NeutralRequest, isThinking: boolean, report: TranslationReport): Pick<NeutralRequest, 'temperature' | 'topP'> {
+  if (!isThinking) return { temperature, topP }
+  if (temperature !== null && temperature !== 1) report.dropField('temperature')
+  if (topP !== null) report.dropField('topP')
+  return { temperature: null, topP: null }
+}
+
+function writeTool(tool: Tool, { model, report }: WriteContext): JsonObject[] {
+  const { name, description, strict, cache, path } = tool
   const toolSpec = withoutNulls({
     name, description: description === '' ? null : description, strict: strict === true ? true : null,
     inputSchema: { json: toolSchema(tool) },
   })
-  return cache === null ? [{ toolSpec }] : [{ toolSpec }, cachePoint(cache)]
+  if (cache === null) return [{ toolSpec }]
+  if (makerOf(model).cache?.amongTools === true) return [{ toolSpec }, cachePoint(cache, model)]
+  report.drop(`${path}.cache_control`)
+  return [{ toolSpec }]
 }
 
 function writeFormat(format: OutputFormat | null): JsonObject | null {

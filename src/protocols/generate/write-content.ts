@@ -1,6 +1,7 @@
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
+import { plainText } from '../neutral/plain-text.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type { MediaSource, Message, Part, ToolCallPart, ToolResultPart } from '../neutral/request.ts'
 import { resultHeading, writeArguments } from '../neutral/tools.ts'
@@ -17,7 +18,7 @@ export const NO_SIGNATURE = 'skip_thought_signature_validator'
 export function writeContents(turns: readonly Message[], context: WriteContext): JsonObject[] {
   return turns.flatMap(({ role, parts }, n) => {
     const calls = (turns[n - 1]?.parts ?? []).filter(part => part.type === 'tool_call')
-    const written = role === 'assistant' ? writeModel(parts, context) : writeUser(parts, calls, context.report)
+    const written = role === 'assistant' ? writeModel(parts, context) : writeUser(parts, calls, context)
     return written.length === 0 ? [] : [{ role: role === 'assistant' ? 'model' : 'user', parts: written }]
   })
 }
@@ -56,12 +57,18 @@ function writeCall(call: ToolCallPart, report: TranslationReport): JsonObject {
 }
 
 /** As many results as calls, in the order of the calls; what else the user says, and further results, come behind them. */
-function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], report: TranslationReport): JsonObject[] {
+function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], { model, report }: WriteContext): JsonObject[] {
   const results = Map.groupBy(parts.filter(part => part.type === 'tool_result').toReversed(), ({ callId }) => callId)
+  // Of Gemini, 3 and later take media in a result (https://ai.google.dev/gemini-api/docs/function-calling, multimodal responses).
+  const takesMedia = takesThinkingLevel(model)
+  const media: JsonObject[] = []
   const answers = calls.map(call => {
     // Calls and results that share an id are paired in their order.
     const result = results.get(call.id)?.pop()
-    return result === undefined ? writeResponse(call, { error: 'There is no result.' }) : writeResult(call, result, report)
+    if (result === undefined) return writeResponse(call, { error: 'There is no result.' })
+    const own = result.parts.flatMap(part => plainText(part) === null ? writeContent(part, report) : [])
+    if (!takesMedia && own.length > 0) media.push({ text: resultHeading(result) }, ...own)
+    return writeResult(call, result, takesMedia ? own : [])
   })
   const left = new Set([...results.values()].flat())
   const rest = parts.flatMap((part): JsonObject[] => {
@@ -70,12 +77,11 @@ function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], repor
     if (!left.has(part)) return []
     return [{ text: resultHeading(part) }, ...part.parts.flatMap(inner => writeContent(inner, report))]
   })
-  return [...answers, ...rest]
+  return [...answers, ...media, ...rest]
 }
 
-function writeResult(call: ToolCallPart, { parts, isError }: ToolResultPart, report: TranslationReport): JsonObject {
-  const text = parts.flatMap(part => part.type === 'text' ? [part.text] : []).join('\n')
-  const media = parts.flatMap(part => part.type === 'text' ? [] : writeContent(part, report))
+function writeResult(call: ToolCallPart, { parts, isError }: ToolResultPart, media: readonly JsonObject[]): JsonObject {
+  const text = parts.map(plainText).filter(each => each !== null).join('\n')
   return writeResponse(call, isError ? { error: text } : { output: text }, media)
 }
 

@@ -1,4 +1,5 @@
 import { JSON_ONLY, toolSchema, writeTurns } from '../neutral/anthropic-request.ts'
+import { writeThinking } from '../neutral/claude-thinking.ts'
 import { conversationOf } from '../neutral/conversation.ts'
 import { asObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
@@ -12,7 +13,6 @@ import { fittingToolId } from '../neutral/tool-ids.ts'
 import { namedTools, writeArguments } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 import { outputSchema } from './output-schema.ts'
-import { writeThinking } from './thinking.ts'
 
 /** What a messages upstream gets of each field of a request. */
 export const MESSAGES_SUPPORT: SupportTable = {

@@ -1,3 +1,4 @@
+import { pairResults } from './pair-results.ts'
 import type { Message, Part } from './request.ts'
 
 /** The instructions that begin a conversation, and what comes after them. */
@@ -30,7 +31,7 @@ export function conversationOf(all: readonly Message[]): Conversation {
  */
 export function alternatingTurns(messages: readonly Message[]): Message[] {
   const turns: { role: 'user' | 'assistant', parts: Part[] }[] = []
-  for (const message of messages) {
+  for (const message of pairResults(messages)) {
     const role = message.role === 'assistant' ? 'assistant' : 'user'
     const said = message.parts.filter(part => !isBlank(part))
     if (said.length === 0) continue

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { BodyObject } from './body-object.ts'
 import type { Accepts } from './accepts.ts'
 import { registeredType } from './media-type.ts'
+import { plainText } from './plain-text.ts'
 import type { TranslationReport } from './report.ts'
 import type { CacheMark, MediaSource, OutputFormat, Reasoning, ServiceTier, ToolResultPart } from './request.ts'
 
@@ -104,6 +105,6 @@ export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, { effo
 
 /** The text of a tool's result. The protocols have no flag for a failed call: the text says it. */
 export function resultText({ parts, isError }: ToolResultPart): string {
-  const text = parts.flatMap(part => part.type === 'text' ? [part.text] : []).join('\n')
+  const text = parts.map(plainText).filter(text => text !== null).join('\n')
   return isError && !/^error/i.test(text) ? `Error: ${text}` : text
 }

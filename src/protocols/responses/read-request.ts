@@ -119,6 +119,11 @@ class InputReader {
       case 'message':
         this.#add(item.word('role', ROLES) ?? 'user', contentOf(item, 'content', 'input[].content[]'))
         break
+      case 'agent_message':
+        // Of one agent of Codex to another: the task of a sub-agent, and what it found (codex-rs, ResponseItem::AgentMessage).
+        item.ignore('author', 'recipient', 'metadata')
+        this.#add('user', contentOf(item, 'content', 'input[].content[]'))
+        break
       case 'reasoning':
         this.#add('assistant', this.#reasoning(item))
         break
@@ -147,7 +152,11 @@ class InputReader {
       case 'item_reference':
         item.refuse('type', STORED)
         break
+      case 'compaction_trigger':
+        item.refuse('type', 'the target cannot compact a conversation; ask for a summary instead')
+        break
       case 'compaction':
+      case 'compaction_summary':
         item.refuse('type', 'its provider alone reads the conversation in it; send the conversation itself')
         break
       default:

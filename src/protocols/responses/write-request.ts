@@ -2,6 +2,7 @@ import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { dataUrl, inlineSource, resultText, writeEffort, writeUserName } from '../neutral/openai-request.ts'
 import { valueFor } from '../neutral/opaque.ts'
+import { plainText } from '../neutral/plain-text.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type {
   DocumentPart, ImagePart, Message, NeutralRequest, OutputFormat, Part, Reasoning, Tool, ToolCallPart, ToolChoice, ToolResultPart,
@@ -115,7 +116,7 @@ function writeResult(part: ToolResultPart, report: TranslationReport): JsonObjec
   const { callId, parts, isFreeform } = part
   const type = isFreeform ? 'custom_tool_call_output' : 'function_call_output'
   const text = resultText(part)
-  const media = parts.filter(part => part.type !== 'text').flatMap(part => writeContent(part, report))
+  const media = parts.filter(part => plainText(part) === null).flatMap(part => writeContent(part, report))
   const output = media.length === 0 ? text : [...text === '' ? [] : [{ type: 'input_text', text }], ...media]
   return { type, call_id: fittingToolId(callId, RESPONSES_TOOL_IDS), output }
 }

@@ -56,7 +56,7 @@ t.test('structured output', async t => {
 t.test('what only some models have', async t => {
   const claude = 'us.anthropic.claude-sonnet-4-20250514-v1:0'
   const thinking = { max_tokens: 4000, top_k: 5, thinking: { type: 'enabled', budget_tokens: 2000 } }
-  t.strictSame(written(thinking, claude, 'messages').body.additionalModelRequestFields, { top_k: 5, thinking: { type: 'enabled', budget_tokens: 2000 } })
+  t.strictSame(written(thinking, claude, 'messages').body.additionalModelRequestFields, { thinking: { type: 'enabled', budget_tokens: 2000 } })
   t.strictSame(written(thinking, 'amazon.nova-lite-v1:0', 'messages').body.additionalModelRequestFields, { inferenceConfig: { topK: 5 } })
   t.strictSame([...written(thinking, 'meta.llama3-70b-instruct-v1:0', 'messages').dropped].sort(), ['thinking', 'top_k'])
   t.strictSame(written({ reasoning_effort: 'low' }, 'openai.gpt-oss-120b-1:0').body.additionalModelRequestFields, { reasoning_effort: 'low' })
@@ -70,4 +70,55 @@ t.test('cache marks, tiers and metadata', async t => {
   const { body: tiered, dropped } = written({ service_tier: 'flex', metadata: { team: 'a', 'b*': 'c' } })
   t.match(tiered, { serviceTier: { type: 'flex' }, requestMetadata: { team: 'a' } })
   t.strictSame(dropped, ['metadata'])
+})
+
+const CLAUDE = 'us.anthropic.claude-sonnet-4-20250514-v1:0'
+const NEWER = 'anthropic.claude-opus-4-7-v1:0'
+const NOVA = 'amazon.nova-lite-v1:0'
+const LLAMA = 'meta.llama3-1-70b-instruct-v1:0'
+const MARK = { type: 'ephemeral', ttl: '1h' }
+
+t.test('calls in the history without tools, and a conversation that begins with the model', async t => {
+  const called = [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }] }]
+  const { body } = written({ max_tokens: 9, messages: called }, CLAUDE, 'messages')
+  t.match(body.toolConfig, { tools: [{ toolSpec: { name: 'look', inputSchema: { json: { type: 'object' } } } }] })
+  t.match(body.messages, [{ role: 'user', content: [{ text: /begins/ }] }, { role: 'assistant' }, { role: 'user' }])
+  t.equal(written({}).body.toolConfig, undefined)
+})
+
+t.test('a document alone gets a text, and blank stop sequences are left out', async t => {
+  const document = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' } }
+  t.match(written({ max_tokens: 9, messages: [{ role: 'user', content: [document] }] }, CLAUDE, 'messages').body.messages, [{ content: [{ text: /./ }, { document: {} }] }])
+  t.strictSame((written({ stop: ['\n', ' ', 'END'] }).body.inferenceConfig as JsonObject)['stopSequences'], ['END'])
+  t.equal(written({ stop: ['\n'] }).body.inferenceConfig, undefined)
+})
+
+for (const [model, amongTools, inText, behindDocument] of [
+  [CLAUDE, { type: 'default', ttl: '1h' }, { type: 'default', ttl: '1h' }, null], [NOVA, null, { type: 'default' }, { type: 'default' }], [LLAMA, null, null, null],
+] as const) {
+  t.test(`marks of the cache for ${model}`, async t => {
+    const { body, dropped } = written({
+      max_tokens: 9, tools: [{ name: 'look', input_schema: { type: 'object' }, cache_control: MARK }],
+      system: [{ type: 'text', text: 'Be brief', cache_control: MARK }],
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }, { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' }, cache_control: MARK }] }],
+    }, model, 'messages')
+    const points = (list: unknown) => (list as JsonObject[]).flatMap(block => block['cachePoint'] ?? [])
+    t.strictSame(points((body.toolConfig as JsonObject)['tools']), amongTools === null ? [] : [amongTools])
+    t.strictSame(points(body.system), inText === null ? [] : [inText])
+    t.strictSame(points((body.messages as JsonObject[])[0]?.['content']), behindDocument === null ? [] : [behindDocument])
+    t.ok(dropped.some(path => path.endsWith('cache_control')))
+  })
+}
+
+t.test('thinking: by an effort where the model decides, and without other sampling', async t => {
+  const thinking = { type: 'enabled', budget_tokens: 2000 }
+  const fields = (body: JsonObject, model: string) => written({ max_tokens: 8000, ...body }, model, 'messages')
+  t.strictSame(fields({ thinking }, CLAUDE).body.additionalModelRequestFields, { thinking })
+  t.match(fields({ thinking }, NEWER).body.additionalModelRequestFields, { thinking: { type: 'adaptive' }, output_config: { effort: /./ } })
+  const sampled = fields({ thinking, temperature: 0.3, top_p: 0.9, top_k: 5 }, CLAUDE)
+  t.strictSame(sampled.body.inferenceConfig, { maxTokens: 8000 })
+  t.strictSame([...sampled.dropped].sort(), ['temperature', 'top_k', 'top_p'])
+  const loop = [HI, { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }] }]
+  t.equal(fields({ thinking, messages: loop }, CLAUDE).body.additionalModelRequestFields, undefined, 'a loop of tools without its thinking')
+  t.match(fields({ thinking, messages: loop }, NEWER).body.additionalModelRequestFields, { thinking: { type: 'adaptive' } })
 })

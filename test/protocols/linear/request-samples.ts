@@ -48,6 +48,7 @@ const responses: JsonObject = {
     { role: 'assistant', content: [{ type: 'output_text', text: 'I look.' }, { type: 'refusal', refusal: 'No.' }] },
     responsesCall, { type: 'custom_tool_call', call_id: 'call_2', name: 'run', input: 'ls', namespace: 'shell' },
     { type: 'tool_search_call', call_id: 'call_3', execution: 'client', arguments: { query: 'x' } },
+    { type: 'agent_message', content: [{ type: 'input_text', text: 'Look' }] },
     { type: 'function_call_output', call_id: 'call_1', output: [{ type: 'input_text', text: 'a bird' }] },
     { type: 'custom_tool_call_output', call_id: 'call_9', output: 'a bird' },
     { type: 'tool_search_output', call_id: 'call_3', execution: 'client', tools: [{ type: 'function', name: 'found', parameters: SCHEMA }] },
@@ -129,6 +130,7 @@ export const REQUESTS: Readonly<Record<string, JsonObject>> = { chat, responses,
 
 /** Words that a reader knows and no sample can have: what is refused, and what excludes another word. */
 export const NOT_IN_REQUESTS: ReadonlySet<string> = new Set([
-  'chat: json_object', 'responses: json_object', 'responses: item_reference', 'responses: compaction', 'messages: tool', 'messages: file',
+  'chat: json_object', 'responses: json_object', 'responses: item_reference', 'responses: compaction', 'responses: compaction_summary',
+  'responses: compaction_trigger', 'messages: tool', 'messages: file',
   'generate: ANY', 'generate: NONE', 'generate: VALIDATED',
 ])

@@ -1,13 +1,13 @@
-import { THINKING_BUDGETS, forcesTool, thinkingBudget } from '../neutral/anthropic-request.ts'
-import type { JsonObject } from '../neutral/json.ts'
-import { valueFor } from '../neutral/opaque.ts'
-import type { TranslationReport } from '../neutral/report.ts'
-import type { NeutralRequest, Part, Reasoning } from '../neutral/request.ts'
+import { THINKING_BUDGETS, forcesTool, thinkingBudget } from './anthropic-request.ts'
+import type { JsonObject } from './json.ts'
+import { valueFor } from './opaque.ts'
+import type { TranslationReport } from './report.ts'
+import type { NeutralRequest, Part, Reasoning } from './request.ts'
 
 export interface ThinkingContext {
   readonly model: string
-  /** Tokens of the response, thinking included. */
-  readonly maxTokens: number
+  /** Tokens of the response, thinking included; null = no bound. */
+  readonly maxTokens: number | null
   readonly provider: string
   readonly report: TranslationReport
 }
@@ -20,7 +20,7 @@ export interface WrittenThinking {
 
 const NOTHING: WrittenThinking = { thinking: null, effort: null }
 
-/** Writes `thinking` and `output_config.effort`; reports where the request rules thinking out. */
+/** Writes `thinking` and `output_config.effort` of Claude; reports where the request rules thinking out. */
 export function writeThinking(request: NeutralRequest, context: ThinkingContext): WrittenThinking {
   const { reasoning } = request
   if (reasoning === null) return NOTHING

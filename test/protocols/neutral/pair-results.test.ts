@@ -1,0 +1,113 @@
+import t from 'tap'
+import { asList } from '../../../src/protocols/neutral/json.ts'
+import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
+import { requestBetween } from '../../support/translation.ts'
+
+/*
+ * Targets want the results of tools right behind their calls. Codex has other items between, further calls, and results in
+ * another order.
+ */
+
+const call = (id: string): JsonObject => ({ type: 'function_call', call_id: id, name: 'look', arguments: '{}' })
+const output = (id: string): JsonObject => ({ type: 'function_call_output', call_id: id, output: `of ${id}` })
+const said = (role: string, text: string): JsonObject => ({ type: 'message', role, content: text })
+
+const CASES: readonly (readonly [what: string, input: readonly JsonObject[], turns: string])[] = [
+  ['in order', [call('a'), output('a'), call('b'), output('b')], 'call a | a | call b | b'],
+  ['a message of the user between', [call('a'), said('user', 'Stop'), output('a')], 'call a | a | Stop'],
+  ['a message of the developer between', [call('a'), said('developer', 'Mind'), output('a')], 'call a | a | Mind'],
+  ['a message of the model between', [call('a'), said('assistant', 'Wait'), output('a')], 'Wait, call a | a'],
+  ['outputs in another order', [call('a'), call('b'), output('b'), output('a')], 'call a, call b | b, a'],
+  ['a further call before the output', [call('a'), said('user', 'Stop'), call('b'), output('a'), output('b')], 'call a | a | Stop | call b | b'],
+  ['a further call before the outputs, the other way round', [call('a'), said('user', 'Stop'), call('b'), output('b'), output('a')], 'call a | a | Stop | call b | b'],
+  ['an output before its call', [output('a'), said('user', 'Go'), call('a')], 'Go | call a | a'],
+  ['one id twice', [call('a'), output('a'), said('user', 'Again'), call('a'), output('a')], 'call a | a | Again | call a | a'],
+  ['what the user says behind the outputs', [call('a'), call('b'), output('a'), said('user', 'Now'), output('b')], 'call a, call b | a, b | Now'],
+]
+
+/** `call a | a | text`: what is said, by turns. Ids that were made unique are as they were. */
+const READERS: Readonly<Record<string, (body: JsonObject) => string[]>> = {
+  chat: body => asList(body['messages']).flatMap(value => {
+    const message = value as JsonObject
+    if (message['role'] === 'tool') return [`=${String(message['tool_call_id'])}`]
+    const calls = asList(message['tool_calls']).map(each => `call ${String((each as JsonObject)['id'])}`)
+    const { content } = message
+    return [...typeof content === 'string' ? [content] : asList(content).map(part => String((part as JsonObject)['text'])), ...calls]
+  }).slice(1),
+  messages: body => blocks(body).map(block => block['type'] === 'tool_use' ? `call ${idOf(block['id'])}` : block['type'] === 'tool_result' ? `=${idOf(block['tool_use_id'])}` : String(block['text'])),
+  converse: body => blocks(body).map(block => {
+    const use = block['toolUse'] as JsonObject | undefined
+    const result = block['toolResult'] as JsonObject | undefined
+    return use ? `call ${idOf(use['toolUseId'])}` : result ? `=${idOf(result['toolUseId'])}` : String(block['text'])
+  }),
+}
+
+function blocks(body: JsonObject): JsonObject[] {
+  return asList(body['messages']).flatMap(message => asList((message as JsonObject)['content'])).slice(1) as JsonObject[]
+}
+
+function idOf(id: unknown): string {
+  return String(id).replace(/_\d+$/, '')
+}
+
+for (const [target, read] of Object.entries(READERS)) {
+  for (const [what, input, turns] of CASES) {
+    t.test(`${target}: ${what}`, async t => {
+      const { body } = requestBetween('responses', target, { input: [said('user', 'Hi'), ...input] }, 'anthropic.claude-sonnet-4-20250514-v1:0')
+      const expected = turns.split(/ \| |, /).map(each => each.startsWith('call ') || !/^[ab]$/.test(each) ? each : `=${each}`)
+      const got = read(body).map(text => text.replace(/<\/?system>|\n/g, ''))
+      t.strictSame(what.includes('model between') ? got.toSorted() : got, what.includes('model between') ? expected.toSorted() : expected)
+    })
+  }
+}
+
+t.test('results of a chat client that come late', async t => {
+  const calls = (id: string): JsonObject => ({ role: 'assistant', tool_calls: [{ id, type: 'function', function: { name: 'look', arguments: '{}' } }] })
+  const { body } = requestBetween('chat', 'messages', { messages: [
+    { role: 'user', content: 'Hi' }, calls('a'), calls('b'), { role: 'tool', tool_call_id: 'b', content: '2' }, { role: 'tool', tool_call_id: 'a', content: '1' },
+  ] })
+  t.match(asList(body['messages']).slice(1), [
+    { role: 'assistant', content: [{ id: 'a' }] }, { role: 'user', content: [{ tool_use_id: 'a' }] },
+    { role: 'assistant', content: [{ id: 'b' }] }, { role: 'user', content: [{ tool_use_id: 'b' }] },
+  ])
+})
+
+for (const target of ['chat', 'messages', 'generate', 'converse']) {
+  t.test(`${target}: an agent of Codex reads the task that another one gives it`, async t => {
+    const { body, dropped } = requestBetween('responses', target, { input: [
+      { type: 'agent_message', author: '/root', recipient: '/root/one', content: [{ type: 'input_text', text: 'Count the stars.' }] },
+    ] })
+    t.match(JSON.stringify(body), /Count the stars\./)
+    t.strictSame(dropped, [])
+  })
+  for (const type of ['compaction_trigger', 'compaction_summary', 'compaction']) {
+    t.test(`${target}: ${type} is refused`, async t => {
+      const input = [said('user', 'Hi'), { type, encrypted_content: 'secret' }]
+      t.throws(() => requestBetween('responses', target, { input }), { code: 'not_translatable', param: 'input[1].type' })
+    })
+  }
+}
+
+const PNG = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+const TEXT_FILE = { type: 'document', title: 'notes.txt', source: { type: 'text', media_type: 'text/plain', data: 'some notes' } }
+
+function withResult(content: readonly JsonObject[], target: string, model: string): JsonObject {
+  return requestBetween('messages', target, { max_tokens: 9, messages: [
+    { role: 'user', content: 'Hi' }, { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content }, { type: 'text', text: 'And?' }] },
+  ] }, model).body
+}
+
+t.test('media in results go beside them to Gemini 2, and into them to Gemini 3', async t => {
+  const parts = (model: string) => (asList(withResult([{ type: 'text', text: 'seen' }, PNG], 'generate', model)['contents'])[2] as JsonObject)['parts'] as JsonObject[]
+  t.match(parts('gemini-2.5-pro'), [{ functionResponse: { response: { output: 'seen' }, parts: undefined } }, { text: /look/ }, { inlineData: { mimeType: 'image/png' } }, { text: 'And?' }])
+  t.match(parts('gemini-3-pro'), [{ functionResponse: { response: { output: 'seen' }, parts: [{ inlineData: { mimeType: 'image/png' } }] } }, { text: 'And?' }])
+})
+
+t.test('documents of text in results are their text', async t => {
+  for (const model of ['gemini-2.5-pro', 'gemini-3-pro']) {
+    t.match(withResult([TEXT_FILE], 'generate', model), { contents: [{}, {}, { parts: [{ functionResponse: { response: { output: /some notes/ }, parts: undefined } }, { text: 'And?' }] }] })
+  }
+  t.match(withResult([TEXT_FILE], 'chat', 'm'), { messages: [{}, {}, { role: 'tool', content: /notes\.txt[^]*some notes/ }, { role: 'user', content: 'And?' }] })
+  t.match(withResult([TEXT_FILE], 'responses', 'm'), { input: [{}, {}, { type: 'function_call_output', output: /some notes/ }, {}] })
+})
