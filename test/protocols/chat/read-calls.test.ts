@@ -67,9 +67,9 @@ t.test('a call that never gets an id gets one', async t => {
 for (const client of ['messages', 'responses', 'generate']) {
   t.test(`${client}: a call that never gets a name is an error`, async t => {
     t.match(streamBetween(client, 'chat', [sse(piece(0, { id: 'call_1', ...text('{"at":"sky"}') }), chunk({}, 'tool_calls'), '[DONE]')]), /tool call without a name/)
-    t.match(bodyBetween(client, 'chat', {
+    t.throws(() => bodyBetween(client, 'chat', {
       choices: [{ message: { tool_calls: [{ id: 'call_1', ...text('{"at":"sky"}') }] }, finish_reason: 'tool_calls' }],
-    }), { error: { message: /tool call without a name/ } })
+    }), { code: 'upstream_invalid', message: /tool call without a name/ })
   })
 }
 
