@@ -30,8 +30,14 @@ function entriesOf(section: unknown): Map<string, string> | null {
 /** The order of members means nothing. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
+    // Each upstream has all models, which are a section of their own.
+    const isOwn = ([name]: [string, unknown]): boolean => name !== 'models' || !isUpstream(each)
     if (each instanceof Map) return [...each as Map<unknown, unknown>]
     if (typeof each === 'bigint') return String(each)
-    return isObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each
+    return isObject(each) ? Object.fromEntries(Object.entries(each).filter(isOwn).sort(([a], [b]) => (a < b ? -1 : 1))) : each
   }) ?? ''
+}
+
+function isUpstream(value: unknown): boolean {
+  return isObject(value) && 'versionHeader' in value
 }
