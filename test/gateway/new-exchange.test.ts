@@ -23,6 +23,7 @@ function begin(
     clock,
     newId,
     sharedState: { givenIds },
+    config: { server: { bodyMemory: 1024 } },
     trusts: (address: string) => list.check(address, address.includes(':') ? 'ipv6' : 'ipv4'),
   } as unknown as Gateway
   const req = { socket: { remoteAddress: peer }, headers } as unknown as IncomingMessage
