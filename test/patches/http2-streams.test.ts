@@ -227,6 +227,7 @@ function send(transport: Transport, onStart: (controller: Controller) => void = 
     transport.send({ method: 'GET', path: '/', headers: [], body: null }, {
       onRequestStart: onStart,
       onResponseStart: (_controller, status) => resolve(status),
+      onResponseData: () => {},
       onResponseEnd: () => {},
       onResponseError: (_controller, error) => resolve(error),
     })
