@@ -9,6 +9,7 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
+const BLANK = 0x20
 // Up to here a loop beats the call into native code, which beats it by far after.
 const LOOP_BYTES = 64
 /** Bytes of a character that is escaped: `\u0065`. */
@@ -35,19 +36,20 @@ export class JsonCursor {
   valueEnd = 0
 
   #buffer: Buffer
-  #pos = 0
-  #end = 0
+  /** Of the next byte that is not white space. */
+  #pos: number
+  #end: number
 
   constructor(buffer: Buffer = NO_BYTES, start = 0, end = buffer.length) {
     this.#buffer = buffer
-    this.#pos = start
+    this.#pos = buffer[start]! <= BLANK ? blanksEnd(buffer, start, end) : start
     this.#end = end
   }
 
   /** Starts over on the bytes from `start` up to `end`. */
   reset(buffer: Buffer, start: number, end: number): void {
     this.#buffer = buffer
-    this.#pos = start
+    this.#pos = buffer[start]! <= BLANK ? blanksEnd(buffer, start, end) : start
     this.#end = end
     this.broken = false
   }
@@ -59,82 +61,99 @@ export class JsonCursor {
 
   /** Enters an object, if one comes next. */
   beginObject(): boolean {
-    return this.#begin(OPEN_BRACE)
+    return this.#buffer[this.#pos] === OPEN_BRACE && this.#pos < this.#end && this.#goTo(this.#pos + 1)
   }
 
   /** Enters an array, if one comes next. */
   beginArray(): boolean {
-    return this.#begin(OPEN_BRACKET)
+    return this.#buffer[this.#pos] === OPEN_BRACKET && this.#pos < this.#end && this.#goTo(this.#pos + 1)
   }
 
   /** Moves to the next member's value; its key is in keyStart and keyEnd. No at the end, which is passed. */
   nextMember(): boolean {
-    if (!this.#more(CLOSE_BRACE)) return false
-    if (this.#peek() !== QUOTE || !this.string()) return this.#fail()
-    this.keyStart = this.valueStart
-    this.keyEnd = this.valueEnd
-    if (this.#peek() !== COLON) return this.#fail()
-    this.#pos++
+    const buffer = this.#buffer
+    const end = this.#end
+    let pos = this.#pos
+    if (buffer[pos] === COMMA && buffer[++pos]! <= BLANK) pos = blanksEnd(buffer, pos, end)
+    if (pos >= end) return this.#fail()
+    if (buffer[pos] === CLOSE_BRACE) {
+      this.#goTo(pos + 1)
+      return false
+    }
+    const close = buffer[pos] === QUOTE ? closingQuote(buffer, pos + 1, end) : -1
+    if (close === -1) return this.#fail()
+    this.keyStart = pos + 1
+    this.keyEnd = close
+    pos = close + 1
+    if (buffer[pos]! <= BLANK) pos = blanksEnd(buffer, pos, end)
+    if (pos >= end || buffer[pos] !== COLON) return this.#fail()
+    if (buffer[++pos]! <= BLANK) pos = blanksEnd(buffer, pos, end)
+    this.#pos = pos
     return true
   }
 
   /** Moves to the next element of an array. No at the end, which is passed. */
   nextElement(): boolean {
-    return this.#more(CLOSE_BRACKET)
+    const buffer = this.#buffer
+    const end = this.#end
+    let pos = this.#pos
+    if (buffer[pos] === COMMA && buffer[++pos]! <= BLANK) pos = blanksEnd(buffer, pos, end)
+    if (pos >= end) return this.#fail()
+    const isElement = buffer[pos] !== CLOSE_BRACKET
+    if (isElement) this.#pos = pos
+    else this.#goTo(pos + 1)
+    return isElement
   }
 
   /** Is the last key this one, however it is written? */
   keyIs(name: Uint8Array): boolean {
     const length = this.keyEnd - this.keyStart
-    if (length < name.length + ESCAPED_BYTES - 1) return bytesEqual(this.#buffer, this.keyStart, this.keyEnd, name)
+    if (length === name.length && bytesEqual(this.#buffer, this.keyStart, this.keyEnd, name)) return true
+    if (length < name.length + ESCAPED_BYTES - 1) return false
     return length <= name.length * ESCAPED_BYTES && matchesName(this.#buffer, this.keyStart, this.keyEnd, name)
   }
 
   /** Has the text ended, or been found broken: is nothing left to read? */
   atEnd(): boolean {
-    return this.#peek() === -1
+    return this.#pos >= this.#end
   }
 
   /** Does the next value start like an object, an array, a string? */
   isObject(): boolean {
-    return this.#peek() === OPEN_BRACE
+    return this.#buffer[this.#pos] === OPEN_BRACE && this.#pos < this.#end
   }
 
   isArray(): boolean {
-    return this.#peek() === OPEN_BRACKET
+    return this.#buffer[this.#pos] === OPEN_BRACKET && this.#pos < this.#end
   }
 
   isString(): boolean {
-    return this.#peek() === QUOTE
+    return this.#buffer[this.#pos] === QUOTE && this.#pos < this.#end
   }
 
   /** Reads a string: its inside is in valueStart and valueEnd. */
   string(): boolean {
-    if (this.#peek() !== QUOTE) return false
+    if (this.#buffer[this.#pos] !== QUOTE || this.#pos >= this.#end) return false
     this.valueStart = this.#pos + 1
     this.valueEnd = closingQuote(this.#buffer, this.valueStart, this.#end)
-    if (this.valueEnd === -1) {
-      this.valueEnd = this.#end
-      return this.#fail()
-    }
-    this.#pos = this.valueEnd + 1
-    return true
+    if (this.valueEnd !== -1) return this.#goTo(this.valueEnd + 1)
+    this.valueEnd = this.#end
+    return this.#fail()
   }
 
   /** Skips any value: its text, quotes included, is in valueStart and valueEnd. */
   skip(): boolean {
-    const first = this.#peek()
+    const buffer = this.#buffer
     const start = this.#pos
-    if (first === QUOTE) {
-      if (!this.string()) return false
-    } else if (first === OPEN_BRACE || first === OPEN_BRACKET) {
-      if (!this.#skipNested()) return this.#fail()
-    } else {
-      this.#pos = literalEnd(this.#buffer, start, this.#end)
-      if (this.#pos === start) return this.#fail()
-    }
+    if (start >= this.#end) return this.#fail()
+    const first = buffer[start]
+    const end = first === QUOTE ? closingQuote(buffer, start + 1, this.#end) + 1
+      : first === OPEN_BRACE || first === OPEN_BRACKET ? nestedEnd(buffer, start, this.#end)
+        : literalEnd(buffer, start, this.#end)
+    if (end <= start) return this.#fail()
     this.valueStart = start
-    this.valueEnd = this.#pos
+    this.valueEnd = end
+    this.#pos = buffer[end]! <= BLANK ? blanksEnd(buffer, end, this.#end) : end
     return true
   }
 
@@ -143,60 +162,40 @@ export class JsonCursor {
     return parseJson(this.#buffer, this.valueStart, this.valueEnd)
   }
 
-  #begin(bracket: number): boolean {
-    if (this.#peek() !== bracket) return false
-    this.#pos++
+  #goTo(pos: number): true {
+    this.#pos = this.#buffer[pos]! <= BLANK ? blanksEnd(this.#buffer, pos, this.#end) : pos
     return true
-  }
-
-  /** Past the comma, if any, to the next member or element; past the closing bracket at the end. */
-  #more(close: number): boolean {
-    let byte = this.#peek()
-    if (byte === COMMA) {
-      this.#pos++
-      byte = this.#peek()
-    }
-    if (byte === -1) return this.#fail()
-    if (byte !== close) return true
-    this.#pos++
-    return false
-  }
-
-  #skipNested(): boolean {
-    const buffer = this.#buffer
-    const end = this.#end
-    let depth = 0
-    let pos = this.#pos
-    while (pos < end) {
-      const byte = buffer[pos++]
-      if (byte === QUOTE) {
-        pos = closingQuote(buffer, pos, end) + 1
-        if (pos === 0) return false
-      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        depth++
-      } else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) {
-        this.#pos = pos
-        return true
-      }
-    }
-    return false
-  }
-
-  /** The next byte that is not white space; -1 at the end, or once broken. */
-  #peek(): number {
-    if (this.broken) return -1
-    while (this.#pos < this.#end) {
-      const byte = this.#buffer[this.#pos] as number
-      if (byte > 0x20) return byte
-      this.#pos++
-    }
-    return -1
   }
 
   #fail(): false {
     this.broken = true
+    this.#pos = this.#end
     return false
   }
+}
+
+function blanksEnd(buffer: Uint8Array, start: number, end: number): number {
+  let pos = start
+  while (pos < end && buffer[pos]! <= BLANK) pos++
+  return pos
+}
+
+/** Where the object or array that begins at `start` ends; 0 where it does not before `end`. */
+function nestedEnd(buffer: Uint8Array, start: number, end: number): number {
+  let depth = 0
+  let pos = start
+  while (pos < end) {
+    const byte = buffer[pos++]
+    if (byte === QUOTE) {
+      pos = closingQuote(buffer, pos, end) + 1
+      if (pos === 0) return 0
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      depth++
+    } else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) {
+      return pos
+    }
+  }
+  return 0
 }
 
 /** Parses the bytes from `start` up to `end`; NaN when they are not JSON, or too large for `parseBounded`. */
