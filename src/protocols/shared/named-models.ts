@@ -13,25 +13,25 @@ export const MODEL_MEMBERS = [
 ] as const
 /** Members by which the server chooses the model (Vertex AI's `routingConfig.autoMode`). */
 const AUTOMATIC = 'automode'
-const NAMES = new WatchedKeys([], [], [...MODEL_MEMBERS, AUTOMATIC])
+const NAMES: ReadonlySet<string> = new Set([...MODEL_MEMBERS, AUTOMATIC])
 const OWN_MODEL = new WatchedKeys(['model'], ['model'])
 
 /** Members of a known request in which a client's own words stand, or a schema: what they call a model is none. */
-const TEXTS = new WatchedKeys([], [], [
+const TEXTS: ReadonlySet<string> = new Set([
   'inputschema', 'outputschema', 'jsonschema', 'schema', 'parametersjsonschema', 'responseschema', 'responsejsonschema', 'inputexamples', 'examples',
   'metadata', 'requestmetadata', 'labels', 'variables', 'arguments', 'args', 'logitbias', 'requests', 'generatecontentrequest',
 ])
 /** The conversation: only the tools that it adds are read. */
-const CONVERSATION = new WatchedKeys([], [], [
+const CONVERSATION: ReadonlySet<string> = new Set([
   'messages', 'contents', 'content', 'parts', 'input', 'item', 'instructions', 'system', 'systeminstruction', 'prompt', 'query', 'documents',
 ])
-/** Of an item of the conversation, where more items or tools may stand. */
-const ITEM_MEMBERS = new WatchedKeys([], [], ['content', 'parts', 'item', 'output'])
-const TOOLS = new WatchedKeys([], [], ['tools'])
-const TYPE = new WatchedKeys(['type'])
+const TOOLS = 'tools'
 /** As an object it is the settings of the sound that is read: `audio.input`. */
-const INPUT = new WatchedKeys([], [], ['input'])
-const PARAMETERS = new WatchedKeys([], [], ['parameters'])
+const INPUT = 'input'
+const PARAMETERS = 'parameters'
+const MEMBERS = new WatchedKeys([], [], [...new Set([...NAMES, ...TEXTS, ...CONVERSATION, TOOLS, PARAMETERS])])
+/** Of an item of the conversation, where more items or tools may stand, and what tells of which kind it is. */
+const ITEM_MEMBERS = new WatchedKeys(['type'], [], ['content', 'parts', 'item', 'output', TOOLS])
 
 /** Each check takes time in which no other request is served. */
 const MAX_NAMES = 1000
@@ -62,12 +62,14 @@ export interface NamedModelsOptions {
  * @throws GatewayError invalid_json where there are more than 1,000, or they are nested more than 100 levels deep
  */
 export function visitModels(bytes: Buffer, options: NamedModelsOptions, visit: (named: NamedModel) => void): void {
-  new Walk(bytes, options, visit).value(new JsonCursor(bytes), { param: '', depth: 0, isName: false, listsNames: false, inTools: false })
+  new Walk(bytes, options, visit).value(new JsonCursor(bytes), { param: null, depth: 0, isName: false, listsNames: false, inTools: false })
 }
 
+type KeyBounds = Pick<JsonCursor, 'keyStart' | 'keyEnd'>
+
 interface Place {
-  /** The member at the top; empty = it is the text itself. */
-  readonly param: string
+  /** Where the name of the member at the top stands; null = it is the text itself. */
+  readonly param: KeyBounds | null
   readonly depth: number
   /** It belongs to a member that names models. */
   readonly isName: boolean
@@ -104,10 +106,11 @@ class Walk {
   #member(cursor: JsonCursor, place: Place): void {
     const { depth, listsNames, inTools } = place
     const { isKnown, skipsOwn } = this.#options
-    const is = (keys: WatchedKeys): boolean => keys.find(this.#bytes, cursor.keyStart, cursor.keyEnd) !== null
-    const name = NAMES.find(this.#bytes, cursor.keyStart, cursor.keyEnd)
-    const inside = { param: place.param || this.#nameOf(cursor), depth: depth + 1, isName: false, listsNames: false, inTools }
-    if (depth === 0 && skipsOwn && is(OWN_MODEL)) {
+    const { keyStart, keyEnd } = cursor
+    const found = MEMBERS.find(this.#bytes, keyStart, keyEnd)
+    const name = found !== null && NAMES.has(found) ? found : null
+    const inside = { param: place.param ?? { keyStart, keyEnd }, depth: depth + 1, isName: false, listsNames: false, inTools }
+    if (depth === 0 && skipsOwn && name !== null && OWN_MODEL.find(this.#bytes, keyStart, keyEnd) !== null) {
       cursor.skip()
     } else if (name === AUTOMATIC) {
       if (cursor.skip() && cursor.parsed() !== null) this.#add(null, inside.param)
@@ -120,11 +123,11 @@ class Walk {
       this.value(cursor, { ...inside, isName: true, listsNames: true })
     } else if (!isKnown) {
       this.value(cursor, inside)
-    } else if (is(TEXTS) || (inTools && is(PARAMETERS))) {
+    } else if (found !== null && (TEXTS.has(found) || (inTools && found === PARAMETERS))) {
       cursor.skip()
-    } else if (is(CONVERSATION) && !(cursor.isObject() && is(INPUT))) {
+    } else if (found !== null && CONVERSATION.has(found) && !(found === INPUT && cursor.isObject())) {
       this.#conversation(cursor, inside)
-    } else if (!is(TOOLS)) {
+    } else if (found !== TOOLS) {
       this.value(cursor, inside)
     } else if (cursor.isArray()) {
       this.value(cursor, { ...inside, inTools: true })
@@ -149,24 +152,25 @@ class Walk {
     const tools: JsonCursor[] = []
     let hasType = false
     while (cursor.nextMember()) {
-      const { keyStart, keyEnd } = cursor
-      if (ITEM_MEMBERS.find(this.#bytes, keyStart, keyEnd) !== null) {
+      const found = ITEM_MEMBERS.find(this.#bytes, cursor.keyStart, cursor.keyEnd)
+      if (found !== null && found !== 'type' && found !== TOOLS) {
         this.#conversation(cursor, inside)
         continue
       }
-      hasType ||= TYPE.find(this.#bytes, keyStart, keyEnd) !== null
-      const isTools = cursor.isArray() && TOOLS.find(this.#bytes, keyStart, keyEnd) !== null
+      hasType ||= found === 'type'
+      const isTools = found === TOOLS && cursor.isArray()
       if (cursor.skip() && isTools) tools.push(new JsonCursor(this.#bytes, cursor.valueStart, cursor.valueEnd))
     }
     if (hasType) for (const list of tools) this.value(list, { ...inside, inTools: true })
   }
 
-  #add(model: string | null, param: string): void {
+  #add(model: string | null, member: KeyBounds | null): void {
+    const param = member === null ? '' : this.#nameOf(member)
     if (++this.#count > MAX_NAMES) throw new GatewayError('invalid_json', `the body names more than ${MAX_NAMES} models`, { param })
     this.#visit({ model, param })
   }
 
-  #nameOf({ keyStart, keyEnd }: JsonCursor): string {
+  #nameOf({ keyStart, keyEnd }: KeyBounds): string {
     const quoted = Buffer.from(`"${this.#bytes.toString('utf8', keyStart, Math.min(keyEnd, keyStart + MAX_NAME_BYTES))}"`)
     return String(parseJson(quoted, 0, quoted.length))
   }

@@ -38,10 +38,9 @@ export const MEDIA_MARKS = {
   types: ['image', 'image_url', 'input_image', 'input_audio', 'audio', 'file', 'input_file', 'video', 'video_url', 'base64', 'url', 'redacted_thinking'],
   members: ['inlineData', 'inline_data', 'fileData', 'file_data'],
 } as const
-const MEDIA_TYPES = new WatchedKeys(MEDIA_MARKS.types)
-const MEDIA_MEMBERS = new WatchedKeys(MEDIA_MARKS.members)
+const MARKS = new WatchedKeys([...MEDIA_MARKS.types, ...MEDIA_MARKS.members])
+const MEMBER_MARKS: ReadonlySet<string> = new Set(MEDIA_MARKS.members)
 const TYPE = new WatchedKeys(['type'])
-const MAX_MARK = Math.max(MEDIA_TYPES.longest, MEDIA_MEMBERS.longest)
 /** Bytes of the longest name that is looked at. */
 const MAX_NAME = 64
 const MAX_STEPS = 4_000_000
@@ -218,7 +217,8 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
       mediaBytes += end - pos
     } else {
       textBytes += end - pos - 1
-      if (end - pos <= MAX_MARK && isMark(body, nameStart, nameEnd, pos + 1, end)) marked++
+      const mark = end - pos <= MARKS.longest ? MARKS.find(body, pos + 1, end) : null
+      if (mark !== null && isMark(mark, body, nameStart, nameEnd)) marked++
       onText?.(pos + 1, end)
     }
     nameStart = pos + 1
@@ -229,9 +229,8 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
 }
 
 /** Is it the type of an object that a model does not see as text, or the name of such a member? */
-function isMark(body: Buffer, nameStart: number, nameEnd: number, start: number, end: number): boolean {
-  if (MEDIA_MEMBERS.find(body, start, end) !== null) return true
-  return MEDIA_TYPES.find(body, start, end) !== null && TYPE.find(body, nameStart, nameEnd) !== null
+function isMark(mark: string, body: Buffer, nameStart: number, nameEnd: number): boolean {
+  return MEMBER_MARKS.has(mark) || TYPE.find(body, nameStart, nameEnd) !== null
 }
 
 /** Is it the value of a member of such a name? Between the two are a colon and white space. */
