@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
 
 /** RFC 9112 section 7.1: a chunk of length 0 and no trailers. */
 export const LAST_CHUNK = '0\r\n\r\n'
@@ -16,7 +17,7 @@ interface Framed extends ServerResponse {
  * Takes the chunked coding of a response over from node, which writes each chunk
  * in three pieces: length, bytes, line end. In one piece it costs a third less.
  * To be called when the head was written; does nothing where the coding is not
- * chunked. From here on, writeChunk and LAST_CHUNK.
+ * chunked. From here on, `write` and LAST_CHUNK.
  */
 export function frameChunks(res: ServerResponse): void {
   if (!res.chunkedEncoding) return
@@ -24,13 +25,15 @@ export function frameChunks(res: ServerResponse): void {
   ;(res as Framed)[FRAMED] = true
 }
 
-/** Does it write its chunks through writeChunk? */
+/** Does `write` frame its chunks? */
 export function isFramed(res: object): boolean {
   return (res as Framed)[FRAMED] === true
 }
 
-/** Writes bytes, at least one, as a chunk. Returns what `write` does: false means: wait for `drain`. */
-export function writeChunk(res: ServerResponse, bytes: Buffer, written?: () => void): boolean {
+/** `write` of either response, of at least one byte; false means: wait for `drain`. */
+export function write(response: ServerResponse | Http2ServerResponse, bytes: Buffer, written?: () => void): boolean {
+  const res = response as Framed
+  if (res[FRAMED] !== true) return res.write(bytes, written)
   const length = `${bytes.length.toString(16)}\r\n`
   if (bytes.length > COPIED) {
     res.write(length, 'latin1')

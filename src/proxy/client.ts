@@ -4,7 +4,7 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { trimTrailingSpace } from '../base/trailing-space.ts'
-import { LAST_CHUNK, isFramed, writeChunk } from './chunks.ts'
+import { LAST_CHUNK, isFramed, write } from './chunks.ts'
 import { groupHeaders, isNamed } from './raw-headers.ts'
 
 /** A request and its response, over HTTP/1.1 or HTTP/2. */
@@ -68,12 +68,6 @@ function lengthBehindDisposition(headers: string[]): string[] {
 /** Sends the head alone. Node's own way, `flushHeaders`, sends bytes above 0x7f as UTF-8. */
 export function flushHead(res: ServerResponse): void {
   res.write('', 'latin1')
-}
-
-/** `write` of either response, of at least one byte; false means: wait for `drain`. */
-export function write(res: ClientResponse, chunk: Buffer, written?: () => void): boolean {
-  const h1 = res as ServerResponse
-  return isFramed(h1) ? writeChunk(h1, chunk, written) : h1.write(chunk, written)
 }
 
 /** Bytes that cost less as text in one piece with the head than as a piece of their own. */

@@ -11,10 +11,11 @@ type Phase = 'connect' | 'first_byte' | 'idle' | 'client'
  * then looks what is really due. It is set when the first phase begins.
  */
 export class Deadlines {
-  readonly #clock: Clock
+  readonly clock: Clock
   readonly #timeouts: Timeouts
   readonly #expire: (error: GatewayError) => void
-  readonly #startedAt: number
+  /** Of the total, on the monotonic clock. */
+  readonly #endsAt: number
   #timer: Timer | null = null
   /** On the monotonic clock, when the timer fires. */
   #firesAt = 0
@@ -25,31 +26,21 @@ export class Deadlines {
 
   /** @param expire gets the timeout's row of the error table: once, unless another wait begins after it */
   constructor(clock: Clock, timeouts: Timeouts, startedAt: number, expire: (error: GatewayError) => void) {
-    this.#clock = clock
+    this.clock = clock
     this.#timeouts = timeouts
-    this.#startedAt = startedAt
+    this.#endsAt = startedAt + timeouts.total
     this.#expire = expire
     this.#since = clock.monotonic()
   }
 
-  /** Since when the exchange runs, on the monotonic clock. */
-  get startedAt(): number {
-    return this.#startedAt
-  }
-
-  /** On the monotonic clock. */
-  get now(): number {
-    return this.#clock.monotonic()
-  }
-
   /** Milliseconds since something last happened that a deadline counts from. */
   get idleMs(): number {
-    return this.#clock.monotonic() - this.#since
+    return this.clock.monotonic() - this.#since
   }
 
   /** Milliseconds that are left of the total. */
   get remaining(): number {
-    return Math.max(0, this.#endsAt - this.#clock.monotonic())
+    return Math.max(0, this.#endsAt - this.clock.monotonic())
   }
 
   /** An attempt begins, the first one or another. */
@@ -60,7 +51,7 @@ export class Deadlines {
   /** Nothing is waited for between two attempts; only the total goes on. */
   betweenAttempts(): void {
     this.#phase = null
-    this.#watch(this.#clock.monotonic())
+    this.#watch(this.clock.monotonic())
   }
 
   /** The request is on its way; no byte of the response's body has come. */
@@ -70,7 +61,9 @@ export class Deadlines {
 
   /** A byte came from the upstream. */
   upstreamActive(): void {
-    this.#enterIdle('idle')
+    // Called for each chunk.
+    if (this.#phase === 'idle') this.#since = this.clock.monotonic()
+    else this.#enterIdle('idle')
   }
 
   /** The client does not take what is ready for it. */
@@ -88,14 +81,10 @@ export class Deadlines {
     this.#timer = null
   }
 
-  get #endsAt(): number {
-    return this.#startedAt + this.#timeouts.total
-  }
-
   #enter(phase: Phase, limit: number): void {
     this.#phase = phase
     this.#limit = limit
-    this.#since = this.#clock.monotonic()
+    this.#since = this.clock.monotonic()
     this.#watch(this.#since)
   }
 
@@ -106,7 +95,7 @@ export class Deadlines {
       return
     }
     this.#phase = phase
-    this.#since = this.#clock.monotonic()
+    this.#since = this.clock.monotonic()
   }
 
   /** Sees to it that the timer fires when the next deadline is due, or before. */
@@ -115,12 +104,12 @@ export class Deadlines {
     if (this.#timer !== null && this.#firesAt <= due) return
     this.#timer?.cancel()
     this.#firesAt = due
-    this.#timer = this.#clock.setTimeout(() => this.#check(), Math.max(0, due - now))
+    this.#timer = this.clock.setTimeout(() => this.#check(), Math.max(0, due - now))
   }
 
   #check(): void {
     this.#timer = null
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     const phaseEndsAt = this.#since + this.#limit
     // Half a millisecond: timers fire on whole ones.
     if (this.#endsAt - now <= 0.5) this.#fire(totalTimeout(this.#timeouts.total))

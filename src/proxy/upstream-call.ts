@@ -171,7 +171,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
       this.#dispatch()
       return
     }
-    this.#sentAt = this.options.deadlines.now
+    this.#sentAt = this.options.deadlines.clock.monotonic()
     this.#authorizing.then(() => this.#dispatch()).catch(error => this.abort(asGatewayError(error)))
   }
 
@@ -179,7 +179,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     if (this.state === 'over') return
     const { deadlines, upstream: { transport } } = this.options
     deadlines.connecting()
-    if (this.#sentAt === 0) this.#sentAt = deadlines.now
+    if (this.#sentAt === 0) this.#sentAt = deadlines.clock.monotonic()
     transport.send(this.request, this)
   }
 
@@ -190,7 +190,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
 
   /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
   get waitedMs(): number {
-    return this.#sentAt === 0 ? 0 : (this.#receivedAt || this.options.deadlines.now) - this.#sentAt
+    return this.#sentAt === 0 ? 0 : (this.#receivedAt || this.options.deadlines.clock.monotonic()) - this.#sentAt
   }
 
   /** Nothing more is sent of the request: its body can go. */
@@ -260,7 +260,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
 
   #onHead(controller: Controller, status: number): void {
     this.onResponseStarted()
-    this.#receivedAt = this.options.deadlines.now
+    this.#receivedAt = this.options.deadlines.clock.monotonic()
     // Interim responses (103 and its kin) are between the upstream and the gateway.
     if (status >= 100 && status < 200 || this.state === 'over') return
     try {
@@ -302,13 +302,14 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
 
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.state === 'over') return
-    if (!this.#isRelayed) this.#receivedAt = this.options.deadlines.now
+    if (!this.#isRelayed) this.#receivedAt = this.options.deadlines.clock.monotonic()
     if (this.#compressedError !== null) {
       if (!this.#compressedError.push(chunk)) this.#releaseError(this.#compressedError)
       return
     }
     try {
-      const goesOn = this.#decompressor ? this.#decompressor.push(chunk) : this.#pass(chunk)
+      const isPlain = this.#decompressor === null && this.#decoder === null && this.#mask === null
+      const goesOn = isPlain ? this.#sink.data(chunk) : this.#decompressor ? this.#decompressor.push(chunk) : this.#pass(chunk)
       const hasTurn = this.options.readTurns.count(this.#reader, chunk.length)
       if (goesOn && hasTurn) return
       controller.pause()

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { Test } from 'tap'
-import { LAST_CHUNK, frameChunks, isFramed, writeChunk } from '../../src/proxy/chunks.ts'
+import { LAST_CHUNK, frameChunks, isFramed, write } from '../../src/proxy/chunks.ts'
 import { bodyOf } from '../support/upstream.ts'
 
 async function serve(t: Test, answer: (res: ServerResponse, req: IncomingMessage) => void): Promise<number> {
@@ -21,7 +21,7 @@ t.test('pieces of every size arrive whole, and the connection serves the next re
     res.writeHead(200, { 'content-type': 'application/octet-stream' })
     frameChunks(res)
     t.ok(isFramed(res))
-    for (const piece of pieces) writeChunk(res, piece)
+    for (const piece of pieces) write(res, piece)
     res.end(LAST_CHUNK, 'latin1')
   })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -40,7 +40,7 @@ t.test('a write is reported when its bytes have left', async t => {
   const port = await serve(t, res => {
     res.writeHead(200)
     frameChunks(res)
-    writeChunk(res, Buffer.alloc(20_000), () => writeChunk(res, Buffer.from('x'), resolve))
+    write(res, Buffer.alloc(20_000), () => write(res, Buffer.from('x'), resolve))
   })
   const req = get({ port, host: '127.0.0.1' })
   req.on('error', () => {})
@@ -54,7 +54,7 @@ t.test('without its last chunk a response is not whole', async t => {
   const port = await serve(t, res => {
     res.writeHead(200)
     frameChunks(res)
-    writeChunk(res, Buffer.from('half'), () => res.socket?.destroySoon())
+    write(res, Buffer.from('half'), () => res.socket?.destroySoon())
   })
   const [res] = (await once(get({ port, host: '127.0.0.1' }), 'response')) as [IncomingMessage]
   await t.rejects(bodyOf(res), { code: 'ECONNRESET' })

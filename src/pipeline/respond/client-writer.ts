@@ -1,4 +1,5 @@
-import { end, write, writeFirst } from '../../proxy/client.ts'
+import { write } from '../../proxy/chunks.ts'
+import { end, writeFirst } from '../../proxy/client.ts'
 import type { ClientResponse } from '../../proxy/client.ts'
 
 /** Bytes that are written at a time: a client that has read that many reads. */
@@ -14,7 +15,8 @@ export class ClientWriter {
   /** What was not written yet, from `next` on. */
   #queue: Buffer[] = []
   #next = 0
-  #blocked = false
+  /** No more should come until the client has read. */
+  blocked = false
   #hasWritten = false
   /** Bytes that were not written when it was stopped. */
   #unsentAtStop = 0
@@ -25,11 +27,6 @@ export class ClientWriter {
   constructor(res: ClientResponse, onDrain: () => void) {
     this.#res = res
     this.#onDrain = onDrain
-  }
-
-  /** No more should come until the client has read. */
-  get blocked(): boolean {
-    return this.#blocked
   }
 
   /** Bytes that were not written to the connection: not yet, or, after `stop`, never. */
@@ -43,9 +40,9 @@ export class ClientWriter {
   write(bytes: Buffer): boolean {
     const writeNow = this.#hasWritten ? write : writeFirst
     this.#hasWritten = true
-    if (!this.#blocked && bytes.length <= SLICE) return writeNow(this.#res, bytes) || this.#block()
+    if (!this.blocked && bytes.length <= SLICE) return writeNow(this.#res, bytes) || this.#block()
     this.#queue.push(bytes)
-    return !this.#blocked && this.#send()
+    return !this.blocked && this.#send()
   }
 
   /** Ends the response properly, after all that was written. */
@@ -83,13 +80,13 @@ export class ClientWriter {
   }
 
   #block(): false {
-    this.#blocked = true
+    this.blocked = true
     this.#res.once('drain', this.#drained)
     return false
   }
 
   readonly #drained = (): void => {
-    this.#blocked = false
+    this.blocked = false
     const isSent = this.#send()
     if (isSent && this.#ending) end(this.#res)
     this.#onDrain()

@@ -67,10 +67,7 @@ export interface ResponseStages {
  *   bytes -> reader -> events -> meter -> translation -> filter -> continuation -> bytes for the client
  *
  * Its bytes are split into events once, and an event is parsed at most once, by the first stage that asks
- * for its value. Without a filter or a continuation each chunk is passed on as it came, also in the middle
- * of an event. A chunk of a plain stream costs six calls, from the relay to the client's writer:
- * `Deadlines.upstreamActive`, `ResponseStream.push`, `SseReader.push`, `StreamMeter.event`, `Relay.#write` and
- * `ClientWriter.write`.
+ * for its value. Without a filter or a continuation each chunk is passed on as it came, also in the middle of an event.
  */
 export class ResponseStream implements ResponseBody, ResponseContent {
   #stages: ResponseStages

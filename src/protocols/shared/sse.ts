@@ -97,33 +97,8 @@ export class SseReader implements EventReader {
     return this.#blockStart === this.offset
   }
 
-  push(chunk: Buffer): void {
-    if (this.#markBytes === -1) return this.#read(chunk)
-    let i = 0
-    while (i < chunk.length && chunk[i] === BYTE_ORDER_MARK[this.#markBytes]) {
-      i++
-      if (++this.#markBytes < BYTE_ORDER_MARK.length) continue
-      this.#markBytes = -1
-      this.#offset = this.#blockStart = this.#lineStart = BYTE_ORDER_MARK.length
-      this.#nameStart = this.#nameEnd = BYTE_ORDER_MARK.length
-      return this.#read(chunk.subarray(i))
-    }
-    if (i === chunk.length) return
-    const earlier = BYTE_ORDER_MARK.subarray(0, this.#markBytes - i)
-    this.#markBytes = -1
-    this.#read(earlier)
-    this.#read(chunk)
-  }
-
-  end(): void {
-    // The last event waits for the LF that could follow its CR.
-    if (this.#ended) this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, true)
-    if (this.#blockStart === this.#offset) return
-    if (this.#lineStart < this.#offset) this.#readLine(this.#buffered.bytes, this.#blockStart, this.#offset)
-    this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, false)
-  }
-
-  #read(chunk: Buffer): void {
+  push(received: Buffer): void {
+    const chunk = this.#markBytes === -1 ? received : this.#withoutMark(received)
     const length = chunk.length
     if (length === 0) return
     const base = this.#offset
@@ -167,6 +142,32 @@ export class SseReader implements EventReader {
     }
   }
 
+  /** The chunk without a byte order mark at the beginning of the stream, which may be cut anywhere. */
+  #withoutMark(chunk: Buffer): Buffer {
+    let i = 0
+    while (i < chunk.length && chunk[i] === BYTE_ORDER_MARK[this.#markBytes]) {
+      i++
+      if (++this.#markBytes < BYTE_ORDER_MARK.length) continue
+      this.#markBytes = -1
+      this.#offset = this.#blockStart = this.#lineStart = BYTE_ORDER_MARK.length
+      this.#nameStart = this.#nameEnd = BYTE_ORDER_MARK.length
+      return chunk.subarray(i)
+    }
+    if (i === chunk.length) return NO_BYTES
+    const earlier = BYTE_ORDER_MARK.subarray(0, this.#markBytes - i)
+    this.#markBytes = -1
+    this.push(earlier)
+    return chunk
+  }
+
+  end(): void {
+    // The last event waits for the LF that could follow its CR.
+    if (this.#ended) this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, true)
+    if (this.#blockStart === this.#offset) return
+    if (this.#lineStart < this.#offset) this.#readLine(this.#buffered.bytes, this.#blockStart, this.#offset)
+    this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, false)
+  }
+
   /** Goes on after a CR at the end of the chunk before. Returns where in the chunk. */
   #resume(chunk: Buffer, base: number): number {
     this.#afterCR = false
@@ -202,14 +203,17 @@ export class SseReader implements EventReader {
     if (this.#oversize) return
     const from = this.#lineStart - base
     const to = end - base
-    if (isField(buf, from, to, DATA)) {
-      const start = valueStart(buf, from + DATA.length, to)
-      if (++this.#dataLines > 1) return this.#join(buf, base, start, to)
-      this.#dataStart = base + start
-      this.#dataEnd = end
-    } else if (isField(buf, from, to, EVENT)) {
-      this.#nameStart = base + valueStart(buf, from + EVENT.length, to)
+    const isData = buf[from] === DATA[0]
+    const value = valueOf(buf, from, to, isData ? DATA : EVENT)
+    if (value === -1) return
+    if (!isData) {
+      this.#nameStart = base + value
       this.#nameEnd = end
+    } else if (++this.#dataLines > 1) {
+      this.#join(buf, base, value, to)
+    } else {
+      this.#dataStart = base + value
+      this.#dataEnd = end
     }
   }
 
@@ -257,18 +261,13 @@ export class SseReader implements EventReader {
   }
 }
 
-/** The line in [from, to) is of the field `name`. */
-function isField(buf: Buffer, from: number, to: number, name: Buffer): boolean {
+/** Where the value begins of the line in [from, to), after the colon and one space; -1 = it is not of the field `name`. */
+function valueOf(buf: Buffer, from: number, to: number, name: Buffer): number {
   const end = from + name.length
-  if (end > to || (end < to && buf[end] !== COLON)) return false
+  if (end > to || (end < to && buf[end] !== COLON)) return -1
   for (let i = 0; i < name.length; i++) {
-    if (buf[from + i] !== name[i]) return false
+    if (buf[from + i] !== name[i]) return -1
   }
-  return true
-}
-
-/** Where the value begins on a line whose field name ends before `at`: after the colon and one space. */
-function valueStart(buf: Buffer, at: number, to: number): number {
-  if (at === to) return to
-  return at + 1 < to && buf[at + 1] === SPACE ? at + 2 : at + 1
+  if (end === to) return to
+  return end + 1 < to && buf[end + 1] === SPACE ? end + 2 : end + 1
 }

@@ -175,14 +175,14 @@ export abstract class ProtocolMeter implements StreamMeter {
     const { cursor } = this
     if (!cursor.skip()) return
     const { valueStart: start, valueEnd: end } = cursor
-    if (buf[start] === QUOTE) this.#mayDiffer(start + 1, end - 1, 'string')
-    else if (buf[start]! <= NINE) this.#mayDiffer(start, end, 'digits')
+    if (this.#places === null) return
+    if (buf[start] === QUOTE) this.#mayDiffer(this.#places, start + 1, end - 1, 'string')
+    else if (buf[start]! <= NINE) this.#mayDiffer(this.#places, start, end, 'digits')
   }
 
-  #mayDiffer(start: number, end: number, holds: Place['holds'], lane: TextLane | null = null): void {
-    if (this.#places === null) return
-    if (this.#places.length === MAX_PLACES) this.#places = null
-    else this.#places.push({ start: start - this.#dataStart, end: end - this.#dataStart, holds, lane })
+  #mayDiffer(places: Place[], start: number, end: number, holds: Place['holds'], lane: TextLane | null = null): void {
+    if (places.length === MAX_PLACES) this.#places = null
+    else places.push({ start: start - this.#dataStart, end: end - this.#dataStart, holds, lane })
   }
 
   /** Text was generated: the JSON string that the cursor is at, if it is one. */
@@ -196,8 +196,8 @@ export abstract class ProtocolMeter implements StreamMeter {
     kind: TextKind, index: number, escaped: boolean, buf: Buffer, start: number, end: number,
   ): void {
     if (end <= start) return
-    if (this.#places !== null && escaped) this.#mayDiffer(start, end, 'string', { kind, index })
-    else this.#places = null
+    if (!escaped) this.#places = null
+    else if (this.#places !== null) this.#mayDiffer(this.#places, start, end, 'string', { kind, index })
     this.sawContent = true
     this.#totalBytes += end - start
     this.#text.append(kind, index, escaped, buf, start, end)
@@ -223,12 +223,13 @@ export abstract class ProtocolMeter implements StreamMeter {
       return
     }
     this.#usage.append(buf, start, end)
-    if (this.#places === null) return
-    this.#mayDiffer(start, start, 'nothing')
+    const places = this.#places
+    if (places === null) return
+    this.#mayDiffer(places, start, start, 'nothing')
     for (const { 0: digits, index } of buf.toString('latin1', start, end).matchAll(NUMBERS)) {
-      this.#mayDiffer(start + index, start + index + digits.length, 'digits')
+      this.#mayDiffer(places, start + index, start + index + digits.length, 'digits')
     }
-    this.#mayDiffer(end, end, 'nothing')
+    this.#mayDiffer(places, end, end, 'nothing')
   }
 
   /** Keeps the value that the cursor is at as the tier that this is served in, if it names one. */
