@@ -18,7 +18,7 @@ const common = {
   platform: 'node',
   // Tables of some MB, which are read when they are first asked, and what few configurations have.
   external: [/^@pydantic\/genai-prices/, /^gpt-tokenizer/, /^@opentelemetry\//, /^@grpc\//, 'prom-client', 'pg', 'ioredis', 'oauth4webapi', 'openid-client', /^@azure\//, /^@aws-sdk\//, /^@smithy\//, 'google-auth-library', 'bufferutil', 'utf-8-validate'],
-  plugins: [builtinsInPart(), undiciInPart(), schemaCompiled(), licences()],
+  plugins: [builtinsInPart(), undiciInPart(), responsesByName(), schemaCompiled(), licences()],
 }
 
 const output = {
@@ -104,6 +104,24 @@ function builtinsInPart() {
         return `const builtin = process.getBuiltinModule('${name}')
           export default builtin
           ${names.map(key => `export const ${key} = builtin.${key}`).join('\n')}`
+      },
+    },
+  }
+}
+
+/**
+ * `@fastify/compress` recognizes a `Response` of fetch by its name, as fastify itself does: the class would load node's undici
+ * with the first response of the console. A check that has changed fails the build.
+ */
+function responsesByName() {
+  const check = 'obj instanceof Response'
+  return {
+    name: 'responses-by-name',
+    transform: {
+      filter: { id: /@fastify[\\/]compress[\\/]lib[\\/]utils\.js$/ },
+      handler: code => {
+        if (!code.includes(check)) throw new Error(`@fastify/compress has no \`${check}\` any more`)
+        return code.replace(check, "Object.prototype.toString.call(obj) === '[object Response]'")
       },
     },
   }
