@@ -171,8 +171,8 @@ t.test('a stream that is tried out has as long as any other when the gateway is 
   await begun
   const wire = await connect(t, gateway.console)
   // Half a request keeps nobody waiting.
-  wire.send('POST /console/api/session HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n' +
-    'content-length: 10\r\n\r\n')
+  wire.send(`POST /console/api/session HTTP/1.1\r\nhost: ${new URL(gateway.console).host}\r\n` +
+    'content-type: application/json\r\ncontent-length: 10\r\n\r\n')
   await admin.ask('/session')
   const drained = gateway.drain()
   await wire.ended
