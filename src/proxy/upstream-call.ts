@@ -118,7 +118,9 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   #mask: StreamMask | null = null
   /** An error that is compressed, and held until it can be searched for the secrets; null = none is. */
   #compressedError: CompressedError | null = null
+  /** Until the call is over: it holds the body of the request. */
   #controller: Controller | null = null
+  #wasSent = false
   readonly #reader = new Reader(() => this.#continueInTurn())
   /** The upstream is paused: for the sink, or until a later turn. */
   #awaitsSink = false
@@ -185,7 +187,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
 
   /** The upstream may have begun to work on the request. */
   get wasSent(): boolean {
-    return this.#controller !== null
+    return this.#wasSent
   }
 
   /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
@@ -202,9 +204,14 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   abort(reason: GatewayError): void {
     if (this.state === 'over') return
     this.state = 'over'
-    this.#controller?.abort(ABORTED)
+    this.#abortRequest()
     this.#decompressor?.destroy()
     this.#settle(reason)
+  }
+
+  #abortRequest(): void {
+    this.#controller?.abort(ABORTED)
+    this.#controller = null
   }
 
   /**
@@ -241,9 +248,10 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
+    this.#wasSent = true
     this.#fresh = this.options.upstream.transport.fresh
     if (this.state === 'over') {
-      controller.abort(ABORTED)
+      this.#abortRequest()
       return
     }
     this.state = 'sent'
@@ -321,7 +329,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
       }
     } catch (thrown) {
       // A fault of our own is not the upstream's: it has its own name.
-      controller.abort(ABORTED)
+      this.#abortRequest()
       this.#fail(asGatewayError(thrown))
     }
   }
@@ -383,7 +391,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     if (error === null) this.#end()
     else this.#break(error)
     // Behind what was compressed the upstream may go on: nobody reads that.
-    this.#controller?.abort(ABORTED)
+    this.#abortRequest()
   }
 
   onResponseEnd(): void {
@@ -399,6 +407,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
       this.#releaseError(this.#compressedError)
     }
     this.#finish(cut)
+    this.#controller = null
   }
 
   /** @param cut null = the response is complete */
@@ -437,9 +446,11 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     }
     if (this.state === 'responding') {
       this.#fail(this.#translate(error))
+      this.#controller = null
     } else if (this.#wasStale(error)) {
       this.#retriedStale = true
       this.#controller = null
+      this.#wasSent = false
       this.state = 'made'
       this.#dispatch()
     } else {
@@ -486,7 +497,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     if (code === 'UND_ERR_CONNECT_TIMEOUT') {
       return new GatewayError('connect_timeout', 'no connection to the upstream in time (timeouts.connect)', { cause: error })
     }
-    return connectionError(error, this.#controller !== null)
+    return connectionError(error, this.#wasSent)
   }
 }
 
