@@ -114,7 +114,7 @@ keys:
       budget: { usd: 400, per: month }
   - name: batch-nightly
     key: ${KEYS['batch-nightly']}
-    limits: { budget: { usd: 60, per: month } }
+    limits: { budget: { usd: 120, per: month } }
   - { name: research, key: ${KEYS.research}, group: science, owner: laboratory, note: evaluation of models }
   - { name: support-bot, key: ${KEYS['support-bot']}, limits: { requests_per_minute: 60 } }
 ledger: { file: ledger.db }
