@@ -9,14 +9,11 @@ export class EntryQueue {
   #entries: (LedgerEntry | null)[] = []
   /** The position of the first entry, counted from the start of the process. */
   #firstPlace = 0
-  #size = 0
-
-  get size(): number {
-    return this.#size
-  }
+  /** Entries that wait. */
+  size = 0
 
   push(entry: LedgerEntry): void {
-    if (entry.place === null) this.#size += 1
+    if (entry.place === null) this.size += 1
     else this.#entries[entry.place - this.#firstPlace] = null
     entry.place = this.#firstPlace + this.#entries.push(entry) - 1
   }
@@ -33,7 +30,7 @@ export class EntryQueue {
     }
     this.#entries.splice(0, places)
     this.#firstPlace += places
-    this.#size -= taken.length
+    this.size -= taken.length
     return taken
   }
 

@@ -26,7 +26,8 @@ export interface WriterEvents {
 export class WriterLink {
   readonly #options: WriterOptions
   readonly #events: WriterEvents
-  readonly #sent: Batch[] = []
+  /** Batches that were sent but are not written yet. */
+  readonly unwritten: Batch[] = []
   #worker: Worker | null = null
   #restart: NodeJS.Timeout | null = null
   #restartDelay = MIN_RESTART_DELAY_MS
@@ -39,13 +40,8 @@ export class WriterLink {
     this.#start()
   }
 
-  /** Batches that were sent but are not written yet. */
-  get unwritten(): readonly Batch[] {
-    return this.#sent
-  }
-
   send(batch: Batch): void {
-    this.#sent.push(batch)
+    this.unwritten.push(batch)
     this.#post(batch)
   }
 
@@ -95,16 +91,16 @@ export class WriterLink {
     worker.on('exit', () => this.#threadExited(cause))
     this.#worker = worker
     this.keepAlive(this.#isKeptAlive)
-    for (const batch of this.#sent) this.#post(batch)
+    for (const batch of this.unwritten) this.#post(batch)
   }
 
   #handleMessage(message: FromWriter): void {
     switch (message.kind) {
       case 'written': {
-        const batch = this.#sent[0]
+        const batch = this.unwritten[0]
         // A response to the same batch, sent twice.
         if (batch?.seq !== message.seq) return
-        this.#sent.shift()
+        this.unwritten.shift()
         this.#restartDelay = MIN_RESTART_DELAY_MS
         return this.#events.written(batch, message.lost, message.refused)
       }

@@ -56,7 +56,7 @@ export class Bucket {
 
   /** Changes the rate; what is in the bucket stays. */
   setRate(perMinute: number, now: number): void {
-    this.#drain(now)
+    if (now > this.#drainedAt) this.#drain(now)
     this.#perMinute = Math.min(perMinute, MAX_PER_MINUTE)
   }
 
@@ -66,7 +66,7 @@ export class Bucket {
 
   /** @returns ms until `amount` fits: 0 = now, Infinity = never; an amount of 0 always fits */
   wait(amount: number, now: number): number {
-    this.#drain(now)
+    if (now > this.#drainedAt) this.#drain(now)
     const over = this.#level + (amount - this.#perMinute) * UNITS
     if (over <= 0 || amount === 0) return 0
     return amount > this.#perMinute ? Infinity : Math.ceil(over / this.#perMinute)
@@ -74,7 +74,7 @@ export class Bucket {
 
   /** Adds `amount`, even if it does not fit: the excess has to drain first. */
   add(amount: number, now: number): void {
-    this.#drain(now)
+    if (now > this.#drainedAt) this.#drain(now)
     this.#level = Math.min(this.#level + amount * UNITS, Number.MAX_SAFE_INTEGER)
   }
 
@@ -88,7 +88,7 @@ export class Bucket {
 
   /** Replaces the amount of a hold by the actual one. Called once for each hold. */
   settle(hold: Hold, amount: number, now: number): void {
-    this.#drain(now)
+    if (now > this.#drainedAt) this.#drain(now)
     let at = this.#markOf(hold)
     if (amount < hold.amount) at = this.#refund(at, (hold.amount - amount) * UNITS)
     const mark = this.#marks[at]
@@ -107,26 +107,24 @@ export class Bucket {
 
   /** @returns the amount that fits now, at least 0 */
   remaining(now: number): number {
-    this.#drain(now)
+    if (now > this.#drainedAt) this.#drain(now)
     return Math.max(0, Math.floor(this.#perMinute - this.#level / UNITS))
   }
 
   /** @returns ms until the bucket is empty, if nothing is added */
   resetMs(now: number): number {
-    this.#drain(now)
+    if (now > this.#drainedAt) this.#drain(now)
     return this.#perMinute === 0 ? 0 : Math.ceil(this.#level / this.#perMinute)
   }
 
   /** Whether it equals a new bucket. */
   idle(now: number): boolean {
-    this.#drain(now)
+    if (now > this.#drainedAt) this.#drain(now)
     return this.#level === 0 && this.#marks.length === 0
   }
 
   #drain(now: number): void {
-    const elapsed = now - this.#drainedAt
-    if (elapsed <= 0) return
-    this.#level = Math.max(0, this.#level - elapsed * this.#perMinute)
+    this.#level = Math.max(0, this.#level - (now - this.#drainedAt) * this.#perMinute)
     this.#drainedAt = now
     const newest = this.#marks.at(-1)
     if (newest === undefined || newest.low <= this.#level) return

@@ -3,7 +3,7 @@ import type { Price } from '../config/price-types.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import { ITEMS, quantities } from './quantities.ts'
 import type { Item, Per } from './quantities.ts'
-import { tariffOf } from './tariff.ts'
+import { MIN_SCALE, tariffOf } from './tariff.ts'
 import type { Rates } from './tariff.ts'
 
 /** One line of a bill: quantity x price / per = cost. */
@@ -25,19 +25,12 @@ const MILLIONTH = -6
  * What the usage costs, in picodollars (10^-12 USD). Exact: the sum is rounded
  * once, at the end, halves up; at usual prices there is nothing to round.
  *
+ * @param which `ceiling` = what it costs at most where only the sums of output and of media are known
  * @returns null, not 0, when the price does not tell: no price at all, none for a
  *   direction in which tokens were used, or nothing known that it applies to
  */
-export function cost(usage: Usage, price: Price | null): bigint | null {
-  return totalCost(price && priceQuantities(usage, price, 'ratesFor'))
-}
-
-/** What it costs at most where only the sums of output and of media are known; otherwise as `cost`. */
-export function maxCost(usage: Usage, price: Price | null): bigint | null {
-  return totalCost(price && priceQuantities(usage, price, 'ceilingFor'))
-}
-
-function totalCost(bill: PricedQuantities | null): bigint | null {
+export function cost(usage: Usage, price: Price | null, which: 'rates' | 'ceiling' = 'rates'): bigint | null {
+  const bill = price && priceQuantities(usage, price, which)
   if (!bill) return null
   const { perMillion, scale } = bill.rates
   // Nearly all quantities are whole; seconds need not be.
@@ -50,13 +43,14 @@ function totalCost(bill: PricedQuantities | null): bigint | null {
     if (Number.isSafeInteger(quantity)) whole += rate * BigInt(quantity)
     else others = add(others, multiply({ units: rate, scale }, parseDecimal(String(quantity))))
   }
+  if (others === ZERO && scale === MIN_SCALE) return whole
   const total = others === ZERO ? { units: whole, scale } : add({ units: whole, scale }, others)
   return toUnits({ units: total.units, scale: total.scale - MILLIONTH }, PICO_PLACES)
 }
 
 /** The lines whose amounts add up to the cost, without those of quantity 0; empty where the cost is null. */
 export function explainCost(usage: Usage, price: Price | null): CostLine[] {
-  const bill = price && priceQuantities(usage, price, 'ratesFor')
+  const bill = price && priceQuantities(usage, price, 'rates')
   if (!bill) return []
   const { perMillion, scale } = bill.rates
   return ITEMS.flatMap(({ item, per }, i) => {
@@ -77,9 +71,11 @@ interface PricedQuantities {
 }
 
 /** null when the price does not cover what is known to be used. */
-function priceQuantities(usage: Usage, price: Price, which: 'ratesFor' | 'ceilingFor'): PricedQuantities | null {
+function priceQuantities(usage: Usage, price: Price, which: 'rates' | 'ceiling'): PricedQuantities | null {
   const tariff = tariffOf(price)
-  const rates = tariff[which](usage.inputTokens)
+  const { inputTokens } = usage
+  const tier = inputTokens === null || tariff.tiers.length === 0 ? null : tariff.tiers.findLast(({ above }) => inputTokens > above)
+  const rates = (tier ?? tariff.base)[which]
   const used = quantities(usage)
   let applies = false
   for (let i = 0; i < ITEMS.length; i++) {

@@ -29,39 +29,22 @@ export type Item = (typeof ITEMS)[number]['item']
  * @returns null where a quantity is not known
  */
 export function quantities(usage: Usage): (number | null)[] {
-  const input = new Remainder(usage.inputTokens)
-  const output = new Remainder(usage.outputTokens)
-  return [
-    input.take(usage.cachedInputTokens),
-    input.take(usage.cacheWrite5mTokens),
-    input.take(usage.cacheWrite1hTokens),
-    input.take(usage.inputAudioTokens),
-    input.take(usage.inputImageTokens),
-    input.left,
-    output.take(usage.reasoningTokens),
-    output.take(usage.outputAudioTokens),
-    output.take(usage.outputImageTokens),
-    output.left,
-    usage.seconds,
-    usage.characters,
-    usage.images,
-    1,
-  ]
+  const known: (number | null)[] = []
+  addParts(known, usage.inputTokens, [
+    usage.cachedInputTokens, usage.cacheWrite5mTokens, usage.cacheWrite1hTokens, usage.inputAudioTokens, usage.inputImageTokens,
+  ])
+  addParts(known, usage.outputTokens, [usage.reasoningTokens, usage.outputAudioTokens, usage.outputImageTokens])
+  known.push(usage.seconds, usage.characters, usage.images, 1)
+  return known
 }
 
-/** What is left of a total as its parts are taken out; an unknown total gives whatever is asked. */
-class Remainder {
-  left: number | null
-
-  constructor(total: number | null) {
-    this.left = total
+/** Adds the parts of a total, and what is left of it as they are taken out; an unknown total gives whatever is asked. */
+function addParts(known: (number | null)[], total: number | null, parts: readonly (number | null)[]): void {
+  let left = total
+  for (const part of parts) {
+    const taken = part === null || left === null ? part : Math.min(part, left)
+    if (left !== null) left -= taken ?? 0
+    known.push(taken)
   }
-
-  take(part: number | null): number | null {
-    const { left } = this
-    if (part === null || left === null) return part
-    const taken = Math.min(part, left)
-    this.left = Math.max(0, left - taken)
-    return taken
-  }
+  known.push(left)
 }

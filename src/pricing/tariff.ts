@@ -3,27 +3,33 @@ import type { Price } from '../config/price-types.ts'
 import { ITEMS } from './quantities.ts'
 import type { Item } from './quantities.ts'
 
+/** USD for a million, times 10^6, are picodollars for one. */
+export const MIN_SCALE = 6
+
 /** What each item costs, brought to one unit: what is used is then multiplied and added as it is. */
 export interface Rates {
   /** USD for a million of each, times 10^`scale`, in the order of ITEMS; null = nothing is said of it. */
   readonly perMillion: readonly (bigint | null)[]
+  /** At least MIN_SCALE: what is added up at that scale are picodollars. */
   readonly scale: number
+}
+
+interface Tier {
+  readonly rates: Rates
+  /**
+   * The same before it is known what was used: output at the rate of the dearest that it
+   * can be, and so the input that is no text, which is to be reported as pictures.
+   */
+  readonly ceiling: Rates
 }
 
 /** A price made ready for counting: every decimal read, every item with the rate of its kin. */
 export interface Tariff {
   /** It has a rate for tokens: one direction without any is a gap, not a gift. */
   readonly pricesTokens: boolean
-  /**
-   * The rates of the highest tier that the input is above, which override the price's
-   * own: a tier replaces what it names, for the whole request.
-   */
-  ratesFor(inputTokens: number | null): Rates
-  /**
-   * The same before it is known what was used: output at the rate of the dearest that it
-   * can be, and so the input that is no text, which is to be reported as pictures.
-   */
-  ceilingFor(inputTokens: number | null): Rates
+  readonly base: Tier
+  /** Those of larger inputs, in their order. A tier replaces what it names of the price, for the whole request. */
+  readonly tiers: readonly (Tier & { readonly above: number })[]
 }
 
 /** Prices are constants: each is made ready once, and forgotten with its price. */
@@ -39,19 +45,14 @@ export function tariffOf(price: Price): Tariff {
 function prepare(price: Price): Tariff {
   const { tiers = [], ...own } = price
   const base = tierOf(own)
-  const above = tiers.map(tier => ({ above: tier.above, ...tierOf({ ...own, ...tier.price }) }))
-  const tierFor = (inputTokens: number | null) => {
-    if (inputTokens === null) return base
-    return above.findLast(tier => inputTokens > tier.above) ?? base
-  }
   return {
     pricesTokens: price.input !== undefined || price.output !== undefined,
-    ratesFor: inputTokens => tierFor(inputTokens).rates,
-    ceilingFor: inputTokens => tierFor(inputTokens).ceiling,
+    base,
+    tiers: tiers.map(tier => ({ above: tier.above, ...tierOf({ ...own, ...tier.price }) })),
   }
 }
 
-function tierOf(price: Omit<Price, 'tiers'>): { readonly rates: Rates; readonly ceiling: Rates } {
+function tierOf(price: Omit<Price, 'tiers'>): Tier {
   const rates = ratesOf(price)
   const ceiling = [OUTPUTS, MEDIA].reduce(withHighestRate, rates)
   return { rates, ceiling }
@@ -90,6 +91,6 @@ function ratesOf(price: Omit<Price, 'tiers'>): Rates {
     const rate = rates[item]
     return rate === undefined ? null : shift(parseDecimal(rate), per === 1 ? 6 : 0)
   })
-  const scale = Math.max(0, ...perMillion.map(rate => rate?.scale ?? 0))
+  const scale = Math.max(MIN_SCALE, ...perMillion.map(rate => rate?.scale ?? 0))
   return { perMillion: perMillion.map(rate => rate && toUnits(rate, scale)), scale }
 }

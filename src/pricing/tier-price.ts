@@ -1,7 +1,7 @@
 import type { Price } from '../config/price-types.ts'
 import { readBodyTier } from '../protocols/shared/response-body.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
-import { maxCost } from './cost.ts'
+import { cost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
 import type { MeteredResponse } from './settle-usage.ts'
 
@@ -50,9 +50,9 @@ export function highestCost(usages: readonly Usage[], quotes: readonly (QuotedPr
   for (const quoted of quotes) {
     for (const price of pricesOf(quoted)) {
       for (const usage of usages) {
-        const cost = maxCost(usage, price)
-        if (cost === null) return null
-        if (cost > most) most = cost
+        const highest = cost(usage, price, 'ceiling')
+        if (highest === null) return null
+        if (highest > most) most = highest
       }
     }
   }

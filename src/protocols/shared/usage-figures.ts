@@ -29,6 +29,7 @@ export class Figures {
 
   /** A count that must fit into `whole`; an unknown whole fits all. */
   part(value: unknown, whole: number | null): number | null {
+    if (value === undefined || value === null) return null
     const count = this.count(value)
     return count !== null && whole !== null && count > whole ? this.markSuspect() : count
   }
