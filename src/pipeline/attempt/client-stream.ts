@@ -14,8 +14,7 @@ import { KeepAliveTimer } from '../respond/keep-alive-timer.ts'
 import { Relay } from '../respond/relay.ts'
 import type { OpenResponse, RelayEnd, RelaySource } from '../respond/response-body.ts'
 import { createResponseStream } from '../respond/response-stages.ts'
-import type { HeldContent } from '../respond/response-stages.ts'
-import type { ResponseStream } from '../respond/response-stream.ts'
+import type { HeldContent, ReadBody } from '../respond/response-stages.ts'
 import { upstreamErrorEvent } from './attempt-failure.ts'
 import type { AttemptRecorder } from './recorder.ts'
 import type { RetryPlan } from './retry-plan.ts'
@@ -157,7 +156,7 @@ export class ClientStream {
   }
 
   /** @returns null where every byte passes and nothing is read; an error where it cannot be translated */
-  #stages(attempt: RelayedAttempt, head: ResponseHead): ResponseStream | GatewayError | null {
+  #stages(attempt: RelayedAttempt, head: ResponseHead): ReadBody | GatewayError | null {
     try {
       const onFault = (error: GatewayError) => this.#onStreamFault(error)
       return createResponseStream(this.#gateway, this.#exchange, attempt, head, this.continuation, onFault, attempt.heldContent)
@@ -166,7 +165,7 @@ export class ClientStream {
     }
   }
 
-  #open(attempt: Pick<RelayedAttempt, 'deliver'>, head: ResponseHead, response: OpenResponse & { readonly body: ResponseStream | null }): void {
+  #open(attempt: Pick<RelayedAttempt, 'deliver'>, head: ResponseHead, response: OpenResponse & { readonly body: ReadBody | null }): void {
     const { recording } = this.#exchange
     this.#keepAlive?.stop()
     this.#recorder.lastErrorResponse = null

@@ -12,8 +12,10 @@ import { ChunkReader } from '../../protocols/shared/stream-event.ts'
 import type { EventSink, StreamEvent } from '../../protocols/shared/stream-event.ts'
 import { ChunkList } from '../../proxy/chunk-list.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
+import type { ResponseBody } from './response-body.ts'
 import type { ResponseStages, Stage } from './response-stream.ts'
 
+const NOTHING = Buffer.alloc(0)
 /** Bytes of a whole body that are kept to read its usage; a longer one passes unread. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024
 /** Bytes of an error that is read. */
@@ -39,19 +41,46 @@ export function sinkOf(stages: readonly Stage[]): EventSink {
   }
 }
 
+/** Reads a whole body, which the client gets as it came: it ends as HTTP says. */
+export abstract class WholeBody implements Stage, ResponseBody, ResponseContent {
+  metered: MeteredResponse | null = NOT_DELIVERED
+  encoding: string | null = null
+  errorBody: Buffer | null = null
+  readonly terminated = null
+  readonly missingEnd = null
+  readonly isFinished = false
+  readonly atBoundary = false
+  readonly edits = false
+  readonly translateHeaders = null
+  #hasBegun = false
+
+  abstract begin(): void
+  abstract event(piece: Pick<StreamEvent, 'buf'>): void
+  abstract end(): void
+
+  push(chunk: Buffer): Buffer {
+    if (!this.#hasBegun) this.begin()
+    this.#hasBegun = true
+    this.event({ buf: chunk })
+    return chunk
+  }
+
+  rest(): Buffer {
+    return NOTHING
+  }
+}
+
 /** Keeps a whole body, as long as there is memory for it and all others that are kept. */
-export class BodyCollector implements Stage, ResponseContent {
-  readonly errorBody = null
-  encoding: string | null
-  metered: MeteredResponse = NOT_DELIVERED
+export class BodyCollector extends WholeBody {
   readonly #memory: MemoryReservation
   /** null = a part of the body is worth nothing. */
   readonly #checkpoint: LedgerCheckpoint | null
-  /** null = there was no memory, and the body passes unread. */
+  /** null = there was no memory, and the body passes unread; or it has ended. */
   #chunks: ChunkList | null = new ChunkList()
   #size = 0
 
   constructor(gateway: Gateway, exchange: Exchange, { coding }: ResponseHead) {
+    super()
     this.encoding = coding
     this.#memory = new MemoryReservation(exchange.memory.reserveForResponse)
     this.#checkpoint = reportsTokensAtEnd(exchange.meteredEndpoint) ? new LedgerCheckpoint(gateway, exchange) : null
@@ -64,7 +93,7 @@ export class BodyCollector implements Stage, ResponseContent {
     this.#checkpoint.schedule()
   }
 
-  event({ buf }: StreamEvent): void {
+  event({ buf }: Pick<StreamEvent, 'buf'>): void {
     if (this.#chunks === null) return
     this.#size += buf.length
     if (this.#size > MAX_BODY_BYTES || !this.#memory.resize(this.#size)) this.#giveUp()
@@ -75,7 +104,7 @@ export class BodyCollector implements Stage, ResponseContent {
     if (this.#chunks === null) return
     const received = this.#chunks.concat()
     // After the join the bytes are in memory twice.
-    this.#chunks.clear()
+    this.#chunks = null
     const body = this.#decompress(received)
     if (body !== null) this.encoding = null
     this.metered = { kind: 'body', body: body ?? received }
@@ -137,37 +166,38 @@ export class MaskedUsage implements Stage, ResponseContent {
 }
 
 /** Keeps the body of an upstream's error, which says why the request failed. */
-export class ErrorReader implements Stage, ResponseContent {
-  readonly metered = null
-  readonly encoding = null
-  errorBody: Buffer | null = null
+export class ErrorReader extends WholeBody {
+  override readonly metered = null
   readonly #coding: string | null
   readonly #chunks = new ChunkList()
   #size = 0
 
   constructor({ coding }: ResponseHead) {
+    super()
     this.#coding = coding
   }
 
-  event({ buf }: StreamEvent): void {
+  begin(): void {
+    // An error is not billed.
+  }
+
+  event({ buf }: Pick<StreamEvent, 'buf'>): void {
     this.#size += buf.length
     if (this.#size <= MAX_ERROR_BYTES) this.#chunks.push(buf)
     else this.#chunks.clear()
   }
 
   end(): void {
-    this.errorBody = decompressedOrRaw(this.#chunks.concat(), this.#coding)
+    this.errorBody ??= decompressedOrRaw(this.#chunks.concat(), this.#coding)
   }
 }
 
 /** Keeps nothing of a response, but that it came. */
-export class DeliveryRecorder implements Stage, ResponseContent {
-  readonly encoding = null
-  readonly errorBody = null
-  metered: MeteredResponse = NOT_DELIVERED
+export class DeliveryRecorder extends WholeBody {
   readonly #checkpoint: LedgerCheckpoint
 
   constructor(gateway: Gateway, exchange: Exchange) {
+    super()
     this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
   }
 
@@ -178,5 +208,9 @@ export class DeliveryRecorder implements Stage, ResponseContent {
 
   event(): void {
     // It passes unread.
+  }
+
+  end(): void {
+    // Nothing was read.
   }
 }

@@ -9,10 +9,11 @@ import { createStreamMeter } from '../../protocols/shared/create-stream-meter.ts
 import { ChunkReader } from '../../protocols/shared/stream-event.ts'
 import { isEventStream } from '../../proxy/response-head.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
-import { BodyCollector, DeliveryRecorder, ErrorReader, MaskedUsage, bodyStages, sinkOf } from './body-stages.ts'
+import { BodyCollector, DeliveryRecorder, ErrorReader, MaskedUsage, WholeBody, bodyStages, sinkOf } from './body-stages.ts'
 import type { FramedStream } from './classification.ts'
 import type { Continuation } from './continuation.ts'
 import type { OnStreamFault } from './continuation-stage.ts'
+import type { ResponseBody } from './response-body.ts'
 import { ResponseFactsStage } from './response-facts-stage.ts'
 import { ResponseStream } from './response-stream.ts'
 import type { ResponseStages, Stage } from './response-stream.ts'
@@ -31,17 +32,14 @@ import { createTranslatedStream } from './translated-stages.ts'
 export function createResponseStream(
   gateway: Gateway, exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, continuation: Continuation | null,
   onStreamFault: OnStreamFault, held: HeldContent = NOTHING_HELD,
-): ResponseStream | null {
+): ReadBody | null {
   const { translated } = attempt
   const isSuccess = head.status >= 200 && head.status < 300
   if (translated && (isSuccess || head.status >= 400)) {
     return createTranslatedStream({ gateway, exchange, attempt, head, continuation, onStreamFault, body: held.body }, translated)
   }
   // An upstream's error is not billed.
-  if (head.status >= 400) {
-    const reader = new ErrorReader(head)
-    return new ResponseStream(bodyStages(reader, [reader]))
-  }
+  if (head.status >= 400) return new ErrorReader(head)
   if (!isSuccess) return null
   const { meteredEndpoint: endpoint, target, req } = exchange
   // What is only fetched was paid for when it was generated, also where it comes as a stream.
@@ -52,14 +50,18 @@ export function createResponseStream(
   if (isEventStream(head) || endpoint.streamsByPath || isFormatUnknown(exchange, head)) {
     // A JSON array of Google's API is a stream too.
     const isEither = !endpoint.streamsByPath && !isEventStream(head)
-    return new ResponseStream(streamStages(context), isEither ? () => collectorStages(context) : null)
+    return new ResponseStream(streamStages(context), isEither ? () => stagesOf(bodyReader(context)) : null)
   }
   // The usage of an unknown path is unknown: where it called a model, so is its cost, which is not 0.
   if (!isMetered(endpoint) && !callsModel(exchange)) return null
   // Clients read what can only be JSON as JSON, whatever its content type.
   const isJson = head.contentType.includes('json') || endpoint.respondsWithJson
-  return new ResponseStream(isMetered(endpoint) && isJson ? collectorStages(context) : unreadStages(context))
+  const reader = isMetered(endpoint) && isJson ? bodyReader(context) : new DeliveryRecorder(gateway, exchange)
+  return reader instanceof WholeBody ? reader : new ResponseStream(stagesOf(reader))
 }
+
+/** A response on its way to the client, and what it is settled by. */
+export type ReadBody = ResponseBody & ResponseContent
 
 /** What a gate has of a response that goes to the client. */
 export interface HeldContent {
@@ -136,17 +138,13 @@ function streamStages(
   }
 }
 
-/** A whole body whose usage is read. */
-function collectorStages(context: StageContext): ResponseStages {
-  const { gateway, exchange, head, masks } = context
-  if (masksUsage(masks)) return unreadStages(context)
+/** What reads the usage of a whole body: one that keeps it, and where a field mask may leave usage out, a second one. */
+function bodyReader({ gateway, exchange, head, masks }: StageContext): WholeBody | [WholeBody, MaskedUsage] {
+  if (masksUsage(masks)) return new DeliveryRecorder(gateway, exchange)
   const collector = new BodyCollector(gateway, exchange, head)
-  if (masks.length === 0) return bodyStages(collector, [collector])
-  const masked = new MaskedUsage(exchange, collector)
-  return bodyStages(masked, [collector, masked])
+  return masks.length === 0 ? collector : [collector, new MaskedUsage(exchange, collector)]
 }
 
-function unreadStages({ gateway, exchange }: StageContext): ResponseStages {
-  const recorder = new DeliveryRecorder(gateway, exchange)
-  return bodyStages(recorder, [recorder])
+function stagesOf(reader: WholeBody | [WholeBody, MaskedUsage]): ResponseStages {
+  return reader instanceof WholeBody ? bodyStages(reader, [reader]) : bodyStages(reader[1], reader)
 }
