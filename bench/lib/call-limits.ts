@@ -5,9 +5,9 @@ import type { CallCount, CountedRequest } from './calls.ts'
  * on every request. When a change needs less, lower its limit here.
  */
 export const CALL_LIMITS: Readonly<Record<CountedRequest, CallCount>> = {
-  unary: { files: 140, functions: 605, calls: 1035 },
-  stream: { files: 151, functions: 655, calls: 1860 },
-  'translated stream': { files: 183, functions: 828, calls: 3650 },
+  unary: { files: 132, functions: 550, calls: 885 },
+  stream: { files: 145, functions: 620, calls: 1715 },
+  'translated stream': { files: 177, functions: 796, calls: 3470 },
 }
 
 /** What is aimed at. */

@@ -54,6 +54,8 @@ export interface Plan {
   readonly reachable: readonly Target[]
   /** Their prices; null = unpriced. */
   readonly quotes: readonly (QuotedPrice | null)[]
+  /** Milliseconds without a response after which another target is asked too; null = none is. */
+  readonly hedgeAfter: number | null
 }
 
 /** What is reserved for the request. */

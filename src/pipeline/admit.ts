@@ -3,10 +3,10 @@ import { GatewayError } from '../base/errors.ts'
 import { everyTarget } from '../config/routes.ts'
 import type { Route } from '../config/types.ts'
 import type { Exchange, LocatedRequest } from '../context/exchange.ts'
-import { noModelNamed, singleModel } from '../protocols/shared/inspect.ts'
+import { singleModel } from '../protocols/shared/inspect.ts'
 import type { InspectedBody } from '../protocols/shared/inspect.ts'
 import { MODEL_MEMBERS, visitModels } from '../protocols/shared/named-models.ts'
-import type { Classified, Endpoint } from '../protocols/shared/protocol.ts'
+import type { Endpoint } from '../protocols/shared/protocol.ts'
 import { checkQueryModel } from '../protocols/shared/query.ts'
 import { loosely } from '../protocols/shared/watched-keys.ts'
 import { innerRequestModels } from './inner-requests.ts'
@@ -17,10 +17,9 @@ import { innerRequestModels } from './inner-requests.ts'
  * @throws GatewayError model_not_allowed, model_ambiguous
  */
 export function admit({ identity, classified, target, request: { model, body } }: LocatedRequest): void {
-  checkModel(identity, classified.endpoint, model)
-  checkModelMatchesPath(classified, target.query, body)
-  if (!identity.restricted || body === null) return
-  if (body.json === null) return
+  if (identity.restricted) checkModel(identity, classified.endpoint, model)
+  if (classified.pathModel !== null) checkModelMatchesPath(classified.endpoint, classified.pathModel, target.query, body)
+  if (!identity.restricted || body === null || body.json === null) return
   const isKnown = classified.endpoint.metering !== 'unmetered'
   visitModels(body.bytes, { isKnown, skipsOwn: true }, ({ model, param }) => {
     checkOtherModel(identity, model, param, classified.pathModel !== null)
@@ -28,12 +27,11 @@ export function admit({ identity, classified, target, request: { model, body } }
 }
 
 /**
- * May the key use the models that the query and the headers of a request name? Some servers prefer them to that in the body.
+ * May a key that is limited to some models use those that the query and the headers of a request name? Some servers prefer them to that in the body.
  *
  * @throws GatewayError model_not_allowed
  */
 export function admitParameters({ identity, req, target }: Pick<Exchange, 'identity' | 'req' | 'target'>): void {
-  if (!identity.restricted) return
   for (const [name, value] of new URLSearchParams(target.query)) {
     if (MODEL_NAMES.has(loosely(name))) checkOtherModel(identity, value, name, true)
   }
@@ -56,16 +54,16 @@ export function checkOtherModel(identity: Identity, model: string | null, param:
 }
 
 /**
- * May the key use the model at the endpoint?
+ * May a key that is limited to some models use the model at the endpoint?
  *
  * @throws GatewayError model_not_allowed
  */
 function checkModel(identity: Identity, { isBatch }: Endpoint, model: string | null): void {
-  if (identity.restricted && (model === null || isBatch)) {
+  if (model === null || isBatch) {
     const why = isBatch ? 'a batch may be for any' : 'the request names none'
     throw new GatewayError('model_not_allowed', `the key is limited to some models, and ${why}`)
   }
-  if (model !== null && !identity.allows(model)) throw modelNotAllowed(model, 'model')
+  if (!identity.allows(model)) throw modelNotAllowed(model, 'model')
 }
 
 /**
@@ -74,8 +72,8 @@ function checkModel(identity: Identity, { isBatch }: Endpoint, model: string | n
  *
  * @throws GatewayError model_not_allowed
  */
-export function checkModelList({ restricted, allowsEach }: Identity, model: string | null, route: Route): void {
-  if (!restricted || model === null || !model.includes(',')) return
+export function checkModelList({ allowsEach }: Identity, model: string, route: Route): void {
+  if (!model.includes(',')) return
   const isForwarded = everyTarget(route).some(target => target.model === null && !target.upstream.simulator)
   if (isForwarded && !allowsEach(model)) throw modelNotAllowed(model, 'model')
 }
@@ -94,12 +92,9 @@ export function withoutResourcePrefix(model: string): string {
  *
  * @throws GatewayError model_ambiguous
  */
-function checkModelMatchesPath(
-  { endpoint, pathModel }: Classified, query: string, body: InspectedBody | null,
-): void {
-  if (pathModel === null) return
+function checkModelMatchesPath({ modelIn }: Endpoint, pathModel: string, query: string, body: InspectedBody | null): void {
   checkQueryModel(pathModel, query)
-  if (body === null || endpoint.modelIn === 'deployment') return
+  if (body === null || modelIn === 'deployment') return
   if (body.model !== null) checkSameModel(pathModel, body.model)
   for (const model of innerRequestModels(body)) checkSameModel(pathModel, model)
 }
@@ -114,10 +109,4 @@ function checkSameModel(pathModel: string, named: string): void {
 /** @param param the request's field that names the model */
 function modelNotAllowed(model: string, param: string): GatewayError {
   return new GatewayError('model_not_allowed', `the key may not use the model '${model}'`, { param })
-}
-
-/** @throws GatewayError model_required where the endpoint needs a model, and the request names none */
-export function checkModelNamed({ modelRequired }: Endpoint, model: string | null): void {
-  if (!modelRequired || model !== null) return
-  throw noModelNamed()
 }

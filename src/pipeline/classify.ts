@@ -3,7 +3,7 @@ import type { Exchange, RequestContent, Writes } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { namesModelInMessage } from '../protocols/classify-path.ts'
 import {
-  bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaqueBody,
+  bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, noModelNamed, opaqueBody,
 } from '../protocols/shared/inspect.ts'
 import type { BodyFormat, InspectedBody } from '../protocols/shared/inspect.ts'
 import type { JsonScan } from '../protocols/shared/json-scan.ts'
@@ -11,7 +11,6 @@ import type { BodyKind, Endpoint } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel } from '../protocols/shared/query.ts'
 import { decodeBody, hasBody, readBody } from '../proxy/read-body.ts'
 import { contentCoding } from '../proxy/response-head.ts'
-import { checkModelNamed } from './admit.ts'
 
 const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 
@@ -44,7 +43,7 @@ function contentOf(exchange: Exchange, body: InspectedBody | null): RequestConte
     throw new GatewayError('empty_body', 'the request has no body')
   }
   const model = modelOf(exchange, body)
-  checkModelNamed(endpoint, model)
+  if (endpoint.modelRequired && model === null) throw noModelNamed()
   return { model, stream: endpoint.streamsByPath || (body?.stream ?? false), body }
 }
 
@@ -88,7 +87,7 @@ function receiveBody(gateway: Gateway, exchange: Exchange, scan: JsonScan | null
     idle: timeouts.idle,
     clock: gateway.clock,
     total: { endsAt: exchange.startedAt + timeouts.total, ms: timeouts.total },
-    onStoppable: stoppable => exchange.stopBy(stoppable),
+    owner: exchange,
     onWanted: exchange.awaitsContinue ? () => exchange.res.writeContinue() : undefined,
     onChunk: chunk => {
       reserveBodyMemory(exchange, chunk.length)

@@ -8,7 +8,6 @@ import { hasCacheWriteRate, highestCost, isPricedByRequest } from '../pricing/ti
 import { cacheWriteField, estimateItems, estimateRequest, maxOutputTokens, unboundedOutput } from '../protocols/shared/request-estimate.ts'
 import { blankUsage } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
-import { hedgeAfter } from './attempt/hedge.ts'
 import { translatedBounds } from './attempt/translated-bounds.ts'
 
 /** What the request may use at most. */
@@ -29,7 +28,7 @@ export function estimate(
   gateway: Gateway, exchange: Exchange, plan: Plan, others: readonly (readonly (QuotedPrice | null)[])[] = [],
 ): RequestEstimate {
   const { classified: { endpoint }, request: { body, model } } = exchange
-  const { quotes, reachable, route } = plan
+  const { quotes, reachable, route, hedgeAfter } = plan
   // A WebSocket will use an unknown amount.
   if (body === null && endpoint.session !== null) {
     const isPriced = (model === null && !endpoint.session.required) || !quotes.includes(null)
@@ -51,7 +50,7 @@ export function estimate(
   // It is unknown whether media are written to the cache too.
   const usages = write === null ? [used] : [input, input - mediaTokens].map(tokens => ({ ...used, [write]: tokens }))
   // A second attempt may run beside the first: its prompt is billed too.
-  const prompts = hedgeAfter(exchange, route) === null || abandoned === 'none' ? 1 : 2
+  const prompts = hedgeAfter === null || abandoned === 'none' ? 1 : 2
   const outputs = reachable.map(target => {
     if (output === null) return unbounded * answers
     return maxOutputTokens(translatedBounds(gateway, exchange, target, route.translate) ?? output, unbounded)

@@ -10,6 +10,7 @@ import type { Config, ProviderConfig, Route, Target, TranslateMode, Upstream } f
 import type { LocatedRequest } from '../context/exchange.ts'
 import { API_PREFIXES, isApiPath } from '../protocols/classify-path.ts'
 import { locate } from '../protocols/locate.ts'
+import { noModelNamed } from '../protocols/shared/inspect.ts'
 import type { Classified } from '../protocols/shared/protocol.ts'
 import { checkQueryModel, queryModel, renameQuery } from '../protocols/shared/query.ts'
 import { renamePath } from '../protocols/shared/rename.ts'
@@ -25,7 +26,7 @@ import { headerRules, upstreamHeaders } from '../proxy/headers.ts'
 import { upstreamPath } from '../proxy/upstream-address.ts'
 import { RouteTable } from '../routing/route-table.ts'
 import type { MismatchReason } from '../routing/route-table.ts'
-import { admit, checkModelNamed } from './admit.ts'
+import { admit } from './admit.ts'
 import { targetProtocols, translatorFor } from './attempt/outgoing-request.ts'
 import { route, websocketTargets } from './route.ts'
 
@@ -124,7 +125,7 @@ function untranslatable(candidates: readonly Destination[]): Explanation['refusa
 function refusalOf(routes: RouteTable, request: LocatedRequest): GatewayError | null {
   const { endpoint } = request.classified
   try {
-    checkModelNamed(endpoint, request.request.model)
+    if (endpoint.modelRequired && request.request.model === null) throw noModelNamed()
     admit(request)
     const found = route(routes, request)
     const isOpen = !endpoint.session?.required || websocketTargets(found).length > 0

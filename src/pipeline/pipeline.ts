@@ -80,11 +80,11 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
     }
     exchange.request = await classify(gateway, exchange)
     admit(exchange)
-    admitParameters(exchange)
+    if (exchange.identity.restricted) admitParameters(exchange)
     exchange.plan = plan(gateway, exchange, route(gateway.routes, exchange))
     const reserving = reserve(gateway, exchange, exchange.plan)
     if (reserving) await reserving
-    startRecording(gateway, exchange)
+    if (gateway.config.log.bodies.length > 0 || exchange.trace?.isSampled) startRecording(gateway, exchange)
     const end = await forward(gateway, exchange, exchange.plan)
     if (end !== COUNT_TOKENS) return end
     await sendTokenCount(gateway, exchange)
@@ -109,7 +109,7 @@ async function serveUpgrade(
   exchange.request = classifyHandshake(exchange)
   if (needsHttpForModel(gateway, exchange)) throw upgradeRequired()
   admit(exchange)
-  admitParameters(exchange)
+  if (exchange.identity.restricted) admitParameters(exchange)
   const found = route(gateway.routes, exchange)
   const targets = websocketTargets(found)
   if (targets.length === 0) throw upgradeRequired()

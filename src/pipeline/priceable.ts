@@ -12,8 +12,8 @@ import { classifyPath, isApiPath } from '../protocols/classify-path.ts'
 import { costsNothing } from '../protocols/free-paths.ts'
 
 /**
- * Refuses a request under a budget if its cost cannot be known. What passes is a list: endpoints whose usage is metered,
- * requests that cost nothing, and models with a price per request. Everything else is refused.
+ * Refuses a request under a budget if its cost cannot be known, to an endpoint whose usage is not metered. What passes is
+ * a list: sessions, requests that cost nothing, and models with a price per request. Everything else is refused.
  *
  * @param quotes of each model that the request names, at each target
  * @param holder whose limits hold
@@ -39,7 +39,7 @@ export function checkPriceable(
 function isPriceable({ classified: { endpoint }, req, target: { path }, request: { body } }: Exchange, isUpgrade: boolean): boolean {
   // Other messages than those of a session are not read.
   if (isUpgrade) return endpoint.session !== null
-  return isMetered(endpoint) || endpoint.tokenCount !== null || costsNothing(req, path, body !== null)
+  return endpoint.tokenCount !== null || costsNothing(req, path, body !== null)
 }
 
 /** A path for writes on a route whose cost is unknown; null = there is none. @param glob of the route; null = it takes any path */

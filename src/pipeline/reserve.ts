@@ -5,6 +5,7 @@ import type { Gateway } from '../context/gateway.ts'
 import { hasBudgetFor, limitsUse } from '../context/holder-limits.ts'
 import { retryHeaders } from '../limits/retry-headers.ts'
 import type { Admission, Refusal } from '../limits/types.ts'
+import { isMetered } from '../pricing/metering.ts'
 import { estimate } from './estimate.ts'
 import type { RequestEstimate } from './estimate.ts'
 import { otherQuotes } from './other-models.ts'
@@ -33,7 +34,8 @@ export function reserve(
   const key = identity.limited ?? ANONYMOUS_KEY
   const others = hasBudgetFor(key, gateway.config.limits, model) ? otherQuotes(gateway, exchange, plan) : []
   const expected = estimate(gateway, exchange, plan, others)
-  checkPriceable(gateway, exchange, [...plan.quotes, ...others.flat()], key, isUpgrade)
+  const isMeteredCall = !isUpgrade && isMetered(exchange.classified.endpoint)
+  if (!isMeteredCall) checkPriceable(gateway, exchange, [...plan.quotes, ...others.flat()], key, isUpgrade)
   if (expected.fault !== null && limitsUse(key, gateway.config.limits, model)) throw unreadableBound(expected.fault)
   const admission = gateway.accounts.limiter.admit({ key, model, estimate: { tokens: expected.tokens, pico: expected.pico } })
   if (!(admission instanceof Promise)) {

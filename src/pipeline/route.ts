@@ -10,6 +10,7 @@ import { upstreamPath } from '../proxy/upstream-address.ts'
 import { chooseOrder } from '../routing/choose.ts'
 import type { RouteTable } from '../routing/route-table.ts'
 import { checkModelList } from './admit.ts'
+import { hedgeAfter } from './attempt/hedge.ts'
 import { refusalTargets } from './attempt/retry-plan.ts'
 
 /**
@@ -19,7 +20,7 @@ import { refusalTargets } from './attempt/retry-plan.ts'
  */
 export function route(routes: RouteTable, { target, classified, request: { model }, identity }: LocatedRequest): Route {
   const found = routeFor(routes, target.path, classified, model)
-  checkModelList(identity, model, found)
+  if (identity.restricted && model !== null) checkModelList(identity, model, found)
   return found
 }
 
@@ -38,7 +39,13 @@ export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempt
   const ordered = orderedTargets(gateway, exchange, found)
   const order = attempts === undefined ? ordered : ordered.slice(0, attempts)
   const reachable = attempts === undefined ? reachableTargets(found, order) : order
-  return { route: found, order, reachable, quotes: reachable.map(target => quote(gateway, exchange, target)) }
+  return {
+    route: found,
+    order,
+    reachable,
+    quotes: reachable.map(target => quote(gateway, exchange, target)),
+    hedgeAfter: found.hedgeAfter === null ? null : hedgeAfter(exchange, found.hedgeAfter, found),
+  }
 }
 
 /** The route's targets in the order to try. */

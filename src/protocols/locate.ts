@@ -1,5 +1,6 @@
 import { canonicalPath } from './azure-paths.ts'
 import { checkPathEncoding, classifyPath } from './classify-path.ts'
+import { KNOWN_PATHS } from './known-paths.ts'
 import type { Classified } from './shared/protocol.ts'
 import { canonicalQuery } from './shared/query.ts'
 import { parseTarget } from './shared/target.ts'
@@ -22,6 +23,8 @@ export interface LocatedRequest {
 export function locate(raw: string, isNamed: (path: string) => boolean): LocatedRequest {
   const target = parseTarget(raw)
   const { path } = target
+  const known = KNOWN_PATHS.get(path)
+  if (known !== undefined) return { target, classified: known }
   const usual = canonicalPath(path)
   if (usual === null || isNamed(path)) return { target, classified: classifyChecked(path) }
   const query = canonicalQuery(target.query)

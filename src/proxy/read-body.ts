@@ -14,8 +14,8 @@ export interface BodyOptions {
   readonly clock: Clock
   /** The exchange's own end: on the monotonic clock, and as the milliseconds of the timeout. */
   readonly total?: { readonly endsAt: number; readonly ms: number }
-  /** Called with what ends the reading from outside, and with null when it is over. */
-  readonly onStoppable?: ((reading: { stop(reason: GatewayError): void } | null) => void) | undefined
+  /** Gets what ends the reading from outside, and null when it is over. */
+  readonly owner?: { stopBy(reading: { stop(reason: GatewayError): void } | null): void }
   /** Called when the body is really wanted: the moment for `100 Continue`. */
   readonly onWanted?: (() => void) | undefined
   /** Sees each piece as it comes: no long step is left for the end. What it throws ends the reading. */
@@ -37,7 +37,7 @@ export function hasBody(req: ClientRequest): boolean {
  *   client's side ends early; the reason for which it was stopped
  */
 export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buffer> {
-  const { limit, idle, clock, onStoppable } = options
+  const { limit, idle, clock, owner } = options
   const declared = Number(req.headers['content-length'] ?? 0)
   if (declared > limit) return Promise.reject(tooLarge(limit))
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
@@ -93,13 +93,13 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   function stop(): void {
     isOver = true
     timer?.cancel()
-    onStoppable?.(null)
+    owner?.stopBy(null)
     req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onError)
     // An error after this is the connection's: nobody waits for this body any more.
     req.on('error', ignore)
   }
   req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onError)
-  onStoppable?.({ stop: fail })
+  owner?.stopBy({ stop: fail })
   options.onWanted?.()
   // What came along with the head is read by then, and most bodies have: they need no timer.
   setImmediate(() => {

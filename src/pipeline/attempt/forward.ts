@@ -15,7 +15,7 @@ import type { AttemptFailure } from './attempt-failure.ts'
 import { AttemptLoop } from './attempt-loop.ts'
 import type { AttemptCarrier, AttemptOutcome } from './attempt-loop.ts'
 import { ClientStream } from './client-stream.ts'
-import { HedgedAttempts, hedgeAfter } from './hedge.ts'
+import { HedgedAttempts } from './hedge.ts'
 import type { HedgeHost } from './hedge.ts'
 import { beginHttpAttempt } from './http-attempt.ts'
 import type { HttpAttempt } from './http-attempt.ts'
@@ -66,7 +66,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     const recorder = this.#recorder = new AttemptRecorder(gateway, exchange)
     this.#stream = new ClientStream(gateway, exchange, { recorder, deadlines, plan: retryPlan, resume })
     this.#loop = new AttemptLoop(gateway, exchange, retryPlan, recorder)
-    const afterMs = hedgeAfter(exchange, plan.route)
+    const { hedgeAfter: afterMs } = plan
     this.#hedged = afterMs === null ? null : new HedgedAttempts(gateway, exchange, { recorder, plan: retryPlan, deadlines, afterMs, host: this })
   }
 

@@ -273,10 +273,11 @@ class Hedge {
  * May a second target be asked while the first one is silent? For streams of text alone: any other response is silent
  * until it is complete.
  *
- * @returns milliseconds until then; null = no
+ * @param after milliseconds, as the route has it
+ * @returns the same; null = no
  */
-export function hedgeAfter(exchange: Exchange, { hedgeAfter: after, targets, retries }: Route): number | null {
-  if (after === null || targets.length < 2 || retries === 0) return null
+export function hedgeAfter(exchange: Exchange, after: number, { targets, retries }: Route): number | null {
+  if (targets.length < 2 || retries === 0) return null
   const isStream = wantsEventStream(exchange) && callsModel(exchange) && respondsWithText(exchange.classified.endpoint)
   return isStream && !isBackgroundRequest(exchange) ? after : null
 }

@@ -11,15 +11,15 @@ export function startRecording(gateway: Gateway, exchange: Writes<'recording'>):
     exchange.recording = new ResponseRecorder(MAX_TRACE_CONTENT)
   }
   const { key } = exchange.identity
-  if (key === null || gateway.config.log.bodies.length === 0) return
+  if (key === null) return
   const rule = gateway.bodyRules(key.name)
   if (rule !== null) exchange.recording = new ResponseRecorder(rule.limit)
 }
 
 /** Stores what was recorded, for as long as the current rule says. */
-export function archiveRecording(gateway: Gateway, exchange: Exchange): void {
-  const { recording, identity: { key }, request: { body }, req } = exchange
-  if (recording === null || key === null) return
+export function archiveRecording(gateway: Gateway, exchange: Exchange, recording: ResponseRecorder): void {
+  const { identity: { key }, request: { body }, req } = exchange
+  if (key === null) return
   const rule = gateway.sharedState.bodyRules(key.name)
   if (rule === null) return
   gateway.sharedState.archive?.keep({

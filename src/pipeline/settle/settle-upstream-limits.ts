@@ -2,11 +2,6 @@ import type { Exchange } from '../../context/exchange.ts'
 import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { SettledCost } from '../../pricing/settled-cost.ts'
 
-/** The exchange has ended: its places at upstreams are free, and what it used is settled later. */
-export function releaseUpstreamConcurrency({ attempts }: Exchange): void {
-  for (const { reservation } of attempts) reservation?.releaseConcurrency()
-}
-
 /**
  * Settles what each attempt used of the limits of its upstream.
  *

@@ -17,7 +17,7 @@ import type { AttemptCost, SettledCost } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { ledgerRow } from './ledger-row.ts'
 import { archiveRecording } from './record-bodies.ts'
-import { releaseUpstreamConcurrency, settleUpstreamLimits } from './settle-upstream-limits.ts'
+import { settleUpstreamLimits } from './settle-upstream-limits.ts'
 import { requestFacts, settlementOf } from './telemetry-facts.ts'
 import { withDecompressed } from './with-decompressed.ts'
 
@@ -44,7 +44,7 @@ export function settle(gateway: Gateway, exchange: Writes<'ended'>, failure: Gat
     exchange.ended = { failure, at: gateway.clock.monotonic() }
     // The count may take a while, in which the key can send the next request.
     exchange.reserved?.reservation?.releaseConcurrency()
-    releaseUpstreamConcurrency(exchange)
+    for (const { reservation } of exchange.attempts) reservation?.releaseConcurrency()
     const billing = servedBy?.session?.end(failure) ?? costOfExchange(gateway, exchange, failure)
     if (!(billing instanceof Promise)) {
       enter(gateway, exchange, failure, billing)
@@ -69,9 +69,9 @@ function enter(gateway: Gateway, exchange: Exchange, failure: GatewayError | nul
   const used = actualUsage(session, bill, row.costPico)
   if (bill.billed) reservation?.settle(used)
   else reservation?.release()
-  settleUpstreamLimits(exchange, used.tokens, bill.billed)
+  if (exchange.attempts.some(({ reservation: limited }) => limited !== null)) settleUpstreamLimits(exchange, used.tokens, bill.billed)
   report(gateway, exchange, failure, row)
-  archiveRecording(gateway, exchange)
+  if (exchange.recording !== null) archiveRecording(gateway, exchange, exchange.recording)
   logLine(gateway, exchange, failure, row, bill.suspect)
 }
 
