@@ -13,7 +13,7 @@ import { withoutKeys } from '../protocols/shared/presented-key.ts'
 export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified' | 'presentedKeys'>): void {
   const { req } = exchange
   const { target, classified } = locate(req.url ?? '', path => gateway.routes.namesPath(path))
-  // The console has authenticated whom it sends.
+  // The console has authenticated its own users.
   const presented = exchange.preAuthenticated === null ? presentedKeys(req.headers, target.queryKey) : []
   exchange.target = { ...target, query: withoutKeys(target.query, presented) }
   exchange.classified = classified
@@ -21,11 +21,11 @@ export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {
     throw new GatewayError('bad_header', 'the request has no Host header')
   }
-  // Node takes the first. A proxy in front may have used another one (RFC 9112 section 3.2).
+  // Node uses the first. A proxy in front may have used another one (RFC 9112 section 3.2).
   if (hostLines(req.rawHeaders) > 1) {
     throw new GatewayError('bad_header', 'the request has more than one Host header')
   }
-  // Node decodes the chunked coding and no other: the body would be sent upstream with that coding still applied.
+  // Node decodes only the chunked coding: with another one, the body would be sent upstream still encoded.
   if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
     throw new GatewayError('bad_framing', "the transfer-encoding must be 'chunked'")
   }
@@ -37,7 +37,7 @@ export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified
   if (gateway.draining) {
     throw new GatewayError('draining', 'the gateway is shutting down', { headers: { 'retry-after': '1' } })
   }
-  // There is no queue: a request that would have to wait is rejected.
+  // There is no queue: a request without room is rejected.
   const { maxInFlight } = gateway.config.server
   if (gateway.sharedState.activeExchanges.size > maxInFlight) {
     throw overloaded(`${maxInFlight} requests are running, the limit of server.max_in_flight`)

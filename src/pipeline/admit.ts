@@ -46,7 +46,7 @@ const MODEL_HEADER = /(?:^|-)(?:model|models|fallbacks)(?:-(?:name|id|override|d
 
 /**
  * @param model null = the server chooses it
- * @param hasPrefix Google's name of a resource may stand before it
+ * @param hasPrefix the name can have the prefix of Google's resource names
  */
 export function checkOtherModel(identity: Identity, model: string | null, param: string, hasPrefix: boolean): void {
   if (model === null) throw new GatewayError('model_not_allowed', `the key is limited to some models, and by '${param}' the server chooses one`, { param })
@@ -67,8 +67,8 @@ function checkModel(identity: Identity, { isBatch }: Endpoint, model: string | n
 }
 
 /**
- * LiteLLM's proxy reads a name with commas as a list of models: the key must be allowed to use each. Where no upstream
- * but the simulator gets the name, it is one name.
+ * LiteLLM's proxy reads a name with commas as a list of models: the key must be allowed to use each. If only the
+ * simulator gets the name, it is a single name.
  *
  * @throws GatewayError model_not_allowed
  */
@@ -78,17 +78,18 @@ export function checkModelList({ allowsEach }: Identity, model: string, route: R
   if (isForwarded && !allowsEach(model)) throw modelNotAllowed(model, 'model')
 }
 
-/** What Google's API puts before the name of a model in a body. */
+/** The prefix of a model's name in a body of Google's API. */
 const RESOURCE_PREFIX = /^(?:.*\/)?(?:models|tunedModels|endpoints)\//
 
-/** The name of a model alone. */
+/** The name of a model without its resource prefix. */
 export function withoutResourcePrefix(model: string): string {
   return model.replace(RESOURCE_PREFIX, '')
 }
 
 /**
- * Some upstreams prefer the model in the query or in the body to that in the path (LiteLLM's proxy): they have to
- * agree. So do the requests in the body, at Google's API. A body that goes to a deployment is changed to agree.
+ * Some upstreams (LiteLLM's proxy) prefer the model in the query or in the body to the one in the path, so they have
+ * to agree. The same holds for the requests inside a body at Google's API. A body for a deployment is rewritten to
+ * agree.
  *
  * @throws GatewayError model_ambiguous
  */

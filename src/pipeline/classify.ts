@@ -18,17 +18,17 @@ const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 interface BodyReadPlan {
   readonly format: BodyFormat
   readonly contentType: string | null
-  /** null = it is plain. */
+  /** null = not compressed. */
   readonly encoding: string | null
-  /** Reads JSON while it arrives, or while it is decompressed; null = the body is no JSON. */
+  /** Scans JSON while it arrives or is decompressed; null = the body is not JSON. */
   readonly scan: JsonScan | null
 }
 
 /**
- * Reads the request: its body, its model, and whether it wants a stream. Nothing is sent upstream before the whole body
- * came and is well-formed.
+ * Reads the request: its body, its model, and whether it wants a stream. Nothing is sent upstream before the whole
+ * body has arrived and is well-formed.
  *
- * @returns a promise where the body has to be awaited
+ * @returns a promise if the body has to be awaited
  * @throws GatewayError empty_body, model_required, and the errors of reading and parsing the body
  */
 export function classify(gateway: Gateway, exchange: Writes<'bytesIn' | 'bodyWaitMs'>): RequestContent | Promise<RequestContent> {
@@ -36,7 +36,7 @@ export function classify(gateway: Gateway, exchange: Writes<'bytesIn' | 'bodyWai
   return readRequestBody(gateway, exchange).then(body => contentOf(exchange, body))
 }
 
-/** @param body null = it is empty, or there is none */
+/** @param body null = empty or absent */
 function contentOf(exchange: Exchange, body: InspectedBody | null): RequestContent {
   const { endpoint } = exchange.classified
   if (body === null && !MAY_BE_EMPTY.has(endpoint.body)) {
@@ -57,7 +57,7 @@ export function classifyHandshake({ target: { path, query }, classified: { pathM
   return { model: namesModelInMessage(path) ? null : named(), stream: false, body: null }
 }
 
-/** @returns null where the body is empty */
+/** @returns null if the body is empty */
 async function readRequestBody(gateway: Gateway, exchange: Writes<'bytesIn' | 'bodyWaitMs'>): Promise<InspectedBody | null> {
   const readPlan = bodyReadPlan(exchange)
   const startedAt = gateway.clock.monotonic()
@@ -106,7 +106,7 @@ function decompressBody(
   })
 }
 
-/** @param wire the body as it came, if it was compressed; otherwise null */
+/** @param wire the compressed body as received; null = not compressed */
 function inspect(
   { format, contentType, scan }: BodyReadPlan, bytes: Buffer, wire: Buffer | null, endpoint: Endpoint,
 ): InspectedBody {
@@ -114,7 +114,7 @@ function inspect(
   return format === 'form' ? inspectForm(bytes, contentType ?? '', wire) : opaqueBody(bytes)
 }
 
-/** @throws GatewayError overloaded where all exchanges together would exceed `server.body_memory` */
+/** @throws GatewayError overloaded if all exchanges together would exceed `server.body_memory` */
 function reserveBodyMemory({ memory }: Exchange, bytes: number): void {
   if (!memory.reserve(bytes)) throw overloaded('the bodies of running requests use all of server.body_memory')
 }

@@ -10,17 +10,17 @@ import { blankUsage } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import { translatedBounds } from './attempt/translated-bounds.ts'
 
-/** What the request may use at most. */
+/** The most that the request can use. */
 export interface RequestEstimate extends Estimate {
-  /** Tokens of the request; null = the body does not tell. */
+  /** Tokens of the request; null = unknown. */
   readonly inputTokens: number | null
-  /** The first member that bounds the output and is no whole number from 0 on; null = there is none. */
+  /** The first member that bounds the output but is not a whole number from 0 on; null = none. */
   readonly fault: string | null
 }
 
 /**
- * Estimates the worst case of a request. Of all targets that it may reach, the most expensive one decides, and the one
- * that may generate most. A request that is translated is estimated as it is sent.
+ * Estimates the worst case of a request: the most expensive of all targets that it can reach, and the one that can
+ * generate the most. A request that is translated is estimated as it is sent.
  *
  * @param others prices of the other models that the request names, for each target; null = unpriced
  */
@@ -29,7 +29,7 @@ export function estimate(
 ): RequestEstimate {
   const { classified: { endpoint }, request: { body, model } } = exchange
   const { quotes, reachable, route, hedgeAfter } = plan
-  // A WebSocket will use an unknown amount.
+  // The usage of a WebSocket is not known in advance.
   if (body === null && endpoint.session !== null) {
     const isPriced = (model === null && !endpoint.session.required) || !quotes.includes(null)
     return { inputTokens: null, tokens: 1, pico: isPriced ? 1n : null, fault: null }
@@ -64,7 +64,7 @@ export function estimate(
   }
 }
 
-/** @param prompts attempts whose prompt is billed; one of them has output */
+/** @param prompts number of attempts whose prompt is billed; one of them has output */
 function attemptsCost(
   usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[], outputTokens: number, prompts: number,
 ): bigint | null {
@@ -72,7 +72,7 @@ function attemptsCost(
   return prompts === 1 ? costs(outputTokens) : addCost(costs(outputTokens), costs(0))
 }
 
-/** null = unknown, and then all is. */
+/** null = unknown, which makes the result unknown. */
 function higher(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a > b ? a : b
 }

@@ -35,20 +35,20 @@ export interface RouteQuery {
   readonly path: string
   readonly model: string | null
   readonly key: Key | null
-  /** JSON: then what a translation leaves out is that of this request; absent = of any request. */
+  /** JSON: shows what translation drops of this request; absent = what it drops of any request. */
   readonly body?: Buffer | null
 }
 
 /** Where a request would go, and why. */
 export interface Explanation {
   readonly classified: Classified
-  /** The model that decides: that of the path, or the one that was given. */
+  /** The model that decides: the one in the path, or the one given. */
   readonly model: string | null
-  /** The gateway responds itself: no route applies. */
+  /** The gateway itself responds: no route applies. */
   readonly own: boolean
   /** The error with which the gateway would reject the request; null = it is forwarded. */
   readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
-  /** Every route up to the one that matches; empty where no route applies. */
+  /** Every route up to the one that matches; empty if no route applies. */
   readonly steps: readonly { readonly route: Route; readonly miss: MismatchReason | null }[]
   /** What would be sent to each target of the route, in order. */
   readonly candidates: readonly Destination[]
@@ -60,20 +60,20 @@ export interface Destination {
   readonly model: string | null
   /** Flat names and values; credentials are masked. */
   readonly headers: readonly string[]
-  /** null = the target gets the request as it is. */
+  /** null = the target gets the request untranslated. */
   readonly translation: ExplainedTranslation | null
-  /** The target cannot count the tokens of such a request: the gateway does, and sends nothing. */
+  /** The target cannot count the tokens of such a request: the gateway counts them, and sends nothing upstream. */
   readonly isCountedHere: boolean
 }
 
-/** How a request is translated for a target. Fields are paths of the client's body. */
+/** How a request is translated for a target. Fields are paths in the client's body. */
 export interface ExplainedTranslation extends TranslationLosses {
   /** The client's protocol and the target's. */
   readonly from: string
   readonly to: string
-  /** What the model accepts, and who says so; the strongest last. */
+  /** The rules of what the model accepts, and where each comes from; the strongest last. */
   readonly rules: readonly AppliedRule[]
-  /** Why the target does not get the request; null = it does. */
+  /** Why the request is not sent to the target; null = it is sent. */
   readonly refusal: Pick<GatewayError, 'code' | 'status' | 'message'> | null
 }
 
@@ -115,7 +115,7 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   return { classified, model, own: false, refusal: refusal ?? untranslatable(candidates), steps, candidates }
 }
 
-/** Why no target gets the request; null = one does. */
+/** Why no target gets the request; null = at least one does. */
 function untranslatable(candidates: readonly Destination[]): Explanation['refusal'] {
   const refusals = candidates.map(({ translation }) => translation?.refusal ?? null)
   return refusals.includes(null) ? null : refusals.at(-1) ?? null
@@ -204,7 +204,7 @@ function explainTranslation(
     const { dropped } = translate(translator, body, {
       model: own, accepts: acceptedBy(rules), host: target.upstream.name, stream: endpoint.streamsByPath,
       asksForUsage: target.upstream.usage === 'ask', isStrict: mode === 'strict',
-      // Without the keys of a gateway, capsules carry nothing.
+      // Capsules cannot be opened without the keys of a gateway.
       capsules: { keys: new CapsuleKeys(systemClock), reserve: () => undefined },
     })
     return { translator, translation: { from, to, rules, dropped, refused: [], refusal: null } }
@@ -214,7 +214,7 @@ function explainTranslation(
   }
 }
 
-/** On a strict route what would be dropped is refused. */
+/** A strict route refuses what would be dropped. */
 function appliedLosses({ dropped, refused }: TranslationLosses, mode: TranslateMode): TranslationLosses {
   return mode === 'strict' ? { dropped: [], refused: [...dropped, ...refused] } : { dropped, refused }
 }
@@ -225,7 +225,7 @@ function addressAt({ provider }: Upstream, native: NativeRequest): string {
   return path + query
 }
 
-/** What the provider does not serve has no path there. */
+/** A request that the provider does not serve has no path there. */
 function providerAddress(provider: ProviderConfig, native: NativeRequest): ProviderAddress {
   try {
     return providerOf(provider).addressOf(native)

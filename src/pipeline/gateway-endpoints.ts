@@ -8,9 +8,9 @@ import { candidateOf } from '../routing/candidate.ts'
 import { sendJson } from './gateway-response.ts'
 
 /**
- * GET /api/status: is the gateway up, does it accept requests, with which configuration, and is the ledger written?
- * It needs no credential. Only users of the console get upstreams and full messages, which contain names of keys,
- * upstreams and files; others get the place or code of a message.
+ * GET /api/status: is the gateway up, does it accept requests, which configuration is active, and is the ledger
+ * written? It needs no credential. Only users of the console get upstreams and full messages, which contain names of
+ * keys, upstreams and files; others get only the place or code of a message.
  */
 export function sendStatus(gateway: Gateway, exchange: Exchange): void {
   const { version, sharedState } = gateway
@@ -40,7 +40,7 @@ export function sendStatus(gateway: Gateway, exchange: Exchange): void {
   sendJson(gateway, exchange, isReady ? 200 : 503, JSON.stringify(body), { 'cache-control': 'no-store' })
 }
 
-/** Are rows written? If not, requests are still served. null = no ledger is configured. */
+/** Are ledger rows written? If not, requests are still served. null = no ledger is configured. */
 function ledgerStatus({ accounts: { ledger } }: Gateway, inFull: boolean) {
   if (ledger === null) return null
   const { healthy, waiting, lost, lastError } = ledger.stats()
@@ -49,7 +49,7 @@ function ledgerStatus({ accounts: { ledger } }: Gateway, inFull: boolean) {
   return { healthy, waiting, lost, error }
 }
 
-/** The health of each model at each upstream that was used; times in ms. */
+/** The health of each used model at each upstream; times in ms. */
 function upstreamHealth({ health }: Gateway) {
   return health.conditions().map(([id, condition]) => {
     const [upstream, model] = candidateOf(id)

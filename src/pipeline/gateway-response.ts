@@ -13,25 +13,25 @@ import { appendVia, clientHeaders, gatewayHeaders } from '../proxy/headers.ts'
 import type { DeniedHandshake } from './attempt/forward-upgrade.ts'
 
 /**
- * Milliseconds in which a client has to read a response of the gateway's own. Until then the head of its request is in
- * memory, although it may have no key. nginx's default.
+ * Milliseconds that a client has to read a response of the gateway itself. Until then the head of its request stays
+ * in memory, although the client may have no key. nginx's default.
  */
 const CLIENT_READ_TIMEOUT = 60_000
-/** With more unread responses than this, whose heads take tens of megabytes, a shorter time applies. */
+/** With more unread responses than this, whose heads take tens of megabytes, the shorter time applies. */
 const MANY_UNREAD_RESPONSES = 1_000
 const SHORT_CLIENT_READ_TIMEOUT = 1_000
-/** Milliseconds that a rejected client may go on sending, so that it can read the error; nginx's defaults. */
+/** Milliseconds that a rejected client may continue sending, so that it can read the error; nginx's defaults. */
 const LINGER_TIMEOUT = 30_000
-/** The same without a byte from the client. */
+/** Milliseconds without a byte from the client. */
 const LINGER_IDLE_TIMEOUT = 5_000
 
-/** Sends a response of the gateway's own, in JSON. */
+/** Sends a JSON response of the gateway itself. */
 export function sendJson(
   gateway: Gateway, exchange: Exchange, status: number, body: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
   const { req, res } = exchange
-  // Node calls a request without a body complete only after its handler was called.
+  // Node marks a request without a body as complete only after its handler was called.
   const unread = hasBody(req) && !req.complete
   const bytes = Buffer.from(body)
   const head = [
@@ -42,7 +42,7 @@ export function sendJson(
     'via', appendVia('', req.httpVersion),
   ]
   if (!isHttp2(res) && (unread || gateway.draining)) head.push('connection', 'close')
-  // GOAWAY: requests in progress go on, and no new ones come.
+  // GOAWAY: running requests continue, and no new ones arrive.
   if (isHttp2(res) && gateway.draining) res.stream.session?.close()
   exchange.deliverBy(ownResponse(status, req.method === 'HEAD' ? 0 : bytes.length))
   writeHead(res, status, head)
@@ -60,7 +60,7 @@ export function sendJson(
   res.end(bytes)
 }
 
-/** Sends an upstream's refusal of a WebSocket handshake, as it came. */
+/** Sends an upstream's refusal of a WebSocket handshake unchanged. */
 export function sendHandshakeRefusal(
   gateway: Gateway, exchange: Exchange, { attempt: { target }, response: { head: { status, headers }, body } }: DeniedHandshake,
 ): void {
@@ -89,12 +89,12 @@ function enforceReadTimeout({ clock, config, sharedState }: Gateway, { res }: Ex
     over()
     destroyNow(res)
   }, Math.min(config.timeouts.idle, maxMs))
-  // Over HTTP/2, Node calls a response finished only when the whole request has come too.
+  // Over HTTP/2, node marks a response as finished only when the whole request has arrived too.
   const out = isHttp2(res) ? res.stream : res
   out.once('finish', over).once('close', over)
 }
 
-/** The gateway's id under the name that the protocol's clients read. */
+/** The gateway's request id, in the header that the protocol's clients read. */
 function requestIdHeader({ requestIdHeader }: ClientFormat, id: string): Record<string, string> {
   return requestIdHeader === null ? {} : { [requestIdHeader]: id }
 }
@@ -116,17 +116,17 @@ export function sendError(gateway: Gateway, exchange: Exchange, error: GatewayEr
 }
 
 /**
- * Reads and drops what the client still sends, for a while. If its connection were closed now, the reset that its unread
- * bytes cause could overtake the response: so the gateway's side of it is closed first. Over HTTP/2 some clients
- * (Python's httpx) read no response before they have sent their whole body, and wait for flow control even on a stream
- * that was reset.
+ * Reads and drops what the client still sends, for a while. Closing the connection now would cause a reset because of
+ * the unread bytes, which could overtake the response; so only the gateway's half is closed first. Over HTTP/2 some
+ * clients (Python's httpx) read no response before they have sent their whole body, and wait for flow control even on
+ * a stream that was reset.
  */
 function linger({ req, res }: Exchange): void {
   if (isHttp2(res)) {
     const { stream } = res
     req.resume()
-    // After the response, the rest of the request is not needed (RFC 9113 section 8.1). If it were closed before, the
-    // stream would wait for the response, and nothing could end it.
+    // After the response, the rest of the request is not needed (RFC 9113 section 8.1). If the stream were closed
+    // before, it would wait for the response, and nothing could end it.
     const drop = () => discardRequestBody(req, stream, () => stream.close(constants.NGHTTP2_NO_ERROR))
     // The response to HEAD ends with its head.
     if (stream.writableFinished) drop()

@@ -14,9 +14,10 @@ import { unknownPath } from './route.ts'
 const NOT_RETRYABLE = { headers: { 'x-should-retry': 'false', 'www-authenticate': 'Bearer' } }
 
 /**
- * Who is calling?
+ * Finds who sent the request.
  *
- * @throws GatewayError missing_key, invalid_key, too_many_wrong_keys, key_expired; unknown_path where nothing is served
+ * @throws GatewayError missing_key, invalid_key, too_many_wrong_keys, key_expired; unknown_path if no route serves
+ *   the path
  */
 export function identify(gateway: Gateway, exchange: Exchange): Identity {
   const { target: { path }, presentedKeys: presented } = exchange
@@ -44,7 +45,7 @@ export function identify(gateway: Gateway, exchange: Exchange): Identity {
     }
     return ANONYMOUS
   }
-  // A proxy in front has many clients.
+  // A proxy in front forwards for many clients.
   if (presented.length > 0 && !gateway.trusts(exchange.clientAddress)) {
     checkGuesses(guessLimit.count(exchange.clientAddress, presented.length))
   }
@@ -54,8 +55,8 @@ export function identify(gateway: Gateway, exchange: Exchange): Identity {
 }
 
 /**
- * A short key could be a guess: where too many wrong ones came from, not even a right one is looked up. A long key
- * cannot be guessed, and is never kept waiting by others at its address.
+ * A short key could be a guess: after too many wrong keys from an address, even a right one is not looked up. A long
+ * key cannot be guessed, so other clients at its address never delay it.
  *
  * @param waitMs until the address may send another wrong key
  * @throws GatewayError too_many_wrong_keys

@@ -3,10 +3,10 @@ import { INNER_REQUESTS } from '../protocols/shared/inspect.ts'
 import type { InspectedBody } from '../protocols/shared/inspect.ts'
 import { WatchedKeys } from '../protocols/shared/watched-keys.ts'
 
-/** Upstreams that are written in Go take it in any case. */
+/** Upstreams written in Go accept it in any case. */
 const MODEL = new WatchedKeys(['model'], ['model'])
 
-/** The models that the requests inside of a request name. */
+/** The models named by the requests inside a request. */
 export function* innerRequestModels({ bytes, json }: InspectedBody): Generator<string, void, undefined> {
   for (const member of INNER_REQUESTS) {
     for (const { start, end } of json?.fields.get(member) ?? []) {

@@ -6,7 +6,7 @@ import { visitModels } from '../protocols/shared/named-models.ts'
 import { withoutResourcePrefix } from './admit.ts'
 
 /**
- * The prices of the models that a request names in addition to its own, at each target that it may reach.
+ * The prices of the models that a request names in addition to its own, at each target that it can reach.
  *
  * @returns for each target, in the order of the plan; null = unpriced, or the server chooses the model
  */

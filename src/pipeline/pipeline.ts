@@ -20,7 +20,7 @@ import { needsHttpForModel } from './upgrade.ts'
 
 /**
  * The path of a request, from its first byte to its settlement. Each phase writes its part of the exchange, which
- * later phases read, and ends in success or in one row of the error table:
+ * later phases read. It ends in success or in one row of the error table:
  *
  *   accept     is the request well-formed, which endpoint does its path name, and is there room for it?
  *   identify   who is calling?
@@ -59,7 +59,8 @@ export async function handle(gateway: Gateway, exchange: Exchange, upgrade: Upgr
 
 async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' | 'plan'>): Promise<GatewayError | null> {
   const onClose = () => {
-    // The connection also closes after a delivered response: no error is needed then, and its stack costs time.
+    // The connection also closes after a delivered response: no error is needed then, and creating its stack costs
+    // time.
     if (exchange.delivery.delivered) return
     exchange.stop(new GatewayError('client_gone', 'the client closed the connection'))
   }
@@ -98,7 +99,7 @@ async function serveUpgrade(
   gateway: Gateway, exchange: Writes<'identity' | 'request' | 'plan' | 'bytesIn'>, upgrade: Upgrade,
 ): Promise<GatewayError | null> {
   accept(gateway, exchange)
-  // Bytes of the handshake: what the client sends after it counts.
+  // bytesIn counts what the client sends after the handshake, including `head`.
   const before = upgrade.socket.bytesRead - upgrade.head.length
   if (exchange.req.method !== 'GET') {
     throw new GatewayError(

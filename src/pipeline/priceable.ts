@@ -16,8 +16,8 @@ import { costsNothing } from '../protocols/free-paths.ts'
  * a list: sessions, requests that cost nothing, and models with a price per request. Everything else is refused.
  *
  * @param quotes of each model that the request names, at each target
- * @param holder whose limits hold
- * @param isUpgrade it is the handshake of a WebSocket
+ * @param holder the holder of the limits
+ * @param isUpgrade the request is a WebSocket handshake
  * @throws GatewayError model_unpriced
  */
 export function checkPriceable(
@@ -25,7 +25,7 @@ export function checkPriceable(
 ): void {
   const { classified: { endpoint }, req: { method = '' }, target: { path }, request: { model } } = exchange
   if (isPriceable(exchange, isUpgrade) || (!endpoint.isBatch && !isUpgrade && model !== null && quotes.every(isPricedByRequest))) return
-  // A batch is for models that its requests name.
+  // The requests inside a batch name its models.
   if (!hasBudgetFor(holder, gateway.config.limits, endpoint.isBatch ? null : model)) return
   exchange.refusedBy = 'unpriced'
   const isBatch = endpoint.isBatch && method === 'POST' && callsModel(exchange)
@@ -35,14 +35,14 @@ export function checkPriceable(
     + (isBatch || isUpgrade ? '' : ', or set a price with per_request alone for the model that the request names'))
 }
 
-/** Does the gateway know what the request costs, if it knows the price of the model? */
+/** Is the cost of the request known if the price of the model is? */
 function isPriceable({ classified: { endpoint }, req, target: { path }, request: { body } }: Exchange, isUpgrade: boolean): boolean {
-  // Other messages than those of a session are not read.
+  // Only messages of a session are read.
   if (isUpgrade) return endpoint.session !== null
   return endpoint.tokenCount !== null || costsNothing(req, path, body !== null)
 }
 
-/** A path for writes on a route whose cost is unknown; null = there is none. @param glob of the route; null = it takes any path */
+/** A path on the route whose writes have an unknown cost; null = none. @param glob of the route; null = any path */
 export function unpricedPath(glob: string | null): string | null {
   if (glob === null) return EXAMPLE
   const examples = glob.includes('*') ? [EXAMPLE, ...OTHER_ENDS.map(end => glob.replaceAll('*', end))] : [glob]
@@ -50,7 +50,7 @@ export function unpricedPath(glob: string | null): string | null {
 }
 
 const EXAMPLE = '/v1/videos'
-/** What may stand for the star of a glob, so that the path is none that is metered. */
+/** Replacements for the star of a glob that make the path an unmetered one. */
 const OTHER_ENDS = ['other', 'v1/other', 'm:predict', 'm/other']
 
 function isUnpricedPath(path: string): boolean {

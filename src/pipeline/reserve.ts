@@ -13,14 +13,14 @@ import { checkPriceable } from './priceable.ts'
 import { checkpointRow } from './settle/ledger-row.ts'
 
 /**
- * Reserves the worst case of what the request may use, so that requests in progress together cannot overspend. What is
- * not used is released when the exchange is settled. Then the ledger gets its first draft of the row.
+ * Reserves the worst case of the request, so that running requests together cannot overspend. The unused part is
+ * released when the exchange is settled. Then the first draft of the ledger row is written.
  *
- * The most expensive target of the plan decides the reservation; with an unpriced target it is unknown. On a route with
- * `hedge` the prompt counts twice.
+ * The most expensive target of the plan decides the cost to reserve; if a target is unpriced, the cost is unknown. On
+ * a route with `hedge` the prompt counts twice.
  *
- * @param isUpgrade it is the handshake of a WebSocket
- * @returns null = done: only a limiter that several workers share has to be awaited
+ * @param isUpgrade the request is a WebSocket handshake
+ * @returns null = done; a promise only if the limiter is shared by several workers
  * @throws GatewayError rate_limited, budget_spent, model_unpriced, limits_unavailable, invalid_output_bound
  */
 export function reserve(
@@ -48,7 +48,7 @@ export function reserve(
   })
 }
 
-/** @param admission null = no limit applies to the key */
+/** @param admission null = the key has no limits */
 function enter(
   gateway: Gateway, exchange: Writes<'reserved' | 'refusedBy' | 'ledgerEntry'>, { inputTokens, tokens }: RequestEstimate,
   admission: Admission | null,
@@ -61,7 +61,7 @@ function enter(
   exchange.ledgerEntry = gateway.accounts.ledger?.open(() => checkpointRow(exchange)) ?? null
 }
 
-/** @param member of the request */
+/** @param member the member of the request that is not readable */
 function unreadableBound(member: string): GatewayError {
   return new GatewayError(
     'invalid_output_bound', `'${member}' must be a whole number from 0 on, because the key has limits of tokens or a budget`, { param: member },

@@ -30,10 +30,10 @@ export function websocketTargets({ targets }: Pick<Route, 'targets'>): readonly 
 }
 
 /**
- * Plans where the request may go, in which order, and at which prices.
+ * Plans the order of the targets and their prices.
  *
  * @param found the route, with the targets that can serve the request; at least one
- * @param attempts most targets to try; absent = as the route says
+ * @param attempts maximum number of targets to try; absent = the route decides
  */
 export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempts?: number): Plan {
   const ordered = orderedTargets(gateway, exchange, found)
@@ -48,7 +48,7 @@ export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempt
   }
 }
 
-/** The route's targets in the order to try. */
+/** The route's targets in the order of the attempts. */
 function orderedTargets(gateway: Gateway, exchange: Exchange, { targets, strategy, affinity }: Route): readonly Target[] {
   if (targets.length === 1) return targets
   return chooseOrder({ targets, strategy }, {
@@ -60,17 +60,18 @@ function orderedTargets(gateway: Gateway, exchange: Exchange, { targets, strateg
 }
 
 /**
- * The targets that the request may reach: those to try, and those to which the route sends refused requests.
+ * The targets that the request can reach: those to try, and those for refused requests.
  *
  * @param order at least one
- * @returns the first of `order`, and then the others
+ * @returns the first of `order`, then the others
  */
 function reachableTargets(
   { retries, resume, hedgeAfter, on }: Pick<Route, 'retries' | 'resume' | 'hedgeAfter' | 'on'>, order: readonly Target[],
 ): readonly Target[] {
-  // The next target that can continues a response, and the next healthy one is hedged with: any of them may be tried.
+  // A continuation uses the next target that can continue, and a hedge the next healthy one: any of them may be
+  // tried.
   const skips = resume === 'continue' || resume === 'continue_or_hold' || hedgeAfter !== null
-  // One that is at the limit of its upstream does not count as tried.
+  // A target at the limit of its upstream does not count as tried.
   const isLimited = order.some(({ upstream }) => upstream.limits !== null)
   const isAnyTried = order.length <= retries + 1 || isLimited || (skips && retries > 0)
   const tried = isAnyTried ? order : order.slice(0, retries + 1)
@@ -78,7 +79,7 @@ function reachableTargets(
   return others.size === 0 ? tried : [...tried, ...others.values()]
 }
 
-/** What requests that go to the same target have in common; null = nothing. */
+/** The value shared by requests that go to the same target; null = none. */
 function affinityOf({ identity, req }: Exchange, affinity: Affinity): string | null {
   if (affinity.by === 'key') return identity.key?.name ?? null
   const value = req.headers[affinity.name]
@@ -107,7 +108,7 @@ function routeFor(
 
 /**
  * Is an unknown path a known endpoint at the upstream, because its url replaces `/v1`? With an empty replacement
- * `/v1/v1/...` is one. The request would be unmetered there, and for another model than was checked.
+ * `/v1/v1/...` is one. The request would be unmetered there, and could use another model than the one checked.
  */
 function isKnownEndpointAtUpstream({ upstream }: Target, path: string, { endpoint, pathModel }: Classified): boolean {
   if (upstream.v1 === null) return false

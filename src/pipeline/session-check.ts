@@ -6,14 +6,14 @@ import { hasBudgetFor } from '../context/holder-limits.ts'
 import { visitModels } from '../protocols/shared/named-models.ts'
 import { checkOtherModel } from './admit.ts'
 
-/** Throws where the upstream may not get a message of the client. */
+/** Throws if the upstream must not get a message of the client. */
 export type MessageCheck = (message: Buffer) => void
 
 /**
- * What checks the messages of a WebSocket's client: a key with a list of models may name no other, and under a budget each
+ * Checks the messages of a WebSocket's client: a key with a list of models may name no other, and under a budget each
  * model needs a price.
  *
- * @returns null = any message passes
+ * @returns null = no check is needed
  */
 export function sessionCheck(gateway: Gateway, { identity, classified, request, startedWall }: Exchange, { reachable }: Plan): MessageCheck | null {
   const { limits } = gateway.config

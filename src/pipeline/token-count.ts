@@ -3,13 +3,13 @@ import type { Gateway } from '../context/gateway.ts'
 import { estimateTokens } from '../protocols/shared/request-estimate.ts'
 import { sendJson } from './gateway-response.ts'
 
-/** Sends the number of tokens of the request's prompt, as counted here. For endpoints with a `tokenCount`. */
+/** Sends the number of tokens of the request's prompt, counted by the gateway. For endpoints with a `tokenCount`. */
 export async function sendTokenCount(gateway: Gateway, exchange: Exchange): Promise<void> {
   const { classified: { endpoint: { prompt, tokenCount } }, request } = exchange
   const body = request.body?.bytes ?? Buffer.alloc(0)
   const tokens = await gateway.accounts.counter.prompt(prompt, body) ?? estimateTokens(body)
   exchange.throwIfStopped()
-  // Of earlier targets that failed none has responded.
+  // Earlier targets failed, so none of them served the request.
   exchange.serve(null)
   sendJson(gateway, exchange, 200, tokenCount?.(tokens) ?? '', { 'x-gateway-estimated': 'true' })
 }

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Exchange } from '../context/exchange.ts'
 import type { Gateway } from '../context/gateway.ts'
 
-/** A response on a connection that Node has handed over for an upgrade. */
+/** A response on a connection that node has handed over for an upgrade. */
 export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse {
   const res = new ServerResponse(req)
   res.shouldKeepAlive = false
@@ -15,9 +15,9 @@ export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse
 }
 
 /**
- * Codex requests a WebSocket first, and names its models in the messages, whatever the query names. Where routes or
- * the key depend on the model, the gateway has to know it: the same request over plain HTTP names one, and after a
- * 426 Codex sends that at once.
+ * Codex tries a WebSocket first and names its models in the messages, whatever the query names. If routes or the key
+ * depend on the model, the gateway has to know it. The same request over plain HTTP names it, and Codex sends that at
+ * once after a 426.
  */
 export function needsHttpForModel(
   { routes }: Gateway, { classified, request: { model }, identity, target }: Exchange,

@@ -1,28 +1,27 @@
 import { ChunkList } from './chunk-list.ts'
 
-/** Bytes of a body from which joining its pieces at the end would hold everybody else up. */
+/** Bytes from which a body gets its memory up front: joining its pieces at the end would block the event loop. */
 const PREALLOCATE_FROM = 1024 * 1024
-/** How much of what was declared has to come, as a divisor, before there is memory for all of it. */
+/** Memory for the whole body is allocated once 1/32 of the declared length has arrived. */
 const PREALLOCATE_DIVISOR = 32
 
 /**
- * The bytes of a body that come in pieces. A large one whose length was declared is
- * put in its place as it comes: at its end nothing is left to copy, and it is never
- * in memory twice.
+ * Collects the pieces of a body. A large body with a declared length is copied into one buffer as it arrives: nothing
+ * is left to copy at its end, and it is never in memory twice.
  */
 export class BodyBuffer {
   readonly #declared: number
   readonly #pieces = new ChunkList()
-  /** As long as was declared; filled up to `size`. null = there is no reason to have it, or not yet. */
+  /** Of the declared length, filled up to `size`; null = not needed, or not yet. */
   #preallocated: Buffer | null = null
   #size = 0
 
-  /** @param declared bytes that are to come; 0 = unknown */
+  /** @param declared bytes of the body; 0 = unknown */
   constructor(declared: number) {
     this.#declared = declared
   }
 
-  /** Bytes that have come. */
+  /** Bytes received so far. */
   get size(): number {
     return this.#size
   }
@@ -39,7 +38,7 @@ export class BodyBuffer {
     if (this.#preallocated === null && isInEarnest) this.#preallocate()
   }
 
-  /** All of it in one. */
+  /** The whole body in one buffer. */
   whole(): Buffer {
     if (this.#preallocated === null) return this.#pieces.concat()
     const placed = this.#preallocated.subarray(0, this.#size - this.#pieces.size)
@@ -48,7 +47,7 @@ export class BodyBuffer {
 
   #preallocate(): void {
     if (this.#size > this.#declared) return
-    // Not of node's pool; its pages are the system's to give as they are written to.
+    // Not from node's pool: the system then provides pages only as they are written.
     this.#preallocated = Buffer.allocUnsafeSlow(this.#declared)
     let at = 0
     for (const piece of this.#pieces.list) at += piece.copy(this.#preallocated, at)

@@ -1,15 +1,15 @@
-/** Pieces after which it is looked how large they are. */
+/** Pieces after which the average size is checked. */
 const JOIN_AFTER = 1_024
-/** Bytes of a piece, on average, below which the object is more than what it holds. */
+/** Average bytes of a piece below which the Buffer object costs more than its bytes. */
 const SMALL_CHUNK = 1_024
 
 /**
- * Bytes that arrive in pieces and are needed whole. A client that sends them one by one
- * must not cost an object for each: small pieces are joined as they come.
+ * Collects bytes that arrive in pieces. Small pieces are joined as they arrive, so that a client that sends single
+ * bytes does not cost an object for each.
  */
 export class ChunkList {
   #pieces: Buffer[] = []
-  /** Pieces and bytes since they were last joined, or found large. */
+  /** Pieces and bytes since the last check. */
   #loose = 0
   #looseBytes = 0
   #size = 0
@@ -33,12 +33,12 @@ export class ChunkList {
     this.#loose = this.#looseBytes = 0
   }
 
-  /** All of it in one; a single piece as it came. */
+  /** All bytes in one buffer; a single piece is not copied. */
   concat(): Buffer {
     return this.#pieces.length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces, this.#size)
   }
 
-  /** Lets go of all. */
+  /** Drops all pieces. */
   clear(): void {
     this.#pieces = []
     this.#loose = this.#looseBytes = this.#size = 0

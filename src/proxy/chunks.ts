@@ -4,7 +4,7 @@ import type { Http2ServerResponse } from 'node:http2'
 /** RFC 9112 section 7.1: a chunk of length 0 and no trailers. */
 export const LAST_CHUNK = '0\r\n\r\n'
 
-/** Bytes up to which copying a chunk costs less than writing its frame apart. */
+/** Bytes up to which copying a chunk costs less than writing its frame separately. */
 const COPIED = 16 * 1024
 
 const FRAMED = Symbol('framed')
@@ -14,10 +14,9 @@ interface Framed extends ServerResponse {
 }
 
 /**
- * Takes the chunked coding of a response over from node, which writes each chunk
- * in three pieces: length, bytes, line end. In one piece it costs a third less.
- * To be called when the head was written; does nothing where the coding is not
- * chunked. From here on, `write` and LAST_CHUNK.
+ * Takes over the chunked coding of a response from node, which writes each chunk in three pieces: length, bytes, line
+ * end. One piece costs a third less. Call it after the head is written; it does nothing if the coding is not chunked.
+ * Afterwards, use `write` and LAST_CHUNK.
  */
 export function frameChunks(res: ServerResponse): void {
   if (!res.chunkedEncoding) return
@@ -25,12 +24,12 @@ export function frameChunks(res: ServerResponse): void {
   ;(res as Framed)[FRAMED] = true
 }
 
-/** Does `write` frame its chunks? */
+/** Does `write` add the chunk frames? */
 export function isFramed(res: object): boolean {
   return (res as Framed)[FRAMED] === true
 }
 
-/** `write` of either response, of at least one byte; false means: wait for `drain`. */
+/** Writes at least one byte to either kind of response. @returns false = wait for `drain` */
 export function write(response: ServerResponse | Http2ServerResponse, bytes: Buffer, written?: () => void): boolean {
   const res = response as Framed
   if (res[FRAMED] !== true) return res.write(bytes, written)

@@ -11,7 +11,7 @@ import { groupHeaders, isNamed } from './raw-headers.ts'
 export type ClientRequest = IncomingMessage | Http2ServerRequest
 export type ClientResponse = ServerResponse | Http2ServerResponse
 
-/** The gateway's end of a request's connection; empty = it is disconnected, or no IP connection. */
+/** The gateway's address on the connection of a request; empty = disconnected, or not an IP connection. */
 export function localAddressOf(req: ClientRequest): string {
   if (!('stream' in req)) return req.socket.localAddress ?? ''
   // Node throws when the session is already destroyed.
@@ -19,13 +19,13 @@ export function localAddressOf(req: ClientRequest): string {
   return session && !session.destroyed ? session.socket.localAddress ?? '' : ''
 }
 
-/** Milliseconds that the last bytes of a broken answer may take to leave. */
+/** ms that the last bytes of a broken response may take to be sent. */
 const ABORT_FLUSH = 5_000
 
-/** Node throws where one of these is sent over HTTP/2 (RFC 9113 section 8.2.2). */
+/** Node throws if one of these is sent over HTTP/2 (RFC 9113 section 8.2.2). */
 const HTTP1_ONLY = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
 
-/** Node ends these with their head: with a length told, that would be malformed (RFC 9113 section 8.1.1). */
+/** Node ends these responses with their head: a Content-Length would make them malformed (RFC 9113 section 8.1.1). */
 const EMPTY = new Set([204, 205])
 
 /**
@@ -44,15 +44,15 @@ export function writeHead(res: ClientResponse, status: number, headers: string[]
     if (HTTP1_ONLY.has(name) || (name === 'content-length' && EMPTY.has(status))) continue
     fit.push(name, trimTrailingSpace(headers[i + 1] as string))
   }
-  // The HTTP/2 API takes each name once.
+  // The HTTP/2 API accepts each name only once.
   res.writeHead(status, groupHeaders(fit))
 }
 
 const DISPOSITION = 'content-disposition'
 
 /**
- * Node takes a Content-Disposition that stands behind a length for UTF-8, and sends what it makes of that as
- * Latin-1, or throws where it cannot: file names are mostly in UTF-8.
+ * If Content-Disposition follows Content-Length, node reads it as UTF-8 and sends the result as Latin-1, or throws.
+ * File names are mostly UTF-8, so the length goes last.
  */
 function lengthBehindDisposition(headers: string[]): string[] {
   for (let i = 0; i < headers.length; i += 2) {
@@ -65,21 +65,21 @@ function lengthBehindDisposition(headers: string[]): string[] {
   return headers
 }
 
-/** Sends the head alone. Node's own way, `flushHeaders`, sends bytes above 0x7f as UTF-8. */
+/** Sends only the head. Node's `flushHeaders` would send bytes above 0x7f as UTF-8. */
 export function flushHead(res: ServerResponse): void {
   res.write('', 'latin1')
 }
 
-/** Bytes that cost less as text in one piece with the head than as a piece of their own. */
+/** Bytes up to which a chunk is cheaper as text in one piece with the head than as a separate piece. */
 const SENT_WITH_HEAD = 16 * 1024
 
-/** As `write`, for the first bytes of a body, which usually leave together with the head. */
+/** Like `write`, for the first bytes of a body, which usually leave together with the head. */
 export function writeFirst(res: ClientResponse, chunk: Buffer): boolean {
   if (isHttp2(res) || isFramed(res) || chunk.length > SENT_WITH_HEAD) return write(res, chunk)
   return res.write(chunk.toString('latin1'), 'latin1')
 }
 
-/** The proper end of either response, written with `write`. */
+/** Ends either kind of response properly, after `write`. */
 export function end(res: ClientResponse): void {
   const h1 = res as ServerResponse
   if (isFramed(h1)) h1.end(LAST_CHUNK, 'latin1')
@@ -87,25 +87,24 @@ export function end(res: ClientResponse): void {
 }
 
 /**
- * Ends a response that was begun, without the marks of a proper end: no last
- * chunk, no END_STREAM. The client cannot take it for complete. What was written
- * before goes out first, as far as the client takes it.
+ * Ends a response that has begun without the marks of a proper end (last chunk, END_STREAM), so that the client does
+ * not take it for complete. Bytes that were written before are sent first, as far as the client reads them.
  *
  * @param finalBytes sent before the end; null = nothing
  */
 export function abort(res: ClientResponse, clock: Clock, finalBytes: string | null): void {
-  // A client that does not read must not keep the connection for ever.
+  // A client that does not read must not keep the connection open forever.
   const force = clock.setTimeout(() => destroyNow(res), ABORT_FLUSH)
   res.once('close', () => force.cancel())
   const leave = () => breakOff(res)
   if (finalBytes !== null) write(res, Buffer.from(finalBytes), leave)
-  // RST_STREAM would overtake what waits to be sent. Not at once: an empty write is reported as done in the middle
-  // of sending, and a stream that is closed there ends the process (the assertion of nodejs/node#41458).
+  // RST_STREAM would overtake the bytes that wait to be sent. Close later: an empty write is reported as done in the
+  // middle of sending, and closing a stream there aborts the process (the assertion of nodejs/node#41458).
   else if (isHttp2(res) && res.stream.writableLength > 0) res.stream.write('', () => setImmediate(leave))
   else leave()
 }
 
-/** Ends the connection or stream at once; what was not sent yet is lost. */
+/** Ends the connection or stream at once; bytes that were not sent are lost. */
 export function destroyNow(res: ClientResponse): void {
   if (isHttp2(res)) resetStream(res.stream, constants.NGHTTP2_CANCEL)
   else if (res.socket) res.socket.destroy()
@@ -121,11 +120,11 @@ function breakOff(res: ClientResponse): void {
   if (!socket) {
     res.destroy()
   } else if (isFramed(res) || res.chunkedEncoding) {
-    // What was written goes out first; then the framing itself tells that more was due.
+    // Bytes that were written are sent first; the missing last chunk shows that the body is incomplete.
     socket.destroySoon()
   } else {
-    // Where the end of the connection is the end of the body, only a reset tells. Where a length was sent, node-fetch 2
-    // (of openai 4 and its time) takes no notice of a connection that is closed, and waits for ever.
+    // Only a reset shows that a body without length is incomplete. With a length, node-fetch 2 (used by openai 4)
+    // ignores a closed connection and waits forever.
     socket.write('', () => underlyingSocket(socket).resetAndDestroy())
   }
 }
@@ -142,13 +141,13 @@ function resetStream(stream: ServerHttp2Stream | undefined, code: number): void 
   stream.close(code)
 }
 
-/** Did the client end a stream that is closed, by a reset or with its connection, and not this side? */
+/** Did the client end this closed stream, by a reset or with its connection? */
 export function wasAbandoned(stream: ServerHttp2Stream): boolean {
   const isReset = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR
   return isReset && (stream as MarkedStream)[RESET_HERE] !== true
 }
 
-/** Node throws where TLS is to be reset, and has no public name for what is below it. */
+/** The TCP socket below TLS, for which node has no public name: node throws if a TLS socket is reset. */
 function underlyingSocket(socket: Socket): Socket {
   return (socket as { _parent?: Socket })._parent ?? socket
 }

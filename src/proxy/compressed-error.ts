@@ -1,15 +1,15 @@
 import { maskBody } from './secret-mask.ts'
 
-/** Bytes of an error that are held: more are not searched. */
+/** Bytes of an error that are held; a longer error is not searched. */
 const MAX_BYTES = 64 * 1024
 
-/** An error that is compressed: it is held until all of it came, because secrets in it cannot be found before. */
+/** Holds a compressed error until it is complete, because secrets cannot be found before. */
 export class CompressedError {
   readonly #coding: string
   readonly #secrets: readonly string[]
   #chunks: Buffer[] = []
   #bytes = 0
-  /** It had a secret, and is no longer compressed. */
+  /** A secret was masked; the body is no longer compressed. */
   isMasked = false
 
   constructor(coding: string, secrets: readonly string[]) {
@@ -17,19 +17,19 @@ export class CompressedError {
     this.#secrets = secrets
   }
 
-  /** What the client gets of what came so far. */
+  /** The bytes for the client so far. */
   get chunks(): readonly Buffer[] {
     return this.#chunks
   }
 
-  /** @returns false when it is too long to be searched */
+  /** @returns false when the error is too long to be searched */
   push(chunk: Buffer): boolean {
     this.#chunks.push(chunk)
     this.#bytes += chunk.length
     return this.#bytes <= MAX_BYTES
   }
 
-  /** No more will come. */
+  /** The error is complete. */
   end(): void {
     const masked = maskBody(Buffer.concat(this.#chunks), this.#coding, this.#secrets)
     if (masked === null) return

@@ -1,7 +1,10 @@
-/** The share of the largest age by which one connection lives shorter, at most: so those of a moment do not all end at another. */
+/**
+ * The largest random share by which the age of a connection is shortened, so that connections opened together do not
+ * all close together.
+ */
 const SPREAD = 0.2
 
-/** When connections of a pool are too old to be used again. */
+/** Decides when connections of a pool are too old to be used again. */
 export class ConnectionAge {
   readonly #maxAge: number
   readonly #random: () => number
@@ -15,7 +18,7 @@ export class ConnectionAge {
     this.#random = random
   }
 
-  /** @returns ms of `performance.now()` from which a connection that is opened now takes no requests */
+  /** @returns ms of `performance.now()` from which a connection opened now takes no more requests */
   expiry(): number {
     return performance.now() + this.#maxAge * (1 - SPREAD * this.#random())
   }

@@ -1,15 +1,18 @@
 import { GatewayError, descriptorShortage } from '../base/errors.ts'
 
-/** Of undici, and of Node's own parser, which reads the responses to handshakes. */
+/** Codes of undici, and of node's own parser, which reads the responses to handshakes. */
 const HEADERS_TOO_LARGE = new Set(['UND_ERR_HEADERS_OVERFLOW', 'HPE_HEADER_OVERFLOW'])
 
-/** OpenSSL's words for a certificate whose root is not known here. Node's advice with them is for its own users. */
+/**
+ * OpenSSL's codes for a certificate whose root is not trusted here. Node's advice in these errors does not fit the
+ * gateway.
+ */
 const UNKNOWN_ROOT = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-/** Why no response began: the error of a connection, of undici or of node, as a row of the table. */
+/** Maps an error of undici or node, before a response began, to a row of the error table. */
 export function connectionError(cause: Error & { code?: string }, connected: boolean): GatewayError {
   const shortage = descriptorShortage(cause)
   if (shortage) return shortage
@@ -28,10 +31,10 @@ export function connectionError(cause: Error & { code?: string }, connected: boo
   return new GatewayError('upstream_reset', 'the upstream closed the connection without a response', { cause })
 }
 
-/** Did the peer speak, but no HTTP that can be understood? */
+/** Did the peer send something that is not valid HTTP? */
 function isMalformed(error: Error & { code?: string }): boolean {
   if (error.code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' || error.name === 'HTTPParserError') return true
   if (error.code?.startsWith('HPE_')) return true
-  // An upgrade that nobody asked for: undici has no code of its own for it.
+  // An upgrade without a request for one: undici has no error code for it.
   return error.code === 'UND_ERR_SOCKET' && error.message.startsWith('bad ')
 }

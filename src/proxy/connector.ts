@@ -5,23 +5,23 @@ import tls from 'node:tls'
 import { buildConnector } from 'undici'
 import { descriptorBounds, descriptorOf } from '../base/descriptors.ts'
 
-/** Makes a connection, and is called back when it stands, its TLS handshake done. */
+/** Makes a connection and calls back when it is established, including its TLS handshake. */
 export type Connector = buildConnector.connector
 
 /** How connections to an upstream are made. */
 export interface ConnectorOptions {
   /** Unix socket or named pipe to connect to instead of the host; null = none. */
   readonly socketPath: string | null
-  /** Milliseconds in which a connection has to stand, its TLS handshake done. */
+  /** ms for connecting, including the TLS handshake. */
   readonly connectTimeout: number
-  /** What makes certificates good; null = the usual roots. */
+  /** The trusted roots; null = the default roots. */
   readonly trust: tls.SecureContext | null
-  /** May it speak HTTP/2, where that is offered by ALPN? */
+  /** Offer HTTP/2 by ALPN? */
   readonly http2: boolean
 }
 
 /**
- * Trust in the usual roots, and in those of a PEM file. To be made once: it takes ten milliseconds.
+ * Trusts the default roots and those of a PEM file. Create it once: it takes ten milliseconds.
  * @throws the system's error for a file that cannot be read
  */
 export function secureContextFor(ca: string): tls.SecureContext {
@@ -29,16 +29,15 @@ export function secureContextFor(ca: string): tls.SecureContext {
 }
 
 /**
- * Bytes of a response that may wait in its socket, beyond which nothing is read: undici's own 64 kB let a response that
- * is paused take up to 128 kB, as each read may bring another 64.
+ * Bytes of a response that wait in its socket before reading stops. With undici's 64 kB, a paused response takes up
+ * to 128 kB, because each read can bring another 64.
  */
 const READ_AHEAD_BYTES = 16 * 1024
 
 /**
- * undici's connector, with the whole of its time for a name of several addresses. Node gives each of these
- * half a second, whatever the time, and the last one the rest: where that is out of reach, as an IPv6 address
- * is from most containers, one lost packet at the others was the end of it. The first that ran out of its
- * half second is asked again then, alone.
+ * undici's connector, but with the whole timeout for a name with several addresses. Node gives each address half a
+ * second and the last one the rest. If the last one is unreachable, as an IPv6 address is from most containers, one
+ * lost packet at the others fails the connection. So the first address that timed out is tried again alone.
  */
 export function createConnector({ socketPath, connectTimeout, trust, http2 }: ConnectorOptions): Connector {
   const options = {
@@ -66,13 +65,16 @@ export function createConnector({ socketPath, connectTimeout, trust, http2 }: Co
   }
 }
 
-/** Closes a connection that has one of the last descriptors. @returns what the system says when there is none */
+/**
+ * Closes a connection that took one of the last descriptors. @returns the error that the system gives when none is
+ * left
+ */
 function shortageAfter(socket: Socket): Error {
   socket.destroy()
   return Object.assign(new Error('the last file descriptors are reserved'), { code: 'EMFILE' })
 }
 
-/** The first address of several to which node's time was too short; null = there is none. */
+/** The first of several addresses that exceeded node's half second; null = none. */
 function slowAddress(error: Error | null): string | null {
   if (!(error?.cause instanceof AggregateError)) return null
   const attempts = error.cause.errors as readonly (NodeJS.ErrnoException & { address?: string })[]
@@ -81,7 +83,7 @@ function slowAddress(error: Error | null): string | null {
 
 type LookupCallback = (err: null, address: string, family: number) => void
 
-/** The name is looked up to this address: TLS goes by the name. */
+/** Only the lookup is overridden: TLS still checks the name. */
 function singleAddressOptions(address: string) {
   return {
     autoSelectFamily: false,

@@ -2,29 +2,29 @@ import type { Clock, Timer } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Timeouts } from '../config/types.ts'
 
-/** What an attempt waits for just now; each has its own limit and its own error. */
+/** What an attempt waits for; each phase has its own limit and its own error. */
 type Phase = 'connect' | 'first_byte' | 'idle' | 'client'
 
 /**
- * The deadlines of one exchange, on one timer. A byte that passes costs one clock
- * reading, and a phase that ends in time nothing: the timer is left to fire, and
- * then looks what is really due. It is set when the first phase begins.
+ * The deadlines of one exchange, on one timer. A byte that passes costs one clock reading, and a phase that ends in
+ * time costs nothing: the timer fires anyway and then checks which deadline is due. It is set when the first phase
+ * begins.
  */
 export class Deadlines {
   readonly clock: Clock
   readonly #timeouts: Timeouts
   readonly #expire: (error: GatewayError) => void
-  /** Of the total, on the monotonic clock. */
+  /** When the total time ends, on the monotonic clock. */
   readonly #endsAt: number
   #timer: Timer | null = null
-  /** On the monotonic clock, when the timer fires. */
+  /** When the timer fires, on the monotonic clock. */
   #firesAt = 0
-  /** null between two attempts: only the total goes on. */
+  /** null between two attempts: only the total time counts. */
   #phase: Phase | null = null
   #limit = 0
   #since: number
 
-  /** @param expire gets the timeout's row of the error table: once, unless another wait begins after it */
+  /** @param expire gets the timeout as an error of the table; only once, unless another phase begins after it */
   constructor(clock: Clock, timeouts: Timeouts, startedAt: number, expire: (error: GatewayError) => void) {
     this.clock = clock
     this.#timeouts = timeouts
@@ -33,40 +33,40 @@ export class Deadlines {
     this.#since = clock.monotonic()
   }
 
-  /** Milliseconds since something last happened that a deadline counts from. */
+  /** Milliseconds since the last event from which a deadline counts. */
   get idleMs(): number {
     return this.clock.monotonic() - this.#since
   }
 
-  /** Milliseconds that are left of the total. */
+  /** Milliseconds left of the total time. */
   get remaining(): number {
     return Math.max(0, this.#endsAt - this.clock.monotonic())
   }
 
-  /** An attempt begins, the first one or another. */
+  /** An attempt begins. */
   connecting(): void {
     this.#enter('connect', this.#timeouts.connect)
   }
 
-  /** Nothing is waited for between two attempts; only the total goes on. */
+  /** Between two attempts only the total time counts. */
   betweenAttempts(): void {
     this.#phase = null
     this.#watch(this.clock.monotonic())
   }
 
-  /** The request is on its way; no byte of the response's body has come. */
+  /** The request was sent; no byte of the response's body has arrived. */
   waiting(): void {
     this.#enter('first_byte', this.#timeouts.firstByte)
   }
 
-  /** A byte came from the upstream. */
+  /** A byte arrived from the upstream. */
   upstreamActive(): void {
     // Called for each chunk.
     if (this.#phase === 'idle') this.#since = this.clock.monotonic()
     else this.#enterIdle('idle')
   }
 
-  /** The client does not take what is ready for it. */
+  /** The client does not read the bytes that are ready for it. */
   clientBlocked(): void {
     this.#enterIdle('client')
   }
@@ -88,7 +88,7 @@ export class Deadlines {
     this.#watch(this.#since)
   }
 
-  /** From one side's idleness to the other's: both have the same limit. */
+  /** Switches between waiting for the upstream and for the client: both have the same limit. */
   #enterIdle(phase: 'idle' | 'client'): void {
     if (this.#phase !== 'idle' && this.#phase !== 'client') {
       this.#enter(phase, this.#timeouts.idle)
@@ -98,7 +98,7 @@ export class Deadlines {
     this.#since = this.clock.monotonic()
   }
 
-  /** Sees to it that the timer fires when the next deadline is due, or before. */
+  /** Ensures that the timer fires at the next deadline or earlier. */
   #watch(now: number): void {
     const due = this.#phase === null ? this.#endsAt : Math.min(this.#endsAt, this.#since + this.#limit)
     if (this.#timer !== null && this.#firesAt <= due) return
@@ -111,7 +111,7 @@ export class Deadlines {
     this.#timer = null
     const now = this.clock.monotonic()
     const phaseEndsAt = this.#since + this.#limit
-    // Half a millisecond: timers fire on whole ones.
+    // Half a millisecond of tolerance: timers fire on whole milliseconds.
     if (this.#endsAt - now <= 0.5) this.#fire(totalTimeout(this.#timeouts.total))
     else if (this.#phase !== null && phaseEndsAt - now <= 0.5) this.#fire(expired(this.#phase, this.#limit))
     else this.#watch(now)
@@ -119,7 +119,7 @@ export class Deadlines {
 
   #fire(error: GatewayError): void {
     this.stop()
-    // What is waited for from here on, if anything, begins anew.
+    // A phase that begins after this one has its own deadline.
     this.#phase = null
     this.#expire(error)
   }
@@ -138,15 +138,15 @@ function expired(phase: Phase, ms: number): GatewayError {
   }
 }
 
-/** @param ms the limit that was passed */
+/** @param ms the limit that was exceeded */
 export function clientStalled(ms: number): GatewayError {
   return new GatewayError('client_stalled', `the client read nothing for ${seconds(ms)} (timeouts.idle)`)
 }
 
 /**
- * 504, and no retry by the client: it would wait as long again.
+ * 504, and clients must not retry: the next try would take as long.
  *
- * @param ms the limit that was passed
+ * @param ms the limit that was exceeded
  */
 export function totalTimeout(ms: number): GatewayError {
   return new GatewayError('total_timeout', `the request took longer than ${seconds(ms)} (timeouts.total)`, {

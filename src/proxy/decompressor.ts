@@ -6,17 +6,20 @@ import { isNamed } from './raw-headers.ts'
 import type { RawHeaders } from './raw-headers.ts'
 import type { ResponseHead } from './response-head.ts'
 
-/** Who gets what is unpacked. */
+/** Gets the decompressed bytes. */
 export interface DecompressorHost {
-  /** @returns false when no more should come until the flow is resumed */
+  /** @returns false = pause until `resume` */
   onPiece(piece: Buffer): boolean
-  /** All that could be unpacked came. @param error what broke the response; null = it ended as it should */
+  /**
+   * Everything that could be decompressed was passed on. @param error what broke the response; null = it ended
+   * properly
+   */
   onEnd(error: GatewayError | null): void
-  /** More can be taken in after `push` had said false. */
+  /** `push` may be called again after it returned false. */
   onDrain(): void
 }
 
-/** Undoes the content coding of a response while it comes, off the event loop. */
+/** Decompresses a response as it arrives, off the event loop. */
 export class Decompressor {
   readonly #host: DecompressorHost
   readonly #decoder: Transform
@@ -25,7 +28,7 @@ export class Decompressor {
 
   constructor(coding: Coding, host: DecompressorHost) {
     this.#host = host
-    // What was cut is read as far as it goes: the protocol's own end tells whether all came.
+    // A truncated body is decompressed as far as possible: the protocol's own end shows whether it is complete.
     this.#decoder = coding.stream({ finishFlush: coding.truncatedFlush })
       .on('data', (piece: Buffer) => this.#pass(piece))
       .on('drain', () => host.onDrain())
@@ -35,24 +38,24 @@ export class Decompressor {
       ))
   }
 
-  /** @returns false when no more should come until `onDrain` */
+  /** @returns false = wait for `onDrain` */
   push(packed: Buffer): boolean {
     return this.#decoder.writableEnded || this.#decoder.write(packed)
   }
 
-  /** No more will come. @param error what broke the response; null = it ended as it should */
+  /** The compressed body has ended. @param error what broke the response; null = it ended properly */
   end(error: GatewayError | null): void {
     if (this.#decoder.writableEnded) return
     this.#cause = error
     this.#decoder.end()
   }
 
-  /** Lets it go on after `onPiece` had said false. */
+  /** Continues after `onPiece` returned false. */
   resume(): void {
     this.#decoder.resume()
   }
 
-  /** Nobody wants more of it. */
+  /** Stops; no more bytes are passed on. */
   destroy(): void {
     this.#isOver = true
     this.#decoder.destroy()
@@ -74,12 +77,12 @@ export class Decompressor {
   }
 }
 
-/** How a response is unpacked; null = it cannot be, or need not. */
+/** How to decompress a response; null = not possible or not needed. */
 export function codingOf({ status, coding }: ResponseHead): Coding | null {
   return status === 200 && coding !== null ? CODINGS.get(coding) ?? null : null
 }
 
-/** The headers of a response that was unpacked. */
+/** The headers of a response after decompression. */
 export function decompressedHeaders(headers: RawHeaders): string[] {
   const out: string[] = []
   for (let n = 0; n < headers.length; n += 2) {
@@ -89,5 +92,5 @@ export function decompressedHeaders(headers: RawHeaders): string[] {
   return out
 }
 
-/** They tell of the bytes that came. */
+/** Headers that describe the compressed bytes. */
 const CODING_HEADERS = ['content-encoding', 'content-length']

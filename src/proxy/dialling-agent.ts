@@ -5,9 +5,9 @@ import type { Connector } from './connector.ts'
 
 type Dialled = (error: Error | null, connection: Duplex) => void
 
-/** Makes the connections of node's own client as those of undici are made. It keeps none for later. */
+/** Makes connections for node's own client in the same way as for undici. It keeps none for later requests. */
 export class DiallingAgent extends Agent {
-  /** Node's client refuses an agent that is for another. */
+  /** Node's client refuses an agent for another protocol. */
   readonly protocol: string
   readonly defaultPort: number
   readonly #connect: Connector
@@ -20,7 +20,7 @@ export class DiallingAgent extends Agent {
     this.#connect = connect
   }
 
-  /** The connection that is passed on stands, its TLS handshake done. */
+  /** The connection that is passed on is established, including its TLS handshake. */
   override createConnection({ hostname, port }: ClientRequestArgs, dialled: Dialled): undefined {
     const name = hostname ?? 'localhost'
     const place = {

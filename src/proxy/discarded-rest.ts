@@ -1,11 +1,11 @@
 import type { Clock, Timer } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 
-/** Milliseconds and bytes in which a response has to end that nobody reads. */
+/** ms and bytes within which a response that nobody reads has to end. */
 const TIMEOUT = 1_000
 const MAX_BYTES = 64 * 1024
 
-/** Takes what follows the end of the protocol, for a short time: the sink of an attempt. */
+/** The sink of an attempt that reads, for a short time, what follows the end of the protocol. */
 export class DiscardedRest {
   readonly #timer: Timer
   readonly #abort: (reason: GatewayError) => void

@@ -6,34 +6,34 @@ import type { RawHeaders } from './raw-headers.ts'
 import { gatewayAddress, withoutCredential } from './upstream-address.ts'
 
 /**
- * The one header policy:
+ * The header policy of the gateway:
  *
- * Up:   hop-by-hop and Connection-named headers, credentials, cookies and
- *       framing never cross; the upstream's defaults go in; its credential comes last, from elsewhere.
- * Down: hop-by-hop and Connection-named headers never cross; the gateway's own
- *       identity goes in. What names the operator's upstream or account there stays behind.
+ * - Upstream: hop-by-hop headers, headers named by Connection, credentials, cookies and framing are removed. The
+ *   upstream's default headers are added; its credential is added last, elsewhere.
+ * - To the client: hop-by-hop headers and headers named by Connection are removed, and so is what names the
+ *   operator's upstream or account. The gateway's own headers are added.
  */
 
-/** RFC 9110 section 7.6.1, and the ones that old software uses in their stead. */
+/** RFC 9110 section 7.6.1, and older headers with the same meaning. */
 const HOP_BY_HOP = [
   'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authentication-info', 'proxy-authorization',
   'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings',
 ]
 
-/** Only a trusted proxy is believed in these. */
+/** Accepted only from a trusted proxy. */
 const FORWARDING_HEADERS = new Set([
   'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip',
 ])
 
 const NOT_SENT_UPSTREAM = new Set<string>([
   ...HOP_BY_HOP,
-  // Set anew for the upstream.
+  // Set by the gateway for the upstream.
   'host', 'content-length', 'expect', 'via', 'x-gateway-request-id',
   // The client's credentials and state.
   ...CREDENTIAL_HEADERS, 'cookie', 'cookie2',
-  // One of the subprotocols may be the key; a handshake brings those that are left.
+  // One of the subprotocols may be the key; the handshake adds the others.
   'sec-websocket-protocol',
-  // Sent under the upstream's name for it.
+  // Sent under the upstream's name for the version.
   ...VERSION_HEADERS,
   ...FORWARDING_HEADERS,
 ])
@@ -42,36 +42,36 @@ const NOT_SENT_TO_CLIENT = new Set([
   ...HOP_BY_HOP,
   // It would send the client to the upstream's own ports.
   'alt-svc',
-  // The gateway's to say.
+  // Set only by the gateway.
   'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts', 'x-gateway-translated', 'x-gateway-dropped',
   'x-gateway-estimated',
 ])
 
-/** Where to go next, or where the response stands; the last as Azure's long operations have it. */
+/** Headers with an address; Azure's long operations use the last one. */
 const ADDRESSES = new Set(['location', 'content-location', 'operation-location'])
 
-/** What a browser would keep, or act on, for the console's own origin, when a response comes from there. */
+/** Headers that a browser would apply to the console's own origin, if the console returns the response. */
 const BROWSER_HEADERS = new Set([
   'set-cookie', 'set-cookie2', 'clear-site-data', 'strict-transport-security', 'link', 'refresh',
   'nel', 'report-to', 'reporting-endpoints',
   'content-security-policy', 'content-security-policy-report-only', 'x-content-type-options',
 ])
 
-/** A response that is opened as a page is none of the console's: its scripts do not run. */
+/** Scripts of a response that is opened as a page must not run in the console's origin. */
 const NO_SCRIPT_HEADERS = [
   'content-security-policy', "default-src 'none'; sandbox", 'x-content-type-options', 'nosniff',
 ] as const
 
-/** The name under which the gateway stands in Via headers. */
+/** The gateway's name in Via headers. */
 const PSEUDONYM = 'model-gateway'
 
-/** What the headers of all requests to an upstream have in common; made once, when the configuration is loaded. */
+/** What the headers of all requests to an upstream have in common; built once, when the configuration is loaded. */
 export interface HeaderRules {
-  /** Lower-case names of the client's headers that do not go up as they are. */
+  /** Lower-case names of client headers that are not forwarded unchanged. */
   readonly held: ReadonlySet<string>
-  /** Of those that would go up, lower-case names that the upstream's provider does not read. */
+  /** Lower-case names of other headers that the upstream's provider does not read. */
   readonly dropped: ReadonlySet<string>
-  /** The upstream's own, by lower-case name: those that the client sends replace them. */
+  /** The upstream's configured headers, by lower-case name. A client's header of the same name replaces them. */
   readonly own: readonly (readonly [name: string, value: string])[]
   /** The upstream's name for the version of the messages protocol. */
   readonly versionHeader: string
@@ -84,22 +84,27 @@ export function headerRules({ auth, headers, versionHeader }: Upstream, dropped:
   return { held: NOT_SENT_UPSTREAM.union(new Set(auth?.headers)), dropped, own: Object.entries(headers), versionHeader }
 }
 
-/** The client's side of a request upstream. */
+/** What the client contributes to the headers of a request upstream. */
 export interface HeaderSource {
   /** The client's headers; pseudo-headers of HTTP/2 are skipped. */
   readonly raw: RawHeaders
   readonly requestId: string
-  /** Keys that the client presented: a header that has one of them stays behind; absent = there are none. */
+  /** Keys that the client presented: headers that contain one are removed; absent = none. */
   readonly presentedKeys?: readonly string[]
-  /** As the client's connection speaks it: `1.1`, `2.0`; absent = the gateway asks by itself. */
+  /** HTTP version of the client's connection: `1.1`, `2.0`; absent = the gateway itself makes the request. */
   readonly httpVersion?: string
-  /** The peer is a trusted proxy: its x-forwarded-* are passed on, with its own address added; absent or null = it is none. */
+  /**
+   * Address of the peer if it is a trusted proxy: its x-forwarded-* are passed on, with this address added; absent or
+   * null = not trusted.
+   */
   readonly trustedPeer?: string | null
-  /** The gateway reads the response as it passes: it must come uncompressed; absent = no. */
+  /** The gateway reads the response as it passes, so it must not be compressed; absent = no. */
   readonly uncompressed?: boolean
   /** The body is sent decoded, because it was changed; absent = no. */
   readonly dropContentEncoding?: boolean
-  /** Headers that name the span of the attempt; they replace the client's. Flat; absent or empty = the client's are kept. */
+  /**
+   * Headers that name the span of the attempt; they replace the client's. Flat; absent or empty = keep the client's.
+   */
   readonly trace?: readonly string[]
 }
 
@@ -107,8 +112,8 @@ export interface HeaderSource {
 const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
 
 /**
- * The headers of the request upstream: everything end-to-end that the client
- * sent, less what must not cross, plus what the upstream needs, without its credential.
+ * The headers of the request upstream: all end-to-end headers of the client except those that must not be forwarded,
+ * and the headers that the upstream needs, without its credential.
  *
  * @param contentLength bytes of the request body; null = the request has none
  * @returns a flat list of names and values, without Host
@@ -119,7 +124,7 @@ export function upstreamHeaders(
   const { raw, trace = [], presentedKeys = [], trustedPeer = null } = source
   const named = connectionNamed(raw)
   const out: string[] = []
-  /** The upstream's own that the client sends. */
+  /** Names of the upstream's configured headers that the client sends itself. */
   let sent: Set<string> | null = null
   let hasContentType = false
   let via = ''
@@ -129,7 +134,7 @@ export function upstreamHeaders(
     const value = raw[i + 1] as string
     const lower = name.toLowerCase()
     if (presentedKeys.length > 0 && holdsKey(value, presentedKeys)) {
-      // A second one does not take its place: the gateway read the body by the first.
+      // A second one does not replace it: the gateway read the body by the first.
       if (lower === 'content-type') {
         hasContentType = true
         if (own.length > 0) (sent ??= new Set()).add(lower)
@@ -147,7 +152,7 @@ export function upstreamHeaders(
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
     if (lower === 'accept-encoding' && source.uncompressed) continue
     if (trace.length > 0 && TRACE_HEADERS.has(lower)) continue
-    // The gateway read the body by the first: an upstream must not read it by another.
+    // The gateway read the body by the first one: the upstream must not read it by another.
     if (lower === 'content-type') {
       if (hasContentType) continue
       hasContentType = true
@@ -168,13 +173,13 @@ export function upstreamHeaders(
   return dropped.size === 0 ? out : out.filter((_, i) => !dropped.has((out[i - i % 2] as string).toLowerCase()))
 }
 
-/** Of the client's headers these mean the same in every protocol. */
+/** Client headers with the same meaning in every protocol. */
 const COMMON_HEADERS = new Set(['user-agent', 'accept-language', 'traceparent', 'tracestate', 'baggage', 'via'])
 
 /**
- * The client's headers for an upstream of another protocol: those of its own protocol stay behind.
+ * The client's headers for an upstream of another protocol, without those of the client's protocol.
  *
- * @param added what the upstream's protocol requires, by lower-case name
+ * @param added headers that the upstream's protocol requires, by lower-case name
  * @returns a flat list for `upstreamHeaders`
  */
 export function translatedHeaders(raw: RawHeaders, added: Readonly<Record<string, string>>): string[] {
@@ -209,7 +214,7 @@ export function clientHeaders(raw: RawHeaders, { own, httpVersion, dropContentLe
     if (own.inConsole && BROWSER_HEADERS.has(lower)) continue
     if (ACCOUNT_HEADER.test(lower)) continue
     if (own.limits.length > 0 && RATE_LIMIT_HEADER.test(lower)) continue
-    // HTTP/2's :status, and whatever the upstream's Connection header names.
+    // HTTP/2's :status, and headers that the upstream's Connection header names.
     if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
     if (UPLOAD_ADDRESS_HEADERS.has(lower)) out.push(name, withoutCredential(value))
     else if (own.served && ADDRESSES.has(lower)) out.push(name, gatewayAddress(value, own.served.upstream))
@@ -222,28 +227,30 @@ export function clientHeaders(raw: RawHeaders, { own, httpVersion, dropContentLe
 
 export interface ClientHeaderOptions {
   readonly own: GatewayHeaders
-  /** As the upstream's connection speaks it: `1.1`, `2.0`. */
+  /** HTTP version of the upstream's connection: `1.1`, `2.0`. */
   readonly httpVersion: string
-  /** Content-Length is left out: events are removed, or only the protocol's own end may show that all came. */
+  /**
+   * Leave out Content-Length: events are removed, or only the protocol's own end shows that the response is complete.
+   */
   readonly dropContentLength: boolean
 }
 
 export interface GatewayHeaders {
   readonly version: string
   readonly requestId: string
-  /** The limits of the key, flat; where there are any, the upstream's own do not concern the client. */
+  /** Rate limit headers of the key, flat; if there are any, the upstream's own are removed. */
   readonly limits: readonly string[]
-  /** Which upstream responded; absent where none did. `attempts`: their number, sent to the client. */
+  /** The upstream that responded; absent = none. `attempts`: their number, for the client. */
   readonly served?: { readonly upstream: Upstream; readonly attempts: number | null }
   /** The response comes from the console's own origin; absent = no. */
   readonly inConsole?: boolean
   /** The client's protocol and the upstream's; absent = it is not translated. */
   readonly translated?: { readonly from: string, readonly to: string } | null | undefined
-  /** The client's fields that the upstream did not get; absent = it got all. */
+  /** Client fields that were not sent upstream; absent = none. */
   readonly dropped?: readonly string[]
 }
 
-/** What every response of the gateway carries, errors included; behind others where these are given. */
+/** The headers of every response of the gateway, errors included, appended to `headers`. */
 export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): string[] {
   const { version, requestId, limits, served, inConsole, translated, dropped = [] } = own
   headers.push('x-gateway-version', version, 'x-gateway-request-id', requestId)
@@ -254,29 +261,29 @@ export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): str
     headers.push('x-gateway-upstream', percentEncoded(upstream.name), 'x-gateway-attempts', String(attempts))
   }
   if (translated) headers.push('x-gateway-translated', `${translated.from}->${translated.to}`)
-  // Names of fields come from the client.
+  // Field names come from the client.
   if (dropped.length > 0) headers.push('x-gateway-dropped', dropped.map(percentEncoded).join(', ').slice(0, MAX_DROPPED_LENGTH))
   return headers
 }
 
-/** Characters of the list of fields that were left out. */
+/** Maximum characters of the list of dropped fields. */
 const MAX_DROPPED_LENGTH = 1024
 
-/** What a header cannot carry is percent-encoded: upstreams may be named in any script. */
+/** Percent-encodes what a header cannot carry: upstream names may be in any script. */
 function percentEncoded(text: string): string {
   return /^[\x21-\x7e]*$/.test(text) ? text : encodeURIComponent(text.toWellFormed())
 }
 
-/** RFC 9110 section 7.6.3: appended, never replaced. */
+/** RFC 9110 section 7.6.3: append, never replace. */
 export function appendVia(via: string, httpVersion: string): string {
   const hop = `${httpVersion} ${PSEUDONYM}`
   return via === '' ? hop : `${via}, ${hop}`
 }
 
-/** Without them a body is another than was read: Connection may not name them (RFC 9110 section 7.6.1). */
+/** Connection must not name these (RFC 9110 section 7.6.1): without them the body would be read differently. */
 const END_TO_END = new Set(['content-type', 'content-encoding'])
 
-/** Headers that the sender's Connection header makes hop-by-hop; null in the usual case of none. */
+/** Headers that the sender's Connection header makes hop-by-hop; null = none, the usual case. */
 function connectionNamed(raw: RawHeaders): Set<string> | null {
   const connection = headerValue(raw, 'connection')
   if (connection === null) return null

@@ -8,7 +8,7 @@ import type { UpstreamCall } from './upstream-call.ts'
 
 export type { ProxyServer }
 
-/** What the passes of one request read. What they change is the `request` of the call. */
+/** What the passes of a request read. They change the `request` of the call. */
 export interface PassOptions {
   readonly target: UpstreamAddress
   readonly call: UpstreamCall
@@ -19,13 +19,13 @@ export interface PassOptions {
  *
  * @param req the client's request
  * @param res the client's response; null = no client waits for it
- * @returns true ends the chain
+ * @returns true = ends the chain
  */
 export type Pass = (req: ClientRequest, res: ClientResponse | null, options: PassOptions) => boolean | void
 
 /**
- * The one proxy of the gateway: http-proxy-3 with passes of its own. It keeps no state between requests. A request
- * upstream runs through these, in this order:
+ * The only proxy of the gateway: http-proxy-3 with additional passes. It keeps no state between requests. A request
+ * upstream runs through these passes, in this order:
  *
  *   deleteLength, timeout, XHeaders   the library's; what they change is the client's request
  *   address                           the target's path in front of the request's, its Host in
@@ -42,12 +42,12 @@ export type Pass = (req: ClientRequest, res: ClientResponse | null, options: Pas
 export function createProxy(options: ServerOptions = {}): ProxyServer {
   const proxy = new ProxyServer({
     changeOrigin: true,
-    // The client's path is sent as it was routed: http-proxy-3 would parse it and write it anew.
+    // Send the client's path as it was routed: http-proxy-3 would parse it and write it again.
     toProxy: true,
     ...options,
   })
   for (const pass of [address, headers, credential, transport]) proxy.before('web', 'stream', pass as never)
-  // Every handshake brings its own callback; without a listener the library throws.
+  // Every handshake has its own callback, but the library throws without a listener.
   proxy.on('error', noop)
   proxy.on('proxyReqWs', (proxyReq, req) => (req as unknown as HandshakeOwner).onHandshake(proxyReq))
   return proxy
@@ -71,7 +71,7 @@ function transport(...[, , { call }]: Parameters<Pass>): true {
   return true
 }
 
-/** A WebSocket's request gets the handshake that http-proxy-3 begins for it, before it is sent. */
+/** Gets the handshake of a WebSocket from http-proxy-3 before it is sent. */
 export interface HandshakeOwner {
   onHandshake(handshake: NodeRequest): void
 }

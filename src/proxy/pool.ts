@@ -6,33 +6,34 @@ import { ConnectionAge } from './connection-age.ts'
 
 type Request = readonly [options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler]
 
-/** undici itself hands out none for a request that did not begin. */
+/** undici itself passes no controller for a request that did not begin. */
 const NO_CONTROLLER = null as unknown as Dispatcher.DispatchController
 
-/** Milliseconds that others wait for a first connection to be made: a handshake, and no more. */
+/** ms that other requests wait for the first connection: long enough for a handshake. */
 const PROBE_TIMEOUT = 1_000
 
 interface Connection {
   readonly client: Client
   /** null until it is connected. */
   socket: Socket | null
-  /** Its place in `#available`; -1 = it is not there. */
+  /** Its index in `#available`; -1 = not available. */
   availableIndex: number
-  /** It takes no more requests: its socket is closed or never opened, or it is too old. It finishes what it has. */
+  /**
+   * Takes no more requests: its socket is closed or never opened, or it is too old. It finishes its running requests.
+   */
   isDisconnected: boolean
-  /** ms of `performance.now()` from which it is too old. */
+  /** ms of `performance.now()` from which the connection is too old. */
   readonly expiresAt: number
-  /** Has it take no more requests. */
+  /** Stops taking requests. */
   leave(): void
 }
 
 /**
- * Connections to one origin: over HTTP/1.1 one for each request in progress, over
- * HTTP/2, where the origin chooses it by ALPN, one for as many as the origin allows.
+ * Connections to one origin: over HTTP/1.1 one per running request; over HTTP/2, if the origin chooses it by ALPN,
+ * one for as many requests as the origin allows.
  *
- * What a request costs here does not depend on how many others there are. undici's
- * own Pool asks its connections one after the other for a free one, twice for each
- * request, and keeps those that have closed (bench/crowd.ts).
+ * The cost of a request does not depend on the number of others. undici's own Pool searches its connections one by
+ * one for a free one, twice per request, and keeps closed ones (bench/crowd.ts).
  */
 export class Pool {
   readonly #origin: string
@@ -40,13 +41,15 @@ export class Pool {
   readonly #options: Client.Options
   readonly #age: ConnectionAge
   readonly #all = new Slots<Connection>()
-  /** Those that take a request now. The last is asked first, so that those in front get old and close. */
+  /**
+   * Connections that can take a request now. The last one is used first, so that those in front stay idle and close.
+   */
   readonly #available: Connection[] = []
-  /** Requests that wait until `#probe` knows whether they can share its connection. */
+  /** Requests that wait until `#probe` shows whether they can share its connection. */
   readonly #waiting: Request[] = []
   #probe: Connection | null = null
   #mayBeShared: boolean
-  /** Why nothing is taken any more. */
+  /** Why no request is accepted any more. */
   #ended: Error | null = null
   #closed: Promise<void> | null = null
   #onQueueEmpty: (() => void) | null = null
@@ -60,7 +63,7 @@ export class Pool {
     this.#options = options
   }
 
-  /** As undici's `dispatch`; only the handler gets errors. */
+  /** Like undici's `dispatch`, but errors go only to the handler. */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     if (this.#ended) {
       handler.onResponseError?.(NO_CONTROLLER, this.#ended)
@@ -77,7 +80,7 @@ export class Pool {
     if (this.#waiting.length > 0 && connection.availableIndex !== -1) this.#dispatchWaiting(connection)
   }
 
-  /** Finishes what runs and what waits, then closes the connections. */
+  /** Finishes running and waiting requests, then closes the connections. */
   close(): Promise<void> {
     this.#ended ??= new Error('the connections are being closed')
     this.#closed ??= this.#finish()
@@ -90,13 +93,13 @@ export class Pool {
         this.#onQueueEmpty = resolve
       })
     }
-    // To close one that is about to be gone is an error.
+    // Closing a client that is already destroyed is an error.
     await Promise.all(
       Array.from(this.#all, ({ client }) => (client.destroyed ? client.destroy() : client.close())),
     )
   }
 
-  /** Ends all at once, what runs and what waits with this error. */
+  /** Ends all running and waiting requests at once with this error. */
   async destroy(reason: Error): Promise<void> {
     this.#ended = reason
     const left = this.#waiting.splice(0)
@@ -106,7 +109,7 @@ export class Pool {
     await Promise.all(destroyed)
   }
 
-  /** A connection with room, which is not among those any more; null = to wait for one is better. */
+  /** Takes a connection with room out of `#available`; null = waiting for one is better. */
   #take(): Connection | null {
     for (;;) {
       const connection = this.#available.pop()
@@ -121,7 +124,7 @@ export class Pool {
     const { client } = connection
     const { size } = client.stats
     const hasRoom = client.dispatch(options, handler)
-    // One that could not even begin has made nobody busy, and nobody will tell that there is room again.
+    // A request that could not begin occupies nothing, and no event reports room again.
     if (hasRoom || client.stats.size === size) this.#addAvailable(connection)
   }
 
@@ -159,7 +162,7 @@ export class Pool {
       setTimeout(() => this.#giveUpOn(connection), PROBE_TIMEOUT).unref()
     }
     client.on('connect', () => {
-      // Over HTTP/2 it tells that it has room; over HTTP/1.1 each needs its own.
+      // Over HTTP/2, `drain` reports room; over HTTP/1.1 each request needs its own connection.
       if (!this.#mayBeShared) this.#dispatchWaiting(connection)
     })
     client.on('drain', () => {
@@ -179,7 +182,7 @@ export class Pool {
     return connection
   }
 
-  /** It does not tell whether it can be shared: those that wait for that try for themselves. */
+  /** The connection does not show in time whether it can be shared: waiting requests open their own. */
   #giveUpOn(connection: Connection): void {
     if (this.#probe !== connection) return
     this.#mayBeShared = false
@@ -196,7 +199,7 @@ export class Pool {
     connection.availableIndex = -1
   }
 
-  /** Whether it can be shared is known, or that it has room: those that wait can go on. */
+  /** The connection has room, or is known not to be shared: waiting requests can continue. */
   #dispatchWaiting(connection: Connection): void {
     if (this.#probe === connection) this.#probe = null
     while (this.#waiting.length > 0) {
@@ -208,14 +211,14 @@ export class Pool {
   }
 }
 
-/** A name may have other addresses by now: a connection that is always in use would never learn of it. */
+/** The name may have new addresses: a connection that is always in use would never learn of them. */
 function isTooOld({ expiresAt }: Connection): boolean {
   return performance.now() >= expiresAt
 }
 
 /**
- * A response came before all of its request was sent: another request would have to wait behind the rest,
- * which the origin may never read (RFC 9112 section 9.5). Over HTTP/2 each goes out for itself.
+ * The response came before the whole request was sent. Another request would wait behind the rest, which the origin
+ * may never read (RFC 9112 section 9.5). Over HTTP/2 each request is sent independently.
  */
 function isStillSending({ socket }: Connection): boolean {
   if (socket === null || ('alpnProtocol' in socket && socket.alpnProtocol === 'h2')) return false

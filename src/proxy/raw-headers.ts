@@ -1,7 +1,7 @@
-/** Headers as node hands them over raw: a flat list of names and values, in the order and the spelling of the sender. */
+/** Node's raw headers: a flat list of names and values, in the sender's order and spelling. */
 export type RawHeaders = readonly string[]
 
-/** Values of all headers of that name, lower-case, joined; null = none. */
+/** Values of all headers of that lower-case name, joined; null = none. */
 export function headerValue(raw: RawHeaders, name: string): string | null {
   let found: string | null = null
   for (let i = 0; i < raw.length; i += 2) {
@@ -17,9 +17,9 @@ export function isNamed(name: string, lower: string): boolean {
   return name.length === lower.length && name.toLowerCase() === lower
 }
 
-/** The headers by name, lower-case, with an array where one has several values: as node takes them. */
+/** Headers by lower-case name, with an array for several values, as node expects them. */
 export function groupHeaders(flat: RawHeaders): Record<string, string | string[]> {
-  // A header may be named as an inherited member is.
+  // A header can have the name of an inherited member.
   const headers = Object.create(null) as Record<string, string | string[]>
   for (let i = 0; i < flat.length; i += 2) {
     const name = (flat[i] as string).toLowerCase()

@@ -7,22 +7,22 @@ import type { ClientRequest } from './client.ts'
 import { totalTimeout } from './deadlines.ts'
 
 export interface BodyOptions {
-  /** Bytes: the most that is read, and the most that it may decompress to. */
+  /** Maximum bytes, both as received and decompressed. */
   readonly limit: number
   /** Milliseconds between two pieces. */
   readonly idle: number
   readonly clock: Clock
-  /** The exchange's own end: on the monotonic clock, and as the milliseconds of the timeout. */
+  /** End of the exchange on the monotonic clock, and its timeout in ms. */
   readonly total?: { readonly endsAt: number; readonly ms: number }
   /** Gets what ends the reading from outside, and null when it is over. */
   readonly owner?: { stopBy(reading: { stop(reason: GatewayError): void } | null): void }
-  /** Called when the body is really wanted: the moment for `100 Continue`. */
+  /** Called when reading begins: the moment for `100 Continue`. */
   readonly onWanted?: (() => void) | undefined
-  /** Sees each piece as it comes: no long step is left for the end. What it throws ends the reading. */
+  /** Sees each piece as it arrives, so that no long step is left for the end. An exception ends the reading. */
   onChunk?(chunk: Buffer): void
 }
 
-/** Does a body come with the request? By its framing alone (RFC 9112 section 6). */
+/** Does the request have a body? Decided by its framing only (RFC 9112 section 6). */
 export function hasBody(req: ClientRequest): boolean {
   if ('stream' in req) return !req.stream.endAfterHeaders
   const length = req.headers['content-length']
@@ -30,11 +30,10 @@ export function hasBody(req: ClientRequest): boolean {
 }
 
 /**
- * Reads a request body into memory, under its cap.
+ * Reads a request body into memory, up to its limit.
  *
- * @throws GatewayError body_too_large as soon as it is known, by the declared
- *   length or by what came; body_timeout; total_timeout; client_gone when the
- *   client's side ends early; the reason for which it was stopped
+ * @throws GatewayError body_too_large as soon as the declared length or the received bytes show it; body_timeout;
+ *   total_timeout; client_gone when the client's side ends early; the reason given to `stop`
  */
 export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buffer> {
   const { limit, idle, clock, owner } = options
@@ -50,7 +49,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
   function check(): void {
     const now = clock.monotonic()
     const left = Math.min(lastAt + idle, endsAt) - now
-    // Half a millisecond: timers fire on whole ones.
+    // Half a millisecond of tolerance: timers fire on whole milliseconds.
     if (left > 0.5) timer = clock.setTimeout(check, left)
     else if (options.total && endsAt - now <= 0.5) fail(totalTimeout(options.total.ms))
     else fail(new GatewayError('body_timeout', `the client sent no more of the body for ${idle / 1000} s (timeouts.idle)`))
@@ -70,7 +69,7 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     pieces.push(chunk)
   }
   function onEnd(): void {
-    // Over HTTP/2 a body that the client broke off ends like a whole one.
+    // Over HTTP/2 a body that the client aborted ends like a complete one.
     if ('stream' in req && req.stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
       onClose()
       return
@@ -95,13 +94,13 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
     timer?.cancel()
     owner?.stopBy(null)
     req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onError)
-    // An error after this is the connection's: nobody waits for this body any more.
+    // A later error belongs to the connection: nobody waits for this body any more.
     req.on('error', ignore)
   }
   req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onError)
   owner?.stopBy({ stop: fail })
   options.onWanted?.()
-  // What came along with the head is read by then, and most bodies have: they need no timer.
+  // By then node has read what came along with the head. Most bodies are complete then and need no timer.
   setImmediate(() => {
     if (!isOver && !req.complete) check()
   })
@@ -112,10 +111,10 @@ export function readBody(req: ClientRequest, options: BodyOptions): Promise<Buff
 const DECODED_PIECE = 64 * 1024
 
 /**
- * Undoes a Content-Encoding, off the event loop.
+ * Decodes a Content-Encoding, off the event loop.
  *
  * @param limit bytes that it may decompress to
- * @param onChunk sees each piece before the next one is made; what it throws ends the decoding
+ * @param onChunk sees each piece before the next one is made; an exception ends the decoding
  * @throws GatewayError wrong_content_encoding, body_too_large
  */
 export async function decodeBody(

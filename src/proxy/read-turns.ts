@@ -1,18 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Work of one turn of the event loop: bytes, and CHUNK_WORK for each chunk that they come in. A few milliseconds. */
+/** Work of one turn of the event loop: bytes, plus CHUNK_WORK for each chunk. It takes a few milliseconds. */
 const TURN_WORK = 1024 * 1024
-/** Work of one response in a turn, before it waits for a later one. */
+/** Work of one response in a turn before it waits for a later turn. */
 const SHARE_WORK = 64 * 1024
-/** What a chunk costs, however short it is: as much as so many bytes. */
+/** The cost of a chunk of any length, expressed in bytes. */
 const CHUNK_WORK = 1024
 
 /** A response that is being read. */
 export class Reader {
-  /** The turn in which it was last read, and its work in that. */
+  /** The turn in which it was last read, and its work in that turn. */
   turn = 0
   work = 0
-  /** Lets more of it come. */
+  /** Resumes reading. */
   readonly resume: () => void
 
   constructor(resume: () => void) {
@@ -22,25 +22,25 @@ export class Reader {
 
 /**
  * Shares the turns of the event loop among the responses that are read. libuv reads up to 2 MB from a socket in one
- * turn: a few hundred upstreams that send as fast as they can would keep everything else waiting for seconds.
+ * turn: a few hundred fast upstreams would block everything else for seconds.
  *
- * A turn is counted as long as no response has to wait. So it may span many turns of the event loop, and nothing has to
- * be done at the end of each.
+ * A turn lasts as long as no response has to wait. It can span many turns of the event loop, so nothing has to be
+ * done at the end of each.
  */
 export class ReadTurns {
   #turn = 0
   #work = 0
-  /** In their order; the first ones of them were resumed in this turn. */
+  /** In order; the first `#resumed` of them were resumed in this turn. */
   readonly #waiting: Reader[] = []
   #resumed = 0
-  /** The turns are for all exchanges: they do not belong to the one that has to wait first. */
+  /** Turns serve all exchanges: they must not run in the async context of the first one that waits. */
   readonly #outside = AsyncLocalStorage.snapshot()
 
   /**
    * Counts a chunk that was read.
    *
    * @param bytes length of the chunk
-   * @returns false = no more should be read of this response: `waitForTurn` has it resumed
+   * @returns false = pause this response and call `waitForTurn`, which resumes it
    */
   count(reader: Reader, bytes: number): boolean {
     const work = bytes + CHUNK_WORK
@@ -54,7 +54,7 @@ export class ReadTurns {
     return this.#work < TURN_WORK && !this.#isAnyWaiting
   }
 
-  /** Resumes the response in a later turn, behind those that wait already. */
+  /** Resumes the response in a later turn, after those that already wait. */
   waitForTurn(reader: Reader): void {
     if (this.#waiting.push(reader) === 1) this.#outside(setImmediate, this.#begin)
   }
@@ -62,7 +62,7 @@ export class ReadTurns {
   readonly #begin = (): void => {
     this.#turn++
     this.#work = 0
-    // One that reads all of its share at once waits again, behind the others.
+    // A response that reads its whole share at once waits again, behind the others.
     while (this.#isAnyWaiting && this.#work < TURN_WORK) this.#waiting[this.#resumed++]?.resume()
     this.#waiting.splice(0, this.#resumed)
     this.#resumed = 0

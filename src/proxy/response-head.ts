@@ -8,15 +8,15 @@ export interface ResponseHead {
   readonly status: number
   /** Media type with its parameters, lower-case; empty = none was sent. */
   readonly contentType: string
-  /** The content coding, lower-case; null = it comes as it is. */
+  /** The content coding, lower-case; null = none. */
   readonly coding: string | null
   /** As the upstream sent them. */
   readonly headers: RawHeaders
-  /** What the connection speaks that brought it: `1.1`, `2.0`. */
+  /** HTTP version of the connection: `1.1`, `2.0`. */
   readonly httpVersion: string
 }
 
-/** Reads what is looked at of a head. */
+/** Reads the fields that the gateway uses from a head. */
 export function responseHead(status: number, headers: RawHeaders, httpVersion = '1.1'): ResponseHead {
   return {
     status,
@@ -32,7 +32,7 @@ export function withHeaders(head: ResponseHead, headers: RawHeaders): ResponseHe
   return headers === head.headers ? head : responseHead(head.status, headers, head.httpVersion)
 }
 
-/** What a Content-Encoding header says, lower-case; null = nothing was done to the body. */
+/** The coding of a Content-Encoding header, lower-case; null = none. */
 export function contentCoding(header: string | null): string | null {
   const coding = header?.trim().toLowerCase() ?? ''
   return coding === '' || coding === 'identity' ? null : coding
@@ -46,8 +46,8 @@ export function isEventStream({ contentType }: Pick<ResponseHead, 'contentType'>
 /**
  * Reads a head as undici gives it.
  *
- * @throws GatewayError upstream_invalid where the status is none of HTTP (RFC 9110 section 15), or the headers tell of a
- *   transfer coding that nobody has asked for
+ * @throws GatewayError upstream_invalid if the status is not valid in HTTP (RFC 9110 section 15), or the headers name
+ *   a transfer coding that was not requested
  */
 export function receivedHead(status: number, raw: Controller['rawHeaders']): ResponseHead {
   if (status < 200 || status > 599) throw new GatewayError('upstream_invalid', `the upstream sent the status ${status}`)
@@ -57,7 +57,7 @@ export function receivedHead(status: number, raw: Controller['rawHeaders']): Res
   return responseHead(status, headers)
 }
 
-/** Requests have no TE: what is compressed below its chunks would reach the client as if it were plain. */
+/** Requests have no TE: a body that is compressed below its chunks would reach the client as if it were plain. */
 function refuseTransferCoding(headers: RawHeaders): void {
   const coding = headerValue(headers, 'transfer-encoding')
   if (coding === null || /^\s*(chunked|identity)?\s*$/i.test(coding)) return

@@ -2,8 +2,8 @@ import { headerValue } from './raw-headers.ts'
 import type { RawHeaders } from './raw-headers.ts'
 
 /**
- * How long a response asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a
- * date (RFC 9110 section 10.2.3).
+ * The wait that a response asks for: `retry-after-ms`, or `retry-after` in seconds or as a date (RFC 9110 section
+ * 10.2.3).
  *
  * @param nowMs milliseconds since 1970
  * @returns milliseconds; null = no usable value

@@ -1,26 +1,29 @@
 import { decompressed } from '../protocols/shared/decompress.ts'
 import type { RawHeaders } from './raw-headers.ts'
 
-/** Bytes of the shortest secret that is looked for: less may stand anywhere by chance. */
+/** Bytes of the shortest secret that is masked: a shorter one can occur by chance. */
 const MIN_LENGTH = 8
-/** Headers of a signed request that are no secret. */
+/** Headers of a signed request that are not secret. */
 const PUBLIC_HEADERS = /^(?:host|content-|x-amz-(?!security-token))/i
-/** An authentication scheme and what follows it. */
+/** An authentication scheme and its credential. */
 const SCHEME = /^[a-z][\w-]* +(\S+)$/i
 const ASTERISK = 0x2a
 
-/** What must not come back from an upstream: the secrets of its credential, and those of headers that the configuration adds. */
+/**
+ * The secrets that an upstream must not send back: those of its credential, and of headers that the configuration
+ * adds.
+ */
 export class UpstreamSecrets {
   readonly #configured: RawHeaders
   #headers: RawHeaders | null = null
   #secrets: readonly string[] = []
 
-  /** @param configured headers with a secret that each request gets; flat */
+  /** @param configured headers with secrets that the configuration adds to each request; flat */
   constructor(configured: RawHeaders) {
     this.#configured = configured
   }
 
-  /** @param headers those that carry the credential; flat. Most credentials send the same list again and again */
+  /** @param headers headers with the credential; flat. Most credentials send the same list again and again */
   of(headers: RawHeaders): readonly string[] {
     if (headers !== this.#headers) {
       this.#headers = headers
@@ -30,7 +33,7 @@ export class UpstreamSecrets {
   }
 }
 
-/** @param headers those that carry a secret; flat */
+/** @param headers headers with secrets; flat */
 export function secretsOf(headers: RawHeaders): string[] {
   const secrets: string[] = []
   for (let i = 0; i < headers.length; i += 2) {
@@ -42,7 +45,7 @@ export function secretsOf(headers: RawHeaders): string[] {
   return secrets
 }
 
-/** Headers without the secrets: each character of one becomes an asterisk. @returns the same list where there is none */
+/** Replaces each character of a secret in headers by an asterisk. @returns the same list if there is no secret */
 export function maskHeaders(headers: RawHeaders, secrets: readonly string[]): RawHeaders {
   const isLeaking = (secret: string) => headers.some(part => part.length >= secret.length && holds(part, secret))
   return secrets.some(isLeaking) ? headers.map((part, i) => (i % 2 === 0 ? part : maskText(part, secrets))) : headers
@@ -56,13 +59,13 @@ function maskText(text: string, secrets: readonly string[]): string {
   return maskBytes(Buffer.from(text, 'latin1'), spellings(secrets)).toString('latin1')
 }
 
-/** How a secret may stand in text: as it is, in JSON with escaped slashes, in a URL. */
+/** The spellings of a secret in text: as it is, in JSON with escaped slashes, in a URL. */
 function spellings(secrets: readonly string[]): Buffer[] {
   const texts = secrets.flatMap(secret => [secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret)])
   return [...new Set(texts)].map(text => Buffer.from(text, 'latin1'))
 }
 
-/** @returns the same bytes where none of the needles is in them */
+/** @returns the same bytes if they contain no needle */
 function maskBytes(bytes: Buffer, needles: readonly Buffer[]): Buffer {
   let masked = bytes
   for (const needle of needles) {
@@ -75,10 +78,10 @@ function maskBytes(bytes: Buffer, needles: readonly Buffer[]): Buffer {
 }
 
 /**
- * A whole body without the secrets.
+ * Masks the secrets in a complete body.
  *
- * @param coding of the body; null = it is plain
- * @returns the body, plain; null = there is none in it, as far as it can be decompressed
+ * @param coding of the body; null = not compressed
+ * @returns the body, not compressed; null = no secret found, or the body cannot be decompressed
  */
 export function maskBody(body: Buffer, coding: string | null, secrets: readonly string[]): Buffer | null {
   const plain = decompressed(body, coding)
@@ -87,7 +90,9 @@ export function maskBody(body: Buffer, coding: string | null, secrets: readonly 
   return masked === plain ? null : masked
 }
 
-/** Takes the secrets out of a body while it comes. Its length stays, and what may be the beginning of one waits. */
+/**
+ * Masks secrets in a body as it arrives. The length stays the same. Bytes that may be the start of a secret are held.
+ */
 export class StreamMask {
   readonly #needles: readonly Buffer[]
   readonly #longest: number
@@ -105,14 +110,14 @@ export class StreamMask {
     return bytes.subarray(0, end)
   }
 
-  /** No more will come. */
+  /** The body has ended: returns the held bytes. */
   rest(): Buffer {
     const bytes = this.#held
     this.#held = Buffer.alloc(0)
     return bytes
   }
 
-  /** How many bytes at the end may be the beginning of a secret. */
+  /** Number of bytes at the end that may be the start of a secret. */
   #openLength(bytes: Buffer): number {
     for (let length = Math.min(this.#longest - 1, bytes.length); length > 0; length--) {
       const tail = bytes.subarray(bytes.length - length)

@@ -13,68 +13,66 @@ import { acceptUnsolicitedContinue } from '../patches/unsolicited-continue.ts'
 /** A request to an upstream, as the passes of the proxy complete it. */
 export interface OutgoingRequest {
   readonly method: string
-  /** Path and query: below that of the upstream's url before the pass `address`, the whole of it after. */
+  /** Path and query: relative to the upstream's url before the pass `address`, complete after it. */
   path: string
-  /** Flat names and values, as they are sent. */
+  /** Flat names and values, as sent. */
   readonly headers: string[]
   body: Buffer | null
-  /** What the headers are made of. */
+  /** Input for the headers. */
   readonly source: HeaderSource
 }
 
-/** What happens to a request that was sent; the callbacks are undici's. */
+/** Callbacks for a request that was sent, as undici defines them. */
 export type ResponseHandler = Dispatcher.DispatchHandler
 export type Controller = Dispatcher.DispatchController
 
 /** The pooled connections to one upstream. */
 export interface Transport {
-  /** The callbacks come from connections that are for all exchanges: not in the asynchronous context of the caller. */
+  /** The callbacks come from connections that all exchanges share, so they do not run in the caller's async context. */
   send(request: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler): void
   /**
-   * A connection is breaking at this moment. A response that "ends" meanwhile was
-   * cut: where only the end of the connection marks the end of a body, undici
-   * takes a reset for one.
+   * A connection is breaking at this moment. A response that "ends" meanwhile was cut: if only the end of the
+   * connection marks the end of a body, undici takes a reset for a proper end.
    */
   readonly breaking: boolean
-  /** A connection was made at this moment: the request that starts now is its first. */
+  /** A connection was made at this moment: a request that starts now is its first. */
   readonly fresh: boolean
-  /** Makes connections for node's own client, to speak HTTP/1.1 on; not of the pool. */
+  /** Makes HTTP/1.1 connections for node's own client, outside the pool. */
   readonly agent: Agent
-  /** Finishes what runs, then closes the connections. */
+  /** Finishes running requests, then closes the connections. */
   close(): Promise<void>
-  /** Ends everything now. */
+  /** Ends everything at once. */
   destroy(): Promise<void>
 }
 
-/** An upstream as requests reach it; made once, when the configuration is loaded. */
+/** The address of an upstream; made once, when the configuration is loaded. */
 export interface UpstreamAddress {
   /** Origin and path prefix. */
   readonly url: URL
   /** Host and port as in the url. */
   readonly host: string
-  /** The path of the url without a final slash: what goes in front of a path. */
+  /** The path of the url without a final slash: the prefix of request paths. */
   readonly prefix: string
   readonly headerRules: HeaderRules
   readonly transport: Transport
 }
 
-/** The connect timeout is the longest of the routes that use it. */
+/** The connect timeout is the longest of the routes that use the upstream. */
 export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 'connectTimeout'> {
   readonly origin: string
-  /** A PEM file whose roots are trusted besides the usual ones. */
+  /** A PEM file with roots that are trusted in addition to the default ones. */
   readonly ca: string | null
-  /** ms after which a connection takes no more requests; default: it takes them as long as it is open. */
+  /** ms after which a connection takes no more requests; absent = no limit. */
   readonly connectionAge?: number
 }
 
 /**
- * A pool of kept-alive connections: as many as there are requests in progress
- * over HTTP/1.1, one shared where the upstream offers HTTP/2 by ALPN.
+ * A pool of kept-alive connections: over HTTP/1.1 one per running request, over HTTP/2 (if the upstream offers it by
+ * ALPN) one shared connection.
  *
- * undici's own timeouts are off: the exchange's deadlines are the only ones, so
- * that each has its own error and a paused reader is not taken for a dead peer.
- * What is left is that for an HTTP/2 peer that allows no streams: it is left then,
- * with all that waits for it to.
+ * undici's own timeouts are off, and only the exchange's deadlines apply, so that each has its own error and a paused
+ * reader is not taken for a dead peer. One of them remains, for an HTTP/2 peer that allows no streams: its connection
+ * closes, with all requests that wait for it.
  * @throws the system's error for a CA file that cannot be read
  */
 export function createTransport(options: TransportOptions): Transport {
@@ -87,7 +85,7 @@ export function createTransport(options: TransportOptions): Transport {
     bodyTimeout: 0,
     keepAliveTimeout: 60_000,
     maxHeaderSize: 64 * 1024,
-    // Its other parser, which the environment could choose otherwise.
+    // undici's other parser, which the environment could enable.
     useMilo: false,
   }, new ConnectionAge(options.connectionAge ?? Infinity))
   return {
@@ -112,15 +110,15 @@ export function isBrokenConnection(error: Error & { code?: string }): boolean {
   return BROKEN_CONNECTION_CODES.has(error.code ?? '')
 }
 
-/** What happens to some connection at this moment. */
+/** What happens to any connection at this moment. */
 interface ConnectionState {
   breaking: boolean
   fresh: boolean
 }
 
-/** Tells of what happens to its connections. */
+/** Records what happens to the connections. */
 function trackConnections(connect: Connector, state: ConnectionState): Connector {
-  // Connections are for all exchanges: what happens on one is not in the course of that which opened it.
+  // All exchanges share connections: their events must not run in the async context of the exchange that opened them.
   const outside = AsyncLocalStorage.snapshot()
   return (target, callback) => {
     outside(connect, target, (...args) => {
@@ -128,13 +126,13 @@ function trackConnections(connect: Connector, state: ConnectionState): Connector
       socket?.prependListener('error', () => {
         state.breaking = true
       })
-      // After a GOAWAY node ends its half, and would wait for ever for a peer that keeps the other open.
+      // After a GOAWAY node ends its half, and would wait forever for a peer that keeps the other half open.
       socket?.once('finish', () => socket.destroy())
       state.fresh = true
       callback(...args)
       state.fresh = false
       if (socket) acceptUnsolicitedContinue(socket)
-      // undici has its listeners by now: it hears of an error between these two.
+      // undici's listeners are attached by now, so they run between these two.
       socket?.on('error', () => {
         state.breaking = false
       })

@@ -1,24 +1,27 @@
 import type { Upstream } from '../config/types.ts'
 import { extractKey } from '../protocols/shared/query.ts'
 
-/** What goes in front of a path behind that url of an upstream: its own path, without a slash at the end. */
+/** The path of an upstream's url without a final slash: the prefix of request paths. */
 export function prefixOf(url: URL): string {
   return url.pathname.replace(/\/+$/, '')
 }
 
-/** The client's path as an upstream has it behind its url: its own `v1` replaces `/v1`. */
+/** The client's path relative to the upstream's url: the upstream's own `v1` replaces `/v1`. */
 export function upstreamPath({ v1 }: Upstream, path: string): string {
   if (v1 === null || !hasPathPrefix(path, '/v1')) return path
   return v1 + path.slice('/v1'.length) || '/'
 }
 
-/** What begins with a scheme or a slash leaves the place of the request; a backslash is one to browsers. */
+/**
+ * An address that is not relative to the request's path: it begins with a scheme or a slash. Browsers treat a
+ * backslash as a slash.
+ */
 const ROOTED = /^(?:https?:|[/\\])/i
 
 /**
- * An address that an upstream gave, as the client reaches it. One at the upstream's own host is a path
- * at the gateway: who follows it needs the upstream's credential, and would show the gateway's key there.
- * All others are the upstream's to know.
+ * Rewrites an address from an upstream for the client. An address at the upstream's own host becomes a path at the
+ * gateway: following it needs the upstream's credential, and a direct request would show the gateway's key to the
+ * upstream. Other addresses stay as they are.
  */
 export function gatewayAddress(address: string, upstream: Upstream): string {
   const { url } = upstream
@@ -30,11 +33,11 @@ export function gatewayAddress(address: string, upstream: Upstream): string {
 }
 
 /**
- * Is an address that an upstream gave the one that it was just asked at? The scheme does not tell them apart:
- * the gateway would ask there once more by its own.
+ * Is an address from an upstream the one that was just requested? The scheme is ignored: the gateway would use its
+ * own again.
  *
- * @param path what it was asked for, with its query
- * @returns that address, without its query, which may have a credential in it; null = it is another
+ * @param path the requested path, with its query
+ * @returns the address without its query, which may contain a credential; null = another address
  */
 export function sameAddress(address: string, { url }: Upstream, path: string): string | null {
   if (url === null || !ROOTED.test(address)) return null
@@ -44,14 +47,14 @@ export function sameAddress(address: string, { url }: Upstream, path: string): s
   return there.search === asked.search ? there.origin + there.pathname : null
 }
 
-/** Without the operator's credential. */
+/** Removes the operator's credential. */
 export function withoutCredential(address: string): string {
   return address.replace(/\?[^#]*/, query => extractKey(query).query)
 }
 
-/** The client's path that becomes a path at the upstream. */
+/** The client path for a path at the upstream. */
 function gatewayPath({ v1 }: Upstream, url: URL, there: string): string {
-  // Two slashes would be another host.
+  // Two slashes would name another host.
   const path = there.replace(/\/{2,}/g, '/')
   const prefix = prefixOf(url)
   const behind = hasPathPrefix(path, prefix) ? path.slice(prefix.length) || '/' : path

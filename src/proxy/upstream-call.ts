@@ -19,19 +19,19 @@ import { StreamMask, maskHeaders } from './secret-mask.ts'
 import { isBrokenConnection } from './transport.ts'
 import type { Controller, OutgoingRequest, ResponseHandler, UpstreamAddress } from './transport.ts'
 
-/** Where the body of a response goes as it comes. */
+/** Gets the body of a response as it arrives. */
 export interface BodySink {
-  /** @returns false when no more should come until the flow is resumed */
+  /** @returns false = pause until `resume` */
   data(chunk: Buffer): boolean
-  /** The response ended as HTTP says it should. */
+  /** The response ended properly. */
   end(): void
   /** The response broke after its head. */
   broken(error: GatewayError): void
 }
 
-/** Where a response goes as it comes. */
+/** Gets a response as it arrives. */
 export interface ResponseSink extends BodySink {
-  /** @returns an error when the response is not for the client: the call fails with it */
+  /** @returns an error if the client must not get the response: the call fails with it */
   head(head: ResponseHead): GatewayError | null
 }
 
@@ -40,34 +40,34 @@ export interface PassChain {
   web(req: IncomingMessage, res: ServerResponse, options: never): void
 }
 
-/** A client's side of a request that the gateway sends by itself. */
+/** Stands in for the client's request when the gateway itself makes the request. */
 const NO_CLIENT = { method: 'GET', url: '/', headers: {} } as unknown as ClientRequest
 
-/** Milliseconds: well above a round trip, well below what any answer takes that was begun. */
+/** ms: well above a round trip, well below the time of any response that the upstream began to work on. */
 const STALE_WITHIN = 1_000
 
 /**
- * The error that undici gets for a call that is ended from here. Not the reason: where a GOAWAY has refused
- * requests, and they wait for another connection, undici fails all of them with the reason of the
- * one that is aborted first, unless that has this code.
+ * The error that undici gets for a call that the gateway ends. It is not the real reason: after a GOAWAY, refused
+ * requests wait for another connection, and undici fails them all with the reason of the first one that is aborted,
+ * unless it has this code.
  */
 const ABORTED = Object.assign(new Error('the call was ended'), { code: 'UND_ERR_INFO' })
 
-/** The operator's credential, as one call sends it. */
+/** The operator's credential as a call sends it. */
 export interface CallCredential {
-  /** Adds it to the request. @returns a promise only where it has to be fetched, or the request is signed */
+  /** Adds the credential to the request. @returns a promise only if it has to be fetched, or the request is signed */
   authorize(request: OutgoingRequest): Promise<void> | null
-  /** They are masked in headers and errors of the upstream. */
+  /** Masked in headers and errors of the upstream. */
   readonly secrets: readonly string[]
 }
 
-/** How far a call is, in this order. A response may begin before all of the request was sent. */
+/** The progress of a call, in this order. A response may begin before the whole request is sent. */
 export type CallState =
   /** Nothing was sent. */
   | 'made'
-  /** The request went out on a connection: the upstream may have begun to work on it. */
+  /** The request was sent on a connection: the upstream may have begun to work on it. */
   | 'sent'
-  /** A byte of a response came; it need not have been a whole head. */
+  /** A byte of a response arrived, but maybe not a whole head. */
   | 'begun'
   /** The sink has the head. */
   | 'responding'
@@ -76,68 +76,70 @@ export type CallState =
 
 export interface CallOptions {
   readonly upstream: UpstreamAddress
-  /** Its path is below that of the upstream's url, and it has no headers yet. */
+  /** Its path is relative to the upstream's url, and it has no headers yet. */
   readonly request: OutgoingRequest
-  /** null = the upstream needs none. */
+  /** null = the upstream needs no credential. */
   readonly credential: CallCredential | null
   /** null = no client waits for the response. */
   readonly client: { readonly req: ClientRequest, readonly res: ClientResponse } | null
   readonly deadlines: Deadlines
-  /** Those of all responses that this process reads. */
+  /** Shared by all responses that this process reads. */
   readonly readTurns: ReadTurns
-  /** A response that comes compressed all the same is unpacked on its way. */
+  /** Decompress a response that is compressed although the request did not allow it. */
   readonly decompresses: boolean
-  /** Makes the vendor's response of the provider's; absent or null = it is that. */
+  /** Converts the provider's response to the vendor's; absent or null = not needed. */
   readonly readResponse?: ((status: number, headers: RawHeaders) => ResponseReading) | null
-  /** Where the response goes, until it is handed over to another. */
+  /** Gets the response until `handOver`. */
   readonly sink: ResponseSink
 }
 
 /**
- * What carries an attempt over HTTP: a request that the passes of the proxy complete, sent once over a pooled
- * connection, or once more where that was stale, and its response, which goes to a sink as it comes.
+ * Carries an attempt over HTTP: the passes of the proxy complete the request, and it is sent over a pooled
+ * connection, or once more if that connection was stale. The response goes to a sink as it arrives.
  *
- * Its callbacks are called from connections that are for all exchanges: what follows from a head and from an end runs in
- * the asynchronous context of the call. To enter that for each piece of a body costs more than to pass the piece on, and
- * nothing follows later from a piece.
+ * The callbacks come from connections that all exchanges share: the head and the end are processed in the async
+ * context of the call. For each piece of a body this would cost more than passing the piece on, and no later work
+ * follows from a piece.
  */
 export class UpstreamCall extends AsyncResource implements ResponseHandler, DecompressorHost {
   readonly options: CallOptions
-  /** As the passes shape it. */
+  /** The request as the passes change it. */
   readonly request: OutgoingRequest
   state: CallState = 'made'
-  /** null = no head came. */
+  /** null = no head arrived. */
   #received: ResponseHead | null = null
   #sink: BodySink
-  /** null: the response goes to the sink as it comes. */
+  /** null = the response is not decompressed here. */
   #decompressor: Decompressor | null = null
-  /** Of what is decompressed; null = it is passed on as it is. */
+  /** Decodes what was decompressed; null = passed on unchanged. */
   #decoder: BodyDecoder | null = null
   #secrets: readonly string[] = []
-  /** Masks the secrets in an error; null = there are none, or it is no error. */
+  /** Masks the secrets in an error; null = no secrets, or no error. */
   #mask: StreamMask | null = null
-  /** An error that is compressed, and held until it can be searched for the secrets; null = none is. */
+  /** A compressed error that is held until it can be searched for secrets; null = none. */
   #compressedError: CompressedError | null = null
-  /** Until the call is over: it holds the body of the request. */
+  /** Dropped when the call is over: it holds the body of the request. */
   #controller: Controller | null = null
   #wasSent = false
   readonly #reader = new Reader(() => this.#continueInTurn())
-  /** The upstream is paused: for the sink, or until a later turn. */
+  /** Why the upstream is paused: for the sink, or until a later turn. */
   #awaitsSink = false
   #awaitsTurn = false
-  /** It is the first request on its connection. */
+  /** The request is the first on its connection. */
   #fresh = false
   #retriedStale = false
   #isRelayed = false
   /** null = the request has its credential. */
   #authorizing: Promise<void> | null = null
   #settle: (error: GatewayError | null) => void = noop
-  /** On the monotonic clock: when the request was sent, and when the latest of the response came; 0 = not yet. */
+  /**
+   * On the monotonic clock: when the request was sent, and when the last bytes of the response arrived; 0 = not yet.
+   */
   #sentAt = 0
   #receivedAt = 0
 
   constructor(options: CallOptions) {
-    // Nobody asks to hear of its end, which would be watched for otherwise.
+    // Nobody uses its destroy event, which node would otherwise track.
     super('UpstreamCall', { requireManualDestroy: true })
     this.options = options
     this.request = options.request
@@ -145,10 +147,9 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   }
 
   /**
-   * Sends the request through the passes. One that throws ends the call.
+   * Sends the request through the passes. A pass that throws ends the call.
    *
-   * @returns null once the head of a response went to the sink, or the error that
-   *   kept it from coming: nothing was sent to the client then
+   * @returns null once the sink has the head of a response; otherwise the error, and the client was sent nothing
    */
   run(proxy: PassChain): Promise<GatewayError | null> {
     const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
@@ -167,7 +168,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     this.#authorizing = this.options.credential?.authorize(this.request) ?? null
   }
 
-  /** Sends the request, as soon as it has its credential. */
+  /** Sends the request as soon as it has its credential. */
   send(): void {
     if (this.#authorizing === null) {
       this.#dispatch()
@@ -190,17 +191,17 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     return this.#wasSent
   }
 
-  /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
+  /** Milliseconds from the request to the last bytes of the response, or to its failure. */
   get waitedMs(): number {
     return this.#sentAt === 0 ? 0 : (this.#receivedAt || this.options.deadlines.clock.monotonic()) - this.#sentAt
   }
 
-  /** Nothing more is sent of the request: its body can go. */
+  /** The whole request was sent: its body can be freed. */
   releaseBody(): void {
     this.request.body = null
   }
 
-  /** Tears the upstream's side down, at any moment. */
+  /** Ends the call at any moment. */
   abort(reason: GatewayError): void {
     if (this.state === 'over') return
     this.state = 'over'
@@ -215,21 +216,21 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   }
 
   /**
-   * From now on the response goes there.
+   * Sends the response to another sink from now on.
    *
-   * @param isRelayed the client has the first bytes: what comes from now on adds nothing to the wait before them
+   * @param isRelayed the client has the first bytes: later bytes do not add to the time before them
    */
   handOver(sink: BodySink, isRelayed = false): void {
     this.#sink = sink
     this.#isRelayed = isRelayed
   }
 
-  /** Nobody needs the rest of the response. It is read for a short time, so that the connection can be used again. */
+  /** Nobody needs the rest of the response. It is read for a short time, so that the connection can be reused. */
   discardRest(clock: Clock): void {
     if (this.state !== 'over') this.#sink = new DiscardedRest(clock, error => this.abort(error))
   }
 
-  /** Lets the upstream go on after `data` had said false. */
+  /** Resumes the upstream after `data` returned false. */
   resume(): void {
     if (this.state === 'over') return
     if (this.#decompressor) this.#decompressor.resume()
@@ -269,11 +270,11 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   #onHead(controller: Controller, status: number): void {
     this.onResponseStarted()
     this.#receivedAt = this.options.deadlines.clock.monotonic()
-    // Interim responses (103 and its kin) are between the upstream and the gateway.
+    // Interim responses (such as 103) are not passed on.
     if (status >= 100 && status < 200 || this.state === 'over') return
     try {
       this.#received = receivedHead(status, controller.rawHeaders)
-      // They are slices of what was read of the socket, up to 64 kB, which they would keep until the end.
+      // They are slices of up to 64 kB read from the socket, and would keep that memory until the end.
       controller.rawHeaders = null
       this.#secrets = this.options.credential?.secrets ?? []
       if (status >= 400 && this.#secrets.length > 0) this.#prepareMask(this.#received)
@@ -328,7 +329,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
         this.options.readTurns.waitForTurn(this.#reader)
       }
     } catch (thrown) {
-      // A fault of our own is not the upstream's: it has its own name.
+      // An error of our own is not the upstream's: it keeps its own code.
       this.#abortRequest()
       this.#fail(asGatewayError(thrown))
     }
@@ -346,7 +347,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     }
   }
 
-  /** The headers as the sink is to have them: without the coding, where that is undone here. */
+  /** The headers for the sink: without the coding if it is decoded here. */
   #decompressedHeaders(head: ResponseHead, headers: RawHeaders): RawHeaders {
     const coding = this.options.decompresses ? codingOf(head) : null
     if (coding === null) return headers
@@ -354,7 +355,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     return decompressedHeaders(headers)
   }
 
-  /** @throws GatewayError where the decoder cannot read the bytes */
+  /** @throws GatewayError if the decoder cannot read the bytes */
   #pass(chunk: Buffer): boolean {
     const decoder = this.#decoder
     if (decoder === null) return this.#passDecoded(chunk)
@@ -368,7 +369,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     return masked.length === 0 || this.#sink.data(masked)
   }
 
-  /** Passes on what waited for more, or because it might have been the beginning of a secret. */
+  /** Passes on bytes that were held: incomplete ones, and those that may be the start of a secret. */
   #passRest(): void {
     const decoder = this.#decoder
     if (decoder !== null) {
@@ -390,7 +391,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   onEnd(error: GatewayError | null): void {
     if (error === null) this.#end()
     else this.#break(error)
-    // Behind what was compressed the upstream may go on: nobody reads that.
+    // The upstream may send more after the compressed body; nobody reads it.
     this.#abortRequest()
   }
 
@@ -429,9 +430,9 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
-    // A kept connection that breaks takes along what waits to go out on it: nothing of that was sent.
+    // When a kept connection breaks, requests that wait to be sent on it fail too: nothing of them was sent.
     const wasHeldUp = this.state === 'made' && this.options.upstream.transport.breaking && isBrokenConnection(error)
-    // Not now: undici is failing what the connection had, and cannot bear to be given more of it meanwhile.
+    // Later: undici is failing the requests of the connection and cannot take new ones meanwhile.
     queueMicrotask(() => {
       if (wasHeldUp && this.state === 'made') this.options.upstream.transport.send(this.request, this)
       else this.runInAsyncScope(this.#onError, this, error)
@@ -459,9 +460,8 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   }
 
   /**
-   * The peer had given up an idle connection just when the request went out on it. Idle connections break: once,
-   * another one is tried. A peer that took its time has read the request, and may have begun with it: that is not
-   * tried again.
+   * The peer closed an idle connection just when the request was sent on it: retry once on another one. A peer that
+   * took longer has read the request and may have begun to work on it: no retry.
    */
   #wasStale(error: Error): boolean {
     if (this.state !== 'sent' || this.#fresh || this.#retriedStale) return false
@@ -472,7 +472,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   /** The response breaks after its head. */
   #fail(error: GatewayError): void {
     if (this.state === 'over') return
-    // What came before goes first.
+    // Bytes that arrived before are passed on first.
     if (this.#decompressor) this.#decompressor.end(error)
     else this.#break(error)
   }
@@ -482,7 +482,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
     this.#sink.broken(error)
   }
 
-  /** The system's and undici's errors as rows of the table. */
+  /** Maps errors of the system and of undici to rows of the error table. */
   #translate(error: Error & { code?: string }): GatewayError {
     if (error instanceof GatewayError) return error
     const code = error.code ?? ''

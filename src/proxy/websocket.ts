@@ -17,13 +17,13 @@ import type { HandshakeOwner, ProxyServer } from './http-proxy.ts'
 export interface TunnelOptions {
   /** The client's connection, after its handshake was read. */
   readonly socket: Duplex
-  /** What the client sent behind its handshake. */
+  /** Bytes that the client sent after its handshake. */
   readonly head: Buffer
   /** Path and query below the upstream's url. */
   readonly path: string
-  /** Flat names and values, sanitised; without the handshake's own. */
+  /** Flat names and values, sanitised; without those of the handshake. */
   readonly headers: readonly string[]
-  /** The handshake's headers of the client, lower-case. */
+  /** The client's handshake headers, lower-case. */
   readonly handshake: Readonly<Record<string, string>>
   readonly upstream: { readonly url: URL; readonly agent: Agent }
   readonly gatewayHeaders: GatewayHeaders
@@ -31,43 +31,42 @@ export interface TunnelOptions {
   readonly timeouts: Timeouts
   readonly startedAt: number
   /**
-   * Called when the tunnel stands: from now on the connection is the two peers' own.
+   * Called when the tunnel is open: from now on the connection belongs to the two peers.
    *
-   * @param extensions what they agreed on; null = nothing
+   * @param extensions the extensions that the peers agreed on; null = none
    */
   onOpen(extensions: string | null): void
-  /** Looks on at what the upstream says from then on. */
+  /** Sees each chunk from the upstream after the handshake. */
   onUpstreamData(chunk: Buffer): void
-  /** Looks on at what the client says from then on. */
+  /** Sees each chunk from the client after the handshake. */
   onClientData(chunk: Buffer): void
 }
 
-/** Milliseconds in which a client may take what the upstream has said before it ended. */
+/** ms in which a client may read what the upstream sent before it ended. */
 const FLUSH_TIMEOUT = 5_000
-/** Bytes of a refusal that are read, and milliseconds that it may take to come. */
+/** Maximum bytes of a refusal, and ms to read it. */
 const MAX_REFUSAL_BYTES = 64 * 1024
 const REFUSAL_TIMEOUT = 2_000
 
-/** A response to a handshake that is no upgrade. */
+/** A response to a handshake that is not an upgrade. */
 export interface HandshakeRefusal {
   readonly status: number
   readonly headers: RawHeaders
-  /** null = it is longer than what is read, or takes longer. */
+  /** null = longer than the limit, or not complete in time. */
   readonly body: Buffer | null
 }
 
 /**
- * A WebSocket through the gateway, on http-proxy-3's native path. Its bytes are
- * not looked at; it lives no longer than `total`, and no longer than `idle`
- * without a byte in either direction, and when one side goes the other goes too.
+ * A WebSocket through the gateway, on http-proxy-3's native path. Its bytes are not changed. It lasts at most
+ * `total`, and at most `idle` without a byte in either direction. When one side closes, the other is closed too.
  */
 export class Tunnel extends EventEmitter implements HandshakeOwner {
   readonly method = 'GET'
   readonly url: string
   readonly headers: Record<string, string | string[]>
-  /** The response with which the upstream refused the handshake; null = it did not. */
+  /** The response with which the upstream refused the handshake; null = not refused. */
   refusal: HandshakeRefusal | null = null
-  /** Whose connection was the first to end; null = none has. */
+  /** The side that ended first; null = neither. */
   endedBy: 'client' | 'upstream' | null = null
   readonly httpVersion = '1.1'
   readonly httpVersionMajor = 1
@@ -111,12 +110,12 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.abort(new GatewayError('client_gone', 'the client closed the connection'))
   }
 
-  /** Nobody reads before the tunnel stands: what is readable then and holds nothing is the end. */
+  /** Nobody reads before the tunnel is open: a readable event without bytes is the end. */
   readonly #checkClientDisconnected = (): void => {
     if (this.#options.socket.readableLength === 0) this.#clientDisconnected()
   }
 
-  /** After this callback http-proxy-3 closes the client's connection, which still has to learn why. */
+  /** After this callback http-proxy-3 closes the client's connection, but the client must get the reason first. */
   #failed(error: Error): void {
     const socket = this.#options.socket as Duplex & { destroySoon?: () => void }
     socket.destroySoon = noop
@@ -127,7 +126,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     })
   }
 
-  /** A handshake has no body to wait for, and in an open tunnel `idle` is the silence of both sides. */
+  /** A handshake has no body to wait for, and in an open tunnel `idle` means that both sides are silent. */
   #expired(error: GatewayError): GatewayError {
     const { socket, timeouts: { firstByte, idle } } = this.#options
     if (error.code === 'first_byte_timeout') {
@@ -138,12 +137,14 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     return new GatewayError('idle_timeout', `no byte passed in either direction for ${idle / 1000} s (timeouts.idle)`)
   }
 
-  /** Ends it now, on both sides. */
+  /** Ends both sides at once. */
   abort(reason: GatewayError): void {
     this.#end(this.#upstream !== null && reason.code === 'client_gone' ? null : reason)
   }
 
-  /** Ends it because of what the client says: the upstream gets no more of that, and the client learns why. */
+  /**
+   * Ends the tunnel because of what the client sent: the upstream gets no more of it, and the client gets the reason.
+   */
   refuse(reason: GatewayError): void {
     if (this.#over) return
     this.#upstream?.destroy()
@@ -153,7 +154,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
 
   onHandshake(handshake: ClientRequest): void {
     this.#handshake = handshake
-    // It is called for an established connection.
+    // The event comes when the connection is established.
     handshake.once('socket', () => {
       this.#connected = true
       this.#deadlines.waiting()
@@ -161,17 +162,16 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     handshake.prependListener('upgrade', (answer: IncomingMessage, upstream: Duplex) => {
       this.#open(answer, upstream)
     })
-    // A response that is no upgrade is ours to tell of, in the protocol's shape.
+    // A response that is not an upgrade is reported by the gateway, in the protocol's shape.
     process.nextTick(() => {
-      // Behind http-proxy-3's own listener: a reader that came before its pipe
-      // would take what came with the 101.
+      // After http-proxy-3's own listener: an earlier reader would take the bytes that came with the 101.
       handshake.once('upgrade', (_answer: IncomingMessage, upstream: Duplex) => this.#watch(upstream))
       handshake.removeAllListeners('response')
       handshake.once('response', (answer: IncomingMessage) => this.#refused(answer))
     })
   }
 
-  /** Reads why, as far as that takes neither long nor much. */
+  /** Reads the refusal, up to a limit of bytes and time. */
   #refused(answer: IncomingMessage): void {
     const pieces = new ChunkList()
     const over = () => {
@@ -191,13 +191,13 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   #open(answer: IncomingMessage, upstream: Duplex): void {
     const { gatewayHeaders: own } = this.#options
     this.#upstream = upstream
-    // As long as somebody waits for it to be readable, nothing flows.
+    // As long as a `readable` listener is attached, nothing flows.
     this.#options.socket.off('readable', this.#checkClientDisconnected)
-    // http-proxy-3 writes the head as a string: one byte for each character, as they were read.
+    // http-proxy-3 writes the head as a string: one byte for each character, as it was read.
     this.#options.socket.setDefaultEncoding('latin1')
     const { upgrade, 'sec-websocket-extensions': extensions = null } = answer.headers
     for (const name of Object.keys(answer.headers)) delete answer.headers[name]
-    // These two open the tunnel; otherwise what is hop-by-hop stays behind.
+    // These two headers open the tunnel; all other hop-by-hop headers are removed.
     Object.assign(answer.headers, { connection: 'Upgrade', upgrade }, groupHeaders(
       clientHeaders(answer.rawHeaders, { own, httpVersion: '1.1', dropContentLength: false }),
     ))
@@ -221,7 +221,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.endedBy ??= side
   }
 
-  /** @param inOrder what waits for the client goes out first */
+  /** @param inOrder send the client first what waits for it */
   #end(outcome: GatewayError | null, inOrder = outcome === null): void {
     if (this.#over) return
     this.#over = true
@@ -234,7 +234,7 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
     this.#done.resolve(outcome)
   }
 
-  /** @param inOrder what waits for the client goes out first */
+  /** @param inOrder send the client first what waits for it */
   #closeClient(inOrder: boolean): void {
     const socket = this.#options.socket as Socket
     if (!inOrder) {
@@ -247,11 +247,11 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   }
 }
 
-/** Bytes of a reason: with the code and the header they are one control frame (RFC 6455 section 5.5). */
+/** Maximum bytes of a reason: with the code and the header it fits one control frame (RFC 6455 section 5.5). */
 const MAX_REASON_BYTES = 123
 const POLICY_VIOLATION = 1008
 
-/** The frame that closes a connection for a violation of the policy; RFC 6455 section 7.4.1. */
+/** The frame that closes a connection for a policy violation; RFC 6455 section 7.4.1. */
 function closeFrame(reason: string): Buffer {
   const text = Buffer.from(reason.replace(/[^\x20-\x7e]/g, '?').slice(0, MAX_REASON_BYTES))
   const head = Buffer.from([0x88, 2 + text.length, POLICY_VIOLATION >> 8, POLICY_VIOLATION & 0xff])

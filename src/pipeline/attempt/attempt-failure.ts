@@ -17,17 +17,17 @@ import type { HeldResponse, RejectedResponse } from '../respond/response-gate.ts
 
 /** How an attempt failed before the client got any of its response. */
 export interface AttemptFailure {
-  /** null = the upstream sent an error of its own. */
+  /** null = the upstream sent its own error. */
   readonly error: GatewayError | null
-  /** The upstream's status; null = no head came. */
+  /** The upstream's status; null = no head arrived. */
   readonly status: number | null
-  /** The upstream's error, where all of it came. */
+  /** The upstream's error if it is complete. */
   readonly response: HeldResponse | null
-  /** The body of that, decompressed. */
+  /** The body of that error, decompressed. */
   readonly said: Buffer | null
-  /** Why it refused the request: with 401 or 403, or where the route names another target for that. */
+  /** Why the upstream refused the request: by 401 or 403, or for a reason for which the route names another target. */
   readonly reason: RefusalReason | null
-  /** How long the upstream asks to wait, ms; null = it does not say. */
+  /** The wait that the upstream asks for, ms; null = none. */
   readonly retryAfterMs: number | null
 }
 
@@ -37,7 +37,7 @@ export function failureOfResponse({ error, head, response, reason }: RejectedRes
   return { error, status: head.status, response, said, reason, retryAfterMs: requestedRetryDelay(head.headers, said, nowMs) }
 }
 
-/** The failure of an attempt to which no response came. @param nowMs milliseconds since 1970 */
+/** The failure of an attempt that got no response. @param nowMs milliseconds since 1970 */
 export function failureWithoutResponse(error: GatewayError, nowMs: number): AttemptFailure {
   const retryAfterMs = retryAfter(Object.entries(error.headers).flat(), nowMs)
   return { error, status: null, response: null, said: null, reason: null, retryAfterMs }
@@ -48,7 +48,7 @@ function decompressedBody({ head, body }: HeldResponse): Buffer {
   return decompressedOrRaw(body, head.coding)
 }
 
-/** An upstream's own error as an event of the client's stream; null = it is no JSON object with an error. */
+/** An upstream's error as an event of the client's stream; null = it is not a JSON object with an error. */
 export function upstreamErrorEvent(
   { response, attempt: { translated } }: { readonly response: HeldResponse, readonly attempt: UpstreamAttempt },
   format: ClientFormat, requestId: string,
@@ -60,14 +60,14 @@ export function upstreamErrorEvent(
     const isError = typeof value === 'object' && value !== null && 'error' in value
     return isError ? format.errorEvent(JSON.stringify(value)) : null
   } catch {
-    // It is no JSON.
+    // It is not JSON.
     return null
   }
 }
 
 /**
- * An error that came with the status of a success, in a body or as an event of a stream, as a response with its own status.
- * Where nothing is translated, it passes as it came.
+ * An upstream can report an error with the status of a success, in a body or as a stream event. If the response is
+ * translated, the client gets it as a response with the error's own status; otherwise it passes unchanged.
  */
 export function withErrorStatus(response: HeldResponse, { translated }: Pick<UpstreamAttempt, 'translated'>): HeldResponse {
   const { head } = response
@@ -95,10 +95,10 @@ function errorEventIn(stream: Buffer): Buffer {
 }
 
 /**
- * The error for the client where it does not get the upstream's own as it came: not all of that came, a stream had
- * begun, or the operator's credential was rejected.
+ * The error for a client that cannot get the upstream's own error: it is incomplete, a stream had begun, or the
+ * operator's credential was rejected.
  *
- * @param reason why the request was refused for its content; null = it was not
+ * @param reason why the upstream refused the content of the request; null = it did not
  */
 export function undeliveredError(status: number | null, reason: RefusalReason | null = null): GatewayError {
   if (reason !== null) {
@@ -111,21 +111,21 @@ export function undeliveredError(status: number | null, reason: RefusalReason | 
 }
 
 /**
- * How long the upstream asks to wait, in its headers or in its error.
+ * The wait that the upstream asks for, in its headers or in its error.
  *
- * @param said the error, decompressed; null where not all of it came
+ * @param said the error, decompressed; null = incomplete
  * @param nowMs milliseconds since 1970
- * @returns milliseconds, or null where it does not say
+ * @returns milliseconds; null = none
  */
 export function requestedRetryDelay(headers: RawHeaders, said: Buffer | null, nowMs: number): number | null {
   return retryAfter(headers, nowMs) ?? (said && retryDelay(said))
 }
 
-/** Bytes of an upstream's error that the ledger keeps. */
+/** Bytes of an upstream's error that are stored in the ledger. */
 const MAX_TEXT_BYTES = 1024
-/** Those that text has no use for; a line break and a tab stay. */
+/** Control characters except line break and tab. */
 const CONTROL_CHARACTERS = /(?![\n\t])\p{Cc}/gu
-/** What a cut leaves of a character. */
+/** The rest of a character that the limit has cut. */
 const CUT_CHARACTER = /\ufffd+$/
 
 /**
@@ -133,10 +133,10 @@ const CUT_CHARACTER = /\ufffd+$/
  *
  * @param body decompressed
  * @param secrets of the credential that was sent: they are masked
- * @returns 1024 bytes at most; null = it says nothing
+ * @returns at most 1024 bytes; null = empty
  */
 export function errorText(body: Buffer, secrets: readonly string[]): string | null {
-  // The mask first: a cut could leave the beginning of a secret.
+  // Mask first: cutting first could leave the beginning of a secret.
   const masked = maskBody(body, null, secrets) ?? body
   const text = masked.toString('utf8', 0, MAX_TEXT_BYTES).replace(CONTROL_CHARACTERS, ' ')
   return (masked.length > MAX_TEXT_BYTES ? text.replace(CUT_CHARACTER, '') : text).trim() || null

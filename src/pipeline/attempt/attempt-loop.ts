@@ -13,44 +13,44 @@ import { otherCredential } from './recorder.ts'
 import type { AttemptRecorder } from './recorder.ts'
 
 const NONE_REFUSED: readonly Authorization[] = []
-/** Milliseconds after which a client may try again where no time helps: the request is larger than the limit. */
+/** retry-after in ms when waiting does not help: the request is larger than the limit. */
 const DEFAULT_WAIT = 60_000
 
-/** How an attempt came out. */
+/** The outcome of an attempt. */
 export type AttemptOutcome<A extends UpstreamAttempt, End> =
-  /** The client has a response, to its end or not. */
+  /** The client has the response, complete or not. */
   | { readonly kind: 'ended', readonly end: End }
-  /** The client got none of its response. */
+  /** The client got nothing of the response. */
   | { readonly kind: 'failed', readonly attempt: A, readonly failure: AttemptFailure, readonly isLast: boolean }
-  /** The client got the beginning of its response, and another attempt continues it. */
+  /** The client got the beginning of the response, and another attempt continues it. */
   | { readonly kind: 'interrupted', readonly attempt: A, readonly failure: AttemptFailure, readonly step: RetryStep }
 
-/** Which target follows which. */
+/** The order of the targets. */
 export interface TargetPlan {
-  /** The target of the attempt that runs, or of the first. */
+  /** The target of the running attempt, or of the first. */
   readonly current: Target
   /** An attempt failed. @returns null = no attempt follows */
   next(failure: AttemptFailure, isContinuation: boolean): RetryStep | null
-  /** The upstream of the current target is at its limit: it is not tried. @returns null = there is no other target */
+  /** The upstream of the current target is at its limit: skip it. @returns null = there is no other target */
   passOver(isContinuation: boolean): RetryStep | null
 }
 
-/** How the attempts of an exchange are carried: over HTTP or a WebSocket. */
+/** How attempts are made: over HTTP or a WebSocket. */
 export interface AttemptCarrier<A extends UpstreamAttempt, End> {
-  /** The client's stream has begun, and is to be continued. */
+  /** The client's stream has begun and has to be continued. */
   readonly isContinuation: boolean
-  /** What ends the exchange without an attempt at the target; null = nothing. */
+  /** Ends the exchange without an attempt at the target; null = make the attempt. */
   endBefore(target: Target): End | null
   /**
    * Begins an attempt.
    *
-   * @param refused credentials of the target that it refused for this request
-   * @param reservation of the limits of its upstream; null = it has none
-   * @returns the error of a request that cannot be made for the target
+   * @param refused credentials that the target refused for this request
+   * @param reservation from the limits of its upstream; null = no limits
+   * @returns the error if the request cannot be made for the target
    */
   begin(target: Target, refused: readonly Authorization[], reservation: Reservation | null): A | GatewayError
   carry(attempt: A): Promise<AttemptOutcome<A, End>>
-  /** No attempt follows. @throws GatewayError where the client gets nothing of an upstream */
+  /** No attempt follows. @throws GatewayError if the client gets nothing from an upstream */
   giveUp(failure: AttemptFailure): Promise<End>
 }
 
@@ -60,7 +60,7 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
   readonly #exchange: Exchange
   readonly #plan: TargetPlan
   readonly #recorder: AttemptRecorder
-  /** Of the targets that are at their limit, why the one has no room that has some the soonest. */
+  /** Of the upstreams at their limit, the error with the shortest retry-after. */
   #full: GatewayError | null = null
   #cancelWait: (() => void) | null = null
 
@@ -112,7 +112,7 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
     }
   }
 
-  /** Begins an attempt. @returns why the request cannot be made for the target: then there is none */
+  /** Begins an attempt. @returns an error if the request cannot be made for the target: there is no attempt then */
   begin(create: () => A | GatewayError, reservation: Reservation | null): A | GatewayError {
     const isFirst = this.#exchange.attempts.length === 0
     let begun: A | GatewayError | null = null
@@ -121,12 +121,15 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
     } finally {
       if (begun === null || begun instanceof GatewayError) reservation?.release()
     }
-    // If the process dies, the ledger has every attempt that was started.
+    // Checkpoint each attempt that starts, in case the process dies.
     if (!isFirst && !(begun instanceof GatewayError)) writeCheckpoint(this.#gateway, this.#exchange)
     return begun
   }
 
-  /** Reserves what an attempt may use of the limits of its upstream. @returns why it has no room: then nothing was reserved */
+  /**
+   * Reserves what an attempt may use of its upstream's limits. @returns an error if there is no room: nothing was
+   * reserved then
+   */
   async reserve(key: UpstreamLimits): Promise<Reservation | GatewayError> {
     const estimate = { tokens: this.#exchange.reserved?.tokens ?? 0, pico: 0n }
     const admission = await this.#gateway.accounts.limiter.admit({ key, model: null, estimate })
@@ -144,7 +147,10 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
     this.#cancelWait?.()
   }
 
-  /** @returns credentials for another attempt at the target, with another one; null = there is none */
+  /**
+   * @returns the refused credentials, for another attempt at the target with another credential; null = no such
+   *   attempt
+   */
   #fail(
     { attempt, failure, isLast }: { readonly attempt: A, readonly failure: AttemptFailure, readonly isLast: boolean }, isContinuation: boolean,
   ): readonly Authorization[] | null {

@@ -9,7 +9,7 @@ import type { Reservation } from '../../limits/types.ts'
 import { ACCOUNT_CHOICE_HEADERS } from '../../protocols/shared/vendor-headers.ts'
 import { candidateId } from '../../routing/candidate.ts'
 
-/** What all attempts of an exchange are made with, over HTTP or a WebSocket. */
+/** The options that all attempts of an exchange share, over HTTP or a WebSocket. */
 export function attemptOptions(
   gateway: Gateway, exchange: Exchange, { target, upstream, refused, reservation, sent, startedAt }: {
     readonly target: Target

@@ -4,10 +4,10 @@ import type { Gateway } from '../../context/gateway.ts'
 import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
 
 /**
- * The capsules of one request to an upstream: the body, and what its capsules hold, have together at most
+ * The capsules of one request to an upstream. The body and the contents of its capsules together are limited by
  * `server.body_limit`.
  *
- * @param reserveMemory takes bytes from `server.body_memory`, and throws where there are none
+ * @param reserveMemory takes bytes from `server.body_memory`, and throws if there are not enough
  */
 export function capsuleAccess(
   { config: { server: { bodyLimit } }, sharedState: { capsuleKeys } }: Gateway, { request: { body } }: Exchange,

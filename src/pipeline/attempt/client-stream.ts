@@ -26,11 +26,11 @@ const REDIRECT_STATUSES = new Set([301, 302, 307, 308])
 export interface RelayedAttempt extends UpstreamAttempt {
   /** Path and query at the upstream. */
   readonly path: string
-  /** What is known of its response that was held. */
+  /** What was read of its response while it was held. */
   readonly heldContent: HeldContent
-  /** What a held response lacked that went to the client although it broke; null = none did. */
+  /** The end that the gateway added to a held response that broke; null = none was added. */
   readonly missingEnd: Buffer | null
-  /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
+  /** Milliseconds from the request to the last bytes of the response, or to its failure. */
   readonly waitedMs: number
 }
 
@@ -38,7 +38,7 @@ export interface ClientStreamOptions {
   readonly recorder: AttemptRecorder
   readonly deadlines: Deadlines
   readonly plan: RetryPlan
-  /** As the route has it. */
+  /** From the route. */
   readonly resume: ResumeMode
 }
 
@@ -46,14 +46,14 @@ export interface ClientStreamOptions {
 export class ClientStream {
   readonly relay: Relay
   readonly resumeMode: Exclude<ResumeMode, 'continue_or_hold'>
-  /** Lets other targets continue the client's stream where it breaks; null = none may. */
+  /** Lets other targets continue the client's stream if it breaks; null = not allowed. */
   readonly continuation: Continuation | null
-  /** Sends events to a client that waits for a stream that is held, or that is to be continued; null = none was started. */
+  /** Sends events to a client that waits for a held stream, or for one to be continued; null = not started. */
   #keepAlive: KeepAliveTimer | null = null
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #recorder: AttemptRecorder
-  /** Why the upstream did not send the end of the protocol after the whole content; null = it did. */
+  /** Why the upstream's stream did not end properly although its content is complete; null = it did. */
   #endFault: GatewayError | null = null
   #headers: ResponseHead['headers'] = []
   #attempt: RelayedAttempt | null = null
@@ -76,7 +76,7 @@ export class ClientStream {
     this.#keepAlive.start()
   }
 
-  /** Whatever the client waited for has come, or will not. */
+  /** The client no longer waits: it gets a response or an error. */
   stopKeepAlive(): void {
     this.#keepAlive?.stop()
   }
@@ -85,25 +85,25 @@ export class ClientStream {
     return this.#keepAlive?.isRunning === true
   }
 
-  /** What broke the stream that another target is to continue; null = nothing did. */
+  /** The error that broke the stream that another target is to continue; null = none. */
   get streamError(): GatewayError | null {
     return this.continuation?.streamError ?? null
   }
 
-  /** The client gets the response of that attempt. @returns why it cannot; null = its head was sent */
+  /** Sends the response of the attempt to the client. @returns an error if it cannot; null = its head was sent */
   open(attempt: RelayedAttempt, head: ResponseHead, source: RelaySource): GatewayError | null {
     const refusal = this.relay.accepts(head) ?? selfRedirectError(head, attempt)
     if (refusal !== null) return refusal
     const body = this.#stages(attempt, head)
     if (body instanceof GatewayError) return body
-    // The gate has read an error that was held, and a rejected credential never gets here.
+    // The gate has read a held error. A rejected credential never gets here.
     if (isOperatorError(head.status)) this.#recorder.credentialRejected(attempt.target, head.status)
     this.#attempt = attempt
     this.#open(attempt, head, { body, source, mayContinue: attempt.missingEnd !== null || this.continuation !== null })
     return null
   }
 
-  /** The first byte of the response came. */
+  /** The first byte of the response arrived. */
   begun(attempt: RelayedAttempt): void {
     const exchange = this.#exchange
     if (!this.relay.begin()) return
@@ -112,7 +112,7 @@ export class ClientStream {
     if (this.relay.status < 400) attempt.health.responseStarted(attempt.elapsedMs)
   }
 
-  /** No attempt follows: the client gets the latest error of an upstream's own. @returns null = there is none that it could get */
+  /** No attempt follows: the client gets the latest error of an upstream. @returns null = there is none to send */
   sendLastError(): Promise<RelayEnd> | null {
     const last = this.#recorder.lastErrorResponse
     if (last === null || this.relay.isWaiting) return null
@@ -125,7 +125,7 @@ export class ClientStream {
     return this.relay.outcome as Promise<RelayEnd>
   }
 
-  /** The stream broke. @returns what is missing of it; `continue` = another target can continue it; null = neither */
+  /** The stream broke. @returns the missing end; `continue` = another target can continue it; null = neither */
   recovery(attempt: RelayedAttempt, error: GatewayError): Buffer | 'continue' | null {
     if (attempt.missingEnd !== null) {
       this.#endFault = error
@@ -141,7 +141,9 @@ export class ClientStream {
     return recovery === null || recovery.can === 'nothing' ? null : 'continue'
   }
 
-  /** No response follows for a stream that has begun: it gets the upstream's own error event, where there is one. */
+  /**
+   * A stream that has begun ends without a further response: it gets the upstream's own error event if there is one.
+   */
   fail(error: GatewayError): void {
     const { classified: { endpoint: { format } }, id } = this.#exchange
     const inStream = error.source === 'upstream' ? this.continuation?.upstreamErrorEvent ?? null : null
@@ -149,13 +151,13 @@ export class ClientStream {
     this.relay.fail(error, inStream ?? (last && upstreamErrorEvent(last, format, id)))
   }
 
-  /** The response of that attempt went to the client, to its end or not. */
+  /** The response of the attempt went to the client, complete or not. */
   ended(attempt: RelayedAttempt, end: RelayEnd): RelayEnd {
     this.#recorder.ended(attempt, end, { status: this.relay.status, headers: this.#headers }, this.#endFault)
     return end
   }
 
-  /** @returns null where every byte passes and nothing is read; an error where it cannot be translated */
+  /** @returns null if every byte passes and nothing is read; an error if the response cannot be translated */
   #stages(attempt: RelayedAttempt, head: ResponseHead): ReadBody | GatewayError | null {
     try {
       const onFault = (error: GatewayError) => this.#onStreamFault(error)
@@ -189,10 +191,10 @@ export class ClientStream {
 }
 
 /**
- * A client that follows a redirect to the upstream itself comes back here endlessly, as where the vendor requires
- * `https:` in the upstream's url.
+ * A client that follows a redirect to the upstream itself comes back to the gateway endlessly, for example if the
+ * vendor requires `https:` in the upstream's url.
  *
- * @returns null = the response is no such redirect
+ * @returns null = not such a redirect
  */
 function selfRedirectError({ status, headers }: ResponseHead, { target: { upstream }, path }: RelayedAttempt): GatewayError | null {
   if (!REDIRECT_STATUSES.has(status)) return null

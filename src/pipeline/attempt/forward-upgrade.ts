@@ -41,33 +41,33 @@ import { AttemptRecorder } from './recorder.ts'
 const NOTHING = Buffer.alloc(0)
 const UNREAD_MESSAGES: ResponseContent = { metered: DELIVERED, encoding: null, errorBody: null }
 const EXTENSIONS = 'sec-websocket-extensions'
-/** Headers of a handshake that are forwarded; RFC 6455 section 4.1. */
+/** Handshake headers that are forwarded; RFC 6455 section 4.1. */
 const HANDSHAKE_HEADERS = ['sec-websocket-key', 'sec-websocket-version', EXTENSIONS] as const
 
 /** The connection of a WebSocket handshake. */
 export interface Upgrade {
   readonly socket: Socket
-  /** What the client sent behind its request. */
+  /** Bytes that the client sent after its request. */
   readonly head: Buffer
 }
 
-/** An upstream's response that refuses the handshake for its content. */
+/** An upstream's response that refuses the handshake because of its content. */
 export interface DeniedHandshake {
   readonly attempt: UpstreamAttempt
   readonly response: HeldResponse
 }
 
-/** How a WebSocket ended: why it was interrupted, null = in order, or the refusal that the client gets. */
+/** How a WebSocket ended: with the error that interrupted it (null = properly), or with the refusal for the client. */
 export type TunnelEnd = { readonly failure: GatewayError | null } | { readonly denied: DeniedHandshake }
 
-/** Throws where the upstream may not get a message of the client. */
+/** Throws if the upstream must not get a message of the client. */
 type CheckMessage = (message: Buffer) => void
 
 /**
- * Sends the handshake to the targets, one after the other, until one accepts it, and tunnels what follows.
+ * Sends the handshake to the targets, one after the other, until one accepts it, and tunnels the bytes that follow.
  *
- * @param checkMessage throws where the upstream may not get a message of the client; null = any passes
- * @throws GatewayError where no upstream has accepted it, and none has refused it for its content
+ * @param checkMessage throws if the upstream must not get a message of the client; null = all pass
+ * @throws GatewayError if no upstream has accepted the handshake, and none has refused it because of its content
  */
 export function forwardUpgrade(
   gateway: Gateway, exchange: Exchange, plan: Plan, upgrade: Upgrade, checkMessage: CheckMessage | null,
@@ -83,9 +83,9 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
   readonly #recorder: AttemptRecorder
   readonly #socket: Socket
   readonly #checkMessage: CheckMessage | null
-  /** What was not sent yet of what the client sent behind its request. */
+  /** Bytes that the client sent after its request and that are not forwarded yet. */
   #unsent: Buffer
-  /** null = none runs. */
+  /** null = no attempt is running. */
   #current: WebSocketAttempt | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, plan: Plan, { socket, head }: Upgrade, checkMessage: CheckMessage | null) {
@@ -125,7 +125,7 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
 
   async carry(attempt: WebSocketAttempt): Promise<AttemptOutcome<WebSocketAttempt, TunnelEnd>> {
     const head = this.#unsent
-    // http-proxy-3 puts the head back onto the connection, where it stays for the attempts that follow.
+    // http-proxy-3 puts the head back onto the connection, where later attempts find it.
     this.#unsent = NOTHING
     const failure = await attempt.run(this.#plan, this.#socket, head, this.#checkMessage)
     if (failure !== null) return { kind: 'failed', attempt, failure, isLast: false }
@@ -140,13 +140,13 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
     return { denied }
   }
 
-  /** The exchange is ended from outside. While a credential is fetched, nothing can be ended. */
+  /** Ends the exchange from outside. While a credential is being fetched, there is nothing to end. */
   stop(reason: GatewayError): void {
     this.#current?.stop(reason)
   }
 }
 
-/** The targets of a WebSocket: each is tried once, in their order. */
+/** The targets of a WebSocket: each is tried once, in order. */
 class HandshakePlan implements TargetPlan {
   readonly #order: readonly Target[]
   #at = 0
@@ -170,7 +170,7 @@ class HandshakePlan implements TargetPlan {
   }
 }
 
-/** What came through a tunnel to the client. */
+/** What a tunnel delivered to the client. */
 class TunnelDelivery implements ClientDelivery {
   readonly status = 101
   readonly delivered = false
@@ -178,15 +178,15 @@ class TunnelDelivery implements ClientDelivery {
   bytes = 0
 }
 
-/** An attempt over a WebSocket: another can follow as long as the upstream has not accepted the handshake. */
+/** An attempt over a WebSocket. Another can follow until the upstream accepts the handshake. */
 class WebSocketAttempt extends UpstreamAttempt {
   readonly mayBeBilled = false
-  /** Why a WebSocket that was open has ended; null = in order. */
+  /** Why an open WebSocket ended; null = properly. */
   endError: GatewayError | null = null
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #request: OutgoingRequest
-  /** null = the request has no credential yet. */
+  /** null = before the request has its credential. */
   #tunnel: Tunnel | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, part: UpstreamAttemptOptions, request: OutgoingRequest) {
@@ -201,7 +201,10 @@ class WebSocketAttempt extends UpstreamAttempt {
     this.#tunnel?.abort(reason)
   }
 
-  /** @param head what the client sent behind its handshake @returns null when it was open, and has ended */
+  /**
+   * @param head bytes that the client sent after its handshake @returns null when the WebSocket was open and has
+   *   ended
+   */
   async run({ route }: Plan, socket: Socket, head: Buffer, checkMessage: CheckMessage | null): Promise<AttemptFailure | null> {
     const { clock } = this.#gateway
     try {
@@ -242,7 +245,7 @@ class WebSocketAttempt extends UpstreamAttempt {
         this.record.status = 101
         this.health.responseStarted(this.elapsedMs)
         const { session } = exchange.classified.endpoint
-        // Messages that are not read were used, and it is unknown how much.
+        // Messages that are not read are billed, but their usage is unknown.
         if (session === null) this.deliver(UNREAD_MESSAGES)
         else this.session = new MeteredSession(gateway, exchange, this, session, extensions)
         writeCheckpoint(gateway, exchange)
@@ -261,11 +264,11 @@ class WebSocketAttempt extends UpstreamAttempt {
   }
 }
 
-/** How an upstream refused a handshake, as it is with requests. @param nowMs ms since 1970 */
+/** The failure of a refused handshake, with the same rules as for requests. @param nowMs ms since 1970 */
 function refusedHandshake({ status, headers, body }: HandshakeRefusal, nowMs: number): AttemptFailure {
   const head = responseHead(status, headers)
   const said = body && decompressedOrRaw(body, head.coding)
-  // It refuses the content of the request, not the credential: the client gets it as it came.
+  // It refuses the content of the request, not the credential: the client gets it unchanged.
   const reason = said && isCredentialRefused(status) ? denialReason(said) : null
   return {
     error: reason === null ? handshakeError(status, headerValue(headers, 'retry-after')) : null,
@@ -288,7 +291,7 @@ function handshakeError(status: number, retryAfter: string | null): GatewayError
   )
 }
 
-/** The refusal as the client may get it. */
+/** The refusal without secrets, for the client. */
 function withoutSecrets(refusal: HandshakeRefusal, secrets: readonly string[]): HandshakeRefusal {
   const { status, headers, body } = refusal
   if (secrets.length === 0) return refusal
@@ -297,7 +300,7 @@ function withoutSecrets(refusal: HandshakeRefusal, secrets: readonly string[]): 
   return masked === null ? { ...refusal, headers: lines } : { ...refusal, headers: decompressedHeaders(lines), body: masked }
 }
 
-/** The path, the query and the headers of the handshake as they are sent to the target. */
+/** Path, query and headers of the handshake for the target. */
 function outgoingHandshake(
   exchange: Exchange, upstream: LiveUpstream, target: Target, trace: readonly string[],
 ): OutgoingRequest {
@@ -319,7 +322,7 @@ function withoutExtensions(headers: readonly string[]): string[] {
   return headers.filter((_, i) => (headers[i - i % 2] as string).toLowerCase() !== EXTENSIONS)
 }
 
-/** @param isPlain messages are not to be compressed: they are read before they are forwarded */
+/** @param isPlain do not allow compression: messages are read before they are forwarded */
 function handshakeHeaders(req: IncomingMessage, presentedKeys: readonly string[], isPlain: boolean): Record<string, string> {
   const headers: Record<string, string> = { connection: 'Upgrade', upgrade: 'websocket' }
   for (const name of HANDSHAKE_HEADERS) {

@@ -25,17 +25,17 @@ import { NO_REFUSAL_TARGETS, RetryPlan } from './retry-plan.ts'
 
 const NONE_REFUSED: readonly Authorization[] = []
 
-/** The gateway has to count the tokens of the prompt: the target has no endpoint for that. */
+/** The target has no endpoint to count tokens: the gateway counts them. */
 export const COUNT_TOKENS = Symbol('count tokens')
 
-/** Why the response did not reach its end; null = it did; COUNT_TOKENS = nothing was sent to the client. */
+/** Why the response did not end properly; null = it did; COUNT_TOKENS = nothing was sent to the client. */
 type ForwardEnd = GatewayError | null | typeof COUNT_TOKENS
 
 /**
  * Sends the request to the targets of the plan, one after the other, until one responds, and relays that response to
  * the client.
  *
- * @throws GatewayError as long as nothing was sent to the client; a later failure is sent in the client's stream
+ * @throws GatewayError if nothing was sent to the client; a later failure is sent in the client's stream
  */
 export function forward(gateway: Gateway, exchange: Exchange, plan: Plan): Promise<ForwardEnd> {
   return new Forwarding(gateway, exchange, plan).run()
@@ -50,10 +50,10 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
   readonly #stream: ClientStream
   readonly #loop: AttemptLoop<HttpAttempt, ForwardEnd>
   readonly #translate: Plan['route']['translate']
-  /** Starts a second attempt beside a slow one; null = the request has none. */
+  /** Starts a second attempt beside a slow one; null = not for this request. */
   readonly #hedged: HedgedAttempts | null
   isContinuation = false
-  /** null = none runs. */
+  /** null = no attempt is running. */
   current: HttpAttempt | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, plan: Plan) {
@@ -80,12 +80,12 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
       return await this.#loop.run(this)
     } catch (thrown) {
       if (relay.status === 0) throw thrown
-      // The client has its head already: its stream gets an error event.
+      // The client already has the head: its stream gets an error event.
       this.#stream.fail(asGatewayError(thrown))
       return await relay.outcome as GatewayError | null
     } finally {
       this.current?.health.abandoned()
-      // It refers to the request's body, and the client's connection may refer to this object for longer.
+      // The attempt refers to the request's body, and the client's connection may refer to this object for longer.
       this.current = null
       this.#stream.stopKeepAlive()
       this.#deadlines.stop()
@@ -94,7 +94,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     }
   }
 
-  /** The request asks for a count of tokens, and the target has no endpoint for that. */
+  /** The request asks for a token count, and the target has no endpoint for it. */
   endBefore(target: Target): ForwardEnd {
     const { classified: { endpoint }, request: { model } } = this.#exchange
     if (endpoint.tokenCount === null) return null
@@ -110,7 +110,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     const hedged = this.isContinuation ? null : this.#hedged
     const { attempt: last, failure } = hedged === null
       ? { attempt, failure: await attempt.run() }
-      // The last attempt that is left, of two that ran beside each other.
+      // Of two attempts that run at once, the one that remains.
       : await hedged.run(attempt)
     if (failure !== null) {
       this.#deadlines.betweenAttempts()
@@ -129,7 +129,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     return await sent
   }
 
-  /** The exchange is ended from outside. */
+  /** Ends the exchange from outside. */
   stop(reason: GatewayError): void {
     const { relay } = this.#stream
     if (reason.code === 'client_gone' && relay.clientClosed()) {
@@ -158,17 +158,17 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     const { relay } = this.#stream
     const { status, isWaiting } = relay
     attempt?.stop(error)
-    // If only its end was missing, a held response was passed to the relay just now.
+    // If only its end was missing, a held response was just passed to the relay.
     if (status !== 0 && !isWaiting) relay.stop(error)
   }
 
-  /** Awaits the end of a response that goes to the client, or what follows where its stream breaks. */
+  /** Waits for the end of a response that goes to the client, and decides what follows if its stream breaks. */
   async #relay(attempt: HttpAttempt): Promise<AttemptOutcome<HttpAttempt, ForwardEnd>> {
     const { relay, continuation } = this.#stream
     for (;;) {
       const end = await relay.outcome
       if (!(end instanceof StreamBreak)) return { kind: 'ended', end: this.#stream.ended(attempt, end) }
-      // It may have been stopped since.
+      // It may have been stopped meanwhile.
       if (!relay.isBroken) continue
       const { error } = end
       const recovery = this.#stream.recovery(attempt, error)
@@ -193,13 +193,13 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     }
   }
 
-  /** @param own deadlines of an attempt that runs beside another */
+  /** @param own deadlines of an attempt that runs beside another; null = those of the exchange */
   #begin(
     target: Target, refused: readonly Authorization[], reservation: Reservation | null, own: Deadlines | null,
   ): HttpAttempt | GatewayError {
     const { relay, resumeMode, continuation } = this.#stream
     const whole = resumeMode === 'hold'
-    // To a client that has got keep-alive events not every response can go as it is.
+    // A client that got keep-alive events can only get an event stream.
     const isFree = !whole && !this.#stream.isKeptAlive && !relay.isWaiting
     const isLast = own === null && isFree && this.#plan.isLast
     const claim = this.isContinuation ? null : this.#hedged?.claim ?? null
@@ -220,7 +220,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
       continuation?.begin()
       return attempt
     } catch (thrown) {
-      // Without memory for its request there is no second attempt, and the first one goes on.
+      // If there is no memory for the request of a second attempt, the first one continues alone.
       if (thrown instanceof GatewayError && (own !== null || isUntranslatable(thrown.code))) return thrown
       throw thrown
     }

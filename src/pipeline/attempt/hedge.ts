@@ -15,9 +15,9 @@ import type { RetryPlan } from './retry-plan.ts'
 
 /** The exchange whose attempts are hedged. */
 export interface HedgeHost {
-  /** The attempt that runs, or the first of two; null = none runs. */
+  /** The running attempt, or the first of two; null = none. */
   current: HttpAttempt | null
-  /** Reserves what an attempt may use of the limits of its upstream. @returns why it has no room */
+  /** Reserves what an attempt may use of its upstream's limits. @returns an error if there is no room */
   reserve(limits: UpstreamLimits): Promise<Reservation | GatewayError>
   /** Begins the second attempt. @returns the error of the gateway if it cannot start */
   beginBeside(target: Target, deadlines: Deadlines, reservation: Reservation | null): HttpAttempt | GatewayError
@@ -35,13 +35,13 @@ export interface HedgedAttemptsOptions {
   readonly host: HedgeHost
 }
 
-/** The first attempt at a request, and a second one at another target beside it if the first is slow (`hedge`). */
+/** The first attempt of a request and, if it is slow, a second one at another target (`hedge`). */
 export class HedgedAttempts {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #options: HedgedAttemptsOptions
   readonly #hedge: Hedge
-  /** The second attempt, its own deadlines, and how much later it started, in ms. */
+  /** The second attempt, its deadlines, and the ms from the start of the first attempt to its own. */
   #second: { readonly attempt: HttpAttempt, readonly deadlines: Deadlines, readonly afterMs: number } | null = null
 
   constructor(gateway: Gateway, exchange: Exchange, options: HedgedAttemptsOptions) {
@@ -56,18 +56,18 @@ export class HedgedAttempts {
     })
   }
 
-  /** Runs an attempt, and another one beside it. @returns the end of the last that is left */
+  /** Runs an attempt, and possibly another one beside it. @returns the end of the one that remains */
   async run(attempt: HttpAttempt): Promise<AttemptEnd> {
     const end = await this.#hedge.run(attempt)
-    // From here on the deadlines of the exchange watch the response.
+    // From now on the deadlines of the exchange apply to the response.
     this.stopDeadlines()
     return end
   }
 
-  /** A response is about to go to the client. @returns false where the other attempt may still respond */
+  /** A response is about to go to the client. @returns false if the other attempt may still respond */
   readonly claim = (attempt: HttpAttempt, status: number): boolean => this.#hedge.claim(attempt, status)
 
-  /** Milliseconds that the gateway had waited for the first attempt when this one started; 0 = it is the first. */
+  /** Milliseconds that the gateway had waited for the first attempt when this one started; 0 = this is the first. */
   waitedMsBefore(attempt: HttpAttempt): number {
     return attempt === this.#second?.attempt ? this.#second.afterMs : 0
   }
@@ -81,7 +81,7 @@ export class HedgedAttempts {
     this.#hedge.stop(reason)
   }
 
-  /** @returns null = no other target is left, or it is at its limit */
+  /** @returns null = there is no other target, or it is at its limit */
   async #reserveSecond(): Promise<SecondTarget | null> {
     const target = this.#options.plan.besideTarget
     if (target === null) return null
@@ -90,7 +90,7 @@ export class HedgedAttempts {
     return reservation instanceof GatewayError ? null : { target, reservation }
   }
 
-  /** From a timer, whose errors nobody would catch. */
+  /** Runs in a timer, where nobody would catch an error. */
   #startSecondSafely(second: SecondTarget): HttpAttempt | null {
     try {
       return this.#startSecond(second)
@@ -104,7 +104,7 @@ export class HedgedAttempts {
     return null
   }
 
-  /** @returns null = the request cannot be sent there */
+  /** @returns null = the request cannot be sent to the target */
   #startSecond({ target, reservation }: SecondTarget): HttpAttempt | null {
     const { host, plan, recorder } = this.#options
     const first = host.current
@@ -135,7 +135,7 @@ export class HedgedAttempts {
     else deadlines.betweenAttempts()
     plan.failBeside(failed.target, other.target, failure)
     recorder.failed(failed, failure, { isRetried: false, isLast: failed.isLast, isContinuation: false })
-    // What the exchange is billed for is now that of the other attempt.
+    // The exchange is now billed for the other attempt.
     this.#exchange.serveAsLast(other)
     if (this.#exchange.stopped?.code === 'client_gone') recorder.billAbandoned(failed)
   }
@@ -162,27 +162,27 @@ interface AttemptEnd {
   readonly failure: AttemptFailure | null
 }
 
-/** Where a second attempt can be made. */
+/** The target of a second attempt. */
 interface SecondTarget {
   readonly target: Target
-  /** Of the limits of its upstream; null = it has none. */
+  /** From the limits of its upstream; null = no limits. */
   readonly reservation: Reservation | null
 }
 
 interface HedgeOptions {
-  /** Chooses the target of the second attempt; null = there is none with room for it. */
+  /** Chooses the target of the second attempt; null = none has room. */
   reserve(): Promise<SecondTarget | null>
   /** Starts the second attempt; null = it cannot be made. */
   start(second: SecondTarget): HttpAttempt | null
-  /** An attempt failed, and the other one goes on. */
+  /** An attempt failed, and the other one continues. */
   onFailed(failed: AttemptEnd & { readonly failure: AttemptFailure }, other: HttpAttempt): void
-  /** A good response has begun. @param other the attempt that runs beside it; null = none does */
+  /** A good response has begun. @param other the attempt that runs beside it; null = none */
   onWon(attempt: HttpAttempt, other: HttpAttempt | null): void
 }
 
 /**
- * Starts a second attempt where the first one has sent nothing for a while (`hedge.after`). The response that begins
- * first goes to the client. There is one second attempt for each request.
+ * Starts a second attempt if the first one is silent for `hedge.after`. The client gets the response that begins
+ * first. A request gets one second attempt at most.
  *
  * Source: J. Dean, L. A. Barroso, "The Tail at Scale", hedged requests.
  */
@@ -193,7 +193,7 @@ class Hedge {
   readonly #running = new Map<HttpAttempt, Promise<AttemptEnd>>()
   /** The attempt that the second one runs beside. */
   #first: HttpAttempt | null = null
-  /** null = no second attempt is going to start. */
+  /** null = no second attempt will start. */
   #timer: Timer | null = null
   #isUsed = false
 
@@ -204,7 +204,7 @@ class Hedge {
     this.#options = options
   }
 
-  /** Runs an attempt, with a second one beside it if it is slow. @returns the end of the last attempt that is left */
+  /** Runs an attempt, with a second one beside it if it is slow. @returns the end of the attempt that remains */
   async run(first: HttpAttempt): Promise<AttemptEnd> {
     const secondStarted = Promise.withResolvers<null>()
     this.#first = first
@@ -213,7 +213,7 @@ class Hedge {
     try {
       for (;;) {
         const ends = [...this.#running.values()]
-        // A second attempt makes the wait one for both.
+        // After a second attempt has started, wait for both.
         const end = await Promise.race(ends.length === 1 && this.#timer ? [...ends, secondStarted.promise] : ends)
         if (end === null || !this.#running.has(end.attempt)) continue
         const { attempt, failure } = end
@@ -231,7 +231,7 @@ class Hedge {
   /**
    * A response is about to go to the client.
    *
-   * @returns false where it is an error of the second attempt, and the first may still respond
+   * @returns false if it is an error of the second attempt and the first may still respond
    */
   claim(attempt: HttpAttempt, status: number): boolean {
     this.#cancelTimer()
@@ -251,7 +251,7 @@ class Hedge {
   async #startSecond(onStarted: (none: null) => void): Promise<void> {
     this.#isUsed = true
     const target = await this.#options.reserve()
-    // Limits that are shared had to be asked, and the first attempt has ended or responds.
+    // The wait was for shared limits, and meanwhile the first attempt has ended or responds.
     if (this.#timer === null) return target?.reservation?.release()
     const second = target && this.#options.start(target)
     if (second !== null) this.#add(second)
@@ -270,8 +270,8 @@ class Hedge {
 }
 
 /**
- * May a second target be asked while the first one is silent? For streams of text alone: any other response is silent
- * until it is complete.
+ * May a second target be tried while the first one is silent? Only for streams of text: every other response is
+ * silent until it is complete.
  *
  * @param after milliseconds, as the route has it
  * @returns the same; null = no

@@ -28,31 +28,34 @@ import { capsuleAccess } from './capsule-access.ts'
 import { outgoingRequest, providerRequest } from './outgoing-request.ts'
 import { NO_REFUSAL_TARGETS } from './retry-plan.ts'
 
-/** Of a response that only a request refused for its content, or a rejected credential, keeps from the client. */
+/**
+ * Requirements for a response that is held only to detect a request refused for its content, or a rejected
+ * credential.
+ */
 const ERROR_REQUIREMENTS: ResponseRequirements = { reasons: NO_REFUSAL_TARGETS, whole: false, content: false }
 
 export interface HttpAttemptOptions {
   readonly target: Target
-  /** Credentials of the target that it refused for this request. */
+  /** Credentials that the target refused for this request. */
   readonly refused: readonly Authorization[]
-  /** Of the limits of the upstream; null = it has none. */
+  /** From the limits of the upstream; null = no limits. */
   readonly reservation: Reservation | null
   readonly deadlines: Deadlines
-  /** What the client gets. */
+  /** The stream to the client. */
   readonly stream: ClientStream
-  /** What a response has to be before any of it goes to the client; null = no attempt follows, and it goes as it comes. */
+  /** What a response must show before the client gets any of it; null = no attempt follows, so it passes unchanged. */
   readonly requirements: ResponseRequirements | null
   /** What happens when a stream breaks. */
   readonly resume: Plan['route']['resume']
   /** What happens to a request whose target does not speak its protocol. */
   readonly translate: Plan['route']['translate']
-  /** The attempt runs beside another: a good response of its own has begun. @returns false where the other is to respond */
+  /** Called when a good response begins while another attempt runs. @returns false if the other one is to respond */
   readonly claim: ((attempt: HttpAttempt, status: number) => boolean) | null
-  /** Edits of the request's body that ask for the rest of a response; null = all of it is requested. */
+  /** Edits of the request's body that ask for the rest of a response; null = request a whole response. */
   readonly continuationEdits: ((body: Buffer) => Edit[]) | null
 }
 
-/** Makes the request for a target. @throws GatewayError where it cannot be made: then there is no attempt */
+/** Makes the request for a target. @throws GatewayError if it cannot be made: there is no attempt then */
 export function beginHttpAttempt(gateway: Gateway, exchange: Exchange, options: HttpAttemptOptions): HttpAttempt {
   const { target, translate, continuationEdits } = options
   const startedAt = gateway.clock.monotonic()
@@ -78,7 +81,7 @@ export function beginHttpAttempt(gateway: Gateway, exchange: Exchange, options: 
   return new HttpAttempt(gateway, exchange, part, options, made, translatedBytes)
 }
 
-/** An attempt over HTTP. Its response is held while another attempt can follow, and goes to the client then. */
+/** An attempt over HTTP. Its response is held as long as another attempt can follow, and then goes to the client. */
 export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
   /** Path and query at the upstream. */
   readonly path: string
@@ -86,9 +89,9 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
   readonly #exchange: Exchange
   readonly #options: HttpAttemptOptions
   readonly #call: UpstreamCall
-  /** Of the request that was translated, and of its capsules, as they count against `server.body_memory`. */
+  /** Bytes of the translated request and of its capsules, counted in `server.body_memory`. */
   #translatedBytes: number
-  /** Holds the response; null = it goes to the client as it comes, or no head came yet. */
+  /** Holds the response; null = no head has arrived, or the response passes unheld. */
   #gate: ResponseGate | null = null
   #hasFailed = false
 
@@ -116,7 +119,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     exchange.begin(this)
   }
 
-  /** @returns null when the response goes to the client; otherwise the client got none of it */
+  /** @returns null if the response goes to the client; otherwise the client got nothing of it */
   async run(): Promise<AttemptFailure | null> {
     const error = await this.#call.run(this.#gateway.proxy)
     if (error !== null) return failureWithoutResponse(error, this.#gateway.clock.wall())
@@ -129,7 +132,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return this.#options.requirements === null
   }
 
-  /** Milliseconds from the request to the latest bytes of the response, or to its failure. */
+  /** Milliseconds from the request to the last bytes of the response, or to its failure. */
   get waitedMs(): number {
     return this.#call.waitedMs
   }
@@ -138,7 +141,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return this.#call.wasSent && (this.#gate?.status ?? 0) < 400
   }
 
-  /** What it is settled by if nobody awaits its response any more. */
+  /** The settlement basis if nobody waits for its response any more. */
   override get abandonedResponse(): MeteredResponse {
     return this.#gate?.abandoned ?? NOT_DELIVERED
   }
@@ -156,12 +159,12 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return stream
   }
 
-  /** What a held response lacked that went to the client although it broke; null = none did. */
+  /** The end that the gateway added to a held response that broke; null = none was added. */
   get missingEnd(): Buffer | null {
     return this.#gate?.missingEnd ?? null
   }
 
-  /** What a held response is read by that goes to the client. */
+  /** What was read of a held response that goes to the client. */
   get heldContent(): HeldContent {
     const gate = this.#gate
     if (gate === null) return NOTHING_HELD
@@ -193,17 +196,17 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     this.#gate?.stop(reason)
   }
 
-  /** The client has all of the response: the upstream has a short time to end it. */
+  /** The client has the whole response: the upstream gets a short time to end it. */
   discardRest(): void {
     this.#call.discardRest(this.#gateway.clock)
   }
 
-  /** The head of the response came: it is held, or goes to the client. */
+  /** The head of the response arrived: hold the response, or send it to the client. */
   head(head: ResponseHead): GatewayError | null {
     this.responded(head.status, head.headers)
     const { requirements, stream, deadlines } = this.#options
-    // A 401 or 403 may refuse the request for its content, also where no other attempt can follow. A response that
-    // is translated has to be one that can be.
+    // A 401 or 403 may refuse the content of the request, even if no other attempt can follow. A translated response
+    // must be translatable.
     const isRead = isCredentialRefused(head.status) || this.isRefusal(head.status) || this.translated !== null
     const required = requirements ?? (isRead ? ERROR_REQUIREMENTS : null)
     if (required === null) return this.pass(head)
@@ -227,7 +230,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     return refusal
   }
 
-  /** The first byte for the client: what follows goes straight to the relay. */
+  /** The first byte for the client: later bytes go straight to the relay. */
   data(chunk: Buffer): boolean {
     const { stream } = this.#options
     stream.begun(this)
@@ -245,5 +248,5 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
 }
 
 function ignoreFault(): void {
-  // No client gets the stream.
+  // The stream has no client.
 }

@@ -2,13 +2,13 @@ import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../../context/exchange.ts'
 import { SocketMessages } from '../../protocols/shared/socket-messages.ts'
 
-/** Reads the messages of a WebSocket's client before the upstream gets their last bytes. They are not compressed. */
+/** Checks the messages of a WebSocket's client before the upstream gets their last bytes. They are not compressed. */
 export class MessageGuard {
   readonly #messages: SocketMessages
   readonly #refuse: (error: GatewayError) => void
 
   /**
-   * @param check throws where the upstream may not get a message
+   * @param check throws if the upstream must not get a message
    * @param refuse ends the connection at once
    */
   constructor(exchange: Exchange, check: (message: Buffer) => void, refuse: (error: GatewayError) => void) {
@@ -22,7 +22,7 @@ export class MessageGuard {
     })
   }
 
-  /** To be called before the chunk is forwarded. */
+  /** Call it before forwarding the chunk. */
   push(chunk: Buffer): void {
     this.#messages.push(chunk)
     if (this.#messages.unreadable) this.#refuse(new GatewayError('bad_framing', 'a message of the client cannot be read, or is too large'))

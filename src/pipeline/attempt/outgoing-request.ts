@@ -25,13 +25,14 @@ import type { CallOptions } from '../../proxy/upstream-call.ts'
 import { checkParseMemory } from './parse-memory.ts'
 
 /**
- * The request as it is sent to the target: path, headers and body are rewritten where they have to be.
+ * The request as it is sent to the target: path, headers and body are rewritten where necessary.
  *
- * @param mode what becomes of a request whose target does not speak its protocol
- * @param continuationEdits edits of the body that ask for the rest of a response; null = all of it is requested
+ * @param mode what happens to a request whose target does not speak its protocol
+ * @param continuationEdits edits of the body that ask for the rest of a response; null = request a whole response
  * @param trace headers that name the attempt's span; flat
- * @returns the request, and what later phases need to know of it
- * @throws GatewayError not_translatable, translation_lossy, body_too_large, overloaded, and what opening a capsule throws
+ * @returns the request, and what later phases need to know about it
+ * @throws GatewayError not_translatable, translation_lossy, body_too_large, overloaded, and errors of opening a
+ *   capsule
  */
 export function outgoingRequest(
   gateway: Gateway, exchange: Exchange, upstream: LiveUpstream, target: Target, mode: TranslateMode,
@@ -57,12 +58,12 @@ export function outgoingRequest(
     host: translationHost(upstream), isStrict: mode === 'strict', capsules,
   }) : null
   const changed = restored?.body ?? edited
-  // A provider that changes the body reads it.
+  // A provider that changes the body must be able to read it.
   const isPlain = changed !== null || upstream.provider?.bodyOf !== undefined
   const plain = changed ?? body?.bytes ?? null
   const bytes = isPlain ? plain : body?.wire ?? plain
   const isRenamed = model !== null && model !== exchange.request.model
-  // Where the request named no model, the query means something else by it.
+  // If the request named no model, `model` in the query means something else.
   const isQueryRenamed = isRenamed && exchange.request.model !== null
   const request = {
     method: req.method ?? 'GET',
@@ -86,10 +87,10 @@ export function outgoingRequest(
 }
 
 /**
- * Some streams report their usage only where the request asks for it. Where the client does not ask, the gateway
- * does, and hides the usage from the client.
+ * Some streams report their usage only if the request asks for it. If the client does not ask, the gateway does, and
+ * hides the usage from the client.
  *
- * @returns null = the client asks itself, or usage is not to be requested
+ * @returns null = the client itself asks, or usage is not to be requested
  */
 function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] | null {
   const { classified: { endpoint: { usageOption } }, request: { body, stream } } = exchange
@@ -98,20 +99,20 @@ function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] | null
 }
 
 /**
- * The protocols that a target takes.
+ * The protocols that a target accepts.
  *
- * @param model as the client names it; null = it names none
- * @returns null = it takes all as they are
+ * @param model the client's name of it; null = none
+ * @returns null = all, untranslated
  */
 export function targetProtocols({ upstream, model: own }: Target, provider: Provider | null, model: string | null): readonly string[] | null {
   return provider?.speaks ? provider.speaks(own ?? model) : upstream.speaks
 }
 
 /**
- * How the request reaches a target that does not speak its protocol.
+ * Chooses the translator for a target that does not speak the request's protocol.
  *
- * @param speaks the protocols that the target takes; null = it takes all as they are
- * @returns null = it speaks it
+ * @param speaks the protocols that the target accepts; null = all, untranslated
+ * @returns null = the target speaks the protocol
  * @throws GatewayError not_translatable
  */
 export function translatorFor(endpoint: Endpoint, speaks: readonly string[] | null, mode: TranslateMode): Translator | null {
@@ -123,7 +124,7 @@ export function translatorFor(endpoint: Endpoint, speaks: readonly string[] | nu
   return translator
 }
 
-/** What the headers upstream are made of. */
+/** The input for the headers upstream. */
 export function headerSource(
   { id: requestId, req: { httpVersion }, presentedKeys, trustedPeer }: Exchange,
   own: Pick<HeaderSource, 'raw' | 'uncompressed' | 'dropContentEncoding' | 'trace'>,
@@ -131,18 +132,19 @@ export function headerSource(
   return { ...own, requestId, presentedKeys, httpVersion, trustedPeer }
 }
 
-/** By which opaque values of the upstream are known. */
+/** The name under which opaque values of the upstream are stored. */
 export function translationHost({ config: { url, name } }: LiveUpstream): string {
   return url?.host ?? name
 }
 
 /**
- * The request as a target of another protocol gets it: nothing of the client's body, path and headers crosses but what
- * was translated.
+ * The request for a target of another protocol: only translated parts of the client's body, path and headers are
+ * sent.
  *
- * @param continuationEdits edits of the client's body that ask for the rest of a response; null = all of it is requested
+ * @param continuationEdits edits of the client's body that ask for the rest of a response; null = request a whole
+ *   response
  * @param trace headers that name the attempt's span; flat
- * @throws GatewayError not_translatable, translation_lossy, and what opening a capsule throws
+ * @throws GatewayError not_translatable, translation_lossy, and errors of opening a capsule
  */
 export function translatedRequest(
   exchange: Exchange, upstream: LiveUpstream, { model }: Target, { translator, isStrict, capsules, continuationEdits, trace }: {
@@ -182,9 +184,9 @@ export function translatedRequest(
 type ProviderRequest = Pick<CallOptions, 'request' | 'readResponse'>
 
 /**
- * A request of a vendor's own API as the upstream's cloud provider takes it.
+ * Converts a request of a vendor's own API to the form of the upstream's cloud provider.
  *
- * @param request its body is not compressed, where the provider changes it
+ * @param request its body is not compressed if the provider changes it
  * @throws GatewayError not_translatable
  */
 export function providerRequest(
@@ -198,7 +200,7 @@ export function providerRequest(
     query: at === -1 ? '' : request.path.slice(at),
   }
   const { path, query } = provider.addressOf(native)
-  // Some of what the provider does not read in headers belongs into its body.
+  // The provider reads some values in the body that the vendor's API has in headers.
   const vendorHeaders = () => upstreamHeaders({ ...headerRules, dropped: NONE }, request.source, null)
   const body = request.body && (provider.bodyOf?.(native, request.body, vendorHeaders()) ?? request.body)
   return {

@@ -4,10 +4,10 @@ import type { Gateway } from '../../context/gateway.ts'
 import { MAX_OBJECT_BYTES, objectBytes } from '../../base/json-size.ts'
 
 /**
- * Checks that the request's body can be parsed into objects. They are released when the request is written, before anything
- * else reserves memory: so nothing stays reserved for them.
+ * Checks that the request's body can be parsed into objects. They are freed when the request is written, before
+ * anything else reserves memory, so nothing has to stay reserved for them.
  *
- * @throws GatewayError body_too_large where they can never fit, overloaded where they do not fit now
+ * @throws GatewayError body_too_large if they can never fit, overloaded if they do not fit now
  */
 export function checkParseMemory({ config: { server }, sharedState: { bodyMemory } }: Gateway, { request: { body } }: Exchange): void {
   if (!body?.json) return

@@ -19,9 +19,9 @@ import { credentialReason } from './recorder.ts'
 export interface ProbeResult {
   /** `unclear`: the upstream responds, but does not show whether the credential is good. */
   readonly verdict: 'ok' | 'unclear' | 'failed'
-  /** Milliseconds until the response had come, tokens included. */
+  /** Milliseconds until the response was complete, including the time to fetch a token. */
   readonly ms: number
-  /** What was asked, and what is wrong with it; without secrets. */
+  /** What was requested, and what is wrong with it; without secrets. */
   readonly detail: string
 }
 
@@ -31,9 +31,9 @@ export interface ProbeParts {
   newId(): string
 }
 
-/** Milliseconds for the whole of it: fetching a token, connecting, and the response. */
+/** Milliseconds for everything: fetching a token, connecting, and the response. */
 const DEADLINE = 15_000
-/** That of the whole is sooner, and counts while a token is fetched, too. */
+/** The deadline of the whole probe is earlier, and includes fetching a token. */
 const NO_TIMEOUTS = { connect: 2 * DEADLINE, firstByte: 2 * DEADLINE, idle: 2 * DEADLINE, total: 2 * DEADLINE }
 /** Bytes of a response that are read. */
 const MAX_READ = 64 * 1024
@@ -41,7 +41,7 @@ const MAX_READ = 64 * 1024
 /**
  * Sends a request that costs nothing to an upstream, with the operator's credential.
  *
- * @param model one of the upstream's; null = none is known
+ * @param model one of the upstream's models; null = none is known
  */
 export async function probeUpstream(upstream: LiveUpstream, model: string | null, { clock, proxy, newId }: ProbeParts): Promise<ProbeResult> {
   const startedAt = clock.monotonic()
@@ -88,7 +88,7 @@ function judge(probe: Probe, status: number, body: Buffer): Omit<ProbeResult, 'm
   const said = `${asked}: ${status}${word === null ? '' : ` ${word}`}`
   if (status === 401 || status === 403) return { verdict: 'failed', detail: `${said}: the credential is refused` }
   if (status === 429) return { verdict: 'ok', detail: `${said}: the credential is at its rate limit` }
-  // Not every upstream has such a list, and not every model can be counted.
+  // Some upstreams have no such list, and some models cannot be counted.
   const isMissing = probe.model === null ? status === 404 || status === 405 : status === 400
   return isMissing ? { verdict: 'unclear', detail: `${said}: nothing is known of the credential` } : { verdict: 'failed', detail: said }
 }
@@ -109,12 +109,12 @@ class BodySink implements ResponseSink {
   readonly #end = Promise.withResolvers<GatewayError | null>()
   readonly #onFull: () => void
 
-  /** @param onFull more than is of interest has come */
+  /** @param onFull called when more than MAX_READ bytes have arrived */
   constructor(onFull: () => void) {
     this.#onFull = onFull
   }
 
-  /** Why the response did not come whole; null = it did. */
+  /** Why the response is incomplete; null = it is complete. */
   get ended(): Promise<GatewayError | null> {
     return this.#end.promise
   }

@@ -19,17 +19,17 @@ import type { HeldResponse } from '../respond/response-gate.ts'
 import { errorText, requestedRetryDelay, withErrorStatus } from './attempt-failure.ts'
 import type { AttemptFailure } from './attempt-failure.ts'
 
-/** Why a credential was not sent, as the ledger has it. */
+/** Why a credential was not sent, as the ledger stores it. */
 const NOT_SENT = 'not sent: the upstream refused the credential a moment ago'
 
 /**
- * Writes how the attempts of an exchange end, whatever carries them: for the ledger and the trace (`record`), for the
- * health of the target, for the log and for the console.
+ * Records how the attempts of an exchange end, over HTTP or a WebSocket: for the ledger and the trace (`record`), the
+ * health of the target, the log and the console.
  */
 export class AttemptRecorder {
-  /** The latest error of an upstream's own, which the client gets if no attempt follows. */
+  /** The latest error of an upstream, which the client gets if no attempt follows. */
   lastErrorResponse: { readonly response: HeldResponse; readonly attempt: UpstreamAttempt } | null = null
-  /** Milliseconds in which earlier attempts, and pauses between them, had the gateway wait. */
+  /** Milliseconds that the gateway waited for earlier attempts and between them. */
   waitedMs = 0
   readonly #gateway: Gateway
   readonly #exchange: Exchange
@@ -40,11 +40,11 @@ export class AttemptRecorder {
   }
 
   /**
-   * It failed before the client got any of its response.
+   * The attempt failed before the client got any of its response.
    *
    * @param isRetried the target is tried again with another credential
    * @param isLast no other attempt can follow: its error goes to the client
-   * @param isContinuation it was to continue the client's stream
+   * @param isContinuation the attempt was to continue the client's stream
    */
   failed(
     attempt: UpstreamAttempt, failure: AttemptFailure,
@@ -58,15 +58,15 @@ export class AttemptRecorder {
     this.#error(attempt, said)
     if (error?.code === 'credential_unavailable') attempt.record.said = credentialReason(error)
     if (error?.code === 'upstream_rejected_key' && status === null) attempt.record.said = NOT_SENT
-    // A request that is refused for its content is no fault of the upstream, nor is an old credential, or a limit.
+    // These are not the upstream's fault: a request refused for its content, an outdated credential, a limit.
     const isFault = reason !== null || isRetried || error?.code === 'upstream_rate_limited' ? false : error
       ? error.source === 'upstream'
       : status !== null && isFailure(status) && !(isSecret && attempt.isClientsChoice)
     if (isFault) attempt.health.failed(retryAfterMs)
     else attempt.health.abandoned()
-    // A client that leaves now may have to pay for the prompt.
+    // A client that disconnects now may be billed for the prompt.
     attempt.fail(this.#exchange.stopped !== null && attempt.mayBeBilled ? NOT_DELIVERED : null)
-    // A client that leaves while a response is held pays for what was generated of it.
+    // A client that disconnects while a response is held is billed for the part that was generated.
     const held = error?.code === 'client_gone' ? attempt.readHeld() : null
     if (held !== null) attempt.deliver(held)
     if (isOurs && isOperatorError(status) && attempt.rememberRefusal(status) && !isRetried) this.credentialRejected(attempt.target, status)
@@ -76,17 +76,17 @@ export class AttemptRecorder {
 
   /** The client got the beginning of its response, and another attempt continues it. */
   interrupted(attempt: UpstreamAttempt, error: GatewayError, status: number): void {
-    // The next attempt may be at the same upstream. What this one used is settled when the exchange ends.
+    // The next attempt may use the same upstream. The usage of this one is settled when the exchange ends.
     attempt.reservation?.releaseConcurrency()
     this.#outcome(attempt, error.code, status)
     attempt.health.failed(null)
   }
 
   /**
-   * The client got its response, to its end or not.
+   * The client got the response, complete or not.
    *
-   * @param end why it did not come to its end; null = it did
-   * @param endFault what the upstream left out at the end, although the client got all of it
+   * @param end why it is incomplete; null = it is complete
+   * @param endFault what the upstream left out at the end, although the client got the whole content
    */
   ended(attempt: UpstreamAttempt, end: GatewayError | null, { status, headers }: Pick<ResponseHead, 'status' | 'headers'>, endFault: GatewayError | null): void {
     const errorBody = attempt.response?.errorBody ?? null
@@ -102,7 +102,7 @@ export class AttemptRecorder {
     else attempt.health.failed(requestedRetryDelay(headers, errorBody, this.#gateway.clock.wall()))
   }
 
-  /** A WebSocket that was open has ended. @param failure why; null = in order */
+  /** An open WebSocket has ended. @param failure the reason; null = properly */
   sessionEnded(attempt: UpstreamAttempt, failure: GatewayError | null, isClientFault: boolean): void {
     this.#outcome(attempt, failure?.code ?? 'ok', 101)
     if (failure?.code !== 'upstream_cut') attempt.health.succeeded()
@@ -110,7 +110,7 @@ export class AttemptRecorder {
     else attempt.health.failed(null)
   }
 
-  /** The response of another attempt goes to the client. */
+  /** The client gets the response of another attempt. */
   lost(attempt: UpstreamAttempt): void {
     this.#outcome(attempt, HEDGE_LOST, null)
     attempt.health.abandoned()
@@ -119,8 +119,8 @@ export class AttemptRecorder {
   }
 
   /**
-   * Bills an attempt whose response nobody awaits any more, unless the upstream has refused it: what the upstream has
-   * reported so far, or else the prompt.
+   * Bills an attempt whose response nobody waits for any more: by the usage that the upstream has reported so far, or
+   * else by the prompt. If the upstream has refused it, it is not billed.
    */
   billAbandoned(attempt: UpstreamAttempt): void {
     if (!attempt.mayBeBilled) return
@@ -143,19 +143,19 @@ export class AttemptRecorder {
     )
   }
 
-  /** An attempt has failed, and another follows. */
+  /** An attempt failed, and another follows. */
   logRetry({ record: { upstream, outcome, status } }: UpstreamAttempt, { target, delayMs }: RetryStep): void {
     const line = { ...logIds(this.#exchange), upstream, outcome, status, next: target.upstream.name, wait_ms: delayMs }
     this.#gateway.log.warn(line, 'attempt failed')
   }
 
-  /** A target is not tried because its upstream is at its limit. @param step null = there is no other target */
+  /** A target is skipped because its upstream is at its limit. @param step null = there is no other target */
   logPassedOver(upstream: string, step: RetryStep | null): void {
     const line = { ...logIds(this.#exchange), upstream, next: step?.target.upstream.name }
     this.#gateway.log.info(line, 'target skipped: its upstream is at its limit')
   }
 
-  /** A target is silent, and another one is asked beside it. */
+  /** A target is silent, so another one is tried beside it. */
   logHedge({ record: { upstream } }: UpstreamAttempt, { upstream: { name } }: Target): void {
     this.#gateway.log.info({ ...logIds(this.#exchange), upstream, beside: name }, 'the upstream is slow: another one is asked too')
   }
@@ -165,7 +165,7 @@ export class AttemptRecorder {
     this.#gateway.log.info({ ...logIds(this.#exchange), why }, 'the stream cannot be continued')
   }
 
-  /** The credential itself reports in the log why its source failed. */
+  /** The credential itself logs why its source failed. */
   #credentialFailed({ upstream: { name } }: Target, reason: string): void {
     this.#gateway.sharedState.credentialFailures.set(name, { reason, at: this.#gateway.clock.wall() })
   }
@@ -187,8 +187,8 @@ export class AttemptRecorder {
 }
 
 /**
- * @returns the credentials that were refused so far, for another attempt at the target with another credential; null =
- *   the failure is not the credential's, or there is no other
+ * @returns the credentials refused so far, for another attempt at the target with another credential; null = the
+ *   failure is not caused by the credential, or there is no other credential
  */
 export function otherCredential(attempt: UpstreamAttempt, { error, status, reason, retryAfterMs }: AttemptFailure): readonly Authorization[] | null {
   const refusedWith = status ?? (error?.code === 'upstream_rejected_key' ? REMEMBERED_STATUS : null)
@@ -196,7 +196,7 @@ export function otherCredential(attempt: UpstreamAttempt, { error, status, reaso
   return attempt.alternatives({ status: refusedWith, retryAfterMs })
 }
 
-/** Why the credential of an attempt was not available, as the ledger has it. */
+/** Why the credential of an attempt was not available, as the ledger stores it. */
 export function credentialReason(error: GatewayError): string {
   return `credentials: ${causeOf(error) ?? error.message}`
 }

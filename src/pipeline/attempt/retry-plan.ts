@@ -11,9 +11,9 @@ import { failBeside, nextAttempt, redirect, select, startBeside, startRetries } 
 import type { FailedAttempt, RetryContext, RetryState, RetryStep } from '../../routing/retry-policy.ts'
 import type { AttemptFailure } from './attempt-failure.ts'
 
-/** The targets that an exchange tries, one after the other. */
+/** The targets that an exchange tries, in order. */
 export class RetryPlan {
-  /** Targets for refusals of the request itself, as far as they were not tried yet. */
+  /** The targets for refused requests that were not tried yet. */
   readonly refusalTargets: Map<RefusalReason, Target>
   readonly #gateway: Gateway
   readonly #exchange: Exchange
@@ -32,7 +32,7 @@ export class RetryPlan {
     return this.#state.current.target
   }
 
-  /** No other attempt follows, however the current one ends. */
+  /** No other attempt follows, whatever the end of the current one. */
   get isLast(): boolean {
     return this.#state.attemptsLeft === 0 && this.refusalTargets.size === 0
   }
@@ -47,13 +47,13 @@ export class RetryPlan {
   /**
    * The current attempt failed.
    *
-   * @param isContinuation the client's stream has begun, and the next attempt is to continue it
+   * @param isContinuation the client's stream has begun, and the next attempt has to continue it
    * @returns null = no further attempt
    */
   next({ error, status, reason, retryAfterMs }: AttemptFailure, isContinuation: boolean): RetryStep | null {
     const { retryable, again } = retryability(error, status)
     if (isContinuation) {
-      // Another target may be able to continue, whatever the failure.
+      // Another target may be able to continue, whatever the failure was.
       return this.#decide({ retryable: true, again: retryable && again, soon: false, retryAfterMs }, this.#canContinue)
     }
     const target = reason === null ? undefined : this.refusalTargets.get(reason)
@@ -67,7 +67,7 @@ export class RetryPlan {
     return this.#decide({ retryable, again, soon: isTransientFailure(status, retryAfterMs, consecutiveFailures), retryAfterMs })
   }
 
-  /** A healthy target that was not tried, for an attempt beside the current one; null = there is none. */
+  /** A healthy target that was not tried, for an attempt beside the current one; null = none. */
   get besideTarget(): Target | null {
     return startBeside(this.#state, target => this.#condition(target).circuit === 'closed')?.target ?? null
   }
@@ -77,21 +77,21 @@ export class RetryPlan {
     this.#state = startBeside(this.#state, each => each === target)?.state ?? this.#state
   }
 
-  /** Of two attempts that run at once, one failed: the other becomes the current one. */
+  /** One of two attempts that run at once failed: the other becomes the current one. */
   failBeside(failed: Target, other: Target, { error, status, retryAfterMs }: AttemptFailure): void {
     const failure = { ...retryability(error, status), soon: false, retryAfterMs }
     this.#state = failBeside(this.#state, failed, other, failure, this.#retryContext)
   }
 
-  /** The attempt at that target responds. */
+  /** The attempt at the target responds. */
   select(target: Target): void {
     this.#state = select(this.#state, target)
   }
 
   /**
-   * The current target is at its limit: it is not tried, which does not count as an attempt.
+   * The current target is at its limit: skip it, which does not count as an attempt.
    *
-   * @param isContinuation the client's stream is to be continued
+   * @param isContinuation the client's stream has to be continued
    * @returns null = there is no other target
    */
   passOver(isContinuation: boolean): RetryStep | null {
@@ -100,7 +100,7 @@ export class RetryPlan {
     return this.#decide(failure, isContinuation ? this.#canContinue : undefined)
   }
 
-  /** Without any output so far, every target can start over. */
+  /** As long as there is no output, every target can start over. */
   readonly #canContinue = ({ prefill }: Target): boolean => prefill || !hasGeneratedOutput(this.#exchange)
 
   #decide(failure: FailedAttempt, suits?: (target: Target) => boolean): RetryStep | null {
@@ -118,10 +118,10 @@ export class RetryPlan {
   }
 }
 
-/** No refused request goes to another target. */
+/** No route entry for refused requests. */
 export const NO_REFUSAL_TARGETS: Map<RefusalReason, Target> = new Map()
 
-/** Where the route sends requests that an upstream refuses for their content, by the reason. */
+/** The targets for requests that an upstream refuses because of their content, by reason. */
 export function refusalTargets({ on }: Pick<Route, 'on'>): Map<RefusalReason, Target> {
   if (on.contextLength === null && on.contentFilter === null) return NO_REFUSAL_TARGETS
   const targets = new Map<RefusalReason, Target>()

@@ -12,10 +12,10 @@ import { translate } from '../../protocols/translate.ts'
 import { targetProtocols, translationHost, translatorFor } from './outgoing-request.ts'
 
 /**
- * How much output a request asks for as a target of another protocol gets it: translation has bounds of its own, such as
- * the `max_tokens` that Anthropic's protocol requires. Only the members that bound the output are translated.
+ * The output bounds of a request after translation, which can add bounds, such as the `max_tokens` that Anthropic's
+ * protocol requires. Only the members that bound the output are translated.
  *
- * @returns null = the target gets the client's own, or nothing because it cannot be translated
+ * @returns null = the client's own bounds apply, or the request cannot be translated
  */
 export function translatedBounds(gateway: Gateway, exchange: Exchange, target: Target, mode: TranslateMode): OutputBounds | null {
   const { classified: { endpoint }, request: { body, model, stream } } = exchange
@@ -41,7 +41,7 @@ export function translatedBounds(gateway: Gateway, exchange: Exchange, target: T
     const json = scan.end()
     return json.ok ? readOutputBounds(sentTo, bytes, json.fields) : null
   } catch (error) {
-    // The attempt reports it.
+    // The attempt reports the error.
     if (error instanceof GatewayError) return null
     throw error
   }

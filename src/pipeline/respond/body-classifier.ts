@@ -7,12 +7,12 @@ import type { ResponseHead } from '../../proxy/response-head.ts'
 import { MAX_RESPONSE_BYTES, responseTooLarge } from './classification.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 
-/** Bytes of a whole body that are read. */
+/** Bytes of a body that are read. */
 const MAX_BODY_BYTES = 256 * 1024
-/** Bytes of a JSON array in which the first field of its first element has to be. */
+/** Bytes of a JSON array within which the first field of its first element must begin. */
 const MAX_START_BYTES = 256
 
-/** A whole body, which has to be JSON, and not only an error. */
+/** Classifies a whole body: it must be JSON, and must not be only an error. */
 export class BodyClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_BODY_BYTES
   readonly timeoutMs = null
@@ -29,7 +29,8 @@ export class BodyClassifier implements ResponseClassifier {
   }
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
-    // The beginning of a compressed body shows nothing, and the client may have requested an unknown coding.
+    // The beginning of a compressed body shows nothing, and the client may have requested a coding that is unknown
+    // here.
     const plain = this.#encoding === null ? body : whole ? decompressed(body, this.#encoding) : null
     if (plain === null) return 'good'
     if (plain !== 'broken') {
@@ -44,7 +45,7 @@ export class BodyClassifier implements ResponseClassifier {
   }
 }
 
-/** A stream that is one JSON array: its first element must not be an error. */
+/** Classifies a stream that is one JSON array: its first element must not be an error. */
 export class FirstElementClassifier extends BodyClassifier {
   #start = ''
 
@@ -55,7 +56,7 @@ export class FirstElementClassifier extends BodyClassifier {
   }
 }
 
-/** A whole body that is translated: it has to be complete, and must not be an error. */
+/** Classifies a whole body that is translated: it must be complete, and must not be an error. */
 export class TranslatableBodyClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_RESPONSE_BYTES
   readonly timeoutMs = null
@@ -78,12 +79,12 @@ export class TranslatableBodyClassifier implements ResponseClassifier {
   }
 }
 
-/** A body without its content coding and its byte order mark. */
+/** A body without its content coding and byte order mark. */
 export function plainText(body: Buffer, { coding }: ResponseHead): Buffer {
   return withoutByteOrderMark(decompressedOrRaw(body, coding))
 }
 
-/** `{"error": ...}`, or the same as the first element of a list: a generate stream without server-sent events. */
+/** Is it `{"error": ...}`, or a list whose first element is that (a generate stream without server-sent events)? */
 export function isErrorResponse(body: Buffer): boolean {
   const text = body.toString('latin1', 0, 64).trimStart()
   if (!text.startsWith('[')) return isErrorBody(body)
@@ -91,7 +92,7 @@ export function isErrorResponse(body: Buffer): boolean {
   return Array.isArray(value) && isPresent(member(value[0], 'error'))
 }
 
-/** Is it an object or an array? No response is a bare value. */
+/** Is it an object or an array? A response is never a bare value. */
 function isJson(body: Buffer): boolean {
   const value = parseJson(body.toString('utf8'))
   return typeof value === 'object' && value !== null

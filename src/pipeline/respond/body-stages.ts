@@ -16,14 +16,14 @@ import type { ResponseBody } from './response-body.ts'
 import type { ResponseStages, Stage } from './response-stream.ts'
 
 const NOTHING = Buffer.alloc(0)
-/** Bytes of a whole body that are kept to read its usage; a longer one passes unread. */
+/** Bytes of a whole body that are kept to read its usage; a longer body passes unread. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024
 /** Bytes of an error that is read. */
 const MAX_ERROR_BYTES = 64 * 1024
-/** Bytes of a compressed body that is decompressed at once: no error with status 200 is longer. */
+/** Bytes of a compressed body that is decompressed synchronously: no error with status 200 is longer. */
 const MAX_SYNC_DECOMPRESS_BYTES = 4 * 1024
 
-/** The stages of a whole body. @param content what the response is settled by */
+/** The stages of a whole body. @param content the settlement basis */
 export function bodyStages(content: ResponseContent, all: readonly Stage[]): ResponseStages {
   const reader = new ChunkReader(sinkOf(all))
   return {
@@ -32,7 +32,7 @@ export function bodyStages(content: ResponseContent, all: readonly Stage[]): Res
   }
 }
 
-/** Gives each event to the stages in their order. @param stages may be completed before the first event */
+/** Passes each event to the stages in order. @param stages may be completed before the first event */
 export function sinkOf(stages: readonly Stage[]): EventSink {
   return {
     event: event => {
@@ -70,10 +70,10 @@ export abstract class WholeBody implements Stage, ResponseBody, ResponseContent 
   }
 }
 
-/** Keeps a whole body, as long as there is memory for it and all others that are kept. */
+/** Keeps a whole body as long as there is memory for it and for all others that are kept. */
 export class BodyCollector extends WholeBody {
   readonly #memory: MemoryReservation
-  /** null = a part of the body is worth nothing. */
+  /** null = a partial body is not billed. */
   readonly #checkpoint: LedgerCheckpoint | null
   /** null = there was no memory, and the body passes unread; or it has ended. */
   #chunks: ChunkList | null = new ChunkList()
@@ -86,7 +86,7 @@ export class BodyCollector extends WholeBody {
     this.#checkpoint = reportsTokensAtEnd(exchange.meteredEndpoint) ? new LedgerCheckpoint(gateway, exchange) : null
   }
 
-  /** If the process dies before the end, the ledger has that a body came; its cost is unknown. */
+  /** If the process dies before the end, the ledger shows that a body arrived; its cost is unknown. */
   begin(): void {
     if (this.#checkpoint === null) return
     this.metered = DELIVERED
@@ -103,14 +103,17 @@ export class BodyCollector extends WholeBody {
   end(): void {
     if (this.#chunks === null) return
     const received = this.#chunks.concat()
-    // After the join the bytes are in memory twice.
+    // Free the pieces: after joining, the bytes are in memory twice.
     this.#chunks = null
     const body = this.#decompress(received)
     if (body !== null) this.encoding = null
     this.metered = { kind: 'body', body: body ?? received }
   }
 
-  /** @returns null = it is plain, too long for now, has no memory, or cannot be decompressed */
+  /**
+   * @returns null = the body is not compressed, is too long to decompress here, has no memory, or cannot be
+   *   decompressed
+   */
   #decompress(received: Buffer): Buffer | null {
     if (this.encoding === null || received.length > MAX_SYNC_DECOMPRESS_BYTES) return null
     const body = decompressed(received, this.encoding)
@@ -125,14 +128,15 @@ export class BodyCollector extends WholeBody {
 }
 
 /**
- * Reads whether the usage is in a response although the request asked for other parts of it alone: then the upstream
- * ignored the mask, and the response is settled like one without a mask. Otherwise it is unknown what is missing.
+ * The request asks for only some parts of the response, without the usage. If the usage is in the response anyway,
+ * the upstream ignored the mask, and the response is settled as without a mask. Otherwise it is unknown what is
+ * missing.
  */
 export class MaskedUsage implements Stage, ResponseContent {
   readonly errorBody = null
   metered: MeteredResponse = NOT_DELIVERED
   readonly #exchange: Exchange
-  /** What the stage before it reads. */
+  /** What the stage before this one reads. */
   readonly #content: ResponseContent
 
   constructor(exchange: Exchange, content: ResponseContent) {
@@ -149,7 +153,7 @@ export class MaskedUsage implements Stage, ResponseContent {
   }
 
   event(): void {
-    // The meter or the collector before it reads the response.
+    // The meter or collector before this stage reads the response.
   }
 
   end(): void {
@@ -192,7 +196,7 @@ export class ErrorReader extends WholeBody {
   }
 }
 
-/** Keeps nothing of a response, but that it came. */
+/** Records only that a response arrived. */
 export class DeliveryRecorder extends WholeBody {
   readonly #checkpoint: LedgerCheckpoint
 
@@ -207,7 +211,7 @@ export class DeliveryRecorder extends WholeBody {
   }
 
   event(): void {
-    // It passes unread.
+    // The response passes unread.
   }
 
   end(): void {

@@ -5,7 +5,7 @@ import type { RefusalReason } from '../../protocols/shared/refusal-reason.ts'
 import type { EventReader } from '../../protocols/shared/stream-event.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 
-/** What the beginning of a response shows: nothing yet, that it is a response, or that it is none. */
+/** What the beginning of a response shows: open = nothing yet, good = it may go to the client, bad = it must not. */
 export type Classification = 'open' | 'good' | 'bad'
 
 /** A stream that was split into events while it was held: all its stages have read it. */
@@ -18,39 +18,39 @@ export interface FramedStream {
 
 /** Reads the beginning of a response before the client gets any of it. */
 export interface ResponseClassifier {
-  /** Bytes that it reads; a longer response is decided on by these. */
+  /** Maximum bytes that it reads; a longer response is decided by these. */
   readonly maxBytes: number
-  /** Milliseconds from the head to the decision; null = as long as the deadlines allow. */
+  /** Milliseconds from the head to the decision; null = only the deadlines apply. */
   readonly timeoutMs: number | null
-  /** Any byte of the body ends the wait for the first byte; otherwise that goes on until the decision. */
+  /** true = any byte of the body ends the wait for the first byte; false = the wait lasts until the decision. */
   readonly anyByteCounts: boolean
   push(chunk: Buffer): Classification
   /**
-   * No more is read.
+   * Decides when no more is read.
    *
-   * @param whole the response has ended; otherwise it passed `maxBytes` or `timeoutMs`
+   * @param whole the response has ended; false = it exceeded `maxBytes` or `timeoutMs`
    */
   decide(body: Buffer, whole: boolean): Exclude<Classification, 'open'>
   /**
    * The response broke.
    *
-   * @returns null where more is missing than its end, or where that is not certain
+   * @returns null if more than the end is missing, or if that is unknown
    */
   missingEnd?(body: Buffer): MissingEnd | null
-  /** What is wrong with the response; null where it is an error of the upstream's own, or good. */
+  /** What is wrong with the response; null = nothing, or the upstream sent an error. */
   readonly fault: GatewayError | null
-  /** Why the upstream refused the request; null or absent = it did not, or no target is for that. */
+  /** Why the upstream refused the request; null or absent = not refused, or the route has no target for the reason. */
   readonly reason?: RefusalReason | null
-  /** The response is held until it is whole: its stream, or null for a whole body. */
+  /** Present if the response is held until it is complete: its stream, or null for a whole body. */
   readonly framed?: FramedStream | null
-  /** Reads the usage of a stream whose beginning alone is held; absent = none does. */
+  /** Reads the usage of a stream of which only the beginning is held; absent = none. */
   readonly meter?: StreamMeter
 }
 
-/** Bytes of a response that is held until it is whole. */
+/** Maximum bytes of a response that is held until it is complete. */
 export const MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 
-/** A response that is longer than what can be held. */
+/** The response is longer than the limit for held responses. */
 export function responseTooLarge(): GatewayError {
   return new GatewayError('answer_too_large', `the response is larger than the ${MAX_RESPONSE_BYTES >> 20} MB that can be held`)
 }

@@ -2,41 +2,41 @@ import { write } from '../../proxy/chunks.ts'
 import { end, writeFirst } from '../../proxy/client.ts'
 import type { ClientResponse } from '../../proxy/client.ts'
 
-/** Bytes that are written at a time: a client that has read that many reads. */
+/** Bytes per write: a client that has read this much is reading. */
 const SLICE = 64 * 1024
 
 /**
- * Writes to one client, in slices that its connection takes: so a client that reads a large response slowly differs from
- * one that does not read, however much of the response came at once.
+ * Writes to a client in slices that its connection accepts. This distinguishes a client that reads a large response
+ * slowly from one that does not read, however much of the response arrived at once.
  */
 export class ClientWriter {
   readonly #res: ClientResponse
   readonly #onDrain: () => void
-  /** What was not written yet, from `next` on. */
+  /** What is not written yet, from `next` on. */
   #queue: Buffer[] = []
   #next = 0
-  /** No more should come until the client has read. */
+  /** No more should be written until the client has read. */
   blocked = false
   #hasWritten = false
-  /** Bytes that were not written when it was stopped. */
+  /** Bytes that were not written when the writer was stopped. */
   #unsentAtStop = 0
-  /** The end follows the queue. */
+  /** The response ends after the queue. */
   #ending = false
 
-  /** @param onDrain called when the client has read what its connection had */
+  /** @param onDrain called when the client has read the bytes on its connection */
   constructor(res: ClientResponse, onDrain: () => void) {
     this.#res = res
     this.#onDrain = onDrain
   }
 
-  /** Bytes that were not written to the connection: not yet, or, after `stop`, never. */
+  /** Bytes that are not written to the connection: not yet or, after `stop`, never. */
   get unsent(): number {
     let bytes = this.#unsentAtStop
     for (let n = this.#next; n < this.#queue.length; n++) bytes += (this.#queue[n] as Buffer).length
     return bytes
   }
 
-  /** @returns false = no more should come until the client has read */
+  /** @returns false = wait until the client has read */
   write(bytes: Buffer): boolean {
     const writeNow = this.#hasWritten ? write : writeFirst
     this.#hasWritten = true
@@ -45,19 +45,19 @@ export class ClientWriter {
     return !this.blocked && this.#send()
   }
 
-  /** Ends the response properly, after all that was written. */
+  /** Ends the response properly after everything that was written. */
   end(): void {
     if (this.#next === this.#queue.length) end(this.#res)
     else this.#ending = true
   }
 
-  /** Writes all that waits, whether or not the client reads. */
+  /** Writes the whole queue, whether or not the client reads. */
   flush(): void {
     for (const bytes of this.#queue.splice(0).slice(this.#next)) write(this.#res, bytes)
     this.#next = 0
   }
 
-  /** Nothing more is sent. */
+  /** Sends nothing more. */
   stop(): void {
     this.#res.off('drain', this.#drained)
     this.#unsentAtStop = this.unsent

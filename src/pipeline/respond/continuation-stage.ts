@@ -11,7 +11,7 @@ import { ChunkList } from '../../proxy/chunk-list.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** Why an event is kept from the client, and the error that this is. */
+/** Kinds of events that the client must not get, with the error for each. */
 const FAULTS = {
   error: ['upstream_cut', 'the upstream broke off the stream with an error'],
   malformed: ['upstream_invalid', 'the upstream sent an event that is not well-formed'],
@@ -29,41 +29,41 @@ interface FaultLocation {
 export type OnStreamFault = (error: GatewayError) => void
 
 export interface ContinuationStageOptions {
-  /** Reports its events to this stage. */
+  /** Reports events to this stage. */
   readonly reader: EventReader
-  /** Hides events from the client; null = none is hidden. */
+  /** Hides events from the client; null = hides none. */
   readonly filter: UsageFilter | null
   /** Records what the client gets. */
   readonly resumable: ResumableStream
-  /** Translates a response that continues another; null = this is the first, and passes as it is. */
+  /** Translates a response that continues another; null = the first response, which passes unchanged. */
   readonly translate: EventTranslator | null
-  /** Memory for events that are not whole yet; absent = no limit. */
+  /** Reserves memory for incomplete events; absent = no limit. */
   readonly reserveMemory?: ReserveMemory | undefined
-  /** Called soon after an event came that the client does not get. */
+  /** Called soon after an event that the client must not get. */
   readonly onStreamFault: OnStreamFault
 }
 
 /**
  * Passes a stream on in whole events, so that another upstream can continue it wherever it breaks. It drops an error
- * event, an event that is not well-formed, and all that follows them.
+ * event, a malformed event, and everything after them.
  */
 export class ContinuationStage implements EventSink {
-  /** The event that is kept from the client; null = none is. */
+  /** The event that the client must not get; null = none. */
   fault: { readonly kind: StreamFaultKind; readonly bytes: Buffer } | null = null
-  /** An event was too long to wait for: from there on everything passes as it comes. */
+  /** An event was too long to be held: from there on all bytes pass at once. */
   overflowed = false
   readonly #options: ContinuationStageOptions
   readonly #held = new ChunkList()
   readonly #memory: MemoryReservation
-  /** Where in the stream the held bytes begin, and where the fault is. */
+  /** Offset in the stream of the held bytes, and location of the fault. */
   #heldFrom = 0
   #faultLocation: FaultLocation | null = null
   #isClosed = false
   /** The end of the stream has cut an event in two. */
   #isHalf = false
-  /** The event that lacks no more than its blank line at the end of the stream; null = there is none. */
+  /** The last event, which lacks only its blank line; null = none. */
   #last: (EventContent & { readonly isHidden: boolean }) | null = null
-  /** What the translated events are, as far as they were not taken. */
+  /** Translated events that were not taken yet. */
   #translated = ''
 
   constructor(options: ContinuationStageOptions) {
@@ -85,7 +85,7 @@ export class ContinuationStage implements EventSink {
     }
   }
 
-  /** @returns the events that are whole by now, as the client gets them */
+  /** @returns the events that are complete now, for the client */
   take(chunk: Buffer): Buffer {
     const { reader, filter, translate } = this.#options
     if (this.overflowed) return filter?.take(chunk) ?? chunk
@@ -111,22 +111,22 @@ export class ContinuationStage implements EventSink {
     return this.#passOn(open === 0 ? bytes : bytes.subarray(0, blockStart - start), start)
   }
 
-  /** No more will come: the events from now on are what the end of the stream has cut off. */
+  /** The stream has ended: later events are what its end has cut off. */
   close(): void {
     this.#isClosed = true
   }
 
-  /** The stream has ended. @returns what is left of it, with the blank line that the last event may lack */
+  /** @returns the rest of an ended stream, with the blank line that the last event may lack */
   rest(): Buffer {
     if (this.overflowed) return this.#options.filter?.rest() ?? NOTHING
     return this.#isHalf ? NOTHING : this.#passLast()
   }
 
   /**
-   * The stream broke.
+   * Takes the last event of a stream that broke.
    *
-   * @returns the event that lacks no more than its blank line, as the client gets it, if nothing can follow
-   *   it; of any other event another upstream has more to say, and may repeat that one
+   * @returns the event that lacks only its blank line, for the client, if no event can follow it; otherwise empty:
+   *   another upstream continues, and may repeat the event
    */
   takeLastEvent(): Buffer {
     const isWanted = this.#last !== null && this.#options.resumable.isLastEvent(this.#last)
@@ -149,12 +149,12 @@ export class ContinuationStage implements EventSink {
     this.fault = { kind, bytes: Buffer.from(bytes.subarray(start - heldFrom, end - heldFrom)) }
     this.#memory.resize(0)
     const [code, message] = FAULTS[kind]
-    // Not now: what comes before it has to reach the client first.
+    // Later: the bytes before the fault have to reach the client first.
     queueMicrotask(() => this.#options.onStreamFault(new GatewayError(code, message)))
     return this.#passOn(bytes.subarray(0, start - heldFrom), heldFrom)
   }
 
-  /** @param start where in the stream the bytes of whole events begin */
+  /** @param start offset in the stream of the bytes, which are whole events */
   #passOn(bytes: Buffer, start: number): Buffer {
     const { filter, translate } = this.#options
     if (!translate) return filter?.withoutHidden(bytes, start) ?? bytes
@@ -183,12 +183,12 @@ export class ContinuationStage implements EventSink {
     return withLineEnds(bytes)
   }
 
-  /** A copy is kept: a little of a large buffer would keep all of it in memory. */
+  /** Keeps a copy: a small part of a large buffer would keep all of it in memory. */
   #hold(bytes: Buffer): void {
     if (bytes.length > 0) this.#held.push(ownCopy(bytes))
   }
 
-  /** What was held, and that. */
+  /** The held bytes followed by these. */
   #join(bytes: Buffer): Buffer {
     if (this.#held.size === 0) return bytes
     const whole = Buffer.concat([...this.#held.list, bytes])

@@ -13,24 +13,24 @@ import { ContinuationStage } from './continuation-stage.ts'
 import type { ContinuationStageOptions, OnStreamFault } from './continuation-stage.ts'
 
 /**
- * Follows the client's stream, so that another target can continue it where it breaks (`resume: continue`). For each
- * attempt these are called in this order:
+ * Follows the client's stream, so that another target can continue it if it breaks (`resume: continue`). For each
+ * attempt, call in this order:
  *
  *   1. `begin` when the attempt starts, with `edits` in its request;
  *   2. `createStage` for the response, if `follows` is true;
- *   3. if the stream breaks, `recovery` says what can be done, and `interrupted` is called before the next attempt.
+ * 3. if the stream breaks: `recovery`, which returns what can be done, and `interrupted` before the next attempt.
  */
 export class Continuation {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #onStreamFault: OnStreamFault
-  /** A string = why no target could continue, whatever comes. */
+  /** A string = why no target can continue the response. */
   readonly #resumable: ResumableStream | string
   #stage: ContinuationStage | null = null
-  /** The response is no stream that can be followed: it is unknown what the client got. */
+  /** The response is not a stream that can be followed: it is unknown what the client got. */
   #isUnreadable = true
   #streamError: GatewayError | null = null
-  /** The usage of the parts so far; null = this is the first. */
+  /** The usage of the parts so far; null = this is the first part. */
   #priorUsage: (() => PriorUsage) | null = null
 
   /** @param onStreamFault called with the error of an event that the client must not get */
@@ -44,17 +44,17 @@ export class Continuation {
       : 'the request is not a JSON object'
   }
 
-  /** What broke the stream that is to be continued, the last time; null = nothing did. */
+  /** The latest error that broke the stream to be continued; null = none. */
   get streamError(): GatewayError | null {
     return this.#streamError
   }
 
-  /** Can a response to the request be continued, as far as the request tells? */
+  /** Does the request allow its response to be continued? */
   get isPossible(): boolean {
     return typeof this.#resumable !== 'string'
   }
 
-  /** Edits of the client's body that ask for the rest; null = all of the response is requested. */
+  /** Edits of the client's body that ask for the rest; null = request a whole response. */
   get edits(): ((body: Buffer) => Edit[]) | null {
     const resumable = this.#resumable
     return this.#streamError === null || typeof resumable === 'string' ? null : body => resumable.edits(body)
@@ -65,21 +65,21 @@ export class Continuation {
     this.#isUnreadable = true
   }
 
-  /** Can a response with that head be followed, so that another can continue it? */
+  /** Can a response with this head be followed, so that another can continue it? */
   follows(head: ResponseHead): boolean {
     // Compressed events cannot be read.
     this.#isUnreadable = !isEventStream(head) || head.coding !== null || head.status !== 200
     return typeof this.#resumable !== 'string' && !this.#isUnreadable
   }
 
-  /** The stage for the response, the first one or one that continues it. */
+  /** The stage for the first response, or for one that continues it. */
   createStage(stream: Pick<ContinuationStageOptions, 'reader' | 'filter' | 'reserveMemory'>): ContinuationStage {
     const resumable = this.#resumable as ResumableStream
     const translate = this.#priorUsage && resumable.createTranslator(this.#priorUsage)
     return this.#stage = new ContinuationStage({ ...stream, resumable, translate, onStreamFault: this.#onStreamFault })
   }
 
-  /** The stream broke: what can be done for its client. To be called once. */
+  /** The stream broke: returns what can be done for its client. Call it once. */
   recovery(): Recovery {
     const resumable = this.#resumable
     if (typeof resumable === 'string') return { can: 'nothing', reason: resumable }
@@ -91,9 +91,9 @@ export class Continuation {
   }
 
   /**
-   * The stream broke. Its part of the response is billed for itself, and another attempt continues it.
+   * The stream broke and another attempt continues it. The part so far is billed separately.
    *
-   * @param attempt the one that broke
+   * @param attempt the attempt that broke
    */
   interrupted(error: GatewayError, attempt: UpstreamAttempt): void {
     this.#streamError = error
@@ -101,7 +101,7 @@ export class Continuation {
     this.#priorUsage = reportedUsageSoFar(this.#exchange)
   }
 
-  /** The error event of the upstream in the stream, as it came; null = there was none. */
+  /** The upstream's error event in the stream, unchanged; null = none. */
   get upstreamErrorEvent(): string | null {
     const fault = this.#stage?.fault
     return fault?.kind === 'error' ? fault.bytes.toString('utf8') : null

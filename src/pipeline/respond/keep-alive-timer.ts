@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../base/clock.ts'
 import type { ClientFormat } from '../../protocols/shared/protocol.ts'
 import type { Relay } from './relay.ts'
 
-/** Milliseconds before the first event, and between two: a quick failure still gets its own status. */
+/** Milliseconds before the first event and between events: a quick failure still gets its own status. */
 const KEEP_ALIVE_INTERVAL = 10_000
 
 /** Sends keep-alive events to a client that waits for a stream, or for the rest of one. */
@@ -22,7 +22,7 @@ export class KeepAliveTimer {
     return this.#timer !== null
   }
 
-  /** Does nothing while it runs. */
+  /** Does nothing if already running. */
   start(): void {
     this.#timer ??= this.#clock.setTimeout(this.#send, KEEP_ALIVE_INTERVAL)
   }

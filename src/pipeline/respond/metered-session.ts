@@ -25,54 +25,54 @@ import type { PendingRequest } from './session-requests.ts'
 const RESPONSE_PREFIX = 'response.'
 
 /**
- * Close codes of an upstream for a fault of the client: a protocol error, an unsupported type, malformed data, a policy
- * violation, or a message that is too big. Source: RFC 6455 section 7.4.1.
+ * Close codes of an upstream for a fault of the client: protocol error, unsupported type, malformed data, policy
+ * violation, message too big. Source: RFC 6455 section 7.4.1.
  */
 const CLIENT_FAULT_CODES = new Set<number | null>([1002, 1003, 1007, 1008, 1009])
 
-/** The usage is unknown. */
+/** Unknown usage. */
 const UNKNOWN_COST: SettledCost = {
   usage: blankUsage(), source: 'none', billed: true, suspect: false, unread: true, costPico: null,
 }
 
-/** What a response is settled by. */
+/** What a response would be settled by. */
 interface SettlementBasis {
   readonly response: MeteredResponse
   readonly request: PendingRequest | null
-  /** Of the input; null = unknown. */
+  /** Estimate of the input; null = unknown. */
   readonly estimate: InputEstimate | null
   readonly quoted: QuotedPrice | null
 }
 
 /**
- * The usage of a WebSocket of the responses or the realtime protocol. Each response on it has the events of a stream, is
- * metered and settled like one, and is priced by the model that it names. Where the client requests several at once,
- * each has a lane, which its events name.
+ * The usage of a WebSocket of the responses or the realtime protocol. Each response in it has stream events, is
+ * metered and settled like a single response, and is priced by the model that it names. Responses that the client
+ * requests at the same time have separate lanes, which their events name.
  */
 export class MeteredSession implements Session {
   knownUsage = { tokens: 0, pico: 0n }
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #target: UpstreamAttempt['target']
-  /** The price of the response that ended last; before, that of the target's model. */
+  /** The price of the last response that ended; before that, of the target's model. */
   #quoted: QuotedPrice | null
   readonly #session: SocketSession
-  /** Each response is billed as text, whatever the endpoint is. */
+  /** Every response is billed as text, whatever the endpoint is. */
   readonly #billedEndpoint: Endpoint
   readonly #upstreamMessages: SocketMessages
-  /** null = the upstream's events have all of the client's messages that are billed. */
+  /** null = the upstream's events contain all client messages that are billed. */
   readonly #clientMessages: SocketMessages | null
-  /** Close frames are detected as they pass: messages before them may still be in decompression. */
+  /** Close frames are detected as they pass: earlier messages may still be being decompressed. */
   readonly #upstreamFrames = new CloseFrameDetector()
   readonly #clientFrames = new CloseFrameDetector()
   readonly #lanes: Lanes
   /** Responses that have ended and are being counted. */
   readonly #settlingParts = new Set<SettlementBasis>()
-  /** The cost of the responses that have ended; null = there was none. */
+  /** The cost of the responses that have ended; null = none has. */
   #total: SettledCost | null = null
   /** The model in the URL as the client wrote it, and as the target names it. */
   readonly #urlModel: { readonly alias: string | null, readonly model: string | null }
-  /** The model as the upstream named it last. */
+  /** The model that the upstream named last. */
   #reportedModel: string | null = null
   /** null = each request names its model. */
   readonly #conversation: Conversation | null
@@ -113,7 +113,7 @@ export class MeteredSession implements Session {
   }
 
   receiveFromClient(chunk: Buffer): void {
-    // After the upstream's close frame the client sends only its own.
+    // After the upstream's close frame the client sends only its own close frame.
     if (this.#upstreamFrames.closed) return
     this.#clientFrames.push(chunk)
     this.#clientMessages?.push(chunk)
@@ -121,9 +121,9 @@ export class MeteredSession implements Session {
 
   async connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null> {
     await this.#readAll()
-    // Messages that cannot be read may have ended all responses.
+    // An unreadable message may have ended any response.
     if (this.#upstreamMessages.unreadable || this.#lanes.openLanes.size === 0) return null
-    // The peer that responds to a close frame may be the first to close the connection.
+    // The peer that responds to a close frame may close the connection first.
     const isClientGone = this.#clientFrames.closed
       || (endedBy === 'client' && !this.#upstreamFrames.closed)
     return isClientGone
@@ -190,7 +190,7 @@ export class MeteredSession implements Session {
     else this.#checkpoint.schedule()
   }
 
-  /** The lane of an event of the responses protocol, where an error ends what was in progress. */
+  /** The lane of an event of the responses protocol. An error ends the running response. */
   #laneOf(type: string, named: string): string {
     if (type !== 'error') return this.#lanes.laneOfEvent(named)
     const lane = this.#lanes.laneOfError(named)
@@ -198,7 +198,7 @@ export class MeteredSession implements Session {
     return lane
   }
 
-  /** Speech of the client was transcribed, at the price of the transcription model. */
+  /** The client's speech was transcribed, at the price of the transcription model. */
   #addTranscript({ usage, suspect }: ReportedUsage): void {
     const model = this.#conversation?.transcriptionModel ?? null
     const quoted = model === null ? null : this.#priceOf(model, model)
@@ -222,11 +222,11 @@ export class MeteredSession implements Session {
     }
   }
 
-  /** Settles the response that is in progress in the lane, or was requested, if there is one. */
+  /** Settles the running or requested response in the lane, if there is one. */
   #endLane(lane: string, end: SettleInput['end']): void {
     const part = this.#settlementBasisOf(lane)
     const { response, request: pending } = part
-    // A response that was refused or never began costs only a client that left before.
+    // A response that was refused or never began is billed only if the client disconnected before.
     if (!this.#lanes.end(lane) && (pending === null || end !== 'client_gone')) return
     const { counter } = this.#gateway.accounts
     const quoted = priceFor(part.quoted, response)
@@ -236,7 +236,7 @@ export class MeteredSession implements Session {
     const estimate = request === null && end !== 'complete' ? part.estimate : null
     const input = { endpoint: this.#billedEndpoint, end, answer: response, request, estimate, abandoned } as const
     this.#settlingParts.add(part)
-    // The counter limits what waits, and estimates the rest by bytes.
+    // The counter limits how much waits, and estimates the rest by bytes.
     const settling = Promise.try(settleUsage, input, counter).then(settled => {
       this.#settlingParts.delete(part)
       this.#add(settleCost(settled, quoted))
@@ -246,10 +246,10 @@ export class MeteredSession implements Session {
   }
 
   /**
-   * The price of a response. The model in the message decides, not that in the URL; a realtime session has one model,
-   * that of its URL.
+   * The price of a response. The model in the message decides, not the one in the URL; a realtime session has one
+   * model, that of its URL.
    *
-   * @param reported the model as the upstream named it
+   * @param reported the model that the upstream named
    */
   #quote(reported: string | null): QuotedPrice | null {
     const { alias, model } = this.#urlModel

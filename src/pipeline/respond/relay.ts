@@ -15,12 +15,12 @@ import { ClientWriter } from './client-writer.ts'
 import { StreamBreak } from './response-body.ts'
 import type { OpenResponse, RelayEnd, ResponseBody } from './response-body.ts'
 
-/** Milliseconds that a whole response has for its last bytes after a deadline of the exchange. */
+/** Milliseconds for the last bytes of a complete response after a deadline of the exchange. */
 const FLUSH_TIMEOUT = 5_000
 
 /**
- * Sends the response to the client as it comes: each chunk at once, not more than the client reads, and no proper end
- * that the upstream did not send.
+ * Sends the response to the client as it arrives: each chunk at once, no faster than the client reads, and no proper
+ * end unless the upstream sent one.
  */
 export class Relay implements ClientDelivery {
   status = 0
@@ -32,20 +32,23 @@ export class Relay implements ClientDelivery {
   readonly #res: ClientResponse
   readonly #recording: Exchange['recording']
   readonly #writer: ClientWriter
-  /** Settles when nothing more will be sent, or when the stream broke and may go on. */
+  /** Settles when nothing more will be sent, or when the stream broke and may be continued. */
   #outcome = Promise.withResolvers<RelayEnd | StreamBreak>()
   /** null = no response was opened. */
   #response: OpenResponse | null = null
-  /** null: the body passes unread. */
+  /** null = the body passes unread. */
   #body: ResponseBody | null = null
-  /** Bytes of the body that were written to the client, whether or not they left. */
+  /** Bytes of the body that were written to the client, sent or not. */
   #written = 0
   #isEventStream = false
-  /** The head has the length of the body. */
+  /** The head contains the length of the body. */
   #hasContentLength = false
   /** The head was sent, and another response can continue the stream. */
   #awaitsResponse = false
-  /** The stream broke, and it is not known yet what follows: did what came end with a whole event? null = it did not break. */
+  /**
+   * The stream broke, and what follows is undecided: true = the bytes so far end with a whole event; null = not
+   * broken.
+   */
   #brokenAtBoundary: boolean | null = null
   #over = false
 
@@ -62,15 +65,16 @@ export class Relay implements ClientDelivery {
     return this.#written - this.#writer.unsent
   }
 
-  /** Settles when nothing more will be sent, or when the stream broke and may go on. */
+  /** Settles when nothing more will be sent, or when the stream broke and may be continued. */
   get outcome(): Promise<RelayEnd | StreamBreak> {
     return this.#outcome.promise
   }
 
   /**
-   * May a response with that head go to the client?
+   * May a response with this head go to the client?
    *
-   * @returns why it may not: the client's stream has begun, and only such a one can continue it; null = it may
+   * @returns an error if not: the client's stream has begun, and only another event stream can continue it; null = it
+   *   may
    */
   accepts({ status, contentType, coding }: ResponseHead): GatewayError | null {
     // The head that the client has names no coding.
@@ -78,7 +82,7 @@ export class Relay implements ClientDelivery {
     return new GatewayError('upstream_invalid', 'the upstream did not respond with an event stream')
   }
 
-  /** The client gets a response with that head, or one that continues its stream. */
+  /** Sends the client a response with this head, or continues its stream with it. */
   open(head: ResponseHead, response: OpenResponse): void {
     const { body } = response
     this.#response = response
@@ -89,24 +93,24 @@ export class Relay implements ClientDelivery {
     }
     const { status, headers, httpVersion } = head
     const sent = body?.translateHeaders?.(headers) ?? headers
-    // An array of JSON can be what the client gets of a stream.
+    // A translated stream can be a JSON array for the client.
     this.#isEventStream = isEventStream(sent === headers ? head : responseHead(status, sent))
-    // With its length in the head, a stream that ends too soon would look whole.
+    // With a length in the head, a stream that ends too early would look complete.
     const unsized = body !== null && (body.edits || body.terminated !== null)
     this.#hasContentLength = !unsized && headerValue(headers, 'content-length') !== null
     this.status = status
     const res = this.#res
     writeHead(res, status, clientHeaders(sent, { own: this.#gatewayHeaders(), httpVersion, dropContentLength: unsized }))
     if (!isHttp2(res)) frameChunks(res)
-    // The head waits for what came in the same packet, and no longer.
+    // The head waits only for bytes that arrived in the same packet.
     process.nextTick(() => {
       if (this.firstByteAt === 0 && !this.#over && !isHttp2(res)) flushHead(res)
     })
   }
 
   /**
-   * Sends the head of a stream of events before there is one, so that the client's
-   * connection does not look dead. Only such a stream can follow.
+   * Sends the head of an event stream before there are events, so that the client's connection does not look dead.
+   * Only an event stream can follow.
    */
   openEventStream(): void {
     const res = this.#res
@@ -127,7 +131,7 @@ export class Relay implements ClientDelivery {
     return this.#awaitsResponse && !this.#over
   }
 
-  /** Sends events of the gateway's own while a response is awaited. */
+  /** Sends the gateway's own events while a response is awaited. */
   sendEvents(events: string): void {
     if (this.isWaiting && !this.#writer.blocked) this.#write(Buffer.from(events))
   }
@@ -136,9 +140,9 @@ export class Relay implements ClientDelivery {
     return gatewayHeadersFor(this.#gateway, this.#exchange, this.#exchange.servedBy?.target.upstream ?? null)
   }
 
-  /** @returns false when no more should come until the source is resumed */
+  /** @returns false = pause until the source is resumed */
   data(chunk: Buffer): boolean {
-    // A stream has many chunks: no call for what few of them need.
+    // A stream has many chunks: avoid calls that few of them need.
     if (this.#over || this.#brokenAtBoundary !== null) return true
     if (this.#writer.blocked) this.#deadlines.clientBlocked()
     else this.#deadlines.upstreamActive()
@@ -146,14 +150,14 @@ export class Relay implements ClientDelivery {
     return this.#write(this.#body === null ? chunk : this.#body.push(chunk))
   }
 
-  /** The first byte of the body came. @returns false = it had come before */
+  /** The first byte of the body arrived. @returns false = an earlier one had */
   begin(): boolean {
     if (this.firstByteAt !== 0) return false
     this.firstByteAt = this.#gateway.clock.monotonic()
     return true
   }
 
-  /** The stream broke, and it is not known yet what follows. */
+  /** The stream broke, and what follows is undecided. */
   get isBroken(): boolean {
     return this.#brokenAtBoundary !== null
   }
@@ -168,12 +172,12 @@ export class Relay implements ClientDelivery {
     this.#recording?.push(bytes)
     const wasBlocked = this.#writer.blocked
     if (this.#writer.write(bytes)) return true
-    // While another response is awaited, its deadline applies.
+    // While another response is awaited, its own deadline applies.
     if (!wasBlocked && !this.#awaitsResponse) this.#deadlines.clientBlocked()
     return false
   }
 
-  /** The client has read: all that was written, or a part of it. */
+  /** The client has read all or a part of what was written. */
   #onDrain(): void {
     if (this.#over || this.#writer.blocked) {
       if (!this.#awaitsResponse) this.#deadlines.clientBlocked()
@@ -183,7 +187,7 @@ export class Relay implements ClientDelivery {
     this.#response?.source.resume()
   }
 
-  /** The response ended as HTTP says it should. */
+  /** The response ended properly by HTTP. */
   end(): void {
     if (this.#isClosed) return
     const atBoundary = this.#atBoundary
@@ -197,7 +201,7 @@ export class Relay implements ClientDelivery {
     }
   }
 
-  /** @param missingEnd what the client needs behind the response */
+  /** @param missingEnd bytes that the client needs after the response */
   #conclude(missingEnd: Buffer | null = null): void {
     if (this.#body) this.#write(this.#body.rest())
     if (missingEnd !== null) this.#write(missingEnd)
@@ -211,8 +215,8 @@ export class Relay implements ClientDelivery {
       this.delivered = true
       this.#close(null)
     })
-    // The client has all of a body whose length the head has: the end can wait until other exchanges
-    // got what came for them in this turn.
+    // The client has the whole body, whose length is in the head: the end can wait until other exchanges got their
+    // bytes in this turn.
     if (this.#hasContentLength && this.#written > 0 && !isHttp2(res)) setImmediate(() => this.#writer.end())
     else this.#writer.end()
   }
@@ -222,13 +226,13 @@ export class Relay implements ClientDelivery {
     if (!this.#isClosed) this.#break(error, this.#atBoundary)
   }
 
-  /** The stream broke: another response will continue it. */
+  /** The stream broke, and another response will continue it. */
   continueLater(): void {
     this.#reopen()
     this.#awaitsResponse = true
   }
 
-  /** The stream broke, and these bytes are all that is missing. */
+  /** The stream broke, and only these bytes are missing. */
   finish(missing: Buffer): void {
     this.#reopen()
     this.#write(missing)
@@ -241,7 +245,10 @@ export class Relay implements ClientDelivery {
     this.#outcome = Promise.withResolvers()
   }
 
-  /** No response follows for a stream that has begun. @param event reports the error to the client; null = the protocol's own */
+  /**
+   * A stream that has begun ends without a further response. @param event reports the error to the client; null = use
+   * the protocol's own event
+   */
   fail(error: GatewayError, event: string | null): void {
     if (this.#over) return
     const atBoundary = this.#brokenAtBoundary ?? this.#atBoundary
@@ -249,12 +256,12 @@ export class Relay implements ClientDelivery {
     this.#abort(error, atBoundary, event)
   }
 
-  /** To be read before the body is ended: what is its last event then may be half of one. */
+  /** Read it before the body is ended: afterwards the last event can be half of one. */
   get #atBoundary(): boolean {
     return this.#body?.atBoundary ?? this.#awaitsResponse
   }
 
-  /** @param atBoundary everything so far ended with a whole event */
+  /** @param atBoundary the bytes so far end with a whole event */
   #break(error: GatewayError, atBoundary: boolean): void {
     const fault = this.#endBody()
     const isClientGone = error.code === 'client_gone' || error.code === 'client_stalled'
@@ -281,7 +288,7 @@ export class Relay implements ClientDelivery {
       const takesEvent = this.#isEventStream && !this.#hasContentLength && atBoundary
       const errorEvent = takesEvent ? event ?? this.#errorEvent(error) : null
       if (errorEvent !== null) this.#recording?.push(Buffer.from(errorEvent))
-      // Node may still hold the head: without it the client would have no response at all.
+      // Node may still hold the head: without it the client would get no response at all.
       if (this.#written === 0 && !isHttp2(res)) flushHead(res)
       this.#writer.flush()
       abort(res, this.#gateway.clock, errorEvent)
@@ -313,7 +320,7 @@ export class Relay implements ClientDelivery {
   /**
    * The client closed its connection.
    *
-   * @returns true = it had all of the response, which is complete although the upstream has not ended it yet
+   * @returns true = it had the whole response, which is complete although the upstream has not ended it yet
    */
   clientClosed(): boolean {
     if (this.#body?.isFinished !== true || this.isBroken || this.#awaitsResponse || this.#writer.blocked) return false
@@ -323,7 +330,10 @@ export class Relay implements ClientDelivery {
     return true
   }
 
-  /** Ends it from outside: the client disconnected, or a deadline passed. Before its head there is nothing to end. */
+  /**
+   * Ends the relay from outside: the client disconnected, or a deadline passed. Before the head is sent there is
+   * nothing to end.
+   */
   stop(reason: GatewayError): void {
     if (this.status === 0) return
     if (this.isBroken) {
@@ -331,7 +341,7 @@ export class Relay implements ClientDelivery {
     } else if (!this.#over) {
       this.broken(reason)
     } else {
-      // All of it was written, and the client does not read the rest.
+      // Everything was written, and the client does not read the rest.
       if (reason.code !== 'client_gone') destroyNow(this.#res)
       this.#close(reason)
     }

@@ -1,34 +1,35 @@
 import type { GatewayError } from '../../base/errors.ts'
 import type { RawHeaders } from '../../proxy/raw-headers.ts'
 
-/** The body of a response on its way through the stages. All of it is synchronous and cheap. */
+/** The body of a response on its way through the stages. All steps are synchronous and cheap. */
 export interface ResponseBody {
-  /** Takes the next bytes, as the upstream sent them. @returns what the client gets now */
+  /** Takes the next bytes from the upstream. @returns the bytes for the client */
   push(chunk: Buffer): Buffer
-  /** No more will come. */
+  /** The body has ended. */
   end(): void
-  /** Nothing is missing. @returns what the client gets of what was held back */
+  /** The response is complete. @returns the held bytes for the client */
   rest(): Buffer
-  /**
-   * The protocol's own end has passed; null = the protocol has none: the end of the HTTP message is the end.
-   */
+  /** The protocol's own end has passed; null = the protocol has none: the HTTP message's end is the end. */
   readonly terminated: boolean | null
-  /** What the client needs behind a response that ends now in order, although its protocol's end is missing; null = more is missing. */
+  /**
+   * The bytes that the client needs after a response that ends properly now but lacks its protocol's end; null = more
+   * is missing.
+   */
   readonly missingEnd: Buffer | null
-  /** The client was given the end of its protocol: nothing that may follow is for it. */
+  /** The client has the end of its protocol: nothing that follows is for it. */
   readonly isFinished: boolean
-  /** What came so far ends with a whole event: another one can follow. */
+  /** The bytes so far end with a whole event: another event can follow. */
   readonly atBoundary: boolean
-  /** Some bytes are changed or held back. */
+  /** Some bytes are changed or held. */
   readonly edits: boolean
-  /** Makes the client's headers of the upstream's; null = they are the same. */
+  /** Converts the upstream's headers for the client; null = unchanged. */
   readonly translateHeaders: ((headers: RawHeaders) => RawHeaders) | null
 }
 
-/** How a response ended: null is a proper end. */
+/** How a response ended: null = properly. */
 export type RelayEnd = GatewayError | null
 
-/** The client's stream broke, and may go on: `continueLater`, `finish` or `fail` follows. */
+/** The client's stream broke, and may be continued: `continueLater`, `finish` or `fail` follows. */
 export class StreamBreak {
   readonly error: GatewayError
 
@@ -37,7 +38,7 @@ export class StreamBreak {
   }
 }
 
-/** What a relay reads from. */
+/** The source of a relay. */
 export interface RelaySource {
   /** Lets the upstream send more. */
   resume(): void
@@ -47,6 +48,6 @@ export interface OpenResponse {
   /** null = the body passes unread. */
   readonly body: ResponseBody | null
   readonly source: RelaySource
-  /** If it breaks, its stream may go on: another attempt continues it, or only its end is missing. */
+  /** If the stream breaks it may be continued: by another attempt, or because only its end is missing. */
   readonly mayContinue: boolean
 }

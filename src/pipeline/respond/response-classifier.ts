@@ -13,30 +13,30 @@ import type { ResponseClassifier, Classification } from './classification.ts'
 import { FirstContentClassifier, FirstEventClassifier, UnknownFormatClassifier } from './stream-classifier.ts'
 import { WholeResponseClassifier } from './whole-response-classifier.ts'
 
-/** Bytes of an error response that are kept for the client, and milliseconds that it may take to come. */
+/** Bytes of an error response that are kept for the client, and ms within which it has to arrive. */
 const MAX_ERROR_BYTES = 1024 * 1024
 const ERROR_BODY_TIMEOUT = 2_000
 
-/** Refusals for which the route names another target. */
+/** Reasons of refusal for which the route names another target. */
 type RefusalReasons = Pick<ReadonlySet<RefusalReason>, 'has' | 'size'>
 
-/** Statuses with which a provider refuses a request for its content. */
+/** Statuses with which a provider refuses a request because of its content. */
 const REQUEST_REFUSAL_STATUSES = new Set([400, 403, 413, 422])
 
-/** What a response has to be before any of it may go to the client. */
+/** What a response must show before the client gets any of it. */
 export interface ResponseRequirements {
   readonly reasons: RefusalReasons
-  /** It has to be whole. */
+  /** It must be complete. */
   readonly whole: boolean
-  /** A stream has to have content, not an event alone. */
+  /** A stream must have content; an event is not enough. */
   readonly content: boolean
 }
 
 /**
  * Chooses the classifier of a response that another attempt can still replace, or that may be a rejected credential.
  *
- * @param isContinuation the client's stream has started: only another stream can continue it
- * @returns null when the response may go to the client as it is
+ * @param isContinuation the client's stream has begun: only another stream can continue it
+ * @returns null if the response may go to the client unchecked
  */
 export function classifierFor(
   exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, { reasons, whole, content }: ResponseRequirements,
@@ -54,7 +54,7 @@ export function classifierFor(
   }
   if (status < 200 || status > 299) return null
   if (attempt.translated && !isEvents && !isFormatUnknown(exchange, head)) return new TranslatableBodyClassifier(head)
-  // Only a whole stream can become a body.
+  // Only a complete stream can be converted to a body.
   const isTranslatedWhole = attempt.translated !== null && isEvents && !attempt.translated.request.stream
   if (isTranslatedWhole || (whole && (isEvents || respondsWithJson) && head.coding === null)) {
     return new WholeResponseClassifier(exchange, attempt, head, reserveMemory)
@@ -65,19 +65,19 @@ export function classifierFor(
     const body = isArray ? new FirstElementClassifier(head) : new BodyClassifier(head)
     return isFormatUnknown(exchange, head) && head.coding === null ? new UnknownFormatClassifier(body) : body
   }
-  // The events of a stream that is compressed although the request forbids it pass unread.
+  // If a stream is compressed although the request forbids it, its events pass unread.
   if (head.coding !== null) return new AnyByteClassifier()
   if (!content) return new FirstEventClassifier()
   return new FirstContentClassifier(createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory }))
 }
 
-/** A response with the status of an error. */
+/** Classifies a response with an error status. */
 class ErrorResponseClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_ERROR_BYTES
   readonly timeoutMs = ERROR_BODY_TIMEOUT
   readonly anyByteCounts = true
   readonly fault = null
-  /** Why it refuses the request: with 401 or 403, or where the route names another target for that. */
+  /** Why the upstream refuses the request: by 401 or 403, or for a reason for which the route names another target. */
   reason: RefusalReason | null = null
   readonly #isFailure: boolean
   readonly #head: ResponseHead
@@ -107,7 +107,7 @@ class ErrorResponseClassifier implements ResponseClassifier {
   }
 }
 
-/** A response that cannot be read: the first byte of its body makes it good. */
+/** Classifies a response that cannot be read: the first byte of its body makes it good. */
 export class AnyByteClassifier implements ResponseClassifier {
   readonly maxBytes = 0
   readonly timeoutMs = null

@@ -2,7 +2,7 @@ import { ResponseFactsReader, mayHaveFinishReason } from '../../protocols/shared
 import type { StreamEvent } from '../../protocols/shared/stream-event.ts'
 import type { Stage } from './response-stream.ts'
 
-/** Reads the facts of a stream for its trace. Most events have only text: they are not parsed. */
+/** Reads the facts of a stream for its trace. Most events contain only text and are not parsed. */
 export class ResponseFactsStage implements Stage {
   readonly facts = new ResponseFactsReader()
 

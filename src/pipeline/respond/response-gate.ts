@@ -12,7 +12,7 @@ import type { ResponseHead } from '../../proxy/response-head.ts'
 import type { ResponseSink } from '../../proxy/upstream-call.ts'
 import type { FramedStream, ResponseClassifier } from './classification.ts'
 
-/** A whole response that was held. */
+/** A complete response that was held. */
 export interface HeldResponse {
   readonly head: ResponseHead
   readonly body: Buffer
@@ -23,19 +23,19 @@ export interface RejectedResponse {
   /** null = the upstream sent an error of its own. */
   readonly error: GatewayError | null
   readonly head: ResponseHead
-  /** What the client can get if no other attempt succeeds; null where not all of it came. */
+  /** What the client can get if no other attempt succeeds; null = incomplete. */
   readonly response: HeldResponse | null
   /** Why the upstream refused the request; null = it did not. */
   readonly reason: RefusalReason | null
 }
 
-/** Where a good response goes: its attempt, which opens the client's response with it. */
+/** The outlet of a good response: its attempt, which opens the client's response. */
 export interface GateOutlet extends Omit<ResponseSink, 'head'> {
-  /** A good response has begun. @returns false where another attempt is to respond */
+  /** A good response has begun. @returns false if another attempt is to respond */
   claim(status: number): boolean
-  /** The client gets the response. @returns why it cannot; null = it does */
+  /** Sends the response to the client. @returns an error if it cannot; null = sent */
   pass(head: ResponseHead): GatewayError | null
-  /** Nothing more is read of the upstream. */
+  /** Reads nothing more from the upstream. */
   abort(reason: GatewayError): void
 }
 
@@ -44,18 +44,18 @@ export interface ResponseGateOptions {
   readonly classifier: ResponseClassifier
   readonly head: ResponseHead
   readonly deadlines: Deadlines
-  /** Called when a stream has begun of which nothing has come that is for the client. */
+  /** Called when a stream has begun but has nothing for the client yet. */
   keepAlive(): void
 }
 
 /**
- * Stands before the client's response while another attempt can still follow: it holds the beginning of an upstream's
- * response until it is known to be good. Then all of it goes to the client as it came, or none.
+ * Holds the beginning of an upstream's response while another attempt can still follow, until the response is known
+ * to be good. Then the client gets all of it, unchanged, or nothing.
  */
 export class ResponseGate implements ResponseSink {
   /** null = the response is good, and goes to the client. */
   readonly decision: Promise<RejectedResponse | null>
-  /** What a response lacked that went to the client although it broke; null = none did. */
+  /** The end that the gateway added to a held response that broke; null = none was added. */
   missingEnd: Buffer | null = null
   readonly #exchange: Exchange
   readonly #options: ResponseGateOptions
@@ -88,36 +88,38 @@ export class ResponseGate implements ResponseSink {
     return this.#options.head.status
   }
 
-  /** What a response that is held until it is whole would be settled by if it ended now; null = none is. */
+  /**
+   * What a response that is held until it is complete would be settled by if it ended now; null = not held for that.
+   */
   get metered(): MeteredResponse | null {
     const { framed } = this.#classifier
     if (framed === undefined) return null
     return framed === null ? { kind: 'body', body: this.heldBody } : { kind: 'stream', meter: framed.meter }
   }
 
-  /** The stream that goes to the client whole; null = the client gets bytes that were not split into events yet. */
+  /** The stream, if the client gets all of it; null = its bytes were not split into events yet. */
   get framed(): FramedStream | null {
-    // Of a stream that broke, the client gets the complete events alone.
+    // The client gets only the complete events of a stream that broke.
     return this.missingEnd === null ? this.#classifier.framed ?? null : null
   }
 
-  /** What a response is settled by that nobody awaits any more. */
+  /** What the response is settled by if nobody waits for it any more. */
   get abandoned(): MeteredResponse {
     const meter = this.#classifier.framed?.meter ?? this.#classifier.meter
     return meter ? { kind: 'stream', meter } : NOT_DELIVERED
   }
 
-  /** What is held of the response. */
+  /** The held bytes of the response. */
   get heldBody(): Buffer {
     return this.#held.concat()
   }
 
-  /** The attempt has the head. */
+  /** The attempt has the head already. */
   head(): null {
     return null
   }
 
-  /** Nothing of it has to be read. */
+  /** Passes the response without reading it. */
   passNow(): void {
     this.#pass()
   }
@@ -139,13 +141,13 @@ export class ResponseGate implements ResponseSink {
     }
     if (this.#held.size > classifier.maxBytes) return this.#decideNow()
     if (classifier.framed !== undefined) this.#checkpoint.schedule()
-    // All of it is held; its first words decide between two attempts.
+    // The whole response is held, and its first content decides between two attempts.
     if (classifier.framed?.meter.sawContent) this.#claim()
     if (isAwaited && this.#held.size === chunk.length) this.#options.keepAlive()
     return true
   }
 
-  /** Decides by what came so far. */
+  /** Decides by the bytes so far. */
   #decideNow(): boolean {
     if (this.#classifier.decide(this.heldBody, false) === 'good') return this.#pass()
     this.#reject(this.#classifier.fault, null)
@@ -167,7 +169,7 @@ export class ResponseGate implements ResponseSink {
     this.#onBroken(error, null)
   }
 
-  /** Ends it from outside. */
+  /** Ends the gate from outside. */
   stop(reason: GatewayError): void {
     this.#onBroken(reason, null)
   }
@@ -186,7 +188,7 @@ export class ResponseGate implements ResponseSink {
     if (this.#passed) this.#options.outlet.broken(error)
   }
 
-  /** @returns false when no more should come until the flow is resumed */
+  /** @returns false = pause until the flow is resumed */
   #pass(chunks: readonly Buffer[] = this.#held.list): boolean {
     if (!this.#decided && !this.#claim()) {
       this.#reject(null, null)
@@ -207,7 +209,7 @@ export class ResponseGate implements ResponseSink {
     let more = true
     for (const chunk of chunks) more = outlet.data(chunk)
     this.#held.clear()
-    // Until the exchange ends, what the client does not read counts.
+    // Until the exchange ends, bytes that the client does not read count.
     if (!more) memory.reserve(Math.max(0, size - memory.responseBytes))
     this.#passed = true
     this.#settle(null)

@@ -20,14 +20,14 @@ import type { ResponseStages, Stage } from './response-stream.ts'
 import { createTranslatedStream } from './translated-stages.ts'
 
 /**
- * Chooses the stages of a response by its head: the meter of a stream, or a collector of a whole body whose usage is
- * read at the end.
+ * Chooses the stages of a response by its head: the meter of a stream, or the collector of a whole body whose usage
+ * is read at the end.
  *
- * @param continuation prepares another target to continue the stream; null = none does
+ * @param continuation lets another target continue the stream; null = none
  * @param onStreamFault called with the error of an event that the client must not get
- * @param held what is known of a response that was held
- * @throws GatewayError where a whole body cannot be translated
- * @returns null where every byte passes and nothing is read
+ * @param held what was read of a response while it was held
+ * @throws GatewayError if a whole body cannot be translated
+ * @returns null if every byte passes and nothing is read
  */
 export function createResponseStream(
   gateway: Gateway, exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, continuation: Continuation | null,
@@ -42,7 +42,7 @@ export function createResponseStream(
   if (head.status >= 400) return new ErrorReader(head)
   if (!isSuccess) return null
   const { meteredEndpoint: endpoint, target, req } = exchange
-  // What is only fetched was paid for when it was generated, also where it comes as a stream.
+  // A response that is only fetched was billed when it was generated, even if it arrives as a stream.
   if (!isMetered(endpoint) && isRead(exchange)) return null
   const host = attempt.target.upstream.url?.hostname ?? ''
   const masks = respondsWithText(endpoint) ? fieldMasks(endpoint, target, req.headers, host) : []
@@ -52,7 +52,7 @@ export function createResponseStream(
     const isEither = !endpoint.streamsByPath && !isEventStream(head)
     return new ResponseStream(streamStages(context), isEither ? () => stagesOf(bodyReader(context)) : null)
   }
-  // The usage of an unknown path is unknown: where it called a model, so is its cost, which is not 0.
+  // The usage of an unknown path is unknown. If it called a model, its cost is unknown too, not 0.
   if (!isMetered(endpoint) && !callsModel(exchange)) return null
   // Clients read what can only be JSON as JSON, whatever its content type.
   const isJson = head.contentType.includes('json') || endpoint.respondsWithJson
@@ -63,11 +63,11 @@ export function createResponseStream(
 /** A response on its way to the client, and what it is settled by. */
 export type ReadBody = ResponseBody & ResponseContent
 
-/** What a gate has of a response that goes to the client. */
+/** What a gate has read of a response that goes to the client. */
 export interface HeldContent {
-  /** The stream, if all its stages have read it; null = it was not read. */
+  /** The stream, if all its stages have read it; null = not read. */
   readonly framed: FramedStream | null
-  /** The whole body; null = it is no whole body, or was not held. */
+  /** The whole body; null = not a whole body, or not held. */
   readonly body: Buffer | null
 }
 
@@ -79,12 +79,12 @@ interface StageContext {
   readonly attempt: UpstreamAttempt
   readonly head: ResponseHead
   readonly continuation: Continuation | null
-  /** The parts of the response that the request asks for alone; usually none. */
+  /** The only parts of the response that the request asks for; usually empty. */
   readonly masks: readonly string[]
   readonly framed: FramedStream | null
 }
 
-/** With a field mask the usage may be incomplete. */
+/** Could a field mask make the usage incomplete? */
 function masksUsage(masks: readonly string[]): boolean {
   return masks.some(mask => /usage|\*/i.test(mask))
 }
@@ -99,7 +99,7 @@ function streamStages(
   const meter = framed?.meter ?? createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
   const all: Stage[] = []
   const isFollowed = continuation?.follows(head) === true
-  // A plain stream's events go straight to the meter.
+  // The events of a plain stream go straight to the meter.
   const tracesFacts = !isUnread && exchange.trace?.isSampled === true
   const isPlain = !isUnread && !isFollowed && masks.length === 0 && !attempt.hidesUsage && !tracesFacts
   const sink = isPlain ? meter : sinkOf(all)
@@ -127,7 +127,7 @@ function streamStages(
   const hidesUsage = attempt.hidesUsage && !isUnread
   const filter = isRead ? framed.filter : hidesUsage ? endpoint.usageOption?.createFilter(reader) ?? null : null
   const stage = isFollowed ? continuation.createStage({ reader, filter, reserveMemory }) : null
-  // The continuation gives the filter the events that it passes on.
+  // The continuation passes its events to the filter.
   const outlet = stage ?? filter
   if (outlet) all.push(outlet)
   return {

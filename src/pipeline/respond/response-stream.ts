@@ -10,51 +10,51 @@ import type { RawHeaders } from '../../proxy/raw-headers.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** A stage of a response: it takes each event, behind the stages before it. All of it is synchronous. */
+/** A stage of a response: it gets each event after the stages before it. All steps are synchronous. */
 export interface Stage extends EventSink {
-  /** The first bytes came. */
+  /** The first bytes arrived. */
   begin?(): void
-  /** No more will come: the response has ended, or was aborted. */
+  /** The response has ended or was aborted. */
   end?(): void
 }
 
-/** Decides which bytes the client gets of a response. */
+/** Decides which bytes of a response the client gets. */
 export interface Outlet {
-  /** Takes the chunk that was read last. @returns what the client gets now */
+  /** Takes the chunk that was read last. @returns the bytes for the client */
   take(chunk: Buffer): Buffer
-  /** Nothing is missing. @returns what the client gets of what was held back */
+  /** The response is complete. @returns the held bytes for the client */
   rest(): Buffer
-  /** The client was given the end of its protocol; absent = it gets that with the upstream's. */
+  /** The client has the end of its protocol; absent = it gets the upstream's. */
   readonly isOver?: boolean
-  /** It could not pass on what came: the response is not whole, whatever the upstream's end says. */
+  /** Some bytes could not be passed on: the response is incomplete, whatever its end says. */
   readonly hasFailed?: boolean
 }
 
-/** Makes the client's headers of an upstream's, where its response is translated. */
+/** Converts the upstream's headers for the client if the response is translated. */
 export type HeaderTranslation = (headers: RawHeaders) => RawHeaders
 
-/** Writes to the ledger what is known so far, in case the process dies. */
+/** Writes what is known so far to the ledger, in case the process dies. */
 export interface Checkpoint {
-  /** No write is due yet, and there is a ledger to write to. */
+  /** No write is due, and there is a ledger to write to. */
   readonly isIdle: boolean
   schedule(): void
   writeNow(): void
 }
 
-/** The stages that a response needs; null = it does not need that one. */
+/** The stages of a response; null = not needed. */
 export interface ResponseStages {
   /** The stages have read the response while it was held. */
   readonly isRead: boolean
-  /** All stages, in the order of the stream, and the reader that gives them its events. */
+  /** All stages in order, and the reader that passes them its events. */
   readonly all: readonly Stage[]
   readonly reader: EventReader
   /** What the response is settled by. */
   readonly content: ResponseContent
-  /** Knows whether the stream has reached its protocol's end; null = the end of HTTP is its end. */
+  /** Knows whether the stream has reached its protocol's end; null = the HTTP message's end is the end. */
   readonly meter: StreamMeter | null
   readonly filter: UsageFilter | null
   readonly continuation: ContinuationStage | null
-  /** What decides which bytes the client gets; null = it gets all. */
+  /** Decides which bytes the client gets; null = all. */
   readonly outlet: Outlet | null
   /** null = the client speaks the upstream's protocol. */
   readonly translateHeaders: HeaderTranslation | null
@@ -66,12 +66,12 @@ export interface ResponseStages {
  *
  *   bytes -> reader -> events -> meter -> translation -> filter -> continuation -> bytes for the client
  *
- * Its bytes are split into events once, and an event is parsed at most once, by the first stage that asks
- * for its value. Without a filter or a continuation each chunk is passed on as it came, also in the middle of an event.
+ * Its bytes are split into events once, and an event is parsed at most once, by the first stage that reads its value.
+ * Without a filter or a continuation each chunk passes unchanged, even if it ends inside an event.
  */
 export class ResponseStream implements ResponseBody, ResponseContent {
   #stages: ResponseStages
-  /** Creates the stages for a whole body, where its beginning tells whether it is one; null = that is known. */
+  /** Creates the stages for a whole body, if only its beginning shows whether it is one; null = not needed. */
   readonly #createForBody: (() => ResponseStages) | null
   #hasBegun = false
   #hasEnded = false
@@ -113,7 +113,7 @@ export class ResponseStream implements ResponseBody, ResponseContent {
 
   get atBoundary(): boolean {
     const { meter, filter, continuation, reader, translateHeaders } = this.#stages
-    // The client gets whole events alone.
+    // The client gets only whole events.
     if (translateHeaders !== null) return meter !== null
     if (continuation && !continuation.overflowed) return true
     return meter !== null && (filter?.holding === true || reader.atBoundary)
@@ -153,7 +153,7 @@ export class ResponseStream implements ResponseBody, ResponseContent {
   #begin(): void {
     this.#hasBegun = true
     for (const stage of this.#stages.all) stage.begin?.()
-    // The first checkpoint is written at once: it has the upstream and the status.
+    // The first checkpoint is written at once: it contains the upstream and the status.
     this.#stages.checkpoint?.writeNow()
   }
 }

@@ -5,21 +5,21 @@ import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import { PendingRequests } from './session-requests.ts'
 import type { PendingRequest } from './session-requests.ts'
 
-/** Responses at once; those beyond are taken for one. */
+/** Maximum lanes; further responses share one. */
 const MAX_LANES = 256
-/** Bytes of text that each keeps in case it is interrupted; longer ones are counted by that sample. */
+/** Bytes of text that each lane keeps in case its response is interrupted; longer text is counted by that sample. */
 const KEPT_TEXT_BYTES = 16 * 1024
 
-/** A response that is in progress. */
+/** A running response. */
 export interface ActiveResponse {
   readonly meter: StreamMeter
-  /** As the upstream named it; null = it did not. */
+  /** The model that the upstream named; null = none. */
   model: string | null
 }
 
 /**
- * The requests of a session's client and the responses to them, by lane: lanes run in parallel. The lane without a name
- * is ''.
+ * The requests of a session's client and their responses, by lane. Lanes run in parallel. The lane without a name is
+ * ''.
  */
 export class Lanes {
   readonly #endpoint: Endpoint
@@ -33,12 +33,12 @@ export class Lanes {
     this.#pending = new PendingRequests(session, reserveMemory)
   }
 
-  /** Those with a request that waits, or a response in progress. */
+  /** Lanes with a waiting request or a running response. */
   get openLanes(): Set<string> {
     return new Set([...this.#pending.lanes, ...this.#active.keys()])
   }
 
-  /** Reads a message of the client. @returns whether it requests a response */
+  /** Reads a message of the client. @returns true if it requests a response */
   addRequest(message: Buffer): boolean {
     return this.#pending.add(message)
   }
@@ -48,12 +48,12 @@ export class Lanes {
     return this.#pending.first(lane)
   }
 
-  /** The response in progress in the lane; null = none. */
+  /** The running response in the lane; null = none. */
   activeResponse(lane: string): ActiveResponse | null {
     return this.#active.get(lane) ?? null
   }
 
-  /** The response in progress in the lane; it begins if there was none. */
+  /** The running response in the lane; begins one if there is none. */
   begin(lane: string): ActiveResponse {
     const known = this.#active.get(lane)
     if (known !== undefined) return known
@@ -63,13 +63,13 @@ export class Lanes {
     return begun
   }
 
-  /** The response in the lane has ended. @returns whether it had begun */
+  /** The response in the lane has ended. @returns true if it had begun */
   end(lane: string): boolean {
     this.#pending.take(lane)
     return this.#active.delete(lane)
   }
 
-  /** The lane of an event. @param named the name in the event; '' = it has none */
+  /** The lane of an event. @param named the name in the event; '' = none */
   laneOfEvent(named: string): string {
     this.#upstreamNamesLanes ||= named !== ''
     // If the upstream names no lanes, the event belongs to the first request.
@@ -80,18 +80,18 @@ export class Lanes {
   }
 
   /**
-   * The lane of an event in a session whose responses are the lanes.
+   * The lane of an event in a session that has one lane per response.
    *
    * @param response its id; '' = the event does not name it
    */
   laneOfResponse(response: string): string {
-    // An upstream that does not name them in all events has one response at a time.
+    // An upstream that does not name the response in all events runs one response at a time.
     if (this.#active.has('')) return ''
     if (response === '') return this.#active.size === 1 ? this.#active.keys().next().value as string : ''
     return this.#active.has(response) || this.#active.size < MAX_LANES ? response : ''
   }
 
-  /** The lane of an error: one without a name is more likely of a response that has not begun. */
+  /** The lane of an error: an unnamed error most likely belongs to a response that has not begun. */
   laneOfError(named: string): string {
     this.#upstreamNamesLanes ||= named !== ''
     if (this.openLanes.has(named)) return named

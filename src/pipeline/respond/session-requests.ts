@@ -4,19 +4,19 @@ import { readMessageInfo } from '../../protocols/shared/message-info.ts'
 import type { SocketSession } from '../../protocols/shared/protocol.ts'
 import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
 
-/** Requests that wait at once; those beyond are not kept. */
+/** Maximum waiting requests; further ones are not kept. */
 const MAX_PENDING = 256
 
 /** A request that waits for its response. */
 export interface PendingRequest {
   readonly body: Buffer
-  /** null = it names none. */
+  /** null = the request names none. */
   readonly model: string | null
-  /** Tokens of the request, estimated as by the reserve phase. */
+  /** Tokens of the request, estimated as in the reserve phase. */
   readonly estimatedInput: number
 }
 
-/** The requests of a client over a WebSocket of the responses protocol, until each has its response. */
+/** The requests of a WebSocket client of the responses protocol, until each has its response. */
 export class PendingRequests {
   readonly #byLane = new Map<string, PendingRequest[]>()
   readonly #session: SocketSession
@@ -29,14 +29,14 @@ export class PendingRequests {
     this.#memory = new MemoryReservation(reserveMemory)
   }
 
-  /** Lanes in which a request waits. */
+  /** Lanes with a waiting request. */
   get lanes(): readonly string[] {
     return [...this.#byLane.keys()]
   }
 
   /**
-   * @param message of the client; one that is no request, or for which there is no memory, is not kept
-   * @returns whether it is kept
+   * @param message of the client; it is not kept if it is not a request, or if there is no memory for it
+   * @returns true if it is kept
    */
   add(message: Buffer): boolean {
     const { type, model, lane } = readMessageInfo(message, this.#session)

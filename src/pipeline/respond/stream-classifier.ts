@@ -7,10 +7,10 @@ import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import type { BodyClassifier } from './body-classifier.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 
-/** Bytes in which the first event of a stream has to be whole. */
+/** Bytes within which the first event of a stream has to be complete. */
 const MAX_EVENT_BYTES = 256 * 1024
 
-/** A stream, which has to begin with a whole event that is no error. Pings and comments do not count. */
+/** Classifies a stream: it must begin with a whole event that is not an error. Pings and comments do not count. */
 export class FirstEventClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_EVENT_BYTES
   readonly timeoutMs = null
@@ -25,7 +25,7 @@ export class FirstEventClassifier implements ResponseClassifier {
   }
 
   decide(_body: Buffer, whole: boolean): 'good' | 'bad' {
-    // An event of that size is no error.
+    // An event of this size is not an error.
     if (!whole) return 'good'
     this.#reader.end()
     if (this.#classification !== 'open') return this.#classification
@@ -60,13 +60,13 @@ export class FirstEventClassifier implements ResponseClassifier {
 }
 
 /**
- * A stream that runs beside another one: its first content makes it good. Providers send the first event before the
- * model has begun.
+ * Classifies a stream that runs beside another one: its first content makes it good. Providers send the first event
+ * before the model has begun.
  */
 export class FirstContentClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_EVENT_BYTES
   readonly timeoutMs = null
-  /** From the first event on. */
+  /** true from the first event on. */
   anyByteCounts = false
   fault: GatewayError | null = null
   readonly meter: StreamMeter
@@ -105,7 +105,7 @@ export class FirstContentClassifier implements ResponseClassifier {
   }
 }
 
-/** A stream or a whole body: its beginning tells which. */
+/** Classifies a stream or a whole body; its beginning shows which one it is. */
 export class UnknownFormatClassifier extends FirstEventClassifier {
   override readonly anyByteCounts = true
   readonly #bodyClassifier: BodyClassifier

@@ -29,18 +29,18 @@ export interface TranslatedStageContext {
   readonly exchange: Exchange
   readonly attempt: UpstreamAttempt
   readonly head: ResponseHead
-  /** Prepares another target to continue the stream; null = none does. */
+  /** Lets another target continue the stream; null = none. */
   readonly continuation: Continuation | null
   /** Called with the error of an event that cannot be translated. */
   readonly onStreamFault: OnStreamFault
-  /** A whole body, which was held; null = it is a stream, or an error. */
+  /** A whole body that was held; null = a stream or an error. */
   readonly body: Buffer | null
 }
 
 /**
- * The stages of a response that is translated: of an error, of the events of a stream, or of a whole body.
+ * The stages of a translated response: an error, the events of a stream, or a whole body.
  *
- * @throws GatewayError where a whole body cannot be translated: nothing was sent to the client yet
+ * @throws GatewayError if a whole body cannot be translated: nothing was sent to the client yet
  */
 export function createTranslatedStream(context: TranslatedStageContext, translated: TranslatedAttempt): ResponseStream {
   const { gateway, exchange, head } = context
@@ -83,7 +83,7 @@ function translatedEvents(
   }
 }
 
-/** The client's events, split again for the stage that remembers them. */
+/** Splits the client's events again for the stage that records them. */
 function continuedStage(
   continuation: Continuation, reserveMemory: ReserveMemory,
 ): { readonly reader: EventReader, readonly stage: ContinuationStage } {
@@ -94,7 +94,7 @@ function continuedStage(
   return { reader, stage }
 }
 
-/** @param collector keeps the upstream's body @param body the client's */
+/** @param collector keeps the upstream's body @param body makes the client's body */
 function translatedBodyStages(
   translateHeaders: HeaderTranslation, collector: Stage & ResponseContent, body: () => string,
 ): ResponseStages {

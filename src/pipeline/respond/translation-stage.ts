@@ -12,10 +12,10 @@ import type { Outlet, Stage } from './response-stream.ts'
 
 const NOTHING = Buffer.alloc(0)
 const DONE = '[DONE]'
-/** Milliseconds without an event of the client's, after which one shows that the upstream is alive. */
+/** Milliseconds without an event for the client after which a ping shows that the upstream is alive. */
 const PING_AFTER = 10_000
 
-/** What translates the responses of an attempt back. */
+/** Translates the responses of an attempt back. */
 export function translationOf(exchange: Exchange, translated: TranslatedAttempt): ResponseTranslation {
   const { id, request: { model }, startedWall } = exchange
   return responseTranslation(translated, { id, model, startedWall, isEventStream: wantsEventStream(exchange) })
@@ -25,18 +25,18 @@ export interface TranslationStageOptions {
   readonly translation: ResponseTranslation
   readonly format: ClientFormat
   readonly clock: Clock
-  /** Called soon after an event came that cannot be translated. */
+  /** Called soon after an event that cannot be translated. */
   readonly onStreamFault: OnStreamFault
-  /** Splits what the client gets into events for the continuation; null = none follows. */
+  /** Splits the client's bytes into events for the continuation; null = none. */
   readonly continued: { readonly reader: EventReader, readonly stage: ContinuationStage } | null
 }
 
-/** Translates a stream: it takes the upstream's events, and gives the client its own. */
+/** Translates a stream: reads the upstream's events, and writes the client's. */
 export class TranslationStage implements Stage, Outlet {
   hasFailed = false
   readonly #options: TranslationStageOptions
   readonly #translator: StreamTranslator
-  /** Whole events of the client's that were not taken. */
+  /** Whole client events that were not taken yet. */
   #pending = ''
   #lastEventAt: number
 
@@ -61,7 +61,7 @@ export class TranslationStage implements Stage, Outlet {
     this.#translate(() => this.#translator.event(event.buf.toString('latin1', event.nameStart, event.nameEnd), value))
   }
 
-  /** The upstream has sent bytes: it is alive, also where they make no event for the client. */
+  /** The upstream sent bytes, so it is alive, even if they make no event for the client. */
   take(): Buffer {
     const { clock, format } = this.#options
     if (this.#pending === '') {
@@ -91,7 +91,7 @@ export class TranslationStage implements Stage, Outlet {
     return continued.stage.take(bytes)
   }
 
-  /** A response that cannot be translated must not end the process, nor look whole. */
+  /** A response that cannot be translated must neither end the process nor look complete. */
   #translate(step: () => string): void {
     try {
       this.#pending += step()
@@ -107,17 +107,17 @@ export class TranslationStage implements Stage, Outlet {
   }
 }
 
-/** Gives the client a body of its own in place of the upstream's, once all of that came. */
+/** Replaces the upstream's body by the client's once it has arrived completely. */
 export class TranslatedBody implements Stage, Outlet {
   readonly #body: () => string
 
-  /** @param body the client's */
+  /** @param body makes the client's body */
   constructor(body: () => string) {
     this.#body = body
   }
 
   event(): void {
-    // The stage that keeps the body reads it.
+    // The stage that keeps the body reads the events.
   }
 
   take(): Buffer {

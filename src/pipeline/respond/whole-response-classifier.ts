@@ -19,33 +19,33 @@ import type { ResponseClassifier, Classification, FramedStream } from './classif
 
 const NOTHING = Buffer.alloc(0)
 
-/** A response that is held to its end, and has to have one. */
+/** Classifies a response that is held to its end: it must end properly. */
 export class WholeResponseClassifier implements ResponseClassifier {
   readonly maxBytes = MAX_RESPONSE_BYTES
   readonly timeoutMs = null
   readonly anyByteCounts = true
   fault: GatewayError | null = null
   readonly #endpoint: Endpoint
-  /** The client's body; null = it is no JSON. */
+  /** The client's body; null = not JSON. */
   readonly #request: Buffer | null
   readonly #meter: StreamMeter
-  /** null = it is a stream. */
+  /** null = the response is a stream. */
   readonly #bodyClassifier: BodyClassifier | null
   /** It may be a stream or a whole body. */
   readonly #isFormatUnknown: boolean
   #isMalformed = false
-  /** Its events have to be well-formed. */
+  /** Its events must be well-formed. */
   readonly #checksEvents: boolean
   readonly #reader: EventReader
   readonly #filter: UsageFilter | null
 
-  /** @param reserveMemory for events that are not whole yet, in addition to that for the response */
+  /** @param reserveMemory for incomplete events, in addition to the memory for the response */
   constructor(exchange: Exchange, attempt: UpstreamAttempt, head: ResponseHead, reserveMemory: ReserveMemory) {
     const { classified, request: { body } } = exchange
     const endpoint = attempt.endpoint ?? classified.endpoint
     const isEvents = isEventStream(head)
     this.#endpoint = endpoint
-    // The end that a translated stream lacks is another than the client's.
+    // A translated stream lacks another end than the client's stream.
     this.#request = body?.json && attempt.translated === null ? body.bytes : null
     this.#meter = createStreamMeter(endpoint, { contentType: head.contentType, reserveMemory })
     this.#bodyClassifier = isEvents || endpoint.streamsByPath ? null : new BodyClassifier(head)
@@ -77,7 +77,7 @@ export class WholeResponseClassifier implements ResponseClassifier {
 
   decide(body: Buffer, whole: boolean): 'good' | 'bad' {
     const isStream = this.#bodyClassifier === null || (this.#isFormatUnknown && !beginsJson(body))
-    // A longer body passes, as it does on every other route.
+    // A longer body passes, as on every other route.
     if (!isStream) return this.#classifyBody(this.#bodyClassifier as BodyClassifier, body, whole)
     if (!whole) {
       this.fault = responseTooLarge()

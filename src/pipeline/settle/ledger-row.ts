@@ -12,7 +12,7 @@ import { priceFor } from '../../pricing/tier-price.ts'
 import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
 import type { Usage } from '../../protocols/shared/usage.ts'
 
-/** The ledger's row of an exchange that runs, for the case that the process dies now: with what is known or estimated. */
+/** The ledger row of a running exchange, with known or estimated values, in case the process dies now. */
 export function checkpointRow(exchange: Exchange): LedgerRow {
   const session = exchange.servedBy?.session?.usageSoFar()
   if (session) return ledgerRow(exchange, session)
@@ -27,7 +27,7 @@ export function checkpointRow(exchange: Exchange): LedgerRow {
   })
 }
 
-/** Does it request something that costs nothing, such as a token count? */
+/** Does it request something free, such as a token count? */
 function isFree(exchange: Exchange): boolean {
   const { endpoint } = exchange.classified
   // The messages of a WebSocket decide.
@@ -43,13 +43,15 @@ interface ResponseSoFar {
 
 interface ResponseInput {
   readonly response: MeteredResponse | null
-  /** The coding of a body that is compressed; null = it is plain. */
+  /** The coding of a compressed body; null = not compressed. */
   readonly encoding: string | null
   readonly quoted: QuotedPrice | null
   readonly estimatedInput: number | null
 }
 
-/** What is known of each part of the response: of the current attempt, and of those before that were interrupted. */
+/**
+ * What is known of each part of the response: of the current attempt, and of earlier attempts that were interrupted.
+ */
 function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]] {
   const part = ({ response, encoding, quoted: quotedPrice, estimatedInput }: ResponseInput): ResponseSoFar => {
     const meter = response?.kind === 'stream' ? response.meter : null
@@ -67,7 +69,7 @@ function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]]
     return { meter, usage, quoted, costPico }
   }
   const { quoted, estimatedInput, servedBy, interruptedAttempts } = exchange
-  // A response that is held was generated as well, and is to be paid for.
+  // A held response was generated too, and is billed.
   const response = exchange.response ?? servedBy?.held ?? null
   const encoding = servedBy?.response?.encoding ?? null
   const earlier = interruptedAttempts.map(attempt => ((
@@ -78,11 +80,11 @@ function responsesSoFar(exchange: Exchange): [ResponseSoFar, ...ResponseSoFar[]]
 
 interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
   readonly quoted: QuotedPrice | null
-  /** As the upstream names it, where the request does not. */
+  /** The model that the upstream names, if the request names none. */
   readonly model?: string | null
 }
 
-/** The ledger's row of an exchange, with what it used so far, or in all if it has ended. */
+/** The ledger row of an exchange, with its usage so far, or its total usage if it has ended. */
 export function ledgerRow(
   exchange: Exchange, { usage, source, costPico, quoted, model: reportedModel = null }: RowUsage,
 ): LedgerRow {
@@ -122,9 +124,9 @@ export function ledgerRow(
   }
 }
 
-/** How an exchange ended, in the ledger's words. */
+/** How an exchange ended, in the ledger's terms. */
 function endOf(exchange: Exchange, failure: GatewayError | null): EndReason {
-  // An error of the upstream's own was delivered.
+  // The client got an error of the upstream.
   if (failure === null) return clientReceivedError(exchange) ? 'error' : 'complete'
   switch (failure.code) {
     case 'client_gone':

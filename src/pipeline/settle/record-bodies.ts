@@ -2,10 +2,10 @@ import type { Exchange, Writes } from '../../context/exchange.ts'
 import type { Gateway } from '../../context/gateway.ts'
 import { ResponseRecorder } from '../../transcripts/recording.ts'
 
-/** Bytes of each body that a trace has, where it has them. */
+/** Bytes of each body in a trace, if bodies are traced. */
 const MAX_TRACE_CONTENT = 64 * 1024
 
-/** Records what the client is sent from now on, where a rule or the telemetry says so. */
+/** Records what the client is sent from now on, if a rule or the telemetry configuration says so. */
 export function startRecording(gateway: Gateway, exchange: Writes<'recording'>): void {
   if (exchange.trace?.isSampled && gateway.sharedState.telemetry?.sendsContent) {
     exchange.recording = new ResponseRecorder(MAX_TRACE_CONTENT)
@@ -16,7 +16,7 @@ export function startRecording(gateway: Gateway, exchange: Writes<'recording'>):
   if (rule !== null) exchange.recording = new ResponseRecorder(rule.limit)
 }
 
-/** Stores what was recorded, for as long as the current rule says. */
+/** Stores the recording for as long as the current rule says. */
 export function archiveRecording(gateway: Gateway, exchange: Exchange, recording: ResponseRecorder): void {
   const { identity: { key }, request: { body }, req } = exchange
   if (key === null) return

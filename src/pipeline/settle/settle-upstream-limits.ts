@@ -3,16 +3,16 @@ import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
 import type { SettledCost } from '../../pricing/settled-cost.ts'
 
 /**
- * Settles what each attempt used of the limits of its upstream.
+ * Settles the usage of each attempt with the limits of its upstream.
  *
- * @param tokens of the whole exchange; null = unknown, and the reservations stand
+ * @param tokens of the whole exchange; null = unknown, and the reservations stay
  * @param isBilled something was used
  */
 export function settleUpstreamLimits({ attempts, servedBy }: Exchange, tokens: number | null, isBilled: boolean): void {
   let rest = tokens
   for (const attempt of attempts) {
     const { share, reservation } = attempt
-    // What is not billed is no part of the tokens.
+    // Unbilled usage is not part of the tokens.
     if (share === null || !share.reported.billed) continue
     const used = tokensOf(share.reported)
     reservation?.settle({ tokens: used, pico: 0n })
@@ -21,7 +21,7 @@ export function settleUpstreamLimits({ attempts, servedBy }: Exchange, tokens: n
   for (const attempt of attempts) settleAttempt(attempt, attempt === servedBy && isBilled, rest)
 }
 
-/** A reservation that is settled already stays as it is. */
+/** A reservation that is already settled does not change. */
 function settleAttempt({ reservation }: UpstreamAttempt, isServing: boolean, tokens: number | null): void {
   if (isServing) reservation?.settle({ tokens, pico: 0n })
   else reservation?.release()

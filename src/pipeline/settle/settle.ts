@@ -21,19 +21,19 @@ import { settleUpstreamLimits } from './settle-upstream-limits.ts'
 import { requestFacts, settlementOf } from './telemetry-facts.ts'
 import { withDecompressed } from './with-decompressed.ts'
 
-/** The bill of an exchange, and the price by which it was made. */
+/** The cost of an exchange, and its price. */
 interface Bill extends SettledCost {
   readonly quoted: QuotedPrice | null
-  /** As the upstream of a session named it; null = it did not. */
+  /** The model that the upstream of a session named; null = none. */
   readonly model?: string | null
 }
 
 /**
- * The last phase: from usage to price to ledger; the reservation is settled at its real cost, and one line is logged.
+ * The last phase, from usage to price to ledger: the reservation is settled at its real cost, and one line is logged.
  * Rejected exchanges are settled too. It never throws: if an exchange cannot be settled, the ledger keeps its last
  * checkpoint, and the limits keep its reservation.
  *
- * @returns null = done: only tokens that have to be counted and bodies that have to be decompressed are awaited
+ * @returns null = done; a promise if tokens have to be counted or bodies decompressed
  */
 export function settle(gateway: Gateway, exchange: Writes<'ended'>, failure: GatewayError | null): Promise<void> | null {
   const { endpoint } = exchange.classified
@@ -42,7 +42,7 @@ export function settle(gateway: Gateway, exchange: Writes<'ended'>, failure: Gat
   try {
     const { ledgerEntry, servedBy } = exchange
     exchange.ended = { failure, at: gateway.clock.monotonic() }
-    // The count may take a while, in which the key can send the next request.
+    // Release concurrency first: counting tokens can take long.
     exchange.reserved?.reservation?.releaseConcurrency()
     for (const { reservation } of exchange.attempts) reservation?.releaseConcurrency()
     const billing = servedBy?.session?.end(failure) ?? costOfExchange(gateway, exchange, failure)
@@ -50,7 +50,7 @@ export function settle(gateway: Gateway, exchange: Writes<'ended'>, failure: Gat
       enter(gateway, exchange, failure, billing)
       return null
     }
-    // If the process dies during the count, the ledger has how the exchange ended.
+    // If the process dies during the count, the ledger shows how the exchange ended.
     if (ledgerEntry) gateway.accounts.ledger?.updateDraft(ledgerEntry)
     return billing.then(bill => enter(gateway, exchange, failure, bill)).catch(onError)
   } catch (err) {
@@ -59,7 +59,7 @@ export function settle(gateway: Gateway, exchange: Writes<'ended'>, failure: Gat
   }
 }
 
-/** Enters the bill in the ledger, in the limits and in the log. */
+/** Writes the cost to the ledger, the limits and the log. */
 function enter(gateway: Gateway, exchange: Exchange, failure: GatewayError | null, bill: Bill): void {
   const session = exchange.servedBy?.session ?? null
   const reservation = exchange.reserved?.reservation ?? null
@@ -75,7 +75,7 @@ function enter(gateway: Gateway, exchange: Exchange, failure: GatewayError | nul
   logLine(gateway, exchange, failure, row, bill.suspect)
 }
 
-/** Tells metrics and traces of the row. */
+/** Reports the row to metrics and traces. */
 function report(gateway: Gateway, exchange: Exchange, failure: GatewayError | null, row: LedgerRow): void {
   const { telemetry } = gateway.sharedState
   if (!telemetry) return
@@ -85,9 +85,9 @@ function report(gateway: Gateway, exchange: Exchange, failure: GatewayError | nu
   exchange.trace.end(settlement, requestFacts(exchange, telemetry.sendsContent), exchange.ended.at)
 }
 
-/** @returns a promise where something has to be counted or decompressed first */
+/** @returns a promise if something has to be counted or decompressed first */
 function costOfExchange(gateway: Gateway, exchange: Exchange, failure: GatewayError | null): Bill | Promise<Bill> {
-  // After an error nothing was to come that the client could have left.
+  // After an error the client had nothing more to wait for, so it did not abandon a response.
   const isLeft = failure?.code === 'client_gone' && !isErrorContent(exchange)
   const end = failure === null ? 'complete' : isLeft ? 'client_gone' : 'other'
   const settling = decompressedResponse(gateway, exchange, response => {
@@ -106,7 +106,7 @@ function costOfExchange(gateway: Gateway, exchange: Exchange, failure: GatewayEr
   return settling instanceof Promise ? settling.then(whole) : whole(settling)
 }
 
-/** What a response costs, at the price of the model and of the tier that served it. */
+/** The cost of a response, at the price of the model and tier that served it. */
 function priced(
   { accounts: { prices } }: Gateway, exchange: Exchange, response: MeteredResponse | null, settled: SettledUsage,
 ): Bill {
@@ -120,14 +120,14 @@ function priced(
   return { ...bill, quoted }
 }
 
-/** Where several prices make up a cost that the row's price does not explain, the attempt has the cost. */
+/** If the cost is the sum of several prices that the row's price does not explain, it is stored with the attempt. */
 function noteMixedPrices({ attempts }: Exchange, bill: SettledCost, quoted: QuotedPrice | null): void {
   const last = attempts.at(-1)
   const { billed, costPico, usage } = bill
   if (last && billed && costPico !== null && cost(usage, quoted?.price ?? null) !== costPico) noteCost(last.record, bill)
 }
 
-/** What was used, for limits and budgets; null = unknown, and the reservation stands. */
+/** The actual usage for limits and budgets; null = unknown, and the reservation stays. */
 function actualUsage(session: Session | null, { usage, unread }: SettledCost, pico: bigint | null): ActualUsage {
   const { inputTokens, outputTokens } = usage
   const isCounted = !unread && (inputTokens !== null || outputTokens !== null)
@@ -135,7 +135,7 @@ function actualUsage(session: Session | null, { usage, unread }: SettledCost, pi
   return { tokens: tokens ?? session?.knownUsage.tokens ?? null, pico: pico ?? session?.knownUsage.pico ?? null }
 }
 
-/** The bill of a response whose first parts came from other attempts. */
+/** The cost of a response whose first parts came from other attempts. */
 async function withInterrupted(
   { attempts }: Exchange, interrupted: readonly UpstreamAttempt[], last: Bill,
 ): Promise<Bill> {
@@ -146,7 +146,7 @@ async function withInterrupted(
   return { ...mergeCosts([...parts, { record: attempts.at(-1)?.record, bill: last }]), quoted: last.quoted }
 }
 
-/** Reads a response, decompressed if it has to be: its usage is inside. Half of the memory is left to requests. */
+/** Reads a response, decompressed if necessary, to get its usage. Half of the memory is left for requests. */
 function decompressedResponse<T>(
   gateway: Gateway, exchange: Exchange, read: (response: MeteredResponse | null) => T | Promise<T>,
 ): T | Promise<T> {
@@ -156,7 +156,7 @@ function decompressedResponse<T>(
   const { config, sharedState: { bodyMemory } } = gateway
   const maxBytes = config.server.bodyMemory / 2
   return withDecompressed(bodyMemory, maxBytes, response.body, encoding, body => read(body === null
-    // All that is known is whether it came.
+    // It is only known whether a body arrived.
     ? { kind: 'none', delivered: response.body.length > 0 }
     : { kind: 'body', body }))
 }

@@ -10,7 +10,7 @@ import { parseJson } from '../../protocols/shared/stream-event.ts'
 import type { Settlement } from '../../telemetry/settlement.ts'
 import type { AttemptFacts, RequestFacts } from '../../telemetry/tracing.ts'
 
-/** What metrics and traces report of an exchange that has ended. */
+/** What metrics and traces report about an exchange that has ended. */
 export function settlementOf(exchange: Exchange, failure: GatewayError | null, row: LedgerRow): Settlement {
   const { classified: { endpoint }, servedBy, attempts } = exchange
   const host = servedBy?.target.upstream.url?.hostname ?? null
@@ -28,10 +28,13 @@ export function settlementOf(exchange: Exchange, failure: GatewayError | null, r
 
 /** Bytes of a response that is parsed for its trace. */
 const MAX_BODY_BYTES = 256 * 1024
-/** Bytes of a path that a trace has. */
+/** Maximum length of a path in a trace. */
 const MAX_PATH_LENGTH = 1024
 
-/** What the trace of an exchange tells beside its settlement. @param sendsContent prompt and response too */
+/**
+ * What the trace of an exchange contains in addition to its settlement. @param sendsContent include prompt and
+ * response
+ */
 export function requestFacts(exchange: Exchange, sendsContent: boolean): RequestFacts {
   const { req, target, clientAddress, attempts, startedAt } = exchange
   return {
@@ -53,7 +56,7 @@ function serverOf({ target: { upstream: { url } } }: UpstreamAttempt): Pick<Atte
   return { serverAddress: url.hostname, serverPort: Number(url.port || (url.protocol === 'https:' ? 443 : 80)) }
 }
 
-/** Of a whole body; null = there is none, or it is too long to be parsed for this. */
+/** The facts of a whole body; null = none, or too long to parse for this. */
 function bodyFacts({ response }: UpstreamAttempt): ResponseFacts | null {
   if (response?.metered?.kind !== 'body' || response.encoding !== null) return null
   const { body } = response.metered

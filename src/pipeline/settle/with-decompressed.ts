@@ -6,10 +6,10 @@ const MAX_DECODED_BYTES = 64 * 1024 * 1024
 
 /**
  * Decompresses a response to read its usage. As long as there is memory, many are decompressed at once; otherwise one
- * after the other, so that every one is read and they never fill the memory together.
+ * after the other, so that each is read and they never exhaust the memory together.
  *
- * @param memoryLimit bytes that may be held in all, this one included
- * @param read gets the decompressed body, up to 64 MB; null = it is longer, it was interrupted, or it is malformed
+ * @param memoryLimit bytes that may be held in total, including this body
+ * @param read gets the decompressed body, up to 64 MB; null = longer, interrupted or malformed
  */
 export async function withDecompressed<T>(
   held: MemoryBudget, memoryLimit: number, body: Buffer, encoding: string,
