@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { digestsOf } from '../auth/keyring.ts'
-import { openExistingKeys, openKeys } from '../auth/open-keys.ts'
+import { openExistingKeys, openKeys } from '../cluster/keys/open-keys.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'
 import { didYouMean } from '../config/nearest.ts'
 import { EXIT, EXIT_CODES } from './exit.ts'

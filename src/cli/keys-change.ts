@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { openExistingKeys } from '../auth/open-keys.ts'
+import { openExistingKeys } from '../cluster/keys/open-keys.ts'
 import type { KeyEdit } from '../auth/key-record.ts'
 import { descriptionText, limitsText, modelsText } from '../auth/key-texts.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'

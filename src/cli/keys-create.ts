@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
-import { openKeys } from '../auth/open-keys.ts'
+import { openKeys } from '../cluster/keys/open-keys.ts'
 import { limitsText, modelsText } from '../auth/key-texts.ts'
 import { generateKey } from '../base/key-format.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'

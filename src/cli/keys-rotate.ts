@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { KeyWriter } from '../auth/key-writer.ts'
-import { openExistingKeys } from '../auth/open-keys.ts'
+import { openExistingKeys } from '../cluster/keys/open-keys.ts'
 import { generateKey } from '../base/key-format.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'
 import { PREFIX_LENGTH } from '../config/keys.ts'

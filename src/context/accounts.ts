@@ -7,7 +7,7 @@ import type { Config } from '../config/types.ts'
 import type { RowValues } from '../ledger/columns.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { LedgerRow } from '../ledger/row.ts'
-import { Shipping } from '../ledger/shipping.ts'
+import { Shipping } from '../cluster/ledger/shipping.ts'
 import { spentByGroup, spentSince, spentWithoutKey } from '../ledger/spent.ts'
 import { openLedger } from '../ledger/threaded-ledger.ts'
 import { effectiveLimits } from '../limits/effective-limits.ts'
@@ -18,7 +18,7 @@ import type { PriceBook } from '../pricing/prices.ts'
 import { createTokenCounter } from '../pricing/token-counter.ts'
 import type { TokenCounter } from '../pricing/token-counter.ts'
 import { CheckpointTimer } from './checkpoint-timer.ts'
-import { clusterLimiter, openClusterLimits } from './cluster-limits.ts'
+import { clusterLimiter, openClusterLimits } from '../cluster/limits/cluster-limits.ts'
 
 /** Prices, limits and the ledger. */
 export interface Accounts {

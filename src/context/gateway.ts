@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Logger } from 'pino'
-import type { CapsuleKeyStore } from '../auth/capsule-key-store.ts'
+import type { CapsuleKeyStore } from '../cluster/keys/capsule-key-store.ts'
 import type { KeyStore } from '../auth/key-store.ts'
 import type { Keyring } from '../auth/keyring.ts'
 import type { CapsuleKey } from '../base/capsule-keys.ts'

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import type { Clock, Timer } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
-import { Database } from '../postgres/database.ts'
-import { migrate } from '../postgres/migrate.ts'
-import { MIGRATIONS } from '../postgres/migrations.ts'
+import { Database } from '../cluster/postgres/database.ts'
+import { migrate } from '../cluster/postgres/migrate.ts'
+import { MIGRATIONS } from '../cluster/postgres/migrations.ts'
 
 /** What a process reports of itself. */
 export interface HeartbeatOptions {

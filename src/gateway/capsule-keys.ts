@@ -1,5 +1,5 @@
 import { capsuleKeyFileOf } from '../auth/capsule-key-file.ts'
-import { CapsuleKeyStore } from '../auth/capsule-key-store.ts'
+import { CapsuleKeyStore } from '../cluster/keys/capsule-key-store.ts'
 import type { Config } from '../config/types.ts'
 import type { GatewayParts } from '../context/gateway.ts'
 

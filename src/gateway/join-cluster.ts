@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { keyFileOf } from '../auth/key-file.ts'
-import { KeySync } from '../auth/key-sync.ts'
+import { KeySync } from '../cluster/keys/key-sync.ts'
 import { systemClock } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { ClusterConfig, ValkeyAddress } from '../config/cluster-types.ts'
 import type { Config } from '../config/types.ts'
-import { CircuitHints, HINTS_SCRIPT } from '../context/circuit-hints.ts'
+import { CircuitHints, HINTS_SCRIPT } from '../cluster/hints/circuit-hints.ts'
 import type { Gateway } from '../context/gateway.ts'
 import { Heartbeat } from '../context/heartbeat.ts'
-import { Valkey } from '../valkey/valkey.ts'
+import { Valkey } from '../cluster/valkey/valkey.ts'
 
 /** What a process has to do with the other gateways, beside its requests. */
 export interface ClusterMember {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { LEAST, load, problems } from '../behaviour/config/loading.ts'
-import { Database } from '../../src/postgres/database.ts'
-import { Valkey } from '../../src/valkey/valkey.ts'
+import { Database } from '../../src/cluster/postgres/database.ts'
+import { Valkey } from '../../src/cluster/valkey/valkey.ts'
 import { PASSWORD, startPostgres, withoutPostgres } from '../support/postgres.ts'
 import { REDIS_PASSWORD, startRedis, withoutRedis } from '../support/redis.ts'
 

@@ -1,8 +1,8 @@
-import { Database } from '../../postgres/database.ts'
-import type { DatabaseOptions, Row } from '../../postgres/database.ts'
-import { DatabaseError } from '../../postgres/database-error.ts'
-import { migrate } from '../../postgres/migrate.ts'
-import { MIGRATIONS } from '../../postgres/migrations.ts'
+import { Database } from '../../cluster/postgres/database.ts'
+import type { DatabaseOptions, Row } from '../../cluster/postgres/database.ts'
+import { DatabaseError } from '../../cluster/postgres/database-error.ts'
+import { migrate } from '../../cluster/postgres/migrate.ts'
+import { MIGRATIONS } from '../../cluster/postgres/migrations.ts'
 
 /** ms for a query: somebody waits for a page. */
 const TIMEOUT_MS = 1_000

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { Database } from '../../../src/postgres/database.ts'
-import { Valkey } from '../../../src/valkey/valkey.ts'
+import { Database } from '../../../src/cluster/postgres/database.ts'
+import { Valkey } from '../../../src/cluster/valkey/valkey.ts'
 import { startHook } from '../alerts/hook.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'

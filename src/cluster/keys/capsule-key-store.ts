@@ -1,0 +1,139 @@
+import { CapsuleKeys } from '../../base/capsule-keys.ts'
+import type { CapsuleKey } from '../../base/capsule-keys.ts'
+import type { Clock, Timer } from '../../base/clock.ts'
+import { messageOf } from '../../base/message-of.ts'
+import { Database } from '../postgres/database.ts'
+import type { Query } from '../postgres/database.ts'
+import { migrate } from '../postgres/migrate.ts'
+import { MIGRATIONS } from '../postgres/migrations.ts'
+import { mergeWithFile } from '../../auth/capsule-key-file.ts'
+
+export interface CapsuleKeyStoreOptions {
+  /** null = the keys are kept in no file. */
+  readonly file: string | null
+  /** postgres://user:password@host/database, for the gateways of a cluster; null = there is none. */
+  readonly url: string | null
+  /** The name of this gateway. */
+  readonly instance: string
+  /** The key that all workers begin with where no store has one; null = this process makes it. */
+  readonly first: CapsuleKey | null
+  readonly clock: Pick<Clock, 'wall' | 'setTimeout'>
+  /** Called once for each cause for which the keys can be neither read nor kept. */
+  readonly onFailure: (why: string) => void
+  readonly onRecovered: () => void
+}
+
+/** ms between two looks at the file: a new key of another worker is used a day later */
+const FILE_INTERVAL_MS = 60 * 60 * 1000
+/** ms between two looks at PostgreSQL */
+const DATABASE_INTERVAL_MS = 30_000
+/** ms after a failure */
+const RETRY_MS = 2_000
+const TIMEOUT_MS = 2_000
+/** ms that the start of a gateway waits for the keys */
+const START_TIMEOUT_MS = 3_000
+
+/** Any number that no other program uses for its advisory locks: the letters GWCK. */
+const LOCK = 0x4757434b
+/** Names of rows in gateway.settings. */
+const PREFIX = 'capsule_key:'
+
+/**
+ * Keeps the keys of capsules, as long as a gateway runs: in a file over restarts, and in PostgreSQL for all gateways of a
+ * cluster. No request waits for either: what this process knows is in memory.
+ */
+export class CapsuleKeyStore {
+  readonly keys: CapsuleKeys
+  readonly #options: CapsuleKeyStoreOptions
+  readonly #database: Database | null
+  readonly #ready = Promise.withResolvers<void>()
+  #isMigrated = false
+  #timer: Timer | null = null
+  #failure: string | null = null
+  #isClosed = false
+
+  /** Reads the file, and makes the first key where no other gateway can have one. */
+  constructor(options: CapsuleKeyStoreOptions) {
+    const { first, clock, url, instance } = options
+    this.#options = options
+    this.keys = new CapsuleKeys(clock, first)
+    this.#database = url === null ? null : new Database({ url, name: `gateway capsules ${instance}` })
+    this.#attempt(() => this.#mergeWithFile())
+    if (this.#database === null) this.#schedule()
+    else void this.#run(this.#database)
+  }
+
+  /** Resolves when the keys are those of the cluster, or after a while without PostgreSQL. */
+  async ready(): Promise<void> {
+    if (this.#database === null) return
+    const timer = this.#options.clock.setTimeout(() => this.#ready.resolve(), START_TIMEOUT_MS)
+    await this.#ready.promise
+    timer.cancel()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#timer?.cancel()
+    this.#database?.close()
+  }
+
+  #schedule(): void {
+    if (this.#isClosed) return
+    const interval = this.#database === null ? FILE_INTERVAL_MS : DATABASE_INTERVAL_MS
+    this.#timer = this.#options.clock.setTimeout(() => {
+      if (this.#database !== null) return void this.#run(this.#database)
+      this.#attempt(() => this.#mergeWithFile())
+      this.#schedule()
+    }, this.#failure === null ? interval : RETRY_MS)
+  }
+
+  async #run(database: Database): Promise<void> {
+    let failed: unknown = null
+    try {
+      if (!this.#isMigrated) await migrate(database, MIGRATIONS)
+      this.#isMigrated = true
+      await database.transaction(query => this.#mergeWithDatabase(query))
+    } catch (error) {
+      failed = error
+    }
+    this.#ready.resolve()
+    if (this.#isClosed) return
+    this.#attempt(() => {
+      this.#mergeWithFile()
+      if (failed !== null) throw failed
+    })
+    this.#schedule()
+  }
+
+  #attempt(work: () => void): void {
+    const { onFailure, onRecovered } = this.#options
+    try {
+      work()
+    } catch (error) {
+      const why = messageOf(error)
+      if (why !== this.#failure) onFailure(why)
+      this.#failure = why
+      return
+    }
+    if (this.#failure !== null) onRecovered()
+    this.#failure = null
+  }
+
+  #mergeWithFile(): void {
+    const { file } = this.#options
+    if (file !== null) mergeWithFile(file, this.keys, this.#database === null)
+  }
+
+  async #mergeWithDatabase(query: Query): Promise<void> {
+    // Of several gateways that start together, the first makes the key.
+    await query('SELECT pg_advisory_xact_lock($1)', [LOCK], TIMEOUT_MS)
+    const rows = await query('SELECT value FROM gateway.settings WHERE name LIKE $1', [`${PREFIX}%`], TIMEOUT_MS)
+    const shared = rows.map(({ value }) => JSON.parse(String(value)) as CapsuleKey)
+    this.keys.add(shared)
+    this.keys.renew()
+    const known = new Set(shared.map(({ id }) => id))
+    for (const key of this.keys.all.filter(({ id }) => !known.has(id))) {
+      await query('INSERT INTO gateway.settings VALUES ($1, $2)', [PREFIX + key.id, JSON.stringify(key)], TIMEOUT_MS)
+    }
+  }
+}

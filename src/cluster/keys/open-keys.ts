@@ -1,0 +1,21 @@
+import { fileExists } from '../../base/file-exists.ts'
+import type { ClusterConfig } from '../../config/cluster-types.ts'
+import { KeyFile } from '../../auth/key-file.ts'
+import type { KeyWriter } from '../../auth/key-writer.ts'
+import { SharedKeys } from './shared-keys.ts'
+
+/**
+ * Opens the keys for changes: those of all gateways, where there are several.
+ *
+ * @param file of this gateway's keys
+ * @throws what KeyFile throws
+ */
+export function openKeys(file: string, cluster: ClusterConfig | null): KeyWriter {
+  if (cluster === null || cluster.postgres === null) return new KeyFile(file)
+  return new SharedKeys({ url: cluster.postgres, name: `gateway keys of ${cluster.instance}` })
+}
+
+/** The same, but nothing is made: null where this gateway has no keys of its own, and there are no others. */
+export function openExistingKeys(file: string, cluster: ClusterConfig | null): KeyWriter | null {
+  return (cluster?.postgres ?? null) === null && !fileExists(file) ? null : openKeys(file, cluster)
+}

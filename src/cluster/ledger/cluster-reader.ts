@@ -1,0 +1,164 @@
+import type { BlockingDatabase } from '../postgres/blocking-database.ts'
+import { DatabaseError } from '../postgres/database-error.ts'
+import { decode, READ_LIST } from '../../ledger/columns.ts'
+import { DAY_MS, dailyTable, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByDay, toUsageSum } from '../../ledger/daily-sums.ts'
+import type { Filter, FoundRequest, LedgerReader } from '../../ledger/ledger-reader.ts'
+import type { LedgerRow } from '../../ledger/row.ts'
+import { withoutBigInts } from '../../ledger/stored-values.ts'
+import type { StoredRow } from '../../ledger/stored-values.ts'
+import { byGroups } from '../../ledger/usage-sum.ts'
+import type { RowGroup, UsageSum } from '../../ledger/usage-sum.ts'
+
+const PAGE = 1000
+/** ms for a query of `gateway usage`, which can read every row. */
+const TIMEOUT_MS = 30_000
+/** ms to find out whether PostgreSQL responds. */
+const CONNECT_TIMEOUT_MS = 3_000
+const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
+
+/** ms since 1970 of a row, as text in UTC. */
+const timeText = (format: string) => `CASE WHEN started_at >= 0 THEN to_char(to_timestamp(started_at / 1000) AT TIME ZONE 'UTC', '${format}') END`
+
+/** The day since which gateway.detailed_days is complete. */
+export const DETAILED_FROM = '(SELECT day FROM gateway.detailed_from)'
+
+/** The columns by which sums of days can be grouped: those of all days, and those of detailed days. */
+const DAILY_GROUPS: Readonly<Partial<Record<RowGroup, string>>> = {
+  key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'status',
+  day: `to_char(to_timestamp(day * 86400::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD')`,
+}
+
+const ROW_GROUPS: Readonly<Record<RowGroup, string>> = {
+  key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'status::text',
+  day: timeText('YYYY-MM-DD'), hour: timeText('YYYY-MM-DD"T"HH24:00"Z"'), minute: timeText('YYYY-MM-DD"T"HH24:MI"Z"'),
+}
+
+interface Condition {
+  readonly sql: string
+  readonly values: readonly string[]
+}
+
+/**
+ * Opens the ledger of all gateways in PostgreSQL for reading.
+ *
+ * @param local this gateway's own file, for running and unshipped requests; null = there is none
+ * @throws {DatabaseError} PostgreSQL does not respond, or no gateway has created the schema yet
+ */
+export function openClusterReader(database: BlockingDatabase, local: LedgerReader | null): LedgerReader {
+  database.query('SELECT FROM gateway.requests LIMIT 0', [], CONNECT_TIMEOUT_MS)
+  return new ClusterReader(database, local)
+}
+
+class ClusterReader implements LedgerReader {
+  readonly #database: BlockingDatabase
+  readonly #local: LedgerReader | null
+
+  constructor(database: BlockingDatabase, local: LedgerReader | null) {
+    this.#database = database
+    this.#local = local
+  }
+
+  *rows(filter: Filter): Generator<LedgerRow, void, undefined> {
+    const { sql, values } = rowCondition(filter)
+    let last: [at: number, id: number] | null = [filter.since ?? 0, -1]
+    while (last !== null) {
+      const found = this.#query(`SELECT id, ${READ_LIST} FROM gateway.requests
+        WHERE (started_at, id) > (${last.join(', ')}) AND ${sql} ORDER BY started_at, id LIMIT ${PAGE}`, values)
+      const end = found.at(-1)
+      last = found.length < PAGE || end === undefined ? null : [Number(end['started_at']), Number(end['id'])]
+      yield* found.map(toRow)
+    }
+  }
+
+  latest(filter: Filter, count: number): LedgerRow[] {
+    const { sql, values } = rowCondition(filter)
+    return this.#query(`SELECT ${READ_LIST} FROM gateway.requests WHERE ${sql}
+      ORDER BY started_at DESC, id DESC LIMIT ${count}`, values).map(toRow).toReversed()
+  }
+
+  /** Reads whole days from their sums, which outlive the rows, if the sums have the requested columns. */
+  sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
+    const table = dailyTable(by)
+    const names = nameCondition(filter)
+    const groups = by.map((each, n) => `${(table === null ? ROW_GROUPS : DAILY_GROUPS)[each]} AS group${n}, `).join('')
+    const grouping = by.length === 0 ? '()' : by.map((_, n) => n + 1).join(', ')
+    const found = this.#query(`SELECT ${groups} ${FIGURE_SUMS}
+      FROM (${table === null ? rowSource(filter) : this.#dailySource(filter, table)}) AS counted
+      WHERE ${names.sql} GROUP BY ${grouping} HAVING sum(requests) > 0`, names.values)
+    return found.map(stored => toUsageSum(stored, by.length)).sort(byGroups)
+  }
+
+  find(requestId: string): FoundRequest[] {
+    const found = this.#query(`SELECT ${READ_LIST} FROM gateway.requests WHERE request_id = $1`, [requestId]).map(toRow)
+    const known = new Set(found.map(({ startedAt }) => startedAt))
+    const onlyHere = this.#local?.find(requestId).filter(({ row }) => !known.has(row.startedAt)) ?? []
+    return [...found.map(row => ({ row, running: false })), ...onlyHere].sort((a, b) => a.row.startedAt - b.row.startedAt)
+  }
+
+  [Symbol.dispose](): void {
+    this.#local?.[Symbol.dispose]()
+    this.#database.close()
+  }
+
+  #dailySource(filter: Filter, table: 'days' | 'detailed_days'): string {
+    if (table === 'days') return dailySource(filter, table, 0)
+    const [state] = this.#query(`SELECT ${DETAILED_FROM} AS day`, [])
+    return dailySource(filter, table, Number(state?.['day']))
+  }
+
+  #query(sql: string, values: readonly string[]): Readonly<Record<string, unknown>>[] {
+    return this.#database.query(sql, values, TIMEOUT_MS)
+  }
+}
+
+/**
+ * Sums of whole days, and of the rows before and after them.
+ * @param first the first day of the table
+ */
+function dailySource(filter: Filter, table: 'days' | 'detailed_days', first: number): string {
+  const { days, edges } = splitByDay(filter, first)
+  const names = table === 'days' ? 'key, model, upstream' : 'key, model, upstream, "group", protocol, status'
+  const ofEdges = edges.map(({ since, until }) => `
+    UNION ALL SELECT ${names.replace('status', 'status::text')}, started_at / ${DAY_MS} AS day, ${ROW_FIGURE_LIST}
+      FROM gateway.requests WHERE started_at >= ${since} ${until === Infinity ? '' : `AND started_at < ${until}`}`)
+  return `SELECT ${names}, day, ${FIGURE_LIST} FROM gateway.${table}
+    WHERE day >= ${days.from} ${days.until === Infinity ? '' : `AND day < ${days.until}`} ${ofEdges.join('')}`
+}
+
+function rowSource({ since = 0, until }: Filter): string {
+  return `SELECT key, model, upstream, "group", protocol, status, started_at, ${ROW_FIGURE_LIST}
+    FROM gateway.requests WHERE started_at >= ${since} ${until === undefined ? '' : `AND started_at < ${until}`}`
+}
+
+function rowCondition(filter: Filter): Condition {
+  const { since, until } = filter
+  const { sql, values } = nameCondition(filter)
+  const bounds = [
+    ...since === undefined ? [] : [`started_at >= ${since}`],
+    ...until === undefined ? [] : [`started_at < ${until}`],
+  ]
+  return { sql: [...bounds, sql].join(' AND '), values }
+}
+
+function nameCondition(filter: Filter): Condition {
+  const values: string[] = []
+  const sql = NAME_COLUMNS.flatMap(column => {
+    const name = filter[column]
+    if (name === undefined) return []
+    values.push(name.includes('*') ? name.replace(/[\\%_]/g, String.raw`\$&`).replaceAll('*', '%') : name)
+    return `${column} ${name.includes('*') ? 'LIKE' : '='} $${values.length}`
+  })
+  return { sql: ['TRUE', ...sql].join(' AND '), values }
+}
+
+/** @param stored its whole numbers are bigint */
+function toRow(stored: Readonly<Record<string, unknown>>): LedgerRow {
+  return decode(withoutBigInts(stored as StoredRow))
+}
+
+/** Why the ledger in PostgreSQL cannot be read; null = the error has another cause. */
+export function clusterFailure(error: unknown): string | null {
+  if (!(error instanceof DatabaseError)) return null
+  /** undefined_table, invalid_schema_name */
+  return error.sqlState === '42P01' || error.sqlState === '3F000' ? 'no gateway has made the schema yet' : error.message
+}

@@ -1,0 +1,79 @@
+import { DatabaseSync } from 'node:sqlite'
+import { fileExists } from '../../base/file-exists.ts'
+import { Database } from '../postgres/database.ts'
+import { migrate } from '../postgres/migrate.ts'
+import { MIGRATIONS } from '../postgres/migrations.ts'
+import { ClusterLedger } from './cluster-ledger.ts'
+import { LedgerError } from '../../ledger/ledger-failure.ts'
+import { ledgerSchema } from '../../ledger/ledger-schema.ts'
+import { Outbox } from './outbox.ts'
+
+export interface CopyOptions {
+  /** Path of a SQLite ledger. A gateway can be writing to it. */
+  readonly file: string
+  /** postgres://user:password@host/database */
+  readonly url: string
+  /** The name under which the rows of this file are shown. */
+  readonly instance: string
+  /** Called after each batch. @param rows copied by this call so far */
+  readonly onProgress: (rows: number) => void
+}
+
+export interface CopyResult {
+  /** Sent rows, including those that PostgreSQL had already. */
+  readonly rows: number
+  /** Ids of requests whose rows PostgreSQL refused. */
+  readonly refused: readonly string[]
+  /** Days with sums only, because their rows are older than `keep`: they are not copied. */
+  readonly daysWithoutRows: number
+}
+
+/**
+ * Copies the rows of a ledger to the ledger of all gateways. A row that exists there changes nothing, so an interrupted
+ * copy can run again and continues.
+ *
+ * @throws {LedgerError} the file is not a ledger; {DatabaseError}; an error of node:sqlite
+ */
+export async function copyLedger({ file, url, instance, onProgress }: CopyOptions): Promise<CopyResult> {
+  const daysWithoutRows = prepareFile(file)
+  const outbox = Outbox.open(file)
+  if (outbox === null) throw new LedgerError('missing', 'there is no such file')
+  const database = new Database({ url, name: 'gateway ledger copy' })
+  try {
+    await migrate(database, MIGRATIONS)
+    const ledger = new ClusterLedger(database)
+    const journal = await ledger.register(outbox.journalId, instance)
+    const refused: string[] = []
+    let rows = 0
+    let position = await ledger.copiedTo(journal)
+    for (let batch = outbox.after(position); batch.length > 0; batch = outbox.after(position)) {
+      const rejected = await ledger.insert(journal, batch.map(({ row }) => row))
+      refused.push(...rejected.map(({ request_id: id }) => String(id)))
+      position = batch.at(-1)?.id ?? position
+      await ledger.markCopied(journal, position)
+      rows += batch.length - rejected.length
+      onProgress(rows)
+    }
+    return { rows, refused, daysWithoutRows }
+  } finally {
+    outbox.close()
+    database.close()
+  }
+}
+
+/** Migrates a file of an older version. @returns the number of days with sums but no rows */
+function prepareFile(file: string): number {
+  if (!fileExists(file)) throw new LedgerError('missing', 'there is no such file')
+  const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
+  try {
+    ledgerSchema().migrate(db)
+    const found = db.prepare(`SELECT count(DISTINCT day) AS days FROM days
+      WHERE day < (SELECT coalesce(min(started_at) / 86400000, 1000000000) FROM requests)
+        AND (SELECT shipped_to FROM journal) = 0`).get()
+    return Number(found?.['days'])
+  } finally {
+    db.close()
+  }
+}
+
+const BUSY_TIMEOUT_MS = 5_000

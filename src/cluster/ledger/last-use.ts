@@ -1,0 +1,28 @@
+import type { Database } from '../postgres/database.ts'
+import { DIMENSION } from '../../ledger/contributions.ts'
+import { openReadOnly } from '../../ledger/read-only.ts'
+
+/**
+ * When each key was last used, no matter how long ago.
+ *
+ * @param file a ledger of this version
+ * @returns ms since 1970 by key name, without unused keys
+ * @throws node:sqlite's error
+ */
+export function lastUse(file: string): Map<string, number> {
+  using db = openReadOnly(file)
+  const rows = db.prepare(`SELECT key, max(at) AS last_at FROM (
+      SELECT name AS key, last_at AS at FROM dimension_days
+        WHERE dimension = ${DIMENSION.key} AND typeof(name) = 'text' AND requests > 0
+      UNION ALL SELECT key, started_at FROM requests NOT INDEXED
+        WHERE id > (SELECT up_to FROM summed) AND key IS NOT NULL)
+    GROUP BY key`).all()
+  return new Map(rows.map(({ key, last_at: at }) => [String(key), Number(at)]))
+}
+
+/** The same at all gateways. @throws {DatabaseError} */
+export async function clusterLastUse(database: Database): Promise<Map<string, number>> {
+  const rows = await database.query(`SELECT name, max(last_at) AS last_at FROM gateway.dimension_days
+    WHERE dimension = ${DIMENSION.key} AND name IS NOT NULL AND requests > 0 GROUP BY name`)
+  return new Map(rows.map(({ name, last_at: at }) => [String(name), Number(at)]))
+}

@@ -1,0 +1,103 @@
+import { DatabaseSync } from 'node:sqlite'
+import type { StatementSync } from 'node:sqlite'
+import { fileIdentity } from '../../base/file-exists.ts'
+import { READ_LIST } from '../../ledger/columns.ts'
+import { ledgerSchema } from '../../ledger/ledger-schema.ts'
+import type { StoredRow } from '../../ledger/stored-values.ts'
+
+/** A row that is to be sent to the ledger of the cluster. */
+export interface OutboxRow {
+  readonly id: number
+  readonly row: StoredRow
+}
+
+const BUSY_TIMEOUT_MS = 2000
+const MAX_BATCH_ROWS = 1000
+/** Characters of JSON: bounds the memory of a batch with unusually long rows. */
+const MAX_BATCH_LENGTH = 4_000_000
+
+/** The rows of a SQLite ledger that are still to be sent to PostgreSQL. All calls block. */
+export class Outbox {
+  /** The permanent name of the journal, also when its file is moved. */
+  readonly journalId: string
+  readonly #file: string
+  readonly #identity: string | null
+  readonly #db: DatabaseSync
+  readonly #rows: StatementSync
+  readonly #counts: StatementSync
+  readonly #mark: StatementSync
+  readonly #markRefused: StatementSync
+
+  private constructor(file: string, db: DatabaseSync) {
+    this.#file = file
+    this.#identity = fileIdentity(file)
+    this.#db = db
+    this.journalId = String(db.prepare('SELECT id FROM journal').get()?.['id'])
+    this.#rows = db.prepare(`SELECT id, ${READ_LIST} FROM requests
+      WHERE id > ? ORDER BY id LIMIT ${MAX_BATCH_ROWS}`)
+    this.#counts = db.prepare(
+      'SELECT coalesce(max(id), 0) AS last, (SELECT shipped_to FROM journal) AS shipped FROM requests')
+    this.#mark = db.prepare('UPDATE journal SET shipped_to = ?')
+    this.#markRefused = db.prepare('INSERT OR IGNORE INTO refused VALUES (?)')
+  }
+
+  /**
+   * @returns null = the gateway has not created or migrated the file yet
+   * @throws node:sqlite's error
+   */
+  static open(file: string): Outbox | null {
+    if (fileIdentity(file) === null) return null
+    const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
+    try {
+      const schema = ledgerSchema()
+      if (schema.versionOf(db) === schema.latest) return new Outbox(file, db)
+      db.close()
+      return null
+    } catch (error) {
+      if (db.isOpen) db.close()
+      throw error
+    }
+  }
+
+  /** Whether the path still leads to the open file. */
+  isCurrent(): boolean {
+    return fileIdentity(this.#file) === this.#identity
+  }
+
+  /** Number of waiting rows. */
+  get size(): number {
+    const { last, shipped } = this.#counts.get() ?? {}
+    return Math.max(0, Number(last) - Number(shipped))
+  }
+
+  /** The oldest waiting rows, in order. */
+  next(): OutboxRow[] {
+    return this.after(Number(this.#counts.get()?.['shipped']))
+  }
+
+  /** The first rows after a position, in order, whether they were sent or not. */
+  after(position: number): OutboxRow[] {
+    const batch: OutboxRow[] = []
+    let length = 0
+    for (const { id, ...row } of this.#rows.iterate(position)) {
+      batch.push({ id: Number(id), row })
+      length += String(row['attempts']).length + String(row['price']).length
+      if (length > MAX_BATCH_LENGTH) break
+    }
+    return batch
+  }
+
+  /** Everything up to this row is in PostgreSQL. */
+  markShipped(id: number): void {
+    this.#mark.run(id)
+  }
+
+  /** PostgreSQL refused this row. Call this before the row is marked as shipped. */
+  markRefused(id: number): void {
+    this.#markRefused.run(id)
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}

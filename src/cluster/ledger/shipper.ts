@@ -1,0 +1,209 @@
+import { messageOf } from '../../base/message-of.ts'
+import { Database } from '../postgres/database.ts'
+import { DatabaseError } from '../postgres/database-error.ts'
+import { migrate } from '../postgres/migrate.ts'
+import { MIGRATIONS } from '../postgres/migrations.ts'
+import { ClusterLedger } from './cluster-ledger.ts'
+import { toLedgerFailure } from '../../ledger/ledger-failure.ts'
+import type { LedgerFailure } from '../../ledger/ledger-failure.ts'
+import { acquireLock } from '../../ledger/lock.ts'
+import { Outbox } from './outbox.ts'
+
+/** What the shipping thread is started with. */
+export interface ShipperOptions {
+  /** Path of the SQLite ledger. */
+  readonly file: string
+  /** postgres://user:password@host/database */
+  readonly url: string
+  /** The name of this gateway. */
+  readonly instance: string
+  /** ms that rows are kept; null = for ever. */
+  readonly keep: number | null
+}
+
+export type FromShipper =
+  /** The state of shipping; sent when it changes. */
+  | { readonly kind: 'state', /** Rows that wait. */ readonly pending: number, /** Since the start. */ readonly shipped: number }
+  /** Rows wait, and the thread keeps trying. */
+  | { readonly kind: 'failed', readonly failure: LedgerFailure }
+  /** Rows are shipped: after the start, and when a failure is over. */
+  | { readonly kind: 'recovered' }
+  /** Rows that PostgreSQL refused. They stay in the file. */
+  | { readonly kind: 'refused', readonly requestIds: readonly string[] }
+
+/** ms between two checks of the file. */
+const POLL_MS = 250
+const MIN_RETRY_MS = 250
+const MAX_RETRY_MS = 5_000
+/** ms until a process checks again whether another one ships the rows of this file. */
+const LOCKED_RETRY_MS = 2_000
+const MAINTENANCE_MS = 10 * 60_000
+/** The share of time that shipping pauses while it catches up, so that requests and other gateways get their turn. */
+const PAUSE_SHARE = 0.25
+
+/**
+ * file: the one that holds a lock ships, and the system releases that lock when it dies.
+ * file: one of them ships, by a lock that the system releases when it dies.
+ */
+export class Shipper {
+  readonly #options: ShipperOptions
+  readonly #post: (message: FromShipper) => void
+  readonly #database: Database
+  readonly #ledger: ClusterLedger
+  readonly #closing = new AbortController()
+  #outbox: Outbox | null = null
+  #releaseLock: (() => void) | null = null
+  /** The journal's number in PostgreSQL; null = not registered yet. */
+  #journal: number | null = null
+  #retryMs = MIN_RETRY_MS
+  #isHealthy = false
+  #shipped = 0
+  #reported = ''
+  #maintainAt = 0
+
+  constructor(options: ShipperOptions, post: (message: FromShipper) => void) {
+    this.#options = options
+    this.#post = post
+    this.#database = new Database({ url: options.url, name: `gateway ledger ${options.instance}` })
+    this.#ledger = new ClusterLedger(this.#database)
+  }
+
+  /** Ships until `close`. Never rejects. */
+  async run(): Promise<void> {
+    while (!this.#closing.signal.aborted) await this.#pause(await this.#attempt())
+    // Ship what the last requests wrote. After a failure, the next process that opens the file does that.
+    let pause: number
+    do pause = await this.#attempt()
+    while (this.#isHealthy && pause !== POLL_MS)
+    this.#database.close()
+    this.#closeOutbox()
+    this.#releaseLock?.()
+  }
+
+  /** Ships waiting rows, and ends. */
+  close(): void {
+    this.#closing.abort()
+  }
+
+  /** @returns ms until the next attempt */
+  async #attempt(): Promise<number> {
+    try {
+      const pause = await this.#ship()
+      this.#retryMs = MIN_RETRY_MS
+      return pause
+    } catch (error) {
+      return this.#fail(error)
+    } finally {
+      this.#report()
+    }
+  }
+
+  async #ship(): Promise<number> {
+    if (!this.#acquireLock()) return LOCKED_RETRY_MS
+    const outbox = this.#openOutbox()
+    if (outbox === null) return POLL_MS
+    this.#journal ??= await this.#register(outbox)
+    const started = performance.now()
+    const batch = outbox.next()
+    const last = batch.at(-1)
+    if (last === undefined) {
+      await this.#maintain()
+      this.#markHealthy()
+      return POLL_MS
+    }
+    const refused = await this.#ledger.insert(this.#journal, batch.map(({ row }) => row))
+    for (const { id, row } of batch) if (refused.includes(row)) outbox.markRefused(id)
+    outbox.markShipped(last.id)
+    this.#shipped += batch.length - refused.length
+    this.#markHealthy()
+    if (refused.length > 0) {
+      this.#post({ kind: 'refused', requestIds: refused.map(({ request_id: id }) => String(id)) })
+    }
+    return outbox.size > 0 ? (performance.now() - started) * PAUSE_SHARE : POLL_MS
+  }
+
+  async #register({ journalId }: Outbox): Promise<number> {
+    await migrate(this.#database, MIGRATIONS)
+    return this.#ledger.register(journalId, this.#options.instance)
+  }
+
+  async #maintain(): Promise<void> {
+    const now = Date.now()
+    if (now < this.#maintainAt) return
+    await this.#ledger.expire(this.#options.keep, now)
+    this.#maintainAt = now + MAINTENANCE_MS
+  }
+
+  #acquireLock(): boolean {
+    if (this.#releaseLock !== null) return true
+    try {
+      this.#releaseLock = acquireLock(`${this.#options.file}-shipping`, 0)
+      return true
+    } catch (error) {
+      if (toLedgerFailure(error).code === 'locked') return false
+      throw error
+    }
+  }
+
+  #openOutbox(): Outbox | null {
+    if (this.#outbox?.isCurrent() === true) return this.#outbox
+    // The file was moved: its replacement is another journal.
+    this.#closeOutbox()
+    return this.#outbox = Outbox.open(this.#options.file)
+  }
+
+  #closeOutbox(): void {
+    this.#outbox?.close()
+    this.#outbox = null
+    this.#journal = null
+  }
+
+  #fail(error: unknown): number {
+    this.#isHealthy = false
+    // The failure is reported with the number of waiting rows.
+    this.#report()
+    const failure: LedgerFailure = error instanceof DatabaseError
+      ? { code: 'unshipped', message: messageOf(error) } : toLedgerFailure(error)
+    this.#post({ kind: 'failed', failure })
+    // Another server, or a restored one, can respond next.
+    this.#journal = null
+    const pause = this.#retryMs
+    this.#retryMs = Math.min(this.#retryMs * 2, MAX_RETRY_MS)
+    return pause
+  }
+
+  #markHealthy(): void {
+    if (!this.#isHealthy) this.#post({ kind: 'recovered' })
+    this.#isHealthy = true
+  }
+
+  #report(): void {
+    const state = { pending: this.#pending(), shipped: this.#shipped }
+    const text = JSON.stringify(state)
+    if (text !== this.#reported) this.#post({ kind: 'state', ...state })
+    this.#reported = text
+  }
+
+  #pending(): number {
+    try {
+      return this.#outbox?.size ?? 0
+    } catch {
+      // The next attempt reports the error of the file.
+      return 0
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#closing
+    if (signal.aborted) return
+    await new Promise<void>(resolve => {
+      const stop = () => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', stop)
+        resolve()
+      }
+      const timer = setTimeout(stop, ms)
+      signal.addEventListener('abort', stop)
+    })
+  }
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import { systemClock } from '../../base/clock.ts'
+import type { ClusterConfig } from '../../config/cluster-types.ts'
+import { compileGlob } from '../../config/glob.ts'
+import type { Limits } from '../../config/key-types.ts'
+import { clusterGroupSpend, clusterSpend } from '../ledger/cluster-spend.ts'
+import { SharedLimits } from './shared-limits.ts'
+import { SCRIPT } from './shared-script.ts'
+import type { Limiter } from '../../limits/types.ts'
+import { WorkerLimiter } from '../../limits/worker-limiter.ts'
+import { Database } from '../postgres/database.ts'
+import { migrate } from '../postgres/migrate.ts'
+import { MIGRATIONS } from '../postgres/migrations.ts'
+import { Valkey } from '../valkey/valkey.ts'
+
+/** ms between two log lines about Valkey being away. */
+const LOG_INTERVAL_MS = 60_000
+
+/** The limits of all gateways, with their connections. */
+export interface ClusterLimits {
+  readonly limits: SharedLimits
+  /** Resolves when Valkey has answered, or after a while without a response. */
+  ready(): Promise<void>
+  /** Gives back what is held, and closes the connections. */
+  close(): Promise<void>
+}
+
+/** @returns null where each gateway counts for itself */
+export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): ClusterLimits | null {
+  if (cluster === null || cluster.valkey === null) return null
+  const { valkey: address, postgres, instance, limitsOffline, valkeyTimeout } = cluster
+  const valkey = new Valkey(address, SCRIPT, valkeyTimeout)
+  const database = postgres === null ? null : new Database({ url: postgres, name: `gateway limits ${instance}` })
+  let loggedAt = -Infinity
+  const limits = new SharedLimits({
+    // One name for each process: one that starts while another drains holds what is its own.
+    instance: `${instance} ${randomUUID()}`,
+    offline: limitsOffline,
+    compileGlob,
+    clock: systemClock,
+    store: valkey,
+    spentOf: database && (async (names, since) => {
+      await migrate(database, MIGRATIONS)
+      return clusterSpend(database, names, since)
+    }),
+    groupSpentOf: database && (async (groups, since) => {
+      await migrate(database, MIGRATIONS)
+      return clusterGroupSpend(database, groups, since)
+    }),
+    onState: failure => {
+      if (failure === null) return log.warn('shared limits can be used again')
+      if (performance.now() - loggedAt < LOG_INTERVAL_MS) return
+      loggedAt = performance.now()
+      log.error({ failure, offline: limitsOffline }, 'shared limits cannot be used: no usable connection to Valkey')
+    },
+  })
+  return {
+    limits,
+    ready: () => limits.ready(),
+    close: async () => {
+      await limits.close()
+      await valkey.close()
+      database?.close()
+    },
+  }
+}
+
+/** A limiter of this process on the limits of all gateways. */
+export function clusterLimiter({ limits }: ClusterLimits, defaults: Limits | null): Limiter {
+  const connection = limits.connect(replies => limiter.receive(replies))
+  const limiter: WorkerLimiter = new WorkerLimiter(
+    defaults, systemClock, requests => connection.handle(requests), () => limits.budgetSpend(),
+  )
+  return limiter
+}

@@ -1,0 +1,98 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Limits } from '../../config/key-types.ts'
+import { createLimiter } from '../../limits/limiter.ts'
+import type { LocalLimiter } from '../../limits/limiter.ts'
+import type { Pending } from './shared-connection.ts'
+import { isAllowed, takeHold } from './shared-key.ts'
+import type { SharedChain, SharedKey, SharedScope } from './shared-key.ts'
+import type { Admission, CompileGlob, LimitedKey, RateLimitStates, Refusal } from '../../limits/types.ts'
+
+const NO_RATES: RateLimitStates = Object.freeze({ requests: null, tokens: null })
+
+/** This instance's share of the limits of a key or group, while the store is unreachable. */
+interface Share {
+  readonly of: Limits | null
+  readonly instances: number
+  readonly limited: LimitedKey
+}
+
+/**
+ * Decides requests while the store is away, by the share of one instance of each limit, and by the allowances of
+ * budgets.
+ */
+export class OfflineShares {
+  readonly #mode: 'share' | 'refuse'
+  readonly #clock: Clock
+  readonly #limiter: LocalLimiter
+  /** By the ids of keys and groups. */
+  readonly #shares = new Map<string, Share>()
+  /** Number of instances that share the limits. */
+  instances = 1
+  /** The limits of keys without their own. */
+  defaults: Limits | null = null
+
+  constructor(mode: 'share' | 'refuse', clock: Clock, compileGlob: CompileGlob) {
+    this.#mode = mode
+    this.#clock = clock
+    this.#limiter = createLimiter({ defaults: null, compileGlob, clock })
+  }
+
+  /** Admits or refuses a request. */
+  decide(pending: Pending): void {
+    if (this.#mode === 'share') {
+      if (this.admitOnAllowance(pending)) return
+      const admission = this.#admit(pending)
+      if (!admission.ok) return pending.connection.refused(pending.id, admission.refusal, NO_RATES)
+      admission.reservation.release()
+    }
+    pending.connection.refused(pending.id, unavailable(pending.chain), NO_RATES)
+  }
+
+  /** @returns false without a decision when the allowance is too small or the limits refuse */
+  admitOnAllowance(pending: Pending): boolean {
+    const now = this.#clock.wall()
+    if (pending.chain.some(({ isCalling }) => isCalling) || !isAllowed(pending, now)) return false
+    const admission = this.#admit(pending)
+    if (!admission.ok) return false
+    pending.connection.admitted(pending.id, takeHold(pending, 1, now, admission.reservation), null, NO_RATES, [])
+    return true
+  }
+
+  /** Checks all limits except budgets. */
+  #admit({ chain, model, tokens }: Pending): Admission {
+    const [key, ...groups] = chain.map(each => this.#shareOf(each)) as [Share, ...Share[]]
+    const limited = { ...key.limited, groups: groups.map(group => group.limited) }
+    return this.#limiter.admit({ key: limited, model, estimate: { tokens, pico: 0n } })
+  }
+
+  /** The share of a key's limits, without the budget. */
+  #shareOf({ id, name, isGroup, own }: SharedKey): Share {
+    const { instances } = this
+    const of = own ?? (isGroup ? null : this.defaults)
+    const known = this.#shares.get(id)
+    if (known?.of === of && known.instances === instances) return known
+    const share = { of, instances, limited: { name, limits: shareOf(of, instances), isGroup: isGroup || undefined } }
+    this.#shares.set(id, share)
+    return share
+  }
+}
+
+/** Each of n instances has 1/n of a limit, and at least 1. Budgets are not divided: they have allowances. */
+function shareOf(limits: Limits | null, instances: number): Limits | null {
+  if (limits === null) return null
+  const share = (limit: number | null) => limit === null || limit === 0 ? limit : Math.max(1, Math.floor(limit / instances))
+  const ofScope = ({ requestsPerMinute, tokensPerMinute, concurrent }: SharedScope['limits']) => ({
+    requestsPerMinute: share(requestsPerMinute), tokensPerMinute: share(tokensPerMinute), concurrent: share(concurrent), budget: null,
+  })
+  return { ...ofScope(limits), models: new Map([...limits.models].map(([glob, scope]) => [glob, ofScope(scope)])) }
+}
+
+function unavailable(chain: SharedChain): Refusal {
+  return {
+    which: 'unavailable',
+    scope: { key: chain[0]!.name, group: null, model: null },
+    retryAfterMs: 1_000,
+    renewsSoon: true,
+    message: 'The limits of this key cannot be checked at the moment.',
+  }
+}

@@ -1,0 +1,270 @@
+import type { Limits } from '../../config/key-types.ts'
+import { periodOf } from '../../limits/budget-account.ts'
+import { effectiveLimits } from '../../limits/effective-limits.ts'
+import { PERIOD_SEPARATOR } from './shared-script.ts'
+import { idOf } from '../../limits/types.ts'
+import type { CompileGlob, LimitedKey, Reservation, ScopeLimits, Spend } from '../../limits/types.ts'
+
+const PICO_PER_NANO = 1_000n
+
+/** Nanodollars, rounded up. As a whole number they are exact up to nine million USD. */
+export function nanoOf(pico: bigint): number {
+  return Number((pico + PICO_PER_NANO - 1n) / PICO_PER_NANO)
+}
+
+/** This instance's part of one budget in one period, in nanodollars. */
+export interface SharedAccount {
+  readonly id: string
+  readonly start: number
+  readonly end: number
+  /** Spent by this process since it started. */
+  own: number
+  reserved: number
+  /** What this instance can spend without Valkey, including what is reserved of it. */
+  allowance: number
+  reservedOffline: number
+  /** What the allowance should be. */
+  target: number
+  /** Spend according to PostgreSQL, to be sent; -1 = nothing to send. */
+  floor: number
+  /** The floor is the complete spend: a server that does not know the account can start from it. */
+  restores: 0 | 1
+  /** Spend of all instances as of the last reply; -1 = unknown. */
+  spent: number
+}
+
+/** The limits of a key as a whole or of a glob of models, and this instance's part of them. */
+export class SharedScope {
+  /** The group that has these limits; null = a key has them. */
+  readonly group: string | null
+  readonly model: string | null
+  readonly matches: (model: string | null) => boolean
+  limits: ScopeLimits
+  running = 0
+  refundRequests = 0
+  refundTokens = 0
+  readonly accounts = new Map<string, SharedAccount>()
+  /** End of the last requested period. */
+  #lastEnd = 0
+
+  constructor(group: string | null, model: string | null, limits: ScopeLimits, matches: (model: string | null) => boolean) {
+    this.group = group
+    this.model = model
+    this.limits = limits
+    this.matches = matches
+  }
+
+  /** The account of the active budget; null = there is no budget. @param now ms since 1970 */
+  account(now: number): SharedAccount | null {
+    const { budget } = this.limits
+    if (budget === null) return null
+    const { start, end } = periodOf(budget.per, now)
+    const id = `${budget.per} ${this.model ?? ''}${PERIOD_SEPARATOR}${end === Infinity ? 0 : end}`
+    let account = this.accounts.get(id)
+    if (account === undefined) {
+      const floor = end < this.#lastEnd ? this.#spentAfter(end) : -1
+      account = {
+        id, start, end, own: 0, reserved: 0, allowance: 0, reservedOffline: 0, target: 0, floor, restores: floor < 0 ? 0 : 1, spent: -1,
+      }
+      this.accounts.set(id, account)
+    }
+    this.#lastEnd = end
+    return account
+  }
+
+  /** As in BudgetAccount, a clock that goes back must not renew a budget: the next later period counts, or -1. */
+  #spentAfter(end: number): number {
+    const later = [...this.accounts.values()].filter(account => account.end > end)
+    const next = later.reduce<SharedAccount | null>((a, b) => (a !== null && a.end < b.end ? a : b), null)
+    return next === null ? -1 : Math.max(next.spent, next.own) + next.reserved
+  }
+}
+
+/** What a request or a lease holds of one scope. */
+interface Part {
+  readonly key: SharedKey
+  readonly scope: SharedScope
+  readonly account: SharedAccount | null
+  /** The round of the key in which it was reserved. */
+  readonly round: number
+}
+
+/** What one request or one lease holds. */
+export class SharedHold {
+  readonly parts: readonly Part[]
+  requests: number
+  tokens: number
+  nano: number
+  running: number
+  /** It was admitted without Valkey, by the limits of this process and the allowances. */
+  readonly offline: Reservation | null
+
+  constructor(parts: readonly Part[], requests: number, tokens: number, nano: number, offline: Reservation | null = null) {
+    this.parts = parts
+    this.requests = this.running = requests
+    this.tokens = tokens
+    this.nano = nano
+    this.offline = offline
+  }
+
+  release(count = this.running): void {
+    this.running -= count
+    for (const { key, scope } of this.parts) {
+      key.isDirty = true
+      scope.running -= count
+    }
+  }
+
+  /** Splits off the part of one request of a lease. */
+  split(tokens: number, nano: number): SharedHold {
+    const part = new SharedHold(this.parts, 1, Math.min(tokens, this.tokens), Math.min(nano, this.nano))
+    this.requests -= 1
+    this.running -= 1
+    this.tokens -= part.tokens
+    this.nano -= part.nano
+    return part
+  }
+
+  /** @param used requests, tokens and nanodollars; null = what was held */
+  settle(used: { requests: number, tokens: number | null, nano: number | null }): void {
+    this.release()
+    const spent = used.nano ?? this.nano
+    for (const { key, scope, account, round } of this.parts) {
+      if (this.offline === null) {
+        scope.refundRequests += this.requests - used.requests
+        scope.refundTokens += this.tokens - (used.tokens ?? this.tokens)
+      }
+      if (account === null) continue
+      account.reserved -= this.nano
+      account.own += spent
+      if (this.offline === null || round !== key.round) continue
+      account.reservedOffline -= this.nano
+      account.allowance = Math.max(0, account.allowance - spent)
+    }
+  }
+}
+
+/** A key and its parent groups with limits, the nearest first. */
+export type SharedChain = readonly SharedKey[]
+
+/** A request for admission. */
+export interface SharedAdmission {
+  readonly chain: SharedChain
+  readonly model: string | null
+  readonly tokens: number
+  /** null = no price is known. */
+  readonly nano: number | null
+  readonly leaseRequests: number
+}
+
+/** Every limit that counts the request. */
+export function scopesOf(chain: SharedChain, model: string | null): readonly SharedScope[] {
+  return chain.flatMap(key => key.scopesFor(model))
+}
+
+/** Reserves the worst case of a request or a lease. @param now ms since 1970 */
+export function takeHold(
+  { chain, model, tokens, nano }: SharedAdmission, requests: number, now: number, offline: Reservation | null = null,
+): SharedHold {
+  const parts = chain.flatMap(key => key.scopesFor(model).map(scope => ({ key, scope, account: scope.account(now), round: key.round })))
+  const hold = new SharedHold(parts, requests, tokens * requests, (nano ?? 0) * requests, offline)
+  for (const { scope, account } of parts) {
+    scope.running += requests
+    if (account === null) continue
+    account.reserved += hold.nano
+    if (offline !== null) account.reservedOffline += hold.nano
+  }
+  return hold
+}
+
+/** Whether the allowances are enough. @param now ms since 1970 */
+export function isAllowed({ chain, model, nano }: SharedAdmission, now: number): boolean {
+  return nano === 0 || scopesOf(chain, model).every(scope => {
+    const account = scope.account(now)
+    return account === null || (nano !== null && account.allowance - account.reservedOffline >= nano)
+  })
+}
+
+/** The limits of one key or group, and this instance's part of them. */
+export class SharedKey {
+  /** Unique among keys and groups. */
+  readonly id: string
+  readonly name: string
+  readonly isGroup: boolean
+  /** The requests of one lane are decided together. */
+  lane = ''
+  /** A call with this key is in progress. */
+  isCalling = false
+  /** Of a group: the groups whose spend counts here. */
+  members: readonly string[] = []
+  /** Number of successful calls. What was admitted without Valkey in earlier rounds counts as reserved. */
+  round = 0
+  /** ms of a monotonic clock. */
+  usedAt = -Infinity
+  /** This instance's reservations or spend changed since the last call. */
+  isDirty = false
+  /** Spend according to this instance's own ledger, used without PostgreSQL. */
+  localSpend: readonly Omit<Spend, 'key'>[] = []
+  /** The key's own limits, to detect changes. */
+  own: Limits | null = null
+  #scopes: readonly SharedScope[] = []
+  readonly #byModel = new Map<string | null, SharedScope>()
+
+  constructor({ name, isGroup }: Pick<LimitedKey, 'name' | 'isGroup'>) {
+    this.id = idOf({ name, isGroup })
+    this.name = name
+    this.isGroup = isGroup ?? false
+  }
+
+  configure(own: Limits | null, defaults: Limits | null, compileGlob: CompileGlob): void {
+    this.own = own
+    const { whole, models } = effectiveLimits(own, defaults)
+    this.#scopes = [[null, whole] as const, ...models].map(([model, limits]) => {
+      const globMatches = model === null ? null : compileGlob(model)
+      const scope = this.#byModel.get(model)
+        ?? new SharedScope(this.isGroup ? this.name : null, model, limits, asked => globMatches === null || (asked !== null && globMatches(asked)))
+      scope.limits = limits
+      this.#byModel.set(model, scope)
+      return scope
+    })
+  }
+
+  scopesFor(model: string | null): readonly SharedScope[] {
+    return this.#scopes.filter(scope => scope.matches(model))
+  }
+
+  /** Every account, past periods included. */
+  accounts(): SharedAccount[] {
+    return [...this.#byModel.values()].flatMap(({ accounts }) => [...accounts.values()])
+  }
+
+  /** Requests no allowance any more. */
+  giveUpAllowances(): void {
+    for (const account of this.accounts()) account.target = 0
+  }
+
+  /**
+   * Has the next call raise what was spent to what these rows say, which are all of the accounts' periods.
+   * @param restores also where the server does not know the account
+   */
+  raiseFloors(rows: readonly Omit<Spend, 'key'>[], restores: boolean): void {
+    for (const { accounts, matches } of this.#byModel.values()) {
+      for (const account of accounts.values()) {
+        const counted = rows.filter(({ model, startedAt }) => matches(model) && startedAt >= account.start && startedAt < account.end)
+        account.floor = Math.max(account.floor, nanoOf(counted.reduce((sum, { pico }) => sum + pico, 0n)))
+        if (restores) account.restores = 1
+      }
+    }
+  }
+
+  /** Whether this instance has reservations or spend that others need to know. */
+  get isBusy(): boolean {
+    return this.isDirty || [...this.#byModel.values()].some(({ running }) => running > 0)
+      || this.accounts().some(({ reserved, allowance }) => reserved > 0 || allowance > 0)
+  }
+
+  /** Every scope that was ever active. */
+  scopes(): Iterable<SharedScope> {
+    return this.#byModel.values()
+  }
+}

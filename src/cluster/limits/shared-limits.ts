@@ -1,0 +1,285 @@
+import type { Timer } from '../../base/clock.ts'
+import { messageOf } from '../../base/message-of.ts'
+import type { Limits } from '../../config/key-types.ts'
+import { raiseToCommonSpend, restoreSpend } from './common-spend.ts'
+import type { CommonSpend } from './common-spend.ts'
+import type { LimiterReplies } from '../../limits/lease-messages.ts'
+import { OfflineShares } from './offline-shares.ts'
+import { refusalOf } from '../../limits/refusal.ts'
+import { SharedCall, ratesOf } from './shared-call.ts'
+import { SharedConnection } from './shared-connection.ts'
+import type { Pending, SharedAdmitter } from './shared-connection.ts'
+import { scopesOf, takeHold } from './shared-key.ts'
+import type { SharedChain, SharedHold, SharedKey, SharedScope } from './shared-key.ts'
+import { SharedLanes } from './shared-lanes.ts'
+import type { Lane } from './shared-lanes.ts'
+import type { AdmitReply, ScriptArgument, ScriptReply } from './shared-script.ts'
+import { INSTANCES_KEY, epochKey, hashOf } from './shared-store.ts'
+import { StoreHeartbeat } from './store-heartbeat.ts'
+import type { StoreHeartbeatOptions } from './store-heartbeat.ts'
+import type { CompileGlob, LimitedKey, RefusalReason } from '../../limits/types.ts'
+
+export interface SharedLimitsOptions extends CommonSpend, StoreHeartbeatOptions {
+  /** Unique name of this instance. */
+  readonly instance: string
+  /** What happens while the store is unreachable. */
+  readonly offline: 'share' | 'refuse'
+  readonly compileGlob: CompileGlob
+}
+
+/** ms in which settlements are collected. */
+const SETTLE_MS = 25
+/** ms for which an unused key keeps its allowances. */
+const IDLE_MS = 60_000
+/** ms between two comparisons with the common ledger. */
+const COMPARE_MS = 10_000
+/** ms after the store was emptied until budgets are restored: every instance has then said what it holds, and sent its rows. */
+const RESTORE_AFTER_MS = 3_000
+const MAX_BATCH = 200
+/** Keys and groups in one call. */
+const MAX_KEYS = 50
+const CODES: readonly RefusalReason[] = ['requests', 'tokens', 'concurrent', 'budget', 'unpriced']
+const RESTORE = 6
+
+/**
+ * The limits of several gateways as one. State is in the store; this instance knows what it holds of it, and says so
+ * with each call. One call of a lane is in progress at a time, and takes all that has come meanwhile. It speaks with
+ * workers as LeaseServer does, so that most requests are admitted on a lease without a call.
+ *
+ * Without the store, `share` admits by limits divided by the number of instances, and budgets by the allowance that
+ * this instance has: part of the budget, which no other instance spends.
+ */
+export class SharedLimits implements SharedAdmitter {
+  readonly #options: SharedLimitsOptions
+  readonly #lanes: SharedLanes
+  readonly #offline: OfflineShares
+  readonly #heartbeat: StoreHeartbeat
+  #calls = 0
+  #defaults: Limits | null = null
+  #comparedAt: number
+
+  constructor(options: SharedLimitsOptions) {
+    this.#options = options
+    const { clock, compileGlob } = options
+    this.#lanes = new SharedLanes(options.store.isPartitioned)
+    this.#offline = new OfflineShares(options.offline, clock, compileGlob)
+    this.#comparedAt = clock.monotonic()
+    this.#heartbeat = new StoreHeartbeat(options, () => this.#report())
+  }
+
+  /** Resolves when the store has responded for the first time, or after a while without a response. */
+  ready(): Promise<void> {
+    return this.#heartbeat.started
+  }
+
+  /** Connects a worker, or this process, from its start to its end. */
+  connect(send: (replies: LimiterReplies) => void): SharedConnection {
+    return new SharedConnection(this, send)
+  }
+
+  /** What all instances spent of the budgets of keys as a whole, and of groups, by `idOf`; 1e-12 USD. */
+  budgetSpend(): ReadonlyMap<string, bigint> {
+    const spend = new Map<string, bigint>()
+    for (const key of this.#lanes.keys) {
+      const spent = key.scopesFor(null)[0]?.account(this.#options.clock.wall())?.spent ?? -1
+      if (spent >= 0) spend.set(key.id, BigInt(spent) * 1_000n)
+    }
+    return spend
+  }
+
+  /** Releases what is held, if the store responds. */
+  async close(): Promise<void> {
+    this.#heartbeat.stop()
+    if (!this.#heartbeat.isReachable) return
+    await Promise.all([...this.#lanes.all].map(async lane => {
+      lane.flush?.cancel()
+      for (const key of lane.keys) key.giveUpAllowances()
+      if (lane.isCalling) return
+      for (const keys of chunks([...lane.keys].filter(({ isBusy }) => isBusy), MAX_KEYS)) await this.#call(lane, [], keys, false)
+    }))
+  }
+
+  setDefaults(limits: Limits | null): void {
+    this.#defaults = this.#offline.defaults = limits
+    for (const key of this.#lanes.keys) if (!key.isGroup) key.configure(key.own, limits, this.#options.compileGlob)
+  }
+
+  /** @returns the key, and the groups above it that have limits */
+  configure({ groups = [], ...own }: LimitedKey): SharedChain {
+    const limited = [own, ...groups.filter(({ limits }) => limits !== null)]
+    const isAlone = limited.length === 1 && !own.isGroup
+    return limited.map(each => {
+      const key = this.#lanes.key(each)
+      key.configure(each.limits, key.isGroup ? null : this.#defaults, this.#options.compileGlob)
+      key.members = each.members ?? []
+      this.#lanes.assign(key, isAlone)
+      return key
+    })
+  }
+
+  admit(pending: Pending): void {
+    const { chain } = pending
+    for (const key of chain) key.usedAt = this.#options.clock.monotonic()
+    const lane = this.#lanes.of(chain[0]!)
+    lane.queue.push(pending)
+    this.#advance(lane)
+  }
+
+  /** What is held has changed. */
+  changed({ parts }: SharedHold): void {
+    for (const { key } of parts) this.#scheduleReport(this.#lanes.of(key))
+  }
+
+  now(): number {
+    return this.#options.clock.wall()
+  }
+
+  after(ms: number, work: () => void): Timer {
+    return this.#options.clock.setTimeout(work, ms)
+  }
+
+  #scheduleReport(lane: Lane): void {
+    lane.flush ??= this.#options.clock.setTimeout(() => {
+      lane.flush = null
+      if (!this.#heartbeat.isReachable || this.#heartbeat.isStopped) return
+      if (lane.isCalling) return this.#scheduleReport(lane)
+      const dirty = [...lane.keys].filter(({ isDirty, isCalling }) => isDirty && !isCalling)
+      if (dirty.length > 0) void this.#call(lane, [], dirty.slice(0, MAX_KEYS), true)
+      if (dirty.length > MAX_KEYS) this.#scheduleReport(lane)
+    }, SETTLE_MS)
+  }
+
+  /** Decides waiting requests: in the next call, or at once without a store. */
+  #advance(lane: Lane): void {
+    if (lane.isCalling || lane.queue.length === 0) return
+    if (!this.#heartbeat.isReachable) {
+      for (const pending of lane.queue.splice(0)) this.#offline.decide(pending)
+      return
+    }
+    const keys = new Set<SharedKey>()
+    let count = 0
+    for (; count < Math.min(lane.queue.length, MAX_BATCH); count++) {
+      const { chain } = lane.queue[count]!
+      // A key that just changed lanes waits for the call of its old lane.
+      if (keys.size + chain.length > MAX_KEYS || chain.some(({ isCalling }) => isCalling)) break
+      for (const key of chain) keys.add(key)
+    }
+    if (count > 0) void this.#call(lane, lane.queue.splice(0, count), [...keys], true)
+  }
+
+  /** @param keys those of the requests, and others whose state is reported */
+  async #call(lane: Lane, batch: readonly Pending[], keys: readonly SharedKey[], isOpen: boolean): Promise<void> {
+    const { store, instance, clock } = this.#options
+    lane.isCalling = true
+    for (const key of keys) key.isCalling = true
+    const ended = (): void => {
+      lane.isCalling = false
+      for (const key of keys) key.isCalling = false
+    }
+    const call = new SharedCall(keys, batch, clock.wall(), key => isOpen && clock.monotonic() - key.usedAt < IDLE_MS)
+    const { buckets, gauges, accounts, admits } = call
+    try {
+      const argument: ScriptArgument = { instance, call: ++this.#calls, buckets, gauges, accounts, admits }
+      const reply = await store.run(keys.map(key => hashOf(key, lane.partition)), JSON.stringify(argument)) as ScriptReply
+      ended()
+      call.succeeded(reply[2])
+      this.#offline.instances = Math.max(this.#offline.instances, reply[3])
+      for (const [n, pending] of batch.entries()) this.#apply(lane, pending, reply[0][n]!, call, reply[1])
+    } catch (error) {
+      ended()
+      call.failed()
+      this.#heartbeat.lost(error)
+      for (const pending of batch) this.#offline.decide(pending)
+    }
+    this.#advance(lane)
+    for (const key of keys) {
+      const own = this.#lanes.of(key)
+      if (own !== lane) this.#advance(own)
+      if (key.isDirty) this.#scheduleReport(own)
+    }
+  }
+
+  #apply(lane: Lane, pending: Pending, [code, at, waitMs, leaseRequests]: AdmitReply, call: SharedCall, levels: readonly number[]): void {
+    const { connection, id } = pending
+    const now = this.now()
+    if (code === RESTORE) {
+      if (this.#offline.admitOnAllowance(pending)) return
+      lane.restoring.push(pending)
+      if (!lane.isRestoring) void this.#restore(lane)
+      return
+    }
+    const scopes = scopesOf(pending.chain, pending.model)
+    const rateLimitStates = ratesOf(scopes, call, levels)
+    if (code === 0) {
+      const hold = takeHold(pending, 1, now)
+      const lease = leaseRequests > 0 ? takeHold(pending, leaseRequests, now) : null
+      connection.admitted(id, hold, lease, rateLimitStates, scopes)
+      return
+    }
+    const which = CODES[code - 1] ?? 'requests'
+    // The budget is used up except for allowances: this instance can still use its own.
+    if (which === 'budget' && this.#offline.admitOnAllowance(pending)) return
+    const scope = scopes[at - 1] ?? { group: null, model: null, limits: {} as SharedScope['limits'] }
+    const refusal = refusalOf({ which, waitMs: waitMs < 0 ? Infinity : waitMs, scope }, requestOf(pending))
+    connection.refused(id, refusal, rateLimitStates)
+  }
+
+  /** Reads past spend for budgets that the store does not know. */
+  async #restore(lane: Lane): Promise<void> {
+    const { restoring } = lane
+    lane.isRestoring = true
+    try {
+      const { since: epoch, now } = await this.#options.store.since(epochKey(lane.partition))
+      const pause = epoch + RESTORE_AFTER_MS - now
+      if (pause > 0) await new Promise<void>(resolve => this.after(pause, resolve))
+      await restoreSpend(new Set(restoring.flatMap(({ chain }) => chain)), { epoch, now: this.now() }, this.#options)
+    } catch (error) {
+      this.#options.onState(`budgets cannot be restored: ${messageOf(error)}`)
+      lane.isRestoring = false
+      for (const pending of restoring.splice(0)) this.#offline.decide(pending)
+      return
+    }
+    lane.isRestoring = false
+    lane.queue.push(...restoring.splice(0))
+    this.#advance(lane)
+  }
+
+  /** Registers this instance. */
+  async #register(): Promise<void> {
+    const argument: ScriptArgument = {
+      instance: this.#options.instance, call: ++this.#calls, buckets: [], gauges: [], accounts: [], admits: [],
+    }
+    const reply = await this.#options.store.run([INSTANCES_KEY], JSON.stringify(argument)) as ScriptReply
+    this.#offline.instances = reply[3]
+  }
+
+  async #report(): Promise<void> {
+    const { clock, spentOf } = this.#options
+    await this.#register()
+    const busy = [...this.#lanes.keys].filter(({ isBusy }) => isBusy)
+    const mono = clock.monotonic()
+    if (spentOf !== null && mono - this.#comparedAt > COMPARE_MS && busy.length > 0) {
+      this.#comparedAt = mono
+      // Without it the store is still correct, unless an older copy replaced it.
+      await raiseToCommonSpend(busy, false, this.#options).catch(() => undefined)
+    }
+    await Promise.all([...this.#lanes.all].map(lane => this.#reportLane(lane)))
+  }
+
+  async #reportLane(lane: Lane): Promise<void> {
+    for (const keys of chunks([...lane.keys].filter(({ isBusy }) => isBusy), MAX_KEYS)) {
+      // A running or earlier call reports what is dirty; the next beat reports the rest.
+      if (lane.isCalling || !this.#heartbeat.isReachable) return
+      await this.#call(lane, [], keys.filter(({ isCalling }) => !isCalling), true)
+    }
+  }
+}
+
+function chunks<T>(all: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size))
+}
+
+function requestOf({ chain, model, tokens, pico }: Pending) {
+  const { name, own } = chain[0]!
+  return { key: { name, limits: own }, model, estimate: { tokens, pico } }
+}

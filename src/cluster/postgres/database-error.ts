@@ -1,0 +1,57 @@
+import { messageOf } from '../../base/message-of.ts'
+
+/** Why a query has no response. */
+export type DatabaseErrorCode =
+  /** There is no connection, or it was lost. */
+  | 'unreachable'
+  /** No response came in time. */
+  | 'timeout'
+  /** The server rejected the query, and the connection is as good as before. */
+  | 'rejected'
+
+/** A failed query. Its message never contains the password. */
+export class DatabaseError extends Error {
+  readonly code: DatabaseErrorCode
+  /** The server's code: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+  readonly sqlState: string | null
+
+  constructor(code: DatabaseErrorCode, message: string, sqlState: string | null = null) {
+    super(message)
+    this.name = 'DatabaseError'
+    this.code = code
+    this.sqlState = sqlState
+  }
+}
+
+/**
+ * Errors that end the connection: connection exceptions, insufficient resources, operator intervention, login. And
+ * read_only_sql_transaction: the server has become a standby, and another connection may lead to the one that takes writes.
+ */
+const LOST = /^(?:08|53|57P|28|25006)/
+
+/**
+ * @param error what pg or node:net threw
+ * @param url whose password is masked in the message
+ */
+export function toDatabaseError(error: unknown, url: string): DatabaseError {
+  if (error instanceof DatabaseError) return error
+  const { code, severity } = (error ?? {}) as { code?: unknown, severity?: unknown }
+  const sqlState = typeof severity === 'string' && typeof code === 'string' ? code : null
+  const message = withoutPassword(messageOf(error), url)
+  return new DatabaseError(sqlState === null || LOST.test(sqlState) ? 'unreachable' : 'rejected', message, sqlState)
+}
+
+function withoutPassword(message: string, url: string): string {
+  const { password = '' } = URL.parse(url) ?? {}
+  if (password === '') return message
+  return [password, decoded(password)].reduce((text, secret) => text.replaceAll(secret, '***'), message)
+}
+
+function decoded(password: string): string {
+  try {
+    return decodeURIComponent(password)
+  } catch {
+    // It has a percent sign that has no special meaning.
+    return password
+  }
+}
