@@ -6,7 +6,7 @@ const FLOORS = [
   ['config', 'protocols/shared', 'cluster/postgres'],
   ['providers/shared', 'auth', 'ledger', 'limits', 'routing'],
   [
-    'credentials', 'proxy', 'transcripts', 'cluster/valkey', 'cluster/keys', 'cluster/ledger', 'cluster/hints',
+    'credentials', 'limits/workers', 'proxy', 'transcripts', 'cluster/valkey', 'cluster/keys', 'cluster/ledger', 'cluster/hints',
     'protocols/chat', 'protocols/responses', 'protocols/messages', 'protocols/generate', 'protocols/media',
     'protocols/converse',
     'providers/azure', 'providers/bedrock', 'providers/vertex',

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { systemClock } from '../../src/base/clock.ts'
-import type { LimiterRequest } from '../../src/limits/lease-messages.ts'
-import { WorkerLimiter } from '../../src/limits/worker-limiter.ts'
+import type { LimiterRequest } from '../../src/limits/workers/lease-messages.ts'
+import { WorkerLimiter } from '../../src/limits/workers/worker-limiter.ts'
 import { KEY, startTestGateway } from './gateway.ts'
 import { connect } from './wire.ts'
 

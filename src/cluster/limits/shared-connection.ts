@@ -1,6 +1,6 @@
 import { Slots } from '../../base/slots.ts'
 import type { Limits } from '../../config/key-types.ts'
-import type { AdmissionReply, GrantedLease, LimiterReplies, LimiterRequest } from '../../limits/lease-messages.ts'
+import type { AdmissionReply, GrantedLease, LimiterReplies, LimiterRequest } from '../../limits/workers/lease-messages.ts'
 import { normalizeEstimate, normalizeUsage } from '../../limits/reservation.ts'
 import { nanoOf } from './shared-key.ts'
 import type { SharedAdmission, SharedChain, SharedHold, SharedScope } from './shared-key.ts'

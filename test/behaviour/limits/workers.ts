@@ -1,10 +1,10 @@
 import { compileGlob } from '../../../src/config/glob.ts'
 import type { Limits } from '../../../src/config/key-types.ts'
-import type { LeaseConnection } from '../../../src/limits/lease-connection.ts'
-import type { LimiterRequest } from '../../../src/limits/lease-messages.ts'
-import { LeaseServer } from '../../../src/limits/lease-server.ts'
+import type { LeaseConnection } from '../../../src/limits/workers/lease-connection.ts'
+import type { LimiterRequest } from '../../../src/limits/workers/lease-messages.ts'
+import { LeaseServer } from '../../../src/limits/workers/lease-server.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
-import { WorkerLimiter } from '../../../src/limits/worker-limiter.ts'
+import { WorkerLimiter } from '../../../src/limits/workers/worker-limiter.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 /** A worker's limiter, and its connection to the lease server. */

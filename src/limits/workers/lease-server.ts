@@ -1,11 +1,11 @@
-import type { Clock, Timer } from '../base/clock.ts'
-import type { Limits } from '../config/key-types.ts'
+import type { Clock, Timer } from '../../base/clock.ts'
+import type { Limits } from '../../config/key-types.ts'
 import { LeaseConnection } from './lease-connection.ts'
 import type { LeaseService, OutstandingLease } from './lease-connection.ts'
 import type { LimiterReplies } from './lease-messages.ts'
-import type { LocalLimiter } from './limiter.ts'
-import { idOf } from './types.ts'
-import type { Admission, AdmissionRequest, LimitedKey, Refusal } from './types.ts'
+import type { LocalLimiter } from '../limiter.ts'
+import { idOf } from '../types.ts'
+import type { Admission, AdmissionRequest, LimitedKey, Refusal } from '../types.ts'
 
 /** Limits as text, to compare those of two processes. */
 function textOf(limits: Limits | null): string {

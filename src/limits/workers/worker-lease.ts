@@ -1,7 +1,7 @@
-import { Slots } from '../base/slots.ts'
+import { Slots } from '../../base/slots.ts'
 import type { GrantedLease, LimiterRequest } from './lease-messages.ts'
-import { normalizeUsage, normalizeEstimate } from './reservation.ts'
-import type { Estimate, ActualUsage, Reservation } from './types.ts'
+import { normalizeUsage, normalizeEstimate } from '../reservation.ts'
+import type { Estimate, ActualUsage, Reservation } from '../types.ts'
 
 /** The reservation of an admitted request in a worker: part of a lease, or with an id of its own. */
 export class WorkerReservation implements Reservation {

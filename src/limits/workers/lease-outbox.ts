@@ -1,5 +1,5 @@
 import type { LimiterRequest } from './lease-messages.ts'
-import type { ActualUsage } from './types.ts'
+import type { ActualUsage } from '../types.ts'
 
 /**
  * Requests of a worker to the lease server. Those of one turn of the event loop are sent

@@ -1,5 +1,5 @@
-import { MIN_LEASE_REQUESTS } from './quota-lease.ts'
-import type { Estimate, LimitedKey, RateLimitStates, RateLimitState } from './types.ts'
+import { MIN_LEASE_REQUESTS } from '../quota-lease.ts'
+import type { Estimate, LimitedKey, RateLimitStates, RateLimitState } from '../types.ts'
 import type { WorkerLease, WorkerReservation } from './worker-lease.ts'
 
 /** Milliseconds within which a second request makes a third one likely. */

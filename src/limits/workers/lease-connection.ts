@@ -1,9 +1,9 @@
-import { Slots } from '../base/slots.ts'
-import type { Limits } from '../config/key-types.ts'
+import { Slots } from '../../base/slots.ts'
+import type { Limits } from '../../config/key-types.ts'
 import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } from './lease-messages.ts'
-import type { LocalLimiter } from './limiter.ts'
-import type { QuotaLease } from './quota-lease.ts'
-import type { Admission, AdmissionRequest, LimitedKey, Reservation } from './types.ts'
+import type { LocalLimiter } from '../limiter.ts'
+import type { QuotaLease } from '../quota-lease.ts'
+import type { Admission, AdmissionRequest, LimitedKey, Reservation } from '../types.ts'
 
 /** What the connections of all workers share. */
 export interface LeaseService {

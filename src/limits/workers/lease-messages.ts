@@ -1,6 +1,6 @@
-import type { Limits } from '../config/key-types.ts'
-import type { LeaseSettlement } from './quota-lease.ts'
-import type { Estimate, LimitedKey, RateLimitStates, LeaseSize, Refusal } from './types.ts'
+import type { Limits } from '../../config/key-types.ts'
+import type { LeaseSettlement } from '../quota-lease.ts'
+import type { Estimate, LimitedKey, RateLimitStates, LeaseSize, Refusal } from '../types.ts'
 
 /** What a worker asks of the lease server, in order. */
 export type LimiterRequest =
