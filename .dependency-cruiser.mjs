@@ -5,8 +5,11 @@ const FLOORS = [
   ['protocols/neutral', 'patches'],
   ['config', 'protocols/shared', 'cluster/postgres'],
   ['providers/shared', 'auth', 'ledger', 'limits', 'routing'],
+  ['ledger/sums', 'limits/workers'],
+  ['ledger/file'],
+  ['ledger/read', 'ledger/write'],
   [
-    'credentials', 'limits/workers', 'proxy', 'transcripts', 'cluster/valkey', 'cluster/keys', 'cluster/ledger', 'cluster/hints',
+    'credentials', 'proxy', 'transcripts', 'cluster/valkey', 'cluster/keys', 'cluster/ledger', 'cluster/hints',
     'protocols/chat', 'protocols/responses', 'protocols/messages', 'protocols/generate', 'protocols/media',
     'protocols/converse',
     'providers/azure', 'providers/bedrock', 'providers/vertex',

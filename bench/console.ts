@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { Cursors } from '../src/console/reports/cursors.ts'
 import { openReports } from '../src/console/reports/reports.ts'
 import type { Reports } from '../src/console/reports/reports.ts'
-import { LedgerStore } from '../src/ledger/ledger-store.ts'
+import { LedgerStore } from '../src/ledger/write/ledger-store.ts'
 
 /**
  * Claim: with ten million requests in the ledger, every report of the console is

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LedgerEntry } from '../src/ledger/entry.ts'
-import { openLedger } from '../src/ledger/threaded-ledger.ts'
-import type { Ledger } from '../src/ledger/ledger.ts'
+import { openLedger } from '../src/ledger/write/threaded-ledger.ts'
+import type { Ledger } from '../src/ledger/write/ledger.ts'
 import { draft, row } from '../test/ledger/rows.ts'
 
 /**

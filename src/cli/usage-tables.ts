@@ -1,7 +1,7 @@
 import { formatUsd } from '../base/decimal.ts'
 import { formatNumber, table } from '../base/text-table.ts'
 import type { LedgerRow } from '../ledger/row.ts'
-import type { GroupBy, UsageSum } from '../ledger/usage-sum.ts'
+import type { GroupBy, UsageSum } from '../ledger/read/usage-sum.ts'
 
 /** Requests, one a line. @param total of all that were asked for, also of those that are not shown */
 export function rowTable(rows: readonly LedgerRow[], total: UsageSum | undefined): string {

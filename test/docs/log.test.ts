@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { ROW_FIELDS, sumFields } from '../../src/ledger/export-fields.ts'
+import { ROW_FIELDS, sumFields } from '../../src/ledger/read/export-fields.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 
 const page = readFileSync(new URL('../../docs/operation/log.md', import.meta.url), 'utf8')

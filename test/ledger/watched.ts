@@ -1,5 +1,5 @@
-import { openLedger } from '../../src/ledger/threaded-ledger.ts'
-import type { Ledger, LedgerOptions } from '../../src/ledger/ledger.ts'
+import { openLedger } from '../../src/ledger/write/threaded-ledger.ts'
+import type { Ledger, LedgerOptions } from '../../src/ledger/write/ledger.ts'
 import type { LedgerFailure, LedgerFailureCode } from '../../src/ledger/ledger-failure.ts'
 
 export interface Watched extends AsyncDisposable {

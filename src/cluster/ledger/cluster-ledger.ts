@@ -1,7 +1,7 @@
 import type { Database } from '../postgres/database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { COLUMN_LIST, COLUMNS } from '../../ledger/columns.ts'
-import { firstHourKept } from '../../ledger/rollups.ts'
+import { firstHourKept } from '../../ledger/sums/rollups.ts'
 import type { StoredRow } from '../../ledger/stored-values.ts'
 
 /** The type of each column in PostgreSQL. A new column needs a script in src/cluster/postgres/migrations.ts too. */

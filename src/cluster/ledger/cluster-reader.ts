@@ -1,13 +1,13 @@
 import type { BlockingDatabase } from '../postgres/blocking-database.ts'
 import { DatabaseError } from '../postgres/database-error.ts'
 import { decode, READ_LIST } from '../../ledger/columns.ts'
-import { DAY_MS, dailyTable, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByDay, toUsageSum } from '../../ledger/daily-sums.ts'
-import type { Filter, FoundRequest, LedgerReader } from '../../ledger/ledger-reader.ts'
+import { DAY_MS, dailyTable, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByDay, toUsageSum } from '../../ledger/read/daily-sums.ts'
+import type { Filter, FoundRequest, LedgerReader } from '../../ledger/read/ledger-reader.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
 import { withoutBigInts } from '../../ledger/stored-values.ts'
 import type { StoredRow } from '../../ledger/stored-values.ts'
-import { byGroups } from '../../ledger/usage-sum.ts'
-import type { RowGroup, UsageSum } from '../../ledger/usage-sum.ts'
+import { byGroups } from '../../ledger/read/usage-sum.ts'
+import type { RowGroup, UsageSum } from '../../ledger/read/usage-sum.ts'
 
 const PAGE = 1000
 /** ms for a query of `gateway usage`, which can read every row. */

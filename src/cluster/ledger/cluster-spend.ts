@@ -1,5 +1,5 @@
 import type { Database, Row } from '../postgres/database.ts'
-import { DIMENSION, PART_SIZE } from '../../ledger/contributions.ts'
+import { DIMENSION, PART_SIZE } from '../../ledger/sums/contributions.ts'
 
 /** Cost of the requests of one key for one model that began on one UTC day, at all gateways. */
 export interface ClusterDaySpend {

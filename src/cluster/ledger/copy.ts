@@ -5,7 +5,7 @@ import { migrate } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'
 import { ClusterLedger } from './cluster-ledger.ts'
 import { LedgerError } from '../../ledger/ledger-failure.ts'
-import { ledgerSchema } from '../../ledger/ledger-schema.ts'
+import { ledgerSchema } from '../../ledger/file/ledger-schema.ts'
 import { Outbox } from './outbox.ts'
 
 export interface CopyOptions {

@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts'
-import { DIMENSION } from '../../ledger/contributions.ts'
-import { openReadOnly } from '../../ledger/read-only.ts'
+import { DIMENSION } from '../../ledger/sums/contributions.ts'
+import { openReadOnly } from '../../ledger/file/read-only.ts'
 
 /**
  * When each key was last used, no matter how long ago.

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { StatementSync } from 'node:sqlite'
 import { fileIdentity } from '../../base/file-exists.ts'
 import { READ_LIST } from '../../ledger/columns.ts'
-import { ledgerSchema } from '../../ledger/ledger-schema.ts'
+import { ledgerSchema } from '../../ledger/file/ledger-schema.ts'
 import type { StoredRow } from '../../ledger/stored-values.ts'
 
 /** A row that is to be sent to the ledger of the cluster. */

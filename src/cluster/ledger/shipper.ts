@@ -6,7 +6,7 @@ import { MIGRATIONS } from '../postgres/migrations.ts'
 import { ClusterLedger } from './cluster-ledger.ts'
 import { toLedgerFailure } from '../../ledger/ledger-failure.ts'
 import type { LedgerFailure } from '../../ledger/ledger-failure.ts'
-import { acquireLock } from '../../ledger/lock.ts'
+import { acquireLock } from '../../ledger/file/lock.ts'
 import { Outbox } from './outbox.ts'
 
 /** What the shipping thread is started with. */

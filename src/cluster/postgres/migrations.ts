@@ -5,7 +5,7 @@ import { KEYS } from './key-tables.ts'
  * version before can go on beside it, and one that was released is never edited.
  */
 
-/** The names of these columns are those of the SQLite ledger (src/ledger/contributions.ts). */
+/** The names of these columns are those of the SQLite ledger (src/ledger/sums/contributions.ts). */
 const SUMS = [
   'requests', 'errors', 'unpriced', 'estimated',
   'input_high', 'input_low', 'cached_high', 'cached_low', 'cache_write_high', 'cache_write_low',

@@ -1,5 +1,5 @@
 import { clusterFailure, DETAILED_FROM, openClusterReader } from '../../cluster/ledger/cluster-reader.ts'
-import type { LedgerReader } from '../../ledger/ledger-reader.ts'
+import type { LedgerReader } from '../../ledger/read/ledger-reader.ts'
 import { withoutBigInts } from '../../ledger/stored-values.ts'
 import { BlockingDatabase } from '../../cluster/postgres/blocking-database.ts'
 import { DatabaseError } from '../../cluster/postgres/database-error.ts'

@@ -1,5 +1,5 @@
-import { csvHeader, csvLine, ROW_FIELDS } from '../../ledger/export-fields.ts'
-import type { Field } from '../../ledger/export-fields.ts'
+import { csvHeader, csvLine, ROW_FIELDS } from '../../ledger/read/export-fields.ts'
+import type { Field } from '../../ledger/read/export-fields.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
 import type { Billing } from '../api/billing.ts'
 

@@ -1,4 +1,4 @@
-import { UNUSUAL } from '../../ledger/ledger-schema.ts'
+import { UNUSUAL } from '../../ledger/file/ledger-schema.ts'
 
 /** What SQLite and PostgreSQL write differently. A name is a key, a model or an upstream. */
 export interface Dialect {

@@ -1,6 +1,6 @@
 import { formatUsd } from '../../base/decimal.ts'
 import { decode, READ_LIST } from '../../ledger/columns.ts'
-import { cacheWrites } from '../../ledger/export-fields.ts'
+import { cacheWrites } from '../../ledger/read/export-fields.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
 import type { QueryOf } from '../api/api.ts'
 import type { Logs, Row } from '../api/logs.ts'

@@ -1,4 +1,4 @@
-import { firstHourKept } from '../../ledger/rollups.ts'
+import { firstHourKept } from '../../ledger/sums/rollups.ts'
 import type { QueryOf } from '../api/api.ts'
 import type { Panel, Slice } from '../api/panel.ts'
 import type { FirstByte, Figures } from '../api/shapes.ts'

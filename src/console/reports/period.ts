@@ -1,4 +1,4 @@
-import { firstHourKept } from '../../ledger/rollups.ts'
+import { firstHourKept } from '../../ledger/sums/rollups.ts'
 import { ReportError } from './report-error.ts'
 import type { Sql, View } from './view.ts'
 

@@ -1,6 +1,6 @@
 import { ERRORS } from '../../base/errors.ts'
 import type { ErrorCode } from '../../base/errors.ts'
-import type { FoundRequest } from '../../ledger/ledger-reader.ts'
+import type { FoundRequest } from '../../ledger/read/ledger-reader.ts'
 import { usageCounts, END_DESCRIPTIONS, SOURCE_DESCRIPTIONS } from '../../ledger/request-report.ts'
 import { HEDGE_LOST } from '../../ledger/row.ts'
 import type { AttemptRecord, LedgerRow } from '../../ledger/row.ts'

@@ -1,4 +1,4 @@
-import { firstHourKept } from '../../ledger/rollups.ts'
+import { firstHourKept } from '../../ledger/sums/rollups.ts'
 import type { QueryOf } from '../api/api.ts'
 import type { Dialect } from './dialect.ts'
 import { DAY, floor, HOUR, isFarBehind } from './period.ts'

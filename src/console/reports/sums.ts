@@ -1,6 +1,6 @@
 import { formatUsd } from '../../base/decimal.ts'
-import { DIMENSION, SUM_COLUMNS, PART_SIZE } from '../../ledger/contributions.ts'
-import type { Dimension as LedgerDimension } from '../../ledger/contributions.ts'
+import { DIMENSION, SUM_COLUMNS, PART_SIZE } from '../../ledger/sums/contributions.ts'
+import type { Dimension as LedgerDimension } from '../../ledger/sums/contributions.ts'
 import type { Figures } from '../api/shapes.ts'
 import type { Dialect } from './dialect.ts'
 import { DAY, detailedSegmentsOf, HOUR, segmentsOf, segmentCondition } from './period.ts'

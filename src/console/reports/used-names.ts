@@ -1,4 +1,4 @@
-import { DIMENSION } from '../../ledger/contributions.ts'
+import { DIMENSION } from '../../ledger/sums/contributions.ts'
 import type { ResponseOf } from '../api/api.ts'
 import type { Figures } from '../api/shapes.ts'
 import { DAY, floor } from './period.ts'

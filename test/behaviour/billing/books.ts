@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Test } from 'tap'
-import { openReader } from '../../../src/ledger/file-reader.ts'
+import { openReader } from '../../../src/ledger/read/file-reader.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'

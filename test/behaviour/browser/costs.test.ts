@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { openLedger } from '../../../src/ledger/threaded-ledger.ts'
+import { openLedger } from '../../../src/ledger/write/threaded-ledger.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { row } from '../../ledger/rows.ts'
 import { PASSWORD, startConsole } from '../console/console.ts'

@@ -1,5 +1,5 @@
 import { formatUsd } from '../../../src/base/decimal.ts'
-import { openLedger } from '../../../src/ledger/threaded-ledger.ts'
+import { openLedger } from '../../../src/ledger/write/threaded-ledger.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { NOTHING_USED, row } from '../../ledger/rows.ts'
 

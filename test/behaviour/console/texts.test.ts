@@ -1,5 +1,5 @@
 import t from 'tap'
-import { csvHeader, ROW_FIELDS } from '../../../src/ledger/export-fields.ts'
+import { csvHeader, ROW_FIELDS } from '../../../src/ledger/read/export-fields.ts'
 import { filled, NOW, withReports } from '../../console/reports/filled.ts'
 import { row } from '../../ledger/rows.ts'
 

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import type { LedgerEntry } from '../../../src/ledger/entry.ts'
-import { openLedger } from '../../../src/ledger/threaded-ledger.ts'
+import { openLedger } from '../../../src/ledger/write/threaded-ledger.ts'
 import { request } from './load.ts'
 import type { Report } from './load.ts'
 

@@ -6,13 +6,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { openReader } from '../../../src/ledger/file-reader.ts'
+import { openReader } from '../../../src/ledger/read/file-reader.ts'
 import { draft, row } from '../../ledger/rows.ts'
 import { watch } from '../../ledger/watched.ts'
 import { request } from './load.ts'
 
 const CHILD = fileURLToPath(import.meta.resolve('./load-child.ts'))
-const QUERY = import.meta.resolve('../../../src/ledger/file-reader.ts')
+const QUERY = import.meta.resolve('../../../src/ledger/read/file-reader.ts')
 
 async function run(file: string, name: string, count: number): Promise<number | null> {
   const args = [CHILD, file, name, String(count)]

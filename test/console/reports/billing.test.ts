@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
-import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
+import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
 import { row } from '../../ledger/rows.ts'
 import { toVersion7 } from '../../ledger/version-7.ts'
 import { DAY, filled, iso, NOW, withReports } from './filled.ts'

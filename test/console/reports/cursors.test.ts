@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Cursors } from '../../../src/console/reports/cursors.ts'
 import { encode } from '../../../src/ledger/columns.ts'
-import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
+import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
 import { row } from '../../ledger/rows.ts'
 import { filled, NOW, withReports } from './filled.ts'
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { openReports } from '../../../src/console/reports/reports.ts'
 import type { Reports, ReportsOptions } from '../../../src/console/reports/reports.ts'
 import { encode } from '../../../src/ledger/columns.ts'
-import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
+import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 
 /** 2026-11-21T12:34:56.789Z */

@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { encode } from '../../../src/ledger/columns.ts'
-import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
-import { HOURS_KEPT } from '../../../src/ledger/rollups.ts'
+import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
+import { HOURS_KEPT } from '../../../src/ledger/sums/rollups.ts'
 import { row } from '../../ledger/rows.ts'
 import { DAY, filled, HOUR, iso, NOW, withReports } from './filled.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { encode } from '../../../src/ledger/columns.ts'
-import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
+import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
 import { draft, row } from '../../ledger/rows.ts'
 import { DAY, filled, HOUR, NOW, withReports } from './filled.ts'
 

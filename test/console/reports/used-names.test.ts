@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { encode } from '../../../src/ledger/columns.ts'
-import { LedgerStore } from '../../../src/ledger/ledger-store.ts'
+import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
 import { draft, row } from '../../ledger/rows.ts'
 import { NOW, withReports } from './filled.ts'
 

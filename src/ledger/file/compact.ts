@@ -1,0 +1,35 @@
+import { statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { fileExists } from '../../base/file-exists.ts'
+import { LedgerError } from '../ledger-failure.ts'
+import { ledgerSchema } from './ledger-schema.ts'
+
+/** Bytes of the file. */
+export interface Compaction {
+  readonly before: number
+  readonly after: number
+}
+
+const BUSY_TIMEOUT_MS = 10_000
+
+/**
+ * Writes a ledger anew without the room that deleted rows have left; from then on a gateway gives such room back by itself. A
+ * gateway may run: its rows wait meanwhile.
+ *
+ * @param file path
+ * @throws {LedgerError} where the file is no ledger; else what node:sqlite throws
+ */
+export function compactLedger(file: string): Compaction {
+  if (!fileExists(file)) throw new LedgerError('missing', 'there is no such file')
+  const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
+  try {
+    const schema = ledgerSchema()
+    if (schema.versionOf(db) !== schema.latest) throw new LedgerError('missing', 'the file is empty or of an older version: start a gateway with it first')
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    const before = statSync(file).size
+    db.exec('PRAGMA auto_vacuum = INCREMENTAL; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)')
+    return { before, after: statSync(file).size }
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,103 @@
+import { Schema } from '../../base/sqlite-schema.ts'
+import { LedgerError } from '../ledger-failure.ts'
+import { DETAILED_SCHEMA, ROLLUP_SCHEMA, TAKEN_BACK_SCHEMA } from '../sums/rollups.ts'
+
+/** Marks a SQLite file as a ledger (PRAGMA application_id): the letters GWLG. */
+const APPLICATION_ID = 0x47574c47
+
+const ROW = `
+  request_id TEXT NOT NULL,
+  started_at INTEGER NOT NULL,
+  first_byte_ms REAL,
+  duration_ms REAL,
+  key TEXT,
+  protocol TEXT,
+  endpoint TEXT,
+  model TEXT,
+  upstream TEXT,
+  upstream_model TEXT,
+  status INTEGER,
+  "end" TEXT NOT NULL,
+  error TEXT,
+  source TEXT NOT NULL,
+  input_tokens INTEGER,
+  cached_input_tokens INTEGER,
+  cache_write_5m_tokens INTEGER,
+  cache_write_1h_tokens INTEGER,
+  output_tokens INTEGER,
+  reasoning_tokens INTEGER,
+  input_audio_tokens INTEGER,
+  output_audio_tokens INTEGER,
+  input_image_tokens INTEGER,
+  output_image_tokens INTEGER,
+  seconds REAL,
+  characters INTEGER,
+  images INTEGER,
+  cost_pico_usd INTEGER,
+  price TEXT,
+  price_version TEXT,
+  attempts TEXT,
+  bytes_in INTEGER,
+  bytes_out INTEGER`
+
+/** Requests that are not complete with status 200. A query must repeat this text exactly to use the index. */
+export const UNUSUAL = `(status IS NOT 200 OR "end" <> 'complete')`
+
+/*
+ * Two indices hold all that requests are chosen by, so that a search reads no
+ * rows but those it finds; they cost the writer less than one for each column
+ * would, because new entries come at their end.
+ */
+const ROWS_2 = `
+  ALTER TABLE requests ADD COLUMN route TEXT;
+  ALTER TABLE in_flight ADD COLUMN route TEXT;
+  DROP INDEX requests_by_time;
+  DROP INDEX requests_by_key;
+  DROP INDEX requests_by_model;
+  CREATE INDEX requests_by_time ON requests (started_at, key, model, upstream, status, "end");
+  CREATE INDEX requests_unusual ON requests (started_at, key, model, upstream, status, "end")
+    WHERE ${UNUSUAL};`
+
+const ROWS_3 = `
+  ALTER TABLE requests ADD COLUMN trace_id TEXT;
+  ALTER TABLE in_flight ADD COLUMN trace_id TEXT;`
+
+const ROWS_6 = `
+  ALTER TABLE requests ADD COLUMN "group" TEXT;
+  ALTER TABLE requests ADD COLUMN owner TEXT;
+  ALTER TABLE in_flight ADD COLUMN "group" TEXT;
+  ALTER TABLE in_flight ADD COLUMN owner TEXT;`
+
+/**
+ * `requests` holds what has ended, one row a request. `in_flight` holds how each
+ * running request would be billed if its process died now; it stays small, so
+ * that a request costs one insertion into the large table and its indices.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE requests (id INTEGER PRIMARY KEY, ${ROW}
+  ) STRICT;
+  CREATE UNIQUE INDEX requests_by_id ON requests (request_id, started_at);
+  CREATE INDEX requests_by_time ON requests (started_at);
+  CREATE INDEX requests_by_key ON requests (key, started_at);
+  CREATE INDEX requests_by_model ON requests (model, started_at);
+  CREATE TABLE in_flight (instance TEXT NOT NULL, ${ROW},
+    PRIMARY KEY (request_id, started_at)
+  ) STRICT, WITHOUT ROWID;`,
+  ROWS_2 + ROLLUP_SCHEMA,
+  ROWS_3,
+  // The id of this file among the journals of a cluster, and the last row that PostgreSQL has.
+  `CREATE TABLE journal (id TEXT NOT NULL, shipped_to INTEGER NOT NULL) STRICT;
+  INSERT INTO journal VALUES (lower(hex(randomblob(16))), 0);`,
+  // Rows that PostgreSQL refused: only this file has them.
+  'CREATE TABLE refused (id INTEGER PRIMARY KEY) STRICT;',
+  ROWS_6,
+  `ALTER TABLE requests ADD COLUMN upstream_protocol TEXT;
+  ALTER TABLE in_flight ADD COLUMN upstream_protocol TEXT;`,
+  DETAILED_SCHEMA,
+  TAKEN_BACK_SCHEMA,
+]
+
+/** @param scripts of all versions; an older or a later gateway has others */
+export function ledgerSchema(scripts: readonly string[] = MIGRATIONS): Schema {
+  return new Schema({ id: APPLICATION_ID, scripts, createError: (why, message) => new LedgerError(why, message) })
+}

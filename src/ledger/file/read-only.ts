@@ -1,0 +1,33 @@
+import { statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import { LedgerError } from '../ledger-failure.ts'
+
+/** Milliseconds. */
+const BUSY_TIMEOUT_MS = 5000
+/** SQLITE_READONLY and SQLITE_CANTOPEN, which of the two depends on whether there is a log. */
+const NOT_WRITABLE = new Set([8, 14])
+
+/**
+ * Opens a file to read. If no process has its log open, SQLite writes an index of the log beside the file. A user who
+ * may not write there opens the file as one that does not change, which holds as long as no gateway has it open.
+ *
+ * @throws {LedgerError} `unwritable`; else node:sqlite's error
+ */
+export function openReadOnly(file: string): DatabaseSync {
+  const db = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
+  try {
+    db.exec('PRAGMA schema_version')
+    return db
+  } catch (error) {
+    db.close()
+    if (!NOT_WRITABLE.has(((error as { errcode?: number }).errcode ?? 0) & 0xff)) throw error
+  }
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
+    throw new LedgerError('unwritable', 'a gateway that was killed left rows beside it, and to read them takes ' +
+      'the right to write in its directory: do this as the user that the gateway runs as')
+  }
+  const url = pathToFileURL(file)
+  url.searchParams.set('immutable', '1')
+  return new DatabaseSync(url, { readOnly: true })
+}

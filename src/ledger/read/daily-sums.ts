@@ -1,0 +1,83 @@
+import { PART_SIZE } from '../sums/contributions.ts'
+import type { Filter } from './ledger-reader.ts'
+import type { RowGroup, UsageSum } from './usage-sum.ts'
+
+/*
+ * What the readers of both ledgers have in common: usage is read from the sums of whole days, and from rows before and
+ * after them.
+ */
+
+export const DAY_MS = 86_400_000
+
+/** An integer of SQLite or PostgreSQL is too small for these sums, so they have two parts. */
+const SUMMED = {
+  input: 'input_tokens',
+  cached: 'cached_input_tokens',
+  cache_write: 'coalesce(cache_write_5m_tokens, 0) + coalesce(cache_write_1h_tokens, 0)',
+  output: 'output_tokens',
+  reasoning: 'reasoning_tokens',
+  cost: 'cost_pico_usd',
+} as const
+
+/** Each figure of the sums, as an expression for one row. */
+const ROW_FIGURES: readonly (readonly [name: string, ofRow: string])[] = [
+  ['requests', '1'],
+  ['unpriced', 'CASE WHEN cost_pico_usd IS NULL THEN 1 ELSE 0 END'],
+  ...Object.entries(SUMMED).flatMap(([name, value]) => [
+    [`${name}_high`, `coalesce((${value}) / ${PART_SIZE}, 0)`], [`${name}_low`, `coalesce((${value}) % ${PART_SIZE}, 0)`],
+  ] as const),
+]
+
+/** Their names, for SELECT. */
+export const FIGURE_LIST = ROW_FIGURES.map(([name]) => name).join(', ')
+/** One row as its own sum, for SELECT. */
+export const ROW_FIGURE_LIST = ROW_FIGURES.map(([name, ofRow]) => `${ofRow} AS ${name}`).join(', ')
+/** The sums of rows with the same names, for SELECT. */
+export const FIGURE_SUMS = ROW_FIGURES.map(([name]) => `sum(${name}) AS ${name}`).join(', ')
+
+const DETAILS: ReadonlySet<RowGroup> = new Set(['group', 'protocol', 'status'])
+
+/** @returns the table of sums by day that has all of these groups; null = only rows have them */
+export function dailyTable(by: readonly RowGroup[]): 'days' | 'detailed_days' | null {
+  if (by.includes('hour') || by.includes('minute')) return null
+  return by.some(each => DETAILS.has(each)) ? 'detailed_days' : 'days'
+}
+
+/** The time before and after the whole days, ms since 1970. */
+type Edge = Required<Pick<Filter, 'since' | 'until'>>
+
+/**
+ * @param firstDay the first day of the table, since 1970; Infinity = the table is empty
+ * @returns whole days (since 1970, without `until`), possibly none, and the time before and after them; `until` can be Infinity
+ */
+export function splitByDay(
+  { since = 0, until = Infinity }: Filter, firstDay: number,
+): { readonly days: { readonly from: number, readonly until: number }, readonly edges: readonly Edge[] } {
+  const from = Math.max(Math.ceil(since / DAY_MS), firstDay)
+  const end = Math.max(from, Math.floor(until / DAY_MS))
+  const edges = [{ since, until: Math.min(until, from * DAY_MS) }, { since: Math.max(since, end * DAY_MS), until }]
+  return { days: { from, until: end }, edges: edges.filter(edge => edge.since < edge.until) }
+}
+
+/**
+ * @param stored the figures, and `group0` and following; only text is a name
+ * @param groups how many
+ */
+export function toUsageSum(stored: Readonly<Record<string, unknown>>, groups: number): UsageSum {
+  const whole = (name: string) => BigInt(String(stored[name] ?? 0))
+  const exact = (name: keyof typeof SUMMED) => whole(`${name}_high`) * BigInt(PART_SIZE) + whole(`${name}_low`)
+  return {
+    groups: Array.from({ length: groups }, (_, n) => {
+      const group = stored[`group${n}`]
+      return typeof group === 'string' ? group : null
+    }),
+    requests: Number(whole('requests')),
+    inputTokens: exact('input'),
+    cachedInputTokens: exact('cached'),
+    cacheWriteTokens: exact('cache_write'),
+    outputTokens: exact('output'),
+    reasoningTokens: exact('reasoning'),
+    costPico: whole('requests') === whole('unpriced') ? null : exact('cost'),
+    unpriced: Number(whole('unpriced')),
+  }
+}

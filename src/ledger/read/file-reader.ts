@@ -1,0 +1,243 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { fileExists } from '../../base/file-exists.ts'
+import { decode, READ_LIST } from '../columns.ts'
+import { dailyTable, DAY_MS, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByDay, toUsageSum } from './daily-sums.ts'
+import { isAlive } from '../file/instance.ts'
+import { LedgerError } from '../ledger-failure.ts'
+import type { Filter, FoundRequest, LedgerReader } from './ledger-reader.ts'
+import { ledgerSchema } from '../file/ledger-schema.ts'
+import { openReadOnly } from '../file/read-only.ts'
+import { DETAILED_FROM } from '../sums/rollups.ts'
+import type { LedgerRow } from '../row.ts'
+import { allRows } from '../stored-values.ts'
+import { add, byGroups } from './usage-sum.ts'
+import type { RowGroup, UsageSum } from './usage-sum.ts'
+
+function isReachable(file: string): boolean {
+  try {
+    return fileExists(file)
+  } catch (error) {
+    throw new LedgerError('unwritable', (error as Error).message)
+  }
+}
+
+/**
+ * Opens a ledger for reading.
+ * @param file path
+ * @throws {LedgerError} `missing`, `foreign`, `newer`, `unwritable`; else node:sqlite's error
+ */
+export function openReader(file: string): LedgerReader {
+  if (!isReachable(file)) {
+    throw new LedgerError('missing', 'there is no such file; the gateway makes it when it starts')
+  }
+  const db = openReadOnly(file)
+  try {
+    const schema = ledgerSchema()
+    if (schema.versionOf(db) < schema.latest) {
+      throw new LedgerError('missing', 'the file is empty or of an older version: ' +
+        'the gateway brings it up to date when it starts')
+    }
+    return new FileLedgerReader(file, db)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+const PAGE = 1000
+/** The columns that a filter can name. */
+const NAME_COLUMNS = ['key', 'model', 'upstream'] as const
+const TIME_FORMATS = { day: '%Y-%m-%d', hour: '%Y-%m-%dT%H:00Z', minute: '%Y-%m-%dT%H:%MZ' } as const
+
+/** Of rows. */
+function groupExpression(by: RowGroup): string {
+  switch (by) {
+    case 'day': case 'hour': case 'minute':
+      return `strftime('${TIME_FORMATS[by]}', started_at / 1000, 'unixepoch')`
+    case 'status':
+      return 'CAST(status AS TEXT)'
+    default:
+      return `"${by}"`
+  }
+}
+
+/** Of sums by day. */
+function dailyGroupExpression(by: RowGroup): string {
+  return by === 'day' ? `strftime('${TIME_FORMATS.day}', day * 86400, 'unixepoch')` : `"${by}"`
+}
+
+interface Condition {
+  readonly sql: string
+  readonly values: readonly SQLInputValue[]
+}
+
+class FileLedgerReader implements LedgerReader {
+  readonly #file: string
+  readonly #db: DatabaseSync
+
+  constructor(file: string, db: DatabaseSync) {
+    this.#file = file
+    this.#db = db
+  }
+
+  *rows(filter: Filter): Generator<LedgerRow, void, undefined> {
+    const orphans = this.#orphans(filter)
+    const { sql, values } = condition(filter)
+    const page = this.#db.prepare(`SELECT id, ${READ_LIST} FROM requests
+      WHERE (started_at, id) > (?, ?) AND ${sql} ORDER BY started_at, id LIMIT ${PAGE}`)
+    let last: [number, number] | null = [filter.since ?? 0, -1]
+    while (last !== null) {
+      const stored = allRows(page, ...last, ...values)
+      const end = stored.at(-1)
+      last = stored.length < PAGE || end === undefined ? null : [Number(end['started_at']), Number(end['id'])]
+      const found = stored.map(decode)
+      // A starting gateway can have recovered some in between.
+      for (const row of found) orphans.delete(identity(row))
+      const upTo = last?.[0] ?? Infinity
+      const due = [...orphans.values()].filter(row => row.startedAt < upTo)
+      for (const row of due) orphans.delete(identity(row))
+      yield* due.length === 0 ? found : [...found, ...due].sort(byStart)
+    }
+  }
+
+  latest(filter: Filter, count: number): LedgerRow[] {
+    return this.#snapshot(() => {
+      const { sql, values } = condition(filter)
+      const ended = allRows(this.#db.prepare(`SELECT ${READ_LIST} FROM requests
+        WHERE ${sql} ORDER BY started_at DESC, id DESC LIMIT ?`), ...values, count).map(decode)
+      return [...ended.toReversed(), ...this.#orphans(filter).values()].sort(byStart).slice(-count)
+    })
+  }
+
+  /** Reads whole days from their sums, which outlive the rows, if the sums have the requested columns. */
+  sums(filter: Filter, by: readonly RowGroup[]): UsageSum[] {
+    const groupList = (expression: (by: RowGroup) => string) => by.map((each, n) => `${expression(each)} AS group${n}, `).join('')
+    const grouping = by.length === 0 ? '' : `GROUP BY ${by.map((_, n) => n + 1).join(', ')}`
+    const read = (columns: string, table: string, { sql, values }: Condition): UsageSum[] => {
+      const statement = this.#db.prepare(`SELECT ${by.map((_, n) => `group${n}, `).join('')}${FIGURE_SUMS}
+        FROM (SELECT ${columns} FROM ${table} WHERE ${sql}) ${grouping} HAVING sum(requests) > 0`)
+      statement.setReadBigInts(true)
+      return statement.all(...values).map(stored => toUsageSum(stored, by.length))
+    }
+    const ofRows = groupList(groupExpression) + ROW_FIGURE_LIST
+    const found = this.#snapshot(() => {
+      const { table, days, edges, unsummed } = this.#split(filter, by)
+      return [
+        ...table === null ? [] : [
+          read(groupList(dailyGroupExpression) + FIGURE_LIST, table, days),
+          read(ofRows, 'requests', unsummed),
+        ],
+        ...edges.map(edge => read(ofRows, 'requests', condition({ ...filter, ...edge }))),
+        read(ofRows, 'in_flight', this.#orphaned(filter)),
+      ].flat()
+    })
+    const sums = new Map<string, UsageSum>()
+    for (const sum of found) {
+      const id = JSON.stringify(sum.groups)
+      const known = sums.get(id)
+      sums.set(id, known === undefined ? sum : add(known, sum))
+    }
+    return [...sums.values()].sort(byGroups)
+  }
+
+  find(requestId: string): FoundRequest[] {
+    return this.#snapshot(() => {
+      const ended = allRows(this.#db.prepare(`SELECT ${READ_LIST} FROM requests WHERE request_id = ?`), requestId)
+      const drafts = allRows(this.#db.prepare(`SELECT instance, ${READ_LIST} FROM in_flight WHERE request_id = ?`), requestId)
+      return [
+        ...ended.map(stored => ({ row: decode(stored), running: false })),
+        ...drafts.map(stored => ({ row: decode(stored), running: !this.#isDead(stored['instance']) })),
+      ].sort((a, b) => byStart(a.row, b.row))
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#db.close()
+  }
+
+  /** Splits a filter into sums of whole days, rows before and after them, and rows of these days that are not summed yet. */
+  #split(filter: Filter, by: readonly RowGroup[]) {
+    const table = dailyTable(by)
+    const state = this.#db.prepare(`SELECT up_to, ${DETAILED_FROM} AS detailed_from FROM summed`).get()
+    const firstDays = { days: 0, detailed_days: Number(state?.['detailed_from'] ?? Infinity) }
+    const { days, edges } = splitByDay(filter, table === null ? Infinity : firstDays[table])
+    const names = nameCondition(filter)
+    return {
+      table: days.from < days.until ? table : null,
+      days: allOf(names, 'day >= ? AND day < ?', [days.from, days.until]),
+      edges,
+      // The plus keeps SQLite from using the index on time: these are the last rows by id.
+      unsummed: allOf(names, 'id > ? AND +started_at >= ? AND +started_at < ?', [state?.['up_to'] ?? 0, days.from * DAY_MS, days.until * DAY_MS]),
+    }
+  }
+
+  /** Running requests of dead processes that no gateway has recovered yet. */
+  #orphans(filter: Filter): Map<string, LedgerRow> {
+    const { sql, values } = this.#orphaned(filter)
+    const drafts = allRows(this.#db.prepare(`SELECT ${READ_LIST} FROM in_flight WHERE ${sql}`), ...values)
+    return new Map(drafts.map(stored => {
+      const row = decode(stored)
+      return [identity(row), row]
+    }))
+  }
+
+  /** Selects, from running requests, those of dead processes. */
+  #orphaned(filter: Filter): Condition {
+    const dead = this.#db.prepare('SELECT DISTINCT instance FROM in_flight').all()
+      .map(({ instance }) => String(instance))
+      .filter(instance => this.#isDead(instance))
+    return allOf(condition(filter), `instance IN (${dead.map(() => '?').join(', ')})`, dead)
+  }
+
+  #isDead(instance: unknown): boolean {
+    return !isAlive(this.#file, String(instance))
+  }
+
+  /** Runs all reads in one transaction, so that they see the same moment. */
+  #snapshot<T>(read: () => T): T {
+    this.#db.exec('BEGIN')
+    try {
+      return read()
+    } finally {
+      this.#db.exec('COMMIT')
+    }
+  }
+}
+
+function condition(filter: Filter): Condition {
+  const { since = 0, until = Infinity } = filter
+  const names = nameCondition(filter)
+  // The index on time includes the names: with it, only matching rows are read.
+  const from = since > 0 || names.values.length > 0 ? allOf(names, 'started_at >= ?', [since]) : names
+  return until === Infinity ? from : allOf(from, 'started_at < ?', [until])
+}
+
+/** For rows and sums: a missing name is NULL in rows and 0 in sums. */
+function nameCondition(filter: Filter): Condition {
+  const wanted = NAME_COLUMNS.filter(column => filter[column] !== undefined)
+  return {
+    sql: ['TRUE', ...wanted.map(column => `typeof(${column}) = 'text' AND ${column} ${operator(filter[column] as string)} ?`)].join(' AND '),
+    values: wanted.map(column => pattern(filter[column] as string)),
+  }
+}
+
+function allOf({ sql, values }: Condition, more: string, moreValues: readonly SQLInputValue[]): Condition {
+  return { sql: `${sql} AND ${more}`, values: [...values, ...moreValues] }
+}
+
+function operator(glob: string): string {
+  return glob.includes('*') ? 'GLOB' : '='
+}
+
+/** SQLite globs have more special characters than `*`. */
+function pattern(glob: string): string {
+  return glob.includes('*') ? glob.replace(/[?[]/g, '[$&]') : glob
+}
+
+function identity(row: LedgerRow): string {
+  return `${row.startedAt} ${row.requestId}`
+}
+
+function byStart(a: LedgerRow, b: LedgerRow): number {
+  return a.startedAt - b.startedAt
+}

@@ -1,0 +1,38 @@
+import type { LedgerRow } from '../row.ts'
+import type { RowGroup, UsageSum } from './usage-sum.ts'
+
+/** Selects requests; an absent member selects all. */
+export interface Filter {
+  /** Started at or after, ms since 1970. */
+  readonly since?: number
+  /** Started before, ms since 1970. */
+  readonly until?: number
+  /** The key's name, or a glob: `*` matches any characters. */
+  readonly key?: string
+  /** The model as the client sent it, or a glob. */
+  readonly model?: string
+  /** The upstream of the last attempt, or a glob. */
+  readonly upstream?: string
+}
+
+/** A request, and whether it is running: then the row is a draft. */
+export interface FoundRequest {
+  readonly row: LedgerRow
+  readonly running: boolean
+}
+
+/** Reads a ledger, with or without a gateway that writes it. */
+export interface LedgerReader {
+  /**
+   * The ended requests, oldest first. Reads one page at a time, so that a slow consumer
+   * does not block checkpoints.
+   */
+  rows(filter: Filter): Generator<LedgerRow, void, undefined>
+  /** The last `count` rows of rows(filter), oldest first. */
+  latest(filter: Filter, count: number): LedgerRow[]
+  /** One sum for each group, ordered by name; a single sum if `by` is empty. */
+  sums(filter: Filter, by: readonly RowGroup[]): UsageSum[]
+  /** All requests with an id: one, unless a trusted proxy reused the id. */
+  find(requestId: string): FoundRequest[]
+  [Symbol.dispose](): void
+}

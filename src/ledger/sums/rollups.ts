@@ -1,0 +1,278 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
+import type { RowValues } from '../columns.ts'
+import {
+  COUNTED_COLUMNS, Contributions, DETAILED_NAMES, DIMENSION, SUM_COLUMNS, SUM_NAMES, HOUR, PART_SIZE, toCountedRow,
+} from './contributions.ts'
+import type { CountedRow, FirstByteHistogram, Sums } from './contributions.ts'
+import { addHistogramJson, toHistogramJson } from './first-byte.ts'
+import { UnsummedRows } from './unsummed-rows.ts'
+
+/*
+ * The sums that are kept beside the rows, so that nobody has to read ten million
+ * rows for a chart: by hour and by day, for each key, model and upstream that
+ * occurred together; by day for each of them alone, which is far less to read; by
+ * day with group, protocol and status too; and histograms of the time to the first
+ * byte. Days outlive the rows that are deleted.
+ *
+ * Rows are entered in the order of their ids, many at a time, which costs a row
+ * less than its own transaction could; `summed` says up to which id. Those that this
+ * process wrote are mostly still known, and not read again (unsummed-rows.ts). Who reads
+ * the sums adds the rows beyond: then they are exact, whatever crashed when, and
+ * also for rows that an older version wrote.
+ */
+
+const SUMS = `${SUM_COLUMNS.map(name => `${name} INTEGER NOT NULL`).join(', ')}, last_at INTEGER NOT NULL`
+const NAME_COLUMNS = 'key ANY NOT NULL, model ANY NOT NULL, upstream ANY NOT NULL'
+
+/** A name that is null is the number 0 in these tables: part of a primary key cannot be null. */
+export const ROLLUP_SCHEMA = `
+  CREATE TABLE summed (up_to INTEGER NOT NULL) STRICT;
+  INSERT INTO summed VALUES (0);
+  CREATE TABLE hours (hour INTEGER NOT NULL, ${NAME_COLUMNS}, ${SUMS},
+    PRIMARY KEY (hour, key, model, upstream)) STRICT, WITHOUT ROWID;
+  CREATE TABLE days (day INTEGER NOT NULL, ${NAME_COLUMNS}, ${SUMS},
+    PRIMARY KEY (day, key, model, upstream)) STRICT, WITHOUT ROWID;
+  CREATE INDEX days_by_key ON days (key, day);
+  CREATE TABLE dimension_days (dimension INTEGER NOT NULL, day INTEGER NOT NULL, name ANY NOT NULL, ${SUMS},
+    PRIMARY KEY (dimension, day, name)) STRICT, WITHOUT ROWID;
+  CREATE TABLE first_byte_hours (scope INTEGER NOT NULL, name TEXT NOT NULL, hour INTEGER NOT NULL,
+    counts TEXT NOT NULL, PRIMARY KEY (scope, name, hour)) STRICT, WITHOUT ROWID;
+  CREATE INDEX first_byte_hours_by_hour ON first_byte_hours (hour);
+  CREATE TABLE first_byte_days (scope INTEGER NOT NULL, name TEXT NOT NULL, day INTEGER NOT NULL,
+    counts TEXT NOT NULL, PRIMARY KEY (scope, name, day)) STRICT, WITHOUT ROWID;`
+
+/**
+ * Sums by day of all names together. They are of what began on the day `detailed_from` or later: what was summed
+ * before this table was there is older. A process of an older version that still runs beside this one sums rows
+ * for the other tables alone, and leaves `detailed_up_to` behind `up_to`.
+ */
+export const DETAILED_SCHEMA = `
+  CREATE TABLE detailed_days (day INTEGER NOT NULL, ${DETAILED_NAMES.map(name => `"${name}" ANY NOT NULL`).join(', ')}, ${SUMS},
+    PRIMARY KEY (day, ${DETAILED_NAMES.map(name => `"${name}"`).join(', ')})) STRICT, WITHOUT ROWID;
+  ALTER TABLE summed ADD COLUMN detailed_up_to INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE summed ADD COLUMN detailed_from INTEGER NOT NULL DEFAULT 0;
+  UPDATE summed SET detailed_up_to = up_to, detailed_from = (SELECT coalesce(max(day) + 1, 0) FROM days);`
+
+/**
+ * An older process that replaces a row takes it out of the other tables alone: from then on `detailed_days` has rows of the
+ * next day or later.
+ */
+export const TAKEN_BACK_SCHEMA = `
+  CREATE TRIGGER day_taken_back AFTER UPDATE ON days WHEN NEW.requests < OLD.requests
+    BEGIN UPDATE summed SET detailed_up_to = -1; END;`
+
+/** The day since which `detailed_days` is complete, in SQL for `summed`; null where an older process summed rows without it. */
+export const DETAILED_FROM = 'iif(detailed_up_to = up_to, detailed_from, NULL)'
+
+/** Hours that sums by hour are kept: a quarter, which charts compare with days. Sums by day stay. */
+export const HOURS_KEPT = 92 * 24
+
+/** Rows that are summed in one transaction: about 15 ms, during which an ended request waits. */
+const ROWS_PER_TRANSACTION = 2500
+
+/** The values of a row that are summed, in order. */
+const COUNTED_LIST = `${COUNTED_COLUMNS.map(name => `"${name}"`).join(', ')},
+  cost_pico_usd / ${PART_SIZE}, cost_pico_usd % ${PART_SIZE}`
+/** The index of each value after the id. */
+const COLUMN_INDEX = Object.fromEntries(COUNTED_COLUMNS.map((name, at) => [name, at + 1])) as
+  Readonly<Record<(typeof COUNTED_COLUMNS)[number], number>>
+
+/** @param read one row as an array: its id, then COUNTED_LIST */
+function readCountedRow(read: readonly SQLOutputValue[]): CountedRow {
+  const [costHigh, costLow] = read.slice(COUNTED_COLUMNS.length + 1) as [number | null, number | null]
+  return toCountedRow(read, COLUMN_INDEX, costHigh, costLow)
+}
+
+/** The tables of sums, for the writer. All calls block. Calls that write need a transaction of the writer. */
+export class Rollups {
+  readonly #unsummed = new UnsummedRows()
+  readonly #hasUnsummed: StatementSync
+  readonly #newest: StatementSync
+  readonly #unsummedRows: StatementSync
+  readonly #summedRow: StatementSync
+  readonly #advance: StatementSync
+  readonly #rewind: StatementSync
+  readonly #hour: StatementSync
+  readonly #day: StatementSync
+  readonly #detailedFrom: StatementSync
+  readonly #skipUndetailed: StatementSync
+  readonly #keepDetailed: StatementSync
+  readonly #detailedDay: StatementSync
+  readonly #dimension: StatementSync
+  readonly #firstByte: StatementSync
+  readonly #setFirstByte: StatementSync
+  readonly #firstByteDay: StatementSync
+  readonly #setFirstByteDay: StatementSync
+  readonly #oldestHour: StatementSync
+  readonly #oldestFirstByte: StatementSync
+  readonly #dropHour: StatementSync
+  readonly #firstBytesOfDay: StatementSync
+  readonly #dropFirstBytes: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.#hasUnsummed = db.prepare('SELECT max(id) > (SELECT up_to FROM summed) AS rest FROM requests')
+    this.#newest = db.prepare(
+      'SELECT up_to, id, request_id, started_at FROM summed, requests ORDER BY id DESC LIMIT 1')
+    this.#unsummedRows = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
+      WHERE id > (SELECT up_to FROM summed) ORDER BY id LIMIT ${ROWS_PER_TRANSACTION}`)
+    this.#summedRow = db.prepare(`SELECT id, ${COUNTED_LIST} FROM requests
+      WHERE request_id = ? AND started_at = ? AND id <= (SELECT up_to FROM summed)`)
+    for (const read of [this.#unsummedRows, this.#summedRow]) read.setReturnArrays(true)
+    this.#advance = db.prepare('UPDATE summed SET up_to = ?1, detailed_up_to = ?1')
+    this.#rewind = db.prepare(`UPDATE summed SET up_to = min(up_to, newest), detailed_up_to = min(up_to, newest)
+      FROM (SELECT coalesce(max(id), 0) AS newest FROM requests)`)
+    this.#detailedFrom = db.prepare('SELECT detailed_from FROM summed')
+    this.#skipUndetailed = db.prepare(`UPDATE summed
+      SET detailed_up_to = up_to, detailed_from = (SELECT coalesce(max(day) + 1, 0) FROM days) WHERE detailed_up_to <> up_to`)
+    this.#keepDetailed = db.prepare('UPDATE summed SET detailed_up_to = up_to')
+    this.#hour = db.prepare(upsert('hours', ['hour', ...SUM_NAMES]))
+    this.#day = db.prepare(upsert('days', ['day', ...SUM_NAMES]))
+    this.#detailedDay = db.prepare(upsert('detailed_days', ['day', ...DETAILED_NAMES]))
+    this.#dimension = db.prepare(upsert('dimension_days', ['dimension', 'day', 'name']))
+    this.#firstByte = db.prepare(
+      'SELECT counts FROM first_byte_hours WHERE scope = ? AND name = ? AND hour = ?')
+    this.#setFirstByte = db.prepare('INSERT OR REPLACE INTO first_byte_hours VALUES (?, ?, ?, ?)')
+    this.#firstByteDay = db.prepare(
+      'SELECT counts FROM first_byte_days WHERE scope = ? AND name = ? AND day = ?')
+    this.#setFirstByteDay = db.prepare('INSERT OR REPLACE INTO first_byte_days VALUES (?, ?, ?, ?)')
+    this.#oldestHour = db.prepare('SELECT min(hour) AS hour FROM hours')
+    this.#oldestFirstByte = db.prepare('SELECT min(hour) AS hour FROM first_byte_hours')
+    this.#dropHour = db.prepare('DELETE FROM hours WHERE hour = ?')
+    this.#firstBytesOfDay = db.prepare(
+      'SELECT scope, name, counts FROM first_byte_hours WHERE hour >= ? AND hour < ? ORDER BY scope, name')
+    this.#dropFirstBytes = db.prepare('DELETE FROM first_byte_hours WHERE hour >= ? AND hour < ?')
+  }
+
+  /** Whether some rows are not summed yet. */
+  get isBehind(): boolean {
+    return this.#hasUnsummed.get()?.['rest'] === 1
+  }
+
+  /**
+   * Sums some of the rows that are not summed yet.
+   * @returns whether there may be more
+   */
+  sum(): boolean {
+    this.#skipUndetailed.run()
+    const { up_to: upTo, id, request_id: requestId, started_at: startedAt } = this.#newest.get() ?? {}
+    const fresh = this.#unsummed.take(upTo, { id, requestId, startedAt })
+    if (fresh !== null) {
+      this.#write(fresh)
+      this.#advance.run(id ?? null)
+      return false
+    }
+    const rows = arrays(this.#unsummedRows.all())
+    const last = rows.at(-1)?.[0]
+    if (last === undefined) return false
+    const contributions = new Contributions()
+    for (const row of rows) contributions.add(readCountedRow(row), 1)
+    this.#write(contributions)
+    this.#advance.run(last)
+    return rows.length === ROWS_PER_TRANSACTION
+  }
+
+  /**
+   * Rows were written, in a transaction that has ended, and none replaced another.
+   * @param rows in the order of their ids, which have no gaps
+   * @param last the id of the last
+   */
+  rowsWritten(rows: readonly RowValues[], last: number): void {
+    this.#unsummed.add(rows, last)
+  }
+
+  /** A row is about to be replaced: if it is summed, it is subtracted. */
+  subtractRow(requestId: SQLInputValue, startedAt: SQLInputValue): void {
+    this.#skipUndetailed.run()
+    const contributions = new Contributions()
+    for (const row of arrays(this.#summedRow.all(requestId, startedAt))) contributions.add(readCountedRow(row), -1)
+    this.#write(contributions)
+    // The trigger `day_taken_back` sees this as the work of an older process.
+    this.#keepDetailed.run()
+  }
+
+  /** Rows were deleted: reused ids must not count as summed. */
+  rowsDeleted(): void {
+    this.#skipUndetailed.run()
+    this.#rewind.run()
+  }
+
+  /**
+   * Deletes some of the old hours, and moves their times to the first byte
+   * to their day.
+   * @param now ms since 1970
+   * @returns whether there may be more
+   */
+  expire(now: number): boolean {
+    // Whole days, because older times are read by day.
+    const first = firstHourKept(now)
+    const oldest = this.#oldestHour.get()?.['hour']
+    const isOld = typeof oldest === 'number' && oldest < first
+    if (isOld) this.#dropHour.run(oldest)
+    const oldestByte = this.#oldestFirstByte.get()?.['hour']
+    const hasOldBytes = typeof oldestByte === 'number' && oldestByte < first
+    if (hasOldBytes) this.#foldDay(Math.floor(oldestByte / 24))
+    return isOld || hasOldBytes
+  }
+
+  #write(contributions: Contributions): void {
+    for (const sums of contributions.hours()) this.#hour.run(...valuesOf(sums, SUM_NAMES))
+    for (const sums of contributions.days()) this.#day.run(...valuesOf(sums, SUM_NAMES))
+    const detailedFrom = Number(this.#detailedFrom.get()?.['detailed_from'])
+    for (const sums of contributions.detailedDays()) {
+      if (sums.slot >= detailedFrom) this.#detailedDay.run(...valuesOf(sums, DETAILED_NAMES))
+    }
+    for (const { dimension, slot, name, figures, lastAt } of contributions.dimensions()) {
+      this.#dimension.run(DIMENSION[dimension], slot, name ?? 0, ...figures, lastAt)
+    }
+    for (const { scope, name, hour, counts } of contributions.firstBytes()) {
+      this.#add(this.#firstByte, this.#setFirstByte, { scope, name, slot: hour, counts })
+    }
+  }
+
+  #foldDay(day: number): void {
+    const hours = [day * 24, (day + 1) * 24] as const
+    const folded = new Map<string, SlotHistogram>()
+    for (const { scope, name, counts } of this.#firstBytesOfDay.all(...hours)) {
+      const id = `${String(scope)} ${String(name)}`
+      let known = folded.get(id)
+      if (known === undefined) {
+        known = { scope: Number(scope), name: String(name), slot: day, counts: new Map() }
+        folded.set(id, known)
+      }
+      addHistogramJson(known.counts, String(counts))
+    }
+    for (const each of folded.values()) this.#add(this.#firstByteDay, this.#setFirstByteDay, each)
+    this.#dropFirstBytes.run(...hours)
+  }
+
+  #add(get: StatementSync, set: StatementSync, { scope, name, slot, counts }: SlotHistogram): void {
+    const before = get.get(scope, name, slot)?.['counts']
+    if (typeof before === 'string') addHistogramJson(counts, before)
+    set.run(scope, name, slot, toHistogramJson(counts))
+  }
+}
+
+/** Times to the first byte of an hour or a day. */
+interface SlotHistogram extends Omit<FirstByteHistogram, 'hour'> {
+  readonly slot: number
+}
+
+/** Hours since 1970: earlier requests are in days only. */
+export function firstHourKept(now: number): number {
+  return Math.floor((Math.floor(now / HOUR) - HOURS_KEPT) / 24) * 24
+}
+
+function arrays(rows: unknown): readonly (readonly SQLOutputValue[])[] {
+  return rows as readonly (readonly SQLOutputValue[])[]
+}
+
+function upsert(table: string, identity: readonly string[]): string {
+  const columns = [...identity.map(name => `"${name}"`), ...SUM_COLUMNS, 'last_at']
+  return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
+    ON CONFLICT DO UPDATE SET ${SUM_COLUMNS.map(name => `${name} = ${name} + excluded.${name}`).join(', ')},
+      last_at = max(last_at, excluded.last_at)`
+}
+
+function valuesOf(sums: Sums, names: readonly (typeof DETAILED_NAMES)[number][]): (string | number)[] {
+  return [sums.slot, ...names.map(name => sums[name] ?? 0), ...sums.figures, sums.lastAt]
+}

@@ -1,0 +1,136 @@
+import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { COLUMNS } from '../columns.ts'
+import type { RowValues } from '../columns.ts'
+import { DIMENSION, PART_SIZE as COST_PART } from './contributions.ts'
+
+/** Cost of the requests of one key for one model that began on one UTC day. */
+export interface DaySpend {
+  /** null = requests without a key. */
+  readonly key: string | null
+  readonly model: string | null
+  /** Midnight, milliseconds since 1970. */
+  readonly startedAt: number
+  /** Picodollars (1e-12 USD). */
+  readonly pico: bigint
+}
+
+const DAY = 86_400_000
+const PART = BigInt(COST_PART)
+
+/** The columns that are read of an unwritten row, and their index in its values. */
+const UNWRITTEN = (['request_id', 'started_at', 'key', 'model', 'cost_pico_usd', 'group'] as const)
+  .map(name => ({ name, at: COLUMNS.indexOf(name) }))
+const REQUEST_ID = COLUMNS.indexOf('request_id')
+const STARTED_AT = COLUMNS.indexOf('started_at')
+/** A cost can exceed a number in JSON. */
+const UNWRITTEN_LIST = UNWRITTEN.map(({ name }, at) => {
+  const value = `value ->> ${at}`
+  return `${name === 'cost_pico_usd' ? `CAST(${value} AS INTEGER)` : value} AS "${name}"`
+}).join(', ')
+
+/**
+ * The sums from which budgets start, including drafts of running requests: those of dead
+ * processes count as spent too, and so do deleted rows.
+ *
+ * @param file path; a missing file has no sums
+ * @param since milliseconds since 1970, at a UTC midnight
+ * @param unwritten rows that may not be in the file yet; the last one of each request counts
+ * @param keys names to read by index, instead of all sums of the time; null = all keys
+ * @throws node:sqlite's error for a file that cannot be read
+ */
+export function spentSince(
+  file: string, since: number, unwritten: readonly RowValues[] = [], keys: readonly string[] | null = null,
+): DaySpend[] {
+  if (keys === null) return sumsOf(file, since, unwritten, { rows: 'key IS NOT NULL', days: 'key <> 0' })
+  const isAsked = 'key IN (SELECT value FROM json_each(:keys))'
+  return sumsOf(file, since, unwritten, { rows: isAsked, days: isAsked }, keys)
+}
+
+/** Like spentSince, for requests without a key. */
+export function spentWithoutKey(file: string, since: number, unwritten: readonly RowValues[] = []): DaySpend[] {
+  return sumsOf(file, since, unwritten, { rows: 'key IS NULL', days: 'key = 0' })
+}
+
+/** Cost of the requests of the keys of one group that began on one UTC day. */
+export interface GroupDaySpend extends Pick<DaySpend, 'startedAt' | 'pico'> {
+  readonly group: string
+}
+
+/** Like spentSince, by the group of the key at that time; its parent groups are not counted. */
+export function spentByGroup(file: string, since: number, unwritten: readonly RowValues[] = []): GroupDaySpend[] {
+  const ended = `SELECT name, NULL AS model, day, cost_high AS high, cost_low AS low
+    FROM dimension_days WHERE dimension = ${DIMENSION.group} AND day >= :since / ${DAY}`
+  return readSums(file, since, unwritten, { names: '"group" AS name, NULL AS model', rows: '"group" IS NOT NULL', ended })
+    .map(({ name, startedAt, pico }) => ({ group: String(name), startedAt, pico }))
+}
+
+/** @param isAsked selects keys, in SQL: a null key is 0 in the table of days */
+function sumsOf(
+  file: string, since: number, unwritten: readonly RowValues[],
+  isAsked: { readonly rows: string; readonly days: string }, keys: readonly string[] | null = null,
+): DaySpend[] {
+  const ended = `SELECT nullif(key, 0) AS name, nullif(model, 0) AS model, day, cost_high AS high, cost_low AS low
+    FROM days WHERE day >= :since / ${DAY} AND ${isAsked.days}`
+  return readSums(file, since, unwritten, { names: 'key AS name, model', rows: isAsked.rows, ended }, keys)
+    .map(({ name, ...spend }) => ({ key: name, ...spend }))
+}
+
+interface SumQuery {
+  /** The group of the sum, and the model, as columns of rows. */
+  readonly names: string
+  /** Selects rows. */
+  readonly rows: string
+  /** Selects the sums. */
+  readonly ended: string
+}
+
+function readSums(
+  file: string, since: number, unwritten: readonly RowValues[], { names, rows, ended: summed }: SumQuery,
+  keys: readonly string[] | null = null,
+): { name: string | null, model: string | null, startedAt: number, pico: bigint }[] {
+  if (!existsSync(file)) return []
+  using db = new DatabaseSync(file, { readOnly: true, timeout: 1_000 })
+  const tables = new Set(db.prepare('SELECT name FROM sqlite_schema').all().map(({ name }) => name))
+  if (!tables.has('requests') || !tables.has('in_flight')) return []
+  // A ledger of an older version gets this column, and its first groups, when it is opened for writing.
+  const isOlder = !db.prepare('PRAGMA table_info(requests)').all().some(({ name }) => name === 'group')
+  if (isOlder && names.startsWith('"group"')) return []
+  const cost = `cost_pico_usd / ${PART} AS high, cost_pico_usd % ${PART} AS low`
+  const rowsOf = (table: string) => `SELECT ${names}, started_at / ${DAY} AS day, ${cost}
+    FROM ${table} WHERE started_at >= :since AND ${rows}`
+  // A ledger of an older version gets its sums when it is opened for writing.
+  const ended = tables.has('days')
+    ? `${summed}
+      UNION ALL ${rowsOf('requests NOT INDEXED')} AND id > (SELECT up_to FROM summed)`
+    : rowsOf('requests')
+  const sums = db.prepare(`WITH unwritten AS (SELECT ${UNWRITTEN_LIST} FROM json_each(:unwritten))
+    SELECT name, model, day, sum(high) AS high, sum(low) AS low
+    FROM (${ended}
+      UNION ALL ${rowsOf('in_flight')}
+        AND (request_id, started_at) NOT IN (SELECT request_id, started_at FROM unwritten)
+      UNION ALL ${rowsOf('unwritten')} AND NOT EXISTS (SELECT 1 FROM requests AS written
+        WHERE written.request_id = unwritten.request_id AND written.started_at = unwritten.started_at))
+    WHERE high > 0 OR low > 0 GROUP BY 1, 2, 3`)
+  sums.setReadBigInts(true)
+  const values = {
+    since,
+    unwritten: unwrittenText(unwritten),
+    ...keys !== null && { keys: JSON.stringify(keys) },
+  }
+  return sums.all(values).map(({ name, model, day, high, low }) => ({
+    name: name === null ? null : String(name),
+    model: model === null ? null : String(model),
+    startedAt: Number(day) * DAY,
+    pico: BigInt(high as bigint) * PART + BigInt(low as bigint),
+  }))
+}
+
+/** Unwritten rows for UNWRITTEN_LIST, one for each request. */
+function unwrittenText(rows: readonly RowValues[]): string {
+  const latest = new Map(rows.map(values => [`${values[STARTED_AT]} ${values[REQUEST_ID]}`, values]))
+  return JSON.stringify(Array.from(latest.values(), values => UNWRITTEN.map(({ at }) => {
+    const value = values[at]
+    return typeof value === 'bigint' ? String(value) : value
+  })))
+}

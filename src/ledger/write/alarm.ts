@@ -1,0 +1,39 @@
+import { systemClock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { LedgerFailure, LedgerFailureCode } from '../ledger-failure.ts'
+
+/** ms after which a lasting problem is reported again. */
+const REMINDER_MS = 60_000
+
+/** Reports a failure at each change of its cause, and again each minute while it lasts. */
+export class Alarm {
+  readonly #report: (failure: LedgerFailure) => void
+  readonly #clock: Pick<Clock, 'monotonic' | 'wall'>
+  /** The time of each report, on the monotonic clock, which a changed date does not affect. */
+  readonly #reportedAt = new Map<LedgerFailureCode, number>()
+  #last: (LedgerFailure & { readonly at: number }) | null = null
+
+  constructor(report: (failure: LedgerFailure) => void, clock: Pick<Clock, 'monotonic' | 'wall'> = systemClock) {
+    this.#report = report
+    this.#clock = clock
+  }
+
+  /** The last failure, with its time (ms since 1970); it may be over. */
+  get last(): (LedgerFailure & { readonly at: number }) | null {
+    return this.#last
+  }
+
+  raise(failure: LedgerFailure): void {
+    this.#last = { ...failure, at: this.#clock.wall() }
+    const now = this.#clock.monotonic()
+    const reportedAt = this.#reportedAt.get(failure.code)
+    if (reportedAt !== undefined && now - reportedAt < REMINDER_MS) return
+    this.#reportedAt.set(failure.code, now)
+    this.#report(failure)
+  }
+
+  /** The problem is over: the next one is reported at once. */
+  end(): void {
+    this.#reportedAt.clear()
+  }
+}

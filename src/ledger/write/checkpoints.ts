@@ -1,0 +1,82 @@
+import { Worker } from 'node:worker_threads'
+import { threadUrl } from '../../base/thread-url.ts'
+
+export interface CheckpointTimes {
+  /** ms from a first write to the first checkpoint. */
+  readonly start: number
+  /** ms without a write after which the write was a single one, which needs no thread. */
+  readonly quiet: number
+  /**
+   * ms without a write after which the thread, which takes 9 MB, makes a last checkpoint and ends. A new start
+   * takes 50 to 90 ms of CPU, so short pauses between requests must not end it.
+   */
+  readonly idle: number
+}
+
+const TIMES: CheckpointTimes = { start: 1000, quiet: 500, idle: 300_000 }
+
+/**
+ * Copies what was written from the log into the database: the writer itself copies
+ * a few rows when nobody waits for it, and a thread copies while writing continues.
+ * The thread leaves 5 MB of memory in use when it ends.
+ */
+export class Checkpoints {
+  readonly #file: string
+  readonly #checkpoint: () => boolean
+  readonly #times: CheckpointTimes
+  #thread: Worker | null = null
+  #timer: NodeJS.Timeout | null = null
+  #writtenAt = 0
+
+  /**
+   * @param file the ledger's path
+   * @param copy makes a checkpoint in this thread; returns false when there is more to copy
+   */
+  constructor(file: string, copy: () => boolean, times = TIMES) {
+    this.#file = file
+    this.#checkpoint = copy
+    this.#times = times
+  }
+
+  /** Something was written. */
+  written(): void {
+    this.#writtenAt = performance.now()
+    this.#timer ??= setTimeout(() => this.#onTimer(), this.#times.start)
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer)
+    this.#timer = null
+    this.#thread?.postMessage('close')
+    this.#thread = null
+  }
+
+  #onTimer(): void {
+    this.#timer = null
+    if (performance.now() - this.#writtenAt < this.#times.quiet) this.#startThread()
+    else if (!this.#checkpoint()) this.#timer ??= setTimeout(() => this.#onTimer(), this.#times.start)
+  }
+
+  #startThread(): void {
+    const thread = new Worker(threadUrl('checkpoint-thread', import.meta.url), {
+      name: 'ledger checkpoints',
+      workerData: this.#file,
+      execArgv: [],
+    })
+    this.#thread = thread
+    // For example a full disk: the next write starts another thread.
+    thread.on('error', () => undefined)
+    thread.on('exit', () => {
+      if (this.#thread === thread) this.stop()
+    })
+    this.#stopWhenIdle(this.#times.idle)
+  }
+
+  #stopWhenIdle(ms: number): void {
+    this.#timer = setTimeout(() => {
+      const left = this.#writtenAt + this.#times.idle - performance.now()
+      if (left > 0) this.#stopWhenIdle(left)
+      else this.stop()
+    }, ms)
+  }
+}

@@ -1,0 +1,40 @@
+import type { LedgerEntry } from '../entry.ts'
+
+/**
+ * Entries that wait to be written. A request that ends while its draft waits moves to the end, so that rows are written
+ * in the order in which their requests ended.
+ */
+export class EntryQueue {
+  /** null = the entry moved to the end. */
+  #entries: (LedgerEntry | null)[] = []
+  /** The position of the first entry, counted from the start of the process. */
+  #firstPlace = 0
+  /** Entries that wait. */
+  size = 0
+
+  push(entry: LedgerEntry): void {
+    if (entry.place === null) this.size += 1
+    else this.#entries[entry.place - this.#firstPlace] = null
+    entry.place = this.#firstPlace + this.#entries.push(entry) - 1
+  }
+
+  /** Removes up to `max` entries from the front. */
+  take(max: number): LedgerEntry[] {
+    const taken: LedgerEntry[] = []
+    let places = 0
+    for (; places < this.#entries.length && taken.length < max; places += 1) {
+      const entry = this.#entries[places] ?? null
+      if (entry === null) continue
+      entry.place = null
+      taken.push(entry)
+    }
+    this.#entries.splice(0, places)
+    this.#firstPlace += places
+    this.size -= taken.length
+    return taken
+  }
+
+  *[Symbol.iterator](): Generator<LedgerEntry, void, undefined> {
+    for (const entry of this.#entries) if (entry !== null) yield entry
+  }
+}

@@ -1,0 +1,294 @@
+import type { StatementSync } from 'node:sqlite'
+import { fileIdentity } from '../../base/file-exists.ts'
+import { transaction } from '../../base/sqlite-schema.ts'
+import { COLUMN_LIST, COLUMNS, READ_LIST } from '../columns.ts'
+import type { RowValues } from '../columns.ts'
+import { isAlive, lockInstance, removeStaleLocks } from '../file/instance.ts'
+import { LedgerError, toLedgerFailure } from '../ledger-failure.ts'
+import { openFile, quarantineFile } from '../file/ledger-file.ts'
+import type { LedgerFile } from '../file/ledger-file.ts'
+import { Rollups } from '../sums/rollups.ts'
+import type { StoredRow } from '../stored-values.ts'
+
+/** What is written in one transaction. */
+export interface Batch {
+  /** Ascending. */
+  readonly seq: number
+  /** The rows of running requests, as they would be if the process died now. */
+  readonly drafts: readonly RowValues[]
+  readonly closed: readonly RowValues[]
+  /** For each closed row, whether it can have a draft. Absent = every row can. */
+  readonly hadDraft?: readonly boolean[]
+}
+
+/** Rows of a batch that SQLite can never store. */
+export interface RejectedRows {
+  readonly closed: number
+  /** The error of the first row. */
+  readonly error: unknown
+}
+
+const PLACEHOLDERS = COLUMNS.map(() => '?').join(', ')
+/** https://www.sqlite.org/pragma.html#pragma_auto_vacuum */
+const INCREMENTAL = 2
+/** Pages of 4 KiB that are given back at a time. */
+const VACUUM_PAGES = 500
+/** Free pages that stay: a share of the file, and a number. */
+const FREE_SHARE = 1 / 8
+const MIN_FREE_PAGES = 256
+const RETENTION_BATCH = 500
+/** This row stays although it is the last one: ids of later rows must be larger than any shipped id. */
+const LAST_SHIPPED = '(SELECT shipped_to FROM journal)'
+const SHIPPED_ONLY = `AND id <= ${LAST_SHIPPED}`
+/** Rows of one statement. Each costs about 7 % less than a statement of its own. */
+const ROWS_PER_INSERT = 8
+const GROUP_PLACEHOLDERS = Array.from({ length: ROWS_PER_INSERT }, () => `(${PLACEHOLDERS})`).join(', ')
+
+/** Writes to an open ledger; all calls block. */
+export class LedgerStore {
+  readonly file: string
+  /** The new path of a corrupt file that was found at opening; null = there was none. */
+  readonly quarantinedAs: string | null
+  readonly #instance: string
+  readonly #openFile: LedgerFile
+  readonly #releaseInstanceLock: () => void
+  readonly #insertDraft: StatementSync
+  readonly #deleteDraft: StatementSync
+  readonly #rollups: Rollups
+  readonly #insertRow: StatementSync
+  readonly #insertRows: StatementSync
+  readonly #replaceRow: StatementSync
+  readonly #instances: StatementSync
+  readonly #insertInterrupted: StatementSync
+  readonly #deleteInstanceDrafts: StatementSync
+  readonly #deleteExpired: StatementSync
+  readonly #deleteShipped: StatementSync
+
+  /**
+   * @param instance unique name of the process
+   * @param isShipped rows go to PostgreSQL: none is deleted before PostgreSQL has it
+   * @param isShipped rows go to PostgreSQL: none is deleted before it is there
+   * @throws as openFile
+   */
+  constructor(file: string, instance: string, isShipped = false) {
+    this.file = file
+    this.#instance = instance
+    this.#openFile = openFile(file)
+    this.quarantinedAs = this.#openFile.setAside
+    const { db } = this.#openFile
+    try {
+      this.#insertDraft = db.prepare(
+        `INSERT OR REPLACE INTO in_flight (instance, ${COLUMN_LIST}) VALUES (?, ${PLACEHOLDERS})`)
+      this.#deleteDraft = db.prepare('DELETE FROM in_flight WHERE request_id = ? AND started_at = ?')
+      this.#rollups = new Rollups(db)
+      this.#insertRow = db.prepare(`INSERT INTO requests (${COLUMN_LIST}) VALUES (${PLACEHOLDERS})
+        ON CONFLICT (request_id, started_at) DO NOTHING`)
+      // FAIL, because ABORT keeps a copy of each page for a rollback.
+      this.#insertRows = db.prepare(`INSERT OR FAIL INTO requests (${COLUMN_LIST}) VALUES ${GROUP_PLACEHOLDERS}
+        ON CONFLICT (request_id, started_at) DO NOTHING`)
+      // With a new id, so that readers who follow the ledger see it.
+      this.#replaceRow = db.prepare(`INSERT OR REPLACE INTO requests (id, ${COLUMN_LIST})
+        VALUES ((SELECT max(id) + 1 FROM requests), ${PLACEHOLDERS})`)
+      this.#instances = db.prepare('SELECT DISTINCT instance FROM in_flight WHERE instance <> ?')
+      this.#insertInterrupted = db.prepare(`INSERT OR IGNORE INTO requests (${COLUMN_LIST})
+        SELECT ${COLUMN_LIST} FROM in_flight WHERE instance = ? RETURNING ${READ_LIST}`)
+      this.#deleteInstanceDrafts = db.prepare('DELETE FROM in_flight WHERE instance = ?')
+      this.#deleteExpired = db.prepare(`DELETE FROM requests WHERE id IN
+        (SELECT id FROM requests WHERE started_at < ? ORDER BY started_at LIMIT ${RETENTION_BATCH})
+        AND id <= (SELECT up_to FROM summed) AND id <> ${LAST_SHIPPED} ${isShipped ? SHIPPED_ONLY : ''}`)
+      this.#deleteShipped = db.prepare(`DELETE FROM requests WHERE id IN
+        (SELECT id FROM requests WHERE started_at < ? AND id NOT IN (SELECT id FROM refused) ORDER BY started_at LIMIT ${RETENTION_BATCH})
+        AND id <= (SELECT up_to FROM summed) AND id < ${LAST_SHIPPED}`)
+      this.#releaseInstanceLock = lockInstance(file, instance)
+    } catch (error) {
+      db.close()
+      throw error
+    }
+  }
+
+  /**
+   * Copies the log into the database, as far as readers allow it. Waits for the disk.
+   * @returns whether everything was copied
+   */
+  checkpoint(): boolean {
+    const { busy, log, checkpointed } = this.#openFile.db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() ?? {}
+    return busy === 0 && log === checkpointed
+  }
+
+  /**
+   * Writes a batch as a whole or not at all, without rows that SQLite refuses
+   * as invalid.
+   * @returns the refused rows; null when there is none
+   * @throws {LedgerError} `moved`; else node:sqlite's error
+   */
+  write(batch: Batch): RejectedRows | null {
+    if (fileIdentity(this.file) !== this.#openFile.identity) {
+      // Its log is not moved with it: copy the log into the moved file first.
+      this.#openFile.db.exec('PRAGMA wal_checkpoint(FULL)')
+      throw new LedgerError('moved', 'the file was moved or deleted')
+    }
+    let closed = 0
+    let first: unknown = null
+    /** The id of the last row; null = a row existed already. */
+    let last: number | null = 0
+    this.#transaction(() => {
+      for (const values of batch.drafts) {
+        try {
+          this.#insertDraft.run(this.#instance, ...values)
+        } catch (error) {
+          first ??= rowError(error)
+        }
+      }
+      let group: number | null = null
+      for (const [at, values] of batch.closed.entries()) {
+        try {
+          if (at % ROWS_PER_INSERT === 0) group = this.#insertGroup(batch.closed.slice(at, at + ROWS_PER_INSERT))
+          const id = group ?? this.#insertOrReplace(values)
+          last = last === null ? null : id
+          if (batch.hadDraft?.[at] !== false) this.#deleteDraft.run(values[0] ?? null, values[1] ?? null)
+        } catch (error) {
+          first ??= rowError(error)
+          closed += 1
+        }
+      }
+    })
+    if (first === null && last !== null) this.#rollups.rowsWritten(batch.closed, last)
+    return first === null ? null : { closed, error: first }
+  }
+
+  /**
+   * Writes the running requests of dead processes from their drafts: as interrupted, unless they had ended.
+   * @returns the rows
+   */
+  recover(): StoredRow[] {
+    const interrupted: StoredRow[] = []
+    for (const { instance } of this.#instances.all(this.#instance)) {
+      if (typeof instance !== 'string' || isAlive(this.file, instance)) continue
+      for (const row of this.#settleInstance(instance)) interrupted.push(row)
+    }
+    removeStaleLocks(this.file)
+    return interrupted
+  }
+
+  /**
+   * Sums some of the rows that are not summed yet.
+   * @returns whether there may be more
+   */
+  sum(): boolean {
+    return this.#rollups.isBehind && this.#transaction(() => this.#rollups.sum())
+  }
+
+  /**
+   * Deletes some old rows that are summed, and some old sums by hour.
+   * @param before ms since 1970, for rows; null = keeps rows
+   * @param now ms since 1970
+   * @returns whether there may be more
+   */
+  expire(before: number | null, now: number): boolean {
+    return this.#transaction(() => {
+      const rows = before === null ? 0 : this.#deleteExpired.run(before).changes
+      if (rows > 0) this.#rollups.rowsDeleted()
+      return this.#rollups.expire(now) || rows === RETENTION_BATCH
+    })
+  }
+
+  /**
+   * Deletes some rows that are summed and that PostgreSQL has.
+   * @param before ms since 1970
+   * @returns whether there may be more
+   */
+  trim(before: number): boolean {
+    return this.#transaction(() => {
+      const rows = this.#deleteShipped.run(before).changes
+      if (rows > 0) this.#rollups.rowsDeleted()
+      return rows === RETENTION_BATCH
+    })
+  }
+
+  /**
+   * Gives some of the room that deleted rows have left back to the system. A part stays, because new rows come.
+   * @returns whether there may be more
+   */
+  vacuum(): boolean {
+    const { db } = this.#openFile
+    const read = (name: 'auto_vacuum' | 'freelist_count' | 'page_count') => Number(Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0])
+    if (read('auto_vacuum') !== INCREMENTAL) return false
+    if (read('freelist_count') <= Math.max(MIN_FREE_PAGES, read('page_count') * FREE_SHARE)) return false
+    db.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`)
+    return true
+  }
+
+  /** Closes a file that is no longer reliable. */
+  abandon(): void {
+    this.#releaseInstanceLock()
+    this.#openFile.db.close()
+  }
+
+  /**
+   * Closes a corrupt file and renames it.
+   * @returns the new path; null = another process already renamed it
+   */
+  quarantine(): string | null {
+    try {
+      // Before closing: SQLite does not clean up a file that was moved.
+      return quarantineFile(this.file, this.#openFile.identity)
+    } finally {
+      this.abandon()
+    }
+  }
+
+  /** Closes the file. Running requests become interrupted. */
+  close(): void {
+    this.#settleInstance(this.#instance)
+    this.abandon()
+  }
+
+  /**
+   * A row can exist already: a batch is sent again after a crash, and a process that was
+   * taken for dead still writes the final row of its requests.
+   * @returns its id; null = the row existed
+   */
+  #insertOrReplace(values: RowValues): number | null {
+    const { changes, lastInsertRowid } = this.#insertRow.run(...values)
+    if (changes !== 0) return Number(lastInsertRowid)
+    this.#rollups.subtractRow(values[0] ?? null, values[1] ?? null)
+    this.#replaceRow.run(...values)
+    return null
+  }
+
+  /**
+   * Inserts new rows, which almost all rows are.
+   * @returns the id of the last row; null = each row must be inserted alone, and some may be stored already
+   */
+  #insertGroup(rows: readonly RowValues[]): number | null {
+    if (rows.length < ROWS_PER_INSERT) return null
+    try {
+      const { changes, lastInsertRowid } = this.#insertRows.run(...([] as RowValues).concat(...rows))
+      return changes === ROWS_PER_INSERT ? Number(lastInsertRowid) : null
+    } catch (error) {
+      rowError(error)
+      return null
+    }
+  }
+
+  #settleInstance(instance: string): StoredRow[] {
+    return this.#transaction(() => {
+      const interrupted = this.#insertInterrupted.all(instance)
+      this.#deleteInstanceDrafts.run(instance)
+      return interrupted
+    })
+  }
+
+  #transaction<T>(work: () => T): T {
+    return transaction(this.#openFile.db, work)
+  }
+}
+
+/**
+ * @returns the error if the row itself causes it
+ * @throws the error otherwise
+ */
+function rowError(error: unknown): unknown {
+  if (toLedgerFailure(error).code === 'row') return error
+  throw error
+}
