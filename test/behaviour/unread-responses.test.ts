@@ -61,33 +61,35 @@ async function startStill(t: Test) {
     const [head] = await once(stream, 'response') as [http2.IncomingHttpStatusHeader]
     return { stream, status: head[':status'] }
   }
-  return { clock, gateway, server, connect: connectStill, ask }
+  /** The gateway's own timer, which changes the keys of capsules. */
+  const ownTimers = clock.pending
+  return { clock, gateway, server, connect: connectStill, ask, timers: () => clock.pending - ownTimers }
 }
 
 t.test('HTTP/2: a refusal is not kept for as long as a response of an upstream may be silent', async t => {
-  const { clock, connect, ask } = await startStill(t)
+  const { clock, connect, ask, timers } = await startStill(t)
   const { stream, status } = await ask(connect())
   t.equal(status, 401)
   clock.advance(59_000)
-  t.equal(clock.pending, 1, 'it has a minute')
+  t.equal(timers(), 1, 'it has a minute')
   clock.advance(1_000)
   await once(stream, 'close')
   t.equal(stream.rstCode, http2.constants.NGHTTP2_CANCEL)
 })
 
 t.test('HTTP/2: those beyond a thousand refusals that nobody takes have a second', async t => {
-  const { clock, gateway, server, connect, ask } = await startStill(t)
+  const { clock, gateway, server, connect, ask, timers } = await startStill(t)
   const ends: Promise<unknown>[] = []
   server.on('session', session => ends.push(once(session, 'close')))
   const sessions = [connect(), connect()]
   for (const session of sessions) await Promise.all(Array.from({ length: 501 }, () => ask(session)))
-  t.equal(clock.pending, 1_002)
+  t.equal(timers(), 1_002)
   clock.advance(1_000)
-  t.equal(clock.pending, 1_000)
+  t.equal(timers(), 1_000)
   for (const session of sessions) session.destroy()
   await Promise.all(ends)
   t.match(gateway.sharedState, { unreadResponses: 0 }, 'a client that disconnects makes room')
-  t.equal(clock.pending, 0)
+  t.equal(timers(), 0)
 })
 
 t.test('HTTP/2: who does not take the last bytes has stalled, and the upstream is not to blame', async t => {
