@@ -142,9 +142,9 @@ function targetOptionsText({ target: { weight, prefill } }: Destination): string
   return `${weight === 1 ? '' : `, weight ${weight}`}${prefill ? ', prefill' : ''}`
 }
 
-function destinationLines({ target, url, model, headers, translation, isCountedHere }: Destination): string[] {
+function destinationLines({ target, url, model, headers, translation, ownRules, isCountedHere }: Destination): string[] {
   if (isCountedHere) return [`upstream  ${target.upstream.name}`, 'response  from the gateway itself, which counts the tokens']
-  const out = [`upstream  ${target.upstream.name}`, `url       ${url}`, `as model  ${model ?? 'none'}`, ...translationLines(translation)]
+  const out = [`upstream  ${target.upstream.name}`, `url       ${url}`, `as model  ${model ?? 'none'}`, ...ruleLines(ownRules), ...translationLines(translation)]
   for (let i = 0; i < headers.length; i += 2) out.push(`header    ${headers[i]}: ${headers[i + 1]}`)
   return out
 }
@@ -155,8 +155,12 @@ function translationLines(translation: Destination['translation']): string[] {
   if (refusal) return [`refused   ${refusal.status} ${refusal.code}: ${refusal.message}`]
   return [
     `translated from ${from} to ${to}`,
-    ...rules.map(({ from: origin, accepts }) => `accepts   ${acceptsText(accepts)} (${origin})`),
+    ...ruleLines(rules),
     ...dropped.length === 0 ? [] : [`dropped   ${dropped.join(', ')}`],
     ...refused.length === 0 ? [] : [`refuses   ${refused.join(', ')}`],
   ]
+}
+
+function ruleLines(rules: Destination['ownRules']): string[] {
+  return rules.map(({ from, accepts }) => `accepts   ${acceptsText(accepts)} (${from})`)
 }

@@ -62,6 +62,8 @@ export interface Destination {
   readonly headers: readonly string[]
   /** null = the target gets the request untranslated. */
   readonly translation: ExplainedTranslation | null
+  /** Rules for requests that are not translated, and who says so; the strongest last. */
+  readonly ownRules: readonly AppliedRule[]
   /** The target cannot count the tokens of such a request: the gateway counts them, and sends nothing upstream. */
   readonly isCountedHere: boolean
 }
@@ -158,6 +160,7 @@ function destination(target: Target, request: ExplainedRequest): Destination {
   return {
     target,
     translation,
+    ownRules: translation === null ? ownRules(target, request) : [],
     isCountedHere,
     url: base + addressAt(upstream, translated ? {
       endpoint: translated.endpoint, path: upstreamPath(upstream, translated.path), query: translated.query,
@@ -174,6 +177,12 @@ function destination(target: Target, request: ExplainedRequest): Destination {
       headerRules({ ...upstream, headers: added }), { raw: [], requestId: '<new for each request>' }, null,
     ), ...upstream.auth ? credentialHeaders(upstream.auth) : []],
   }
+}
+
+/** Of beta features: the target does not get those that it refuses, in its own protocol either. */
+function ownRules({ upstream, model: own }: Target, { classified: { endpoint: { protocol } }, model }: ExplainedRequest): readonly AppliedRule[] {
+  return modelRules(upstream, protocol, own ?? model ?? '', model)
+    .flatMap(({ from, accepts: { betas } }) => (betas === undefined ? [] : [{ from, accepts: { betas } }]))
 }
 
 function protocolsOf(target: Target, model: string | null): readonly string[] | null {

@@ -20,6 +20,12 @@ export interface VendorRule {
 const OPENAI_HOSTS = /(?:^|\.)api\.openai\.com$|\.openai\.azure\.com$|\.cognitiveservices\.azure\.com$|\.services\.ai\.azure\.com$/
 const OPENAI_REASONING = 'OpenAI, reasoning guide; openai 7.55, ChatCompletionCreateParams'
 const ANTHROPIC_SDK = '@anthropic-ai/sdk 0.137, MessageCreateParams'
+/** Of `anthropic-beta`, at both clouds that have a list of their own. */
+const CLOUD_BETAS = [
+  'compact-2026-01-12', 'computer-use-2025-01-24', 'computer-use-2025-11-24', 'context-1m-2025-08-07', 'context-management-2025-06-27',
+  'dangerous-tool-use-2026-09-03', 'interleaved-thinking-2025-05-14', 'thinking-binding-controls-2026-08-01',
+  'thinking-display-updates-2026-08-18', 'tool-search-tool-2025-10-19',
+]
 const REFUSES_SAMPLING: Accepts = {
   temperature: { only: [1] }, topP: { only: [1] }, presencePenalty: { only: [0] }, frequencyPenalty: { only: [0] },
 }
@@ -65,6 +71,23 @@ export const VENDOR_RULES: readonly VendorRule[] = [
     about: 'Bedrock Converse', protocols: ['converse'],
     accepts: { temperature: { max: 1 }, toolName: { length: 64, pattern: '[A-Za-z0-9_-]' } },
     source: 'Amazon Bedrock API reference, ToolSpecification and InferenceConfiguration',
+  },
+  {
+    about: 'Claude at Amazon Bedrock', protocols: ['messages'], providers: ['bedrock'],
+    accepts: {
+      betas: [
+        ...CLOUD_BETAS, 'computer-use-2024-10-22', 'dev-full-thinking-2025-05-14', 'effort-2025-11-24',
+        'fine-grained-tool-streaming-2025-05-14', 'mid-conversation-output-config-2026-07-01',
+        'mid-conversation-tool-changes-2026-07-01', 'output-128k-2025-02-19', 'token-efficient-tools-2025-02-19',
+        'tool-examples-2025-10-29',
+      ],
+    },
+    source: 'Amazon Bedrock user guide, Anthropic Claude Messages API; LiteLLM, anthropic_beta_headers_config.json',
+  },
+  {
+    about: 'Claude at Vertex AI', protocols: ['messages'], providers: ['vertex'],
+    accepts: { betas: [...CLOUD_BETAS, 'compact-2026-09-04', 'per-turn-control-2026-07-01', 'web-search-2025-03-05'] },
+    source: 'LiteLLM, anthropic_beta_headers_config.json; github.com/anthropics/claude-code/issues (Unexpected value(s) for the anthropic-beta header)',
   },
   {
     about: 'GPT-4 and older', models: named('(?:gpt-[34]|chatgpt-4)'),

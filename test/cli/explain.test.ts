@@ -232,3 +232,15 @@ t.test('what a model accepts, and where each rule comes from', async t => {
   const { stdout } = await gateway(['explain', '-c', file, '-p', '/v1/messages', '-m', 'fast'])
   t.match(stdout, 'accepts   temperature max 1; stop yes; efforts none (models.qwen.accepts)\n')
 })
+
+t.test('the beta features that a cloud has, without translation too', async t => {
+  const file = join(t.testdir({
+    'gateway.yaml': `
+auth: open
+upstreams: { aws: { bedrock: { region: us-east-1 }, speaks: [messages], auth: { aws: {} } } }
+routes: [{ to: aws }]
+`,
+  }), 'gateway.yaml')
+  const { stdout } = await gateway(['explain', '-c', file, '-p', '/v1/messages', '-m', 'us.anthropic.claude-opus-4-6-v1'])
+  t.match(stdout, /accepts {3}betas compact-2026-01-12, .* \(Claude at Amazon Bedrock\)\n/)
+})

@@ -7,6 +7,7 @@ import type { LiveUpstream } from '../../context/live-upstreams.ts'
 import type { AttemptRequest } from '../../context/upstream-attempt.ts'
 import { mayHoldCapsule } from '../../protocols/neutral/capsule.ts'
 import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
+import { acceptBetas } from '../../protocols/accepted-betas.ts'
 import { acceptedBy, modelRules } from '../../protocols/model-rules.ts'
 import type { Endpoint } from '../../protocols/shared/protocol.ts'
 import { renameQuery } from '../../protocols/shared/query.ts'
@@ -47,9 +48,12 @@ export function outgoingRequest(
   const { req, target: { path, query }, classified, request: { body } } = exchange
   const model = target.model ?? exchange.request.model
   const usageEdits = requestUsage(exchange, upstream)
+  const accepted = () => acceptedBy(modelRules(upstream.config, classified.endpoint.protocol, model ?? '', exchange.request.model)).betas
+  const betas = acceptBetas(accepted, req.rawHeaders, body, mode === 'strict')
   const edits = body === null ? [] : [
     ...renameEdits(classified, body, exchange.request.model, model),
     ...usageEdits ?? [],
+    ...betas.edits,
     ...continuationEdits?.(body.bytes) ?? [],
   ]
   const edited = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
@@ -72,7 +76,7 @@ export function outgoingRequest(
     headers: [],
     body: bytes,
     source: headerSource(exchange, {
-      raw: req.rawHeaders,
+      raw: betas.headers,
       uncompressed: exchange.request.stream,
       dropContentEncoding: isPlain && body?.wire !== null,
       trace,
@@ -82,7 +86,7 @@ export function outgoingRequest(
   const estimatedInput = continuationBody === null
     ? exchange.reserved?.estimatedInput ?? null
     : estimateTokens(continuationBody)
-  const sent = { sentBody: continuationBody, estimatedInput, hidesUsage: usageEdits !== null, dropped: restored?.dropped ?? [], translated: null }
+  const sent = { sentBody: continuationBody, estimatedInput, hidesUsage: usageEdits !== null, dropped: [...betas.dropped, ...restored?.dropped ?? []], translated: null }
   return { request, sent }
 }
 

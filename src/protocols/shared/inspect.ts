@@ -33,7 +33,7 @@ export const INNER_REQUESTS = ['requests', 'generateContentRequest', 'generate_c
 const WATCHED = new WatchedKeys(
   [
     'model', 'agent',
-    'stream', 'stream_options', 'background', ...INNER_REQUESTS,
+    'stream', 'stream_options', 'background', 'anthropic_beta', ...INNER_REQUESTS,
   ],
   // Upstreams that are written in Go take keys in any case (encoding/json): there the last of them counts.
   ['model'],

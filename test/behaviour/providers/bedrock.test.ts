@@ -41,9 +41,39 @@ t.test('a stream becomes the events of the native API', async t => {
 t.test('an ARN names the model, and beta features are in the body', async t => {
   const { gateway, bedrock } = await start(t, `
 routes: [{ to: { upstream: aws, model: "${ARN}" } }]`)
-  await ask(gateway.url, { ...ASKED, anthropic_beta: ['in-body'] }, '?beta=true', { 'anthropic-beta': 'first, second' })
+  await ask(gateway.url, { ...ASKED, anthropic_beta: ['effort-2025-11-24'] }, '?beta=true', {
+    'anthropic-beta': 'context-1m-2025-08-07, interleaved-thinking-2025-05-14',
+  })
   t.equal(bedrock.seen[0]?.url, `/model/${encodeURIComponent(ARN)}/invoke`)
-  t.match(JSON.parse(bedrock.seen[0]?.body ?? ''), { anthropic_beta: ['in-body', 'first', 'second'] })
+  t.match(JSON.parse(bedrock.seen[0]?.body ?? ''), {
+    anthropic_beta: ['effort-2025-11-24', 'context-1m-2025-08-07', 'interleaved-thinking-2025-05-14'],
+  })
+})
+
+t.test('beta features that Bedrock does not have are dropped and named', async t => {
+  const { gateway, bedrock } = await start(t, `
+models:
+  all: { accepts: { betas: ["*"] } }
+  few: { accepts: { betas: [own-2027-01-01] } }
+routes:
+  - { model: strict, to: { upstream: aws, model: claude }, translate: strict }
+  - { to: aws }`)
+  const betas = async (model: string, path = '') => {
+    const asked = { ...ASKED, model, anthropic_beta: ['in-body', 'own-2027-01-01'] }
+    const header = 'claude-code-20250219,context-1m-2025-08-07, advanced-tool-use-2025-11-20'
+    const { status, headers, text } = await ask(gateway.url, asked, path, { 'anthropic-beta': header })
+    const sent = JSON.parse(bedrock.seen.at(-1)?.body ?? '{}') as { anthropic_beta?: string[] }
+    return { status, dropped: headers.get('x-gateway-dropped'), sent: sent.anthropic_beta, text }
+  }
+  t.match(await betas('us.anthropic.claude-opus-4-6-v1'), {
+    status: 200, sent: ['context-1m-2025-08-07', 'tool-search-tool-2025-10-19'],
+    dropped: /^anthropic-beta\.claude-code-20250219, anthropic-beta\.in-body, anthropic-beta\.own-2027-01-01$/,
+  })
+  t.match(await betas('few'), { status: 200, sent: ['own-2027-01-01'] })
+  t.match(await betas('all'), { sent: ['in-body', 'own-2027-01-01', 'claude-code-20250219', 'context-1m-2025-08-07', 'advanced-tool-use-2025-11-20'], dropped: null })
+  const { length } = bedrock.seen
+  t.match(await betas('strict'), { status: 400, text: /translation_lossy|anthropic-beta\.claude-code-20250219/ })
+  t.equal(bedrock.seen.length, length)
 })
 
 t.test('tokens are counted', async t => {

@@ -1,0 +1,66 @@
+import { parseRequest } from '../base/json-size.ts'
+import { GatewayError } from '../base/errors.ts'
+import { TranslationReport } from './neutral/report.ts'
+import type { InspectedBody } from './shared/inspect.ts'
+import type { Edit } from './shared/splice.ts'
+
+/** A request with the beta features of Anthropic's protocol that its target has. */
+interface AcceptedBetas {
+  /** All headers of the client, flat. */
+  readonly headers: readonly string[]
+  /** Edits of the body. */
+  readonly edits: readonly Edit[]
+  /** The features that the target does not get. */
+  readonly dropped: readonly string[]
+}
+
+const HEADER = 'anthropic-beta'
+const MEMBER = 'anthropic_beta'
+/** In a list: all that a client names. */
+const ANY = '*'
+/** What the clouds call a feature of Anthropic's API. Source: LiteLLM, anthropic_beta_headers_config.json. */
+const CLOUD_NAMES: Readonly<Record<string, string>> = { 'advanced-tool-use-2025-11-20': 'tool-search-tool-2025-10-19' }
+
+/**
+ * Leaves out beta features that the target does not have: it refuses a request with one of them.
+ *
+ * @param betasOf tells those that the target has, where the request has any; undefined = it takes all
+ * @param headers of the client, flat
+ * @throws GatewayError translation_lossy
+ */
+export function acceptBetas(
+  betasOf: () => readonly string[] | undefined, headers: readonly string[], body: InspectedBody | null, isStrict: boolean,
+): AcceptedBetas {
+  const fields = body?.json?.fields.get(MEMBER) ?? []
+  const isAsked = fields.length > 0 || headers.some((header, i) => i % 2 === 0 && header.toLowerCase() === HEADER)
+  const betas = isAsked ? betasOf() : undefined
+  if (betas === undefined || betas.includes(ANY)) return { headers, edits: [], dropped: [] }
+  const accepted = new Set(betas)
+  const report = new TranslationReport(new Map(), new Set())
+  const accept = (names: readonly string[]): string[] => names.flatMap(name => {
+    const own = [name, CLOUD_NAMES[name]].find(each => each !== undefined && accepted.has(each))
+    if (own === undefined) report.drop(`${HEADER}.${name}`)
+    return own ?? []
+  })
+  const kept: string[] = []
+  for (let i = 0; i < headers.length; i += 2) {
+    const [header, value] = [headers[i] as string, headers[i + 1] as string]
+    const isBeta = header.toLowerCase() === HEADER
+    const own = isBeta ? accept(namesIn(value)).join(',') : value
+    if (!isBeta || own !== '') kept.push(header, own)
+  }
+  const edits = fields.map(({ start, end }) => {
+    const value = parseRequest((body as InspectedBody).bytes.toString('utf8', start, end))
+    const names = (Array.isArray(value) ? value : [value]).filter(name => typeof name === 'string')
+    return { start, end, bytes: Buffer.from(JSON.stringify(accept(names))) }
+  })
+  const { dropped } = report
+  if (isStrict && dropped.length > 0) {
+    throw new GatewayError('translation_lossy', `the target does not have these features: ${dropped.join(', ')}`, { param: HEADER })
+  }
+  return { headers: kept, edits, dropped }
+}
+
+function namesIn(value: string): string[] {
+  return value.split(',').map(name => name.trim()).filter(name => name !== '')
+}
