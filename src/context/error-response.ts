@@ -4,7 +4,7 @@ import type { Exchange } from './exchange.ts'
 /** Bytes of the longest body that is nothing but an error. */
 const MAX_ERROR_BYTES = 64 * 1024
 
-const ERROR_FIELDS = /"(?:error|base_resp)"/
+const ERROR_FIELDS = /"(?:error|base_resp|failed)"/
 
 /** Is the response that the client got an error of the upstream's own, whatever its status? */
 export function clientReceivedError(exchange: Exchange): boolean {

@@ -1,3 +1,7 @@
+import { errorIn } from '../neutral/error-body.ts'
+import { asObject } from '../neutral/json.ts'
+import { readOpenaiError } from '../neutral/openai-error.ts'
+import type { NeutralError } from '../neutral/response.ts'
 import { OPENAI_FORMAT, errorObject } from '../shared/openai-format.ts'
 import type { ClientFormat } from '../shared/protocol.ts'
 
@@ -11,4 +15,12 @@ export const RESPONSES_FORMAT: ClientFormat = {
     const data = { type: 'error', code, message, param, error: errorObject(error) }
     return `event: error\ndata: ${JSON.stringify(data)}\n\n`
   },
+}
+
+/** Reads an error, or a response that failed, with or without an error in it. A stream has the response in an event. */
+export function readResponsesError(status: number, body: unknown): NeutralError {
+  const response = asObject(body)?.['response'] ?? body
+  const error = readOpenaiError(status, response)
+  const isSilent = asObject(response)?.['status'] === 'failed' && (errorIn(response)?.['message'] ?? null) === null
+  return isSilent ? { ...error, message: 'the response failed, and the upstream does not say why' } : error
 }

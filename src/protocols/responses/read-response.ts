@@ -7,6 +7,7 @@ import { startEvent } from '../neutral/response.ts'
 import type { ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../shared/token-usage.ts'
+import { readResponsesError } from './errors.ts'
 import { RESPONSES_USAGE } from './usage.ts'
 
 interface OpenPart {
@@ -79,7 +80,7 @@ export class ResponsesResponseReader implements ResponseReader {
         this.#finish(asObject(event['response']) ?? {}, out)
         break
       case 'response.failed':
-        out.push({ type: 'error', error: readOpenaiError(500, event['response']) })
+        out.push({ type: 'error', error: readResponsesError(500, event) })
         break
       case 'error':
         out.push({ type: 'error', error: readOpenaiError(500, asObject(event['error']) === null ? { error: event } : event) })
@@ -89,7 +90,7 @@ export class ResponsesResponseReader implements ResponseReader {
 
   body(value: JsonObject, out: ResponseEvent[]): void {
     if ((value['error'] ?? null) !== null || value['status'] === 'failed') {
-      out.push({ type: 'error', error: readOpenaiError(500, value) })
+      out.push({ type: 'error', error: readResponsesError(500, value) })
       return
     }
     if (!Array.isArray(value['output'])) return

@@ -1,6 +1,6 @@
-import { asObject } from '../neutral/json.ts'
-import { readOpenaiError, writeOpenaiError } from '../neutral/openai-error.ts'
+import { writeOpenaiError } from '../neutral/openai-error.ts'
 import type { Translation } from '../neutral/translation.ts'
+import { readResponsesError } from './errors.ts'
 import { RESPONSES_FIELDS, readResponsesRequest } from './read-request.ts'
 import { ResponsesResponseReader } from './read-response.ts'
 import { restoreResponses } from './restore.ts'
@@ -23,7 +23,6 @@ export const RESPONSES_TRANSLATION: Translation = {
     writeRequest: writeResponsesRequest,
     restore: restoreResponses,
     createReader: provider => new ResponsesResponseReader(provider),
-    // A stream has the error in the response that failed.
-    readError: (status, body) => readOpenaiError(status, asObject(body)?.['response'] ?? body),
+    readError: readResponsesError,
   },
 }

@@ -11,6 +11,7 @@ const ERROR = Buffer.from('error')
 const CHOICES = Buffer.from('choices')
 const BASE_RESP = Buffer.from('base_resp')
 const STATUS = Buffer.from('status')
+const OBJECT = Buffer.from('object')
 const BACKGROUND = Buffer.from('background')
 
 /** The tier that a whole response says it was served in, in lower case: beside the usage, or inside. */
@@ -25,14 +26,15 @@ export function readBodyTier(body: Buffer): string | null {
 
 /**
  * Is a whole response the report of an error, whatever its status said? The
- * responses protocol has `error: null` in every good answer, OpenRouter an error in
- * the first choice, and MiniMax, in every response, a `base_resp` whose code is 0 if it is good.
+ * responses protocol has `error: null` in every good answer, and may have it in one that
+ * failed too. OpenRouter has an error in the first choice, and MiniMax, in every response, a `base_resp` whose code is 0 if it is good.
  */
 export function isErrorBody(body: Buffer): boolean {
-  const [error, base, isChosen] = members(
-    new JsonCursor(withoutByteOrderMark(body)), [ERROR, parsedValue], [BASE_RESP, parsedValue], [CHOICES, firstChoiceHasError],
+  const [error, base, isChosen, status, object] = members(
+    new JsonCursor(withoutByteOrderMark(body)),
+    [ERROR, parsedValue], [BASE_RESP, parsedValue], [CHOICES, firstChoiceHasError], [STATUS, parsedValue], [OBJECT, parsedValue],
   )
-  if (isChosen === true || (error ?? null) !== null) return true
+  if (isChosen === true || (error ?? null) !== null || (status === 'failed' && object === 'response')) return true
   return isObject(base) && typeof base.status_code === 'number' && base.status_code !== 0
 }
 

@@ -90,3 +90,28 @@ for (const [to, body] of Object.entries(TOO_LONG)) {
     t.equal(choices[0]?.message.content, 'fits')
   })
 }
+
+const FAILED = { id: 'resp_1', object: 'response', model: 'm', status: 'failed', error: null, output: [], usage: null }
+const SILENT: readonly (readonly [what: string, body: JsonObject | string])[] = [
+  ['a body', FAILED],
+  ['a body without the member', { ...FAILED, error: undefined }],
+  ['a stream', `event: response.failed\ndata: ${JSON.stringify({ type: 'response.failed', response: FAILED })}\n\n`],
+]
+
+for (const [what, body] of SILENT) {
+  t.test(`${what} of a response that failed, without an error, is an error in each client's protocol`, async t => {
+    for (const from of ['chat', 'messages', 'generate']) {
+      const { gateway } = await startTranslating(t, { up: { speaks: 'responses', responses: [{ body }] } }, ', retries: 0')
+      const thrown: unknown = await Promise.resolve(CLIENTS[from]!(gateway)).then(() => null, (reason: unknown) => reason)
+      t.match(failed(thrown), { status: 502, text: /the response failed, and the upstream does not say why/ }, from)
+    }
+  })
+}
+
+t.test('a target whose response failed without an error is followed by the next, in the same protocol too', async t => {
+  const whole = { ...FAILED, status: 'completed', output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] }] }
+  const { gateway } = await startTranslating(t, {
+    a: { speaks: 'responses', responses: [{ body: FAILED }] }, b: { speaks: 'responses', responses: [{ body: whole }] },
+  })
+  t.equal((await openaiClient(gateway).responses.create({ model: 'm', input: 'Hi' })).output_text, 'Hi')
+})
