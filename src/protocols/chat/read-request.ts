@@ -1,8 +1,8 @@
 import { BodyObject } from '../neutral/body-object.ts'
 import type { CapsuleReader } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { cacheMarkOf, readAudio, readOutputSchema, readServiceTier, urlSource } from '../neutral/openai-request.ts'
-import { EMPTY_REQUEST } from '../neutral/request.ts'
+import { IMAGE_DETAILS, VERBOSITIES, cacheMarkOf, readAudio, readOutputSchema, readServiceTier, urlSource } from '../neutral/openai-request.ts'
+import { EFFORTS, EMPTY_REQUEST } from '../neutral/request.ts'
 import type { MediaSource, Message, NeutralRequest, OutputFormat, Part, Tool, ToolChoice, ToolResultPart } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 
@@ -56,7 +56,7 @@ const CONTENT = 'messages[].content[]'
 export function readChatRequest(given: JsonObject, { report, capsules }: ReadContext): NeutralRequest {
   const body = new BodyObject(given, '', report)
   const reader = new MessageReader(capsules)
-  const effort = body.text('reasoning_effort')
+  const effort = body.known('reasoning_effort', EFFORTS)
   const maxTokens = body.number('max_tokens')
   const user = body.text('user')
   return {
@@ -77,7 +77,7 @@ export function readChatRequest(given: JsonObject, { report, capsules }: ReadCon
     seed: body.number('seed'),
     reasoning: effort === null ? null : { enabled: effort === 'none' ? false : null, effort: effort === 'none' ? null : effort, budgetTokens: null, showText: null },
     serviceTier: readServiceTier(body),
-    verbosity: body.text('verbosity'),
+    verbosity: body.known('verbosity', VERBOSITIES),
     user: body.text('safety_identifier') ?? user,
     metadata: body.record('metadata'),
     includeUsage: body.object('stream_options')?.boolean('include_usage') ?? false,
@@ -174,7 +174,7 @@ function readPart(part: BodyObject): Part[] {
       return [{ ...base, type, text: part.text('refusal') ?? '' }]
     case 'image_url': {
       const image = part.object('image_url')
-      return [{ ...base, type: 'image', source: urlSource(image?.text('url') ?? ''), detail: image?.text('detail') ?? null }]
+      return [{ ...base, type: 'image', source: urlSource(image?.text('url') ?? ''), detail: image?.known('detail', IMAGE_DETAILS) ?? null }]
     }
     case 'input_audio':
       return [{ ...base, type: 'audio', source: readAudio(part) }]

@@ -143,10 +143,12 @@ function readTextFormat(config: BodyObject): BodyObject | null {
   return all[0]?.object('text') ?? null
 }
 
+const LEVELS = ['thinking_level_unspecified', 'minimal', 'low', 'medium', 'high'] as const
+
 function readReasoning(config: BodyObject | null): Reasoning | null {
   if (config === null) return null
   const budget = config.number('thinkingBudget')
-  const level = config.text('thinkingLevel')?.toLowerCase() ?? null
+  const level = config.known('thinkingLevel', LEVELS)
   return {
     enabled: budget === 0 ? false : null,
     effort: level === 'thinking_level_unspecified' ? null : level,

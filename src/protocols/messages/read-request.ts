@@ -3,7 +3,7 @@ import type { CapsuleReader } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { registeredType } from '../neutral/media-type.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
-import { EMPTY_REQUEST } from '../neutral/request.ts'
+import { EFFORTS, EMPTY_REQUEST } from '../neutral/request.ts'
 import type {
   CacheMark, MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, ServiceTier, Tool, ToolChoice, ToolResultPart,
 } from '../neutral/request.ts'
@@ -72,8 +72,8 @@ export function readMessagesRequest(given: JsonObject, { report, capsules }: Rea
     temperature: body.number('temperature'),
     topP: body.number('top_p'),
     topK: body.number('top_k'),
-    reasoning: readReasoning(body.object('thinking'), output?.text('effort') ?? null),
-    serviceTier: readServiceTier(body.word('service_tier', ['auto', 'standard_only'])),
+    reasoning: readReasoning(body.object('thinking'), output?.known('effort', EFFORTS) ?? null),
+    serviceTier: readServiceTier(body.known('service_tier', ['auto', 'standard_only'])),
     user: body.object('metadata')?.text('user_id') ?? null,
   }
 }
@@ -213,7 +213,7 @@ function cacheMarkOf(block: BodyObject): CacheMark | null {
   const control = block.object('cache_control')
   // There is one type.
   control?.ignore('type')
-  return control && { ttl: control.text('ttl') }
+  return control && { ttl: control.known('ttl', ['5m', '1h']) }
 }
 
 function searchResultText(block: BodyObject): string {
@@ -274,13 +274,14 @@ function readOutputFormat(format: BodyObject | null): OutputFormat | null {
 }
 
 function readReasoning(thinking: BodyObject | null, effort: string | null): Reasoning | null {
-  if (thinking === null && effort === null) return null
-  const type = thinking?.text('type') ?? null
-  const display = thinking?.text('display') ?? null
+  const type = thinking?.known('type', ['enabled', 'adaptive', 'disabled']) ?? null
+  const display = thinking?.known('display', ['summarized', 'omitted']) ?? null
+  const budgetTokens = thinking?.number('budget_tokens') ?? null
+  if (type === null && effort === null && display === null && budgetTokens === null) return null
   return {
     enabled: type === null ? null : type !== 'disabled',
     effort,
-    budgetTokens: thinking?.number('budget_tokens') ?? null,
+    budgetTokens,
     showText: display === null ? null : display !== 'omitted',
   }
 }

@@ -1,4 +1,5 @@
 import { foldInstructions } from './conversation.ts'
+import { EFFORTS } from './request.ts'
 import type { TranslationReport } from './report.ts'
 import type { NeutralRequest, Reasoning } from './request.ts'
 
@@ -27,9 +28,6 @@ export interface Accepts {
   readonly betas?: readonly string[]
   readonly toolName?: { readonly length: number, readonly pattern: string }
 }
-
-/** Efforts, from the least to the most. */
-const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 /** Members of a request that are single numbers. */
 const NUMBERS = ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty'] as const
@@ -84,11 +82,6 @@ function reasons(reasoning: Reasoning | null): boolean {
 function fitReasoning(reasoning: Reasoning | null, efforts: readonly string[] | undefined, report: TranslationReport): Reasoning | null {
   if (reasoning === null) return null
   const { effort, enabled } = reasoning
-  const isKnown = effort === null || EFFORTS.some(known => known === effort)
-  if (!isKnown) {
-    report.dropField('reasoning')
-    return fitReasoning({ ...reasoning, effort: null }, efforts, report)
-  }
   if (efforts === undefined) return reasoning
   const isOff = enabled === false
   if (efforts.length === 0 || (isOff && !efforts.includes('none'))) {

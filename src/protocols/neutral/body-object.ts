@@ -59,6 +59,15 @@ export class BodyObject {
     return this.wordOf(value, words) ?? this.refuse(name, `it must be one of ${words.join(', ')}`)
   }
 
+  /** One of several words. Another one is dropped and reported: the target may refuse the request for it. */
+  known<T extends string>(name: string, words: readonly T[]): T | null {
+    const value = this.text(name)
+    if (value === null) return null
+    const word = this.wordOf(value, words)
+    if (word === null) this.drop(name)
+    return word
+  }
+
   /** An object whose names are the client's own, such as a schema. */
   json(name: string): JsonObject | null {
     const value = this.value(name)

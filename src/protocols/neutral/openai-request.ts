@@ -35,22 +35,14 @@ export function cacheMarkOf(part: BodyObject): CacheMark | null {
 }
 
 export function readServiceTier(body: BodyObject): ServiceTier | null {
-  const tier = body.text('service_tier')
-  switch (tier) {
-    case null:
-    case 'auto':
-    case 'default':
-    case 'flex':
-    case 'priority':
-      return tier
-    case 'fast':
-    case 'scale':
-      return 'priority'
-    default:
-      body.drop('service_tier')
-      return null
-  }
+  const tier = body.known('service_tier', ['auto', 'default', 'flex', 'priority', 'fast', 'scale'])
+  return tier === 'fast' || tier === 'scale' ? 'priority' : tier
 }
+
+/** Values of `verbosity`, of a picture's `detail` and of a summary of reasoning (openai 7.55, ResponseTextConfig, ImageDetail, Reasoning). */
+export const VERBOSITIES = ['low', 'medium', 'high'] as const
+export const IMAGE_DETAILS = ['auto', 'low', 'high', 'original'] as const
+export const REASONING_SUMMARIES = ['auto', 'concise', 'detailed'] as const
 
 /** `json_schema` of an output format, or a format that has these members itself. */
 export function readOutputSchema(format: BodyObject): OutputFormat {

@@ -187,6 +187,9 @@ export type OutputFormat =
     readonly schema: JsonObject, readonly strict: boolean | null
   }
 
+/** Efforts of reasoning, from the least to the most. */
+export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+
 export interface Reasoning {
   /** false = the client turns it off; null = it does not say. */
   readonly enabled: boolean | null

@@ -1,9 +1,9 @@
 import { BodyObject } from '../neutral/body-object.ts'
 import type { CapsuleReader, CarriedThinking } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { cacheMarkOf, readAudio, readOutputSchema, readServiceTier, urlSource } from '../neutral/openai-request.ts'
+import { IMAGE_DETAILS, REASONING_SUMMARIES, VERBOSITIES, cacheMarkOf, readAudio, readOutputSchema, readServiceTier, urlSource } from '../neutral/openai-request.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
-import { EMPTY_REQUEST } from '../neutral/request.ts'
+import { EFFORTS, EMPTY_REQUEST } from '../neutral/request.ts'
 import type { MediaSource, Message, NeutralRequest, OutputFormat, Part, Reasoning, Role, TextPart, ToolResultPart } from '../neutral/request.ts'
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 import { toolName } from './namespaces.ts'
@@ -77,7 +77,7 @@ export function readResponsesRequest(given: JsonObject, { report, capsules }: Re
     topP: body.number('top_p'),
     reasoning: readReasoning(body.object('reasoning')),
     serviceTier: readServiceTier(body),
-    verbosity: text?.text('verbosity') ?? null,
+    verbosity: text?.known('verbosity', VERBOSITIES) ?? null,
     user: body.text('safety_identifier') ?? user,
     metadata: body.record('metadata'),
     cacheKey: body.text('prompt_cache_key'),
@@ -224,7 +224,7 @@ function readPart(part: BodyObject, path: string): Part[] {
     case 'refusal':
       return [{ ...base, type, text: part.text('refusal') ?? '' }]
     case 'input_image':
-      return [{ ...base, type: 'image', source: mediaSource(part, part.text('image_url')), detail: part.text('detail') }]
+      return [{ ...base, type: 'image', source: mediaSource(part, part.text('image_url')), detail: part.known('detail', IMAGE_DETAILS) }]
     case 'input_file': {
       const url = part.text('file_url')
       return [{ ...base, type: 'document', source: mediaSource(part, part.text('file_data') ?? url), name: part.text('filename') }]
@@ -269,9 +269,9 @@ function readOutputFormat(format: BodyObject | null): OutputFormat | null {
 }
 
 function readReasoning(reasoning: BodyObject | null): Reasoning | null {
-  const effort = reasoning?.text('effort') ?? null
-  const older = reasoning?.text('generate_summary') ?? null
-  const summary = reasoning?.text('summary') ?? older
+  const effort = reasoning?.known('effort', EFFORTS) ?? null
+  const older = reasoning?.known('generate_summary', REASONING_SUMMARIES) ?? null
+  const summary = reasoning?.known('summary', REASONING_SUMMARIES) ?? older
   if (effort === null && summary === null) return null
   const isOff = effort === 'none'
   return { enabled: isOff ? false : null, effort: isOff ? null : effort, budgetTokens: null, showText: summary === null ? null : true }
