@@ -274,7 +274,7 @@ function readOutputFormat(format: BodyObject | null): OutputFormat | null {
 }
 
 function readReasoning(thinking: BodyObject | null, effort: string | null): Reasoning | null {
-  const type = thinking?.known('type', ['enabled', 'adaptive', 'disabled']) ?? null
+  const type = thinking?.known('type', ['enabled', 'adaptive', 'between_tools', 'disabled']) ?? null
   const display = thinking?.known('display', ['summarized', 'omitted']) ?? null
   const budgetTokens = thinking?.number('budget_tokens') ?? null
   if (type === null && effort === null && display === null && budgetTokens === null) return null
