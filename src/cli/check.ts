@@ -160,7 +160,8 @@ function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings):
       const { upstream, model } = target
       // Where the target has a name of its own for them, that is what is priced, whatever the client asks for.
       const own = model === null ? null : [...at, 'model']
-      const asked: (readonly [place: Path, alias: string])[] = named.length === 0 && model !== null
+      const isStar = model?.includes('*') === true
+      const asked: (readonly [place: Path, alias: string])[] = isStar ? [] : named.length === 0 && model !== null
         ? [[own ?? route, model]]
         : named.map(([nth, name]) => [own ?? pathOfElement(findings, [...route, 'model'], nth), name])
       for (const [place, alias] of asked) {
@@ -172,8 +173,9 @@ function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings):
           `and keys with a budget are refused it; give it one: models: { "${used}": { price: ... } }${nearestPrice(used, config)}`)
       }
       // The simulator takes any name, and costs nothing.
-      if (model !== null || upstream.simulator) continue
-      for (const [nth, glob] of globs) {
+      if ((model !== null && !isStar) || upstream.simulator) continue
+      for (const [nth, written] of globs) {
+        const glob = isStar ? model as string : written
         const id = JSON.stringify([upstream.name, glob])
         if (seen.has(id)) continue
         seen.add(id)

@@ -15,9 +15,9 @@ export function buildRoutes(
   return (raw.routes ?? []).flatMap((route, index) => {
     if (route === undefined) return []
     const path = ['routes', index]
-    const targets = buildTargets(route.to, [...path, 'to'], known, findings)
+    const targets = buildTargets(route.to, [...path, 'to'], known, route.model, findings)
     const onTarget = (reason: 'context_length' | 'content_filter'): Target | null =>
-      buildTargets(route.on?.[reason], [...path, 'on', reason], known, findings)[0] ?? null
+      buildTargets(route.on?.[reason], [...path, 'on', reason], known, route.model, findings)[0] ?? null
     const matched = {
       index,
       line: findings.line(path),
@@ -99,7 +99,7 @@ export function checkGlob(glob: string, path: Path, findings: Findings, at: 'key
 }
 
 function buildTargets(
-  to: RawRoute['to'], path: Path, upstreams: ReadonlyMap<string, Upstream> | null, findings: Findings,
+  to: RawRoute['to'], path: Path, upstreams: ReadonlyMap<string, Upstream> | null, models: RawRoute['model'], findings: Findings,
 ): Target[] {
   const items = Array.isArray(to)
     ? to.map((item, index) => ({ item, at: path.concat(index) }))
@@ -110,12 +110,18 @@ function buildTargets(
     const raw: RawTarget = isName ? { upstream: item } : item
     if (raw.upstream === undefined) return []
     const upstream = findUpstream(raw.upstream, isName ? at : [...at, 'upstream'], upstreams, findings)
-    if (raw.model?.includes('*')) {
-      findings.error([...at, 'model'], "a target's model is a plain name, not a glob; leave it out to use the client's name")
+    if (raw.model?.includes('*') && !isNamedByStar(raw.model, models)) {
+      findings.error([...at, 'model'], "a * in a target's model is what the * of the route's model stands for: each of them needs exactly one")
     }
     if (!upstream) return []
     return [{ upstream, model: raw.model ?? null, weight: raw.weight ?? 1, prefill: raw.prefill ?? false }]
   })
+}
+
+/** Does each name that the route takes tell what the star of its target's model is? */
+function isNamedByStar(model: string, models: RawRoute['model']): boolean {
+  const globs = typeof models === 'string' ? [models] : models ?? []
+  return [model, ...globs].every(glob => glob?.split('*').length === 2) && globs.length > 0
 }
 
 /** `key`, or `header:` and a header's name. */

@@ -128,7 +128,7 @@ class ModelList {
   #deployment(path: Path, group: string, entry: CloudEntry & { readonly provider: string }): Deployment | null {
     const model = upstreamModel(group, entry.model)
     if (model === undefined) {
-      return this.#skip(path, `a pattern keeps the model's name: ${group} cannot become another`)
+      return this.#skip(path, `a pattern needs one * here and in model_name, whose * it stands for: ${group} cannot become ${entry.model}`)
     }
     this.#readModel(path, entry.model)
     const params = [...path, 'litellm_params']
@@ -258,8 +258,9 @@ function baseModelOf(written: string): string {
 /** @returns null where the name stays as it is, undefined where a pattern would have to change it */
 function upstreamModel(group: string, model: string): string | null | undefined {
   if (group === model) return null
-  if (!model.includes('*')) return model
-  return group === '*' && model === '*' ? null : undefined
+  const stars = (text: string): number => text.split('*').length - 1
+  if (stars(model) === 0) return model
+  return group === '*' && model === '*' ? null : stars(group) === 1 && stars(model) === 1 ? model : undefined
 }
 
 function toNumber(value: unknown): number | null {

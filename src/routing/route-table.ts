@@ -1,4 +1,5 @@
-import type { Route } from '../config/types.ts'
+import { starIn } from '../base/wildcard.ts'
+import type { Route, Target } from '../config/types.ts'
 
 type Match = (text: string) => boolean
 
@@ -45,7 +46,8 @@ export class RouteTable {
     const pair = model === null ? path : `${path}\n${model}`
     const known = this.#routeCache.get(pair)
     if (known !== undefined) return known
-    const route = this.#rows.find(row => mismatch(row, path, model) === null)?.route ?? null
+    const found = this.#rows.find(row => mismatch(row, path, model) === null)?.route ?? null
+    const route = found && withNames(found, model)
     // Clients choose the pairs, so the cache must not grow without bound.
     if (this.#routeCache.size >= MAX_CACHED_ROUTES) this.#routeCache.clear()
     if (pair.length <= MAX_CACHED_KEY_CHARS) this.#routeCache.set(pair, route)
@@ -86,11 +88,21 @@ export class RouteTable {
     const steps: { route: Route; miss: MismatchReason | null }[] = []
     for (const row of this.#rows) {
       const why = mismatch(row, path, model)
-      steps.push({ route: row.route, miss: why })
+      steps.push({ route: why === null ? withNames(row.route, model) : row.route, miss: why })
       if (why === null) break
     }
     return steps
   }
+}
+
+/** The route with its targets' names for the model: their stars are what the star of the route's glob stands for. */
+function withNames(route: Route, model: string | null): Route {
+  const { targets, on: { contextLength, contentFilter }, models } = route
+  const all = [...targets, contextLength, contentFilter]
+  if (model === null || models === null || !all.some(target => target?.model?.includes('*'))) return route
+  const star = starIn(models, model) ?? model
+  const named = <T extends Target | null>(target: T): T => (target?.model?.includes('*') ? { ...target, model: target.model.replace('*', () => star) } : target)
+  return { ...route, targets: targets.map(named), on: { contextLength: named(contextLength), contentFilter: named(contentFilter) } }
 }
 
 function mismatch(row: CompiledRoute, path: string, model: string | null): MismatchReason | null {

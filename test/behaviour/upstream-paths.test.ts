@@ -110,3 +110,25 @@ routes: [{ to: up }]
   t.equal(message.toString(), 'hello')
   socket.terminate()
 })
+
+t.test('a star in the model of a target stands for what the star of the route does, with its price', async t => {
+  const seen: unknown[] = []
+  const upstream = await startUpstream(t, async (req, res) => {
+    seen.push([req.url, (JSON.parse((await bodyOf(req)).toString()) as { model?: string }).model])
+    res.setHeader('content-type', 'application/json')
+    res.end(JSON.stringify({ usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } }))
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ model: "openai/*", to: { upstream: up, model: "*" } }]
+models: { own: { price: { input: 1, output: 1 } } }
+`)
+  for (const [path, body] of [['/v1/chat/completions', { model: 'openai/own', messages: [] }], ['/v1/models/openai%2Fown:generateContent', {}]] as const) {
+    const res = await fetch(gateway.url + path, {
+      method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: JSON.stringify(body),
+    })
+    t.equal(res.status, 200, await res.text())
+  }
+  t.strictSame(seen, [['/v1/chat/completions', 'own'], ['/v1/models/own:generateContent', undefined]])
+  t.match(await gateway.waitForLog(({ msg }) => msg === 'exchange'), { upstream: 'up', cost_usd: 0.000007 })
+})

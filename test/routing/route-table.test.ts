@@ -5,8 +5,10 @@ import type { Route } from '../../src/config/types.ts'
 import { RouteTable } from '../../src/routing/route-table.ts'
 import { heapInUse } from '../support/heap.ts'
 
+const NO_TARGETS = { targets: [], on: { contextLength: null, contentFilter: null } }
+
 function table(...routes: [path: string | null, models: string[] | null][]) {
-  const made = routes.map(([path, models], index) => ({ index, path, models }) as unknown as Route)
+  const made = routes.map(([path, models], index) => ({ index, path, models, ...NO_TARGETS }) as unknown as Route)
   return new RouteTable(made, compileGlobs)
 }
 
@@ -113,4 +115,16 @@ t.test('results of servesModel are cached', async t => {
     t.strictSame(['c', 'bee', 'd'].map(model => routes.servesModel(model)), [true, true, false])
   }
   t.equal(looks, 3 + 2 + 3)
+})
+
+t.test('the star in a target stands for what the star of the route does', async t => {
+  const named = (models: string[], own: string, asked: string) => {
+    const route = { index: 0, path: null, models, targets: [{ model: own }, { model: 'plain' }, { model: null }], on: { contextLength: { model: own }, contentFilter: null } }
+    const found = new RouteTable([route as unknown as Route], compileGlobs).match('/v1/x', asked)
+    return [...found?.targets ?? [], found?.on.contextLength].map(target => target?.model)
+  }
+  t.strictSame(named(['openai/*'], '*', 'openai/gpt-5.2'), ['gpt-5.2', 'plain', null, 'gpt-5.2'])
+  t.strictSame(named(['openai/*', 'azure/*-eu'], 'x/*', 'azure/gpt-eu'), ['x/gpt', 'plain', null, 'x/gpt'])
+  t.strictSame(named(['openai/*'], '*', 'openai/$&'), ['$&', 'plain', null, '$&'])
+  t.strictSame(named(['*'], 'v-*', 'm'), ['v-m', 'plain', null, 'v-m'])
 })

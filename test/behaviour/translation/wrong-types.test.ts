@@ -77,11 +77,11 @@ const MEMBERS: Readonly<Record<string, Members>> = {
   messages: {
     numbers: 'max_tokens temperature top_p top_k thinking.budget_tokens',
     truths: 'stream tool_choice.disable_parallel_tool_use tools[].strict',
-    texts: `output_config.effort metadata.user_id thinking.display messages[].content[].text tools[].name tools[].description
+    texts: `output_config.effort service_tier metadata.user_id thinking.display messages[].content[].text tools[].name tools[].description
       messages[].content[].cache_control.ttl`,
     lists: 'stop_sequences system messages[].content',
     objects: 'tool_choice thinking output_config output_config.format metadata tools[].input_schema messages[].content[].cache_control',
-    words: 'messages[].role tool_choice.type service_tier',
+    words: 'messages[].role tool_choice.type',
   },
   generate: {
     numbers: ['maxOutputTokens', 'temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty', 'seed', 'thinkingConfig.thinkingBudget']
