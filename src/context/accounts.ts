@@ -27,7 +27,7 @@ export interface Accounts {
   readonly limiter: Limiter
   /** null = the configuration has no ledger. */
   readonly ledger: Ledger | null
-  /** Sends the ledger's rows to PostgreSQL; null = they stay here. */
+  /** Sends the ledger's rows to PostgreSQL; null = they stay local. */
   readonly shipping: Shipping | null
   /** Writes running streams to the ledger. */
   readonly checkpointTimer: CheckpointTimer
@@ -37,11 +37,11 @@ export interface Accounts {
    * @param defaults limits of keys without their own
    */
   restoreBudgets(keys: readonly LimitedKey[], defaults: Limits | null): void
-  /** The same of groups. @param all groups of the configuration */
+  /** The same for groups. @param all groups of the configuration */
   restoreGroupBudgets(groups: readonly LimitedKey[], all: Config['groups']): void
-  /** Resolves when the ledger can be written, and the limits of all gateways are known or cannot be had. */
+  /** Resolves when the ledger can be written, and the limits of all gateways are known or unavailable. */
   ready(): Promise<unknown>
-  /** Writes what waits, then closes. */
+  /** Writes what is pending, then closes. */
   close(): Promise<void>
 }
 
@@ -55,7 +55,7 @@ export interface AccountsOptions {
   readonly stored?: readonly LimitedKey[] | undefined
   /** Makes a limiter that other workers share; absent = a limiter of this process. */
   readonly openLimiter?: ((defaults: Limits | null) => Limiter) | undefined
-  /** Called with the rows of requests that other processes left when they ended. */
+  /** Called with the rows of requests that were running in other processes when these ended. */
   readonly onInterrupted?: (rows: readonly LedgerRow[]) => void
 }
 
@@ -82,7 +82,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
     restoreFrom(history => pastSpend(history, keys, defaults, isFew))
   const restoreGroups = (groups: readonly LimitedKey[], all: Config['groups']): void =>
     restoreFrom(history => pastGroupSpend(history, groups, all))
-  // Of keys with the same name the last applies: that of the configuration.
+  // Of keys with the same name the last one applies, which is the one in the configuration.
   restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
   restoreGroups([...config.groups.values()], config.groups)
   const shipping = openShipping(config, log)
@@ -109,7 +109,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
   }
 }
 
-/** Keys that are looked up one by one; for more the whole ledger is read. */
+/** Maximum keys that are looked up one by one; for more keys the whole ledger is read. */
 const MAX_SINGLE_LOOKUPS = 100
 
 /** The parts of a configuration that budgets depend on. */
@@ -118,7 +118,7 @@ interface BudgetConfig {
   readonly limits: Limits | null
 }
 
-/** The keys that have a budget over a period for which they had none before: its spend was not counted yet. */
+/** Keys with a budget over a period for which they had none before: its spend was not counted yet. */
 export function newlyBudgeted(before: BudgetConfig, after: BudgetConfig): LimitedKey[] {
   const known = new Map(before.keys.map(key => [key.name, key]))
   return after.keys.filter(({ name, limits }) => {
@@ -130,7 +130,7 @@ export function newlyBudgeted(before: BudgetConfig, after: BudgetConfig): Limite
   })
 }
 
-/** The periods of a key's budgets and of those for its models: `month`, `day gpt-*`. */
+/** The periods of a key's budgets and of its budgets for models: `month`, `day gpt-*`. */
 function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
   if (own === null && defaults === null) return []
   const { whole, models } = effectiveLimits(own, defaults)
@@ -168,7 +168,7 @@ function openLoggedLedger(
   })
 }
 
-/** Past spend: the ledger's file, and the rows that are not written to it yet. */
+/** Past spend: the ledger's file, and rows that are not written to it yet. */
 interface SpendHistory {
   readonly file: string
   readonly unwritten: readonly RowValues[]
@@ -176,9 +176,9 @@ interface SpendHistory {
 }
 
 /**
- * Sums of the ledger that a budget still counts.
+ * Sums of the ledger that budgets still count.
  *
- * @param isFew looks up those keys alone, which takes long for many
+ * @param isFew look up only these keys, which takes long for many
  */
 function* pastSpend(
   { file, unwritten, clock }: SpendHistory, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean,
@@ -199,7 +199,10 @@ function* pastSpend(
   }
 }
 
-/** Sums of the ledger that the budgets of these groups still count: what their own keys spent, and those of the groups below. */
+/**
+ * Sums of the ledger that the budgets of these groups still count: the spend of their own keys, and of the groups
+ * below.
+ */
 function* pastGroupSpend(
   { file, unwritten, clock }: SpendHistory, groups: readonly LimitedKey[], all: Config['groups'],
 ): Generator<Spend> {
@@ -224,7 +227,7 @@ function budgetsOf(limits: Limits | null): string[] {
   return [limits, ...limits.models.values()].flatMap(({ budget }) => budget?.per ?? [])
 }
 
-/** Has any of them a budget, or one for some models? */
+/** Does any of them have a budget, or a budget for some models? */
 export function hasBudget(...limits: (Limits | null)[]): boolean {
   return limits.some(each => budgetsOf(each).length > 0)
 }

@@ -2,7 +2,7 @@ import type { GatewayError } from '../base/errors.ts'
 import { Slots } from '../base/slots.ts'
 import type { Exchange } from './exchange.ts'
 
-/** Counts the exchanges in progress. */
+/** Counts the running exchanges. */
 class ExchangeCounter {
   #size = 0
   readonly #waiting: (() => void)[] = []
@@ -11,7 +11,7 @@ class ExchangeCounter {
     return this.#size
   }
 
-  /** Calls back once, when no exchange is in progress; at once if none is now. */
+  /** Calls back once when no exchange is running; at once if none is now. */
   whenIdle(callback: () => void): void {
     if (this.#size === 0) callback()
     else this.#waiting.push(callback)
@@ -27,7 +27,7 @@ class ExchangeCounter {
   }
 }
 
-/** All exchanges in progress, whatever their configuration. */
+/** All running exchanges, of every configuration. */
 export class ActiveExchanges extends ExchangeCounter {
   readonly #exchanges = new Slots<Exchange>()
 
@@ -53,7 +53,7 @@ export class ActiveExchanges extends ExchangeCounter {
   }
 }
 
-/** The exchanges in progress that began with one configuration. */
+/** The running exchanges that began with one configuration. */
 export class GatewayExchanges extends ExchangeCounter {
   readonly #all: ActiveExchanges
 

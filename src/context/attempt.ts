@@ -5,25 +5,25 @@ import type { OutgoingRequest } from '../proxy/transport.ts'
 import type { CallCredential } from '../proxy/upstream-call.ts'
 import type { LiveUpstream, SharedCredential } from './live-upstreams.ts'
 
-/** The status that is about the credential alone; 402 and 403 may be about what was asked for. */
+/** The status that concerns only the credential; 402 and 403 may concern what was requested. */
 export const REMEMBERED_STATUS = 401
 
 const NONE: HeaderList = []
 const NONE_REFUSED: readonly Authorization[] = []
 
-/** What a credential is sent for. */
+/** What a credential is used for. */
 export interface CredentialUse {
-  /** An upstream may refuse it for one endpoint or one model. */
+  /** An upstream may refuse the credential for one endpoint or one model. */
   readonly purpose: RefusedFor
-  /** The client's key; null = it has none. A client may cause a refusal: the requests of others are sent. */
+  /** The client's key; null = none. One client may cause a refusal, which must not stop the requests of others. */
   readonly key: string | null
   /** The client has chosen an account, which may be what the upstream refuses. */
   readonly choosesAccount: boolean
 }
 
 /**
- * One try at one upstream, with the operator's credential: a request of a client, over HTTP or a WebSocket
- * (`UpstreamAttempt`), a health check, or a check of credentials.
+ * One request to one upstream with the operator's credential: the attempt of a client's request (`UpstreamAttempt`),
+ * a health check, or a check of credentials.
  */
 export class Attempt implements CallCredential {
   readonly upstream: LiveUpstream
@@ -33,8 +33,8 @@ export class Attempt implements CallCredential {
   #headers: HeaderList = NONE
 
   /**
-   * @param use the credential is not sent while the upstream's refusal for that is remembered
-   * @param refused those of earlier attempts of the request at this upstream, which it refused
+   * @param use the credential is not sent while a refusal for this use is remembered
+   * @param refused credentials that this upstream refused in earlier attempts of the request
    */
   constructor(upstream: LiveUpstream, use: CredentialUse, refused: readonly Authorization[] = NONE_REFUSED) {
     this.upstream = upstream
@@ -45,7 +45,7 @@ export class Attempt implements CallCredential {
   /**
    * Adds the credential to a request.
    *
-   * @returns null = done: a credential that has to be fetched is awaited, and the signature of the request
+   * @returns null = done; a promise if a credential has to be fetched, or the request signed
    * @throws GatewayError credential_unavailable; upstream_rejected_key
    */
   authorize(request: OutgoingRequest): Promise<void> | null {
@@ -58,7 +58,7 @@ export class Attempt implements CallCredential {
     return this.#add(request, shared, authorization)
   }
 
-  /** What was sent, and must not come back to the client. */
+  /** The secrets that were sent, and that must not reach the client. */
   get secrets(): readonly string[] {
     return this.upstream.secrets.of(this.#headers)
   }
@@ -68,17 +68,20 @@ export class Attempt implements CallCredential {
     if (this.#authorization !== null) this.upstream.credential?.responded(this.#authorization, status, headers)
   }
 
-  /** With that status the upstream may have refused the credential, and another one may succeed. */
+  /** May this status mean that the upstream refused the credential, and that another one can succeed? */
   isRefusal(status: number): boolean {
     return this.#authorization !== null && (this.upstream.credential?.credential.refusalStatuses.has(status) ?? false)
   }
 
-  /** A refusal may be of what the client has chosen, and not of the credential. */
+  /** A refusal may concern the client's choice, not the credential. */
   get isClientsChoice(): boolean {
     return this.#use.choosesAccount
   }
 
-  /** The upstream refused the credential: after a 401 it is not sent again for a while. @returns false = it was logged before */
+  /**
+   * The upstream refused the credential: after a 401 it is not sent again for a while. @returns false = already
+   * logged
+   */
   rememberRefusal(status: number): boolean {
     const { credential } = this.upstream
     if (status !== REMEMBERED_STATUS || credential === null || this.#authorization === null || this.isClientsChoice) return true
@@ -89,7 +92,7 @@ export class Attempt implements CallCredential {
   /**
    * The upstream refused the credential.
    *
-   * @returns what was refused so far, for an attempt with another credential; null = there is no other
+   * @returns the credentials refused so far, for an attempt with another one; null = there is no other
    */
   alternatives(refusal: Refusal): readonly Authorization[] | null {
     const credential = this.upstream.credential?.credential

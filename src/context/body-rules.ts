@@ -5,7 +5,7 @@ import { compileGlob } from '../config/glob.ts'
 import type { BodyRule, Config } from '../config/types.ts'
 import { Archive } from '../transcripts/archive.ts'
 
-/** Opens the archive of bodies, also where no new ones are kept: old ones still expire. null = there is no ledger. */
+/** Opens the archive of bodies, even if no new bodies are kept: old ones still expire. null = there is no ledger. */
 export function openArchive({ ledger }: Config, clock: Clock, log: Logger): Archive | null {
   if (ledger === null) return null
   const file = join(dirname(ledger.file), 'bodies.db')
@@ -14,7 +14,7 @@ export function openArchive({ ledger }: Config, clock: Clock, log: Logger): Arch
   })
 }
 
-/** Finds the rule for a key's bodies; null = they are not kept. */
+/** Finds the rule for a key's bodies; null = not kept. */
 export type BodyRules = (key: string) => BodyRule | null
 
 export function bodyRules(rules: readonly BodyRule[]): BodyRules {

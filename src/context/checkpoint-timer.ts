@@ -2,16 +2,16 @@ import type { Clock, Timer } from '../base/clock.ts'
 
 /** Milliseconds from the first change of a stream to its checkpoint. */
 const DELAY_MS = 1_000
-/** Checkpoints that are due within this time of the first are written with it, ms. */
+/** ms: checkpoints that are due within this time of the first are written with it. */
 const COALESCE_MS = 20
 
 /**
- * Writes checkpoints of running streams a second after they change, with one timer for all of them. A stream that does
- * not change costs nothing.
+ * Writes checkpoints of running streams a second after they change, with one timer for all. A stream that does not
+ * change costs nothing.
  */
 export class CheckpointTimer {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimeout'>
-  /** In the order in which they are due: all wait equally long. */
+  /** In the order in which they are due: all have the same delay. */
   #waiting: { readonly at: number; readonly write: () => void }[] = []
   #timer: Timer | null = null
 

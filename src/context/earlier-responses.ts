@@ -3,7 +3,9 @@ import { blankUsage } from '../protocols/shared/usage.ts'
 import type { Usage } from '../protocols/shared/usage.ts'
 import type { Exchange } from './exchange.ts'
 
-/** @returns reads the usage of the attempts interrupted so far; to be called when the client gets it */
+/**
+ * @returns a function that reads the usage of the attempts interrupted so far; call it when the client gets the usage
+ */
 export function reportedUsageSoFar({ interruptedAttempts }: Exchange): () => Usage {
   const shares = interruptedAttempts.flatMap(({ share }) => share ?? [])
   return () => shares.map(({ reported }) => reported.usage).reduce(addUsage, blankUsage())

@@ -1,21 +1,24 @@
 import type { MemoryBudget } from '../base/memory-budget.ts'
 
-/** What one exchange holds of the memory for bodies (`server.body_memory`). What is not released is when it ends. */
+/**
+ * The memory for bodies that one exchange holds (`server.body_memory`). What is left is released when the exchange
+ * ends.
+ */
 export class ExchangeMemory {
-  /** Bytes of what is kept of its responses to be read at the end, as far as they count. */
+  /** Bytes that are kept of its responses to be read at the end. */
   responseBytes = 0
   readonly #budget: MemoryBudget
   readonly #limit: number
-  /** Bytes of its body, and of a response that is held. */
+  /** Bytes of its request body, and of a held response. */
   #bytes = 0
 
-  /** @param limit bytes of all exchanges together */
+  /** @param limit bytes for all exchanges together */
   constructor(budget: MemoryBudget, limit: number) {
     this.#budget = budget
     this.#limit = limit
   }
 
-  /** @returns false where there is not so much left: nothing was reserved then */
+  /** @returns false if there is not enough memory: nothing was reserved then */
   reserve(bytes: number): boolean {
     if (!this.#budget.reserve(bytes, this.#limit)) return false
     this.#bytes += bytes
@@ -29,9 +32,9 @@ export class ExchangeMemory {
   }
 
   /**
-   * Memory for what is kept of its responses until it ends; below 0 gives it back.
+   * Reserves memory for what is kept of its responses until it ends; a negative number releases memory.
    *
-   * @returns false where there is not so much left: nothing was reserved then
+   * @returns false if there is not enough memory: nothing was reserved then
    */
   readonly reserveForResponse = (bytes: number): boolean => {
     if (bytes < 0) this.#budget.releaseForResponse(-bytes)

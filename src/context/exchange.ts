@@ -20,24 +20,24 @@ import type { UpstreamAttempt } from './upstream-attempt.ts'
 
 /** What was sent to the client so far. */
 export interface ClientDelivery {
-  /** HTTP status; 499 when the client disconnected before any, 0 = none yet. */
+  /** HTTP status; 499 = the client disconnected before any status, 0 = none yet. */
   readonly status: number
-  /** All of the response was sent. */
+  /** The whole response was sent. */
   readonly delivered: boolean
-  /** Bytes of the body that the client's connection was given. */
+  /** Bytes of the body that were written to the client's connection. */
   readonly bytes: number
-  /** On the monotonic clock, when the first byte of the body came; 0 before. */
+  /** When the first byte of the body arrived, on the monotonic clock; 0 = not yet. */
   readonly firstByteAt: number
 }
 
 const NOTHING_SENT: ClientDelivery = { status: 0, delivered: false, bytes: 0, firstByteAt: 0 }
 
-/** What can be ended from outside. */
+/** Something that can be ended from outside. */
 export interface Stoppable {
   stop(reason: GatewayError): void
 }
 
-/** What the client requests, as far as the body and the path tell. */
+/** What the client requests, by the body and the path. */
 export interface RequestContent {
   /** As the client wrote it. */
   readonly model: string | null
@@ -45,12 +45,12 @@ export interface RequestContent {
   readonly body: InspectedBody | null
 }
 
-/** Where the request may go, and what that costs. */
+/** Where the request may go, and at which prices. */
 export interface Plan {
   readonly route: Route
-  /** The targets in the order to try; at least one. */
+  /** The targets in the order of the attempts; at least one. */
   readonly order: readonly Target[]
-  /** All targets that the request may reach, the first of the order first. */
+  /** All targets that the request can reach, the first of `order` first. */
   readonly reachable: readonly Target[]
   /** Their prices; null = unpriced. */
   readonly quotes: readonly (QuotedPrice | null)[]
@@ -58,13 +58,13 @@ export interface Plan {
   readonly hedgeAfter: number | null
 }
 
-/** What is reserved for the request. */
+/** The reservation of a request. */
 export interface Reserved {
-  /** null = no limit applies to the key. */
+  /** null = the key has no limits. */
   readonly reservation: Reservation | null
-  /** Tokens of the request as the client sent it; null = the body does not tell. */
+  /** Tokens of the request as the client sent it; null = unknown. */
   readonly estimatedInput: number | null
-  /** Tokens that the request may use at most, input and output. */
+  /** The most tokens that the request can use, input and output. */
   readonly tokens: number
 }
 
@@ -87,19 +87,19 @@ class WritableExchange {
   readonly startedAt: number
   /** On the wall clock, ms since 1970. */
   readonly startedWall: number
-  /** The client's address: the peer's, or what a trusted proxy says. */
+  /** The client's address: the peer's, or the one reported by a trusted proxy. */
   readonly clientAddress: string
   /** The peer's address if it is a trusted proxy. */
   readonly trustedPeer: string | null
-  /** The client sends its body after `100 Continue`. */
+  /** The client sends its body only after `100 Continue`. */
   readonly awaitsContinue: boolean
-  /** null = there are no traces. */
+  /** null = not traced. */
   readonly trace: RequestTrace | null
-  /** It came by the management listener. */
+  /** The request came over the management listener. */
   readonly isManagement: boolean
   /** Identity of a request that the console has authenticated; null = `identify` reads the credential. */
   readonly preAuthenticated: Identity | null
-  /** A user of the console sent it, who may know the upstreams. */
+  /** The request comes from a user of the console who may see the upstreams. */
   get isOperator(): boolean {
     return this.preAuthenticated?.unlimited ?? false
   }
@@ -107,42 +107,56 @@ class WritableExchange {
   /** Its memory for bodies. */
   readonly memory: ExchangeMemory
 
-  /** Without the keys that the client presented. Written by `accept`. */
+  /** The request target without the keys that the client presented. Written by `accept`. */
   target: RequestTarget = EMPTY_TARGET
   /** Written by `accept`. */
   classified: Classified = NO_ENDPOINT
-  /** All keys that the client presented, valid or not: none of them goes upstream. Written by `accept`. */
+  /** All keys that the client presented, valid or not: none is sent upstream. Written by `accept`. */
   presentedKeys: readonly string[] = []
-  /** Written by `pipeline.ts`, as `identify` found it. */
+  /** Result of `identify`. Written by `pipeline.ts`. */
   identity: Identity = ANONYMOUS
-  /** Written by `pipeline.ts`, as `classify` read it. */
+  /** Result of `classify`. Written by `pipeline.ts`. */
   request: RequestContent = EMPTY_REQUEST
-  /** Bytes that the client sent: of its body, and of its WebSocket once that has ended. Written by `classify` and `pipeline.ts`. */
+  /**
+   * Bytes from the client: of its body, and of its WebSocket once that has ended. Written by `classify` and
+   * `pipeline.ts`.
+   */
   bytesIn = 0
   /** Milliseconds that the client took to send its body. Written by `classify`. */
   bodyWaitMs = 0
-  /** Written by `pipeline.ts`, as `route` made it. */
+  /** Result of `plan`. Written by `pipeline.ts`. */
   plan: Plan | null = null
   /** Written by `reserve`. */
   reserved: Reserved | null = null
-  /** The limit that refused it; null = none did. Written by `reserve`, and by `priceable.ts` for it. */
+  /** The limit that refused the request; null = none. Written by `reserve` and by `priceable.ts`. */
   refusedBy: RefusalReason | null = null
   /** Written by `reserve`; null = there is no ledger. */
   ledgerEntry: LedgerEntry | null = null
   /** Records what the client is sent; null = bodies are not kept. Written by `startRecording`. */
   recording: ResponseRecorder | null = null
-  /** How it ended, and when on the monotonic clock, before its cost is counted. Written by `settle`; null before. */
+  /**
+   * How the exchange ended, and when on the monotonic clock, before its cost is counted; null = running. Written by
+   * `settle`.
+   */
   ended: { readonly failure: GatewayError | null, readonly at: number } | null = null
 
-  /** In the order of their start; the one that responds is the last. Written by `begin` and `serveAsLast`. */
+  /** In the order of their start, but the one that responds is last. Written by `begin` and `serveAsLast`. */
   attempts: readonly UpstreamAttempt[] = []
-  /** The attempt whose response the client gets; until there is one, the latest; null = none does. Written by `begin`, `serve` and `serveAsLast`. */
+  /**
+   * The attempt whose response the client gets, or the latest attempt as long as there is none; null = none. Written
+   * by `begin`, `serve` and `serveAsLast`.
+   */
   servedBy: UpstreamAttempt | null = null
-  /** What the client was sent so far. Written by `deliverBy`. */
+  /** What was sent to the client so far. Written by `deliverBy`. */
   delivery: ClientDelivery = NOTHING_SENT
-  /** Milliseconds that the gateway itself added before the first byte; null = there is none. Written by `setOverhead`. */
+  /**
+   * Milliseconds that the gateway itself added before the first byte; null = no first byte. Written by `setOverhead`.
+   */
   overheadMs: number | null = null
-  /** Why it was stopped from outside: the client disconnected, or a deadline passed; null = it was not. Written by `stop`. */
+  /**
+   * Why the exchange was stopped from outside: the client disconnected, or a deadline passed; null = not stopped.
+   * Written by `stop`.
+   */
   stopped: GatewayError | null = null
   #stoppable: Stoppable | null = null
 
@@ -174,17 +188,20 @@ class WritableExchange {
     this.memory = init.memory ?? new ExchangeMemory(new MemoryBudget(), Infinity)
   }
 
-  /** The status that the client was sent; 499 when it disconnected before, 0 = none yet. */
+  /** The status that the client was sent; 499 = it disconnected before, 0 = none yet. */
   get status(): number {
     return this.delivery.status
   }
 
-  /** Attempts that another one continued, or that were cancelled beside another: each is billed for its part. */
+  /**
+   * Attempts that another one continued, or that were cancelled because another one responded: each is billed
+   * separately.
+   */
   get interruptedAttempts(): readonly UpstreamAttempt[] {
     return this.attempts.filter(({ share }) => share !== null)
   }
 
-  /** What the response is settled by, without the parts of interrupted attempts; null = there is nothing. */
+  /** What the response is settled by, without the parts of interrupted attempts; null = nothing. */
   get response(): MeteredResponse | null {
     const { servedBy } = this
     return servedBy === null || servedBy.share !== null ? null : servedBy.metered
@@ -195,29 +212,29 @@ class WritableExchange {
     return this.servedBy === null ? this.plan?.quotes[0] ?? null : this.servedBy.quoted
   }
 
-  /** Tokens of the request as it was sent to the upstream; null = the body does not tell. */
+  /** Tokens of the request as it was sent upstream; null = unknown. */
   get estimatedInput(): number | null {
     return this.servedBy === null ? this.reserved?.estimatedInput ?? null : this.servedBy.estimatedInput
   }
 
-  /** The body as the upstream reads it; null where there is none to look at. */
+  /** The body that the upstream reads; null = none that can be read. */
   get prompt(): Buffer | null {
     return this.servedBy?.sentBody ?? this.request.body?.bytes ?? null
   }
 
-  /** The endpoint by which its response is metered: the one at the upstream, where the request is translated. */
+  /** The endpoint by which the response is metered: the upstream's if the request is translated. */
   get meteredEndpoint(): Endpoint {
     return this.servedBy?.endpoint ?? this.classified.endpoint
   }
 
-  /** Ends it from outside, in any phase: the upstream's side is closed at once. */
+  /** Ends the exchange from outside, in any phase: the upstream's side is closed at once. */
   stop(reason: GatewayError): void {
     if (this.stopped !== null) return
     this.stopped = reason
     this.#stoppable?.stop(reason)
   }
 
-  /** What `stop` ends from now on: the body that is read, or the attempts; null = nothing. */
+  /** Sets what `stop` ends from now on: the reading of the body, or the attempts; null = nothing. */
   stopBy(stoppable: Stoppable | null): void {
     this.#stoppable = stoppable
   }
@@ -228,12 +245,12 @@ class WritableExchange {
     this.servedBy = attempt
   }
 
-  /** The client gets the response of that attempt; null = of none. */
+  /** The client gets the response of this attempt; null = of none. */
   serve(attempt: UpstreamAttempt | null): void {
     this.servedBy = attempt
   }
 
-  /** Of attempts that ran beside each other, the client gets the response of that one: it becomes the last. */
+  /** Of attempts that ran at the same time, the client gets the response of this one: it becomes the last. */
   serveAsLast(attempt: UpstreamAttempt): void {
     const at = this.attempts.indexOf(attempt)
     if (at < this.attempts.length - 1) {
@@ -243,7 +260,7 @@ class WritableExchange {
     this.servedBy = attempt
   }
 
-  /** The client gets its response by that part: the relay, the tunnel, or the gateway for its own. */
+  /** Sets what sends the response: the relay, the tunnel, or the gateway itself. */
   deliverBy(delivery: ClientDelivery): void {
     this.delivery = delivery
   }
@@ -253,27 +270,27 @@ class WritableExchange {
     this.overheadMs = ms
   }
 
-  /** Releases the request's body. A ledger checkpoint that is due refers to the exchange a while longer. */
+  /** Releases the request's body. A due ledger checkpoint may refer to the exchange for longer. */
   releaseBody(): void {
     this.request = { ...this.request, body: null }
     for (const attempt of this.attempts) attempt.releaseBody()
   }
 
   /**
-   * To be called after every await: the client may have disconnected meanwhile.
+   * Call it after every await: the client may have disconnected meanwhile.
    *
-   * @throws GatewayError why it was stopped
+   * @throws GatewayError the reason for which the exchange was stopped
    */
   throwIfStopped(): void {
     if (this.stopped !== null) throw this.stopped
   }
 }
 
-/** An exchange as all read it. Its methods say what may happen to it at any time. */
+/** An exchange for reading. Its methods change only what may change at any time. */
 export type Exchange = Readonly<WritableExchange>
 export const Exchange = WritableExchange
 
-/** An exchange of which one phase writes these fields. */
+/** An exchange of which a phase writes these fields. */
 export type Writes<field extends keyof Exchange> = Omit<Exchange, field> & Pick<WritableExchange, field>
 
 /** Does the client expect the response as server-sent events? */
@@ -282,7 +299,7 @@ export function wantsEventStream({ request: { stream }, classified, target }: Ex
   return new URLSearchParams(target.query).get('alt') === 'sse'
 }
 
-/** Does it request a response that the upstream generates even when the client disconnects? */
+/** Does it request a response that the upstream generates even if the client disconnects? */
 export function isBackgroundRequest({ request: { body } }: Exchange): boolean {
   return body?.json?.fields.get('background')?.at(-1)?.type === 'true'
 }
@@ -292,12 +309,12 @@ export function isRead({ req, request: { model } }: Exchange): boolean {
   return model === null && (req.method === 'GET' || req.method === 'HEAD')
 }
 
-/** Does it call a model, as far as its body and its path tell? */
+/** Does it call a model, judging by its body and path? */
 export function callsModel({ req, request: { model }, target }: Exchange): boolean {
   return model !== null || (req.method === 'POST' && isModelCallPath(target.path))
 }
 
-/** A stream was requested, and the response does not say whether it is one. */
+/** A stream was requested, and the response does not show whether it is one. */
 export function isFormatUnknown({ request: { stream } }: Exchange, { status, contentType }: ResponseHead): boolean {
   return stream && contentType === '' && status !== 204
 }

@@ -5,7 +5,7 @@ import { ANONYMOUS_KEY } from './accounts.ts'
 import type { Exchange } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 
-/** The gateway's own response headers. @param upstream whose response it is; null = the gateway's own */
+/** The gateway's own response headers. @param upstream that responded; null = the gateway itself */
 export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream: Upstream | null): GatewayHeaders {
   const own = {
     version: gateway.version,
@@ -14,7 +14,7 @@ export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream
     inConsole: exchange.isManagement,
   }
   if (upstream === null) return own
-  // Even the number of attempts tells a client how the operator's upstreams do.
+  // Even the number of attempts would show a client how healthy the operator's upstreams are.
   const isRevealed = gateway.config.server.revealUpstream || exchange.isOperator
   return { ...own, served: { upstream, attempts: isRevealed ? exchange.attempts.length : null }, translated: translationOf(exchange), dropped: exchange.servedBy?.record.dropped ?? [] }
 }

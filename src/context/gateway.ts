@@ -28,24 +28,24 @@ import type { HealthChecks } from './health-checks.ts'
 import type { LiveUpstream } from './live-upstreams.ts'
 import type { StoreStates } from './store-states.ts'
 
-/** The parts that the pipeline uses, built once from a configuration. An exchange keeps the gateway with which it began. */
+/** What the pipeline uses, built once from a configuration. An exchange keeps the gateway with which it began. */
 export interface Gateway {
   readonly config: Config
   readonly version: string
   readonly clock: Clock
   readonly log: Logger
   readonly keyring: Keyring
-  /** Keys that are created at run time; null = the configuration has no ledger. */
+  /** Keys created at run time; null = the configuration has no ledger. */
   readonly keyStore: KeyStore | null
   readonly routes: RouteTable
   readonly proxy: ProxyServer
   readonly accounts: Accounts
   readonly upstreams: ReadonlyMap<string, LiveUpstream>
-  /** Exchanges in progress that began with this configuration, WebSockets included. */
+  /** Running exchanges that began with this configuration, WebSockets included. */
   readonly activeExchanges: GatewayExchanges
   /** The health of each model at each upstream. */
   readonly health: Health
-  /** Active health checks, while the configuration is in use. */
+  /** Active health checks; they run while the configuration is in use. */
   readonly checks: HealthChecks
   readonly bodyRules: BodyRules
   readonly sharedState: SharedState
@@ -64,9 +64,9 @@ export interface PassedShare {
   readonly period: number
 }
 
-/** Keeps the passed shares of budgets for the process that replaces this one. By `idOf`. */
+/** Keeps the passed shares of budgets for the process that replaces this one, by `idOf`. */
 export interface PassedShares {
-  /** As the process before saved them last; null = there was none, or it had not checked any budget. */
+  /** As the previous process saved them; null = there was none, or it had not checked any budget. */
   readonly initial: ReadonlyMap<string, PassedShare> | null
   save(passed: ReadonlyMap<string, PassedShare>): void
 }
@@ -75,21 +75,21 @@ export interface GatewayParts {
   readonly version: string
   readonly clock: Clock
   readonly log: Logger
-  /** The number of this process among several; absent where there is one. */
+  /** The number of this process among the workers; absent = there is only one process. */
   readonly worker?: number
   /** Another worker reports alerts; absent = this process does. */
   readonly reportsAlerts?: boolean
   /** What the keys of all workers have spent, picodollars; null = not known yet; absent = this process counts it. */
   readonly budgetSpend?: () => ReadonlyMap<string, bigint> | null
-  /** Absent = nothing replaces this process. */
+  /** Absent = no process replaces this one. */
   readonly passedShares?: PassedShares
-  /** The key of capsules that all workers begin with where no store has one; absent = this process is alone. */
+  /** The capsule key that all workers start with if no store has one; absent = there is only one process. */
   readonly capsuleKey?: CapsuleKey
   /** Configuration keys that need a restart; absent = none. */
   readonly pending?: readonly string[]
-  /** Of the first configuration; absent = none. */
+  /** Warnings of the first configuration; absent = none. */
   readonly warnings?: readonly Problem[]
-  /** Metrics and traces; absent or null = there are none. */
+  /** Metrics and traces; absent or null = none. */
   readonly telemetry?: Telemetry | null
   /** Makes a limiter that other workers share; absent = a limiter of this process. */
   readonly openLimiter?: (defaults: Limits | null) => Limiter
@@ -99,9 +99,9 @@ export interface GatewayParts {
 export interface Reloads {
   /** Milliseconds since 1970. */
   loadedAt: number
-  /** Of the active configuration. */
+  /** Warnings of the active configuration. */
   warnings: readonly Problem[]
-  /** Why the last reload was rejected, and the file's text, or null where it cannot be read; null = it was not rejected. */
+  /** Why the last reload was rejected, with the file's text (null = unreadable); null = not rejected. */
   failure: { readonly at: number; readonly problems: readonly Problem[]; readonly text: string | null } | null
   /** Configuration keys that changed and need a restart. */
   pending: readonly string[]
@@ -111,7 +111,7 @@ export interface Reloads {
   readonly log: EventLog<ReloadEvent>
 }
 
-/** Requests failed because of the operator's credential. */
+/** Requests that failed because of the operator's credential. */
 export interface CredentialFailure {
   /** `rejected by the upstream (401)`, or why the source of the credential failed. */
   readonly reason: string
@@ -123,12 +123,12 @@ export interface CredentialFailure {
 export interface SharedState extends GatewayParts {
   /** When this process started, ms since 1970. */
   readonly startedAt: number
-  /** What has opened and closed circuits. */
+  /** What opened and closed circuits. */
   readonly circuits: CircuitLog
-  /** All exchanges in progress, whatever their configuration. */
+  /** All running exchanges, of every configuration. */
   readonly activeExchanges: ActiveExchanges
   readonly keyStore: KeyStore | null
-  /** By which capsules are known again that clients kept. */
+  /** Keys with which the capsules that clients kept are opened. */
   readonly capsuleKeys: CapsuleKeyStore
   readonly proxy: ProxyServer
   readonly health: Health
@@ -136,25 +136,25 @@ export interface SharedState extends GatewayParts {
   readonly bodyMemory: MemoryBudget
   /** Shares the event loop among the responses of upstreams. */
   readonly readTurns: ReadTurns
-  /** Bodies that `log.bodies` keeps; null = there is no ledger. */
+  /** Stores the bodies that `log.bodies` keeps; null = there is no ledger. */
   readonly archive: Archive | null
-  /** Those of the current configuration, whichever an exchange began with. */
+  /** The rules of the current configuration, also for exchanges that began with an older one. */
   bodyRules: BodyRules
   readonly reloads: Reloads
-  /** By the name of the upstream: the last failure because of the operator's credential. */
+  /** The last failure caused by the operator's credential, by upstream name. */
   readonly credentialFailures: Map<string, CredentialFailure>
   readonly stores: StoreStates
   readonly givenIds: ClientRequestIds
-  /** Slows down who guesses keys. */
+  /** Slows down clients that guess keys. */
   readonly guessLimit: GuessLimit
   /** The certificate chain of the listener, its own certificate first; empty without TLS. */
   readonly shown: { chain: readonly X509Certificate[] }
   newId(): string
-  /** Responses of the gateway's own that clients have not read yet. */
+  /** Responses of the gateway itself that clients have not read yet. */
   unreadResponses: number
   /**
-   * null: not shutting down. `delay`: requests are served, while load balancers learn of it. `refuse`: no new
-   * requests are accepted. `hand_over`: another process has the address; requests on open connections are served.
+   * null: not shutting down. `delay`: requests are served while load balancers learn of the shutdown. `refuse`: no
+   * new requests are accepted. `hand_over`: another process has the address; requests on open connections are served.
    */
   shutdown: null | 'delay' | 'refuse' | 'hand_over'
 }

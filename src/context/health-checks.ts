@@ -24,8 +24,8 @@ export interface HealthCheckOptions {
 const MAX_CHECK_DURATION = 10_000
 
 /**
- * Active health checks: sends a request to each upstream with `health`, at its interval, with the operator's credential.
- * A 2xx status is healthy, whatever the body.
+ * Active health checks: send a request to each upstream with `health`, at its interval, with the operator's
+ * credential. A 2xx status is healthy, whatever the body.
  */
 export class HealthChecks {
   readonly #checks: readonly HealthCheck[]
@@ -71,7 +71,7 @@ class HealthCheck {
   }
 
   start(): void {
-    // The checks of the configuration before may have found it unhealthy.
+    // The checks of the previous configuration may have found it unhealthy.
     this.#isHealthy = !this.#parts.health.failsChecks(this.name)
     void this.#run()
   }
@@ -134,7 +134,7 @@ class HealthCheck {
   }
 }
 
-/** Reads the status, and ends the response. */
+/** Reads the status, then ends the response. */
 class StatusSink implements ResponseSink {
   status = 0
 
@@ -152,7 +152,7 @@ class StatusSink implements ResponseSink {
   broken(): void {}
 }
 
-/** The check failed in the gateway, as without file descriptors, and says nothing about the upstream. */
+/** The check failed inside the gateway, for example without file descriptors, and says nothing about the upstream. */
 const INCONCLUSIVE = Symbol('inconclusive')
 
 const CHECK_DONE = new GatewayError('internal', 'the check is done')

@@ -5,18 +5,18 @@ import { Database } from '../cluster/postgres/database.ts'
 import { migrate } from '../cluster/postgres/migrate.ts'
 import { MIGRATIONS } from '../cluster/postgres/migrations.ts'
 
-/** What a process reports of itself. */
+/** What a process reports about itself. */
 export interface HeartbeatOptions {
   /** postgres://user:password@host/database */
   readonly url: string
-  /** Of this process: a UUID. */
+  /** The UUID of this process. */
   readonly process: string
   /** The name of the gateway. */
   readonly instance: string
   readonly version: string
   readonly clock: Pick<Clock, 'wall' | 'monotonic' | 'setTimeout'>
   readonly log: Logger
-  /** Called after each heartbeat, with why it failed. */
+  /** Called after each heartbeat, with the reason if it failed. */
   readonly onBeat: (failure: string | null) => void
   readonly state: () => {
     readonly requestsInFlight: number
@@ -29,13 +29,13 @@ export interface HeartbeatOptions {
 
 /** ms between two heartbeats. */
 const HEARTBEAT_MS = 5_000
-/** ms for one; a late one is as good as none. */
+/** ms for one heartbeat; a late one is useless. */
 const TIMEOUT_MS = 2_000
-/** ms between the clocks of gateway and database from which it is worth a warning. */
+/** Clock difference between gateway and database, in ms, above which a warning is logged. */
 export const MAX_CLOCK_DIFFERENCE_MS = 1_000
 const WARNING_INTERVAL_MS = 60_000
 
-/** Reports this process to the other gateways, in PostgreSQL. Failures are those that shipping reports too. */
+/** Reports this process to the other gateways, in PostgreSQL. It logs no failures: shipping reports the same ones. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions
   readonly #database: Database
@@ -52,7 +52,7 @@ export class Heartbeat {
     void this.#run()
   }
 
-  /** Says that this process ends. */
+  /** Reports that this process ends. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#timer?.cancel()
@@ -63,7 +63,7 @@ export class Heartbeat {
   }
 
   async #run(): Promise<void> {
-    // The ledger's log lines say it when PostgreSQL is unreachable.
+    // The ledger logs that PostgreSQL is unreachable.
     const failure = await this.#beat().then(() => null, messageOf)
     if (!this.#isClosed) this.#options.onBeat(failure)
     if (!this.#isClosed) this.#timer = this.#options.clock.setTimeout(() => void this.#run(), HEARTBEAT_MS)

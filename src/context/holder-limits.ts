@@ -3,15 +3,15 @@ import { compileGlob } from '../config/glob.ts'
 import type { Limits } from '../config/key-types.ts'
 import type { LimitedKey, ScopeLimits } from '../limits/types.ts'
 
-/** Whose limits hold for a request. */
+/** The holder of limits for a request. */
 export type Holder = LimitedHolder | LimitedKey
 
-/** Has a holder a budget that may hold for the model? @param model null = the request may use any */
+/** Does a holder have a budget that can apply to the model? @param model null = any model */
 export function hasBudgetFor(holder: Holder, defaults: Limits | null, model: string | null): boolean {
   return someLimit(holder, defaults, model, ({ budget }) => budget !== null)
 }
 
-/** Has a holder limits of tokens, or a budget, that may hold for the model? @param model null = the request may use any */
+/** Does a holder have token limits or a budget that can apply to the model? @param model null = any model */
 export function limitsUse(holder: Holder, defaults: Limits | null, model: string | null): boolean {
   return someLimit(holder, defaults, model, ({ budget, tokensPerMinute }) => budget !== null || tokensPerMinute !== null)
 }

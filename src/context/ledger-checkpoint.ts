@@ -5,7 +5,7 @@ import type { Gateway } from './gateway.ts'
 export class LedgerCheckpoint {
   readonly #gateway: Gateway
   readonly #exchange: Exchange
-  /** No write is due yet, and there is a ledger to write to. */
+  /** No write is due, and there is a ledger to write to. */
   isIdle: boolean
 
   constructor(gateway: Gateway, exchange: Exchange) {
@@ -14,7 +14,7 @@ export class LedgerCheckpoint {
     this.isIdle = exchange.ledgerEntry !== null
   }
 
-  /** Writes in a second, with the progress until then. */
+  /** Writes a second from now, with the progress until then. */
   schedule(): void {
     if (!this.isIdle) return
     this.isIdle = false

@@ -22,19 +22,19 @@ import type { Transport, TransportOptions, UpstreamAddress } from '../proxy/tran
 /** An upstream with its connections. */
 export interface LiveUpstream extends UpstreamAddress {
   readonly config: Upstream
-  /** For the in-process simulator: where it listens. */
+  /** Path of the in-process simulator's socket; null = another upstream. */
   readonly socketPath: string | null
   readonly connections: Connections
-  /** null = it serves the vendor's own API. */
+  /** null = the upstream serves the vendor's own API. */
   readonly provider: Provider | null
-  /** null = it needs none. */
+  /** null = the upstream needs none. */
   readonly credential: SharedCredential | null
   readonly secrets: UpstreamSecrets
 }
 
 /**
- * The connections to an upstream, which reloads keep as long as they do not concern them. They close when no
- * configuration uses them any more.
+ * The connections to an upstream. Reloads that do not change the upstream keep them. They close when no configuration
+ * uses them any more.
  */
 export class Connections {
   readonly transport: Transport
@@ -60,13 +60,13 @@ export class Connections {
   }
 }
 
-/** The credential of an upstream, which reloads keep as long as `auth` does not change. */
+/** The credential of an upstream. Reloads keep it as long as `auth` does not change. */
 export class SharedCredential {
   readonly credential: Credential
   readonly auth: Auth
   readonly refusals: Refusals
   readonly #clock: Clock
-  /** The headers of the latest response, and when it came, ms since 1970; null = none came. */
+  /** The headers of the latest response, and when it arrived, ms since 1970; null = none yet. */
   #latest: { readonly headers: HeaderList, readonly at: number } | null = null
   #holders = 0
 
@@ -81,17 +81,17 @@ export class SharedCredential {
     this.#holders++
   }
 
-  /** The upstream responded to a request with that authorization. */
+  /** The upstream responded to a request with this authorization. */
   responded(authorization: Authorization, status: number, headers: HeaderList): void {
     this.credential.responded?.(authorization, status, headers)
     this.#latest = { headers, at: this.#clock.wall() }
   }
 
-  /** Of each credential of a pool, or of the one. */
+  /** The state of each credential of a pool, or of the only one. */
   states(): readonly CredentialState[] {
     const states = this.credential.states()
     if (states.length !== 1 || this.#latest === null) return states
-    // The headers are read here and not at each response: few ask for the states.
+    // The headers are read here and not at each response, because the states are rarely requested.
     const window = new RateLimitWindow()
     window.update(this.#latest.headers, this.#clock.monotonic(), this.#latest.at)
     return states.map(state => ({ ...state, rateLimits: state.rateLimits ?? window.limits }))
@@ -110,10 +110,10 @@ export interface UpstreamParts {
 }
 
 /**
- * The upstreams of a configuration. Connections of `before` with the same address and CA are kept; no new ones are opened.
- * So are credentials whose `auth` is the same.
+ * The upstreams of a configuration. Connections of `before` with the same address and CA are kept, and credentials
+ * with the same `auth`; no connections are opened.
  *
- * @param simulatorSocket where the in-process simulator listens; null when no upstream needs it
+ * @param simulatorSocket where the in-process simulator listens; null = no upstream needs it
  * @throws the system's error for a CA file that cannot be read
  */
 export function liveUpstreams(
@@ -139,19 +139,22 @@ export function liveUpstreams(
   }))
 }
 
-/** The headers with a secret that the configuration adds to each request; flat. */
+/** Configured headers with a secret that each request gets; flat. */
 function secretHeaders({ headers }: Upstream): string[] {
   return Object.entries(headers).filter(([name]) => CREDENTIAL_NAME.test(name)).flat()
 }
 
-/** @param before of the configuration before */
+/** @param before credential of the previous configuration */
 function credentialOf({ name, auth }: Upstream, parts: UpstreamParts, before: SharedCredential | null): SharedCredential | null {
   if (auth === null) return null
   if (before !== null && isDeepStrictEqual(before.auth, auth)) return before
   return new SharedCredential(openCredential(auth, { ...parts, upstream: name }), auth, parts.clock)
 }
 
-/** Milliseconds. The exchange's own deadline comes first; this one ends connections that no exchange awaits any more. */
+/**
+ * Milliseconds. The exchange's own deadline is earlier; this one ends connections that no exchange waits for any
+ * more.
+ */
 function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): number {
   const own = routes
     .filter(route => everyTarget(route).some(target => target.upstream === upstream))
@@ -159,7 +162,7 @@ function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): nu
   return Math.max(timeouts.connect, ...own) + 1_000
 }
 
-/** It has the content of the CA file: a replaced file needs new connections. */
+/** Contains the content of the CA file: a replaced file needs new connections. */
 function connectionKeyOf({ origin, socketPath, ca, connectionAge }: TransportOptions): string {
   return JSON.stringify([origin, socketPath, ca && readFileSync(ca, 'utf8'), connectionAge])
 }

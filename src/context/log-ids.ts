@@ -1,6 +1,6 @@
 import type { Exchange } from './exchange.ts'
 
-/** What each log line of a request has: its id, and the span that it belongs to. */
+/** What each log line of a request contains: its id, and its span. */
 export function logIds({ id, trace }: Exchange): LogIds {
   return trace === null ? { request: id } : { request: id, trace_id: trace.traceId, span_id: trace.spanId }
 }

@@ -20,7 +20,7 @@ export interface AlertEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Events that wait to be sent; when more come, the oldest are dropped. */
+/** Maximum events that wait to be sent; beyond it, the oldest are dropped. */
 const MAX_EVENTS = 1_000
 
 /** Events that wait to be sent, in order. A file keeps them over a restart. */
@@ -28,14 +28,14 @@ export class PendingEvents {
   readonly #file: string | null
   readonly #log: Logger
   readonly #events: AlertEvent[]
-  /** null = what the file has is what there is. */
+  /** The running save; null = the file is up to date. */
   #save: Promise<void> | null = null
   #isStale = false
   #isClosed = false
   #hasFailed = false
   #dropped = 0
 
-  /** @param file null = they are lost at the end of the process */
+  /** @param file null = events are lost when the process ends */
   constructor(file: string | null, log: Logger) {
     this.#file = file
     this.#log = log
@@ -46,12 +46,12 @@ export class PendingEvents {
     return this.#events[0]
   }
 
-  /** How many were dropped. */
+  /** Number of dropped events. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** @param keepsFirst it is on its way, and is not dropped */
+  /** @param keepsFirst the first event is being sent, and is not dropped */
   add(event: AlertEvent, keepsFirst: boolean): void {
     this.#events.push(event)
     if (this.#events.length > MAX_EVENTS) {
@@ -66,7 +66,7 @@ export class PendingEvents {
     this.#changed()
   }
 
-  /** Nothing is read from here any more. What waits is in the file when this returns. */
+  /** Stops. Waiting events are in the file when this returns. */
   close(): void {
     const isWritten = this.#save === null
     this.#isClosed = true
@@ -94,7 +94,7 @@ export class PendingEvents {
       this.#isStale = false
       try {
         await writeFile(part, this.#text, { mode: FILE_MODE })
-        // What close has written is newer.
+        // What `close` has written is newer.
         if (this.#isClosed) return
         await rename(part, file)
         this.#hasFailed = false

@@ -1,18 +1,18 @@
 import type { Clock, WallTime } from '../base/clock.ts'
 
-/** What several gateways share. */
+/** A store that several gateways share. */
 export type StoreName = 'valkey' | 'postgres'
 
-/** How a common store is used, as the last write shows. */
+/** The state of a common store, as of the last write. */
 export interface StoreState {
   readonly name: StoreName
-  /** Why nothing can be written; null = all is well. */
+  /** Why writes fail; null = they succeed. */
   readonly failure: string | null
-  /** When it began to fail, or to work. */
+  /** When writes began to fail or to succeed. */
   readonly since: WallTime
 }
 
-/** The common stores of this gateway: those that are configured, from the first attempt on. */
+/** The configured common stores of this gateway, from the first write on. */
 export class StoreStates {
   readonly #clock: Pick<Clock, 'wall'>
   readonly #states = new Map<StoreName, StoreState>()

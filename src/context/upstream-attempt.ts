@@ -17,18 +17,18 @@ import { Attempt } from './attempt.ts'
 import type { CredentialUse } from './attempt.ts'
 import type { LiveUpstream } from './live-upstreams.ts'
 
-/** One attempt as the ledger and the log have it, while it is written. */
+/** The record of an attempt for the ledger and the log, while it is written. */
 export type AttemptDraft = { -readonly [field in keyof AttemptRecord]: AttemptRecord[field] } & { readonly atMs: number }
 
 /** What differs between the requests that an exchange sends to its targets. */
 export interface AttemptRequest {
-  /** The body that was sent where it is not the client's own: it is translated, or asks for the rest of a response. */
+  /** The body that was sent if it is not the client's own: it is translated, or asks for the rest of a response. */
   readonly sentBody: Buffer | null
-  /** Tokens of the request, as estimated before it was sent; null = the body does not tell. */
+  /** Tokens of the request, estimated before it was sent; null = unknown. */
   readonly estimatedInput: number | null
-  /** The gateway asked for usage in the stream, and the client did not: it must not see that event. */
+  /** The gateway asked for usage in the stream, and the client did not: the client must not see that event. */
   readonly hidesUsage: boolean
-  /** The client's fields that the upstream does not get. */
+  /** Client fields that were not sent upstream. */
   readonly dropped: readonly string[]
   /** null = the upstream speaks the client's protocol. */
   readonly translated: TranslatedAttempt | null
@@ -36,60 +36,60 @@ export interface AttemptRequest {
 
 /** What a response is settled by. */
 export interface ResponseContent {
-  /** null = nothing: it is an error, or not billed. */
+  /** null = nothing: the response is an error, or is not billed. */
   readonly metered: MeteredResponse | null
-  /** The content coding of a whole body that is still compressed; null = it is plain. */
+  /** The content coding of a whole body that is still compressed; null = not compressed. */
   readonly encoding: string | null
-  /** The body of an error, decompressed; null = it is no error. */
+  /** The body of an error, decompressed; null = not an error. */
   readonly errorBody: Buffer | null
 }
 
-/** What a session cost, and by which price. */
+/** The cost of a session, with its price. */
 export interface SessionUsage extends SettledCost {
   readonly quoted: QuotedPrice | null
-  /** As the upstream named it; null = it did not. */
+  /** The model that the upstream named; null = none. */
   readonly model: string | null
 }
 
-/** The messages of a WebSocket, and what they cost. */
+/** The messages of a WebSocket, and their cost. */
 export interface Session {
-  /** Without counting; null = nothing was requested. */
+  /** The usage so far, without counting tokens; null = nothing was requested. */
   usageSoFar(): SessionUsage | null
-  /** The known part where another part is unknown: limits count that. */
+  /** The known part of the usage when another part is unknown: limits count it. */
   readonly knownUsage: { readonly tokens: number, readonly pico: bigint }
   receiveFromUpstream(chunk: Buffer): void
   receiveFromClient(chunk: Buffer): void
   /**
-   * No more bytes will come.
+   * The connection has closed.
    *
-   * @param endedBy whose connection was the first to end
-   * @returns who interrupted a response; null = none was in progress
+   * @param endedBy the side that ended first
+   * @returns the error of an interrupted response; null = no response was running
    */
   connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
   /** The upstream closed the connection because of what the client sent. */
   readonly isClientFault: boolean
-  /** Settles all responses. @param failure why the session ended; null = in order */
+  /** Settles all responses. @param failure why the session ended; null = properly */
   end(failure: GatewayError | null): Promise<SessionUsage>
 }
 
-/** No body came yet. */
+/** No body arrived yet. */
 export const NOT_DELIVERED: MeteredResponse = { kind: 'none', delivered: false }
 /** A body arrived and is not kept. */
 export const DELIVERED: MeteredResponse = { kind: 'none', delivered: true }
 
-/** What an attempt of an exchange is made with. */
+/** The options of an attempt. */
 export interface UpstreamAttemptOptions {
   readonly target: Target
   readonly upstream: LiveUpstream
   readonly use: CredentialUse
-  /** Credentials of the target that it refused for this request. */
+  /** Credentials that the target refused for this request. */
   readonly refused: readonly Authorization[]
   readonly sent: AttemptRequest
   /** The price of the target's model; null = unpriced. */
   readonly quoted: QuotedPrice | null
   readonly record: AttemptDraft
   readonly health: HealthReporter
-  /** Of the limits of the upstream; null = it has none. */
+  /** From the limits of the upstream; null = no limits. */
   readonly reservation: Reservation | null
   readonly clock: Clock
   /** On the monotonic clock, ms. */
@@ -97,8 +97,8 @@ export interface UpstreamAttemptOptions {
 }
 
 /**
- * One attempt of an exchange at one target: what was sent there at which price, what came back, and what becomes of it.
- * What carries it (HTTP, a WebSocket) is its subclass. `recorder.ts` writes how it ends.
+ * One attempt of an exchange at one target: the request with its price, the response, and its outcome. Subclasses
+ * carry it over HTTP or a WebSocket. `recorder.ts` records how it ends.
  */
 export abstract class UpstreamAttempt extends Attempt {
   readonly target: Target
@@ -107,16 +107,16 @@ export abstract class UpstreamAttempt extends Attempt {
   readonly quoted: QuotedPrice | null
   readonly estimatedInput: number | null
   readonly hidesUsage: boolean
-  /** Tells the target's health how it ends. */
+  /** Reports to the target's health how the attempt ends. */
   readonly health: HealthReporter
   readonly reservation: Reservation | null
-  /** The messages of a WebSocket that is open; null = there is none, or they are not read. */
+  /** The messages of an open WebSocket; null = none, or not read. */
   session: Session | null = null
-  /** What it used, where another attempt continues its response or responds in its place; null = none does. */
+  /** The usage of an attempt whose response another attempt continues or replaces; null = not the case. */
   share: InterruptedUsage | null = null
-  /** What the response tells of itself; null = no trace asks for it. */
+  /** Facts from the response; null = no trace needs them. */
   facts: ResponseFactsReader | null = null
-  /** Only the end of the protocol was missing, and the gateway sent that. */
+  /** Only the end of the protocol was missing, and the gateway sent it. */
   completedByGateway = false
   /** On the monotonic clock, ms. */
   readonly startedAt: number
@@ -125,9 +125,9 @@ export abstract class UpstreamAttempt extends Attempt {
   sentBody: Buffer | null
   /** null = the upstream speaks the client's protocol. Written by `releaseBody`. */
   translated: TranslatedAttempt | null
-  /** The response that goes to the client; null = it is not billed, or none did. Written by `deliver` and `fail`. */
+  /** The response that goes to the client; null = none, or not billed. Written by `deliver` and `fail`. */
   response: ResponseContent | null = null
-  /** What it is settled by although the client gets none of its response; null = nothing. */
+  /** What is billed although the client gets nothing of the response; null = nothing. */
   #abandoned: MeteredResponse | null = null
 
   constructor(options: UpstreamAttemptOptions) {
@@ -145,18 +145,18 @@ export abstract class UpstreamAttempt extends Attempt {
     this.translated = options.sent.translated
   }
 
-  /** Ends it from outside, with what is held of its response. */
+  /** Ends the attempt from outside, with what is held of its response. */
   abstract stop(reason: GatewayError): void
 
-  /** The upstream may have started to work on the request, and has not refused it: the prompt may be billed. */
+  /** The upstream may have begun to work on the request, and has not refused it: the prompt may be billed. */
   abstract readonly mayBeBilled: boolean
 
-  /** What it is settled by if nobody awaits its response any more. */
+  /** The settlement basis if nobody waits for its response any more. */
   get abandonedResponse(): MeteredResponse {
     return NOT_DELIVERED
   }
 
-  /** Reads what is held of a response that does not go to the client; null = nothing is. */
+  /** Reads what is held of a response that does not go to the client; null = nothing is held. */
   readHeld(): ResponseContent | null {
     return null
   }
@@ -166,12 +166,12 @@ export abstract class UpstreamAttempt extends Attempt {
     return this.#clock.monotonic() - this.startedAt
   }
 
-  /** What its response is settled by; null = no successful response came. */
+  /** What the response is settled by; null = no successful response arrived. */
   get metered(): MeteredResponse | null {
     return this.response?.metered ?? this.#abandoned
   }
 
-  /** What is held of a response that has to be whole before the client gets it; null = none is. */
+  /** What is held of a response that has to be complete before the client gets it; null = nothing. */
   get held(): MeteredResponse | null {
     return null
   }
@@ -181,16 +181,16 @@ export abstract class UpstreamAttempt extends Attempt {
     return this.translated?.endpoint ?? null
   }
 
-  /** Its response goes to the client. @param response null = it is not billed */
+  /** The response goes to the client. @param response null = not billed */
   deliver(response: ResponseContent | null): void {
     this.response = response
   }
 
   /**
-   * It failed before the client got any of its response.
+   * The attempt failed before the client got any of its response.
    *
-   * @param abandoned what it is settled by where nobody awaits its response any more, and the client may have to pay
-   *   for the prompt; null = it is not billed
+   * @param abandoned the settlement basis if nobody waits for the response any more and the client may be billed for
+   *   the prompt; null = not billed
    */
   fail(abandoned: MeteredResponse | null): void {
     this.response = null

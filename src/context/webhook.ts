@@ -7,9 +7,9 @@ import { PendingEvents } from './pending-events.ts'
 import type { AlertEvent } from './pending-events.ts'
 
 export interface WebhookOptions {
-  /** The webhook of the active configuration; null = there is none. */
+  /** The webhook of the active configuration; null = none. */
   readonly config: () => WebhookConfig | null
-  /** Keeps events that wait; null = a restart loses them. */
+  /** Keeps waiting events; null = a restart loses them. */
   readonly file: string | null
   /** The name of the gateway. */
   readonly gateway: string
@@ -25,7 +25,8 @@ const MAX_RETRY_MS = 5 * 60_000
 const MAX_ATTEMPTS = 12
 
 /**
- * Sends events to the webhook, one at a time, and retries deliveries that fail. One that a restart interrupts is sent again.
+ * Sends events to the webhook, one at a time, and retries failed deliveries. A delivery that a restart interrupts is
+ * sent again.
  *
  * They are signed as in https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
@@ -76,7 +77,7 @@ export class Webhook {
     }
   }
 
-  /** @returns null = it was delivered */
+  /** @returns null = delivered */
   async #post({ url, headers, secret }: WebhookConfig, event: AlertEvent): Promise<{ readonly why: string, readonly retryable: boolean } | null> {
     const { gateway, clock } = this.#options
     const body = JSON.stringify({ ...event, gateway })
@@ -110,7 +111,7 @@ export class Webhook {
   }
 }
 
-/** A secret that begins with whsec_ is base64; any other is used as it is. */
+/** A secret that begins with whsec_ is base64; any other is used unchanged. */
 function sign(secret: string, content: string): string {
   const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : secret
   return createHmac('sha256', key).update(content).digest('base64')

@@ -5,7 +5,7 @@ import type { ServerClock } from './server-clock.ts'
 
 const SIGNATURE_HEADERS = ['authorization', 'x-amz-date', 'x-amz-security-token'] as const
 
-/** Signs each request (AWS Signature Version 4): its method, path, body and those headers that AWS asks for. */
+/** Signs each request (AWS Signature Version 4): its method, path, body and the headers that AWS requires. */
 export class AwsAuthorization implements Authorization {
   readonly #signer: SignatureV4
   readonly #clock: ServerClock
@@ -33,7 +33,7 @@ export class AwsAuthorization implements Authorization {
   }
 }
 
-/** AWS wants these signed; others may change on the way. */
+/** AWS requires these headers to be signed; proxies may change others. */
 function signedHeaders(headers: HeaderList, host: string): Record<string, string> {
   const signed: Record<string, string> = { host }
   for (let i = 0; i < headers.length; i += 2) {
@@ -44,8 +44,8 @@ function signedHeaders(headers: HeaderList, host: string): Record<string, string
 }
 
 /**
- * Makes the hash that a signer takes; the one of AWS's library is written in JavaScript. The signer derives its key with
- * each request: what it hashes under a text is the same for a day, and is hashed once.
+ * Makes the hash class for a signer; the one of AWS's library is written in JavaScript. The signer derives its key
+ * with each request. What it hashes with a text as secret stays the same for a day, and is hashed once.
  */
 export function createSha256() {
   let derived: { readonly secret: string, readonly data: string, readonly digest: Uint8Array } | null = null

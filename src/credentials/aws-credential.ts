@@ -9,12 +9,12 @@ import type { FetchedCredential } from './refreshing-credential.ts'
 import { ServerClock } from './server-clock.ts'
 
 const SERVICE = 'bedrock'
-/** Milliseconds after which credentials without an end are read again: their files may have changed. */
+/** Milliseconds after which credentials without an expiry are read again: their files may have changed. */
 const DEFAULT_LIFETIME = 60 * 60_000
-/** Names of errors that are reported. */
+/** Names of errors that may be reported. */
 const ERROR_NAME = /^[A-Za-z]{1,60}$/
 
-/** Signs requests with credentials of AWS, which its own library finds. */
+/** Signs requests with AWS credentials, which AWS's own library finds. */
 export class AwsCredential extends RefreshingCredential {
   readonly #serverClock: ServerClock
 
@@ -43,14 +43,14 @@ interface AwsIdentity {
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string
-  /** Absent = it has no end. */
+  /** Absent = it does not expire. */
   readonly expiration?: Date
 }
 
 /** @throws GatewayError credential_unavailable */
 async function awsIdentity({ profile, roleArn, region }: AwsAuth): Promise<AwsIdentity> {
   const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers')
-  // A chain keeps what it found. Files are read each time.
+  // A chain caches what it found, so each read makes a new one.
   const chain = fromNodeProviderChain({
     ignoreCache: true, clientConfig: { region }, logger: SILENT, ...profile !== null && { profile },
   })
@@ -63,7 +63,7 @@ async function awsIdentity({ profile, roleArn, region }: AwsAuth): Promise<AwsId
   }
 }
 
-/** The library writes warnings to the console otherwise. */
+/** Otherwise the library writes warnings to the console. */
 const SILENT = { debug: noop, info: noop, warn: noop, error: noop }
 
 function noop(): void {}

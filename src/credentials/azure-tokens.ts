@@ -5,13 +5,13 @@ import { headerAuthorization } from './credential.ts'
 import { fetchOAuth2Token } from './oauth2.ts'
 import type { FetchedCredential } from './refreshing-credential.ts'
 
-/** Of Azure OpenAI and the other services under one resource. */
+/** The scope of Azure OpenAI and the other services of a resource. */
 const SCOPE = 'https://cognitiveservices.azure.com/.default'
 const PUBLIC_AUTHORITY = 'https://login.microsoftonline.com'
-/** What Entra ID calls its errors. */
+/** Entra ID's error codes. */
 const ERROR_CODE = /\bAADSTS\d{3,8}\b/
 
-/** Makes the function that gets a token of Microsoft Entra ID. */
+/** Makes the function that fetches a token of Microsoft Entra ID. */
 export function azureTokens(auth: AzureAuth): (signal: AbortSignal) => Promise<FetchedCredential> {
   const { tenant, clientId, clientSecret, authority } = auth
   if (tenant !== null && clientId !== null && clientSecret !== null) {
@@ -21,7 +21,7 @@ export function azureTokens(auth: AzureAuth): (signal: AbortSignal) => Promise<F
   return identityTokens(auth)
 }
 
-/** Tokens of a managed identity, a workload identity, or what else the environment has. */
+/** Tokens of a managed identity, a workload identity, or another source in the environment. */
 function identityTokens({ tenant, clientId, authority }: AzureAuth): (signal: AbortSignal) => Promise<FetchedCredential> {
   let identity: Promise<DefaultAzureCredential> | null = null
   return async signal => {

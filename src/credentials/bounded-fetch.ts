@@ -1,10 +1,10 @@
 import { credentialUnavailable } from '../base/errors.ts'
 
-/** Bytes of a token response. */
+/** Maximum bytes of a token response. */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 /**
- * Fetches at most `MAX_RESPONSE_BYTES`. Of the runtime, not of the bundle: libraries check its class.
+ * Fetches at most `MAX_RESPONSE_BYTES`. Uses the runtime's fetch, not the bundled one: libraries check its class.
  *
  * @throws GatewayError credential_unavailable
  */

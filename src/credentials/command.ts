@@ -2,18 +2,18 @@ import { spawn } from 'node:child_process'
 import { credentialUnavailable } from '../base/errors.ts'
 import { secretText } from '../base/secret-text.ts'
 
-/** Bytes that a command may print. */
+/** Maximum bytes that a command may print. */
 const MAX_OUTPUT_BYTES = 64 * 1024
 
 /**
- * The secret that a command prints. What it prints to standard error may hold secrets too, and is not read.
+ * Reads the secret that a command prints. Its standard error may contain secrets too, and is not read.
  *
- * @param signal ends the command and all that it started
+ * @param signal ends the command and everything it started
  * @throws GatewayError credential_unavailable
  */
 export async function runCommand([program = '', ...args]: readonly string[], signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  // In a process group of its own, so that it can be ended with its children.
+  // In its own process group, so that it can be ended with its children.
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true })
   const chunks: Buffer[] = []
   let size = 0

@@ -1,29 +1,29 @@
 /** The state of one credential, without its secret. Times in ms since 1970. */
 export interface CredentialState {
-  /** When it was read from its source; null = it was not read yet, or it is in the configuration. */
+  /** When it was read from its source; null = not yet, or it is in the configuration. */
   readonly fetchedAt: number | null
-  /** null = it does not expire, or when is unknown. */
+  /** null = it does not expire, or the time is unknown. */
   readonly expiresAt: number | null
-  /** Why its source fails; null = it does not. */
+  /** Why its source fails; null = it works. */
   readonly fault: string | null
-  /** Until when a credential of a pool is not used; null = it is used. */
+  /** When a credential of a pool may be used again; null = it may be used now. */
   readonly rest: { readonly until: number, readonly reason: RestReason } | null
-  /** The last that the upstream reported; null = it reported none. */
+  /** The rate limits that the upstream reported last; null = none. */
   readonly rateLimits: RateLimits | null
 }
 
 /** `unavailable`: its source fails. */
 export type RestReason = 'rate_limited' | 'refused' | 'unavailable'
 
-/** What is left of one rate limit. */
+/** The rest of one rate limit. */
 export interface RemainingRateLimit {
   readonly limit: number
   readonly remaining: number
 }
 
-/** The rate limits of a credential that an upstream reported last. */
+/** The rate limits of a credential as the upstream reported them last. */
 export interface RateLimits {
-  /** When it reported them, ms since 1970. */
+  /** When the upstream reported them, ms since 1970. */
   readonly at: number
   readonly requests: RemainingRateLimit | null
   readonly tokens: RemainingRateLimit | null

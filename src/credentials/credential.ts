@@ -5,7 +5,7 @@ import type { CredentialState } from './credential-state.ts'
 /** Flat names and values. */
 export type HeaderList = readonly string[]
 
-/** The request that an attempt is about to send, without its credential. */
+/** The request of an attempt before its credential is added. */
 export interface UnauthorizedRequest {
   readonly method: string
   /** Path and query. */
@@ -14,50 +14,50 @@ export interface UnauthorizedRequest {
   readonly body: Buffer | null
 }
 
-/** What one attempt proves to the upstream who the operator is with. */
+/** The credential as one attempt sends it. */
 export interface Authorization {
   /**
-   * @param upstream its url
-   * @returns a promise only where the request is signed
+   * @param upstream the upstream's url
+   * @returns a promise only if the request is signed
    */
   headersFor(request: UnauthorizedRequest, upstream: URL): HeaderList | Promise<HeaderList>
-  /** The path with what only the source of the credential knows; absent = as it is. */
+  /** Fills in the part of the path that only the source of the credential knows; absent = the path does not change. */
   pathFor?(path: string): string
 }
 
 /** The operator's credential for an upstream. */
 export interface Credential {
   /**
-   * What the next attempt of a request sends.
+   * Returns the authorization for the next attempt of a request.
    *
-   * @param refused those of earlier attempts of the request, which the upstream refused
-   * @returns at once while the credential holds; a promise only where it has to be fetched
+   * @param refused authorizations of earlier attempts of the request, which the upstream refused
+   * @returns at once while the credential is valid; a promise only if it has to be fetched
    * @throws GatewayError credential_unavailable
    */
   authorize(refused: readonly Authorization[]): Authorization | Promise<Authorization>
-  /** HTTP statuses with which an upstream refuses this credential, where another one may succeed. */
+  /** HTTP statuses with which an upstream refuses this credential and another one may succeed. */
   readonly refusalStatuses: ReadonlySet<number>
   /**
    * The upstream refused the last of these.
    *
-   * @returns whether another authorization may succeed
+   * @returns true if another authorization may succeed
    */
   recordRefusal(refused: readonly Authorization[], refusal: Refusal): boolean
-  /** The upstream responded to a request with that authorization; absent = that is of no interest. */
+  /** The upstream responded to a request with this authorization; absent = not needed. */
   responded?(authorization: Authorization, status: number, headers: HeaderList): void
-  /** Of each credential of a pool, or of the one. */
+  /** The state of each credential of a pool, or of the only one. */
   states(): readonly CredentialState[]
   close(): void
 }
 
-/** How an upstream refused a request for its credential. */
+/** How an upstream refused a credential. */
 export interface Refusal {
   readonly status: number
-  /** How long the upstream asks to wait, ms; null = it does not say. */
+  /** The wait that the upstream asks for, ms; null = none. */
   readonly retryAfterMs: number | null
 }
 
-/** The upstream does not accept the credential. */
+/** Statuses of an upstream that does not accept the credential. */
 export const UNAUTHORIZED: ReadonlySet<number> = new Set([401, 403])
 const NONE: ReadonlySet<number> = new Set()
 
@@ -67,8 +67,8 @@ const HEADER_VALUE = /^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\
 /**
  * A secret in a header.
  *
- * @param prefix what comes before the secret
- * @throws GatewayError credential_unavailable where no header can carry it
+ * @param prefix text before the secret
+ * @throws GatewayError credential_unavailable if a header cannot carry the secret
  */
 export function headerAuthorization(header: string, prefix: string, secret: string): Authorization {
   checkHeaderSecret(secret)
@@ -76,7 +76,7 @@ export function headerAuthorization(header: string, prefix: string, secret: stri
   return { headersFor: () => headers }
 }
 
-/** @throws GatewayError credential_unavailable where no header can carry it */
+/** @throws GatewayError credential_unavailable if a header cannot carry the secret */
 export function checkHeaderSecret(secret: string): void {
   if (secret === '') throw credentialUnavailable('the secret is empty')
   if (!HEADER_VALUE.test(secret)) throw credentialUnavailable('the secret has a character that is not allowed in a header')

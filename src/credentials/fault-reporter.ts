@@ -13,9 +13,9 @@ export class FaultReporter {
     this.#upstream = upstream
   }
 
-  /** @returns the error for the requests that need the credential. Its reason has nothing that the source said */
+  /** @returns the error for the requests that need the credential. Its reason contains nothing that the source sent */
   failed(thrown: unknown): GatewayError {
-    // An error of a library may have the secret in its message.
+    // An error of a library may contain the secret in its message.
     const error = thrown instanceof GatewayError ? thrown : credentialUnavailable('the source of the credential failed')
     const reason = causeOf(error) ?? error.message
     if (reason !== this.#reason) {
@@ -25,7 +25,7 @@ export class FaultReporter {
     return error
   }
 
-  /** Why the source fails; null = it does not. */
+  /** Why the source fails; null = it works. */
   get reason(): string | null {
     return this.#reason
   }

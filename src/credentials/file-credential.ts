@@ -11,10 +11,13 @@ import type { CredentialState } from './credential-state.ts'
 import type { Authorization, Credential } from './credential.ts'
 import type { FaultReporter } from './fault-reporter.ts'
 
-/** Bytes of a file; no secret is longer. */
+/** Maximum bytes of a file; no secret is longer. */
 const MAX_FILE_BYTES = 64 * 1024
 
-/** A credential in a file, which is read again when it changes. While a new version cannot be read, the old one is used. */
+/**
+ * A credential in a file, which is read again when it changes. If a new version cannot be read, the old one stays in
+ * use.
+ */
 export class FileCredential implements Credential {
   readonly refusalStatuses = UNAUTHORIZED
   readonly #auth: FileAuth
@@ -25,7 +28,7 @@ export class FileCredential implements Credential {
   /** null = the file could not be read yet. */
   #authorization: Authorization | null = null
   #fault: GatewayError | null = null
-  /** When the secret was read, ms since 1970; null = it was not. */
+  /** When the secret was read, ms since 1970; null = not yet. */
   #readAt: number | null = null
 
   constructor(auth: FileAuth, { clock, reporter }: { readonly clock: Clock, readonly reporter: FaultReporter }) {

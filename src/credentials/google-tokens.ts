@@ -19,27 +19,27 @@ interface GoogleToken {
   readonly token: string
   /** Milliseconds. */
   readonly lifetimeMs: number
-  /** The project that the credentials belong to; null = they name none. */
+  /** The project of the credentials; null = they name none. */
   readonly project: string | null
-  /** The project whose quota is used; null = that of the credentials. */
+  /** The project whose quota is used; null = the credentials' own. */
   readonly quotaProject: string | null
 }
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
-/** Where the library sends the assertions of service accounts, whatever their file says. */
+/** The library sends assertions of service accounts here, whatever their file says. */
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
-/** Seconds that an assertion holds; Google's maximum. */
+/** Lifetime of an assertion in seconds; Google's maximum. */
 const ASSERTION_LIFETIME = 3_600
-/** Milliseconds that a token is used whose end is not known. */
+/** Milliseconds that a token of unknown lifetime is used. */
 const DEFAULT_LIFETIME = 10 * 60_000
-/** What Google calls an error: in OAuth 2.0, and in its APIs. */
+/** Google's error codes, in OAuth 2.0 and in its APIs. */
 const ERROR_CODE = /^(?:[a-z_]{1,40}|[A-Z_]{1,40})$/
-/** Of the system, and of name resolution. */
+/** Error codes of the system and of name resolution. */
 const NETWORK_ERROR = /^(?:E[A-Z]{2,20}|EAI_[A-Z]+|UND_ERR_[A-Z_]+)$/
 
 /**
- * Makes the function that gets an access token of Google Cloud. The file is read for each token, and so a replaced one is
- * seen.
+ * Makes the function that fetches an access token of Google Cloud. It reads the file for each token, so that it sees
+ * a replaced file.
  */
 export function googleTokens(
   { credentials: file, project: defaultProject }: GoogleAuth, clock: Clock,
@@ -58,7 +58,7 @@ async function fileToken(library: Library, json: CredentialsFile, clock: ServerC
   try {
     return await requestToken(library, json, clock, signal)
   } catch (error) {
-    // Google refuses an assertion whose times are not those of its own clock.
+    // Google refuses an assertion whose times do not match its own clock.
     if (clock.offset === offset) throw error
     return await requestToken(library, json, clock, signal)
   }
@@ -104,9 +104,9 @@ function tokenUrlOf({ token_uri: place }: CredentialsFile): string {
   return url.href
 }
 
-/** The token of the machine or of the Kubernetes service account, and its project. */
+/** The token of the machine or of the Kubernetes service account, with its project. */
 async function metadataToken({ gcpMetadata, gaxios }: Library): Promise<GoogleToken> {
-  // The library sets no deadline where it takes the machine for one of Google's.
+  // Without this the library sets no deadline on a machine that it takes for one of Google's.
   gcpMetadata.setGCPResidency(false)
   const tokenKey = 'instance/service-accounts/default/token'
   const projectKey = 'project/project-id'
@@ -141,7 +141,7 @@ async function readCredentials(file: string): Promise<CredentialsFile> {
     const json: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
     if (typeof json === 'object' && json !== null) return json as CredentialsFile
   } catch {
-    // The error has a part of the file in its message.
+    // The error contains a part of the file.
   }
   throw credentialUnavailable('the credentials file is not a JSON object')
 }
@@ -159,7 +159,7 @@ function googleAuthorization(token: string, quotaProject: string | null, project
   }
 }
 
-/** What the library says may have parts of the credentials in it, and is not repeated. */
+/** The library's message may contain parts of the credentials, so it is not repeated. */
 function unavailable({ GaxiosError }: Library['gaxios'], source: string, error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (error instanceof GaxiosError && error.response !== undefined) {

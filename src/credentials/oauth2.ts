@@ -4,13 +4,13 @@ import { boundedFetch } from './bounded-fetch.ts'
 import { headerAuthorization } from './credential.ts'
 import type { FetchedCredential } from './refreshing-credential.ts'
 
-/** Milliseconds that a token is used whose server does not say how long it holds. */
+/** Milliseconds that a token is used if the server reports no lifetime. */
 const DEFAULT_LIFETIME = 10 * 60_000
-/** RFC 6749 section 5.2. What a server calls an error may hold anything; only these forms are reported. */
+/** RFC 6749 section 5.2. A server's error code may contain anything; only codes of this form are reported. */
 const ERROR_CODE = /^[a-z_]{1,40}$/
 
 /**
- * An access token by the client credentials grant, RFC 6749 section 4.4.
+ * Fetches an access token by the client credentials grant, RFC 6749 section 4.4.
  *
  * @throws GatewayError credential_unavailable
  */
@@ -26,7 +26,7 @@ export async function fetchOAuth2Token(
       server, client, oauth.ClientSecretBasic(clientSecret), scope === null ? {} : { scope },
       {
         signal,
-        // The configuration allows it for loopback addresses alone.
+        // The configuration allows http only for loopback addresses.
         [oauth.allowInsecureRequests]: true,
         [oauth.customFetch]: boundedFetch,
       },

@@ -6,14 +6,14 @@ import type { CredentialState, RestReason } from './credential-state.ts'
 import type { Authorization, Credential, HeaderList, Refusal, UnauthorizedRequest } from './credential.ts'
 import { RateLimitWindow } from './rate-limit-window.ts'
 
-/** Milliseconds that a credential rests which reached its rate limit, where the upstream does not say. */
+/** Milliseconds that a credential at its rate limit is paused if the upstream names no time. */
 const DEFAULT_REST = 5_000
-/** What an upstream can ask for at most. */
+/** The longest pause that an upstream can ask for. */
 const MAX_REST = 10 * 60_000
-/** Milliseconds that a refused credential rests; doubled each time. */
+/** Milliseconds that a refused credential is paused; doubled each time. */
 const FIRST_REFUSED_REST = 30_000
 const MAX_REFUSED_REST = 10 * 60_000
-/** Milliseconds that a credential rests whose source fails. */
+/** Milliseconds that a credential is paused if its source fails. */
 const UNAVAILABLE_REST = 5_000
 
 export interface PoolOptions {
@@ -24,14 +24,15 @@ export interface PoolOptions {
 }
 
 /**
- * Several credentials of one upstream. Requests take them in turn. One that is refused or at its rate limit rests alone,
- * and the request goes on with the next; one that is nearly at its rate limit is used when there is no other.
+ * Several credentials of one upstream, which requests use in turn. A credential that is refused or at its rate limit
+ * is paused alone, and the request continues with the next one. One that is nearly at its rate limit is used only if
+ * there is no other.
  */
 export class PoolCredential implements Credential {
   readonly refusalStatuses = new Set([401, 402, 403, 429])
   readonly #members: readonly Member[]
   readonly #options: PoolOptions
-  /** The member whose turn it is. */
+  /** Index of the member whose turn it is. */
   #next = 0
 
   constructor(members: readonly Credential[], options: PoolOptions) {
@@ -99,7 +100,7 @@ export class PoolCredential implements Credential {
     }
   }
 
-  /** The source of the member fails. */
+  /** Continues with another member, because the source of this one fails. */
   #withoutMember(member: Member, refused: readonly Authorization[], error: unknown): Authorization | Promise<Authorization> {
     member.restsUntil = this.#options.clock.monotonic() + UNAVAILABLE_REST
     member.restReason = 'unavailable'
@@ -109,9 +110,9 @@ export class PoolCredential implements Credential {
   }
 
   /**
-   * The member whose turn it is, of those that neither rest nor were refused for this request.
+   * The next member in turn that is neither paused nor refused for this request.
    *
-   * @param isTaken the next one has its turn after it
+   * @param isTaken the turn passes to the next member
    */
   #choose(refused: readonly Authorization[], isTaken = true): Member | null {
     const now = this.#options.clock.monotonic()
@@ -151,7 +152,7 @@ class Member {
   readonly window = new RateLimitWindow()
   /** On the monotonic clock, ms. */
   restsUntil = 0
-  /** Why it rests, or rested last. */
+  /** Why it is paused, or was paused last. */
   restReason: RestReason = 'rate_limited'
   /** Refusals since the last success. */
   refusals = 0
@@ -186,7 +187,7 @@ function isOf(authorization: Authorization, member: Member): boolean {
   return authorization instanceof PoolAuthorization && authorization.member === member
 }
 
-/** What the member itself gave. */
+/** The authorizations of the member itself. */
 function innerOf(authorizations: readonly Authorization[], member: Member): Authorization[] {
   return authorizations.flatMap(each => (each instanceof PoolAuthorization && each.member === member ? [each.inner] : []))
 }

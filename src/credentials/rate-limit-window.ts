@@ -1,31 +1,31 @@
 import type { RateLimits, RemainingRateLimit } from './credential-state.ts'
 import type { HeaderList } from './credential.ts'
 
-/** `x-ratelimit-remaining-requests`, or with the name of a vendor `VENDOR-ratelimit-requests-remaining`. */
+/** `x-ratelimit-remaining-requests` or, with the name of a vendor, `VENDOR-ratelimit-requests-remaining`. */
 const NAME = /^[a-z]+-ratelimit-(?:(limit|remaining|reset)-(requests|tokens)|(requests|tokens)-(limit|remaining|reset))$/
-/** At this share of its limit a credential is nearly exhausted. */
+/** A credential with at most this share of its limit left is nearly exhausted. */
 const LOW_SHARE = 0.05
-/** Milliseconds until a limit is free again, where the upstream does not say. */
+/** Milliseconds until a limit is free again if the upstream reports no time. */
 const DEFAULT_RESET = 60_000
-/** Longest time for which a count is believed, in ms. */
+/** Maximum ms for which a reported count is used. */
 const MAX_RESET = 10 * 60_000
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** What an upstream says of one limit. */
+/** What an upstream reports about one limit. */
 interface Reported {
   limit: number | null
   remaining: number | null
   resetMs: number | null
 }
 
-/** Until then, on the monotonic clock in ms, it counts. */
+/** `until`: ms on the monotonic clock until which the report is used. */
 type Window = RemainingRateLimit & { readonly until: number }
 
-/** What an upstream says of the rate limits of one credential. */
+/** The rate limits of one credential, as an upstream reports them. */
 export class RateLimitWindow {
   #requests: Window | null = null
   #tokens: Window | null = null
-  /** When the upstream said something last, ms since 1970. */
+  /** When the upstream reported last, ms since 1970. */
   #at = 0
 
   /**
@@ -58,7 +58,7 @@ export class RateLimitWindow {
     return isLow(this.#requests, now) || isLow(this.#tokens, now)
   }
 
-  /** null = the upstream did not say anything. */
+  /** null = the upstream reported nothing. */
   get limits(): RateLimits | null {
     if (this.#requests === null && this.#tokens === null) return null
     return { at: this.#at, requests: remainingOf(this.#requests), tokens: remainingOf(this.#tokens) }
@@ -83,7 +83,7 @@ function countOf(text: string): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null
 }
 
-/** `6m0s`, seconds, or an RFC 3339 time. @returns milliseconds from now; null = it does not say */
+/** Parses `6m0s`, seconds, or an RFC 3339 time. @returns milliseconds from now; null = another format */
 function resetOf(text: string, wall: number): number | null {
   if (/^\d{4}-\d\d-\d\dT/.test(text)) {
     const at = Date.parse(text)

@@ -24,33 +24,37 @@ export interface RefreshOptions {
    * @throws anything; the reason of a GatewayError credential_unavailable is reported
    */
   fetch(signal: AbortSignal): Promise<FetchedCredential>
-  /** It stops being valid at the end of its lifetime; false = an old one is used as long as there is no new one. */
+  /** The credential is invalid after its lifetime; false = an old one is used as long as there is no new one. */
   readonly expires: boolean
 }
 
-/** Milliseconds that a source may take. */
+/** Timeout of a source in ms. */
 const FETCH_TIMEOUT = 10_000
-/** It is fetched again when this share of its lifetime is left, but no sooner than this many ms before its end. */
+/** The credential is refreshed when this share of its lifetime is left, but at most this many ms before its end. */
 const REFRESH_SHARE = 0.2
 const MAX_REFRESH_WINDOW = 5 * 60_000
-/** It is not used for this share of its lifetime before its end, at most so many ms: requests take time to arrive. */
+/**
+ * The credential is not used for this share of its lifetime before its end, at most this many ms: requests take time
+ * to arrive.
+ */
 const EXPIRY_SHARE = 0.05
 const MAX_EXPIRY_MARGIN = 30_000
-/** Milliseconds between two attempts at a source that fails; doubled each time. */
+/** Milliseconds between two attempts at a failing source; doubled each time. */
 const FIRST_RETRY_DELAY = 1_000
 const MAX_RETRY_DELAY = 30_000
-/** The last moment that a date can be, ms since 1970: a server may say that a token never ends. */
+/** The latest possible date, ms since 1970: a server may report that a token never ends. */
 const MAX_TIME = 8.64e15
 /**
- * Milliseconds between two fetches because the upstream refused the credential: it may refuse each new one too. The first repetition
- * comes soon, because a token can be revoked twice. The time is doubled with each fetch that follows another within the longest.
+ * Milliseconds between two fetches caused by refusals: the upstream may refuse each new credential too. The first one
+ * comes soon, because a token can be revoked twice. The interval doubles with each fetch that follows another within
+ * twice the maximum.
  */
 const FIRST_FORCED_INTERVAL = 1_000
 const MAX_FORCED_INTERVAL = 10_000
 
 /**
- * A credential that is fetched ahead of its end, once for all requests that wait for it. An upstream without requests
- * has its credential fetched by the next one.
+ * A credential that is refreshed before its end, once for all requests that wait for it. If the upstream has no
+ * requests, the next one fetches it.
  */
 export class RefreshingCredential implements Credential {
   readonly refusalStatuses = UNAUTHORIZED
@@ -59,19 +63,19 @@ export class RefreshingCredential implements Credential {
   /** When it was fetched and when it ends, ms since 1970. */
   #fetchedAt: number | null = null
   #expiresAt: number | null = null
-  /** On the monotonic clock: until then the authorization is used. */
+  /** The authorization is used until then; ms on the monotonic clock. */
   #usableUntil = 0
   /** It was used since it was fetched. */
   #isUsed = false
-  /** The fetch that is in progress; null = none is. */
+  /** The running fetch; null = none. */
   #fetching: Promise<Authorization> | null = null
   #controller: AbortController | null = null
   #timer: Timer | null = null
   #fault: GatewayError | null = null
-  /** On the monotonic clock: a source that failed is not asked before. */
+  /** A source that failed is not tried before; ms on the monotonic clock. */
   #retryAt = 0
   #failures = 0
-  /** On the monotonic clock: when it was last fetched because the upstream refused it. */
+  /** When it was last fetched because the upstream refused it; ms on the monotonic clock. */
   #forcedAt = -Infinity
   #forcedInterval = FIRST_FORCED_INTERVAL
   #closed = false
@@ -149,7 +153,7 @@ export class RefreshingCredential implements Credential {
     }
   }
 
-  /** Ends at the deadline, whatever the source does with the signal. */
+  /** Ends at the deadline, even if the source ignores the signal. */
   async #fetchInTime(): Promise<FetchedCredential> {
     const controller = new AbortController()
     this.#controller = controller
@@ -165,11 +169,11 @@ export class RefreshingCredential implements Credential {
     }
   }
 
-  /** An upstream that is not used needs no fresh credential. */
+  /** An unused upstream needs no refreshed credential. */
   #refreshIn(ms: number): void {
     if (this.#closed) return
     this.#timer = this.#options.clock.setTimeout(() => {
-      // Its failure is reported, and does not concern a request yet.
+      // The failure is reported, and affects no request yet.
       if (this.#isUsed || this.#failures > 0) this.#fetch().catch(() => {})
     }, Math.max(ms, FIRST_RETRY_DELAY))
   }

@@ -1,21 +1,27 @@
 import type { Clock } from '../base/clock.ts'
 import type { Authorization } from './credential.ts'
 
-/** Milliseconds in which an authorization is not sent again for what it was refused for. */
+/** Milliseconds in which a refused authorization is not sent again for the same use. */
 const REMEMBERED_FOR = 30_000
-/** Refusals of one authorization that are remembered: clients choose the names of models. */
+/** Maximum remembered refusals of one authorization: clients choose the names of models. */
 const MAX_REMEMBERED = 1_000
 
-/** What an authorization is for: the endpoint, the model, and the client's key if it may have caused a refusal. */
+/**
+ * What an authorization is used for: the endpoint, the model, and the client's key if the client may have caused the
+ * refusal.
+ */
 export type RefusedFor = readonly (string | null)[]
 
 /**
- * The authorizations that an upstream refused a short while ago. A new one, after a change of the file or of the
- * configuration, is another object.
+ * Authorizations that an upstream refused recently. After a change of the file or configuration the authorization is
+ * a new object, with no refusals.
  */
 export class Refusals {
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** For what each was refused, and until when that is remembered, on the monotonic clock; the oldest first. */
+  /**
+   * The refused uses of each authorization, and until when each is remembered, ms on the monotonic clock; oldest
+   * first.
+   */
   readonly #refused = new WeakMap<Authorization, Map<string, number>>()
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
@@ -27,7 +33,7 @@ export class Refusals {
     return until !== undefined && this.#clock.monotonic() < until
   }
 
-  /** @returns false = it was remembered before */
+  /** @returns false = it was already remembered */
   add(authorization: Authorization, subject: RefusedFor): boolean {
     if (this.has(authorization, subject)) return false
     const name = JSON.stringify(subject)

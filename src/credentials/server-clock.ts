@@ -4,7 +4,7 @@ import type { HeaderList } from './credential.ts'
 /** Milliseconds by which the clocks may differ; AWS refuses a signature after five minutes. */
 const MAX_SKEW = 60_000
 
-/** The time by the clock of an upstream or a token server, which a signature has to have. */
+/** The time on the clock of an upstream or a token server, which a signature must use. */
 export class ServerClock {
   readonly #clock: Clock
   #offset = 0
@@ -13,7 +13,7 @@ export class ServerClock {
     this.#clock = clock
   }
 
-  /** Milliseconds by which the clock of the upstream is ahead of this machine's, as far as that is known. */
+  /** Milliseconds by which the upstream's clock is ahead of this machine's, as far as known. */
   get offset(): number {
     return this.#offset
   }
@@ -23,7 +23,7 @@ export class ServerClock {
     return this.#clock.wall() + this.#offset
   }
 
-  /** Reads the time of a response. */
+  /** Reads the Date header of a response. */
   observe(headers: HeaderList): void {
     const at = headers.findIndex((name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'date')
     if (at === -1) return

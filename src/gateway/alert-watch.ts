@@ -12,16 +12,16 @@ import type { BudgetSpend, Send } from './budget-check.ts'
 
 /** ms between two checks of budgets, the ledger and certificates. */
 const CHECK_INTERVAL_MS = 5_000
-/** ms before the end of a certificate from which on it is reported. */
+/** Certificates are reported from this many ms before their end. */
 const CERTIFICATE_MS = 14 * 24 * 60 * 60_000
 
 /**
  * Reports circuits, reloads, budgets, the ledger and certificates to the webhook.
  *
  * @param current the active gateway
- * @param budgetSpend what each key and group has spent, in picodollars, by `idOf`; null = that is not known yet
+ * @param budgetSpend what each key and group has spent, in picodollars, by `idOf`; null = not known yet
  * @param passedShares keeps the shares of budgets that were passed
- * @returns stops it
+ * @returns a function that stops it
  */
 export function watchAlerts(
   current: () => Gateway, budgetSpend: BudgetSpend = () => current().accounts.limiter.budgetSpend(),
@@ -57,7 +57,7 @@ export function watchAlerts(
   }
 }
 
-/** Reports when rows cannot be written, or sent to PostgreSQL, and when they can be again. */
+/** Reports when rows cannot be written or sent to PostgreSQL, and when they can again. */
 class LedgerCheck {
   readonly #failing = new Set<string>()
 
@@ -79,7 +79,7 @@ class LedgerCheck {
   }
 }
 
-/** Reports when Valkey or PostgreSQL takes no writes, and when it does again. */
+/** Reports when Valkey or PostgreSQL accepts no writes, and when it does again. */
 class StoreCheck {
   readonly #failing = new Set<string>()
 
@@ -97,7 +97,7 @@ class StoreCheck {
   }
 }
 
-/** Reports certificates that end soon, each once. */
+/** Reports certificates that end soon, each one once. */
 class CertificateCheck {
   /** Fingerprints. */
   readonly #reported = new Set<string>()

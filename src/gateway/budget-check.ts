@@ -9,7 +9,7 @@ import { effectiveLimits } from '../limits/effective-limits.ts'
 import { idOf } from '../limits/types.ts'
 import type { LimitedKey } from '../limits/types.ts'
 
-/** What each key and group has spent, 1e-12 USD, by `idOf`; null = that is not known yet. */
+/** What each key and group has spent, 1e-12 USD, by `idOf`; null = not known yet. */
 export type BudgetSpend = () => ReadonlyMap<string, bigint> | null
 
 /**
@@ -66,12 +66,12 @@ export class BudgetCheck {
       }, id)
     }
     this.#passed = passed
-    // Not before it was sent: rather twice, with the same id, than never.
+    // Save only after sending: an event sent twice, with the same id, is better than one lost.
     if (isNew) this.#savePassed(passed)
   }
 }
 
-/** The budget of a key or group as a whole. Defaults are for keys only. */
+/** The budget of a key or group for all models together. Defaults apply only to keys. */
 export function budgetOf({ limits, isGroup }: LimitedKey, { limits: defaults }: Config): Budget | null {
   return effectiveLimits(limits, isGroup ? null : defaults).whole.budget
 }

@@ -30,8 +30,8 @@ import { openStoredKeys } from './stored-keys.ts'
  * Builds the gateway that a configuration describes. It does not serve anything
  * yet: call `activate` for that.
  *
- * @param simulatorSocket where the in-process simulator listens; null when no upstream needs it
- * @param before the gateway whose shared state and connections it takes over; null for the first
+ * @param simulatorSocket where the in-process simulator listens; null = no upstream needs it
+ * @param before the gateway whose shared state and connections the new one takes over; null for the first
  * @throws a system error for a file that the configuration names
  */
 export function buildGateway(
@@ -111,7 +111,7 @@ export function activate(gateway: Gateway, before: Gateway | null): void {
   })
 }
 
-/** Stops the exchanges in progress of keys that were revoked, unless another entry still admits the key. */
+/** Stops the running exchanges of keys that were revoked, unless another entry still admits the key. */
 function stopRevokedExchanges(exchanges: ActiveExchanges, keyring: Keyring, { removed, blocked }: KeyChange): void {
   const revoked = new Set(
     [...removed.flatMap(digestsOf), ...blocked]

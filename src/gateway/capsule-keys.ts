@@ -4,8 +4,8 @@ import type { Config } from '../config/types.ts'
 import type { GatewayParts } from '../context/gateway.ts'
 
 /**
- * Opens the keys by which the gateway knows its capsules again: beside the ledger, in PostgreSQL, or in memory. The gateway
- * works without a store: its failures are only logged.
+ * Opens the keys with which the gateway opens its capsules: next to the ledger, in PostgreSQL, or in memory. The
+ * gateway works without a store: its failures are only logged.
  */
 export function openCapsuleKeys({ ledger, cluster }: Config, { clock, log, capsuleKey }: GatewayParts): CapsuleKeyStore {
   const file = ledger && capsuleKeyFileOf(ledger.file)

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../base/clock.ts'
 import type { CircuitChange, CircuitFailure } from '../routing/circuit-log.ts'
 import type { Send } from './budget-check.ts'
 
-/** ms in which the circuits of an upstream that open for one cause are one event. */
+/** Circuits of an upstream that open for the same reason within this many ms are one event. */
 const WINDOW_MS = 5_000
 
 interface Group {
@@ -10,7 +10,10 @@ interface Group {
   readonly timer: Timer
 }
 
-/** Reports circuits that open and close: an upstream that is down opens one for each of its models, and makes one event. */
+/**
+ * Reports circuits that open and close. An upstream that is down opens a circuit for each of its models, which makes
+ * one event.
+ */
 export class CircuitReports {
   readonly #clock: Clock
   readonly #send: Send
@@ -23,14 +26,14 @@ export class CircuitReports {
 
   add(change: CircuitChange): void {
     const { upstream, state, last } = change
-    // What failed before says nothing of why it works again.
+    // The earlier failure does not matter when a circuit closes.
     const id = JSON.stringify([upstream, state, state === 'open' ? last?.reason : null])
     const known = this.#groups.get(id)
     if (known !== undefined) known.changes.push(change)
     else this.#groups.set(id, { changes: [change], timer: this.#clock.setTimeout(() => this.#report(id), WINDOW_MS) })
   }
 
-  /** Reports what waits. */
+  /** Reports what is pending. */
   close(): void {
     for (const [id, { timer }] of this.#groups) {
       timer.cancel()

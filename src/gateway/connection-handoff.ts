@@ -13,9 +13,9 @@ interface Connection {
 }
 
 /**
- * Closes connections that were handed to a worker which never accepts them, because it
- * died or had no file descriptor left. Node waits forever for the acknowledgement of
- * each: the connection would stay open unread, and the worker would get no further ones.
+ * Closes connections that were handed to a worker that never accepts them, because it died or had no file descriptor
+ * left. Node waits forever for the acknowledgement of each: the connection would stay open unread, and the worker
+ * would get no further ones.
  */
 export function closeUnacceptedConnections(worker: Worker): void {
   const { process } = worker

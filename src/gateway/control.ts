@@ -16,20 +16,20 @@ import { candidateOf } from '../routing/candidate.ts'
 import type { CircuitCause } from '../routing/circuit-log.ts'
 import type { ReloadResult } from './reloader.ts'
 
-/** What can be asked of a running gateway on its machine. */
-export type ControlRequest = { readonly kind: 'status' } | { readonly kind: 'reload', /** As ReloadEvent. */ readonly by: string }
+/** What the commands on the same machine can request from a running gateway. */
+export type ControlRequest = { readonly kind: 'status' } | { readonly kind: 'reload', /** As in ReloadEvent. */ readonly by: string }
 
 /** The state of one process. */
 export interface ProcessStatus {
   readonly version: string
-  /** null = there is one process. */
+  /** null = there is only one process. */
   readonly worker: number | null
   /** ISO 8601 */
   readonly since: string
   readonly state: 'ok' | 'draining' | 'handing_over'
   readonly config: {
     readonly file: string
-    /** Of its text: SHA-256, hexadecimal. */
+    /** SHA-256 of the file's text, hexadecimal. */
     readonly hash: string
     readonly loaded_at: string
     readonly rejected_at: string | null
@@ -40,9 +40,9 @@ export interface ProcessStatus {
   readonly circuits: readonly CircuitStatus[]
   readonly upstreams: readonly string[]
   readonly ledger: { readonly healthy: boolean, readonly waiting: number, readonly lost: number } | null
-  /** Rows that wait to be sent to PostgreSQL; null = they are not sent. */
+  /** Rows that wait to be sent to PostgreSQL; null = rows are not sent. */
   readonly outbox_rows: number | null
-  /** What several gateways share, as the last write shows. */
+  /** The common stores, as of their last write. */
   readonly stores: readonly StoreStatus[]
 }
 
@@ -60,32 +60,32 @@ export interface CircuitStatus extends CircuitCause {
   readonly failures: number
 }
 
-/** What a reload came to. */
+/** The result of a reload. */
 export type ReloadReport =
   | { readonly applied: true, readonly changes: readonly string[], readonly restart_needed: readonly string[], readonly warnings: readonly string[] }
   | { readonly applied: false, readonly problems: readonly string[] }
 
-/** What answers for one process. */
+/** Handles the control requests of one process. */
 export interface ControlHandlers {
   status(): Promise<readonly ProcessStatus[]>
   reload(by: string): Promise<ReloadReport>
 }
 
 const MAX_PATH_LENGTH = 100
-/** Commands that ask at the same time. */
+/** Maximum simultaneous connections of commands. */
 const MAX_CONNECTIONS = 64
 
-/** Where a gateway with this ledger is asked; null = the path is too long for a socket. */
+/** Path of the control socket of a gateway with this ledger; null = too long for a socket. */
 export function controlPath(ledgerFile: string): string | null {
   const path = join(dirname(ledgerFile), CONTROL_SOCKET)
   return Buffer.byteLength(path) > MAX_PATH_LENGTH ? null : path
 }
 
 /**
- * Listens for `gateway status` and `gateway reload`, on a socket that only the gateway's user can open. A later gateway with the
- * same ledger takes the place of an earlier one.
+ * Listens for `gateway status` and `gateway reload`, on a socket that only the gateway's user can open. A later
+ * gateway with the same ledger replaces the socket.
  *
- * @returns closes it
+ * @returns a function that closes it
  */
 export async function openControl(ledgerFile: string, handlers: ControlHandlers, log: Logger): Promise<() => void> {
   const path = controlPath(ledgerFile)
@@ -115,7 +115,7 @@ export async function openControl(ledgerFile: string, handlers: ControlHandlers,
   return () => {
     server.close()
     server.closeAllConnections()
-    // The gateway that took the place of this one has the path.
+    // A gateway that started later may own the path now.
     if (statSync(path, { throwIfNoEntry: false })?.ino === own) rmSync(path, { force: true })
   }
 }

@@ -11,14 +11,14 @@ import { localUrl } from '../config/listen-address.ts'
 import type { Address } from '../config/types.ts'
 import { inlineScripts } from './inline-scripts.ts'
 
-/** Where `npm run build:docs` puts the pages, in a checkout and in the package. */
+/** Where `npm run build:docs` writes the pages, in a checkout and in the package. */
 export const SITE_ROOT = fileURLToPath(new URL('../../dist/docs', import.meta.url))
 
 export interface SiteOptions {
   readonly listen: Address
-  /** Another process may listen there too. */
+  /** Another process may listen on the same address. */
   readonly reusePort: boolean
-  /** Connections that are open at once; one more closes the one whose last request is the oldest. */
+  /** Maximum open connections; beyond it, the connection with the oldest last request is closed. */
   readonly maxConnections: number
   /** Milliseconds that an idle connection stays open. */
   readonly idle: number
@@ -35,12 +35,12 @@ export interface Site {
   close(): Promise<void>
 }
 
-/** A year: names below assets/ change with their content. */
+/** One year: file names in assets/ change with their content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 const NOT_BUILT = 'The documentation is not built. Build it with: npm run build:docs\n'
 
 /**
- * Serves the documentation: static files, and nothing else.
+ * Serves the documentation as static files.
  *
  * @throws the system's error when the address cannot be listened on
  */
@@ -67,7 +67,7 @@ export async function serveSite(
   }
 }
 
-/** The framework closes no server that somebody else has made. */
+/** The framework does not close a server that it has not created. */
 async function close(app: FastifyInstance): Promise<void> {
   app.server.close()
   await Promise.all([once(app.server, 'close'), app.close()])
@@ -90,7 +90,7 @@ async function addSecurityHeaders(app: FastifyInstance, scripts: readonly string
         frameAncestors: ["'none'"],
       },
     },
-    // The listener speaks plain HTTP: whether there is TLS is known to the proxy in front.
+    // The listener speaks plain HTTP: only the proxy in front knows whether there is TLS.
     strictTransportSecurity: false,
   })
 }
@@ -107,7 +107,7 @@ async function servePages(app: FastifyInstance, root: string): Promise<void> {
       void reply.header('cache-control', isHashed ? IMMUTABLE : 'no-cache')
     },
   })
-  // A page with the name of a directory: without its extension the directory would be served.
+  // A page with the same name as a directory: without this route the directory would be served.
   for (const name of readdirSync(root)) {
     const page = `${name}.html`
     if (existsSync(join(root, page))) app.get(`/${name}`, (_, reply) => reply.sendFile(page))

@@ -6,8 +6,8 @@ import { messageOf } from '../base/message-of.ts'
 import { DIRECTORY_MODE, FILE_MODE, correctMode } from '../base/private-file.ts'
 
 /**
- * Closes the files of the gateway, and a directory that has no others, to other users: older versions made them with the umask of
- * the process.
+ * Removes other users' rights to the gateway's files, and to a directory that contains only these: older versions
+ * created them with the umask of the process.
  */
 export function correctFileModes(ledgerFile: string, log: Logger): void {
   const directory = dirname(ledgerFile)
@@ -21,7 +21,7 @@ function namesIn(directory: string): string[] {
   try {
     return readdirSync(directory)
   } catch {
-    // It is made later; what is wrong with it is reported then.
+    // The directory is created later, and its problems are reported then.
     return []
   }
 }
@@ -31,7 +31,7 @@ function correct(path: string, mode: number, log: Logger): void {
     const before = correctMode(path, mode)
     if (before !== null) log.warn({ file: path, before: octal(before), mode: octal(mode) }, 'a mode was corrected: other users of this machine had rights to this file')
   } catch (error) {
-    // A lock of another process may be gone by now.
+    // Another process may have deleted its lock meanwhile.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
     log.warn({ file: path, mode: octal(mode), why: messageOf(error) }, 'the mode of this file cannot be corrected')
   }

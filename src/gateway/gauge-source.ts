@@ -33,7 +33,7 @@ export function gaugeSource(current: () => Gateway): GaugeSource {
 }
 
 function inFlight({ sharedState: { activeExchanges } }: Gateway): ReadonlyMap<string, number> {
-  // 0 is a value, too: without it an average over time would be wrong.
+  // Report 0 too: without it an average over time would be wrong.
   const counts = new Map(PROTOCOLS.filter(({ paths }) => paths.length > 0).map(({ name }): [string, number] => [name, 0]))
   for (const { classified: { endpoint } } of activeExchanges) {
     if (endpoint.ownResponse === 'status') continue
@@ -49,7 +49,7 @@ function circuits({ health, upstreams }: Gateway): CircuitGauge[] {
   })
 }
 
-/** Of all keys and groups that have a budget, whether they have spent anything or not. */
+/** All keys and groups with a budget, even if they have spent nothing. */
 function budgets({ config, keyStore, accounts: { limiter } }: Gateway): BudgetGauge[] {
   const spend = limiter.budgetSpend()
   const holders: readonly LimitedKey[] = [ANONYMOUS_KEY, ...keyStore?.keys() ?? [], ...config.keys, ...config.groups.values()]

@@ -54,7 +54,7 @@ export function createHttp1Server(
   // The head is limited by size. With a count limit, node would drop headers silently.
   server.maxHeadersCount = 0
   const waiting = new WeakMap<net.Socket, number>()
-  /** Connections whose first request has come. A client writes all its request lines in the same way. */
+  /** Connections whose first request has arrived. A client writes all its request lines in the same way. */
   const known = new WeakSet<net.Socket>()
   const isWellFormed = (req: http.IncomingMessage) => {
     if (!hasHttp1Version(req)) return false

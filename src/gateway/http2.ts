@@ -54,8 +54,9 @@ export function drainSession(session: http2.ServerHttp2Session, timeout: number)
 }
 
 /**
- * Closes a session whose first request takes longer than `headersTimeout` ms, or the next one longer than `keepAlive` ms while none
- * is open. Node does this for HTTP/1.1 only. Other frames do not count: a head that drips is in frames, too.
+ * Closes a session whose first request takes longer than `headersTimeout` ms, or whose next one takes longer than
+ * `keepAlive` ms while none is open. Node does this only for HTTP/1.1. Other frames do not count: a head sent byte by
+ * byte arrives in frames too.
  */
 export function closeWhenIdle(session: http2.ServerHttp2Session, headersTimeout: number, keepAlive: number): void {
   const close = () => session.close()
@@ -74,7 +75,7 @@ export function closeWhenIdle(session: http2.ServerHttp2Session, headersTimeout:
   session.once('close', () => clearTimeout(timer))
 }
 
-/** Ends a session whose client abandons more streams than its address may. */
+/** Ends a session whose client resets more streams than its address may. */
 export function limitResets(session: http2.ServerHttp2Session, limit: ResetLimit): void {
   const address = peerOf(session.socket)
   let isEnded = false

@@ -11,15 +11,15 @@ import type { Gateway } from '../context/gateway.ts'
 import { Heartbeat } from '../context/heartbeat.ts'
 import { Valkey } from '../cluster/valkey/valkey.ts'
 
-/** What a process has to do with the other gateways, beside its requests. */
+/** What a process does together with the other gateways, apart from its requests. */
 export interface ClusterMember {
-  /** Resolves when the keys are those of all gateways, or after a while without PostgreSQL. */
+  /** Resolves when the keys of all gateways are known, or after a timeout without PostgreSQL. */
   ready(): Promise<void>
-  /** Says that this process ends, and closes the connections. */
+  /** Reports that this process ends, and closes the connections. */
   close(): Promise<void>
 }
 
-/** @returns null where the gateway is alone */
+/** @returns null if the gateway is not in a cluster */
 export function joinCluster(
   config: Config, parts: { readonly version: string, readonly log: Logger }, gateway: () => Gateway,
 ): ClusterMember | null {
@@ -36,7 +36,7 @@ export function joinCluster(
   }
 }
 
-/** Follows the keys, and reports this process. */
+/** Follows key changes in PostgreSQL, and reports this process there. */
 function followDatabase(
   { cluster, ledger }: Config, url: string, process: string, { version, log }: { readonly version: string, readonly log: Logger },
   gateway: () => Gateway,
@@ -82,7 +82,7 @@ function shareCircuits(
   const hints = new CircuitHints({
     instance, process, health, circuits, clock: systemClock,
     knows: upstream => gateway().config.upstreams.has(upstream),
-    // It writes each second, also where nothing is to be said.
+    // This writes every second, even without open circuits.
     run: async (keys, argument) => {
       const failure = (error: unknown) => {
         stores.report('valkey', messageOf(error))

@@ -29,7 +29,7 @@ export interface ListenerOptions extends Http1Handlers {
   readonly tls: Certificate | null
   /** Maximum number of open connections. */
   readonly maxConnections: () => number
-  /** That of all listeners of the process. */
+  /** Shared by all listeners of the process. */
   readonly resetLimit: ResetLimit
   /** Milliseconds for a request head, and for a TLS handshake; default 30 s. */
   readonly headersTimeout?: number
@@ -39,7 +39,7 @@ export interface ListenerOptions extends Http1Handlers {
   readonly drainIdle?: number
   /** A TLS handshake failed; the connection is closed. */
   onHandshakeFailure(error: NodeJS.ErrnoException, socket: net.Socket): void
-  /** One connection too many, or one descriptor: the handler writes the response to the socket. */
+  /** There is no room for another connection, or no descriptor: the handler writes the response to the socket. */
   onNoRoom(socket: Duplex, missing: 'connection' | 'descriptor'): void
 }
 
@@ -63,7 +63,7 @@ export interface Listener {
 
 /** Milliseconds; many clients close idle connections sooner, and the others must handle a close at any time. */
 const DRAIN_IDLE = 10_000
-/** Bytes that may wait in a connection for a client to read. The system's own buffer comes in addition. */
+/** Bytes that may wait in a connection for the client to read, in addition to the system's own buffer. */
 const WRITE_AHEAD_BYTES = 16 * 1024
 /** Milliseconds in which a rejected client can read the response. */
 const REJECTION_TIMEOUT = 1_000
@@ -180,7 +180,8 @@ function urlOf(front: net.Server, isSecure: boolean): string {
 
 /**
  * Sends one response, whatever the request, and closes without cutting it off: what the client sends is read for a
- * while. Not where the last descriptors are in use: the system would cut off the next clients without a response.
+ * while. If the last descriptors are in use it closes at once, because the system would otherwise cut off the next
+ * clients without a response.
  */
 function rejectConnection(socket: net.Socket, options: ListenerOptions, descriptors: DescriptorBounds): void {
   const descriptor = descriptorOf(socket)

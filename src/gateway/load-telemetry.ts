@@ -3,10 +3,10 @@ import type { Config } from '../config/types.ts'
 import type { GatewayParts } from '../context/gateway.ts'
 import type { MetricsOutput, Telemetry } from '../telemetry/telemetry.ts'
 
-/** Its libraries take time and memory: they are loaded where the configuration asks for telemetry. */
+/** The libraries take time and memory, so they are loaded only if the configuration has telemetry. */
 const load = () => import('../telemetry/telemetry.ts')
 
-/** @returns null where the configuration asks for none */
+/** @returns null if the configuration has no telemetry */
 export async function openTelemetry(
   { telemetry: config, server: { workers } }: Config, { version, log, worker }: Pick<GatewayParts, 'version' | 'log' | 'worker'>,
 ): Promise<Telemetry | null> {
@@ -18,7 +18,7 @@ export async function openTelemetry(
 /**
  * Serves and sends the metrics.
  *
- * @param collect all metrics as they are now
+ * @param collect returns all metrics as they are now
  * @throws the system's error when the address cannot be listened on
  */
 export async function openMetricsOutput(

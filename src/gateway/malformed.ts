@@ -42,7 +42,7 @@ function endWithRefusal(gateway: Gateway, refusal: GatewayError, socket: Duplex,
   socket.once('finish', () => socket.destroy())
 }
 
-/** Calls `then` behind the responses of a connection, unless the connection ends with them. */
+/** Calls `then` after the responses of a connection, unless the connection ends with them. */
 function afterPendingResponses(socket: Duplex, then: () => void): void {
   const pending = pendingResponse(socket)
   if (pending) pending.once('finish', () => afterPendingResponses(socket, then))

@@ -10,8 +10,8 @@ import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 const REQUEST_ID = /^[\w.:-]{8,128}$/
 
 /**
- * An IPv6 address in brackets, with a port or without, or an IPv4 address with a port, as Azure's Application
- * Gateway writes each. Source: learn.microsoft.com/azure/application-gateway/how-application-gateway-works.
+ * An IPv6 address in brackets, with or without a port, or an IPv4 address with a port: the forms that Azure's
+ * Application Gateway writes. Source: learn.microsoft.com/azure/application-gateway/how-application-gateway-works.
  */
 const ADDRESS_WITH_PORT = /^(?:\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/
 
@@ -48,7 +48,7 @@ export function newExchange(
   })
 }
 
-/** The peer address of a connection without a request; empty = it is disconnected. */
+/** The peer address of a connection without a request; empty = disconnected. */
 export function peerOf(socket: { readonly remoteAddress?: string | undefined }): string {
   return withoutIpv4Mapping(withoutZone(socket.remoteAddress ?? ''))
 }
@@ -61,7 +61,7 @@ export function clientOf(gateway: Gateway, req: ClientRequest): Client {
   return { address: withoutIpv4Mapping(address), trustedPeer: trusted ? withoutIpv4Mapping(peer) : null }
 }
 
-/** Without the zone of a link-local address, which has a meaning on this machine only. */
+/** The peer address without the zone of a link-local address, which has a meaning only on this machine. */
 function peerAddress(req: ClientRequest): string {
   if (!('stream' in req)) return withoutZone(req.socket.remoteAddress ?? '')
   // Node throws when the session is already destroyed.

@@ -1,6 +1,6 @@
 import type { Config } from '../config/types.ts'
 
-/** Configuration keys that take effect at a restart only. */
+/** Configuration keys that take effect only at a restart. */
 const RESTART_ONLY_KEYS: Readonly<Record<string, (config: Config) => unknown>> = {
   'server.listen': ({ server }) => server.listen,
   'server.reuse_port': ({ server }) => server.reusePort,

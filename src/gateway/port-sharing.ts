@@ -4,8 +4,8 @@ import type { Logger } from 'pino'
 const SETTING = '/proc/sys/net/ipv4/tcp_migrate_req'
 
 /**
- * Warns when Linux resets waiting connections as a listener of a shared port closes,
- * instead of handing them to another listener.
+ * Warns if Linux resets waiting connections when a listener of a shared port closes, instead of handing them to
+ * another listener.
  *
  * Source: Linux, Documentation/networking/ip-sysctl.rst, tcp_migrate_req (5.14).
  */

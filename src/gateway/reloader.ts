@@ -16,7 +16,7 @@ export type ReloadResult =
     readonly applied: true
     /** Keys that take effect at the next restart. */
     readonly pending: readonly string[]
-    /** As configChanges. */
+    /** As returned by configChanges. */
     readonly changes: readonly string[]
     readonly warnings: readonly Problem[]
   }
@@ -35,7 +35,7 @@ export interface ReloaderOptions {
 /** @throws ConfigError when the configuration is invalid */
 export type ConfigLoader = () => Promise<LoadedConfig>
 
-/** Milliseconds that a new budget waits for the ledger to be written. */
+/** Maximum ms that a reload with a new budget waits until the ledger is written. */
 const LEDGER_FLUSH_TIMEOUT = 1_000
 
 /**
@@ -64,10 +64,9 @@ export class Reloader {
   }
 
   /**
-   * Loads a configuration and applies it. Reloads run one at a time; requests during a
-   * reload become one reload.
+   * Loads a configuration and applies it. Reloads run one at a time; calls during a reload become one reload.
    *
-   * @param by who or what asks for it: as ReloadEvent
+   * @param by who requests it, as in ReloadEvent
    */
   reload(load: ConfigLoader, by: string): Promise<ReloadResult> {
     if (this.#nextReload !== null) {
@@ -160,7 +159,7 @@ function problemsOf(error: unknown, file: string): readonly Problem[] {
   return [{ severity: 'error', file, line: null, column: null, message, excerpt: null }]
 }
 
-/** Resolves when the ledger's file has all spend so far, or at the timeout. */
+/** Resolves when the ledger's file contains all spend so far, or at the timeout. */
 async function waitForLedger({ accounts: { ledger }, clock }: Gateway): Promise<void> {
   if (ledger?.stats().healthy !== true) return
   const { promise, resolve } = Promise.withResolvers<void>()

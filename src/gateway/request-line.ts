@@ -5,15 +5,15 @@ interface ParserSocket {
   readonly parser?: { getCurrentBuffer?(): Buffer } | null
 }
 
-/** Node's parser takes the versions 0.9 and 2.0 as well. */
+/** Node's parser also accepts the versions 0.9 and 2.0. */
 export function hasHttp1Version({ httpVersion }: IncomingMessage): boolean {
   return httpVersion === '1.1' || httpVersion === '1.0'
 }
 
 /**
- * Whether more than one space is between the parts of a request line. RFC 9112 section 3 has one; node's parser takes
- * any number, and does not tell. So this reads the bytes that are being parsed, which have to begin with the request.
- * Copying them costs up to 6 µs.
+ * Is there more than one space between the parts of a request line? RFC 9112 section 3 allows one; node's parser
+ * accepts any number and does not report it. This reads the bytes that are being parsed, which begin with the
+ * request. Copying them costs up to 6 µs.
  */
 export function hasExtraSpaces({ method = '', url = '', socket }: IncomingMessage): boolean {
   const bytes = (socket as ParserSocket).parser?.getCurrentBuffer?.()

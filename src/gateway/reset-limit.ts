@@ -2,32 +2,32 @@ import type { Clock } from '../base/clock.ts'
 import { networkOf } from '../base/network-of.ts'
 import { Bucket } from '../limits/bucket.ts'
 
-/** Streams that the clients of one address may abandon in a minute: all at once, or 50 a second. */
+/** Streams that the clients of one address may reset per minute: all at once, or 50 a second. */
 const PER_MINUTE = 3_000
-/** Milliseconds in which an address above that gets no new connections. */
+/** Milliseconds in which an address above the limit gets no new connections. */
 const BLOCK_TIME = 60_000
-/** Addresses that are remembered. Beyond, the one that was added first is forgotten. */
+/** Maximum remembered addresses; beyond it, the one added first is dropped. */
 const MAX_ADDRESSES = 10_000
 
 export interface ResetLimitOptions {
   readonly clock: Clock
   /** Default: 3,000. */
   readonly perMinute?: number
-  /** A proxy in front of the gateway has many clients: it is never refused. */
+  /** A proxy in front of the gateway forwards for many clients: it is never blocked. */
   isExempt(address: string): boolean
-  /** An address gets no new connections for some time. */
+  /** An address gets no new connections for this many seconds. */
   onBlocked(address: string, seconds: number): void
 }
 
 interface AddressState {
   readonly abandoned: Bucket
-  /** On the monotonic clock; 0 = it is not. */
+  /** On the monotonic clock; 0 = not blocked. */
   blockedUntil: number
 }
 
 /**
- * Limits how many HTTP/2 streams the clients of one address abandon, over all of its connections: a stream that is reset
- * as soon as it was opened costs the client nothing, and the gateway a request (CVE-2023-44487, "rapid reset").
+ * Limits how many HTTP/2 streams the clients of one address reset, over all its connections: resetting a stream right
+ * after opening it costs the client nothing, but costs the gateway a request (CVE-2023-44487, "rapid reset").
  */
 export class ResetLimit {
   readonly #options: ResetLimitOptions
@@ -41,9 +41,9 @@ export class ResetLimit {
   }
 
   /**
-   * Counts a stream that a client abandoned.
+   * Counts a stream that a client reset.
    *
-   * @returns false = it was one too many: its connection must end
+   * @returns false = above the limit: the connection must end
    */
   allows(address: string): boolean {
     const { clock, isExempt, onBlocked } = this.#options

@@ -47,7 +47,7 @@ export interface RunningGateway extends Shutdown {
    * configuration with which they started.
    */
   reload(load: ConfigLoader, by: string): Promise<ReloadResult>
-  /** What this process counted since the last call, and its state; null = it counts nothing. */
+  /** The counts of this process since the last call, and its state; null = it counts nothing. */
   metricsReport(): Promise<MetricsReport> | null
   /** The state of this process. */
   status(): ProcessStatus
@@ -178,12 +178,12 @@ export async function startGateway(config: Config, options: ServerParts): Promis
     },
   })
   try {
-    // The ledger is ready before the first request, so that a kill loses no row.
+    // Wait for the ledger before the first request, so that a kill loses no row.
     await Promise.all([first.accounts.ready(), first.sharedState.capsuleKeys.ready(), member?.ready()])
     const base = await open(config.server.listen, certificate, null, false)
     if (config.server.reusePort) warnOfResets(parts.log)
     const console = config.console ? await open(config.console.listen, null, mounted, true) : null
-    // The supervisor serves the metrics of its workers together.
+    // The supervisor serves the metrics of all workers together.
     if (telemetry !== null && parts.worker === undefined) {
       metrics = await openMetricsOutput(config, parts, async () => telemetry.registries)
     }
@@ -202,7 +202,7 @@ export async function startGateway(config: Config, options: ServerParts): Promis
 }
 
 interface ExchangeContext {
-  /** null when it has ended. */
+  /** null = the exchange has ended. */
   exchange: Exchange | null
 }
 

@@ -22,11 +22,11 @@ export interface ShutdownOptions {
   readonly hasSuccessor: boolean
   /** Called when draining starts, so that other work ends and does not delay it. */
   onDrain?(): void
-  /** Closes everything else, when no exchange runs. */
+  /** Closes everything else when no exchange is running. */
   closeResources(): Promise<void>
 }
 
-/** Milliseconds for exchanges that are cut off to end and to be settled. */
+/** Milliseconds for exchanges that were cut off to end and be settled. */
 const SETTLEMENT_TIMEOUT = 2_000
 /** Milliseconds for written bytes to be sent before their connection is closed. */
 const FLUSH_TIMEOUT = 500

@@ -4,7 +4,9 @@ import type { Limiter } from '../limits/types.ts'
 import type { MetricsOutput } from '../telemetry/telemetry.ts'
 import type { MetricsReport, WorkerMetrics } from '../telemetry/worker-metrics.ts'
 
-/** Milliseconds between two reports of each worker: what one counted that is killed is lost for so long. */
+/**
+ * Milliseconds between two reports of each worker: a worker that is killed loses what it counted since the last one.
+ */
 const REPORT_INTERVAL = 1_000
 /** Milliseconds that a scrape waits for the workers: one may hang. */
 const SCRAPE_TIMEOUT = 2_000
@@ -13,15 +15,15 @@ export interface SupervisorMetricsOptions extends Pick<GatewayParts, 'log' | 've
   readonly config: TelemetryConfig
   /** Counts the budgets of all workers. */
   readonly limiter: Pick<Limiter, 'budgetSpend'>
-  /** Has every worker report. */
+  /** Asks every worker for a report. */
   askWorkers(): void
-  /** The numbers of those that run. */
+  /** The numbers of the running workers. */
   workers(): readonly number[]
 }
 
 /** The metrics of all workers as one. */
 export interface SupervisorMetrics {
-  /** @returns where Prometheus reads them; null = nowhere */
+  /** @returns the address for Prometheus; null = none */
   open(): Promise<string | null>
   add(worker: number, report: MetricsReport): void
   workerEnded(worker: number): void
@@ -43,7 +45,7 @@ const NO_METRICS: SupervisorMetrics = {
 
 class CollectedMetrics implements SupervisorMetrics {
   readonly #options: SupervisorMetricsOptions
-  /** Loaded with its libraries when the workers listen; reports before that wait for it. */
+  /** Loaded with its libraries when the workers listen; reports that arrive before are queued. */
   #metrics: WorkerMetrics | null = null
   #early: (readonly [worker: number, report: MetricsReport])[] = []
   #output: MetricsOutput | null = null

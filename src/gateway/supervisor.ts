@@ -29,7 +29,7 @@ const MIN_RESTART_DELAY = 100
 const MAX_RESTART_DELAY = 10_000
 /** Milliseconds for workers to close, and to end after draining. */
 const CLOSE_TIMEOUT = 5_000
-/** Milliseconds between two reports of what was spent to the worker that reports alerts. */
+/** Milliseconds between two reports of the spend to the worker that reports alerts. */
 const SPEND_INTERVAL = 2_000
 /** Milliseconds after which a worker counts as stable: its restart delay starts over. */
 const STABLE_AFTER = 60_000
@@ -37,9 +37,8 @@ const STABLE_AFTER = 60_000
 const CONTROL_TIMEOUT = 50_000
 
 /**
- * Runs the same command in several worker processes, which share the listening sockets and
- * the limits, and replaces each one that dies. A new worker starts with the configuration
- * that is active in the others.
+ * Runs the same command in several worker processes, which share the listening sockets and the limits, and replaces
+ * each worker that dies. A new worker starts with the configuration that is active in the others.
  *
  * @param drain ms for workers to drain, until a reload changes it
  */
@@ -66,10 +65,10 @@ export function supervise(
   /** Control requests without a response yet, by id. */
   const questions = new Map<number, (result: unknown) => void>()
   let lastQuestion = 0
-  /** The one that reports alerts. */
+  /** The worker that reports alerts. */
   let reporter: Worker | null = null
   let passedShares: PassedShares['initial'] = null
-  // Before all listen, what was spent before the start may not be counted yet.
+  // Until all workers listen, the spend before the start may not be counted yet.
   const spendTimer = setInterval(() => {
     if (isReady && reporter !== null && reporter.isConnected()) sendToWorker(reporter, { kind: 'spend', spend: (shared?.limits ?? limiter).budgetSpend() })
   }, SPEND_INTERVAL).unref()
@@ -139,7 +138,7 @@ export function supervise(
       connection.close()
       metrics.workerEnded(worker.id)
       listeningWorkers.delete(worker)
-      // While connected it would be handed connections.
+      // A connected worker would be handed connections.
       if (worker.isConnected()) worker.disconnect()
       replace({ worker: worker.id, pid: worker.process.pid, code, signal }, code !== 0)
     }
@@ -193,7 +192,7 @@ export function supervise(
     worker.once('exit', over)
   }
 
-  /** The responses of the workers that listen; a worker that ends or hangs is left out. */
+  /** The responses of the workers that listen, without those that end or hang. */
   const askEach = async (request: ControlRequest): Promise<unknown[]> => {
     const results = await Promise.all([...listeningWorkers].map(async worker => {
       const id = ++lastQuestion
@@ -217,7 +216,7 @@ export function supervise(
     status: async () => (await askEach({ kind: 'status' }) as ProcessStatus[][]).flat(),
     requestReload: async by => {
       const reports = await askEach({ kind: 'reload', by }) as ReloadReport[]
-      // All read the same file: where one has rejected it, the operator has to look.
+      // All workers read the same file: if one has rejected it, the operator has to know.
       return reports.find(({ applied }) => !applied) ?? reports[0] ?? { applied: false, problems: ['no worker has answered'] }
     },
     ready: ready.promise,

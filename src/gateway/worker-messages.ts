@@ -8,11 +8,11 @@ import type { ControlRequest } from './control.ts'
 export interface Addresses {
   readonly base: string
   readonly console: string | null
-  /** Of the metrics. */
+  /** URL of the metrics; null = not served. */
   readonly metrics: string | null
 }
 
-/** Where a gateway listens. */
+/** The addresses of a gateway. */
 export interface Listening {
   readonly addresses: Addresses
   readonly docs: string | null
@@ -23,11 +23,11 @@ export interface WorkerStart {
   /** The text of the active configuration: the file may have changed since. */
   readonly text: string
   readonly start: StartupSettings
-  /** The key of capsules that all workers begin with where no store has one. */
+  /** The capsule key that all workers start with if no store has one. */
   readonly capsuleKey?: CapsuleKey
-  /** The one worker that reports alerts. */
+  /** Only one worker reports alerts. */
   readonly reportsAlerts?: boolean
-  /** As the worker that this one replaces saved them. */
+  /** As saved by the worker that this one replaces. */
   readonly passedShares?: PassedShares['initial']
 }
 
@@ -38,7 +38,7 @@ export type SupervisorMessage =
   | { readonly kind: 'limits'; readonly replies: LimiterReplies }
   /** What the keys of all workers have spent, picodollars. */
   | { readonly kind: 'spend'; readonly spend: ReadonlyMap<string, bigint> }
-  /** A report of its metrics is wanted. */
+  /** Requests a report of the worker's metrics. */
   | { readonly kind: 'metrics' }
   /** The worker sends the result with the same id. */
   | { readonly kind: 'control'; readonly id: number; readonly request: ControlRequest }
@@ -46,7 +46,7 @@ export type SupervisorMessage =
 /** From a worker to the supervisor. */
 export type WorkerMessage =
   | { readonly kind: 'listening'; readonly listening: Listening }
-  /** `drain`: as in the configuration, milliseconds. */
+  /** `drain`: from the configuration, milliseconds. */
   | { readonly kind: 'reloaded'; readonly text: string; readonly drain: number }
   | { readonly kind: 'limits'; readonly requests: readonly LimiterRequest[] }
   | { readonly kind: 'metrics'; readonly report: MetricsReport }

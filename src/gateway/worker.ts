@@ -26,20 +26,20 @@ export interface SupervisorChannel {
   readonly worker: number
   /** The configuration and settings to start with. */
   readonly workerStart: Promise<WorkerStart>
-  /** From now on commands are executed. */
+  /** Starts executing commands. */
   handleCommands(commands: WorkerCommands): void
   listening(listening: Listening): void
   /** A configuration with this text and this `server.drain` (ms) is active. */
   reloaded(text: string, drain: number): void
-  /** Resolves when the report is with the system. */
+  /** Resolves when the report was handed to the operating system. */
   sendMetrics(report: MetricsReport): Promise<void>
-  /** The channel alone no longer keeps the process alive. */
+  /** The channel alone no longer keeps the process running. */
   release(): void
   /** What the keys of all workers have spent, picodollars; null = not known yet, or another worker reports alerts. */
   budgetSpend(): ReadonlyMap<string, bigint> | null
-  /** The supervisor has them for the worker that replaces this one. To be read when `workerStart` is there. */
+  /** The supervisor keeps them for the worker that replaces this one. Read it after `workerStart` has resolved. */
   readonly passedShares: PassedShares
-  /** The key of capsules that all workers begin with. To be read when `workerStart` is there. */
+  /** The capsule key that all workers start with. Read it after `workerStart` has resolved. */
   readonly capsuleKey: CapsuleKey | undefined
   /** A limiter that shares its limits with all workers. */
   openLimiter(defaults: Limits | null): Limiter
@@ -75,7 +75,7 @@ export function connectToSupervisor(): SupervisorChannel | null {
     else if (order.kind === 'control') void handler?.control(order.request).then(result => report({ kind: 'control', id: order.id, result }))
     else if (handler !== null) handler[order.kind]()
     else if (order.kind === 'reload') isStale = true
-    // It serves no client yet.
+    // No client is served yet.
     else process.exit()
   })
   return {

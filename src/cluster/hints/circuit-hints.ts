@@ -5,28 +5,28 @@ import type { CircuitLog } from '../../routing/circuit-log.ts'
 import type { Health } from '../../routing/health.ts'
 
 export interface CircuitHintsOptions {
-  /** The name of this gateway, for the others to show. */
+  /** The name of this gateway, which other gateways show. */
   readonly instance: string
   /** This process: a UUID. */
   readonly process: string
   readonly clock: Pick<Clock, 'setTimeout'>
   readonly health: Health
   readonly circuits: CircuitLog
-  /** Whether this gateway has an upstream of that name. */
+  /** Does this gateway have an upstream of that name? */
   readonly knows: (upstream: string) => boolean
-  /** Runs HINTS_SCRIPT. Rejects when there is no reply in time. */
+  /** Runs HINTS_SCRIPT. Rejects if there is no reply in time. */
   readonly run: (keys: readonly string[], argument: string) => Promise<unknown>
 }
 
-/** ms between two exchanges: a gateway that has no traffic learns of an outage within this time */
+/** ms between two exchanges: a gateway without traffic learns of an outage within this time. */
 const INTERVAL_MS = 1_000
 const KEY = 'gateway:circuits'
-/** Circuits that one process reports. */
+/** Maximum circuits that one process reports. */
 const MAX_CIRCUITS = 200
 
 /**
- * Takes down which circuits a process has open, and for how many ms, and returns those of the others. What is over is
- * forgotten. Times are those of the server, so that no clock of a gateway matters.
+ * Stores which circuits a process has open, and for how many ms, and returns those of the other processes. Expired
+ * reports are deleted. Times come from the server, so the gateways' clocks do not matter.
  */
 export const HINTS_SCRIPT = `
 local A = cjson.decode(ARGV[1])
@@ -59,9 +59,9 @@ return found
 `
 
 /**
- * Tells the other gateways which circuits are open here, and hears of theirs: a gateway that has just started, or that
- * has no traffic, does not find out by requests of clients. Only what failed here is passed on, so that no hint lives
- * by being repeated.
+ * Tells other gateways which circuits are open here, and learns of theirs: a gateway that has just started, or that
+ * has no traffic, need not find out by failed requests of clients. Only local failures are reported, so that gateways
+ * do not keep a hint alive by repeating it.
  */
 export class CircuitHints {
   readonly #options: CircuitHintsOptions
@@ -84,7 +84,7 @@ export class CircuitHints {
     if (this.#isRunning || this.#isClosed) return
     this.#isRunning = true
     this.#timer?.cancel()
-    // Without Valkey each gateway finds out by itself.
+    // Without Valkey each gateway uses only its own circuits.
     await this.#report().catch(() => undefined)
     this.#isRunning = false
     if (!this.#isClosed) this.#timer = this.#options.clock.setTimeout(() => void this.#exchange(), INTERVAL_MS)

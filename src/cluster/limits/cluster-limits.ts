@@ -14,19 +14,19 @@ import { migrate } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'
 import { Valkey } from '../valkey/valkey.ts'
 
-/** ms between two log lines about Valkey being away. */
+/** ms between two log lines about an unreachable Valkey. */
 const LOG_INTERVAL_MS = 60_000
 
 /** The limits of all gateways, with their connections. */
 export interface ClusterLimits {
   readonly limits: SharedLimits
-  /** Resolves when Valkey has answered, or after a while without a response. */
+  /** Resolves when Valkey has responded, or after a timeout. */
   ready(): Promise<void>
-  /** Gives back what is held, and closes the connections. */
+  /** Returns the leases, and closes the connections. */
   close(): Promise<void>
 }
 
-/** @returns null where each gateway counts for itself */
+/** @returns null if each gateway counts for itself */
 export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): ClusterLimits | null {
   if (cluster === null || cluster.valkey === null) return null
   const { valkey: address, postgres, instance, limitsOffline, valkeyTimeout } = cluster
@@ -34,7 +34,7 @@ export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): C
   const database = postgres === null ? null : new Database({ url: postgres, name: `gateway limits ${instance}` })
   let loggedAt = -Infinity
   const limits = new SharedLimits({
-    // One name for each process: one that starts while another drains holds what is its own.
+    // A name for each process: a process that starts while another drains has its own leases.
     instance: `${instance} ${randomUUID()}`,
     offline: limitsOffline,
     compileGlob,
@@ -66,7 +66,7 @@ export function openClusterLimits(cluster: ClusterConfig | null, log: Logger): C
   }
 }
 
-/** A limiter of this process on the limits of all gateways. */
+/** A limiter of this process that uses the limits of all gateways. */
 export function clusterLimiter({ limits }: ClusterLimits, defaults: Limits | null): Limiter {
   const connection = limits.connect(replies => limiter.receive(replies))
   const limiter: WorkerLimiter = new WorkerLimiter(

@@ -1,9 +1,9 @@
 import type { AzureConfig } from '../../config/types.ts'
 import type { NativeRequest, Provider, ProviderAddress } from '../shared/provider.ts'
 
-/** What comes before a path of the API: at OpenAI, in Azure's current API, and in its older one. */
+/** The prefix of an API path: at OpenAI, in Azure's current API, and in its older one. */
 const PREFIX = /^(?:\/openai)?(?:\/v1)?(?:\/(?:deployments|engines)\/[^/]+)?(?=\/)/i
-/** What the older API serves under the deployment; all else is under /openai. */
+/** Paths that the older API serves under the deployment; all others are under /openai. */
 const DEPLOYMENT_PATH = /^\/(?:chat\/completions|completions|embeddings|audio\/(?:transcriptions|translations|speech)|images\/(?:generations|edits))\/?$/i
 
 /**
@@ -29,7 +29,10 @@ function datedAddress({ path, query, model }: NativeRequest, apiVersion: string)
   }
 }
 
-/** As the client wrote them, without its version: that is of its SDK, and the upstream's is the operator's choice. */
+/**
+ * The client's parameters except its API version, which belongs to its SDK: the operator chooses the upstream's
+ * version.
+ */
 function parametersOf(query: string): string[] {
   return query.slice(1).split('&').filter(parameter => parameter !== '' && !/^api-version(?:=|$)/i.test(parameter))
 }

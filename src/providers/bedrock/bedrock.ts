@@ -4,14 +4,14 @@ import { countBody, invokeBody } from './body.ts'
 import { readResponse } from './response.ts'
 
 /**
- * Their place is the body, or the gateway's own headers. Without `accept-encoding` nothing is compressed; the format of
- * a response follows from the path.
+ * Sent in the body instead, or set by the gateway. Without `accept-encoding` nothing is compressed; the path decides
+ * the format of a response.
  */
 const DROPPED_HEADERS = new Set(['anthropic-version', 'anthropic-beta', 'accept', 'accept-encoding'])
 
 /**
- * Amazon Bedrock: the models of Anthropic by InvokeModel, InvokeModelWithResponseStream and CountTokens, and those of all
- * makers by Converse and ConverseStream.
+ * Amazon Bedrock: Anthropic's models by InvokeModel, InvokeModelWithResponseStream and CountTokens, and all models by
+ * Converse and ConverseStream.
  *
  * Source: "Amazon Bedrock API Reference", "Anthropic Claude Messages API" in the user guide.
  */
@@ -29,7 +29,7 @@ export function bedrock(): Provider {
 
 const COUNT = 'messages.count_tokens'
 const CONVERSE = 'converse'
-/** The operations of an endpoint, without and with a stream. */
+/** The operations of an endpoint: without a stream, and with one. */
 const OPERATIONS: Readonly<Record<string, readonly [string, string]>> = {
   messages: ['invoke', 'invoke-with-response-stream'], [COUNT]: ['count-tokens', 'count-tokens'], [CONVERSE]: ['converse', 'converse-stream'],
 }
@@ -43,7 +43,10 @@ function addressOf({ endpoint: { name }, model, stream }: NativeRequest): Provid
   return { path: `/model/${encodeModel(model)}/${operations[stream ? 1 : 0]}`, query: '' }
 }
 
-/** The name of a model, of an inference profile, or an ARN; RFC 3986 section 2.3 has what stays as it is. */
+/**
+ * Encodes the name of a model or of an inference profile, or an ARN; RFC 3986 section 2.3 lists the unreserved
+ * characters.
+ */
 function encodeModel(model: string): string {
   return encodeURIComponent(model).replace(/[!'()*]/g, character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -5,25 +5,25 @@ import { WatchedKeys } from '../../protocols/shared/watched-keys.ts'
 import { replaceMembers } from '../shared/replace-members.ts'
 
 const VERSION = '"bedrock-2023-05-31"'
-/** CountTokens takes a whole request, for which this is required. */
+/** CountTokens needs a complete request, which requires this member. */
 const COUNTED_MAX_TOKENS = '"max_tokens":1'
 
-/** Members that are written anew, or that the path has. */
+/** Members that are rewritten, or that are in the path. */
 const OWN_MEMBERS = ['model', 'stream', 'anthropic_version', 'anthropic_beta'] as const
 const WATCHED = new WatchedKeys([...OWN_MEMBERS, 'max_tokens'])
 
-/** The body of a request to a model: without what the path has, with what Anthropic's API has in headers. */
+/** The body of a request to a model: without what the path contains, and with what Anthropic's API has in headers. */
 export function invokeBody(body: Buffer, headers: readonly string[]): Buffer {
   return rewritten(body, headers, false)
 }
 
-/** The body of a request to count the tokens of another. */
+/** The body of a request to count the tokens of another request. */
 export function countBody(body: Buffer, headers: readonly string[]): Buffer {
   const counted = rewritten(body, headers, true)
   return Buffer.from(JSON.stringify({ input: { invokeModel: { body: counted.toString('base64') } } }))
 }
 
-/** All other members stay byte for byte. A body that is no object is left for the provider to refuse. */
+/** All other members stay byte for byte. A body that is not an object is left unchanged: the provider refuses it. */
 function rewritten(body: Buffer, headers: readonly string[], isCounted: boolean): Buffer {
   const scan = scanJson(body, WATCHED)
   if (!scan.ok || scan.members === null) return body
@@ -38,7 +38,7 @@ function rewritten(body: Buffer, headers: readonly string[], isCounted: boolean)
   return replaceMembers(body, scan.members, removed, added)
 }
 
-/** The beta features that the request asks for, in its headers or its body. */
+/** The beta features that the request enables, in its headers or its body. */
 function betasOf(body: Buffer, field: Field | undefined, headers: readonly string[]): string[] {
   const given = field === undefined ? [] : parseRequest(body.toString('utf8', field.start, field.end))
   const inBody = (Array.isArray(given) ? given : [given]).filter(value => typeof value === 'string')

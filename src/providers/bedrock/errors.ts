@@ -1,7 +1,7 @@
 import { parseBounded } from '../../base/json-size.ts'
 import { errorType } from '../shared/error-types.ts'
 
-/** What Anthropic's API calls an exception of Bedrock. */
+/** The error types of Anthropic's API for Bedrock's exceptions. */
 const TYPES: Readonly<Record<string, string>> = {
   accessdeniedexception: 'permission_error',
   internalserverexception: 'api_error',
@@ -16,13 +16,13 @@ const TYPES: Readonly<Record<string, string>> = {
   validationexception: 'invalid_request_error',
 }
 
-/** Names of the operator's resources: clients do not learn them. */
+/** Names of the operator's resources, which clients must not learn. */
 const ARN = /\barn:aws[^\s"'`,;)\]]*/g
 
 /**
- * An error of Bedrock as Anthropic's API has it.
+ * Converts an error of Bedrock to Anthropic's format.
  *
- * @param exception as `x-amzn-errortype` or the event stream names it; empty = it does not
+ * @param exception named by `x-amzn-errortype` or by the event stream; empty = none
  * @param status HTTP status; null = the exception came in a stream
  * @param body of the exception
  * @returns JSON text
@@ -38,7 +38,7 @@ function messageOf(body: Buffer): string {
     const text = [message, capital, originalMessage].find(value => typeof value === 'string' && value !== '')
     if (typeof text === 'string') return text.replace(ARN, 'arn:***')
   } catch {
-    // It is no JSON: a proxy in front of the provider may have sent it.
+    // It is not JSON: a proxy in front of the provider may have sent it.
   }
   return 'the upstream responded with an error'
 }

@@ -8,14 +8,14 @@ import type { BodyDecoder } from '../shared/provider.ts'
 export interface Frame {
   /** `event`, `exception` or `error`. */
   readonly kind: string
-  /** Of the event or the exception; empty = it has none. */
+  /** Name of the event or exception; empty = none. */
   readonly name: string
   readonly payload: Buffer
 }
 
 /** Bytes of the longest frame that is held. */
 const MAX_FRAME_BYTES = 4 * 1024 * 1024
-/** Lengths, checksums, and no headers. */
+/** Lengths and checksums, without headers. */
 const MIN_FRAME_BYTES = 16
 const NOTHING = Buffer.alloc(0)
 
@@ -30,7 +30,7 @@ export class EventStreamDecoder implements BodyDecoder {
   readonly #held = new GrowingBytes()
   readonly #write: (frame: Frame) => string
 
-  /** @param write what becomes of a frame */
+  /** @param write converts a frame to text */
   constructor(write: (frame: Frame) => string) {
     this.#write = write
   }
@@ -50,11 +50,11 @@ export class EventStreamDecoder implements BodyDecoder {
         at += length
       }
     } catch (cause) {
-      // What the library says may quote the bytes.
+      // The library's message may quote the bytes.
       this.fault = new GatewayError('upstream_invalid', 'the upstream sent a damaged frame', { cause })
       at = held.length
     }
-    // A frame that comes in many chunks is not moved with each.
+    // Move only after whole frames, so that a frame that arrives in many chunks is not moved with each one.
     if (at > 0) held.bytes.copyWithin(0, at, held.length)
     held.length -= at
     if (held.length === 0) held.clear()
@@ -77,7 +77,7 @@ export class EventStreamDecoder implements BodyDecoder {
   }
 }
 
-/** The library is loaded with the first stream. */
+/** Loads the library with the first stream. */
 function createCodec(): EventStreamCodec {
   const { EventStreamCodec: Codec } = createRequire(import.meta.url)('@smithy/eventstream-codec') as typeof import('@smithy/eventstream-codec')
   return new Codec(

@@ -7,12 +7,12 @@ import type { Frame } from './event-stream.ts'
 import { WholeBody } from '../shared/whole-body.ts'
 
 const EVENT_STREAM = 'application/vnd.amazon.eventstream'
-/** The type of most events, where it comes first. */
+/** The type of an event, if it is the first member, as in most events. */
 const TYPE = /^\{\s*"type"\s*:\s*"([a-z_]+)"/
-/** Of the last event: latencies and counts, which the usage has too. */
+/** Metrics in the last event: latencies, and counts that the usage contains too. */
 const METRICS = /,\s*"amazon-bedrock-invocationMetrics"\s*:\s*\{[^{}]*\}/
 
-/** A response of Bedrock as Anthropic's API has it, or of Converse as Server-Sent Events. */
+/** Converts a response of Bedrock to Anthropic's format, or one of Converse to server-sent events. */
 export function readResponse({ endpoint: { format, name } }: NativeRequest, status: number, headers: readonly string[]): ResponseReading {
   const decoder = decoderOf(format, name, status, headers)
   const isStream = decoder instanceof EventStreamDecoder
@@ -28,7 +28,7 @@ function decoderOf(format: ClientFormat, endpoint: string, status: number, heade
 /** An event of the model's own API is in base64. */
 function writeFrame({ kind, name, payload }: Frame, format: ClientFormat): string {
   if (kind !== 'event') return format.errorEvent(errorJson(name, null, payload))
-  // Of Converse, which names its events.
+  // An event of Converse, which has a name.
   if (name !== 'chunk') return `event: ${name}\ndata: ${oneLine(payload.toString('utf8'))}\n\n`
   const { bytes } = parseBounded(payload.toString('utf8')) as { readonly bytes?: unknown }
   if (typeof bytes !== 'string') throw new TypeError('a chunk has no bytes')
@@ -38,7 +38,7 @@ function writeFrame({ kind, name, payload }: Frame, format: ClientFormat): strin
   return `event: ${type}\ndata: ${json}\n\n`
 }
 
-/** JSON text that can stand in a line. */
+/** JSON text without line breaks. */
 function oneLine(json: string): string {
   return /[\r\n]/.test(json) ? JSON.stringify(parseBounded(json)) : json
 }
@@ -49,7 +49,7 @@ function writeCount(body: Buffer): string {
   return JSON.stringify({ input_tokens: inputTokens })
 }
 
-/** Without what names the provider; the request's id has the name that clients read. */
+/** The headers without what names the provider; the request's id gets the name that clients read. */
 function clientHeaders(headers: readonly string[], isDecoded: boolean, isStream: boolean): string[] {
   const out: string[] = []
   for (let i = 0; i < headers.length; i += 2) {

@@ -6,26 +6,26 @@ export interface NativeRequest {
   readonly endpoint: Endpoint
   /** Without the query. */
   readonly path: string
-  /** With its `?`; empty = none. */
+  /** Including the `?`; empty = none. */
   readonly query: string
   /** The model's name at the provider; null = the request names none. */
   readonly model: string | null
   readonly stream: boolean
 }
 
-/** Where a request goes at the provider. */
+/** The address of a request at the provider. */
 export interface ProviderAddress {
   readonly path: string
   readonly query: string
 }
 
-/** Makes the vendor's bytes of the provider's, while they come. */
+/** Converts the provider's bytes to the vendor's as they arrive. */
 export interface BodyDecoder {
-  /** @returns what can be passed on now */
+  /** @returns the bytes that can be passed on now */
   push(chunk: Buffer): Buffer
-  /** No more will come. @returns the rest */
+  /** The body has ended. @returns the rest */
   end(): Buffer
-  /** Why what came last cannot be read; null = it can. Nothing is decoded after it. */
+  /** Why the last bytes cannot be read; null = they can. Nothing is decoded after a fault. */
   readonly fault: GatewayError | null
 }
 
@@ -33,16 +33,16 @@ export interface BodyDecoder {
 export interface ResponseReading {
   /** The headers for the client, flat. */
   readonly headers: readonly string[]
-  /** null = the body is the vendor's own. */
+  /** null = the body already has the vendor's format. */
   readonly decoder: BodyDecoder | null
 }
 
 /** How a cloud provider serves the APIs of model vendors: its paths, its bodies, its framing. */
 export interface Provider {
-  /** @throws GatewayError not_translatable where the provider does not serve the endpoint */
+  /** @throws GatewayError not_translatable if the provider does not serve the endpoint */
   addressOf(request: NativeRequest): ProviderAddress
   /**
-   * The body as the provider reads it; absent = as it is.
+   * Converts the body for the provider; absent = unchanged.
    *
    * @param body not compressed
    * @param headers of the request, flat
@@ -51,15 +51,18 @@ export interface Provider {
   /** Lower-case names of headers that the provider does not read. */
   readonly droppedHeaders?: ReadonlySet<string>
   /**
-   * Reads the head of a response; absent = responses are the vendor's own.
+   * Reads the head of a response; absent = responses already have the vendor's format.
    *
    * @param status HTTP status
    * @param headers flat
    */
   readResponse?(request: NativeRequest, status: number, headers: readonly string[]): ResponseReading
-  /** The protocols in which it serves a model; absent = the configuration says it. @param model null = none is named */
+  /**
+   * The protocols in which the provider serves a model; absent = the configuration decides. @param model null = none
+   * is named
+   */
   speaks?(model: string | null): readonly string[] | null
 }
 
-/** Stands in a path for the project of Google Cloud that the credential alone knows. */
+/** Placeholder in a path for the Google Cloud project, if only the credential knows it. */
 export const CREDENTIAL_PROJECT = '{project}'

@@ -6,7 +6,7 @@ const NOTHING = Buffer.alloc(0)
 const COMMA = 0x2c
 
 /**
- * A body without some members, and with others at its end. All else stays byte for byte.
+ * Removes members of a body and adds others at its end. Everything else stays byte for byte.
  *
  * @param members the inside of the object
  * @param added one or more members, as JSON text
@@ -17,18 +17,18 @@ export function replaceMembers(
   const text = added.join(',')
   const isLastRemoved = removed.some(({ end }) => afterSpace(body, end) === close)
   const edits: Edit[] = removed.map(field => removal(body, field))
-  // Behind the last member; where that is removed, its comma stands there already.
+  // Inserted after the last member; if that one is removed, its comma is already there.
   edits.push({ start: close, end: close, bytes: Buffer.from(isLastRemoved || empty ? text : `,${text}`) })
   return spliceBytes(body, edits)
 }
 
-/** Takes a member out, with the comma behind it. */
+/** Removes a member with the comma after it. */
 function removal(body: Buffer, { keyStart, end }: Field): Edit {
   const next = afterSpace(body, end)
   return { start: keyStart, end: body[next] === COMMA ? next + 1 : end, bytes: NOTHING }
 }
 
-/** Where the next byte stands that is no white space of JSON. */
+/** Index of the next byte that is not JSON white space. */
 function afterSpace(body: Buffer, from: number): number {
   let at = from
   while (body[at] === 0x20 || body[at] === 0x09 || body[at] === 0x0a || body[at] === 0x0d) at++

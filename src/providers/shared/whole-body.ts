@@ -1,11 +1,11 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { BodyDecoder } from './provider.ts'
 
-/** Bytes of a body that is written anew, where nothing else is said: errors and counts are short. */
+/** Default maximum bytes of a body that is converted: errors and counts are short. */
 const DEFAULT_MAX_BYTES = 256 * 1024
 const NOTHING = Buffer.alloc(0)
 
-/** A body that is written anew when all of it came. */
+/** Converts a body when it is complete. */
 export class WholeBody implements BodyDecoder {
   fault: GatewayError | null = null
   readonly #chunks: Buffer[] = []

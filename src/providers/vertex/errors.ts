@@ -6,14 +6,14 @@ import type { ResponseReading } from '../shared/provider.ts'
 import { WholeBody } from '../shared/whole-body.ts'
 import { codingOf, withoutBodyHeaders } from './response-headers.ts'
 
-/** The operator's project, in the names of resources and of quotas: clients do not learn it. */
+/** The operator's project in names of resources and quotas, which clients must not learn. */
 const PROJECT = /(\bprojects\/|\bproject_number:)[^/\s"'`\\,;)\]]+/g
 
 /**
- * An error of Vertex AI, without the operator's project. Clients of Claude get it in the form of Anthropic's API,
- * whether Vertex AI or the model reports it.
+ * An error of Vertex AI without the operator's project. For Claude it gets the format of Anthropic's API, whether
+ * Vertex AI or the model reports it.
  *
- * @param isClaude it is a response to a messages request
+ * @param isClaude the response is to a messages request
  */
 export function readError(isClaude: boolean, status: number, headers: readonly string[]): ResponseReading {
   const coding = codingOf(headers)
@@ -29,7 +29,7 @@ function asJson(headers: readonly string[]): string[] {
   return headers.map((value, i) => (i % 2 === 1 && headers[i - 1]?.toLowerCase() === 'content-type' ? 'application/json' : value))
 }
 
-/** Anthropic reports what concerns the request, and Google the rest. */
+/** Anthropic reports errors of the request; Google reports all others. */
 function claudeError(text: string, status: number): string {
   const parsed = parse(text)
   if (parsed?.['type'] === 'error') return text
@@ -43,7 +43,7 @@ function parse(text: string): Readonly<Record<string, unknown>> | null {
     const value = parseBounded(text)
     return asObject(Array.isArray(value) ? value[0] : value)
   } catch {
-    // A proxy in front of the service may have sent a page.
+    // A proxy in front of the service may have sent an HTML page.
     return null
   }
 }

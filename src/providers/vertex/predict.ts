@@ -7,9 +7,9 @@ import type { NativeRequest, ResponseReading } from '../shared/provider.ts'
 import { WholeBody } from '../shared/whole-body.ts'
 import { codingOf, withoutBodyHeaders } from './response-headers.ts'
 
-/** Bytes of a response: a batch of 100 vectors of 3,072 numbers has some 7 MB. */
+/** Maximum bytes of a response: a batch of 100 vectors of 3,072 numbers has about 7 MB. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024
-/** Embedding models that Vertex AI serves by `predict`; others have the methods of the Gemini API there too. */
+/** Embedding models that Vertex AI serves by `predict`; it serves others by the methods of the Gemini API. */
 const BY_PREDICT = /^(?:text-|textembedding-|gemini-embedding-001$)/i
 const SINGLE = 'generate.embed'
 const BATCH = 'generate.batch_embed'
@@ -18,13 +18,13 @@ interface Prediction {
   readonly embeddings?: { readonly values?: unknown, readonly statistics?: { readonly token_count?: unknown } }
 }
 
-/** Is it a request for embeddings that Vertex AI takes in another form? */
+/** Is it an embeddings request that Vertex AI needs in another form? */
 export function isPredicted({ endpoint: { name }, model }: NativeRequest): boolean {
   return (name === SINGLE || name === BATCH) && model !== null && BY_PREDICT.test(model)
 }
 
 /**
- * A request of the Gemini API for embeddings as `predict` takes it.
+ * Converts an embeddings request of the Gemini API for `predict`.
  *
  * Source: "Text embeddings API" of Vertex AI.
  *
@@ -42,7 +42,7 @@ export function predictBody(body: Buffer): Buffer {
   }))
 }
 
-/** Google takes both spellings. */
+/** Google accepts both spellings. */
 function eitherOf(request: JsonObject, camel: string, snake: string): unknown {
   return request[camel] ?? request[snake]
 }
@@ -55,7 +55,7 @@ function textOf({ content }: JsonObject): string {
   return texts.join('\n')
 }
 
-/** A good response of `predict` as the Gemini API has it. */
+/** Converts a successful response of `predict` to the Gemini API's format. */
 export function readPrediction({ endpoint: { name } }: NativeRequest, headers: readonly string[]): ResponseReading {
   const coding = codingOf(headers)
   const decoder = new WholeBody(body => embeddingsJson(decompressedOrRaw(body, coding), name === SINGLE), MAX_RESPONSE_BYTES)

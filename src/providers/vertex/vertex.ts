@@ -6,11 +6,11 @@ import { claudeBody } from './claude-body.ts'
 import { readError } from './errors.ts'
 import { isPredicted, predictBody, readPrediction } from './predict.ts'
 
-/** Version, and what comes before a resource: at the Gemini API, in the express mode of Vertex AI, and for a project. */
+/** The version and what precedes a resource: at the Gemini API, in the express mode of Vertex AI, and for a project. */
 const PREFIX = /^\/(v1(?:alpha|beta1?)?)\/(?:projects\/[^/]+\/locations\/[^/]+\/)?/i
 const MODEL_PREFIX = /^(?:models\/|publishers\/google\/models\/)/i
 const EMBED_METHOD = /(?::|%3a)[a-z]+$/i
-/** Claude has its own API there. */
+/** Vertex AI serves Claude by a separate API. */
 const CLAUDE = /^claude-/i
 
 /**
@@ -43,7 +43,7 @@ function isTokenCount({ endpoint }: NativeRequest): boolean {
   return endpoint.name === 'messages.count_tokens'
 }
 
-/** The query is not sent: clients mark betas in it, and Google refuses parameters that it does not know. */
+/** The query is not sent: clients name betas in it, and Google refuses unknown parameters. */
 function claudeAddress(parent: string, request: NativeRequest): ProviderAddress {
   const models = `/v1/${parent}/publishers/anthropic/models`
   if (isTokenCount(request)) return { path: `${models}/count-tokens:rawPredict`, query: '' }
@@ -54,7 +54,7 @@ function claudeAddress(parent: string, request: NativeRequest): ProviderAddress 
   return { path: `${models}/${modelSegment(model)}:${stream ? 'streamRawPredict' : 'rawPredict'}`, query: '' }
 }
 
-/** Clients of Vertex AI have a version that the Gemini API has not; the Gemini API's own are not there. */
+/** Clients of Vertex AI use a version that the Gemini API does not have, and the other way round. */
 function geminiAddress(parent: string, request: NativeRequest): ProviderAddress {
   const { path, query } = request
   const [prefix, version] = PREFIX.exec(path) ?? []
@@ -68,7 +68,7 @@ function notThere(path: string): GatewayError {
   return new GatewayError('not_translatable', `Vertex AI does not serve ${path}`)
 }
 
-/** `claude-haiku-4-5@20251001` as Google writes it. */
+/** Google's spelling of `claude-haiku-4-5@20251001`. */
 function modelSegment(model: string): string {
   return encodeURIComponent(model).replace('%40', '@')
 }
