@@ -20,6 +20,7 @@ const FLOORS = [
   ['pipeline/attempt'],
   ['pipeline'],
   ['gateway', 'console'],
+  ['process'],
   ['cli'],
 ]
 
@@ -101,7 +102,7 @@ export default {
     {
       name: 'workspaces-are-started-by-gateway-and-cli',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(cli|gateway|simulator|import)/' },
+      from: { path: '^src/', pathNot: '^src/(cli|gateway|process|simulator|import)/' },
       to: { path: '^src/(simulator|import)/' },
     },
     {

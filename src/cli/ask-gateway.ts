@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { loadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { controlPath } from '../gateway/control.ts'
-import { EXIT } from './exit.ts'
+import { EXIT } from '../process/exit.ts'
 import { loadForLedger } from './problems.ts'
 
 /** ms for a response: a reload of a large configuration takes a while. */

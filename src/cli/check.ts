@@ -17,7 +17,7 @@ import { translationLosses, translatorsTo } from '../protocols/translation-previ
 import { checkOnline } from './check-online.ts'
 import { providerOf } from '../providers/index.ts'
 import { configOption } from './config-option.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { countText, plural, problemText } from './problems.ts'
 
 const HELP = `

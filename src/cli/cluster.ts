@@ -8,7 +8,7 @@ import type { Row } from '../cluster/postgres/database.ts'
 import { DatabaseError } from '../cluster/postgres/database-error.ts'
 import { Valkey } from '../cluster/valkey/valkey.ts'
 import { configOption } from './config-option.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { loadForLedger } from './problems.ts'
 
 /** ms for a service to answer, the time to connect included. */

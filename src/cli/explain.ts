@@ -11,7 +11,7 @@ import { MISMATCH_TEXT, explain } from '../pipeline/explain.ts'
 import type { Destination, Explanation } from '../pipeline/explain.ts'
 import { asText, parseObject } from '../protocols/neutral/json.ts'
 import { configOption } from './config-option.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { loadOrFail } from './problems.ts'
 
 const HELP = `

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { didYouMean } from '../config/nearest.ts'
-import { EXIT } from './exit.ts'
+import { EXIT } from '../process/exit.ts'
 
 /** `help` of a command that has others: prints its own page, or that of the one that is named. */
 export function helpCommand(parent: Command): Command {

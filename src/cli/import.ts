@@ -8,7 +8,7 @@ import type { Imported } from '../import/litellm.ts'
 import { readVirtualKeys } from '../import/litellm-keys.ts'
 import type { Note } from '../import/litellm-notes.ts'
 import { ImportError } from '../import/source.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { plural } from './problems.ts'
 
 const HELP = `

@@ -5,7 +5,7 @@ import { Command } from 'commander'
 import { FILE_MODE } from '../base/private-file.ts'
 import { SCHEMA_FILE } from '../config/json-schema.ts'
 import { configOption } from './config-option.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 
 const EXAMPLE_FILE = new URL('../../gateway.yaml', import.meta.url)
 

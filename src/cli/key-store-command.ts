@@ -8,7 +8,7 @@ import { openExistingKeys } from '../cluster/keys/open-keys.ts'
 import type { Config } from '../config/types.ts'
 import { DatabaseError } from '../cluster/postgres/database-error.ts'
 import { configOption } from './config-option.ts'
-import { EXIT } from './exit.ts'
+import { EXIT } from '../process/exit.ts'
 import { loadForLedger } from './problems.ts'
 
 /**

@@ -3,7 +3,7 @@ import { digestsOf } from '../auth/keyring.ts'
 import { openExistingKeys, openKeys } from '../cluster/keys/open-keys.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'
 import { didYouMean } from '../config/nearest.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store-command.ts'
 
 const BLOCK_EXIT_CODES = EXIT_CODES.replace(

@@ -5,7 +5,7 @@ import { descriptionText, limitsText, modelsText } from '../auth/key-texts.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'
 import type { Limits } from '../config/key-types.ts'
 import { didYouMean } from '../config/nearest.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { parseExpiry, parseLimit, parseModels, parseNote, parseOwner } from './key-options.ts'
 import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store-command.ts'
 

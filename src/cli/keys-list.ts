@@ -9,7 +9,7 @@ import type { Config } from '../config/types.ts'
 import { clusterLastUse, lastUse } from '../cluster/ledger/last-use.ts'
 import { Database } from '../cluster/postgres/database.ts'
 import { DatabaseError } from '../cluster/postgres/database-error.ts'
-import { EXIT_CODES } from './exit.ts'
+import { EXIT_CODES } from '../process/exit.ts'
 import { exitOnStoreError, storeCommand, storedKeys, keyStoreOf } from './key-store-command.ts'
 
 const HELP = `

@@ -7,7 +7,7 @@ import { isWellFormed } from '../base/key-format.ts'
 import { escapeControlCharacters } from '../base/text-table.ts'
 import { didYouMean } from '../config/nearest.ts'
 import type { Config } from '../config/types.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from './key-store-command.ts'
 
 const HELP = `

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { EXIT_CODES } from './exit.ts'
+import { EXIT_CODES } from '../process/exit.ts'
 import { keysBlockCommand, keysUnblockCommand } from './keys-block.ts'
 import { keysChangeCommand } from './keys-change.ts'
 import { keysCreateCommand } from './keys-create.ts'

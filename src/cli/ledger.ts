@@ -5,7 +5,7 @@ import { formatNumber } from '../base/text-table.ts'
 import { compactLedger } from '../ledger/file/compact.ts'
 import { copyLedger } from '../cluster/ledger/copy.ts'
 import { configOption } from './config-option.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { loadForLedger } from './problems.ts'
 
 const HELP = `

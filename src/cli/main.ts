@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { EXIT } from './exit.ts'
+import { EXIT } from '../process/exit.ts'
 import { program } from './program.ts'
 
 /** @returns the exit code */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ReadStream } from 'node:tty'
 import { Command } from 'commander'
 import { formatPasswordHash, hashPassword } from '../base/password.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 
 const HELP = `
 Asks for a password twice without showing it. If standard input is not a terminal, reads its first

@@ -5,7 +5,7 @@ import { loadConfig, loadConfigText } from '../config/load.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError, formatProblem } from '../config/problem.ts'
 import type { Problem } from '../config/problem.ts'
-import { EXIT } from './exit.ts'
+import { EXIT } from '../process/exit.ts'
 
 /** Problems as they are printed, coloured where the stream is a terminal that wants colours. */
 export function problemText(problems: readonly Problem[], stream: Writable): string {

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { checkCommand } from './check.ts'
 import { clusterCommand } from './cluster.ts'
-import { EXIT_CODES } from './exit.ts'
+import { EXIT_CODES } from '../process/exit.ts'
 import { explainCommand } from './explain.ts'
 import { helpCommand } from './help-command.ts'
 import { importCommand } from './import.ts'
@@ -14,7 +14,7 @@ import { serveCommand } from './serve.ts'
 import { simulateCommand } from './simulate.ts'
 import { statusCommand } from './status.ts'
 import { usageCommand } from './usage.ts'
-import { packageVersion } from './version.ts'
+import { packageVersion } from '../process/version.ts'
 
 const HELP = `
 Examples:

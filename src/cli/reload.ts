@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { ReloadReport } from '../gateway/control.ts'
 import { askGateway } from './ask-gateway.ts'
 import { configOption } from './config-option.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { operator } from './key-store-command.ts'
 import { plural } from './problems.ts'
 

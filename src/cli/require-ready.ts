@@ -7,7 +7,7 @@ import { addressUrl } from '../config/listen-address.ts'
 import { controlPath } from '../gateway/control.ts'
 import type { ProcessStatus } from '../gateway/control.ts'
 import { askGateway, ledgerFileOf } from './ask-gateway.ts'
-import { EXIT } from './exit.ts'
+import { EXIT } from '../process/exit.ts'
 
 /** ms from the start of the process to its end, less a little for the end itself. */
 const DEADLINE_MS = 900

@@ -1,7 +1,7 @@
 import { fstatSync, statSync, writeSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { Command } from 'commander'
-import { EXIT } from './exit.ts'
+import { EXIT } from '../process/exit.ts'
 
 /** Ends the command, with exit code 2, where nobody would ever learn what it prints. */
 export function requireReader(command: Command): void {

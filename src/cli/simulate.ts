@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { Command } from 'commander'
 import { formatAddress, parseAddress } from '../config/listen-address.ts'
 import type { Address } from '../config/types.ts'
-import { EXIT, EXIT_CODES } from './exit.ts'
-import { listenFailure } from './listen-failure.ts'
-import { openLog } from './log.ts'
-import { onStopSignals } from './signals.ts'
+import { EXIT, EXIT_CODES } from '../process/exit.ts'
+import { listenFailure } from '../process/listen-failure.ts'
+import { openLog } from '../process/log.ts'
+import { onStopSignals } from '../process/signals.ts'
 
 const HELP = `
 Runs the provider of 'simulator: true' as a separate server: all endpoints of the three protocols,

@@ -3,7 +3,7 @@ import { escapeControlCharacters, formatNumber, table } from '../base/text-table
 import type { CircuitStatus, ProcessStatus, StoreStatus } from '../gateway/control.ts'
 import { askGateway } from './ask-gateway.ts'
 import { configOption } from './config-option.ts'
-import { EXIT_CODES } from './exit.ts'
+import { EXIT_CODES } from '../process/exit.ts'
 import { requireReady } from './require-ready.ts'
 
 /** The state of a gateway, all its processes together. */

@@ -5,11 +5,11 @@ import { closeSync, constants, openSync, readFileSync, readSync, writeSync } fro
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { LogDestination } from '../../../src/cli/log-destination.ts'
+import { LogDestination } from '../../../src/process/log-destination.ts'
 import { GATEWAY } from '../../cli/command.ts'
 
 const linux = process.platform === 'linux' ? false : 'only there can a pipe be opened anew'
-const MODULE = new URL('../../../src/cli/log-destination.ts', import.meta.url)
+const MODULE = new URL('../../../src/process/log-destination.ts', import.meta.url)
 
 /**
  * Keeps the threads busy that write without waiting, so that what is left to them is not there by chance.

@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { descriptorOf } from '../support/descriptor.ts'
-import { GATEWAY } from './command.ts'
+import { GATEWAY } from '../cli/command.ts'
 
 t.test('a descriptor of a Unix socket ends it with 1 and says so', {
   skip: process.platform === 'win32' && 'it has no such descriptors',

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { listening } from './command.ts'
-import type { Running } from './command.ts'
+import { listening } from '../cli/command.ts'
+import type { Running } from '../cli/command.ts'
 
 /** Starts a gateway that logs what it tells V8. */
 function toldGateway(t: Test, workers: number): Promise<Running> {

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import type { Test } from 'tap'
-import { gateway, listening } from './command.ts'
+import { gateway, listening } from '../cli/command.ts'
 
 const KEY = 'a-key-that-is-long-enough'
 

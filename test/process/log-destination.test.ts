@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import type { Test } from 'tap'
-import { LogDestination } from '../../src/cli/log-destination.ts'
+import { LogDestination } from '../../src/process/log-destination.ts'
 
 const LINE = `${'x'.repeat(99)}\n`
 

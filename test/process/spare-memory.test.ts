@@ -2,8 +2,8 @@ import { setTimeout } from 'node:timers/promises'
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { collectGarbageOfLoads, collectGarbageOfStart, thisProcess } from '../../src/cli/spare-memory.ts'
-import type { MeasuredProcess } from '../../src/cli/spare-memory.ts'
+import { collectGarbageOfLoads, collectGarbageOfStart, thisProcess } from '../../src/process/spare-memory.ts'
+import type { MeasuredProcess } from '../../src/process/spare-memory.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const MB = 1024 * 1024
