@@ -19,7 +19,9 @@ const FLOORS = [
   ['pipeline/respond', 'pipeline/settle'],
   ['pipeline/attempt'],
   ['pipeline'],
-  ['gateway', 'console'],
+  ['gateway', 'console/http', 'console/state'],
+  ['console/alerts', 'console/login'],
+  ['console'],
   ['process'],
   ['cli'],
 ]

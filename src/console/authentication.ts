@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import { callerOf, checkSite, isSafeMethod } from './caller.ts'
-import type { Caller } from './caller.ts'
-import { ConsoleProblem } from './console-problem.ts'
+import { callerOf, checkSite, isSafeMethod } from './http/caller.ts'
+import type { Caller } from './http/caller.ts'
+import { ConsoleProblem } from './http/console-problem.ts'
 import type { Context } from './context.ts'
-import { tokenOf } from './cookies.ts'
-import { digestOf, isCsrf, sessionOf } from './sessions.ts'
-import type { Session } from './sessions.ts'
+import { tokenOf } from './http/cookies.ts'
+import { digestOf, isCsrf, sessionOf } from './login/sessions.ts'
+import type { Session } from './login/sessions.ts'
 
 /** Who sends a request, as far as that is known. */
 export interface Authentication {

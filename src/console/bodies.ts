@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { isoTime } from '../base/clock.ts'
 import type { CapturedBody, Transcript } from '../transcripts/transcript.ts'
 import type { Body, Bodies } from './api/bodies.ts'
-import { ConsoleProblem } from './console-problem.ts'
+import { ConsoleProblem } from './http/console-problem.ts'
 import { ownKey, requireSession } from './context.ts'
 import type { Context, Operations } from './context.ts'
 

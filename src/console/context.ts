@@ -1,12 +1,12 @@
 import type { Clock } from '../base/clock.ts'
 import type { MountHost } from '../context/mount.ts'
 import type { OperationName, BodyOf, ParamsOf, QueryOf, ResponseOf } from './api/api.ts'
-import type { Caller } from './caller.ts'
-import type { LoginVerifier } from './login.ts'
+import type { Caller } from './http/caller.ts'
+import type { LoginVerifier } from './login/login.ts'
 import type { CsvFile } from './reports/csv.ts'
 import type { Reports } from './reports/reports.ts'
-import type { Session } from './sessions.ts'
-import type { SingleSignOn } from './single-sign-on.ts'
+import type { Session } from './login/sessions.ts'
+import type { SingleSignOn } from './login/single-sign-on.ts'
 import type { ConsoleStoreClient } from './store/console-store-client.ts'
 
 /** What the console works with. */

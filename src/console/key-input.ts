@@ -2,7 +2,7 @@ import { limitsToJson } from '../auth/key-record.ts'
 import { keyNameError } from '../config/key-name.ts'
 import type { Limits } from '../config/key-types.ts'
 import type { Limits as PlainLimits } from './api/keys.ts'
-import { ConsoleProblem } from './console-problem.ts'
+import { ConsoleProblem } from './http/console-problem.ts'
 
 type PlainLimitValues = Omit<PlainLimits, 'models'>
 type LimitValues = Omit<Limits, 'models'>

@@ -12,11 +12,11 @@ import { requireSession } from './context.ts'
 import type { OperationRequest, Context, Operations } from './context.ts'
 import { checkDescription, checkModels, checkName, expiryOf, limitsOf, toPlainLimits } from './key-input.ts'
 import { NO_FIGURES } from './no-figures.ts'
-import { ConsoleProblem } from './console-problem.ts'
+import { ConsoleProblem } from './http/console-problem.ts'
 import type { KeyUse } from './reports/used-names.ts'
 import { ConsoleStoreError } from './store/console-store-client.ts'
 import type { ChangeResult } from './store/console-store.ts'
-import { isoTimeOrNull } from './texts.ts'
+import { isoTimeOrNull } from './state/texts.ts'
 
 type KeyOperations = Pick<
   Operations,

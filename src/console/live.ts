@@ -1,12 +1,12 @@
 import { isoTime } from '../base/clock.ts'
 import type { ConfigLines } from '../config/lines.ts'
 import type { Gateway } from '../context/gateway.ts'
-import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts, withLine } from './alerts.ts'
+import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts, withLine } from './alerts/alerts.ts'
 import type { Live } from './api/panel.ts'
-import { cached } from './cached.ts'
+import { cached } from './http/cached.ts'
 import { ownKey } from './context.ts'
 import type { Context, Operations } from './context.ts'
-import type { Workers } from './workers.ts'
+import type { Workers } from './state/workers.ts'
 
 /** Requests in progress, and alerts: more are not listed one by one. */
 const MAX_ITEMS = 100

@@ -1,12 +1,12 @@
 import { createApp } from './app.ts'
 import type { App } from './app.ts'
 import type { Context } from './context.ts'
-import { LoginVerifier } from './login.ts'
+import { LoginVerifier } from './login/login.ts'
 import { createOperations } from './operations.ts'
 import type { ClusterSource } from './reports/cluster-view.ts'
 import { openReports } from './reports/reports.ts'
-import { SingleSignOn } from './single-sign-on.ts'
-import type { Workers } from './workers.ts'
+import { SingleSignOn } from './login/single-sign-on.ts'
+import type { Workers } from './state/workers.ts'
 
 export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'store'> {
   readonly workers: Workers

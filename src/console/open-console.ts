@@ -8,10 +8,10 @@ import { localAddressOf, writeHead } from '../proxy/client.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 import type { App } from './app.ts'
 import type { Context } from './context.ts'
-import { hasToken } from './cookies.ts'
+import { hasToken } from './http/cookies.ts'
 import type { ClusterSource } from './reports/cluster-view.ts'
 import { ConsoleStoreClient } from './store/console-store-client.ts'
-import { Workers } from './workers.ts'
+import { Workers } from './state/workers.ts'
 
 export interface ConsoleOptions {
   /** For sessions; default: the system clock. */

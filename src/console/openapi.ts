@@ -4,7 +4,7 @@ import { API, BEGINNERS } from './api/api.ts'
 import type { Operation, OperationName } from './api/api.ts'
 import { Problem } from './api/shapes.ts'
 import type { Role } from './api/shapes.ts'
-import { isSafeMethod } from './caller.ts'
+import { isSafeMethod } from './http/caller.ts'
 
 export const PREFIX = '/console/api'
 

@@ -1,6 +1,6 @@
 import { ownersOf } from '../auth/key-owners.ts'
 import type { KeyOwners } from '../auth/key-owners.ts'
-import { budgetsOf } from './alerts.ts'
+import { budgetsOf } from './alerts/alerts.ts'
 import { bodyOperations } from './bodies.ts'
 import { ownKey } from './context.ts'
 import type { Context, Operations } from './context.ts'
@@ -10,7 +10,7 @@ import { periodName, periodOf, wholeDays } from './reports/period.ts'
 import { routeOperations } from './routes.ts'
 import { sessionOperations } from './session-operations.ts'
 import { upstreamOperations } from './upstreams.ts'
-import type { Workers } from './workers.ts'
+import type { Workers } from './state/workers.ts'
 
 /** What stands behind each operation of the API. */
 export function createOperations(context: Context, workers: Workers): Operations {

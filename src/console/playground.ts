@@ -5,9 +5,9 @@ import { consoleKeyName } from '../config/keys.ts'
 import { CREDENTIAL_HEADERS } from '../protocols/shared/vendor-headers.ts'
 import { guard, authenticate } from './authentication.ts'
 import type { Authentication } from './authentication.ts'
-import { ConsoleProblem } from './console-problem.ts'
+import { ConsoleProblem } from './http/console-problem.ts'
 import type { Context } from './context.ts'
-import type { Session } from './sessions.ts'
+import type { Session } from './login/sessions.ts'
 
 /** Headers of the browser for the console: upstreams do not get them. `Expect` was handled by the console. */
 const WITHHELD_HEADERS = new Set<string>([

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { MountHost } from '../context/mount.ts'
-import { ConsoleProblem, codeOf } from './console-problem.ts'
+import { ConsoleProblem, codeOf } from './http/console-problem.ts'
 import type { CsvFile } from './reports/csv.ts'
 import { ReportError } from './reports/report-error.ts'
 import { ConsoleStoreError } from './store/console-store-client.ts'

@@ -1,13 +1,13 @@
 import { isoTime } from '../base/clock.ts'
 import type { Gateway } from '../context/gateway.ts'
 import type { Login, Session as SessionAnswer } from './api/session.ts'
-import type { Caller } from './caller.ts'
-import { ConsoleProblem } from './console-problem.ts'
+import type { Caller } from './http/caller.ts'
+import { ConsoleProblem } from './http/console-problem.ts'
 import type { OperationRequest, Context, Operations } from './context.ts'
-import { digestOf, newToken, recordOf, sessionOf } from './sessions.ts'
-import type { Session, VerifiedLogin } from './sessions.ts'
+import { digestOf, newToken, recordOf, sessionOf } from './login/sessions.ts'
+import type { Session, VerifiedLogin } from './login/sessions.ts'
 import type { SessionRecord } from './store/session-table.ts'
-import { urlOf } from './texts.ts'
+import { urlOf } from './state/texts.ts'
 
 type SessionOperations = Pick<Operations,
   'GET /session' | 'POST /session' | 'DELETE /session' | 'POST /session/single-sign-on' | 'POST /session/logout'>

@@ -4,7 +4,7 @@ import type { Upstream } from '../config/types.ts'
 import type { CredentialState } from '../credentials/credential-state.ts'
 import type { RateLimitState } from '../limits/types.ts'
 import type { UpstreamDetails } from './api/upstream.ts'
-import type { WorkerUpstream } from './workers.ts'
+import type { WorkerUpstream } from './state/workers.ts'
 
 type Credential = UpstreamDetails['credentials'][number]
 type Limits = NonNullable<UpstreamDetails['limits']>

@@ -3,14 +3,14 @@ import type { CircuitCause, CircuitFailure } from '../routing/circuit-log.ts'
 import type { QueryOf } from './api/api.ts'
 import type { UpstreamState } from './api/panel.ts'
 import type { UpstreamDetails } from './api/upstream.ts'
-import { addressOf, candidateStates, healthOf } from './candidates.ts'
-import { ConsoleProblem } from './console-problem.ts'
+import { addressOf, candidateStates, healthOf } from './state/candidates.ts'
+import { ConsoleProblem } from './http/console-problem.ts'
 import type { Context, Operations } from './context.ts'
 import { NO_FIGURES } from './no-figures.ts'
 import { periodOf } from './reports/period.ts'
 import type { StoredCircuitChange } from './store/circuit-history.ts'
 import { credentialsOf, limitsOf } from './upstream-resources.ts'
-import type { WorkerActivity, Workers } from './workers.ts'
+import type { WorkerActivity, Workers } from './state/workers.ts'
 
 type UpstreamOperations = Pick<Operations, 'GET /upstreams' | 'GET /upstreams/:name'>
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { PASSWORD, YAML, startConsole } from '../behaviour/console/console.ts'
-import type { Answer } from '../behaviour/console/console.ts'
-import { KEY } from '../support/gateway.ts'
+import { PASSWORD, YAML, startConsole } from '../../behaviour/console/console.ts'
+import type { Answer } from '../../behaviour/console/console.ts'
+import { KEY } from '../../support/gateway.ts'
 
 const BEHIND_PROXY = YAML.replace(
   'listen: 127.0.0.1:0 }', 'listen: 127.0.0.1:0, trusted_proxies: [127.0.0.1] }',

@@ -1,7 +1,7 @@
-import { compileGlobs } from '../config/glob.ts'
-import type { Route } from '../config/types.ts'
-import { circuitOf } from './candidates.ts'
-import type { CandidateState } from './candidates.ts'
+import { compileGlobs } from '../../config/glob.ts'
+import type { Route } from '../../config/types.ts'
+import { circuitOf } from '../state/candidates.ts'
+import type { CandidateState } from '../state/candidates.ts'
 
 /** A target: a model at an upstream; null = no request named one, or the whole upstream fails its health checks. */
 type Candidate = readonly [upstream: string, model: string | null]

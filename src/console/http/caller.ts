@@ -1,5 +1,5 @@
-import type { Client, MountHost } from '../context/mount.ts'
-import type { ClientRequest } from '../proxy/client.ts'
+import type { Client, MountHost } from '../../context/mount.ts'
+import type { ClientRequest } from '../../proxy/client.ts'
 import { ConsoleProblem } from './console-problem.ts'
 
 /** Who sends a request of the console, and by what way. */

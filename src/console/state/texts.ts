@@ -1,7 +1,7 @@
-import { isoTime } from '../base/clock.ts'
-import type { WallTime } from '../base/clock.ts'
-import { addressUrl } from '../config/listen-address.ts'
-import type { Address } from '../config/types.ts'
+import { isoTime } from '../../base/clock.ts'
+import type { WallTime } from '../../base/clock.ts'
+import { addressUrl } from '../../config/listen-address.ts'
+import type { Address } from '../../config/types.ts'
 
 /** As isoTime; null stays null. */
 export function isoTimeOrNull(at: WallTime | null): string | null {

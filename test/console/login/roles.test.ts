@@ -1,6 +1,6 @@
 import t from 'tap'
-import { entriesFor, roleFor } from '../../src/console/roles.ts'
-import type { OidcConfig } from '../../src/config/types.ts'
+import { entriesFor, roleFor } from '../../../src/console/login/roles.ts'
+import type { OidcConfig } from '../../../src/config/types.ts'
 
 const OIDC: OidcConfig = {
   issuer: 'https://login.test', clientId: 'gateway', clientSecret: null, scopes: ['openid'], groupsClaim: 'groups',

@@ -1,5 +1,5 @@
-import type { Gateway } from '../context/gateway.ts'
-import type { UpstreamState } from './api/panel.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import type { UpstreamState } from '../api/panel.ts'
 import type { WorkerActivity } from './workers.ts'
 
 export type CandidateState = UpstreamState['candidates'][number]

@@ -1,6 +1,6 @@
-import type { Gateway } from '../context/gateway.ts'
-import { listedModels } from '../pipeline/gateway-endpoints.ts'
-import { PROTOCOLS } from '../protocols/index.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import { listedModels } from '../../pipeline/gateway-endpoints.ts'
+import { PROTOCOLS } from '../../protocols/index.ts'
 
 /** Paths on which models are asked for text. */
 const TEXT_PATHS = PROTOCOLS.flatMap(({ textPath }) => textPath ?? [])

@@ -1,4 +1,4 @@
-import type { Problem } from './api/shapes.ts'
+import type { Problem } from '../api/shapes.ts'
 
 type Code = Problem['code']
 

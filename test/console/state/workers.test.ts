@@ -1,9 +1,9 @@
 import t from 'tap'
 import type { Test } from 'tap'
-import { Browser, PASSWORD, SECOND_KEY, YAML } from '../behaviour/console/console.ts'
-import { listening } from '../cli/command.ts'
-import { KEY } from '../support/gateway.ts'
-import { connect, post } from '../support/wire.ts'
+import { Browser, PASSWORD, SECOND_KEY, YAML } from '../../behaviour/console/console.ts'
+import { listening } from '../../cli/command.ts'
+import { KEY } from '../../support/gateway.ts'
+import { connect, post } from '../../support/wire.ts'
 
 const STREAM = { model: 'sim,stall_after=3', stream: true, messages: [] }
 

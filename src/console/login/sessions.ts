@@ -1,14 +1,14 @@
 import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { hasExpired } from '../auth/keyring.ts'
-import type { Identity } from '../auth/keyring.ts'
-import { seal, unseal } from '../base/seal.ts'
-import type { ConsoleUser, OidcConfig } from '../config/types.ts'
-import type { Gateway } from '../context/gateway.ts'
-import type { Role } from './api/shapes.ts'
+import { hasExpired } from '../../auth/keyring.ts'
+import type { Identity } from '../../auth/keyring.ts'
+import { seal, unseal } from '../../base/seal.ts'
+import type { ConsoleUser, OidcConfig } from '../../config/types.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import type { Role } from '../api/shapes.ts'
 import type { Account } from './identity-provider.ts'
 import { roleFor } from './roles.ts'
-import { expiryOf } from './store/session-table.ts'
-import type { SessionRecord } from './store/session-table.ts'
+import { expiryOf } from '../store/session-table.ts'
+import type { SessionRecord } from '../store/session-table.ts'
 
 /** Somebody who is logged in. */
 export interface Session {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mailOf } from '../../src/console/mail-address.ts'
+import { mailOf } from '../../../src/console/login/mail-address.ts'
 
 t.test('a mail address has one @, a local part, and visible characters', async t => {
   for (const [email, mail] of [

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
-import { hasExpired } from '../auth/keyring.ts'
-import { DEFAULT_COST, verifyPassword, parsePasswordHash } from '../base/password.ts'
-import type { PasswordHash } from '../base/password.ts'
-import type { Gateway } from '../context/gateway.ts'
-import type { Login } from './api/session.ts'
-import { ConsoleProblem } from './console-problem.ts'
+import { hasExpired } from '../../auth/keyring.ts'
+import { DEFAULT_COST, verifyPassword, parsePasswordHash } from '../../base/password.ts'
+import type { PasswordHash } from '../../base/password.ts'
+import type { Gateway } from '../../context/gateway.ts'
+import type { Login } from '../api/session.ts'
+import { ConsoleProblem } from '../http/console-problem.ts'
 import type { VerifiedLogin } from './sessions.ts'
-import type { ConsoleStoreClient } from './store/console-store-client.ts'
+import type { ConsoleStoreClient } from '../store/console-store-client.ts'
 
 /** scrypt runs at once, each with some 32 MB and a thread of the pool that others need too. */
 const MAX_CONCURRENT_LOGINS = 2

@@ -1,4 +1,4 @@
-import type { OidcConfig } from '../config/types.ts'
+import type { OidcConfig } from '../../config/types.ts'
 import type { Account } from './identity-provider.ts'
 
 /**
