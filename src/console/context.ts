@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { MountHost } from '../context/mount.ts'
+import type { MountHost } from '../pipeline/parts/mount.ts'
 import type { OperationName, BodyOf, ParamsOf, QueryOf, ResponseOf } from './api/api.ts'
 import type { Caller } from './http/caller.ts'
 import type { LoginVerifier } from './login/login.ts'

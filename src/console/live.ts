@@ -1,6 +1,6 @@
 import { isoTime } from '../base/clock.ts'
 import type { ConfigLines } from '../config/lines.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Gateway } from '../pipeline/parts/gateway.ts'
 import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts, withLine } from './alerts/alerts.ts'
 import type { Live } from './api/panel.ts'
 import { cached } from './http/cached.ts'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import type { MountHost } from '../context/mount.ts'
+import type { MountHost } from '../pipeline/parts/mount.ts'
 import { ConsoleProblem, codeOf } from './http/console-problem.ts'
 import type { CsvFile } from './reports/csv.ts'
 import { ReportError } from './reports/report-error.ts'

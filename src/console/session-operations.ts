@@ -1,5 +1,5 @@
 import { isoTime } from '../base/clock.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Gateway } from '../pipeline/parts/gateway.ts'
 import type { Login, Session as SessionAnswer } from './api/session.ts'
 import type { Caller } from './http/caller.ts'
 import { ConsoleProblem } from './http/console-problem.ts'

@@ -1,7 +1,7 @@
 import { isoTime } from '../base/clock.ts'
 import type { Auth } from '../config/auth-types.ts'
 import type { Upstream } from '../config/types.ts'
-import type { CredentialState } from '../credentials/credential-state.ts'
+import type { CredentialState } from '../upstreams/credentials/credential-state.ts'
 import type { RateLimitState } from '../limits/types.ts'
 import type { UpstreamDetails } from './api/upstream.ts'
 import type { WorkerUpstream } from './state/workers.ts'

@@ -1,7 +1,7 @@
 import { capsuleKeyFileOf } from '../auth/capsule-key-file.ts'
 import { CapsuleKeyStore } from '../cluster/keys/capsule-key-store.ts'
 import type { Config } from '../config/types.ts'
-import type { GatewayParts } from '../context/gateway.ts'
+import type { GatewayParts } from '../pipeline/parts/gateway.ts'
 
 /**
  * Opens the keys with which the gateway opens its capsules: next to the ledger, in PostgreSQL, or in memory. The

@@ -1,11 +1,11 @@
-import { ANONYMOUS_KEY } from '../context/accounts.ts'
-import type { Gateway } from '../context/gateway.ts'
+import { ANONYMOUS_KEY } from '../pipeline/parts/accounts.ts'
+import type { Gateway } from '../pipeline/parts/gateway.ts'
 import { idOf } from '../limits/types.ts'
 import type { LimitedKey } from '../limits/types.ts'
 import { PROTOCOLS } from '../protocols/index.ts'
 import { candidateOf } from '../routing/candidate.ts'
 import type { BudgetGauge, CircuitGauge, GaugeSource } from '../telemetry/gauges.ts'
-import { budgetOf } from './budget-check.ts'
+import { budgetOf } from './alerts/budget-check.ts'
 
 const CIRCUIT_STATES = { closed: 'closed', probing: 'half-open', open: 'open' } as const
 

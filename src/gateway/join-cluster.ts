@@ -7,8 +7,8 @@ import { messageOf } from '../base/message-of.ts'
 import type { ClusterConfig, ValkeyAddress } from '../config/cluster-types.ts'
 import type { Config } from '../config/types.ts'
 import { CircuitHints, HINTS_SCRIPT } from '../cluster/hints/circuit-hints.ts'
-import type { Gateway } from '../context/gateway.ts'
-import { Heartbeat } from '../context/heartbeat.ts'
+import type { Gateway } from '../pipeline/parts/gateway.ts'
+import { Heartbeat } from '../cluster/heartbeat.ts'
 import { Valkey } from '../cluster/valkey/valkey.ts'
 
 /** What a process does together with the other gateways, apart from its requests. */

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { Config } from '../config/types.ts'
-import type { GatewayParts } from '../context/gateway.ts'
+import type { GatewayParts } from '../pipeline/parts/gateway.ts'
 import type { MetricsOutput, Telemetry } from '../telemetry/telemetry.ts'
 
 /** The libraries take time and memory, so they are loaded only if the configuration has telemetry. */

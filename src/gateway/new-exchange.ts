@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 import type { Identity } from '../auth/keyring.ts'
-import { ExchangeMemory } from '../context/exchange-memory.ts'
-import { Exchange } from '../context/exchange.ts'
-import type { Gateway } from '../context/gateway.ts'
-import type { Client } from '../context/mount.ts'
+import { ExchangeMemory } from '../pipeline/exchange/exchange-memory.ts'
+import { Exchange } from '../pipeline/exchange/exchange.ts'
+import type { Gateway } from '../pipeline/parts/gateway.ts'
+import type { Client } from '../pipeline/parts/mount.ts'
 import type { ClientRequest, ClientResponse } from '../proxy/client.ts'
 
 /** A valid request id from a trusted proxy. */

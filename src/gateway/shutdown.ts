@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Gateway } from '../pipeline/parts/gateway.ts'
 import type { Listener } from './listener.ts'
 
 /** The two ways to shut down. */

@@ -1,5 +1,5 @@
 import type { TelemetryConfig } from '../config/types.ts'
-import type { GatewayParts } from '../context/gateway.ts'
+import type { GatewayParts } from '../pipeline/parts/gateway.ts'
 import type { Limiter } from '../limits/types.ts'
 import type { MetricsOutput } from '../telemetry/telemetry.ts'
 import type { MetricsReport, WorkerMetrics } from '../telemetry/worker-metrics.ts'

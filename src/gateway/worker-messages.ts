@@ -1,6 +1,6 @@
 import type { CapsuleKey } from '../base/capsule-keys.ts'
 import type { StartupSettings } from '../config/startup-settings.ts'
-import type { PassedShares } from '../context/gateway.ts'
+import type { PassedShares } from '../pipeline/parts/gateway.ts'
 import type { LimiterReplies, LimiterRequest } from '../limits/workers/lease-messages.ts'
 import type { MetricsReport } from '../telemetry/worker-metrics.ts'
 import type { ControlRequest } from './control.ts'

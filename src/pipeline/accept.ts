@@ -1,7 +1,7 @@
 import { presentedKeys } from '../auth/presented-keys.ts'
 import { GatewayError, overloaded } from '../base/errors.ts'
-import type { Writes } from '../context/exchange.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Writes } from './exchange/exchange.ts'
+import type { Gateway } from './parts/gateway.ts'
 import { locate } from '../protocols/locate.ts'
 import { withoutKeys } from '../protocols/shared/presented-key.ts'
 

@@ -1,6 +1,6 @@
 import { GatewayError, overloaded } from '../base/errors.ts'
-import type { Exchange, RequestContent, Writes } from '../context/exchange.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Exchange, RequestContent, Writes } from './exchange/exchange.ts'
+import type { Gateway } from './parts/gateway.ts'
 import { namesModelInMessage } from '../protocols/classify-path.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, noModelNamed, opaqueBody,

@@ -1,5 +1,5 @@
-import type { Exchange, Plan } from '../context/exchange.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Exchange, Plan } from './exchange/exchange.ts'
+import type { Gateway } from './parts/gateway.ts'
 import type { Estimate } from '../limits/types.ts'
 import { isMetered } from '../pricing/metering.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'

@@ -1,5 +1,5 @@
-import type { Exchange, Plan } from '../context/exchange.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Exchange, Plan } from './exchange/exchange.ts'
+import type { Gateway } from './parts/gateway.ts'
 import { isUnmetered } from '../pricing/metering.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import { visitModels } from '../protocols/shared/named-models.ts'

@@ -1,6 +1,6 @@
 import { GatewayError, asGatewayError, upgradeRequired } from '../base/errors.ts'
-import type { Exchange, Writes } from '../context/exchange.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Exchange, Writes } from './exchange/exchange.ts'
+import type { Gateway } from './parts/gateway.ts'
 import { accept } from './accept.ts'
 import { admit, admitParameters } from './admit.ts'
 import { forwardUpgrade } from './attempt/forward-upgrade.ts'

@@ -1,8 +1,8 @@
 import { GatewayError } from '../base/errors.ts'
-import { ANONYMOUS_KEY } from '../context/accounts.ts'
-import type { Exchange, Plan } from '../context/exchange.ts'
-import type { Gateway } from '../context/gateway.ts'
-import { hasBudgetFor } from '../context/holder-limits.ts'
+import { ANONYMOUS_KEY } from './parts/accounts.ts'
+import type { Exchange, Plan } from './exchange/exchange.ts'
+import type { Gateway } from './parts/gateway.ts'
+import { hasBudgetFor } from './holder-limits.ts'
 import { visitModels } from '../protocols/shared/named-models.ts'
 import { checkOtherModel } from './admit.ts'
 

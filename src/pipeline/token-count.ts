@@ -1,5 +1,5 @@
-import type { Exchange } from '../context/exchange.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Exchange } from './exchange/exchange.ts'
+import type { Gateway } from './parts/gateway.ts'
 import { estimateTokens } from '../protocols/shared/request-estimate.ts'
 import { sendJson } from './gateway-response.ts'
 

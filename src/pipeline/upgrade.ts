@@ -2,8 +2,8 @@ import { ServerResponse } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Exchange } from '../context/exchange.ts'
-import type { Gateway } from '../context/gateway.ts'
+import type { Exchange } from './exchange/exchange.ts'
+import type { Gateway } from './parts/gateway.ts'
 
 /** A response on a connection that node has handed over for an upgrade. */
 export function responseOn(req: IncomingMessage, socket: Duplex): ServerResponse {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList } from 'node:net'
 import t from 'tap'
 import { ClientRequestIds, requestIds } from '../../src/base/request-id.ts'
-import type { Gateway } from '../../src/context/gateway.ts'
+import type { Gateway } from '../../src/pipeline/parts/gateway.ts'
 import { newExchange } from '../../src/gateway/new-exchange.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 

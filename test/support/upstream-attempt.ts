@@ -1,8 +1,8 @@
 import { systemClock } from '../../src/base/clock.ts'
 import type { Target } from '../../src/config/types.ts'
-import type { LiveUpstream } from '../../src/context/live-upstreams.ts'
-import { UpstreamAttempt } from '../../src/context/upstream-attempt.ts'
-import type { UpstreamAttemptOptions } from '../../src/context/upstream-attempt.ts'
+import type { LiveUpstream } from '../../src/upstreams/live-upstreams.ts'
+import { UpstreamAttempt } from '../../src/pipeline/exchange/upstream-attempt.ts'
+import type { UpstreamAttemptOptions } from '../../src/pipeline/exchange/upstream-attempt.ts'
 
 /** An attempt that nothing carries. */
 export class UncarriedAttempt extends UpstreamAttempt {

@@ -1,4 +1,4 @@
-import type { Client, MountHost } from '../../context/mount.ts'
+import type { Client, MountHost } from '../../pipeline/parts/mount.ts'
 import type { ClientRequest } from '../../proxy/client.ts'
 import { ConsoleProblem } from './console-problem.ts'
 

@@ -1,4 +1,4 @@
-import type { Gateway } from '../../context/gateway.ts'
+import type { Gateway } from '../../pipeline/parts/gateway.ts'
 import type { UpstreamState } from '../api/panel.ts'
 import type { WorkerActivity } from './workers.ts'
 

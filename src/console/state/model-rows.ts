@@ -1,6 +1,6 @@
 import type { Price } from '../../config/price-types.ts'
 import type { Target } from '../../config/types.ts'
-import type { Gateway } from '../../context/gateway.ts'
+import type { Gateway } from '../../pipeline/parts/gateway.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import { PROTOCOLS } from '../../protocols/index.ts'
 import type { Model } from '../api/routes.ts'

@@ -1,4 +1,4 @@
-import type { Gateway } from '../../context/gateway.ts'
+import type { Gateway } from '../../pipeline/parts/gateway.ts'
 import { listedModels } from '../../pipeline/gateway-endpoints.ts'
 import { PROTOCOLS } from '../../protocols/index.ts'
 

@@ -1,6 +1,6 @@
 import { GatewayError, credentialRejected } from '../../base/errors.ts'
 import { parseBounded } from '../../base/json-size.ts'
-import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
 import type { ClientFormat } from '../../protocols/shared/protocol.ts'
 import { retryDelay } from '../../protocols/shared/refusal-reason.ts'

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { Exchange } from '../../context/exchange.ts'
-import type { Gateway } from '../../context/gateway.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import type { Gateway } from '../parts/gateway.ts'
 import type { CapsuleAccess } from '../../protocols/neutral/capsule.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { ResponseContent } from '../../context/upstream-attempt.ts'
+import type { ResponseContent } from '../exchange/upstream-attempt.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { beginsJson } from '../../protocols/shared/json-text.ts'
 import type { UsageFilter } from '../../protocols/shared/protocol.ts'

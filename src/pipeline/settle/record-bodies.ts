@@ -1,5 +1,5 @@
-import type { Exchange, Writes } from '../../context/exchange.ts'
-import type { Gateway } from '../../context/gateway.ts'
+import type { Exchange, Writes } from '../exchange/exchange.ts'
+import type { Gateway } from '../parts/gateway.ts'
 import { ResponseRecorder } from '../../transcripts/recording.ts'
 
 /** Bytes of each body in a trace, if bodies are traced. */

@@ -1,5 +1,5 @@
-import type { Exchange } from '../../context/exchange.ts'
-import type { UpstreamAttempt } from '../../context/upstream-attempt.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import type { UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import type { SettledCost } from '../../pricing/settled-cost.ts'
 
 /**

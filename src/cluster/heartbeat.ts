@@ -1,0 +1,97 @@
+import type { Logger } from 'pino'
+import type { Clock, Timer } from '../base/clock.ts'
+import { messageOf } from '../base/message-of.ts'
+import { Database } from './postgres/database.ts'
+import { migrate } from './postgres/migrate.ts'
+import { MIGRATIONS } from './postgres/migrations.ts'
+
+/** What a process reports about itself. */
+export interface HeartbeatOptions {
+  /** postgres://user:password@host/database */
+  readonly url: string
+  /** The UUID of this process. */
+  readonly process: string
+  /** The name of the gateway. */
+  readonly instance: string
+  readonly version: string
+  readonly clock: Pick<Clock, 'wall' | 'monotonic' | 'setTimeout'>
+  readonly log: Logger
+  /** Called after each heartbeat, with the reason if it failed. */
+  readonly onBeat: (failure: string | null) => void
+  readonly state: () => {
+    readonly requestsInFlight: number
+    /** Rows that wait to be sent to PostgreSQL. */
+    readonly outboxRows: number
+    /** The last change of keys that is active; null = none yet. */
+    readonly keyChange: number | null
+  }
+}
+
+/** ms between two heartbeats. */
+const HEARTBEAT_MS = 5_000
+/** ms for one heartbeat; a late one is useless. */
+const TIMEOUT_MS = 2_000
+/** Clock difference between gateway and database, in ms, above which a warning is logged. */
+export const MAX_CLOCK_DIFFERENCE_MS = 1_000
+const WARNING_INTERVAL_MS = 60_000
+
+/** Reports this process to the other gateways, in PostgreSQL. It logs no failures: shipping reports the same ones. */
+export class Heartbeat {
+  readonly #options: HeartbeatOptions
+  readonly #database: Database
+  #timer: Timer | null = null
+  #warnedAt = -Infinity
+  #isClosed = false
+  #isRegistered = false
+  #startedAtMs: number
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options
+    this.#startedAtMs = options.clock.monotonic()
+    this.#database = new Database({ url: options.url, name: `gateway heartbeat ${options.instance}` })
+    void this.#run()
+  }
+
+  /** Reports that this process ends. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#timer?.cancel()
+    if (this.#isRegistered && this.#database.isOpen) {
+      await this.#database.query('DELETE FROM gateway.instances WHERE process = $1', [this.#options.process], TIMEOUT_MS).catch(() => undefined)
+    }
+    this.#database.close()
+  }
+
+  async #run(): Promise<void> {
+    // The ledger logs that PostgreSQL is unreachable.
+    const failure = await this.#beat().then(() => null, messageOf)
+    if (!this.#isClosed) this.#options.onBeat(failure)
+    if (!this.#isClosed) this.#timer = this.#options.clock.setTimeout(() => void this.#run(), HEARTBEAT_MS)
+  }
+
+  async #beat(): Promise<void> {
+    const { process, instance, version, clock, state } = this.#options
+    if (!this.#isRegistered) await migrate(this.#database, MIGRATIONS)
+    const asked = clock.wall()
+    const [row] = await this.#database.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now', [], TIMEOUT_MS)
+    // The database read its clock between the two.
+    const difference = (asked + clock.wall()) / 2 - Number(row?.['now'])
+    this.#warn(difference)
+    const { requestsInFlight, outboxRows, keyChange } = state()
+    const uptimeMs = clock.monotonic() - this.#startedAtMs
+    await this.#database.query(`INSERT INTO gateway.instances AS known
+      VALUES ($1, $2, $3, now() - $4 * interval '1 ms', now(), $5, $6, $7, $8)
+      ON CONFLICT (process) DO UPDATE SET seen_at = now(), requests_in_flight = $5, outbox_rows = $6, clock_difference_ms = $7,
+        key_change = coalesce(known.key_change, $8)`,
+    [process, instance, version, uptimeMs, requestsInFlight, outboxRows, difference, keyChange], TIMEOUT_MS)
+    if (!this.#isRegistered) await this.#database.query(`DELETE FROM gateway.instances WHERE seen_at < now() - interval '1 day'`)
+    this.#isRegistered = true
+  }
+
+  #warn(difference: number): void {
+    const { clock, log } = this.#options
+    if (Math.abs(difference) <= MAX_CLOCK_DIFFERENCE_MS || clock.monotonic() - this.#warnedAt < WARNING_INTERVAL_MS) return
+    this.#warnedAt = clock.monotonic()
+    log.warn({ difference_ms: Math.round(difference) }, 'the clocks of this machine and of PostgreSQL differ by more than a second')
+  }
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Timer } from '../../base/clock.ts'
+import { validityWarning } from '../../config/pem.ts'
+import { placeOf } from '../../config/problem.ts'
+import type { Gateway, PassedShares } from '../../pipeline/parts/gateway.ts'
+import { Webhook } from './webhook.ts'
+import { BudgetCheck } from './budget-check.ts'
+import { CircuitReports } from './circuit-reports.ts'
+import type { BudgetSpend, Send } from './budget-check.ts'
+
+/** ms between two checks of budgets, the ledger and certificates. */
+const CHECK_INTERVAL_MS = 5_000
+/** Certificates are reported from this many ms before their end. */
+const CERTIFICATE_MS = 14 * 24 * 60 * 60_000
+
+/**
+ * Reports circuits, reloads, budgets, the ledger and certificates to the webhook.
+ *
+ * @param current the active gateway
+ * @param budgetSpend what each key and group has spent, in picodollars, by `idOf`; null = not known yet
+ * @param passedShares keeps the shares of budgets that were passed
+ * @returns a function that stops it
+ */
+export function watchAlerts(
+  current: () => Gateway, budgetSpend: BudgetSpend = () => current().accounts.limiter.budgetSpend(),
+  passedShares: PassedShares = { initial: null, save: () => undefined },
+): () => void {
+  const { sharedState: { clock, log, circuits, reloads }, config: { cluster, ledger } } = current()
+  const webhook = new Webhook({
+    config: () => current().config.alerts?.webhook ?? null,
+    file: ledger && join(dirname(ledger.file), 'alerts.json'),
+    gateway: cluster?.instance ?? hostname(),
+    clock, log,
+  })
+  const send: Send = (event, id = randomUUID(), at = clock.wall()) =>
+    webhook.send({ id, at: new Date(at).toISOString(), ...event })
+  const circuitReports = new CircuitReports(clock, send)
+  circuits.subscribe(change => { if (current().config.alerts?.webhook) circuitReports.add(change) })
+  reloads.log.subscribe(({ applied, problems }) => {
+    if (applied) return
+    const texts = problems.map(problem => `${placeOf(problem)}: ${problem.message}`)
+    send({ type: 'reload.rejected', severity: 'error', subject: null, message: `Reload rejected: ${texts[0] ?? 'unknown'}`, data: { problems: texts } })
+  })
+  const checks = [new BudgetCheck(budgetSpend, passedShares), new LedgerCheck(), new StoreCheck(), new CertificateCheck()]
+  let timer: Timer
+  const checkAll = (): void => {
+    if (current().config.alerts?.webhook) for (const each of checks) each.check(current(), send)
+    timer = clock.setTimeout(checkAll, CHECK_INTERVAL_MS)
+  }
+  checkAll()
+  return () => {
+    timer.cancel()
+    circuitReports.close()
+    webhook.close()
+  }
+}
+
+/** Reports when rows cannot be written or sent to PostgreSQL, and when they can again. */
+class LedgerCheck {
+  readonly #failing = new Set<string>()
+
+  check({ accounts: { ledger, shipping } }: Gateway, send: Send): void {
+    const written = ledger?.stats()
+    const shipped = shipping?.stats()
+    this.#update('written', written?.healthy ?? true, written?.lastError?.message, send)
+    this.#update('sent to PostgreSQL', shipped?.healthy ?? true, shipped?.lastError?.message, send)
+  }
+
+  #update(what: string, isHealthy: boolean, why: string | undefined, send: Send): void {
+    if (isHealthy !== this.#failing.has(what)) return
+    if (isHealthy) this.#failing.delete(what)
+    else this.#failing.add(what)
+    send({
+      type: isHealthy ? 'ledger.recovered' : 'ledger.failed', severity: isHealthy ? 'info' : 'error', subject: null,
+      message: isHealthy ? `Ledger rows are ${what} again` : `Ledger rows cannot be ${what}: ${why ?? 'unknown'}`, data: {},
+    })
+  }
+}
+
+/** Reports when Valkey or PostgreSQL accepts no writes, and when it does again. */
+class StoreCheck {
+  readonly #failing = new Set<string>()
+
+  check({ sharedState: { stores } }: Gateway, send: Send): void {
+    for (const { name, failure } of stores.all) {
+      if ((failure === null) !== this.#failing.has(name)) continue
+      if (failure === null) this.#failing.delete(name)
+      else this.#failing.add(name)
+      const title = name === 'valkey' ? 'Valkey' : 'PostgreSQL'
+      send({
+        type: failure === null ? 'store.recovered' : 'store.failed', severity: failure === null ? 'info' : 'error', subject: null,
+        message: failure === null ? `${title} takes writes again` : `${title} takes no writes: ${failure}`, data: { store: name },
+      })
+    }
+  }
+}
+
+/** Reports certificates that end soon, each one once. */
+class CertificateCheck {
+  /** Fingerprints. */
+  readonly #reported = new Set<string>()
+
+  check({ sharedState: { shown: { chain } }, clock }: Gateway, send: Send): void {
+    const now = clock.wall()
+    for (const [index, certificate] of chain.entries()) {
+      const { fingerprint256: fingerprint, validToDate } = certificate
+      if (validToDate.getTime() - now > CERTIFICATE_MS || this.#reported.has(fingerprint)) continue
+      this.#reported.add(fingerprint)
+      const warning = validityWarning(certificate, index, now) ?? `certificate ${index + 1} of the file ends on ${validToDate.toISOString()}`
+      send({
+        type: 'certificate.expiring', severity: validToDate.getTime() < now ? 'error' : 'warning', subject: null,
+        message: `server.tls.cert: ${warning}`, data: { valid_to: validToDate.toISOString() },
+      })
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { formatUsd, picoUsd } from '../../base/decimal.ts'
+import type { Budget } from '../../config/key-types.ts'
+import type { Config } from '../../config/types.ts'
+import type { Gateway, PassedShare, PassedShares } from '../../pipeline/parts/gateway.ts'
+import type { AlertEvent } from './pending-events.ts'
+import { periodOf } from '../../limits/budget-account.ts'
+import { effectiveLimits } from '../../limits/effective-limits.ts'
+import { idOf } from '../../limits/types.ts'
+import type { LimitedKey } from '../../limits/types.ts'
+
+/** What each key and group has spent, 1e-12 USD, by `idOf`; null = not known yet. */
+export type BudgetSpend = () => ReadonlyMap<string, bigint> | null
+
+/**
+ * @param id absent = a random one
+ * @param at ms since 1970; absent = now
+ */
+export type Send = (event: Omit<AlertEvent, 'id' | 'at'>, id?: string, at?: number) => void
+
+/** Reports keys and groups that pass a share of their budget. */
+export class BudgetCheck {
+  /** null = nothing was checked yet. */
+  #passed: ReadonlyMap<string, PassedShare> | null
+  readonly #budgetSpend: BudgetSpend
+  readonly #savePassed: PassedShares['save']
+
+  constructor(budgetSpend: BudgetSpend, { initial, save }: PassedShares) {
+    this.#passed = initial
+    this.#budgetSpend = budgetSpend
+    this.#savePassed = save
+  }
+
+  check({ config, keyStore, clock }: Gateway, send: Send): void {
+    const shares = config.alerts?.budget ?? []
+    const spent = this.#budgetSpend()
+    if (spent === null) return
+    const now = clock.wall()
+    const before = this.#passed
+    const passed = new Map<string, PassedShare>()
+    let isNew = before === null
+    const holders: readonly LimitedKey[] = [...config.keys, ...keyStore?.keys() ?? [], ...config.groups.values()]
+    for (const holder of holders) {
+      const holderId = idOf(holder)
+      const pico = spent.get(holderId)
+      if (pico === undefined) continue
+      const budget = budgetOf(holder, config)
+      if (budget === null) continue
+      const limit = picoUsd(budget.usd)
+      const share = shares.findLast(each => pico * 100n >= limit * BigInt(each)) ?? 0
+      const { start: period } = periodOf(budget.per, now)
+      if (share === 0) continue
+      passed.set(holderId, { share, period })
+      const known = before?.get(holderId)
+      // A share that was passed before the first check is not reported.
+      if (before === null || (known?.period === period && known.share >= share)) continue
+      isNew = true
+      const { name, isGroup } = holder
+      // All gateways that share the budget send the same id.
+      const id = createHash('sha256').update(JSON.stringify([isGroup ? 'group budget' : 'budget', name, share, budget, period]))
+        .digest('hex').slice(0, 32)
+      send({
+        type: 'budget.reached', severity: share >= 100 ? 'error' : 'warning', subject: name,
+        message: `${isGroup ? 'Group ' : ''}${name} has used ${share} % of its budget: $${formatUsd(pico)} of $${budget.usd} ${budget.per === 'total' ? 'in total' : `per ${budget.per}`}`,
+        data: { [isGroup ? 'group' : 'key']: name, share, spent_usd: formatUsd(pico), limit_usd: budget.usd, per: budget.per },
+      }, id)
+    }
+    this.#passed = passed
+    // Save only after sending: an event sent twice, with the same id, is better than one lost.
+    if (isNew) this.#savePassed(passed)
+  }
+}
+
+/** The budget of a key or group for all models together. Defaults apply only to keys. */
+export function budgetOf({ limits, isGroup }: LimitedKey, { limits: defaults }: Config): Budget | null {
+  return effectiveLimits(limits, isGroup ? null : defaults).whole.budget
+}

@@ -1,0 +1,125 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { rename, writeFile } from 'node:fs/promises'
+import type { Logger } from 'pino'
+import { messageOf } from '../../base/message-of.ts'
+import { FILE_MODE } from '../../base/private-file.ts'
+
+/** An event that is reported to the operator. */
+export interface AlertEvent {
+  /** Unique; the same at each delivery. */
+  readonly id: string
+  readonly type:
+    | 'circuit.opened' | 'circuit.closed' | 'budget.reached' | 'ledger.failed' | 'ledger.recovered' | 'reload.rejected'
+    | 'certificate.expiring' | 'store.failed' | 'store.recovered'
+  /** ISO 8601 */
+  readonly at: string
+  readonly severity: 'error' | 'warning' | 'info'
+  /** The name of the upstream or key; null = the event is about neither. */
+  readonly subject: string | null
+  readonly message: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** Maximum events that wait to be sent; beyond it, the oldest are dropped. */
+const MAX_EVENTS = 1_000
+
+/** Events that wait to be sent, in order. A file keeps them over a restart. */
+export class PendingEvents {
+  readonly #file: string | null
+  readonly #log: Logger
+  readonly #events: AlertEvent[]
+  /** The running save; null = the file is up to date. */
+  #save: Promise<void> | null = null
+  #isStale = false
+  #isClosed = false
+  #hasFailed = false
+  #dropped = 0
+
+  /** @param file null = events are lost when the process ends */
+  constructor(file: string | null, log: Logger) {
+    this.#file = file
+    this.#log = log
+    this.#events = file === null ? [] : readEvents(file, log)
+  }
+
+  get first(): AlertEvent | undefined {
+    return this.#events[0]
+  }
+
+  /** Number of dropped events. */
+  get dropped(): number {
+    return this.#dropped
+  }
+
+  /** @param keepsFirst the first event is being sent, and is not dropped */
+  add(event: AlertEvent, keepsFirst: boolean): void {
+    this.#events.push(event)
+    if (this.#events.length > MAX_EVENTS) {
+      this.#events.splice(keepsFirst ? 1 : 0, 1)
+      this.#dropped++
+    }
+    this.#changed()
+  }
+
+  removeFirst(): void {
+    this.#events.shift()
+    this.#changed()
+  }
+
+  /** Stops. Waiting events are in the file when this returns. */
+  close(): void {
+    const isWritten = this.#save === null
+    this.#isClosed = true
+    if (this.#file === null || isWritten) return
+    try {
+      const part = `${this.#file}.last`
+      writeFileSync(part, this.#text, { mode: FILE_MODE })
+      renameSync(part, this.#file)
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #changed(): void {
+    if (this.#file === null || this.#isClosed) return
+    this.#isStale = true
+    this.#save ??= this.#saveAll(this.#file).finally(() => {
+      this.#save = null
+    })
+  }
+
+  async #saveAll(file: string): Promise<void> {
+    const part = `${file}.new`
+    while (this.#isStale) {
+      this.#isStale = false
+      try {
+        await writeFile(part, this.#text, { mode: FILE_MODE })
+        // What `close` has written is newer.
+        if (this.#isClosed) return
+        await rename(part, file)
+        this.#hasFailed = false
+      } catch (error) {
+        this.#failed(error)
+      }
+    }
+  }
+
+  get #text(): string {
+    return JSON.stringify(this.#events)
+  }
+
+  #failed(error: unknown): void {
+    if (!this.#hasFailed) this.#log.warn({ file: this.#file, why: messageOf(error) }, 'waiting alerts cannot be saved: a restart loses them')
+    this.#hasFailed = true
+  }
+}
+
+function readEvents(file: string, log: Logger): AlertEvent[] {
+  try {
+    const events: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    return Array.isArray(events) ? (events as AlertEvent[]).slice(-MAX_EVENTS) : []
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') log.warn({ file, why: messageOf(error) }, 'saved alerts cannot be read')
+    return []
+  }
+}

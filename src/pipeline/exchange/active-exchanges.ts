@@ -1,0 +1,75 @@
+import type { GatewayError } from '../../base/errors.ts'
+import { Slots } from '../../base/slots.ts'
+import type { Exchange } from './exchange.ts'
+
+/** Counts the running exchanges. */
+class ExchangeCounter {
+  #size = 0
+  readonly #waiting: (() => void)[] = []
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Calls back once when no exchange is running; at once if none is now. */
+  whenIdle(callback: () => void): void {
+    if (this.#size === 0) callback()
+    else this.#waiting.push(callback)
+  }
+
+  protected increment(): void {
+    this.#size++
+  }
+
+  protected decrement(): void {
+    this.#size--
+    if (this.#size === 0) for (const callback of this.#waiting.splice(0)) callback()
+  }
+}
+
+/** All running exchanges, of every configuration. */
+export class ActiveExchanges extends ExchangeCounter {
+  readonly #exchanges = new Slots<Exchange>()
+
+  /** @returns the ticket for `end` */
+  begin(exchange: Exchange): number {
+    this.increment()
+    return this.#exchanges.add(exchange)
+  }
+
+  end(ticket: number): void {
+    this.#exchanges.delete(ticket)
+    this.decrement()
+  }
+
+  /** In no order. */
+  [Symbol.iterator](): Iterator<Exchange> {
+    return this.#exchanges[Symbol.iterator]()
+  }
+
+  /** Ends all of them from outside. */
+  stopAll(reason: GatewayError): void {
+    for (const exchange of this.#exchanges) exchange.stop(reason)
+  }
+}
+
+/** The running exchanges that began with one configuration. */
+export class GatewayExchanges extends ExchangeCounter {
+  readonly #all: ActiveExchanges
+
+  constructor(all: ActiveExchanges) {
+    super()
+    this.#all = all
+  }
+
+  /** @returns the ticket for `end` */
+  begin(exchange: Exchange): number {
+    this.increment()
+    return this.#all.begin(exchange)
+  }
+
+  end(ticket: number): void {
+    this.#all.end(ticket)
+    this.decrement()
+  }
+}

@@ -1,0 +1,30 @@
+import { isErrorBody } from '../../protocols/shared/response-body.ts'
+import type { Exchange } from './exchange.ts'
+
+/** Bytes of the longest body that can be only an error. */
+const MAX_ERROR_BYTES = 64 * 1024
+
+const ERROR_FIELDS = /"(?:error|base_resp|failed)"/
+
+/** Did the client get an error of the upstream, whatever the status? */
+export function clientReceivedError(exchange: Exchange): boolean {
+  return exchange.status >= 400 || isErrorContent(exchange)
+}
+
+/** Does the content of the response so far report an error of the upstream? */
+export function isErrorContent({ response, servedBy }: Exchange): boolean {
+  if (response?.kind === 'stream') return response.meter.sawError && !servedBy?.completedByGateway
+  const isPlain = (servedBy?.response?.encoding ?? null) === null
+  if (response?.kind !== 'body' || !isPlain || response.body.length > MAX_ERROR_BYTES) return false
+  const { body } = response
+  // Few responses have one of these fields, and only those are parsed. Searching text takes a third of the time of
+  // searching bytes.
+  return ERROR_FIELDS.test(body.toString('latin1')) && isErrorBody(body)
+}
+
+/** The error in a response that had begun or has the status of a success; null = not readable. */
+export function errorContent({ response, servedBy }: Exchange): Buffer | null {
+  if (response?.kind === 'stream') return response.meter.errorEvent === null ? null : Buffer.from(response.meter.errorEvent)
+  const isPlain = (servedBy?.response?.encoding ?? null) === null
+  return response?.kind === 'body' && isPlain ? response.body : null
+}

@@ -1,0 +1,207 @@
+import type { Clock } from '../../base/clock.ts'
+import type { GatewayError } from '../../base/errors.ts'
+import type { Target } from '../../config/types.ts'
+import type { Authorization } from '../../upstreams/credentials/credential.ts'
+import type { AttemptRecord } from '../../ledger/row.ts'
+import type { Reservation } from '../../limits/types.ts'
+import type { InterruptedUsage } from '../../pricing/interrupted-usage.ts'
+import type { QuotedPrice } from '../../pricing/prices.ts'
+import type { MeteredResponse } from '../../pricing/settle-usage.ts'
+import type { SettledCost } from '../../pricing/settled-cost.ts'
+import { EMPTY_REQUEST } from '../../protocols/neutral/request.ts'
+import type { ResponseFactsReader } from '../../protocols/shared/response-facts.ts'
+import type { Endpoint } from '../../protocols/shared/protocol.ts'
+import type { TranslatedAttempt } from '../../protocols/translate.ts'
+import type { HealthReporter } from '../../routing/health-reporter.ts'
+import { Attempt } from '../../upstreams/attempt.ts'
+import type { CredentialUse } from '../../upstreams/attempt.ts'
+import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
+
+/** The record of an attempt for the ledger and the log, while it is written. */
+export type AttemptDraft = { -readonly [field in keyof AttemptRecord]: AttemptRecord[field] } & { readonly atMs: number }
+
+/** What differs between the requests that an exchange sends to its targets. */
+export interface AttemptRequest {
+  /** The body that was sent if it is not the client's own: it is translated, or asks for the rest of a response. */
+  readonly sentBody: Buffer | null
+  /** Tokens of the request, estimated before it was sent; null = unknown. */
+  readonly estimatedInput: number | null
+  /** The gateway asked for usage in the stream, and the client did not: the client must not see that event. */
+  readonly hidesUsage: boolean
+  /** Client fields that were not sent upstream. */
+  readonly dropped: readonly string[]
+  /** null = the upstream speaks the client's protocol. */
+  readonly translated: TranslatedAttempt | null
+}
+
+/** What a response is settled by. */
+export interface ResponseContent {
+  /** null = nothing: the response is an error, or is not billed. */
+  readonly metered: MeteredResponse | null
+  /** The content coding of a whole body that is still compressed; null = not compressed. */
+  readonly encoding: string | null
+  /** The body of an error, decompressed; null = not an error. */
+  readonly errorBody: Buffer | null
+}
+
+/** The cost of a session, with its price. */
+export interface SessionUsage extends SettledCost {
+  readonly quoted: QuotedPrice | null
+  /** The model that the upstream named; null = none. */
+  readonly model: string | null
+}
+
+/** The messages of a WebSocket, and their cost. */
+export interface Session {
+  /** The usage so far, without counting tokens; null = nothing was requested. */
+  usageSoFar(): SessionUsage | null
+  /** The known part of the usage when another part is unknown: limits count it. */
+  readonly knownUsage: { readonly tokens: number, readonly pico: bigint }
+  receiveFromUpstream(chunk: Buffer): void
+  receiveFromClient(chunk: Buffer): void
+  /**
+   * The connection has closed.
+   *
+   * @param endedBy the side that ended first
+   * @returns the error of an interrupted response; null = no response was running
+   */
+  connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
+  /** The upstream closed the connection because of what the client sent. */
+  readonly isClientFault: boolean
+  /** Settles all responses. @param failure why the session ended; null = properly */
+  end(failure: GatewayError | null): Promise<SessionUsage>
+}
+
+/** No body arrived yet. */
+export const NOT_DELIVERED: MeteredResponse = { kind: 'none', delivered: false }
+/** A body arrived and is not kept. */
+export const DELIVERED: MeteredResponse = { kind: 'none', delivered: true }
+
+/** The options of an attempt. */
+export interface UpstreamAttemptOptions {
+  readonly target: Target
+  readonly upstream: LiveUpstream
+  readonly use: CredentialUse
+  /** Credentials that the target refused for this request. */
+  readonly refused: readonly Authorization[]
+  readonly sent: AttemptRequest
+  /** The price of the target's model; null = unpriced. */
+  readonly quoted: QuotedPrice | null
+  readonly record: AttemptDraft
+  readonly health: HealthReporter
+  /** From the limits of the upstream; null = no limits. */
+  readonly reservation: Reservation | null
+  readonly clock: Clock
+  /** On the monotonic clock, ms. */
+  readonly startedAt: number
+}
+
+/**
+ * One attempt of an exchange at one target: the request with its price, the response, and its outcome. Subclasses
+ * carry it over HTTP or a WebSocket. `recorder.ts` records how it ends.
+ */
+export abstract class UpstreamAttempt extends Attempt {
+  readonly target: Target
+  readonly record: AttemptDraft
+  /** The price of the target's model; null = unpriced. */
+  readonly quoted: QuotedPrice | null
+  readonly estimatedInput: number | null
+  readonly hidesUsage: boolean
+  /** Reports to the target's health how the attempt ends. */
+  readonly health: HealthReporter
+  readonly reservation: Reservation | null
+  /** The messages of an open WebSocket; null = none, or not read. */
+  session: Session | null = null
+  /** The usage of an attempt whose response another attempt continues or replaces; null = not the case. */
+  share: InterruptedUsage | null = null
+  /** Facts from the response; null = no trace needs them. */
+  facts: ResponseFactsReader | null = null
+  /** Only the end of the protocol was missing, and the gateway sent it. */
+  completedByGateway = false
+  /** On the monotonic clock, ms. */
+  readonly startedAt: number
+  readonly #clock: Clock
+  /** null = the client's own body was sent. Written by `releaseBody`. */
+  sentBody: Buffer | null
+  /** null = the upstream speaks the client's protocol. Written by `releaseBody`. */
+  translated: TranslatedAttempt | null
+  /** The response that goes to the client; null = none, or not billed. Written by `deliver` and `fail`. */
+  response: ResponseContent | null = null
+  /** What is billed although the client gets nothing of the response; null = nothing. */
+  #abandoned: MeteredResponse | null = null
+
+  constructor(options: UpstreamAttemptOptions) {
+    super(options.upstream, options.use, options.refused)
+    this.target = options.target
+    this.record = options.record
+    this.quoted = options.quoted
+    this.estimatedInput = options.sent.estimatedInput
+    this.hidesUsage = options.sent.hidesUsage
+    this.health = options.health
+    this.reservation = options.reservation
+    this.#clock = options.clock
+    this.startedAt = options.startedAt
+    this.sentBody = options.sent.sentBody
+    this.translated = options.sent.translated
+  }
+
+  /** Ends the attempt from outside, with what is held of its response. */
+  abstract stop(reason: GatewayError): void
+
+  /** The upstream may have begun to work on the request, and has not refused it: the prompt may be billed. */
+  abstract readonly mayBeBilled: boolean
+
+  /** The settlement basis if nobody waits for its response any more. */
+  get abandonedResponse(): MeteredResponse {
+    return NOT_DELIVERED
+  }
+
+  /** Reads what is held of a response that does not go to the client; null = nothing is held. */
+  readHeld(): ResponseContent | null {
+    return null
+  }
+
+  /** Milliseconds since it started. */
+  get elapsedMs(): number {
+    return this.#clock.monotonic() - this.startedAt
+  }
+
+  /** What the response is settled by; null = no successful response arrived. */
+  get metered(): MeteredResponse | null {
+    return this.response?.metered ?? this.#abandoned
+  }
+
+  /** What is held of a response that has to be complete before the client gets it; null = nothing. */
+  get held(): MeteredResponse | null {
+    return null
+  }
+
+  /** The endpoint at the upstream; null = the client's. */
+  get endpoint(): Endpoint | null {
+    return this.translated?.endpoint ?? null
+  }
+
+  /** The response goes to the client. @param response null = not billed */
+  deliver(response: ResponseContent | null): void {
+    this.response = response
+  }
+
+  /**
+   * The attempt failed before the client got any of its response.
+   *
+   * @param abandoned the settlement basis if nobody waits for the response any more and the client may be billed for
+   *   the prompt; null = not billed
+   */
+  fail(abandoned: MeteredResponse | null): void {
+    this.response = null
+    this.#abandoned = abandoned
+    if (abandoned !== null) this.reservation?.releaseConcurrency()
+    else this.reservation?.release()
+  }
+
+  /** Releases the body that it sent. */
+  releaseBody(): void {
+    this.sentBody = null
+    if (this.translated) this.translated = { ...this.translated, request: EMPTY_REQUEST }
+  }
+}

@@ -1,0 +1,241 @@
+import type { Logger } from 'pino'
+import type { Clock } from '../../base/clock.ts'
+import { messageOf } from '../../base/message-of.ts'
+import { compileGlob } from '../../config/glob.ts'
+import type { Limits } from '../../config/key-types.ts'
+import type { Config } from '../../config/types.ts'
+import type { RowValues } from '../../ledger/columns.ts'
+import type { Ledger } from '../../ledger/write/ledger.ts'
+import type { LedgerRow } from '../../ledger/row.ts'
+import { Shipping } from '../../cluster/ledger/shipping.ts'
+import { spentByGroup, spentSince, spentWithoutKey } from '../../ledger/sums/spent.ts'
+import { openLedger } from '../../ledger/write/threaded-ledger.ts'
+import { effectiveLimits } from '../../limits/effective-limits.ts'
+import { createLimiter } from '../../limits/limiter.ts'
+import type { LimitedKey, Limiter, Spend } from '../../limits/types.ts'
+import { createPriceBook } from '../../pricing/prices.ts'
+import type { PriceBook } from '../../pricing/prices.ts'
+import { createTokenCounter } from '../../pricing/token-counter.ts'
+import type { TokenCounter } from '../../pricing/token-counter.ts'
+import { CheckpointTimer } from './checkpoint-timer.ts'
+import { clusterLimiter, openClusterLimits } from '../../cluster/limits/cluster-limits.ts'
+
+/** Prices, limits and the ledger. */
+export interface Accounts {
+  readonly prices: PriceBook
+  readonly counter: TokenCounter
+  readonly limiter: Limiter
+  /** null = the configuration has no ledger. */
+  readonly ledger: Ledger | null
+  /** Sends the ledger's rows to PostgreSQL; null = they stay local. */
+  readonly shipping: Shipping | null
+  /** Writes running streams to the ledger. */
+  readonly checkpointTimer: CheckpointTimer
+  /**
+   * Restores budgets that were added at run time from the ledger.
+   *
+   * @param defaults limits of keys without their own
+   */
+  restoreBudgets(keys: readonly LimitedKey[], defaults: Limits | null): void
+  /** The same for groups. @param all groups of the configuration */
+  restoreGroupBudgets(groups: readonly LimitedKey[], all: Config['groups']): void
+  /** Resolves when the ledger can be written, and the limits of all gateways are known or unavailable. */
+  ready(): Promise<unknown>
+  /** Writes what is pending, then closes. */
+  close(): Promise<void>
+}
+
+/** The key of requests without a key, for default limits. No real key has an empty name. */
+export const ANONYMOUS_KEY: LimitedKey = Object.freeze({ name: '', limits: null })
+
+export interface AccountsOptions {
+  readonly clock: Clock
+  readonly log: Logger
+  /** Keys of the key store. */
+  readonly stored?: readonly LimitedKey[] | undefined
+  /** Makes a limiter that other workers share; absent = a limiter of this process. */
+  readonly openLimiter?: ((defaults: Limits | null) => Limiter) | undefined
+  /** Called with the rows of requests that were running in other processes when these ended. */
+  readonly onInterrupted?: (rows: readonly LedgerRow[]) => void
+}
+
+/** Opens the accounts, and restores the budgets from the ledger. */
+export function openAccounts(config: Config, options: AccountsOptions): Accounts {
+  const { clock, log, stored = [], openLimiter, onInterrupted } = options
+  // Workers reach the limits of all gateways through their supervisor.
+  const cluster = openLimiter === undefined ? openClusterLimits(config.cluster, log) : null
+  const limiter = openLimiter?.(config.limits)
+    ?? (cluster && clusterLimiter(cluster, config.limits))
+    ?? createLimiter({ defaults: config.limits, compileGlob, clock })
+  let ledger: Ledger | null = null
+  const restoreFrom = (spendOf: (history: SpendHistory) => Iterable<Spend>): void => {
+    if (!config.ledger) return
+    const { file } = config.ledger
+    try {
+      limiter.restoreSpend(spendOf({ file, unwritten: ledger?.unwritten() ?? [], clock }))
+    } catch (error) {
+      const why = messageOf(error)
+      log.error({ file, why }, 'the ledger cannot be read: budgets start from nothing spent')
+    }
+  }
+  const restore = (keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean): void =>
+    restoreFrom(history => pastSpend(history, keys, defaults, isFew))
+  const restoreGroups = (groups: readonly LimitedKey[], all: Config['groups']): void =>
+    restoreFrom(history => pastGroupSpend(history, groups, all))
+  // Of keys with the same name the last one applies, which is the one in the configuration.
+  restore([ANONYMOUS_KEY, ...stored, ...config.keys], config.limits, false)
+  restoreGroups([...config.groups.values()], config.groups)
+  const shipping = openShipping(config, log)
+  if (config.ledger) ledger = openLoggedLedger(config.ledger, shipping !== null, log, onInterrupted)
+  const counter = createTokenCounter({ clock })
+  const checkpointTimer = new CheckpointTimer(clock)
+  return {
+    prices: createPriceBook(config),
+    counter,
+    limiter,
+    ledger,
+    shipping,
+    checkpointTimer,
+    ready: () => Promise.all([ledger?.ready(), cluster?.ready()]),
+    restoreGroupBudgets: restoreGroups,
+    restoreBudgets: (keys, defaults) => restore(keys, defaults, keys.length <= MAX_SINGLE_LOOKUPS),
+    close: async () => {
+      checkpointTimer.close()
+      await counter.close()
+      await cluster?.close()
+      await ledger?.shutdown()
+      await shipping?.close()
+    },
+  }
+}
+
+/** Maximum keys that are looked up one by one; for more keys the whole ledger is read. */
+const MAX_SINGLE_LOOKUPS = 100
+
+/** The parts of a configuration that budgets depend on. */
+interface BudgetConfig {
+  readonly keys: readonly LimitedKey[]
+  readonly limits: Limits | null
+}
+
+/** Keys with a budget over a period for which they had none before: its spend was not counted yet. */
+export function newlyBudgeted(before: BudgetConfig, after: BudgetConfig): LimitedKey[] {
+  const known = new Map(before.keys.map(key => [key.name, key]))
+  return after.keys.filter(({ name, limits }) => {
+    const periods = periodsOf(limits, after.limits)
+    if (periods.length === 0) return false
+    const key = known.get(name)
+    const had = key ? periodsOf(key.limits, before.limits) : []
+    return periods.some(period => !had.includes(period))
+  })
+}
+
+/** The periods of a key's budgets and of its budgets for models: `month`, `day gpt-*`. */
+function periodsOf(own: Limits | null, defaults: Limits | null): string[] {
+  if (own === null && defaults === null) return []
+  const { whole, models } = effectiveLimits(own, defaults)
+  return [['', whole] as const, ...models].flatMap(
+    ([glob, { budget }]) => (budget ? [`${budget.per} ${glob}`] : []),
+  )
+}
+
+function openShipping({ ledger, cluster }: Config, log: Logger): Shipping | null {
+  if (ledger === null || cluster === null || cluster.postgres === null) return null
+  const { file, keep } = ledger
+  const { postgres: url, instance } = cluster
+  return new Shipping({ file, keep, url, instance }, {
+    onFailure: (failure, stats) => log.error(
+      { ledger: file, failure, stats }, 'ledger rows cannot be sent to PostgreSQL: they wait in the file',
+    ),
+    onRecovered: stats => log.warn({ ledger: file, stats }, 'ledger rows are sent to PostgreSQL again'),
+    onRefused: requests => log.error(
+      { ledger: file, requests }, 'PostgreSQL refuses these ledger rows: they stay in the file',
+    ),
+  })
+}
+
+function openLoggedLedger(
+  config: NonNullable<Config['ledger']>, isShipped: boolean, log: Logger, onInterrupted: AccountsOptions['onInterrupted'],
+): Ledger {
+  return openLedger({
+    ...config,
+    isShipped,
+    ...onInterrupted && { onInterrupted },
+    onFailure: (trouble, stats) => log.error(
+      { ledger: config.file, trouble, stats }, 'the ledger cannot be written',
+    ),
+    onRecovered: stats => log.warn({ ledger: config.file, stats }, 'the ledger can be written again'),
+  })
+}
+
+/** Past spend: the ledger's file, and rows that are not written to it yet. */
+interface SpendHistory {
+  readonly file: string
+  readonly unwritten: readonly RowValues[]
+  readonly clock: Clock
+}
+
+/**
+ * Sums of the ledger that budgets still count.
+ *
+ * @param isFew look up only these keys, which takes long for many
+ */
+function* pastSpend(
+  { file, unwritten, clock }: SpendHistory, keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean,
+): Generator<Spend> {
+  const budgeted = new Map(
+    keys.filter(key => hasBudget(key.limits, defaults)).map(key => [ledgerKeyName(key), key]),
+  )
+  if (budgeted.size === 0) return
+  const since = earliestPeriodStart([defaults, ...[...budgeted.values()].map(key => key.limits)], clock)
+  const names = [...budgeted.keys()].filter(name => name !== null)
+  const sums = [
+    ...names.length > 0 ? spentSince(file, since, unwritten, isFew ? names : null) : [],
+    ...budgeted.has(null) ? spentWithoutKey(file, since, unwritten) : [],
+  ]
+  for (const { key, model, startedAt, pico } of sums) {
+    const holder = budgeted.get(key)
+    if (holder) yield { key: holder, model, startedAt, pico }
+  }
+}
+
+/**
+ * Sums of the ledger that the budgets of these groups still count: the spend of their own keys, and of the groups
+ * below.
+ */
+function* pastGroupSpend(
+  { file, unwritten, clock }: SpendHistory, groups: readonly LimitedKey[], all: Config['groups'],
+): Generator<Spend> {
+  const budgeted = new Map(groups.filter(({ limits }) => hasBudget(limits)).map(group => [group.name, group]))
+  if (budgeted.size === 0) return
+  const since = earliestPeriodStart([...budgeted.values()].map(({ limits }) => limits), clock)
+  for (const { group, startedAt, pico } of spentByGroup(file, since, unwritten)) {
+    for (const { name } of all.get(group)?.chain ?? []) {
+      const key = budgeted.get(name)
+      if (key) yield { key, model: null, startedAt, pico }
+    }
+  }
+}
+
+/** The key's name in the ledger. */
+function ledgerKeyName(key: LimitedKey): string | null {
+  return key === ANONYMOUS_KEY ? null : key.name
+}
+
+function budgetsOf(limits: Limits | null): string[] {
+  if (!limits) return []
+  return [limits, ...limits.models.values()].flatMap(({ budget }) => budget?.per ?? [])
+}
+
+/** Does any of them have a budget, or a budget for some models? */
+export function hasBudget(...limits: (Limits | null)[]): boolean {
+  return limits.some(each => budgetsOf(each).length > 0)
+}
+
+/** Start of the longest period of all budgets, ms since 1970. */
+function earliestPeriodStart(limits: readonly (Limits | null)[], clock: Clock): number {
+  const periods = new Set(limits.flatMap(budgetsOf))
+  if (periods.has('total')) return 0
+  const now = new Date(clock.wall())
+  return Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), periods.has('month') ? 1 : now.getUTCDate())
+}

@@ -1,0 +1,160 @@
+import type { X509Certificate } from 'node:crypto'
+import type { Logger } from 'pino'
+import type { CapsuleKeyStore } from '../../cluster/keys/capsule-key-store.ts'
+import type { KeyStore } from '../../auth/key-store.ts'
+import type { Keyring } from '../../auth/keyring.ts'
+import type { CapsuleKey } from '../../base/capsule-keys.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { MemoryBudget } from '../../base/memory-budget.ts'
+import type { EventLog } from '../../base/event-log.ts'
+import type { ClientRequestIds } from '../../base/request-id.ts'
+import type { Problem } from '../../config/problem.ts'
+import type { ReloadEvent } from '../../config/reload-event.ts'
+import type { Limits } from '../../config/key-types.ts'
+import type { Config } from '../../config/types.ts'
+import type { GuessLimit } from '../../limits/guess-limit.ts'
+import type { Limiter } from '../../limits/types.ts'
+import type { ProxyServer } from '../../proxy/http-proxy.ts'
+import type { ReadTurns } from '../../proxy/read-turns.ts'
+import type { CircuitLog } from '../../routing/circuit-log.ts'
+import type { Health } from '../../routing/health.ts'
+import type { RouteTable } from '../../routing/route-table.ts'
+import type { Telemetry } from '../../telemetry/telemetry.ts'
+import type { Archive } from '../../transcripts/archive.ts'
+import type { Accounts } from './accounts.ts'
+import type { ActiveExchanges, GatewayExchanges } from '../exchange/active-exchanges.ts'
+import type { BodyRules } from './body-rules.ts'
+import type { HealthChecks } from '../../upstreams/health-checks.ts'
+import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
+import type { StoreStates } from './store-states.ts'
+
+/** What the pipeline uses, built once from a configuration. An exchange keeps the gateway with which it began. */
+export interface Gateway {
+  readonly config: Config
+  readonly version: string
+  readonly clock: Clock
+  readonly log: Logger
+  readonly keyring: Keyring
+  /** Keys created at run time; null = the configuration has no ledger. */
+  readonly keyStore: KeyStore | null
+  readonly routes: RouteTable
+  readonly proxy: ProxyServer
+  readonly accounts: Accounts
+  readonly upstreams: ReadonlyMap<string, LiveUpstream>
+  /** Running exchanges that began with this configuration, WebSockets included. */
+  readonly activeExchanges: GatewayExchanges
+  /** The health of each model at each upstream. */
+  readonly health: Health
+  /** Active health checks; they run while the configuration is in use. */
+  readonly checks: HealthChecks
+  readonly bodyRules: BodyRules
+  readonly sharedState: SharedState
+  /** Creates the id of a request that has none. */
+  newId(): string
+  /** May this peer set x-forwarded-* and the request id? */
+  trusts(address: string): boolean
+  /** No new requests are accepted. */
+  readonly draining: boolean
+}
+
+/** The largest share of a budget that was passed in a period. */
+export interface PassedShare {
+  readonly share: number
+  /** When the period began, ms since 1970. */
+  readonly period: number
+}
+
+/** Keeps the passed shares of budgets for the process that replaces this one, by `idOf`. */
+export interface PassedShares {
+  /** As the previous process saved them; null = there was none, or it had not checked any budget. */
+  readonly initial: ReadonlyMap<string, PassedShare> | null
+  save(passed: ReadonlyMap<string, PassedShare>): void
+}
+
+export interface GatewayParts {
+  readonly version: string
+  readonly clock: Clock
+  readonly log: Logger
+  /** The number of this process among the workers; absent = there is only one process. */
+  readonly worker?: number
+  /** Another worker reports alerts; absent = this process does. */
+  readonly reportsAlerts?: boolean
+  /** What the keys of all workers have spent, picodollars; null = not known yet; absent = this process counts it. */
+  readonly budgetSpend?: () => ReadonlyMap<string, bigint> | null
+  /** Absent = no process replaces this one. */
+  readonly passedShares?: PassedShares
+  /** The capsule key that all workers start with if no store has one; absent = there is only one process. */
+  readonly capsuleKey?: CapsuleKey
+  /** Configuration keys that need a restart; absent = none. */
+  readonly pending?: readonly string[]
+  /** Warnings of the first configuration; absent = none. */
+  readonly warnings?: readonly Problem[]
+  /** Metrics and traces; absent or null = none. */
+  readonly telemetry?: Telemetry | null
+  /** Makes a limiter that other workers share; absent = a limiter of this process. */
+  readonly openLimiter?: (defaults: Limits | null) => Limiter
+}
+
+/** The current configuration, and the last reload. */
+export interface Reloads {
+  /** Milliseconds since 1970. */
+  loadedAt: number
+  /** Warnings of the active configuration. */
+  warnings: readonly Problem[]
+  /** Why the last reload was rejected, with the file's text (null = unreadable); null = not rejected. */
+  failure: { readonly at: number; readonly problems: readonly Problem[]; readonly text: string | null } | null
+  /** Configuration keys that changed and need a restart. */
+  pending: readonly string[]
+  /** Reloads since the start. */
+  applied: number
+  rejected: number
+  readonly log: EventLog<ReloadEvent>
+}
+
+/** Requests that failed because of the operator's credential. */
+export interface CredentialFailure {
+  /** `rejected by the upstream (401)`, or why the source of the credential failed. */
+  readonly reason: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
+
+/** State that is kept across reloads. */
+export interface SharedState extends GatewayParts {
+  /** When this process started, ms since 1970. */
+  readonly startedAt: number
+  /** What opened and closed circuits. */
+  readonly circuits: CircuitLog
+  /** All running exchanges, of every configuration. */
+  readonly activeExchanges: ActiveExchanges
+  readonly keyStore: KeyStore | null
+  /** Keys with which the capsules that clients kept are opened. */
+  readonly capsuleKeys: CapsuleKeyStore
+  readonly proxy: ProxyServer
+  readonly health: Health
+  /** Memory for bodies: of requests, and of responses that are held or kept to be read. */
+  readonly bodyMemory: MemoryBudget
+  /** Shares the event loop among the responses of upstreams. */
+  readonly readTurns: ReadTurns
+  /** Stores the bodies that `log.bodies` keeps; null = there is no ledger. */
+  readonly archive: Archive | null
+  /** The rules of the current configuration, also for exchanges that began with an older one. */
+  bodyRules: BodyRules
+  readonly reloads: Reloads
+  /** The last failure caused by the operator's credential, by upstream name. */
+  readonly credentialFailures: Map<string, CredentialFailure>
+  readonly stores: StoreStates
+  readonly givenIds: ClientRequestIds
+  /** Slows down clients that guess keys. */
+  readonly guessLimit: GuessLimit
+  /** The certificate chain of the listener, its own certificate first; empty without TLS. */
+  readonly shown: { chain: readonly X509Certificate[] }
+  newId(): string
+  /** Responses of the gateway itself that clients have not read yet. */
+  unreadResponses: number
+  /**
+   * null: not shutting down. `delay`: requests are served while load balancers learn of the shutdown. `refuse`: no
+   * new requests are accepted. `hand_over`: another process has the address; requests on open connections are served.
+   */
+  shutdown: null | 'delay' | 'refuse' | 'hand_over'
+}

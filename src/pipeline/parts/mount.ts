@@ -1,0 +1,42 @@
+import type { Identity } from '../../auth/keyring.ts'
+import type { ClientRequest, ClientResponse } from '../../proxy/client.ts'
+import type { Gateway } from './gateway.ts'
+
+/** A part that the management listener serves in addition to the pipeline: the console. */
+export interface Mount {
+  /** Does this part handle the request? The pipeline handles all others. */
+  accepts(req: ClientRequest): boolean
+  handle(req: ClientRequest, res: ClientResponse): void
+  /** The gateway is about to end: unread responses must not delay it. */
+  drain(): void
+  /** Closes its connections. */
+  close(): Promise<void>
+}
+
+/** What a mounted part uses of the gateway. */
+export interface MountHost {
+  /** The gateway of the current configuration. */
+  current(): Gateway
+  clientOf(req: ClientRequest): Client
+  /** Sends a request through the pipeline as if it had a credential of that identity. */
+  run(req: ClientRequest, res: ClientResponse, request: PreAuthenticatedRequest): void
+}
+
+export type OpenMount = (host: MountHost) => Mount
+
+/** The client of a connection. */
+export interface Client {
+  /** The peer's address, or the one reported by a trusted proxy. */
+  readonly address: string
+  /** The peer's address if it is a trusted proxy. */
+  readonly trustedPeer: string | null
+}
+
+export interface PreAuthenticatedRequest {
+  /** Replaces the URL of the request. */
+  readonly url: string
+  /** null = read the credential of the request. */
+  readonly identity: Identity | null
+  /** Lower-case names of headers that are not forwarded. */
+  readonly strippedHeaders: ReadonlySet<string>
+}

@@ -1,0 +1,35 @@
+import type { Upstream } from '../../config/types.ts'
+import { isUnlimited } from '../../limits/types.ts'
+import type { GatewayHeaders } from '../../proxy/headers.ts'
+import { ANONYMOUS_KEY } from '../parts/accounts.ts'
+import type { Exchange } from '../exchange/exchange.ts'
+import type { Gateway } from '../parts/gateway.ts'
+
+/** The gateway's own response headers. @param upstream that responded; null = the gateway itself */
+export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream: Upstream | null): GatewayHeaders {
+  const own = {
+    version: gateway.version,
+    requestId: exchange.id,
+    limits: limitHeaders(gateway, exchange),
+    inConsole: exchange.isManagement,
+  }
+  if (upstream === null) return own
+  // Even the number of attempts would show a client how healthy the operator's upstreams are.
+  const isRevealed = gateway.config.server.revealUpstream || exchange.isOperator
+  return { ...own, served: { upstream, attempts: isRevealed ? exchange.attempts.length : null }, translated: translationOf(exchange), dropped: exchange.servedBy?.record.dropped ?? [] }
+}
+
+/** null = the response is not translated. */
+function translationOf({ servedBy }: Exchange): GatewayHeaders['translated'] {
+  if (!servedBy?.translated) return null
+  const { translator: { from, to } } = servedBy.translated
+  return { from, to }
+}
+
+/** The state of the key's limits, in the headers that the protocol's clients read; flat. */
+function limitHeaders(gateway: Gateway, exchange: Exchange): string[] {
+  const { limited: key = ANONYMOUS_KEY, unlimited } = exchange.identity
+  if (unlimited || isUnlimited(key, gateway.config.limits)) return []
+  const states = gateway.accounts.limiter.rateLimitStates(key, exchange.request.model)
+  return exchange.classified.endpoint.format.rateLimitHeaders(states, gateway.clock.wall())
+}

@@ -1,0 +1,123 @@
+import { credentialRejected } from '../base/errors.ts'
+import type { Authorization, HeaderList, Refusal } from './credentials/credential.ts'
+import type { RefusedFor } from './credentials/refusals.ts'
+import type { OutgoingRequest } from '../proxy/transport.ts'
+import type { CallCredential } from '../proxy/upstream-call.ts'
+import type { LiveUpstream, SharedCredential } from './live-upstreams.ts'
+
+/** The status that concerns only the credential; 402 and 403 may concern what was requested. */
+export const REMEMBERED_STATUS = 401
+
+const NONE: HeaderList = []
+const NONE_REFUSED: readonly Authorization[] = []
+
+/** What a credential is used for. */
+export interface CredentialUse {
+  /** An upstream may refuse the credential for one endpoint or one model. */
+  readonly purpose: RefusedFor
+  /** The client's key; null = none. One client may cause a refusal, which must not stop the requests of others. */
+  readonly key: string | null
+  /** The client has chosen an account, which may be what the upstream refuses. */
+  readonly choosesAccount: boolean
+}
+
+/**
+ * One request to one upstream with the operator's credential: the attempt of a client's request (`UpstreamAttempt`),
+ * a health check, or a check of credentials.
+ */
+export class Attempt implements CallCredential {
+  readonly upstream: LiveUpstream
+  readonly #use: CredentialUse
+  readonly #refused: readonly Authorization[]
+  #authorization: Authorization | null = null
+  #headers: HeaderList = NONE
+
+  /**
+   * @param use the credential is not sent while a refusal for this use is remembered
+   * @param refused credentials that this upstream refused in earlier attempts of the request
+   */
+  constructor(upstream: LiveUpstream, use: CredentialUse, refused: readonly Authorization[] = NONE_REFUSED) {
+    this.upstream = upstream
+    this.#use = use
+    this.#refused = refused
+  }
+
+  /**
+   * Adds the credential to a request.
+   *
+   * @returns null = done; a promise if a credential has to be fetched, or the request signed
+   * @throws GatewayError credential_unavailable; upstream_rejected_key
+   */
+  authorize(request: OutgoingRequest): Promise<void> | null {
+    const shared = this.upstream.credential
+    if (shared === null) return null
+    const authorization = shared.credential.authorize(this.#refused)
+    if (authorization instanceof Promise) return authorization.then(async fetched => {
+      await this.#add(request, shared, fetched)
+    })
+    return this.#add(request, shared, authorization)
+  }
+
+  /** The secrets that were sent, and that must not reach the client. */
+  get secrets(): readonly string[] {
+    return this.upstream.secrets.of(this.#headers)
+  }
+
+  /** The upstream responded. */
+  responded(status: number, headers: HeaderList): void {
+    if (this.#authorization !== null) this.upstream.credential?.responded(this.#authorization, status, headers)
+  }
+
+  /** May this status mean that the upstream refused the credential, and that another one can succeed? */
+  isRefusal(status: number): boolean {
+    return this.#authorization !== null && (this.upstream.credential?.credential.refusalStatuses.has(status) ?? false)
+  }
+
+  /** A refusal may concern the client's choice, not the credential. */
+  get isClientsChoice(): boolean {
+    return this.#use.choosesAccount
+  }
+
+  /**
+   * The upstream refused the credential: after a 401 it is not sent again for a while. @returns false = already
+   * logged
+   */
+  rememberRefusal(status: number): boolean {
+    const { credential } = this.upstream
+    if (status !== REMEMBERED_STATUS || credential === null || this.#authorization === null || this.isClientsChoice) return true
+    credential.refusals.add(this.#authorization, this.#subject)
+    return credential.refusals.add(this.#authorization, this.#use.purpose)
+  }
+
+  /**
+   * The upstream refused the credential.
+   *
+   * @returns the credentials refused so far, for an attempt with another one; null = there is no other
+   */
+  alternatives(refusal: Refusal): readonly Authorization[] | null {
+    const credential = this.upstream.credential?.credential
+    if (credential === undefined || this.#authorization === null || !this.isRefusal(refusal.status)) return null
+    if (this.isClientsChoice && refusal.status !== 429) return null
+    const refused = [...this.#refused, this.#authorization]
+    return credential.recordRefusal(refused, refusal) ? refused : null
+  }
+
+  get #subject(): RefusedFor {
+    return [...this.#use.purpose, this.#use.key]
+  }
+
+  #add(request: OutgoingRequest, { refusals }: SharedCredential, authorization: Authorization): Promise<void> | null {
+    this.#authorization = authorization
+    if (!this.isClientsChoice && refusals.has(authorization, this.#subject)) throw credentialRejected(REMEMBERED_STATUS)
+    request.path = authorization.pathFor?.(request.path) ?? request.path
+    const headers = authorization.headersFor(request, this.upstream.url)
+    if (headers instanceof Promise) return headers.then(signed => this.#attach(request, signed))
+    this.#attach(request, headers)
+    return null
+  }
+
+  #attach(request: OutgoingRequest, headers: HeaderList): void {
+    this.#headers = headers
+    request.headers.push(...headers)
+  }
+}

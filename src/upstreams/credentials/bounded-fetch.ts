@@ -1,0 +1,21 @@
+import { credentialUnavailable } from '../../base/errors.ts'
+
+/** Maximum bytes of a token response. */
+const MAX_RESPONSE_BYTES = 64 * 1024
+
+/**
+ * Fetches at most `MAX_RESPONSE_BYTES`. Uses the runtime's fetch, not the bundled one: libraries check its class.
+ *
+ * @throws GatewayError credential_unavailable
+ */
+export async function boundedFetch(url: string | URL, init: object): Promise<Response> {
+  const response = await globalThis.fetch(url, init)
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > MAX_RESPONSE_BYTES) throw credentialUnavailable('the response of the token server is too long')
+    chunks.push(chunk)
+  }
+  return new globalThis.Response(Buffer.concat(chunks), { status: response.status, headers: response.headers })
+}

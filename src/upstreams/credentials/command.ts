@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process'
+import { credentialUnavailable } from '../../base/errors.ts'
+import { secretText } from '../../base/secret-text.ts'
+
+/** Maximum bytes that a command may print. */
+const MAX_OUTPUT_BYTES = 64 * 1024
+
+/**
+ * Reads the secret that a command prints. Its standard error may contain secrets too, and is not read.
+ *
+ * @param signal ends the command and everything it started
+ * @throws GatewayError credential_unavailable
+ */
+export async function runCommand([program = '', ...args]: readonly string[], signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  // In its own process group, so that it can be ended with its children.
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'], detached: true })
+  const chunks: Buffer[] = []
+  let size = 0
+  child.stdout.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    chunks.push(chunk)
+    if (size > MAX_OUTPUT_BYTES) reject(credentialUnavailable(`the command prints more than ${MAX_OUTPUT_BYTES / 1024} kB`))
+  })
+  child.on('error', ({ code }: NodeJS.ErrnoException) => reject(credentialUnavailable(`the command cannot be run: ${code}`)))
+  child.on('close', (code, killedBy) => {
+    if (code === 0) resolve(secretText(Buffer.concat(chunks)))
+    else reject(credentialUnavailable(code === null ? `the command was killed by ${killedBy}` : `the command ended with exit code ${code}`))
+  })
+  const end = (): void => {
+    child.stdout.destroy()
+    if (child.pid === undefined) return
+    try {
+      process.kill(-child.pid, 'SIGKILL')
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  signal.addEventListener('abort', end)
+  try {
+    return await promise
+  } finally {
+    signal.removeEventListener('abort', end)
+    if (child.exitCode === null && child.signalCode === null) end()
+  }
+}

@@ -1,0 +1,37 @@
+import type { Logger } from 'pino'
+import { GatewayError, causeOf, credentialUnavailable } from '../../base/errors.ts'
+
+/** Logs when the source of a credential begins to fail, fails for another reason, and works again. */
+export class FaultReporter {
+  readonly #log: Logger
+  readonly #upstream: string
+  /** null = the source works. */
+  #reason: string | null = null
+
+  constructor(log: Logger, upstream: string) {
+    this.#log = log
+    this.#upstream = upstream
+  }
+
+  /** @returns the error for the requests that need the credential. Its reason contains nothing that the source sent */
+  failed(thrown: unknown): GatewayError {
+    // An error of a library may contain the secret in its message.
+    const error = thrown instanceof GatewayError ? thrown : credentialUnavailable('the source of the credential failed')
+    const reason = causeOf(error) ?? error.message
+    if (reason !== this.#reason) {
+      this.#log.error({ upstream: this.#upstream, reason }, 'credentials: %s', reason)
+    }
+    this.#reason = reason
+    return error
+  }
+
+  /** Why the source fails; null = it works. */
+  get reason(): string | null {
+    return this.#reason
+  }
+
+  recovered(): void {
+    if (this.#reason !== null) this.#log.info({ upstream: this.#upstream }, 'credentials: available again')
+    this.#reason = null
+  }
+}

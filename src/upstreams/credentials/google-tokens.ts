@@ -1,0 +1,179 @@
+import { readFile } from 'node:fs/promises'
+import type { JWTInput } from 'google-auth-library'
+import type { Clock } from '../../base/clock.ts'
+import { GatewayError, credentialUnavailable } from '../../base/errors.ts'
+import { isSecureUrl } from '../../base/secure-url.ts'
+import type { GoogleAuth } from '../../config/auth-types.ts'
+import { CREDENTIAL_PROJECT } from '../../providers/shared/provider.ts'
+import { boundedFetch } from './bounded-fetch.ts'
+import { checkHeaderSecret } from './credential.ts'
+import type { Authorization } from './credential.ts'
+import type { FetchedCredential } from './refreshing-credential.ts'
+import { ServerClock } from './server-clock.ts'
+
+type Library = typeof import('google-auth-library')
+/** The file of a service account, or of another kind of credentials. */
+type CredentialsFile = JWTInput & { readonly token_uri?: unknown }
+
+interface GoogleToken {
+  readonly token: string
+  /** Milliseconds. */
+  readonly lifetimeMs: number
+  /** The project of the credentials; null = they name none. */
+  readonly project: string | null
+  /** The project whose quota is used; null = the credentials' own. */
+  readonly quotaProject: string | null
+}
+
+const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
+/** The library sends assertions of service accounts here, whatever their file says. */
+const TOKEN_URL = 'https://oauth2.googleapis.com/token'
+/** Lifetime of an assertion in seconds; Google's maximum. */
+const ASSERTION_LIFETIME = 3_600
+/** Milliseconds that a token of unknown lifetime is used. */
+const DEFAULT_LIFETIME = 10 * 60_000
+/** Google's error codes, in OAuth 2.0 and in its APIs. */
+const ERROR_CODE = /^(?:[a-z_]{1,40}|[A-Z_]{1,40})$/
+/** Error codes of the system and of name resolution. */
+const NETWORK_ERROR = /^(?:E[A-Z]{2,20}|EAI_[A-Z]+|UND_ERR_[A-Z_]+)$/
+
+/**
+ * Makes the function that fetches an access token of Google Cloud. It reads the file for each token, so that it sees
+ * a replaced file.
+ */
+export function googleTokens(
+  { credentials: file, project: defaultProject }: GoogleAuth, clock: Clock,
+): (signal: AbortSignal) => Promise<FetchedCredential> {
+  const serverClock = new ServerClock(clock)
+  return async signal => {
+    const library = await import('google-auth-library')
+    const fetched = await (file === null ? metadataToken(library) : fileToken(library, await readCredentials(file), serverClock, signal))
+    const { token, lifetimeMs, project, quotaProject } = fetched
+    return { authorization: googleAuthorization(token, quotaProject, project ?? defaultProject), lifetimeMs }
+  }
+}
+
+async function fileToken(library: Library, json: CredentialsFile, clock: ServerClock, signal: AbortSignal): Promise<GoogleToken> {
+  const { offset } = clock
+  try {
+    return await requestToken(library, json, clock, signal)
+  } catch (error) {
+    // Google refuses an assertion whose times do not match its own clock.
+    if (clock.offset === offset) throw error
+    return await requestToken(library, json, clock, signal)
+  }
+}
+
+/** @throws GatewayError credential_unavailable */
+async function requestToken(
+  { GoogleAuth: Auth, JWT, gaxios }: Library, json: CredentialsFile, clock: ServerClock, signal: AbortSignal,
+): Promise<GoogleToken> {
+  const tokenUrl = tokenUrlOf(json)
+  let observes = false
+  const fetchImplementation: typeof fetch = async (url, init) => {
+    const place = url instanceof Request ? url.url : String(url)
+    const response = await boundedFetch(place === TOKEN_URL ? tokenUrl : place, { ...init, signal })
+    if (observes) clock.observe(['date', response.headers.get('date') ?? ''])
+    return response
+  }
+  try {
+    const client = await new Auth({ credentials: json, scopes: [SCOPE], clientOptions: { transporterOptions: { fetchImplementation } } }).getClient()
+    if (client instanceof JWT) {
+      observes = true
+      const issuedAt = Math.floor(clock.now / 1_000)
+      client.additionalClaims = { iat: issuedAt, exp: issuedAt + ASSERTION_LIFETIME }
+    }
+    const { token } = await client.getAccessToken()
+    if (!token) throw credentialUnavailable('the token server sent no valid token')
+    return {
+      token,
+      lifetimeMs: (client.credentials.expiry_date ?? Date.now() + DEFAULT_LIFETIME) - Date.now(),
+      project: client.projectId ?? null,
+      quotaProject: client.quotaProjectId ?? null,
+    }
+  } catch (error) {
+    throw unavailable(gaxios, 'token server', error)
+  }
+}
+
+/** @throws GatewayError credential_unavailable */
+function tokenUrlOf({ token_uri: place }: CredentialsFile): string {
+  if (place === undefined) return TOKEN_URL
+  const url = URL.parse(String(place))
+  if (url === null || !isSecureUrl(url)) throw credentialUnavailable('token_uri in the file is not an https URL')
+  return url.href
+}
+
+/** The token of the machine or of the Kubernetes service account, with its project. */
+async function metadataToken({ gcpMetadata, gaxios }: Library): Promise<GoogleToken> {
+  // Without this the library sets no deadline on a machine that it takes for one of Google's.
+  gcpMetadata.setGCPResidency(false)
+  const tokenKey = 'instance/service-accounts/default/token'
+  const projectKey = 'project/project-id'
+  try {
+    const found = await gcpMetadata.bulk([
+      { metadataKey: tokenKey, params: { scopes: SCOPE }, noResponseRetries: 1 },
+      { metadataKey: projectKey, noResponseRetries: 1 },
+    ] as const)
+    const { access_token: token, expires_in: seconds } = found[tokenKey] as { access_token?: unknown, expires_in?: unknown }
+    const project: unknown = found[projectKey]
+    if (typeof token !== 'string') throw credentialUnavailable('the metadata server sent no valid token')
+    return {
+      token,
+      lifetimeMs: typeof seconds === 'number' ? seconds * 1_000 : DEFAULT_LIFETIME,
+      project: typeof project === 'string' ? project : null,
+      quotaProject: null,
+    }
+  } catch (error) {
+    throw unavailable(gaxios, 'metadata server', error)
+  }
+}
+
+/** @throws GatewayError credential_unavailable */
+async function readCredentials(file: string): Promise<CredentialsFile> {
+  let text: string
+  try {
+    text = await readFile(file, 'utf8')
+  } catch (error) {
+    throw credentialUnavailable(`the file cannot be read: ${(error as NodeJS.ErrnoException).code}`)
+  }
+  try {
+    const json: unknown = JSON.parse(text.replace(/^\uFEFF/, ''))
+    if (typeof json === 'object' && json !== null) return json as CredentialsFile
+  } catch {
+    // The error contains a part of the file.
+  }
+  throw credentialUnavailable('the credentials file is not a JSON object')
+}
+
+function googleAuthorization(token: string, quotaProject: string | null, project: string | null): Authorization {
+  checkHeaderSecret(token)
+  const headers = ['authorization', `Bearer ${token}`, ...quotaProject === null ? [] : ['x-goog-user-project', quotaProject]]
+  return {
+    headersFor: () => headers,
+    pathFor: path => {
+      if (!path.includes(CREDENTIAL_PROJECT)) return path
+      if (project === null) throw credentialUnavailable('the credentials name no project; set vertex.project')
+      return path.replace(CREDENTIAL_PROJECT, encodeURIComponent(project))
+    },
+  }
+}
+
+/** The library's message may contain parts of the credentials, so it is not repeated. */
+function unavailable({ GaxiosError }: Library['gaxios'], source: string, error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error
+  if (error instanceof GaxiosError && error.response !== undefined) {
+    const said = errorCode(error.response.data)
+    return credentialUnavailable(`the ${source} responded ${error.response.status}${said === null ? '' : ` (${said})`}`)
+  }
+  const { code, cause, name } = error as NodeJS.ErrnoException & { readonly cause?: { readonly code?: unknown, readonly cause?: { readonly code?: unknown } } }
+  const network = [code, cause?.code, cause?.cause?.code].find(each => typeof each === 'string' && NETWORK_ERROR.test(each))
+  if (network !== undefined) return credentialUnavailable(`the ${source} cannot be reached: ${network}`)
+  return credentialUnavailable(`the ${source} sent no token of Google Cloud: ${code ?? name}`)
+}
+
+function errorCode(body: unknown): string | null {
+  const { error } = (body ?? {}) as { error?: unknown }
+  const code = typeof error === 'object' && error !== null ? (error as { status?: unknown }).status : error
+  return typeof code === 'string' && ERROR_CODE.test(code) ? code : null
+}

@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import type { Logger } from 'pino'
+import type { Clock } from '../base/clock.ts'
+import { everyTarget } from '../config/routes.ts'
+import type { Auth } from '../config/auth-types.ts'
+import { CREDENTIAL_NAME } from '../config/secrets.ts'
+import type { Config, Upstream } from '../config/types.ts'
+import type { CredentialState } from './credentials/credential-state.ts'
+import type { Authorization, Credential, HeaderList } from './credentials/credential.ts'
+import { openCredential } from './credentials/open-credential.ts'
+import { RateLimitWindow } from './credentials/rate-limit-window.ts'
+import { Refusals } from './credentials/refusals.ts'
+import { providerOf } from '../providers/index.ts'
+import type { Provider } from '../providers/shared/provider.ts'
+import { prefixOf } from '../proxy/upstream-address.ts'
+import { headerRules } from '../proxy/headers.ts'
+import { UpstreamSecrets } from '../proxy/secret-mask.ts'
+import { createTransport } from '../proxy/transport.ts'
+import type { Transport, TransportOptions, UpstreamAddress } from '../proxy/transport.ts'
+
+/** An upstream with its connections. */
+export interface LiveUpstream extends UpstreamAddress {
+  readonly config: Upstream
+  /** Path of the in-process simulator's socket; null = another upstream. */
+  readonly socketPath: string | null
+  readonly connections: Connections
+  /** null = the upstream serves the vendor's own API. */
+  readonly provider: Provider | null
+  /** null = the upstream needs none. */
+  readonly credential: SharedCredential | null
+  readonly secrets: UpstreamSecrets
+}
+
+/**
+ * The connections to an upstream. Reloads that do not change the upstream keep them. They close when no configuration
+ * uses them any more.
+ */
+export class Connections {
+  readonly transport: Transport
+  /** Identifies the address and the CA. */
+  readonly connectionKey: string
+  /** Milliseconds. */
+  readonly timeout: number
+  #holders = 0
+
+  constructor(transport: Transport, connectionKey: string, timeout: number) {
+    this.transport = transport
+    this.connectionKey = connectionKey
+    this.timeout = timeout
+  }
+
+  retain(): void {
+    this.#holders++
+  }
+
+  release(): void {
+    this.#holders--
+    if (this.#holders === 0) void this.transport.close()
+  }
+}
+
+/** The credential of an upstream. Reloads keep it as long as `auth` does not change. */
+export class SharedCredential {
+  readonly credential: Credential
+  readonly auth: Auth
+  readonly refusals: Refusals
+  readonly #clock: Clock
+  /** The headers of the latest response, and when it arrived, ms since 1970; null = none yet. */
+  #latest: { readonly headers: HeaderList, readonly at: number } | null = null
+  #holders = 0
+
+  constructor(credential: Credential, auth: Auth, clock: Clock) {
+    this.#clock = clock
+    this.credential = credential
+    this.auth = auth
+    this.refusals = new Refusals(clock)
+  }
+
+  retain(): void {
+    this.#holders++
+  }
+
+  /** The upstream responded to a request with this authorization. */
+  responded(authorization: Authorization, status: number, headers: HeaderList): void {
+    this.credential.responded?.(authorization, status, headers)
+    this.#latest = { headers, at: this.#clock.wall() }
+  }
+
+  /** The state of each credential of a pool, or of the only one. */
+  states(): readonly CredentialState[] {
+    const states = this.credential.states()
+    if (states.length !== 1 || this.#latest === null) return states
+    // The headers are read here and not at each response, because the states are rarely requested.
+    const window = new RateLimitWindow()
+    window.update(this.#latest.headers, this.#clock.monotonic(), this.#latest.at)
+    return states.map(state => ({ ...state, rateLimits: state.rateLimits ?? window.limits }))
+  }
+
+  release(): void {
+    this.#holders--
+    if (this.#holders === 0) this.credential.close()
+  }
+}
+
+/** What credentials are opened with. */
+export interface UpstreamParts {
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/**
+ * The upstreams of a configuration. Connections of `before` with the same address and CA are kept, and credentials
+ * with the same `auth`; no connections are opened.
+ *
+ * @param simulatorSocket where the in-process simulator listens; null = no upstream needs it
+ * @throws the system's error for a CA file that cannot be read
+ */
+export function liveUpstreams(
+  config: Config, parts: UpstreamParts, simulatorSocket: string | null, before: Iterable<LiveUpstream> = [],
+): Map<string, LiveUpstream> {
+  const known = new Map(Array.from(before, live => [live.config.name, live]))
+  return new Map(Array.from(config.upstreams, ([name, upstream]) => {
+    const url = upstream.url ?? new URL('http://simulator')
+    const socketPath = upstream.simulator ? simulatorSocket : null
+    const connectTimeout = maxConnectTimeout(config, upstream)
+    const { ca, connectionAge } = upstream
+    const options = { origin: url.origin, socketPath, connectTimeout, ca, connectionAge }
+    const connectionKey = connectionKeyOf(options)
+    const old = known.get(name)?.connections
+    const connections = old?.connectionKey === connectionKey && old.timeout === connectTimeout
+      ? old
+      : new Connections(createTransport(options), connectionKey, connectTimeout)
+    const { transport } = connections
+    const provider = upstream.provider && providerOf(upstream.provider)
+    const credential = credentialOf(upstream, parts, known.get(name)?.credential ?? null)
+    const address = { url, host: url.host, prefix: prefixOf(url), headerRules: headerRules(upstream, provider?.droppedHeaders), transport }
+    return [name, { config: upstream, ...address, socketPath, connections, provider, credential, secrets: new UpstreamSecrets(secretHeaders(upstream)) }]
+  }))
+}
+
+/** Configured headers with a secret that each request gets; flat. */
+function secretHeaders({ headers }: Upstream): string[] {
+  return Object.entries(headers).filter(([name]) => CREDENTIAL_NAME.test(name)).flat()
+}
+
+/** @param before credential of the previous configuration */
+function credentialOf({ name, auth }: Upstream, parts: UpstreamParts, before: SharedCredential | null): SharedCredential | null {
+  if (auth === null) return null
+  if (before !== null && isDeepStrictEqual(before.auth, auth)) return before
+  return new SharedCredential(openCredential(auth, { ...parts, upstream: name }), auth, parts.clock)
+}
+
+/**
+ * Milliseconds. The exchange's own deadline is earlier; this one ends connections that no exchange waits for any
+ * more.
+ */
+function maxConnectTimeout({ routes, timeouts }: Config, upstream: Upstream): number {
+  const own = routes
+    .filter(route => everyTarget(route).some(target => target.upstream === upstream))
+    .map(route => route.timeouts.connect)
+  return Math.max(timeouts.connect, ...own) + 1_000
+}
+
+/** Contains the content of the CA file: a replaced file needs new connections. */
+function connectionKeyOf({ origin, socketPath, ca, connectionAge }: TransportOptions): string {
+  return JSON.stringify([origin, socketPath, ca && readFileSync(ca, 'utf8'), connectionAge])
+}
