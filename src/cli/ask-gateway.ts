@@ -14,7 +14,7 @@ import { loadForLedger } from './problems.ts'
 const TIMEOUT_MS = 60_000
 
 /**
- * Asks the running gateway of a configuration. Without one, the command ends with exit code 1.
+ * Sends a request to the running gateway of a configuration. If none runs, the command ends with exit code 1.
  *
  * @param timeoutMs ms for the response
  */
@@ -39,14 +39,14 @@ export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: 
   return res.statusCode === 200 ? body as T : fail(String((body as { error?: unknown }).error))
 }
 
-/** Of a file with errors too: the gateway that runs is asked about those. */
+/** Works for a file with errors too, because the running gateway is asked about them. */
 export function ledgerFileOf(file: string, command: Command): string | null {
   try {
     return loadConfig(file, process.env, ['ledger']).config.ledger?.file ?? null
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const path = ledgerPathIn(file)
-    // Then its errors are all that can be said.
+    // Without a path, report the errors of the file.
     return path ?? loadForLedger(file, command).config.ledger?.file ?? null
   }
 }
@@ -58,7 +58,7 @@ function ledgerPathIn(file: string): string | null {
     const written = path.replace(/\$\{(\w+)(?::-([^}]*))?\}/g, (_, name: string, fallback = '') => process.env[name] ?? String(fallback))
     return resolve(dirname(file), written)
   } catch {
-    // It cannot be read, or is no YAML.
+    // It cannot be read, or is not YAML.
     return null
   }
 }

@@ -21,9 +21,10 @@ interface Check {
 type Row = ProbeResult & Pick<Check, 'name'>
 
 /**
- * Tries the credentials of all upstreams at once, each one of a pool by itself, with requests that cost nothing.
+ * Tries the credentials of all upstreams at the same time, each credential of a pool separately, with requests that
+ * cost nothing.
  *
- * @returns the table for people, and how many failed
+ * @returns the table as text, and the number of failures
  */
 export async function checkOnline(config: Config): Promise<{ readonly text: string, readonly failures: number }> {
   const rows = await Promise.all(checksOf(config).map(check => run(config, check)))
@@ -37,7 +38,7 @@ export async function checkOnline(config: Config): Promise<{ readonly text: stri
   return { text, failures: rows.filter(({ verdict }) => verdict === 'failed').length }
 }
 
-/** Simulators have none. */
+/** Simulators have no credentials. */
 function checksOf({ upstreams }: Config): Check[] {
   return [...upstreams.values()].filter(({ simulator }) => !simulator).flatMap(upstream => {
     const { auth, name } = upstream
@@ -57,7 +58,7 @@ async function run(config: Config, { name, upstream, auth }: Check): Promise<Row
   }
 }
 
-/** A model that a route sends to the upstream; null = none is named without a glob. */
+/** A model that a route sends to the upstream; null = the routes name only globs. */
 function modelOf({ routes }: Config, upstream: Upstream): string | null {
   const names = routes.flatMap(route => everyTarget(route)
     .filter(target => target.upstream === upstream)

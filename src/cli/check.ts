@@ -47,7 +47,7 @@ Examples:
   gateway check --config /etc/gateway.yaml && systemctl restart gateway
 ${EXIT_CODES.replace('success', 'no error; warnings are possible').replace('failed while running', 'with --online: a credential failed')}`
 
-/** `gateway check`: says everything that is wrong with a configuration. */
+/** `gateway check`: reports every problem of a configuration. */
 export function checkCommand(): Command {
   return new Command('check')
     .description('Check a configuration and print every problem in it.')
@@ -93,7 +93,7 @@ function checkFile(file: string, verbose: boolean, command: Command): Config {
   }
 }
 
-/** The routes on which keys and groups with a budget are refused paths whose cost is unknown; none where nobody has a budget. */
+/** The routes with paths whose cost is unknown, which are refused under a budget; empty if nobody has a budget. */
 function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCheck>[0], placeOf: (path: Path) => string): string[] {
   if (!hasBudget(limits, ...keys.map(key => key.limits), ...Array.from(groups.values(), group => group.limits))) return []
   return routes.flatMap(({ index, path }) => {
@@ -103,7 +103,7 @@ function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCh
   })
 }
 
-/** Between which protocols each route translates; a line for each route that does. */
+/** The protocols between which each route translates; one line for each route that does. */
 function translationLines({ routes }: Config): string[] {
   const lines = routes.flatMap(route => {
     const pairs = new Set(translationsOf(route).map(({ translator: { from, to } }) => `${from}->${to}`))
@@ -114,12 +114,12 @@ function translationLines({ routes }: Config): string[] {
   return lines.length === 0 ? [] : [...lines, 'The fields that translation drops or refuses: gateway check --verbose']
 }
 
-/** What translation to each upstream loses; a line for each protocol that the upstream does not speak. */
+/** What translation to each upstream loses; one line for each protocol that the upstream does not speak. */
 function lossLines({ routes }: Config): string[] {
   return [...new Set(routes.flatMap(route => translationsOf(route).map(({ place, translator }) => `${place}: ${translationText(translator, route.translate)}`)))]
 }
 
-/** What a route translates for each of its targets. */
+/** The translations of a route for each of its targets. */
 function translationsOf(route: Route): { readonly place: string, readonly translator: Translator }[] {
   return everyTarget(route).flatMap(target => {
     const { upstream: { name, speaks, provider }, model } = target
@@ -140,7 +140,7 @@ function translationText(translator: Translator, mode: TranslateMode): string {
   return `requests of ${from} are translated to ${to}${without}${fields.length === 0 ? '' : `; refused with ${fields.join(', ')}`}`
 }
 
-/** One warning for each model of a route, or each glob, and each upstream of its own, whose cost is unknown. */
+/** Warns of unknown costs: once for each model or glob of a route at each upstream. */
 function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings): void {
   const prices = createPriceBook(config)
   const now = new Date()
@@ -158,7 +158,7 @@ function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings):
     for (const [at, target] of destinations) {
       if (target === null) continue
       const { upstream, model } = target
-      // Where the target has a name of its own for them, that is what is priced, whatever the client asks for.
+      // If the target names its own model, that model is priced, whatever the client requests.
       const own = model === null ? null : [...at, 'model']
       const isStar = model?.includes('*') === true
       const asked: (readonly [place: Path, alias: string])[] = isStar ? [] : named.length === 0 && model !== null
@@ -172,7 +172,7 @@ function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings):
         findings.warn(place, `the model "${used}" at ${upstream.name} has no price: its cost is unknown (null), ` +
           `and keys with a budget are refused it; give it one: models: { "${used}": { price: ... } }${nearestPrice(used, config)}`)
       }
-      // The simulator takes any name, and costs nothing.
+      // The simulator accepts any name and costs nothing.
       if ((model !== null && !isStar) || upstream.simulator) continue
       for (const [nth, written] of globs) {
         const glob = isStar ? model as string : written
@@ -189,7 +189,7 @@ function warnOfUnpriced(config: Parameters<ConfigCheck>[0], findings: Findings):
   }
 }
 
-/** `; the nearest is "x"`: the start of a priced model's name that is like this one's. Or nothing. */
+/** `; the nearest is "x"` for a priced model whose name starts like this one; otherwise ''. */
 function nearestPrice(name: string, { models }: Pick<Config, 'models'>): string {
   const start = name.replace(/\*.*$/s, '')
   const priced = new Map([...models.values()].filter(({ price }) => price !== null).map(each => [each.name.slice(0, start.length), each.name]))
@@ -197,7 +197,7 @@ function nearestPrice(name: string, { models }: Pick<Config, 'models'>): string 
   return found === null ? '' : `; the nearest is "${priced.get(found)}"`
 }
 
-/** The nth element of a list, or the single value that stands for a list of one. */
+/** The nth element of a list, or a single value that replaces a list of one. */
 function pathOfElement(findings: Findings, list: Path, nth: number): Path {
   const element = [...list, nth]
   return findings.located(element) ? element : list

@@ -11,29 +11,29 @@ import { configOption } from './config-option.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { loadForLedger } from './problems.ts'
 
-/** ms for a service to answer, the time to connect included. */
+/** ms for a service to respond, including the time to connect. */
 const TIMEOUT_MS = 3_000
-/** Heartbeats come every 5 seconds. */
+/** Gateways send a heartbeat every 5 seconds. */
 const DEAD_AFTER_S = 20
 
-/** One gateway, all its processes together. */
+/** One gateway with all its processes. */
 interface Instance {
   readonly name: string
   readonly version: string
-  /** ISO 8601, by the clock of PostgreSQL. */
+  /** ISO 8601, on the clock of PostgreSQL. */
   readonly since: string
   readonly last_heartbeat: string
   readonly alive: boolean
   readonly requests_in_flight: number
   readonly outbox_rows: number
-  /** Its clock less that of PostgreSQL. */
+  /** Its clock minus that of PostgreSQL. */
   readonly clock_difference_ms: number
 }
 
-/** Whether a service answers. */
+/** Whether a service responds. */
 interface ServiceState {
   readonly reachable: boolean
-  /** It took a write; a server that was demoted takes none. */
+  /** It accepted a write; a demoted server accepts none. */
   readonly writable: boolean
   readonly latency_ms: number | null
   readonly error: string | null
@@ -46,7 +46,7 @@ interface ClusterState {
   readonly postgres: ServiceState | null
 }
 
-/** `gateway cluster`: several gateways as one. */
+/** `gateway cluster`: shows the gateways of a cluster. */
 export function clusterCommand(): Command {
   return new Command('cluster')
     .description('Show the gateways that share Valkey and PostgreSQL.')
@@ -90,7 +90,7 @@ const WRITE_SCRIPT = `return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)`
 async function askValkey(address: ValkeyAddress): Promise<ServiceAnswer> {
   const valkey = new Valkey(address, WRITE_SCRIPT, TIMEOUT_MS)
   try {
-    // The first one connects.
+    // The first ping connects; the second one measures.
     await valkey.ping()
     const latency = await valkey.ping()
     return { latency, refusal: await valkey.run(['gateway:status'], '1').then(() => null, messageOf) }
@@ -121,7 +121,7 @@ async function postgresState({ postgres: url }: ClusterConfig): Promise<{ postgr
 interface ServiceAnswer {
   /** ms */
   readonly latency: number
-  /** Why it takes no writes; null = it does. */
+  /** Why it accepts no writes; null = it does. */
   readonly refusal: string | null
 }
 
@@ -134,7 +134,7 @@ async function stateOf(ask: () => Promise<ServiceAnswer>): Promise<ServiceState>
   }
 }
 
-/** A statement that changes nothing is refused as any other where the server takes no writes. */
+/** A server that accepts no writes refuses even a statement that changes nothing. */
 async function writeRefusal(database: Database): Promise<string | null> {
   try {
     await database.query('UPDATE gateway.instances SET name = name WHERE FALSE', [], TIMEOUT_MS)
@@ -159,7 +159,7 @@ async function instanceRows(database: Database): Promise<Row[]> {
   }
 }
 
-/** No gateway has made the table yet: undefined_table, invalid_schema_name. */
+/** No gateway has created the table yet: undefined_table, invalid_schema_name. */
 function isWithoutSchema(error: unknown): boolean {
   return error instanceof DatabaseError && ['42P01', '3F000'].includes(error.sqlState ?? '')
 }

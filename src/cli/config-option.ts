@@ -1,11 +1,11 @@
 import { InvalidArgumentError, Option } from 'commander'
 
-/** `--config` of every command that has one. */
+/** The option `--config` of all commands. */
 export function configOption(description: string): Option {
   return new Option('-c, --config <file>', description).default('gateway.yaml').argParser(fileName)
 }
 
-/** A variable that is not set leaves nothing in its place, as in `--config "$CONFIG"`. */
+/** An unset variable expands to nothing, as in `--config "$CONFIG"`. */
 function fileName(text: string): string {
   if (text === '') throw new InvalidArgumentError('It takes the name of a file.')
   return text

@@ -7,10 +7,10 @@ const ENDPOINTS = [
 ]
 
 /**
- * A request to paste into a shell: the first model that a route names in full,
- * on a path that the route takes. null where no route does.
+ * A request to paste into a shell: the first model that a route names without a glob, on a path that the route
+ * accepts. null = no route has both.
  * @param base the address of the gateway
- * @param key a key that may be shown; null puts the variable GATEWAY_KEY in its place
+ * @param key a key that may be shown; null = use the variable GATEWAY_KEY
  */
 export function exampleRequest(config: Config, base: string, key: string | null): string | null {
   for (const route of config.routes) {
@@ -30,7 +30,7 @@ export function exampleRequest(config: Config, base: string, key: string | null)
   return null
 }
 
-/** For a POSIX shell; bare where nothing in it is special. */
+/** Quoted for a POSIX shell; unquoted if no character is special. */
 function shellQuoted(text: string): string {
   return /^[\w:/.@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

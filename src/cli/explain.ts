@@ -42,7 +42,7 @@ const STRATEGY_TEXT: Record<Route['strategy'], string> = {
   fastest: 'the better of two random targets first, by time to the first byte and running requests',
 }
 
-/** `gateway explain`: says where a request would go, and why. */
+/** `gateway explain`: shows where a request would go, and why. */
 export function explainCommand(): Command {
   return new Command('explain')
     .description('Show where a request would go, and why.')
@@ -121,9 +121,7 @@ function explanationLines(
   ])]
 }
 
-/**
- * How one of several targets is chosen, and what follows when it fails; nothing for what is as everywhere.
- */
+/** How one of several targets is chosen, and what follows when it fails; omits defaults. */
 function routingLines({ targets, strategy, affinity, retries, hedgeAfter, on, resume }: Route): string[] {
   const order = affinity === null
     ? STRATEGY_TEXT[strategy]

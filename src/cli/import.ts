@@ -27,7 +27,7 @@ Examples:
   gateway import litellm config.yaml --output gateway.yaml && gateway check
 ${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or a file that cannot be imported')}`
 
-/** `gateway import`: makes a configuration from that of another gateway. */
+/** `gateway import`: converts the configuration of another gateway. */
 export function importCommand(): Command {
   const litellm = new Command('litellm')
     .description('Convert a configuration of the LiteLLM proxy.')
@@ -59,7 +59,7 @@ function readFrom<T>(file: string, read: (text: string) => T, command: Command):
   }
 }
 
-/** `line:column: `, or nothing where it has no place. */
+/** `line:column: `, or '' if the error has no position. */
 function positionPrefix({ place }: UnreadableError): string {
   if (place === null) return ''
   const { line, column } = new SourceText(place.text).position(place.offset)

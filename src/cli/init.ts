@@ -52,7 +52,7 @@ function init({ config: file }: { config: string }, command: Command): void {
   process.stdout.write(`Wrote ${file}. Next: gateway serve --config ${file}\n`)
 }
 
-/** How an editor that opens the file finds the schema. */
+/** The reference by which an editor that opens the file finds the schema. */
 function schemaReference(file: string): string {
   const schema = fileURLToPath(SCHEMA_FILE)
   const path = relative(dirname(resolve(file)), schema).split(sep).join('/')

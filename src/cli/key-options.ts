@@ -7,7 +7,7 @@ import { parseDuration } from '../config/units.ts'
 
 type LimitValues = { -readonly [figure in keyof Omit<Limits, 'models'>]: Limits[figure] }
 
-/** What the command line gives as limits, one after the other. */
+/** The limits given on the command line so far. */
 export interface ParsedLimits extends LimitValues {
   readonly models: Map<string, LimitValues>
 }
@@ -26,11 +26,11 @@ const MAX_GLOB_LENGTH = 1_024
 const MAX_OWNER_LENGTH = 128
 /** ms */
 const MAX_GRACE = 365 * 86_400_000
-/** The last moment that has a date, ms since 1970. */
+/** The latest possible date, ms since 1970. */
 const MAX_TIME = 8_640_000_000_000_000
 
 /**
- * The name of a key.
+ * Parses the name of a key.
  * @throws InvalidArgumentError
  */
 export function parseName(text: string): string {
@@ -42,7 +42,7 @@ export function parseName(text: string): string {
 const MAX_NOTE_LENGTH = 512
 
 /**
- * The owner of a key.
+ * Parses the owner of a key.
  * @throws InvalidArgumentError
  */
 export function parseOwner(text: string): string {
@@ -50,7 +50,7 @@ export function parseOwner(text: string): string {
 }
 
 /**
- * What a key is for.
+ * Parses what a key is for.
  * @throws InvalidArgumentError
  */
 export function parseNote(text: string): string {
@@ -64,7 +64,7 @@ function parseLine(text: string, maxLength: number): string {
 }
 
 /**
- * When a key expires: a duration from now on, or a moment.
+ * Parses when a key expires: a duration from now, or a date.
  * @param now ms since 1970
  * @returns ms since 1970
  * @throws InvalidArgumentError
@@ -80,7 +80,7 @@ export function parseExpiry(text: string, now: number): number {
 }
 
 /**
- * How long a replaced secret is valid.
+ * Parses how long a replaced secret stays valid.
  * @returns ms
  * @throws InvalidArgumentError
  */
@@ -100,7 +100,7 @@ function parseOr(parse: () => number): number | null {
 }
 
 /**
- * Adds globs to those that were given before.
+ * Adds globs to those given before.
  * @param text globs, separated by commas
  * @throws InvalidArgumentError
  */
@@ -113,7 +113,7 @@ export function parseModels(text: string, previous: readonly string[] = []): str
 }
 
 /**
- * Adds a limit to those that were given before.
+ * Adds a limit to those given before.
  * @param text NAME=VALUE, or GLOB:NAME=VALUE for the models that the glob matches
  * @throws InvalidArgumentError
  */

@@ -11,10 +11,7 @@ import { configOption } from './config-option.ts'
 import { EXIT } from '../process/exit.ts'
 import { loadForLedger } from './problems.ts'
 
-/**
- * Milliseconds that running gateways have to take a change over;
- * they look at the store every second at least.
- */
+/** Milliseconds for running gateways to apply a change; they check the store at least every second. */
 export const PUBLISH_TIMEOUT = 2_500
 
 /** Who runs the command, for the audit list. */
@@ -26,17 +23,17 @@ function userName(): string {
   try {
     return userInfo().username
   } catch {
-    // A container may run under a number that has no name.
+    // A container may run under a user id without a name.
     return String(process.getuid?.() ?? 'unknown')
   }
 }
 
-/** A command on the store of keys, which the configuration leads to. */
+/** Creates a command for the key store of a configuration. */
 export function storeCommand(name: string): Command {
   return new Command(name).addOption(configOption('the configuration, which names the ledger'))
 }
 
-/** Ends the command, with exit code 2, where there is no ledger that keys could be kept beside. */
+/** Ends the command with exit code 2 if there is no ledger, next to which keys are stored. */
 export function keyStoreOf(from: string, command: Command): { config: Config; file: string } {
   const { config } = loadForLedger(from, command)
   if (config.ledger !== null) return { config, file: keyFileOf(config.ledger.file) }
@@ -45,10 +42,7 @@ export function keyStoreOf(from: string, command: Command): { config: Config; fi
   })
 }
 
-/**
- * Runs what works on the store; what the store or the system says
- * against it ends the command, with exit code 1.
- */
+/** Runs work on the store; an error of the store or of the system ends the command with exit code 1. */
 export async function exitOnStoreError<T>(file: string, command: Command, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
@@ -63,7 +57,7 @@ export async function exitOnStoreError<T>(file: string, command: Command, work: 
   }
 }
 
-/** Where PostgreSQL is unreachable, the copy that this gateway has of its keys. */
+/** If PostgreSQL is unreachable, returns this gateway's copy of the keys. */
 export async function storedKeys({ cluster }: Config, file: string) {
   using store = openExistingKeys(file, cluster)
   try {

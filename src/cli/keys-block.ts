@@ -24,12 +24,12 @@ Examples:
   gateway keys unblock --name team-a
 ${BLOCK_EXIT_CODES}`
 
-/** `gateway keys block`: shuts out a key until it is unblocked, without a change of the file. */
+/** `gateway keys block`: refuses a key until it is unblocked, without a change of the file. */
 export function keysBlockCommand(): Command {
   return blockCommand('block', 'Block a key.', BLOCK_HELP, true)
 }
 
-/** `gateway keys unblock`: lets it in again. */
+/** `gateway keys unblock`: accepts the key again. */
 export function keysUnblockCommand(): Command {
   return blockCommand('unblock', 'Unblock a key.', UNBLOCK_HELP, false)
 }
@@ -51,7 +51,7 @@ async function changeBlock({ config: from, name }: Options, blocks: boolean, com
   const { config, file } = keyStoreOf(from, command)
   await exitOnStoreError(file, command, async () => {
     const configured = config.keys.find(key => key.name === name)
-    // As where a variable that holds the key is not set for this command.
+    // For example, the variable with the key is not set for this command.
     if (configured?.digest.length === 0) {
       const remedy = `set the variable that ${from} reads it from, or use the console`
       return fail(`the value of "${name}" is not known here: ${remedy}`, command)

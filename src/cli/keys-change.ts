@@ -25,7 +25,7 @@ interface Options {
   readonly models?: readonly string[]
   readonly allModels?: true
   readonly limit?: Limits
-  /** False where --no-limits is given. */
+  /** false = --no-limits was given. */
   readonly limits: boolean
   readonly owner?: string
   readonly note?: string
@@ -33,7 +33,7 @@ interface Options {
   readonly expires?: number
 }
 
-/** `gateway keys change`: other limits, models or descriptions for a key that was made at run time. */
+/** `gateway keys change`: changes limits, models or descriptions of a created key. */
 export function keysChangeCommand(): Command {
   return storeCommand('change')
     .description('Change the limits, models, owner, note or expiry of a key.')
@@ -87,7 +87,7 @@ function editOf({ limit, limits, models, allModels, owner, note, expires }: Opti
   return edit
 }
 
-/** What is other now, for people and for the audit list. */
+/** The change as text, for the output and the audit list. */
 function editText({ limits, models, owner, note, expiresAt }: KeyEdit): string {
   const rest = descriptionText({ ...owner && { owner }, ...note && { note }, ...expiresAt && { expiresAt } })
   return [

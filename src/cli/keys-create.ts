@@ -44,7 +44,7 @@ interface Options {
   readonly expires?: number
 }
 
-/** `gateway keys create`: makes a key, keeps its digest, and prints it. */
+/** `gateway keys create`: creates a key, stores its digest, and prints the key. */
 export function keysCreateCommand(): Command {
   return storeCommand('create')
     .description('Create a key and print it once.')

@@ -23,21 +23,21 @@ Examples:
   gateway keys list --json | jq -r 'select(.revoked_at == null) | .name'
 ${EXIT_CODES}`
 
-/** A key wherever it comes from. Times are ms since 1970; null where there is none to tell. */
+/** A key from the file or the store. Times are ms since 1970; null = unknown or none. */
 interface ListedKey {
-  /** null for a key of gateway.yaml. */
+  /** null = a key of gateway.yaml. */
   readonly id: number | null
   readonly key: Key
   readonly source: 'yaml' | 'store'
   readonly createdAt: number | null
   readonly revokedAt: number | null
-  /** Blocked, wherever it comes from, until it is unblocked. */
+  /** Blocked until it is unblocked, whatever its source. */
   readonly blockedAt: number | null
-  /** When its last request began, however long ago. */
+  /** Start of its last request ever. */
   readonly lastUsedAt: number | null
 }
 
-/** `gateway keys list`: who may use the gateway, and for what. */
+/** `gateway keys list`: lists who may use the gateway, and for what. */
 export function keysListCommand(): Command {
   return storeCommand('list')
     .description('List all keys, of gateway.yaml and created ones.')
@@ -61,7 +61,7 @@ async function list({ config: from, json }: { config: string; json?: true }, com
   process.stdout.write(json === true ? keys.map(jsonLine).join('') : keyTable(keys))
 }
 
-/** By the name of the key, ms since 1970. Keys are listed also where the ledger cannot be read. */
+/** By key name, ms since 1970. Keys are listed even if the ledger cannot be read. */
 function lastUses({ ledger }: Config): Map<string, number> {
   if (ledger === null || !fileExists(ledger.file)) return new Map()
   try {
@@ -72,7 +72,10 @@ function lastUses({ ledger }: Config): Map<string, number> {
   }
 }
 
-/** Those of all gateways; none where there are no others, or PostgreSQL is unreachable, of which there is a warning. */
+/**
+ * Last uses at all gateways; empty if there are no others, or if PostgreSQL is unreachable, for which a warning was
+ * printed.
+ */
 async function clusterLastUses({ cluster }: Config): Promise<Map<string, number>> {
   if (cluster === null || cluster.postgres === null) return new Map()
   const database = new Database({ url: cluster.postgres, name: 'gateway keys list' })
@@ -134,7 +137,7 @@ function keyTable(keys: readonly ListedKey[]): string {
   ], keys)
 }
 
-/** Enough to tell two keys apart; null where the variable that holds the key is not set here. */
+/** Enough to tell two keys apart; null = the variable with the key is not set here. */
 function digestPrefix({ digest }: Pick<Key, 'digest'>): string | null {
   return digest.length === 0 ? null : digest.toString('hex', 0, 4)
 }

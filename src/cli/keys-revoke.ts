@@ -20,7 +20,7 @@ Examples:
   gateway keys revoke --config /etc/gateway.yaml team-a
 ${EXIT_CODES.replace('failed while running', 'there is no such key, or a running gateway did not confirm')}`
 
-/** `gateway keys revoke`: ends a key that was created. */
+/** `gateway keys revoke`: revokes a created key. */
 export function keysRevokeCommand(): Command {
   return storeCommand('revoke')
     .description('Revoke a key that was created.')
@@ -75,7 +75,7 @@ function warnOfConfiguredDuplicate({ name, digest }: KeySummary, config: Config,
 }
 
 async function unknownKeyMessage(which: string, isKey: boolean, config: Config, store: KeyWriter | null): Promise<string> {
-  // What may be a key must not be shown again.
+  // Do not print what may be a key.
   if (isKey) return 'no key has this value'
   const { keys } = await store?.list() ?? { keys: [] }
   const names = [...config.keys, ...keys.map(({ key }) => key)].map(({ name }) => name)

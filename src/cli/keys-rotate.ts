@@ -31,7 +31,7 @@ interface Options {
   readonly grace: number
 }
 
-/** `gateway keys rotate`: gives a created key another secret, and lets the old one in for a while. */
+/** `gateway keys rotate`: replaces the secret of a created key, and accepts the old one for a while. */
 export function keysRotateCommand(): Command {
   return storeCommand('rotate')
     .description('Replace the secret of a created key, and print the new one once.')

@@ -21,7 +21,7 @@ Examples:
   gateway keys block --name team-b
 ${EXIT_CODES}`
 
-/** `gateway keys`: keys that are made and revoked while the gateway runs. */
+/** `gateway keys`: manages keys while the gateway runs. */
 export function keysCommand(): Command {
   return new Command('keys')
     .description('Create, list, change, rotate and revoke keys while the gateway runs.')

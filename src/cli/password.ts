@@ -18,12 +18,12 @@ Examples:
   pass show gateway/ops | gateway password
 ${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or an empty or too long password')}`
 
-/** Characters; fewer are warned of. */
+/** Characters; a shorter password causes a warning. */
 const RECOMMENDED_LENGTH = 12
-/** Bytes; as the console's login takes. */
+/** Bytes; the limit of the console's login. */
 const MAX_PASSWORD_BYTES = 1024
 
-/** `gateway password`: makes the hash under which the configuration keeps a password. */
+/** `gateway password`: prints the hash of a password for the configuration. */
 export function passwordCommand(): Command {
   return new Command('password')
     .description('Print the hash of a password for a console user.')
@@ -50,7 +50,7 @@ function passwordError(password: string): string | null {
 
 async function askTwice(terminal: ReadStream, command: Command): Promise<string> {
   const password = await readHiddenLine(terminal, 'Password: ', command)
-  // What cannot be one need not be typed again.
+  // An invalid password is not asked for again.
   if (passwordError(password) !== null) return password
   if (await readHiddenLine(terminal, 'Again: ', command) === password) return password
   return command.error('error: the two passwords differ; try again', { exitCode: EXIT.usage })
@@ -87,7 +87,7 @@ function readHiddenLine(terminal: ReadStream, prompt: string, command: Command):
     }
   }
   terminal.setEncoding('utf8').setRawMode(true).on('data', onData).on('end', onEnd).resume()
-  // Who sees it may type at once.
+  // Prompt only now: the user may type at once.
   process.stderr.write(prompt)
   return promise
 }
@@ -100,7 +100,7 @@ function interrupted(command: Command, reject: (error: unknown) => void): void {
   }
 }
 
-/** Without its line break. Of what is too long for a password no more is read than shows that. */
+/** The first line, without its line break. Reading stops when the line is too long for a password. */
 async function firstLine(input: AsyncIterable<Buffer>): Promise<string> {
   let read = Buffer.alloc(0)
   for await (const chunk of input) {

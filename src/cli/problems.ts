@@ -7,7 +7,7 @@ import { ConfigError, formatProblem } from '../config/problem.ts'
 import type { Problem } from '../config/problem.ts'
 import { EXIT } from '../process/exit.ts'
 
-/** Problems as they are printed, coloured where the stream is a terminal that wants colours. */
+/** Problems as text, coloured if the stream is a terminal with colours. */
 export function problemText(problems: readonly Problem[], stream: Writable): string {
   const paint = (severity: string): string =>
     styleText(['bold', severity === 'error' ? 'red' : 'yellow'], severity, { stream })
@@ -27,19 +27,19 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** The configuration, or the end of the command: every problem on stderr, and exit code 2. */
+/** Loads a configuration; an error prints every problem on stderr and ends the command with exit code 2. */
 export function loadOrFail(file: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfig(file, process.env), file, command)
 }
 
-/** The same of a text that the file had when it was read. */
+/** The same for a text that was read from the file earlier. */
 export function loadTextOrFail(file: string, text: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfigText(file, text, process.env), file, command)
 }
 
 /**
- * The same for commands that only want to know where the ledger is and what the keys are called: the secrets
- * of the file, which belong to the gateway, need not be in the operator's environment.
+ * The same for commands that need only the location of the ledger and the names of the keys: the secrets of the file,
+ * which belong to the gateway, need not be in the operator's environment.
  */
 export function loadForLedger(file: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfig(file, process.env, ['ledger', 'cluster']), file, command)

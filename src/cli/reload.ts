@@ -6,7 +6,7 @@ import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { operator } from './key-store-command.ts'
 import { plural } from './problems.ts'
 
-/** `gateway reload`: has the running gateway read its configuration again. */
+/** `gateway reload`: makes the running gateway reload its configuration. */
 export function reloadCommand(): Command {
   return new Command('reload')
     .description('Have the running gateway read its configuration again, and print what changed.')

@@ -9,12 +9,12 @@ import type { ProcessStatus } from '../gateway/control.ts'
 import { askGateway, ledgerFileOf } from './ask-gateway.ts'
 import { EXIT } from '../process/exit.ts'
 
-/** ms from the start of the process to its end, less a little for the end itself. */
+/** ms from the start of the process to its end, with some time left for exiting. */
 const DEADLINE_MS = 900
-/** ms for the response, at least: on a busy machine the start of this process can take longer than the deadline. */
+/** Minimum ms for the response: on a busy machine the start of this process can take longer than the deadline. */
 const MIN_TIMEOUT_MS = 200
 
-/** Ends the command with exit code 1, and the reason, unless a gateway with this configuration takes requests. */
+/** Ends the command with exit code 1 and the reason if no gateway with this configuration accepts requests. */
 export async function requireReady(file: string, command: Command): Promise<void> {
   const timeoutMs = Math.max(MIN_TIMEOUT_MS, DEADLINE_MS - performance.now())
   const ledgerFile = ledgerFileOf(file, command)
@@ -29,13 +29,13 @@ function drainFailure(processes: readonly ProcessStatus[]): string | null {
   return `the gateway is ${processes[0]?.state === 'handing_over' ? 'replaced by another process' : 'draining'}`
 }
 
-/** Without a ledger there is no socket to ask at. */
+/** Without a ledger there is no control socket. */
 async function listenerFailure(file: string, timeoutMs: number): Promise<string | null> {
   const { server: { listen: { host, port, fd }, tls } } = loadConfig(file, process.env).config
   if (port === 0 || fd !== undefined) return 'without ledger.file, a gateway whose port is not in the configuration cannot be asked'
   const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>()
   const url = new URL('/api/status', addressUrl({ host: localHost(host), port }, tls !== null))
-  // It is this machine that is asked, and the certificate is for other names.
+  // The request goes to this machine, but the certificate is for other names.
   const request = tls === null ? http.get(url, { timeout: timeoutMs }, resolve) : https.get(url, { timeout: timeoutMs, rejectUnauthorized: false }, resolve)
   request.on('error', reject).on('timeout', () => request.destroy(new Error('the gateway does not answer')))
   try {
@@ -48,7 +48,7 @@ async function listenerFailure(file: string, timeoutMs: number): Promise<string 
   }
 }
 
-/** An address that listens on every interface, as this machine reaches it. */
+/** The host by which this machine reaches a wildcard address. */
 function localHost(host: string): string {
   return host === '' || host === '0.0.0.0' || host === '::' ? 'localhost' : host
 }

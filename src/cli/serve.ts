@@ -68,7 +68,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   const passHangups = line === null ? deferHangups() : null
   const { config: file, watch } = options
   const reload = Promise.withResolvers<() => void>()
-  // Begun before the file is read: a change from then on is one.
+  // Started before the file is read, so that every later change is noticed.
   const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
   const loaded = line === null
     ? { ...loadOrFail(file, command), pending: [], reportsAlerts: true }
@@ -104,7 +104,7 @@ async function serve(options: Options, command: Command): Promise<void> {
     if (result.applied) line?.reloaded(inForce.text, inForce.server.drain)
     return result
   }
-  // Who reads the announcement may send a signal at once.
+  // A reader of the "listening" line may send a signal at once.
   const control: ControlHandlers = {
     status: async () => [gateway.status()],
     reload: async by => reloadReport(await reloadNow(by)),
@@ -116,7 +116,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   else line.listening({ addresses: gateway.addresses, docs: gateway.docs })
   reload.resolve(() => void reloadNow('--watch'))
   passHangups?.()
-  // What a watched file says by now is a change like any other.
+  // The watched file may have changed meanwhile: reload it.
   if (line !== null && watch && readConfigText(file) !== inForce.text) void reloadNow('--watch')
   collectGarbageOfLoads(systemClock)
   systemClock.setTimeout(finishStart, STARTUP_DURATION)
@@ -130,14 +130,14 @@ async function serve(options: Options, command: Command): Promise<void> {
   process.exit(cut === 0 && !faults.fatal ? EXIT.ok : EXIT.failed)
 }
 
-/** Milliseconds after which nothing more is loaded because of the start. */
+/** ms after which the startup no longer loads code. */
 const STARTUP_DURATION = 1000
 
 function finishStart(): void {
-  // Left to itself, node keeps what it compiled when it exits, which a kill is not.
+  // Otherwise node keeps compiled code only at exit, which does not happen when the process is killed.
   flushCompileCache()
   setServingFlags()
-  // A collection starts the clock of V8's memory reducer by the flags that it finds.
+  // A collection starts the timer of V8's memory reducer with the flags that are set then.
   collectGarbageOfStart(systemClock)
 }
 
@@ -146,15 +146,15 @@ interface Options {
   readonly watch: boolean
 }
 
-/** A configuration to begin with. */
+/** The configuration to start with. */
 interface InitialConfig extends LoadedConfig {
-  /** Its keys that wait for the next start of all. */
+  /** Keys that take effect only when the whole gateway restarts. */
   readonly pending: readonly string[]
   /** false = another worker reports alerts */
   readonly reportsAlerts: boolean
 }
 
-/** What a worker begins with. */
+/** The configuration that a worker starts with. */
 async function workerInitialConfig(line: SupervisorChannel, file: string, command: Command): Promise<InitialConfig> {
   const { text, start, reportsAlerts = false } = await line.workerStart
   try {
@@ -162,13 +162,13 @@ async function workerInitialConfig(line: SupervisorChannel, file: string, comman
     const config = withStartupSettings(loaded.config, start)
     return { ...loaded, config, pending: pendingKeys(config, loaded.config), reportsAlerts }
   } catch (error) {
-    // A certificate that is just being replaced, say: the next worker may find it whole.
+    // For example a certificate that is being replaced: the next worker may succeed.
     line.release()
     throw error
   }
 }
 
-/** null where it cannot be read. */
+/** null = unreadable. */
 function readConfigText(file: string): string | null {
   try {
     return rereadText(file)
@@ -178,7 +178,7 @@ function readConfigText(file: string): string | null {
   }
 }
 
-/** What the file says now. What it names is watched too, even where that is missing or wrong as yet. */
+/** Loads the current file. The files that it names are watched too, even if they are missing or invalid now. */
 async function reloadAndWatch(file: string, watched: FileWatch | null): Promise<LoadedConfig> {
   try {
     const again = await loadConfigInThread(file)
@@ -190,7 +190,7 @@ async function reloadAndWatch(file: string, watched: FileWatch | null): Promise<
   }
 }
 
-/** The gateway, and the documentation beside it. */
+/** The gateway, and the documentation server. */
 interface GatewayWithDocs extends RunningGateway {
   readonly docs: string | null
 }
@@ -198,7 +198,7 @@ interface GatewayWithDocs extends RunningGateway {
 async function start(
   { config, pending, warnings, reportsAlerts }: InitialConfig, log: Logger, line: SupervisorChannel | null, command: Command,
 ): Promise<GatewayWithDocs> {
-  // Only this command needs the server's modules: the others start faster without.
+  // Only this command needs the server's modules; the others start faster without.
   const [{ startGateway }, { openConsole }] = await Promise.all([
     import('../gateway/server.ts'), import('../console/open-console.ts'),
   ])
@@ -208,7 +208,7 @@ async function start(
     const parts = { ...workerParts(line), pending, warnings, reportsAlerts, log, version: packageVersion(), mount: openConsole() }
     const gateway = await startGateway(config, parts)
     const drain = (handsOver?: boolean): Promise<number> => {
-      // The next gateway may have its address at once.
+      // The next gateway may take its address at once.
       void site?.close()
       return gateway.drain(handsOver)
     }
@@ -228,7 +228,7 @@ function workerParts(line: SupervisorChannel | null) {
   return { worker, openLimiter, budgetSpend, passedShares, ...capsuleKey && { capsuleKey } }
 }
 
-/** The addresses are logged at every log level: the port of `:0` is known only here. */
+/** The addresses are logged at every log level: with `:0` the port is known only here. */
 function announce({ config, exampleKey: publicKey }: LoadedConfig, { addresses, docs }: Listening, log: Logger): void {
   const { base, console, metrics } = addresses
   const others = {
@@ -238,12 +238,12 @@ function announce({ config, exampleKey: publicKey }: LoadedConfig, { addresses, 
   const request = exampleRequest(config, base, publicKey)
   const { isTTY } = process.stdout
   if (request === null || !(isTTY || publicKey !== null)) return
-  // Standard output is for JSON lines where it is no terminal.
+  // If standard output is not a terminal, it contains only JSON lines.
   const stream = isTTY ? process.stdout : process.stderr
   stream.write(`\nTry it:\n\n${request}\n\n`)
 }
 
-/** Milliseconds: nobody else serves until the process has ended. */
+/** Milliseconds: no other process serves until this one has ended. */
 const UNCAUGHT_ERROR_DRAIN = 30_000
 
 interface StopOptions {
@@ -255,7 +255,7 @@ interface StopOptions {
   reload(): void
 }
 
-/** @returns how many exchanges the end cut off */
+/** @returns the number of exchanges that were cut off */
 function untilStopped({ gateway, log, faults, line, control, reload }: StopOptions): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>()
   const drain = (handsOver?: boolean): void => void gateway.drain(handsOver).then(resolve)

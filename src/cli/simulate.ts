@@ -19,7 +19,7 @@ Examples:
   gateway simulate --listen 127.0.0.1:0
 ${EXIT_CODES}`
 
-/** `gateway simulate`: the simulated provider as a server. */
+/** `gateway simulate`: runs the simulated provider as a server. */
 export function simulateCommand(): Command {
   return new Command('simulate')
     .description('Run the simulated provider as a separate server.')

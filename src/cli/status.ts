@@ -6,14 +6,14 @@ import { configOption } from './config-option.ts'
 import { EXIT_CODES } from '../process/exit.ts'
 import { requireReady } from './require-ready.ts'
 
-/** The state of a gateway, all its processes together. */
+/** The state of a gateway, merged over its processes. */
 interface GatewayStatus extends Omit<ProcessStatus, 'worker'> {
   readonly workers: number
 }
 
 const STORE_NAMES: Readonly<Record<StoreStatus['name'], string>> = { valkey: 'Valkey', postgres: 'PostgreSQL' }
 
-/** `gateway status`: what the running gateway does. */
+/** `gateway status`: shows the state of the running gateway. */
 export function statusCommand(): Command {
   return new Command('status')
     .description('Show the running gateway: version, configuration, upstreams with their circuits, requests in flight.')
@@ -48,7 +48,7 @@ async function status({ config: file, json, ready }: StatusOptions, command: Com
   process.stdout.write(json === true ? `${JSON.stringify(state)}\n` : textOf(state))
 }
 
-/** Each worker has circuits of its own: of each candidate, the one that opened first is shown. */
+/** Each worker has its own circuits: of each candidate, the one that opened first is shown. */
 function merge(processes: readonly ProcessStatus[]): GatewayStatus {
   const [first] = processes
   if (first === undefined) throw new Error('no process of the gateway has answered')
@@ -57,7 +57,7 @@ function merge(processes: readonly ProcessStatus[]): GatewayStatus {
   const circuits = new Map<string, CircuitStatus>()
   const ordered = processes.flatMap(each => each.circuits).sort((a, b) => a.since.localeCompare(b.since))
   for (const circuit of ordered.toReversed()) circuits.set(`${circuit.upstream}\n${circuit.model}`, circuit)
-  // The worst of each.
+  // For each store, a failure wins.
   const stores = new Map(processes.flatMap(each => each.stores).sort((a, b) => Number(a.failure !== null) - Number(b.failure !== null))
     .map(store => [store.name, store]))
   return {

@@ -26,7 +26,7 @@ import { exitOnStoreError, storedKeys } from './key-store-command.ts'
 import { loadForLedger } from './problems.ts'
 import { rowTable, sumTable } from './usage-tables.ts'
 
-/** Where the command writes, and what time it is. */
+/** Where the command writes, and the current time. */
 export interface UsageEnvironment {
   readonly stdout: Writable
   /** ms since 1970. */
@@ -51,9 +51,8 @@ const TABLE_ROWS = 50
 const MAX_GROUPINGS = 3
 
 /**
- * `gateway usage`: who used what, and what it cost, from the ledger's file.
- * The gateway may be running. Ends with 2 for a wrong option or configuration, and
- * with 1 when the ledger cannot be read or has no such request.
+ * `gateway usage`: shows usage and cost from the ledger's file. The gateway may be running. Exit code 2 = a wrong
+ * option or configuration, 1 = the ledger cannot be read or has no such request.
  */
 export function usageCommand(environment: UsageEnvironment = processEnvironment()): Command {
   const moment = (text: string) => parseMoment(text, environment.now())
@@ -120,14 +119,17 @@ function ledgerOf(from: string, command: Command): { config: Config, file: strin
   return command.error(`error: ${from} has no ledger: { file: ... }`, { exitCode: EXIT.usage })
 }
 
-/** @param ledger its file */
+/** @param ledger the ledger's file */
 async function ownersIn(config: Config, ledger: string, command: Command): Promise<KeyOwners> {
   const file = keyFileOf(ledger)
   const { keys } = await exitOnStoreError(file, command, () => storedKeys(config, file))
   return ownersOf(config.keys, keys)
 }
 
-/** @returns null where there is none, or PostgreSQL does not answer: then a message says that it is this gateway's file */
+/**
+ * @returns null if there is no cluster or PostgreSQL does not respond: a message then says that this gateway's file
+ *   is used
+ */
 function openCluster({ postgres }: NonNullable<Config['cluster']>, file: string, command: Command): LedgerReader | null {
   if (postgres === null) return null
   const database = new BlockingDatabase({ url: postgres, name: 'gateway usage' })
@@ -145,7 +147,7 @@ function openCluster({ postgres }: NonNullable<Config['cluster']>, file: string,
   }
 }
 
-/** A machine of the operator's need not have a gateway. */
+/** The operator's machine need not run a gateway. */
 function openIfThere(file: string): LedgerReader | null {
   try {
     return openReader(file)
@@ -196,7 +198,7 @@ function requestOutput(reader: LedgerReader, id: string, json: boolean, command:
     : [found.map(({ row, running }) => requestReport(row, running, explainCost(row.usage, row.price))).join('\n')]
 }
 
-/** Writes as fast as the reader reads; a reader that has seen enough (`| head`) is no error. */
+/** Writes as fast as the reader reads. A reader that closes early (`| head`) is not an error. */
 async function print(texts: Iterable<string>, stdout: Writable): Promise<void> {
   try {
     await pipeline(Readable.from(chunks(texts)), stdout, { end: false })
@@ -246,7 +248,7 @@ function parseMoment(text: string, now: number): number {
   if (date === undefined) return now - durationOf(text)
   const midnight = Date.parse(`${date}T00:00Z`)
   const moment = Date.parse(`${date}T${time}${zone.toUpperCase()}`)
-  // Date.parse takes February 30 for March 2.
+  // Date.parse accepts February 30 as March 2.
   if (Number.isNaN(moment) || new Date(midnight).toISOString().slice(0, 10) !== date) {
     throw new InvalidArgumentError('There is no such date or time.')
   }

@@ -3,7 +3,7 @@ import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 import type { RawAccepts, RawNumberRule } from './raw.ts'
 
-/** One character, as a class of a regular expression. */
+/** A character class of a regular expression. */
 const CHARACTER_CLASS = /^\[[^[\]]+\]$/
 
 const NUMBERS = {
@@ -14,7 +14,7 @@ const NUMBERS = {
   frequency_penalty: 'frequencyPenalty',
 } as const
 
-/** What the operator says that a model accepts. */
+/** The operator's rules of what a model accepts. */
 export function buildAccepts(raw: RawAccepts, path: Path, findings: Findings): Accepts {
   const numbers: { -readonly [field in typeof NUMBERS[keyof typeof NUMBERS]]?: NumberRule } = {}
   for (const [name, field] of Object.entries(NUMBERS)) {
@@ -50,7 +50,7 @@ function checkClass(pattern: string | undefined, path: Path, findings: Findings)
   try {
     if (CHARACTER_CLASS.test(pattern) && new RegExp(pattern, 'u')) return
   } catch {
-    // The same as a pattern of another form.
+    // Treated like a pattern of another form.
   }
   findings.error(path, 'this is not a class of characters such as [A-Za-z0-9_-]')
 }

@@ -9,9 +9,9 @@ import { describeError, toPath } from './schema-errors.ts'
 import { validator } from './validator.ts'
 
 /**
- * Checks the values against the schema (gateway.schema.json) and reports all that is wrong. What comes
- * back is a copy without the wrong parts, so that the rest can be checked too:
- * each type is right, but anything may be missing, required or not.
+ * Checks the values against the schema (gateway.schema.json) and reports every error. Returns a copy without the
+ * wrong parts, so that the rest can be checked too: each type is right, but any value may be missing, even a required
+ * one.
  */
 export function applySchema(schema: JsonSchema, root: Located, findings: Findings): RawConfig {
   const data: Data = { value: copyOf(root) }
@@ -31,7 +31,7 @@ interface Data {
   value: unknown
 }
 
-/** Aliases share their values; a copy lets each place lose what is wrong there. */
+/** Aliases share their values; in a copy each place can lose what is wrong there. */
 function copyOf({ value, children }: Located): unknown {
   if (Array.isArray(value)) return [...children.values()].map(copyOf)
   if (!isObject(value)) return value
@@ -41,15 +41,15 @@ function copyOf({ value, children }: Located): unknown {
 }
 
 /**
- * The environment holds only text: where the schema wants a number or a truth
- * value and a reference stands, its text is taken for one.
+ * The environment contains only text: if the schema expects a number or a boolean at a reference, the text is
+ * converted.
  */
 function validateCoercing(validate: ValidateFunction, data: Data, root: Located): ErrorObject[] {
   if (validate(data.value)) return []
   const errors = validate.errors ?? []
   let coerced = false
   for (const { keyword, instancePath, parentSchema } of errors) {
-    // Where text is right too, as for a size, it is its form that is wrong.
+    // If text is allowed too, as for a size, its form is wrong.
     if (keyword !== 'type' && keyword !== 'pattern') continue
     const path = toPath(instancePath)
     const located = locate(root, path)
@@ -71,8 +71,8 @@ function coerce(text: string, types: readonly string[]): number | boolean | unde
 }
 
 /**
- * Without the echoes of `anyOf`: where a value has the type of one alternative,
- * what that one says counts; otherwise the alternatives' common title does.
+ * Removes the repeated errors of `anyOf`: if a value has the type of one alternative, that alternative's error is
+ * reported; otherwise the common title of all alternatives.
  */
 function relevantErrors(errors: readonly ErrorObject[]): ErrorObject[] {
   const choices = new Set<string>()
@@ -86,16 +86,16 @@ function relevantErrors(errors: readonly ErrorObject[]): ErrorObject[] {
     }
   }
   const reported = errors.filter(({ keyword, instancePath }) => {
-    if (keyword === 'propertyNames') return false // the rule for the name has spoken
+    if (keyword === 'propertyNames') return false // the rule for the name has its own error
     if (!choices.has(instancePath)) return true
     const isEcho = isTypeMismatch(keyword) || keyword === 'anyOf'
     return settled.has(instancePath) ? !isEcho : keyword === 'anyOf'
   })
-  // What is missing may be there, mistyped: that is known after the others.
+  // A missing key may be there, mistyped, which is known only after the other errors.
   return reported.sort((a, b) => Number(a.keyword === 'required') - Number(b.keyword === 'required'))
 }
 
-/** Says no more than that a value is none of an alternative. */
+/** Says only that a value matches no alternative. */
 function isTypeMismatch(keyword: string): boolean {
   return keyword === 'type' || keyword === 'enum'
 }

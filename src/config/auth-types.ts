@@ -1,12 +1,12 @@
-/** Where the credential of an upstream comes from, and how it is sent. */
+/** The source of an upstream's credential, and how it is sent. */
 export type Auth = MemberAuth | PoolAuth
 
-/** What can be in a pool. */
+/** A member of a pool. */
 export type MemberAuth = StaticAuth | FileAuth | CommandAuth | OAuth2Auth | AzureAuth | AwsAuth | GoogleAuth
 
 /** A credential in a header. */
 interface HeaderAuth {
-  /** Lower-case names of the headers that the credential sets; the client's own never go upstream. */
+  /** Lower-case names of the headers that the credential sets; the client's own are not forwarded. */
   readonly headers: readonly [string]
 }
 
@@ -18,7 +18,7 @@ export interface StaticAuth extends HeaderAuth {
 
 export interface FileAuth extends HeaderAuth {
   readonly kind: 'file'
-  /** What comes before the secret in the header: `Bearer `, or nothing. */
+  /** Text before the secret in the header: `Bearer `, or ''. */
   readonly prefix: string
   /** Absolute path. */
   readonly file: string
@@ -26,7 +26,7 @@ export interface FileAuth extends HeaderAuth {
 
 export interface CommandAuth extends HeaderAuth {
   readonly kind: 'command'
-  /** As of `FileAuth`. */
+  /** As in `FileAuth`. */
   readonly prefix: string
   /** The program and its arguments. */
   readonly command: readonly string[]
@@ -34,7 +34,7 @@ export interface CommandAuth extends HeaderAuth {
   readonly every: number
 }
 
-/** Access tokens by the client credentials grant, sent as bearer. */
+/** Access tokens by the client credentials grant, sent as bearer tokens. */
 export interface OAuth2Auth extends HeaderAuth {
   readonly kind: 'oauth2'
   readonly tokenUrl: string
@@ -47,24 +47,24 @@ export interface OAuth2Auth extends HeaderAuth {
 /** Tokens of Microsoft Entra ID. */
 export interface AzureAuth extends HeaderAuth {
   readonly kind: 'azure'
-  /** The id of the tenant; null = as the environment says. */
+  /** The id of the tenant; null = from the environment. */
   readonly tenant: string | null
-  /** The application, or the managed identity; null = as the environment says. */
+  /** The application, or the managed identity; null = from the environment. */
   readonly clientId: string | null
-  /** null = a managed identity, a workload identity, or what else the environment has. */
+  /** null = a managed identity, a workload identity, or another source in the environment. */
   readonly clientSecret: string | null
-  /** The URL of the token server, without a slash at its end; null = as the environment says. */
+  /** The URL of the token server, without a final slash; null = from the environment. */
   readonly authority: string | null
 }
 
-/** Requests are signed with credentials of AWS (Signature Version 4). */
+/** Requests are signed with AWS credentials (Signature Version 4). */
 export interface AwsAuth {
   readonly kind: 'aws'
-  /** Those of a signature. */
+  /** The headers of a signature. */
   readonly headers: readonly string[]
-  /** Of the shared configuration files; null = AWS's default chain of sources. */
+  /** Profile in the shared configuration files; null = AWS's default chain of sources. */
   readonly profile: string | null
-  /** The ARN of a role that is assumed with them; null = none is. */
+  /** The ARN of a role to assume; null = none. */
   readonly roleArn: string | null
   readonly region: string
 }
@@ -72,18 +72,18 @@ export interface AwsAuth {
 /** Access tokens of Google Cloud. */
 export interface GoogleAuth {
   readonly kind: 'google'
-  /** The second names the project whose quota is used, where the credentials name one. */
+  /** The second one names the project whose quota is used, if the credentials name one. */
   readonly headers: readonly ['authorization', 'x-goog-user-project']
-  /** Path of a JSON file; null = the metadata server gives tokens. */
+  /** Path of a JSON file; null = use tokens of the metadata server. */
   readonly credentials: string | null
-  /** The project, where the file names none; null = no project is known. */
+  /** The project if the file names none; null = unknown. */
   readonly project: string | null
 }
 
 /** Several credentials, which requests take in turn. */
 export interface PoolAuth {
   readonly kind: 'pool'
-  /** Those of all members. */
+  /** The headers of all members. */
   readonly headers: readonly string[]
   readonly pool: readonly MemberAuth[]
 }

@@ -11,10 +11,10 @@ import { checkHeaderValue, headerName } from './header.ts'
 import type { RawAuth, RawSecret } from './raw.ts'
 import { checkQuotes, timerDurationOf } from './values.ts'
 
-/** Milliseconds between two runs of a command, where the file does not say. */
+/** Default ms between two runs of a command. */
 const DEFAULT_COMMAND_INTERVAL = 15 * 60_000
 
-/** Keys of `auth` that make a form of it, and the forms. */
+/** Keys of `auth` that define a form, and the forms. */
 const FORM_KEYS = ['bearer', 'header', 'value', 'oauth2', 'azure', 'aws', 'google', 'pool']
 const FORMS = new Set(['bearer', 'header and value', 'oauth2', 'azure', 'aws', 'google', 'pool'])
 
@@ -25,13 +25,13 @@ const NO_CREDENTIAL = 'requests to this upstream fail'
 
 /** What the credential of an upstream depends on. */
 export interface AuthPlace {
-  /** What file names are relative to. */
+  /** The directory to which file names are relative. */
   readonly directory: string
-  /** Of AWS; null = the upstream is not there. */
+  /** The AWS region; null = the upstream is not at AWS. */
   readonly region: string | null
 }
 
-/** The credential of an upstream. */
+/** Builds the credential of an upstream. */
 export function buildAuth(raw: RawAuth | undefined, place: AuthPlace, path: Path, findings: Findings): Auth | null {
   if (raw === undefined) return null
   const given = FORM_KEYS.filter(name => findings.has([...path, name])).join(' and ')
@@ -99,7 +99,7 @@ function buildGoogle({ credentials: name }: NonNullable<RawAuth['google']>, dire
   return { kind: 'google', headers: ['authorization', 'x-goog-user-project'], credentials, project: defaultProject() }
 }
 
-/** Secrets go there: https, or a loopback address. */
+/** Secrets are sent there, so it must be https or a loopback address. */
 export function checkSecureUrl(text: string, path: Path, findings: Findings): void {
   const url = URL.parse(text)
   if (url === null || !isSecureUrl(url)) {
@@ -146,7 +146,7 @@ function checkSecret(secret: string, prefix: string, path: Path, findings: Findi
   }
 }
 
-/** A secret may be there later: until then what needs it fails, and nothing else. */
+/** A secret may appear later. Until then only what needs it fails. */
 export function warnOfMissingFile(file: string, path: Path, consequence: string, findings: Findings): void {
   try {
     if (secretText(readFileSync(file)) === '') findings.warn(path, `the file is empty; until it has a secret, ${consequence}`)

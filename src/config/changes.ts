@@ -2,9 +2,10 @@ import { isObject } from '../base/is-object.ts'
 import type { Config } from './types.ts'
 
 /**
- * What differs between two configurations: `routes: changed`, `upstreams.openai: added`. No values: they may be secrets.
+ * The differences between two configurations: `routes: changed`, `upstreams.openai: added`. No values, which may be
+ * secrets.
  *
- * @returns empty where they mean the same
+ * @returns empty if they mean the same
  */
 export function configChanges(before: Config, after: Config): string[] {
   const { file: _file, text: _text, ...sections } = after
@@ -18,7 +19,7 @@ export function configChanges(before: Config, after: Config): string[] {
   })
 }
 
-/** Entries that have names, as JSON; null = the section has none. */
+/** Named entries as JSON; null = the section has none. */
 function entriesOf(section: unknown): Map<string, string> | null {
   if (section instanceof Map) return new Map(Array.from(section as Map<string, unknown>, ([name, value]) => [name, jsonOf(value)]))
   if (!Array.isArray(section)) return null
@@ -27,10 +28,10 @@ function entriesOf(section: unknown): Map<string, string> | null {
   return new Map(named.map(each => [String(each.name), jsonOf(each)]))
 }
 
-/** The order of members means nothing. */
+/** The order of members does not matter. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
-    // Each upstream has all models, which are a section of their own.
+    // Each upstream contains all models, which are a section of their own.
     const isOwn = ([name]: [string, unknown]): boolean => name !== 'models' || !isUpstream(each)
     if (each instanceof Map) return [...each as Map<unknown, unknown>]
     if (typeof each === 'bigint') return String(each)

@@ -10,18 +10,18 @@ import type { ProviderConfig } from './types.ts'
 export interface CloudUpstream {
   readonly provider: ProviderConfig
   readonly url: URL | null
-  /** The protocols that it serves; null = each model has its own. */
+  /** The protocols that it serves; null = depends on the model. */
   readonly speaks: readonly string[] | null
 }
 
 /** Keys of an upstream that replace `url`. */
 export const PROVIDER_KEYS = ['azure', 'bedrock', 'vertex'] as const
 
-/** Google's regions and multi-regions: a part of a host name. */
+/** Google's regions and multi-regions: part of a host name. */
 const LOCATION = /^[a-z]+(?:-[a-z]+\d+)?$/
-/** Ids, also of old projects with a domain, and numbers. */
+/** Project ids, including those of old projects with a domain, and project numbers. */
 const PROJECT = /^[a-z\d](?:[a-z\d.:-]*[a-z\d])?$/
-/** Locations that are more than a region; the others have a host in each. */
+/** Hosts of locations larger than a region; regions have their own host. */
 const VERTEX_HOSTS: Readonly<Record<string, string>> = {
   global: 'aiplatform.googleapis.com',
   us: 'aiplatform.us.rep.googleapis.com',
@@ -30,7 +30,7 @@ const VERTEX_HOSTS: Readonly<Record<string, string>> = {
 
 /**
  * @param auth the credential of the upstream
- * @returns null = the upstream is at a url, or a simulator
+ * @returns null = the upstream has a url, or is a simulator
  */
 export function buildCloudUpstream(raw: RawUpstream, auth: Auth | null, path: Path, findings: Findings): CloudUpstream | null {
   if (raw.azure !== undefined) {
@@ -89,7 +89,7 @@ function googleMembers(auth: Auth | null): GoogleAuth[] {
   return members.filter(member => member.kind === 'google')
 }
 
-/** The metadata server, which is asked without a file, names one. */
+/** Without a file the metadata server is used, which names a project. */
 function hasProject({ credentials, project }: GoogleAuth): boolean {
   return project !== null || credentials === null || namesProject(credentials)
 }

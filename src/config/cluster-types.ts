@@ -1,4 +1,7 @@
-/** One server, a master behind sentinels, or a cluster. Each URL is redis://user:password@host:port/database. */
+/**
+ * One server, a master behind sentinels, or a cluster. Each URL has the form
+ * redis://user:password@host:port/database.
+ */
 export type ValkeyAddress = (
   | { readonly url: string }
   | { readonly sentinels: readonly string[], readonly master: string, readonly sentinel_password?: string }
@@ -7,22 +10,25 @@ export type ValkeyAddress = (
 
 /** PEM files for rediss://. */
 export interface ValkeyTls {
-  /** Root certificates; null = the usual ones. */
+  /** Root certificates; null = the default ones. */
   readonly ca: string | null
-  /** What the gateway shows; null = nothing. */
+  /** The gateway's client certificate; null = none. */
   readonly pair: { readonly cert: string, readonly key: string } | null
 }
 
 /** What several gateways share. */
 export interface ClusterConfig {
-  /** Where the limits of all gateways are; null = each has its own. */
+  /** Stores the limits of all gateways; null = each gateway has its own. */
   readonly valkey: ValkeyAddress | null
-  /** While Valkey cannot be reached: `share` = a part of each limit applies here; `refuse` = requests of limited keys get 503. */
+  /**
+   * While Valkey is unreachable: `share` = a share of each limit applies here; `refuse` = requests of limited keys
+   * get 503.
+   */
   readonly limitsOffline: 'share' | 'refuse'
-  /** ms after which Valkey counts as away. */
+  /** ms after which Valkey counts as unreachable. */
   readonly valkeyTimeout: number
-  /** The URL of the database of ledger and keys, with its password; null = both are local. */
+  /** The URL of the database for ledger and keys, with its password; null = both are local. */
   readonly postgres: string | null
-  /** The name of this gateway among the others. */
+  /** The name of this gateway in the cluster. */
   readonly instance: string
 }

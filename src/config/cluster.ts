@@ -12,8 +12,8 @@ import { timerDurationOf } from './values.ts'
 const DEFAULT_VALKEY_TIMEOUT_MS = 100
 
 /**
- * @param listen where this gateway listens, for its name
- * @param directory what file names are relative to
+ * @param listen the gateway's address, for its name
+ * @param directory to which file names are relative
  */
 export function buildCluster(raw: RawConfig, listen: Address, directory: string, findings: Findings): ClusterConfig | null {
   const { cluster, ledger } = raw
@@ -47,7 +47,7 @@ function valkeyAddress({ valkey, valkey_tls: raw }: RawCluster, directory: strin
   return { ...typeof valkey === 'string' ? { url: valkey } : valkey, ...tls && { tls } }
 }
 
-/** @returns the name of the list in the configuration, and its URLs; none where the schema has refused the list */
+/** @returns the name of the list in the configuration, and its URLs; empty if the schema has refused the list */
 function urlsOf(valkey: RawCluster['valkey']): readonly [name: string | null, urls: readonly string[]] {
   if (valkey === undefined) return [null, []]
   if (typeof valkey === 'string') return [null, [valkey]]
@@ -71,9 +71,10 @@ function buildValkeyTls(raw: NonNullable<RawCluster['valkey_tls']>, directory: s
 
 const ESCAPES = 'in a password write %2F for /, %3F for ?, %23 for #, %40 for @ and %25 for %, or take it from ${NAME}'
 
-/** @returns whether the password of a URL is not what the author meant, which is reported then */
+/** @returns true if the password of a URL is not what the author meant, which is reported then */
 function hasStrayPassword(text: string, url: URL | null, path: Path, findings: Findings): boolean {
-  // What follows the password's special character is taken for a path, a query or a fragment: the @ is there then.
+  // What follows an unescaped special character of the password is read as a path, query or fragment, so the @ is in
+  // there.
   const isStray = url === null ? text.includes('@') : url.username + url.password === '' && (url.pathname + url.search + url.hash).includes('@')
   if (!isStray && (url === null || isDecodable(url.username + url.password))) return false
   findings.error(path, `this is not a valid URL: ${ESCAPES}`)

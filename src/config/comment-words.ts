@@ -4,15 +4,15 @@ import { splitReferences } from './references.ts'
 import { NOT_A_SECRET, SEPARATORS, looksRandom, maskUrls } from './secrets.ts'
 
 export const MASK = '***'
-/** What no word of a text has in it. */
+/** Everything except characters that cannot be part of a word. */
 const WORD = /[^\s,;(){}[\]"'`<>]+/g
 
 /** Masks words of comments that may be secrets. */
 export class CommentWords {
-  /** What the descriptions of the configuration's keys are written with, in lower case. */
+  /** The words in the descriptions of the configuration's keys, in lower case. */
   readonly #vocabulary = new Set(readFileSync(SCHEMA_FILE, 'utf8').toLowerCase().match(/\p{L}+/gu))
 
-  /** Beside a credential every word that the descriptions of the configuration do not have; elsewhere what looks random. */
+  /** Next to a credential, masks every word that is not in these descriptions; elsewhere, words that look random. */
   mask(comment: string, isBesideCredential: boolean): string {
     const isSecret = isBesideCredential
       ? (word: string) => !this.#isKnown(word)
@@ -28,7 +28,7 @@ export class CommentWords {
   }
 }
 
-/** The end of a sentence, or of a key, stays. */
+/** Keeps the punctuation at the end. */
 function maskWord(word: string): string {
   return MASK + (/[.:?!]$/.exec(word)?.[0] ?? '')
 }

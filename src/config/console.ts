@@ -12,13 +12,13 @@ const DEFAULT_SCOPES = ['openid', 'email', 'profile']
 const DEFAULT_GROUPS_CLAIM = 'groups'
 const LOOPBACK = /^(?:127\.|::1$|localhost$)/
 const OIDC: Path = ['console', 'oidc']
-/** Issuers of Entra ID that stand for every tenant: anybody could log in, with any mail address. */
+/** Entra ID issuers for all tenants: anybody could log in, with any mail address. */
 const EVERY_TENANT = /\/\/login\.microsoftonline\.[a-z]+\/(?:common|organizations|consumers)\b/
 
 /**
- * The management console.
+ * Builds the configuration of the console.
  *
- * @param directory what file names are relative to
+ * @param directory to which file names are relative
  */
 export function buildConsole(raw: RawConfig, listen: Address, directory: string, findings: Findings): ConsoleConfig {
   const publicUrl = raw.console?.public_url
@@ -33,7 +33,7 @@ export function buildConsole(raw: RawConfig, listen: Address, directory: string,
   }
 }
 
-/** Without the slash at the end, or the path of the console. */
+/** The URL without a final slash or the console's path. */
 function originOf(text: string, findings: Findings): string | null {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || !/^\/(?:console\/?)?$/.test(url.pathname) || url.search + url.hash + url.username !== '') {

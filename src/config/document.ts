@@ -6,28 +6,28 @@ import type { Range, SourceText } from './source-text.ts'
 import { syntaxFaults } from './syntax.ts'
 import type { Fault } from './syntax.ts'
 
-/** One value of the file: plain data, and where it stands. */
+/** One value of the file with its position. */
 export interface Located {
-  /** Of the key that holds it; null for list items and the root. */
+  /** Range of its key; null for list items and the root. */
   readonly key: Range | null
   readonly at: Range
-  /** Where an alias's value was written; null of other values. */
+  /** Where an alias's value was written; null for other values. */
   readonly origin: Range | null
-  /** Maps are objects without a prototype. References to the environment are filled in. */
+  /** Maps are objects without a prototype. References to the environment are expanded. */
   readonly value: unknown
-  /** A scalar as it was written, references filled in: `0.40` where value is 0.4. Otherwise null. */
+  /** A scalar as written, with references expanded: `0.40` if value is 0.4. Otherwise null. */
   readonly text: string | null
-  /** It came, in whole or in part, from a reference, so its type is not the file's to say. */
+  /** It came, completely or in part, from a reference, so its type is not given by the file. */
   readonly referenced: boolean
-  /** A reference in it took its default. */
+  /** A reference in it used its default. */
   readonly defaulted: boolean
-  /** A fault in it has been reported: nothing else need be. */
+  /** A fault in it has been reported; do not report others. */
   readonly faulty: boolean
   /** By key or by index. */
   readonly children: ReadonlyMap<string, Located>
-  /** Entries without effect, such as a key's second value: reported, and ignored. */
+  /** Entries without effect, such as a second value of a key: reported, then ignored. */
   readonly ignored: readonly Entry[]
-  /** Values in it, itself included, aliases counted as often as they are used. */
+  /** Number of values in it, including itself, with aliases counted at each use. */
   readonly size: number
 }
 
@@ -36,23 +36,22 @@ type Entry = readonly [name: string, value: Located]
 export interface ParsedYaml {
   readonly root: Located
   readonly faults: readonly Fault[]
-  /** It is not YAML, so that values and places are guesses. */
+  /** It is not YAML, so values and positions are guesses. */
   readonly isInvalid: boolean
 }
 
-/** A file of ten thousand keys has a hundred thousand values; only aliases of aliases reach this. */
+/** A file of ten thousand keys has a hundred thousand values; only aliases of aliases reach this limit. */
 const MAX_VALUES = 500_000
 const MAX_DEPTH = 64
 
 const NO_CHILDREN: ReadonlyMap<string, Located> = new Map()
 
 /**
- * Reads YAML 1.2 with merge keys, keeping the place of each key and value, and
- * fills in the environment. Content that came through an alias or a merge key
- * keeps the place where it was written.
+ * Reads YAML 1.2 with merge keys, records the position of each key and value, and expands references to the
+ * environment. Values from an alias or a merge key keep the position where they were written.
  *
- * @param env fills in references to the environment
- * @returns the values with their places, and what is wrong
+ * @param env values for the references
+ * @returns the values with their positions, and the faults
  */
 export function parseYaml(source: SourceText, env: Environment): ParsedYaml {
   const document = parse(source.text)
@@ -68,12 +67,12 @@ export function parseYaml(source: SourceText, env: Environment): ParsedYaml {
     : { root, faults: reader.faults, isInvalid: false }
 }
 
-/** null for a text that is nested too deeply for the parser's stack. */
+/** null = nested too deeply for the parser's stack. */
 function parse(text: string): Document.Parsed | null {
   try {
     return parseDocument(text, {
       prettyErrors: false,
-      uniqueKeys: false, // checked here: the library's check is quadratic and names no first place
+      uniqueKeys: false, // checked here: the library's check is quadratic and does not report the first position
       schema: 'core', // whatever a %YAML line says
     })
   } catch (error) {
@@ -88,7 +87,7 @@ class Reader {
   readonly faults: Fault[] = []
   readonly #source: SourceText
   readonly #env: Environment
-  /** null while the node that it names is still being read. */
+  /** null while the node with this anchor is being read. */
   readonly #anchors = new Map<string, Located | null>()
   #size = 0
   #isTooLarge = false
@@ -128,7 +127,7 @@ class Reader {
     const { value } = node
     if (typeof value === 'string') return this.#string(value, at, key)
     if (value === null || typeof value === 'number' || typeof value === 'boolean') {
-      const isNothing = value === null && node.source === '' // then only the key has a place
+      const isNothing = value === null && node.source === '' // then only the key has a position
       return { ...scalarAt(isNothing && key ? key : at, key), value, text: node.source ?? String(value) }
     }
     return this.#fault('this is neither text nor a number, true or false', at, key)
@@ -139,7 +138,7 @@ class Reader {
     const { text, referenced, defaulted, faults } = expandReferences(value, this.#env)
     let from = at.start
     for (const { raw, message, isUnset } of faults) {
-      // Escapes and folded lines may write a reference in another way: then the value's start has to do.
+      // Escapes and folded lines can write a reference in another way: then use the value's start.
       const found = this.#source.text.indexOf(raw, from)
       const inside = found !== -1 && found < at.end
       this.faults.push({ offset: inside ? found : at.start, message, isUnset })
@@ -162,7 +161,7 @@ class Reader {
         this.#entry(pair, own, strays)
       }
     }
-    // The map's own entries win, then the first source that has one.
+    // The map's own entries win, then those of the first source.
     for (const source of merged) {
       for (const [name, child] of source.children) {
         if (own.has(name)) strays.push([name, child])
@@ -231,7 +230,7 @@ function rangeOf(node: Alias | Scalar | YAMLMap | YAMLSeq): Range {
   return { start, end }
 }
 
-/** Without a prototype, so that `__proto__` is a key like others. */
+/** Without a prototype, so that `__proto__` is an ordinary key. */
 function toObject(children: ReadonlyMap<string, Located>): Record<string, unknown> {
   const object = Object.create(null) as Record<string, unknown>
   for (const [name, child] of children) object[name] = child.value
@@ -240,7 +239,7 @@ function toObject(children: ReadonlyMap<string, Located>): Record<string, unknow
 
 export type Path = readonly (string | number)[]
 
-/** The value at a path, or undefined. */
+/** The value at a path; undefined = none. */
 export function locate(root: Located, path: Path): Located | undefined {
   let located: Located | undefined = root
   for (const step of path) located = located?.children.get(String(step))

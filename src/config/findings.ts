@@ -6,14 +6,14 @@ import type { SourceText, Range } from './source-text.ts'
 
 interface Finding {
   readonly severity: Problem['severity']
-  /** null where it concerns the file as a whole. */
+  /** null = the whole file. */
   readonly offset: number | null
   readonly message: string
-  /** Two findings of one kind at one place are one. */
+  /** Findings of the same kind at the same place are reported once. */
   readonly kind: string
 }
 
-/** Collects what is wrong, by path in the file, while the configuration is built. */
+/** Collects findings by their path in the file while the configuration is built. */
 export class Findings {
   readonly #file: string
   readonly #source: SourceText
@@ -24,7 +24,7 @@ export class Findings {
 
   /**
    * @param file the file's name as the operator gave it
-   * @param secrets what must not be shown, in order and apart; asked for when there is something to show
+   * @param secrets ranges that must not be shown, sorted and disjoint; called only if there is something to show
    */
   constructor(file: string, source: SourceText, root: Located, secrets: () => readonly Range[]) {
     this.#file = file
@@ -37,20 +37,20 @@ export class Findings {
     return this.#findings.some(({ severity }) => severity === 'error')
   }
 
-  /** At an offset of the text. */
+  /** Adds an error at an offset of the text. */
   errorAt(offset: number, message: string): void {
     this.#findings.push({ severity: 'error', offset, message, kind: message })
   }
 
   /**
-   * At the value of a path, or at its key. Silent if a problem of the value was reported before.
-   * @param kind what the finding is about; said once for content that aliases use at many paths
+   * Adds an error at the value of a path, or at its key. Ignored if the value already has a reported fault.
+   * @param kind identifies the finding; reported once for content that aliases use at many paths
    */
   error(path: Path, message: string, at: 'value' | 'key' = 'value', kind: string = message): void {
     this.#add('error', path, message, at, kind)
   }
 
-  /** What a parser makes of the value at a path; null, and an error, where it raises a RangeError. */
+  /** Parses the value at a path; null, and an error, if the parser throws a RangeError. */
   parsed<T>(path: Path, parse: () => T): T | null {
     try {
       return parse()
@@ -65,22 +65,22 @@ export class Findings {
     this.#add('warning', path, message, at, message)
   }
 
-  /** About the file as a whole. */
+  /** Adds a warning about the whole file. */
   warnFile(message: string): void {
     this.#findings.push({ severity: 'warning', offset: null, message, kind: message })
   }
 
-  /** A mistyped key stands for this path: that it is missing need not be reported too. */
+  /** A mistyped key takes the place of this path, so its absence need not be reported. */
   markMistyped(path: Path): void {
     this.#mistyped.add(JSON.stringify(path.map(String)))
   }
 
-  /** Does the file say anything at this path, even something wrong or mistyped? */
+  /** Does the file have something at this path, even if wrong or mistyped? */
   has(path: Path): boolean {
     return this.located(path) !== undefined || this.#mistyped.has(JSON.stringify(path.map(String)))
   }
 
-  /** The names that the file gives in the map at this path. */
+  /** The names of the map at this path. */
   names(path: Path): string[] {
     return [...this.located(path)?.children.keys() ?? []]
   }
@@ -89,12 +89,12 @@ export class Findings {
     return locate(this.#root, path)
   }
 
-  /** From 1. */
+  /** The line of a path, from 1. */
   line(path: Path): number {
     return this.#source.position(this.#place(path, 'value').start).line
   }
 
-  /** What was found, each once, in the file's order. */
+  /** The findings without duplicates, in the file's order. */
   problems(): Problem[] {
     const secrets = this.#findings.length === 0 ? [] : this.#secrets()
     const once = new Map<string, Finding>()
@@ -105,7 +105,7 @@ export class Findings {
     return [...once.values()]
       .sort((a, b) => (a.offset ?? -1) - (b.offset ?? -1))
       .map(({ severity, offset, message: said }) => {
-        // Names of the file are in it.
+        // The message contains names from the file.
         const message = printable(said)
         if (offset === null) return fileProblem(this.#file, severity, message)
         const { line, column } = this.#source.position(offset)
@@ -119,7 +119,7 @@ export class Findings {
     this.#findings.push({ severity, offset: this.#place(path, at).start, message, kind })
   }
 
-  /** Where the path, or what is there of it, stands. */
+  /** The position of the path, or of its longest existing part. */
   #place(path: Path, at: 'value' | 'key'): Range {
     let located = this.#root
     for (const step of path) {
@@ -131,16 +131,16 @@ export class Findings {
   }
 }
 
-/** A problem without a place in the file. */
+/** A problem without a position in the file. */
 export function fileProblem(file: string, severity: Problem['severity'], message: string): Problem {
   return { severity, file, line: null, column: null, message, excerpt: null }
 }
 
-/** A path as operators say it: `routes[2].to`. */
+/** A path as text: `routes[2].to`. */
 export function formatPath(path: Path): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number' || /^\d+$/.test(step)) return `${text}[${step}]`
-    if (/\s/.test(step)) return `${text}.<name>` // a name and a value, perhaps, whose colon is missing
+    if (/\s/.test(step)) return `${text}.<name>` // may be a name and a value without a colon
     return text === '' ? step : `${text}.${step}`
   }, '')
 }

@@ -1,7 +1,6 @@
 /**
- * Freezes plain objects and arrays all the way down, also inside maps. Buffers
- * and URLs cannot be frozen, and maps keep their methods: their readonly types
- * have to do.
+ * Freezes plain objects and arrays recursively, also inside maps. Buffers and URLs cannot be frozen, and maps keep
+ * their methods: only their readonly types protect them.
  */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value

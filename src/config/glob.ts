@@ -1,10 +1,9 @@
 type Match = (text: string) => boolean
 
 /**
- * Turns a glob into a test. `*` stands for any run of characters, slashes
- * included, also for none; all other characters match only themselves, in the same case.
- * There is no regular expression and no backtracking: the pieces between the
- * stars are looked for once each, from left to right.
+ * Compiles a glob to a test. `*` matches any characters, slashes included, or none; all other characters match only
+ * themselves, case-sensitively. There is no regular expression and no backtracking: the pieces between the stars are
+ * searched once each, from left to right.
  */
 export function compileGlob(glob: string): Match {
   const pieces = glob.split('*')
@@ -27,9 +26,8 @@ export function compileGlob(glob: string): Match {
 }
 
 /**
- * A test that passes when one of the globs does. Plain names cost one look-up, however many.
- * A glob passes where one of them matches everything that it matches: its stars are letters that
- * no literal can equal, so only a star can take them in.
+ * A test that passes if one of the globs matches. Plain names cost one lookup, however many there are. A glob passes
+ * if one of these matches everything that it matches, because only a star can match its stars.
  */
 export function compileGlobs(globs: readonly string[]): Match {
   if (globs.length === 1) return compileGlob(globs[0]!)
@@ -40,7 +38,7 @@ export function compileGlobs(globs: readonly string[]): Match {
 }
 
 /**
- * A test that passes for a glob where it and one of these match the same text. With a star in each, the
+ * A test that passes for a glob if some text matches both it and one of these globs. If both contain a star, the
  * pieces between the stars can follow one another, so only heads and tails have to agree.
  */
 export function compileOverlaps(globs: readonly string[]): Match {
@@ -55,7 +53,7 @@ export function compileOverlaps(globs: readonly string[]): Match {
   }
 }
 
-/** What stands before the first star, and behind the last. */
+/** What precedes the first star, and what follows the last. */
 interface Ends {
   readonly head: string
   readonly tail: string

@@ -3,7 +3,7 @@ import { isObject } from '../base/is-object.ts'
 import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 
-/** What a file of credentials has to have, by its type: https://google.aip.dev/auth/4110 and those behind it. */
+/** Required fields of a credentials file, by its type: https://google.aip.dev/auth/4110 and the pages it links to. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   service_account: ['private_key', 'client_email'],
   authorized_user: ['client_id', 'client_secret', 'refresh_token'],
@@ -11,7 +11,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   impersonated_service_account: ['service_account_impersonation_url', 'source_credentials'],
 }
 
-/** Warns of a file that is no key of Google Cloud. It may be replaced later: until then what needs it fails, and nothing else. */
+/** Warns if a file is not a Google Cloud key. It may be replaced later: until then only what needs it fails. */
 export function checkGoogleKeyFile(file: string, path: Path, consequence: string, findings: Findings): void {
   const warn = (what: string): void => findings.warn(path, `${what}; until it is replaced, ${consequence}`)
   const text = textOf(file)
@@ -27,7 +27,7 @@ export function checkGoogleKeyFile(file: string, path: Path, consequence: string
   if (type === 'service_account' && typeof key === 'string' && key !== '' && !key.includes('PRIVATE KEY-----')) warn('private_key in this file is not a key in PEM form')
 }
 
-/** @returns whether the file names the project that it belongs to; true where it cannot be read */
+/** @returns true if the file names its project, or cannot be read */
 export function namesProject(file: string): boolean {
   const text = textOf(file)
   const json = text === null ? null : parse(text)
@@ -39,7 +39,7 @@ function textOf(file: string): string | null {
     const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
     return text.trim() === '' ? null : text
   } catch {
-    // It is reported as missing, or as empty.
+    // Reported elsewhere as missing or empty.
     return null
   }
 }

@@ -6,7 +6,7 @@ import { didYouMean } from './nearest.ts'
 import type { RawConfig } from './raw.ts'
 import { modelGlobs } from './routes.ts'
 
-/** The groups of keys, each with all groups above it. */
+/** Builds the groups of keys, each with all groups above it. */
 export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Group> {
   const given = raw.groups ?? {}
   const names = Object.keys(given)
@@ -20,7 +20,7 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
     const cycle = cycleFrom(name, parents)
     if (cycle === null) continue
     findings.error(['groups', name, 'parent'], `a group cannot be its own parent: ${cycle.join(' -> ')}`)
-    // Each cycle is reported once.
+    // Report each cycle once.
     for (const member of cycle) parents.delete(member)
   }
   const groups = new Map<string, Group>()
@@ -48,14 +48,14 @@ export function buildGroups(raw: RawConfig, findings: Findings): Map<string, Gro
   return groups
 }
 
-/** Tells where a name is not that of a group. */
+/** Reports an error if no group has the name. */
 export function isKnownGroup(name: string, names: readonly string[], path: Path, findings: Findings): boolean {
   if (names.includes(name)) return true
   findings.error(path, `there is no group "${name}"${didYouMean(name, names)}; groups are defined under groups`)
   return false
 }
 
-/** The way from a group back to itself; null = there is none. */
+/** The path from a group back to itself; null = none. */
 function cycleFrom(name: string, parents: ReadonlyMap<string, string>): string[] | null {
   const way = [name]
   for (let at = parents.get(name); at !== undefined; at = parents.get(at)) {

@@ -2,13 +2,13 @@ import type { Path } from './document.ts'
 import type { Findings } from './findings.ts'
 
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-/** Names that frame the message or steer one connection: the gateway's own to set. */
+/** Names that frame the message or control the connection: only the gateway sets them. */
 const RESERVED_HEADERS = new Set([
   'connection', 'content-length', 'expect', 'host', 'http2-settings', 'keep-alive', 'proxy-authenticate',
   'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
 ])
 
-/** Names a header, lower-case; an error where it is no name, or not one that may be set or read here. */
+/** Normalizes a header name to lower case; reports an error if it is not valid, or must not be set or read here. */
 export function headerName(
   text: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value',
 ): string {
@@ -18,7 +18,7 @@ export function headerName(
   return name
 }
 
-/** RFC 9110 section 5.5, which Node enforces by throwing. */
+/** RFC 9110 section 5.5; otherwise node would throw. */
 export function checkHeaderValue(value: string, path: Path, findings: Findings): void {
   if (/[\r\n]/.test(value)) {
     findings.error(path, 'the value has a line break, often at its end; remove it: it is not allowed in a header')

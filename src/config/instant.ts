@@ -2,15 +2,15 @@ const FORM = 'a date is written like 2027-01-01 (its beginning in UTC) or 2027-0
 const INSTANT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/
 
 /**
- * A moment as RFC 3339 writes it, or a date, which is its beginning in UTC.
+ * Parses an RFC 3339 time, or a date, which means its beginning in UTC.
  *
  * @returns ms since 1970
- * @throws RangeError for anything else, and for a day that no month has
+ * @throws RangeError for other formats and for dates that do not exist
  */
 export function parseInstant(text: string): number {
   const ms = INSTANT.test(text) ? Date.parse(text) : NaN
   if (Number.isNaN(ms)) throw new RangeError(FORM)
-  // Date.parse takes the 31st of February for a day of March.
+  // Date.parse accepts February 31 as a day in March.
   const day = Date.parse(`${text.slice(0, 10)}T00:00:00Z`)
   if (new Date(day).toISOString().slice(0, 10) !== text.slice(0, 10)) throw new RangeError(`there is no day ${text.slice(0, 10)}`)
   return ms

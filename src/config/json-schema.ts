@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The part of JSON Schema that gateway.schema.json uses and that is looked at beside ajv. */
+/** The part of JSON Schema that gateway.schema.json uses and that is read apart from ajv. */
 export interface JsonSchema {
   readonly $ref?: string
   readonly title?: string
@@ -17,13 +17,13 @@ export interface JsonSchema {
   readonly definitions?: Readonly<Record<string, JsonSchema>>
 }
 
-/** The published schema: the one description of the file's shape. */
+/** The published schema: the only description of the file's structure. */
 export const SCHEMA_FILE = new URL('../../gateway.schema.json', import.meta.url)
 
-/** Where the format of a value is fixed, the schema also allows `${NAME}`. */
+/** If the format of a value is fixed, the schema also allows `${NAME}`. */
 const REFERENCE = '#/definitions/reference'
 
-/** The schema of values in which the environment is filled in: no reference stands for any of them. */
+/** The schema for values with expanded references: none of them is a reference any more. */
 export function readSchema(): JsonSchema {
   return JSON.parse(readFileSync(SCHEMA_FILE, 'utf8'), (_, part) => withoutReference(part)) as JsonSchema
 }
@@ -35,14 +35,14 @@ function withoutReference(part: unknown): unknown {
   return choices.length === 1 ? { ...rest, ...choices[0] } : { ...rest, anyOf: choices }
 }
 
-/** What a schema stands for, once its reference and its choices are followed. */
+/** The alternatives of a schema, with references and choices resolved. */
 export function alternatives(schema: JsonSchema, top: JsonSchema): JsonSchema[] {
   const name = schema.$ref?.slice('#/definitions/'.length)
   const target = (name === undefined ? undefined : top.definitions?.[name]) ?? schema
   return target.anyOf?.flatMap(choice => alternatives(choice, top)) ?? [target]
 }
 
-/** The schemas directly inside one, with the steps that lead there. */
+/** The child schemas of a schema, with the steps that lead to them. */
 export function childSchemas(schema: JsonSchema): [step: string, schema: JsonSchema][] {
   const { properties = {}, additionalProperties, items } = schema
   const named = Object.entries(properties).map(([name, child]): [string, JsonSchema] => [`.${name}`, child])
@@ -51,7 +51,7 @@ export function childSchemas(schema: JsonSchema): [step: string, schema: JsonSch
   return named
 }
 
-/** Every word that the schema gives a meaning: the names of keys, and fixed values. */
+/** All words with a meaning in the schema: names of keys, and fixed values. */
 export function schemaWords(top: JsonSchema): Set<string> {
   const words = new Set(['true', 'false', 'null'])
   const collect = (schema: JsonSchema): void => {
@@ -64,7 +64,7 @@ export function schemaWords(top: JsonSchema): Set<string> {
   return words
 }
 
-/** The schemas of each key, from all places that have one of its name. */
+/** The schemas of each key name, from all places in the schema. */
 export function schemasByKey(top: JsonSchema): Map<string, JsonSchema[]> {
   const known = new Map<string, JsonSchema[]>()
   const collect = (schema: JsonSchema): void => {

@@ -2,14 +2,14 @@ import { isWellFormed } from '../base/key-format.ts'
 import { RESERVED_NAME_MESSAGE, isReservedName } from './keys.ts'
 
 const MAX_NAME_LENGTH = 128
-/** Some letters and marks have no shape at all (Unicode standard, section 5.21). */
+/** Some letters and marks are invisible (Unicode standard, section 5.21). */
 const VISIBLE_CHARACTER = /[^\s\p{Default_Ignorable_Code_Point}]/u
 
 /**
- * What is wrong with the name of a key that is to be made: gateway.yaml would not take it, nobody would see
- * it, or no path of the console could lead to it.
+ * Checks the name of a new key: gateway.yaml must accept it, it must be visible, and a path of the console must be
+ * able to contain it.
  *
- * @returns the rest of a sentence about it; null = nothing
+ * @returns the predicate of a sentence about the name; null = valid
  */
 export function keyNameError(name: string): string | null {
   if (isWellFormed(name)) return 'is a key; give the key a name, which everybody may see'
@@ -19,8 +19,8 @@ export function keyNameError(name: string): string | null {
     return `needs 1 to ${MAX_NAME_LENGTH} characters, and no control characters`
   }
   if (!VISIBLE_CHARACTER.test(name)) return 'needs something that can be seen'
-  // The store would keep another name, and no address of the console can hold this one.
+  // The store would change the name, and no URL of the console can contain it.
   if (!name.isWellFormed()) return 'holds half a character (a lone surrogate)'
-  // In a path they lead elsewhere, however they are escaped (URL standard, "double-dot path segment").
+  // In a path they lead elsewhere, even when escaped (URL standard, "double-dot path segment").
   return name === '.' || name === '..' ? 'cannot be one or two dots' : null
 }

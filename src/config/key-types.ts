@@ -1,33 +1,33 @@
 export interface Key {
   readonly name: string
-  /** SHA-256 of the key, 32 bytes. The key itself is not kept. */
+  /** SHA-256 of the key, 32 bytes. The key itself is not stored. */
   readonly digest: Buffer
   /** Globs; null = all models. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
-  /** The name of its group; absent = it is in none. */
+  /** The name of its group; absent = none. */
   readonly group?: string
-  /** Who is responsible for it; absent = nobody is named. */
+  /** Who is responsible for it; absent = unknown. */
   readonly owner?: string
-  /** What it is for; absent = nothing is noted. */
+  /** What it is for; absent = no note. */
   readonly note?: string
-  /** From then on it is refused, ms since 1970; absent = never. */
+  /** When it expires, ms since 1970; absent = never. */
   readonly expiresAt?: number
-  /** The first characters of the secret, for people to know it by; absent where they are not known. */
+  /** The first characters of the secret, so that people recognize it; absent = unknown. */
   readonly prefix?: string
-  /** Secrets that a rotation has replaced, and that are valid for a while; absent = none. */
+  /** Secrets that a rotation has replaced and that are still valid; absent = none. */
   readonly oldSecrets?: readonly OldSecret[]
-  /** Where the file has it, from 1; absent for a key that comes from elsewhere. */
+  /** Its line in the file, from 1; absent = not from the file. */
   readonly line?: number
 }
 
 /** A group of keys, with limits that its keys share. */
 export interface Group extends GroupRules {
-  /** This group and those above it, the nearest first. */
+  /** This group and the groups above it, the nearest first. */
   readonly chain: readonly GroupRules[]
 }
 
-/** What a group asks of its keys. */
+/** The rules that a group applies to its keys. */
 export interface GroupRules {
   readonly name: string
   readonly isGroup: true
@@ -35,14 +35,14 @@ export interface GroupRules {
   /** Globs; null = all models of the keys. */
   readonly models: readonly string[] | null
   readonly limits: Limits | null
-  /** The names of this group and of those below it: what their keys spend counts here. */
+  /** The names of this group and of those below it: the spend of their keys counts here. */
   readonly members: readonly string[]
 }
 
 export interface OldSecret {
   /** SHA-256 of the secret, 32 bytes. */
   readonly digest: Buffer
-  /** From then on it is refused, ms since 1970. */
+  /** When it expires, ms since 1970. */
   readonly validUntil: number
 }
 
@@ -51,7 +51,7 @@ export interface Limits {
   readonly tokensPerMinute: number | null
   readonly concurrent: number | null
   readonly budget: Budget | null
-  /** Limits of single models (globs) inside the key. */
+  /** Limits of the key for single models (globs). */
   readonly models: ReadonlyMap<string, Omit<Limits, 'models'>>
 }
 

@@ -11,12 +11,12 @@ import type { RawConfig, RawKey } from './raw.ts'
 import { modelGlobs } from './routes.ts'
 import { checkQuotes } from './values.ts'
 
-/** Characters of a secret that are shown. */
+/** Number of characters of a secret that are shown. */
 export const PREFIX_LENGTH = 8
-/** Of a key whose value is unknown, which was reported where it matters. */
+/** The digest of a key whose value is unknown; reported where it matters. */
 const UNKNOWN_DIGEST = Buffer.alloc(0)
 
-/** In the ledger, what people try out in the console stands under such names: `console:ops`. */
+/** Prefix in the ledger for requests that users make in the console: `console:ops`. */
 const CONSOLE_PREFIX = 'console:'
 export const RESERVED_NAME_MESSAGE = `names that begin with "${CONSOLE_PREFIX}" are reserved for console users; choose another`
 
@@ -24,14 +24,15 @@ export function isReservedName(name: string): boolean {
   return name.startsWith(CONSOLE_PREFIX)
 }
 
-/** What the ledger calls a user of the console. */
+/** The ledger's key name for a user of the console. */
 export function consoleKeyName(user: string): string {
   return CONSOLE_PREFIX + user
 }
 
 /**
- * The keys, no two of one name or one value.
- * @param isGatewayEnvironment whether the environment is the one of the gateway: in another, a default tells nothing
+ * Builds the keys; each name and each value must be unique.
+ * @param isGatewayEnvironment the environment is the gateway's own; in another one, a default may not be the value
+ *   that the gateway uses
  */
 export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironment: boolean): Key[] {
   const checkName = uniquenessCheck('name', findings)
@@ -65,8 +66,8 @@ export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironme
 }
 
 /**
- * The first key whose value is a default that the file itself gives, as in
- * `${DEMO_KEY:-...}`: no secret, so that it may be shown in an example.
+ * The first key whose value is a default written in the file, as in `${DEMO_KEY:-...}`: it is not secret, so an
+ * example can show it.
  */
 export function exampleKeyOf(raw: RawConfig, findings: Findings): string | null {
   const index = (raw.keys ?? []).findIndex((_, at) => findings.located(['keys', at, 'key'])?.defaulted)
@@ -106,7 +107,7 @@ function checkPlainKey(key: string, path: Path, findings: Findings): void {
   checkQuotes(key, path, findings)
 }
 
-/** Reports each key that has the same `what` as one before. */
+/** Reports each key with the same `what` as an earlier one. */
 function uniquenessCheck(what: 'name' | 'value', findings: Findings) {
   const indexes = new Map<string, number>()
   return (value: string, index: number, path: Path): void => {

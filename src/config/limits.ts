@@ -5,7 +5,7 @@ import { decimalOf } from './prices.ts'
 import type { RawLimits } from './raw.ts'
 import { checkGlob } from './routes.ts'
 
-/** Limits as the file gives them; what it does not name is not limited. */
+/** Builds limits from the file; what it does not name is unlimited. */
 export function buildLimits(raw: RawLimits | undefined, path: Path, findings: Findings): Limits | null {
   if (raw === undefined) return null
   const models = new Map<string, Omit<Limits, 'models'>>()

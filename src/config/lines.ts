@@ -2,13 +2,16 @@ import { parseYaml } from './document.ts'
 import type { Located, Path } from './document.ts'
 import { SourceText } from './source-text.ts'
 
-/** Steps of the longest path whose line is kept: `upstreams.NAME.auth`. */
+/** Number of steps of the longest path whose line is recorded: `upstreams.NAME.auth`. */
 const MAX_STEPS = 3
 
-/** Lines of a configuration, from 1, by the path of their keys as JSON: `["server","tls","cert"]`. Lists have the line of their key. */
+/**
+ * Lines of a configuration, from 1, by the path of their keys as JSON: `["server","tls","cert"]`. A list has the line
+ * of its key.
+ */
 export type ConfigLines = ReadonlyMap<string, number>
 
-/** @param text of a configuration that is YAML */
+/** @param text a configuration in valid YAML */
 export function configLines(text: string): ConfigLines {
   const source = new SourceText(text)
   const lines = new Map<string, number>()
@@ -24,7 +27,7 @@ export function configLines(text: string): ConfigLines {
   return lines
 }
 
-/** @returns the line of a path, or of the part of it that the file has; null = it has none */
+/** @returns the line of a path, or of its longest existing part; null = none */
 export function lineOf(lines: ConfigLines, path: Path): number | null {
   for (let length = path.length; length > 0; length--) {
     const line = lines.get(JSON.stringify(path.slice(0, length)))

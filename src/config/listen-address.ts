@@ -7,8 +7,8 @@ const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::
 const ADDRESS_FORMS = 'write host:port, [IPv6]:port or :port'
 
 /**
- * `127.0.0.1:8080`, `localhost:0`, `[::1]:8080`; `:8080` and `8080` mean every
- * interface, which is the empty host; `fd:3` is a descriptor that listens already.
+ * Parses `127.0.0.1:8080`, `localhost:0`, `[::1]:8080`; `:8080` and `8080` mean all interfaces (an empty host);
+ * `fd:3` is a descriptor that already listens.
  * @throws RangeError that says what to change
  */
 export function parseAddress(text: string | number): Address {
@@ -23,7 +23,7 @@ export function parseAddress(text: string | number): Address {
   return { host: hostOf(host), port: Number(port) }
 }
 
-/** As systemd hands them over: from 3 on (sd_listen_fds(3)). */
+/** As systemd passes them: from 3 on (sd_listen_fds(3)). */
 function inheritedSocket(fd: number): Address {
   if (fd < 3) throw new RangeError('the descriptors below 3 are standard input, output and error')
   return { host: '', port: 0, fd }
@@ -36,7 +36,7 @@ function hostOf(host: string): string {
     throw new RangeError('the brackets do not hold an IPv6 address')
   }
   if (host.includes(':')) throw new RangeError(`an IPv6 address needs brackets; ${ADDRESS_FORMS}`)
-  // Four numbers that are no IPv4 address would be looked up as a name.
+  // Four numbers that are not an IPv4 address would be looked up as a name.
   const numeric = /^[\d.]+$/.test(host)
   const named = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}$/.test(host)
   if (host !== '' && (numeric ? !isIPv4(host) : !named)) {
@@ -45,22 +45,22 @@ function hostOf(host: string): string {
   return host
 }
 
-/** The address as text; IPv6 in brackets, every interface as `*`. */
+/** The address as text; IPv6 in brackets, all interfaces as `*`. */
 export function formatAddress({ host, port, fd }: Address): string {
   if (fd !== undefined) return `fd:${fd}`
   if (host === '') return `*:${port}`
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-/** An address that is listened on as a URL: `http://127.0.0.1:8080`; every interface as `0.0.0.0`. */
+/** A listening address as a URL: `http://127.0.0.1:8080`; all interfaces as `0.0.0.0`. */
 export function addressUrl({ host, port }: Address, isSecure: boolean): string {
   return `${isSecure ? 'https' : 'http'}://${formatAddress({ host: host === '' ? '0.0.0.0' : host, port })}`
 }
 
 /**
- * Where this machine reaches a server that listens: every interface has a loopback.
+ * The URL by which this machine reaches a server; a loopback address if it listens on all interfaces.
  *
- * @throws as a listener does, where its descriptor turns out to be a Unix socket, which has no such address
+ * @throws like a listener, if its descriptor is a Unix socket, which has no such URL
  */
 export function localUrl(listening: AddressInfo | string | null, isSecure: boolean): string {
   if (listening === null || typeof listening === 'string') {
@@ -72,7 +72,7 @@ export function localUrl(listening: AddressInfo | string | null, isSecure: boole
   return addressUrl({ host, port }, isSecure)
 }
 
-/** Would listening on both fail? Port 0 never clashes: each gets a free one. */
+/** Would listening on both fail? Port 0 never conflicts: each gets a free port. */
 export function addressesConflict(a: Address, b: Address): boolean {
   if (a.fd !== undefined || b.fd !== undefined) return a.fd === b.fd
   if (a.port !== b.port || a.port === 0) return false
@@ -83,7 +83,7 @@ function isWildcardHost(host: string): boolean {
   return host === '' || host === '0.0.0.0' || host === '::'
 }
 
-/** An IP address, or one with a prefix length: `10.0.0.0/8`, `fd00::/8`. */
+/** Is it an IP address, or one with a prefix length: `10.0.0.0/8`, `fd00::/8`? */
 export function isAddressOrBlock(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/')
   const family = isIP(address)

@@ -13,7 +13,7 @@ import { sizeOf, timerDurationOf } from './values.ts'
 const DEFAULT_LISTEN: Address = { host: '127.0.0.1', port: 8080 }
 const DEFAULT_BODY_LIMIT = 64 * 1024 * 1024
 const DEFAULT_DRAIN = 30 * 60_000
-/** Default number of bodies of the largest size that are held at once. */
+/** Default number of bodies of the maximum size that fit in memory. */
 const DEFAULT_BODIES_IN_MEMORY = 8
 const DEFAULT_IN_FLIGHT = 10_000
 const DEFAULT_CONNECTIONS = 20_000
@@ -21,8 +21,8 @@ const DEFAULT_CONNECTIONS = 20_000
 const DEFAULT_IDLE = 620_000
 
 /**
- * The listeners, each on an address of its own.
- * @param directory what file names are relative to
+ * Builds the listeners; each needs its own address.
+ * @param directory to which file names are relative
  */
 export function buildListeners(
   raw: RawConfig, directory: string, findings: Findings,

@@ -6,9 +6,9 @@ import type { LoadedConfig } from './load.ts'
 import { ConfigError } from './problem.ts'
 
 /**
- * Loads a configuration again, with the process's environment, in a thread of its own: one with thousands of
- * keys or routes takes more than a second, in which no stream may stand still.
- * @throws ConfigError as loadAgain; another error where the thread did not get that far
+ * Loads a configuration again, with the process's environment, in a separate thread: thousands of keys or routes take
+ * more than a second, which must not block streams.
+ * @throws ConfigError like `reloadConfig`; another error if the thread fails before that
  */
 export function loadConfigInThread(file: string): Promise<LoadedConfig> {
   return new Promise((resolve, reject) => {

@@ -4,23 +4,23 @@ import type { Problem } from './problem.ts'
 import type { Config, Route, Target, Upstream } from './types.ts'
 
 /**
- * What the loading thread sends. No URL can be sent; a Buffer arrives as plain bytes,
- * and an object without a prototype with one.
+ * The message of the loading thread. A URL cannot be sent; a Buffer arrives as plain bytes, and an object without a
+ * prototype gets one.
  */
 export type LoadMessage =
-  | { readonly loaded: LoadedConfig; /** By the upstream's name, which lacks its own. */ readonly urls: Urls }
+  | { readonly loaded: LoadedConfig; /** By upstream name. */ readonly urls: Urls }
   | { readonly problems: readonly Problem[]; readonly files: readonly string[]; readonly text: string | null }
 
 type Urls = ReadonlyMap<string, string>
 
-/** What was loaded, to be sent to another thread. */
+/** Converts a loaded configuration for sending it to another thread. */
 export function serializeConfig(loaded: LoadedConfig): LoadMessage {
   const upstreams = [...loaded.config.upstreams.values()]
   const urls = new Map(upstreams.flatMap(({ name, url }) => (url ? [[name, url.href]] : [])))
   return { loaded: { ...loaded, config: withUrls(loaded.config, () => null) }, urls }
 }
 
-/** What was packed, frozen as it was. */
+/** Restores a configuration that was sent, frozen as before. */
 export function deserializeConfig(loaded: LoadedConfig, urls: Urls): LoadedConfig {
   const config = withUrls(loaded.config, ({ name }) => {
     const url = urls.get(name)
@@ -30,7 +30,7 @@ export function deserializeConfig(loaded: LoadedConfig, urls: Urls): LoadedConfi
   return deepFreeze({ ...loaded, config: { ...config, keys } })
 }
 
-/** The same with other URLs; the routes have the very upstreams that the table has. */
+/** The same configuration with other URLs; the routes refer to the same upstream objects as the table. */
 function withUrls(config: Config, urlOf: (upstream: Upstream) => URL | null): Config {
   const upstreams = new Map(Array.from(config.upstreams, ([name, upstream]) => {
     const headers = Object.assign(Object.create(null), upstream.headers)

@@ -4,7 +4,7 @@ import type { LoadMessage } from './load-message.ts'
 import { reloadConfig } from './load.ts'
 import { ConfigError } from './problem.ts'
 
-/** The loading thread; apart.ts starts it with the file's path, and is sent its Parcel. */
+/** The loading thread: load-in-thread.ts starts it with the file's path and gets a LoadMessage. */
 
 const port = parentPort
 if (port === null) throw new Error('to be started as a thread')

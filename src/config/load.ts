@@ -30,27 +30,25 @@ import { buildUpstreams } from './upstreams.ts'
 import { DEFAULT_TIMEOUTS, buildTimeouts, durationOf } from './values.ts'
 import { addConfigWarnings } from './warnings.ts'
 
-/** Warns of what stands in the file at a path. */
+/** Warns about a part of the configuration at a path of the file. */
 export type ConfigCheck = (config: Omit<Config, 'text'>, findings: Findings) => void
 
 export interface LoadedConfig {
   readonly config: Config
   readonly warnings: readonly Problem[]
-  /** A key that the file shows to everybody as a default, for examples; null where there is none. */
+  /** A key that the file shows as a default, for examples; null = none. */
   readonly exampleKey: string | null
 }
 
 /**
- * Reads, checks and resolves a configuration file. The files that it names
- * (certificates) are read too, and what stands where the ledger is to be is
- * looked at; nothing else of the world is.
- * @param file as the operator named it; problems show it so
- * @param neededKeys the top-level keys that all is wanted of, for who reads a
- *   configuration without serving by it: a variable that is not set elsewhere
- *   leaves its value out, and a key whose value is not known has an empty digest,
- *   as has one that took a default: the gateway may have the variable
- * @param extraCheck finds what is odd about a configuration without errors, beside what is looked for anyway
- * @throws ConfigError with every problem at once
+ * Reads, checks and resolves a configuration file. It also reads the files that it names (certificates), and checks
+ * the location of the ledger; it accesses nothing else.
+ * @param file as the operator named it; problems show this name
+ * @param neededKeys the only top-level keys that must be complete, for callers that read a configuration without
+ *   serving it. An unset variable elsewhere leaves its value out. A key of unknown value has an empty digest, and so
+ *   has one that used a default, because the gateway may have the variable
+ * @param extraCheck adds warnings to a configuration without errors, in addition to the usual ones
+ * @throws ConfigError with all problems at once
  */
 export function loadConfig(
   file: string, env: Environment, neededKeys: readonly (keyof RawConfig)[] | null = null, extraCheck: ConfigCheck = () => {},
@@ -59,16 +57,16 @@ export function loadConfig(
 }
 
 /**
- * The same of a file that was loaded before.
- * @throws ConfigError as loadConfig, and where the file is a pipe or a device
+ * The same for a file that was loaded before.
+ * @throws ConfigError like loadConfig, and if the file is a pipe or a device
  */
 export function reloadConfig(file: string, env: Environment): LoadedConfig {
   return loadSource(file, read(file, rereadText), env)
 }
 
 /**
- * The same of a text that the file had when it was read.
- * @throws ConfigError as loadConfig
+ * The same for a text that was read from the file earlier.
+ * @throws ConfigError like loadConfig
  */
 export function loadConfigText(file: string, text: string, env: Environment): LoadedConfig {
   return loadSource(file, new SourceText(text), env)
@@ -102,7 +100,7 @@ function loadSource(
   return { config: deepFreeze(config), warnings: problems, exampleKey: exampleKeyOf(raw, findings) }
 }
 
-/** What a configuration is made from beside its own file: certificates, and the key of one. */
+/** The other files that a configuration depends on: certificates, and the private key of one. */
 export function referencedFiles({ server, upstreams }: Pick<Config, 'server' | 'upstreams'>): string[] {
   const authorities = [...upstreams.values()].flatMap(({ ca }) => ca ?? [])
   return [...server.tls ? [server.tls.cert, server.tls.key] : [], ...authorities]
@@ -135,7 +133,7 @@ function rejectEmptyFile(file: string, text: string, { root, isInvalid: broken }
   throw new ConfigError([fileProblem(file, 'error', message)], { text })
 }
 
-/** @param isGatewayEnvironment whether the environment is the one of the gateway */
+/** @param isGatewayEnvironment the environment is the gateway's own */
 function buildConfig(
   raw: RawConfig, file: string, env: Environment, findings: Findings, isGatewayEnvironment: boolean,
 ): Omit<Config, 'text'> {

@@ -8,7 +8,7 @@ const DEFAULT_BODY_BYTES = 64 * 1024
 /** A transcript is held in memory until it is written. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024
 
-/** What is logged, and whose bodies are kept. */
+/** Builds what is logged, and whose bodies are kept. */
 export function buildLog(raw: RawConfig, findings: Findings): LogConfig {
   const rules = raw.log?.bodies ?? []
   if (rules.length > 0 && !findings.has(['ledger'])) {

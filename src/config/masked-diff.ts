@@ -3,25 +3,25 @@ import { maskedText } from './masked.ts'
 
 /** A line of a diff. */
 export interface DiffLine {
-  /** `gap` stands for lines that are the same. */
+  /** `gap` stands for unchanged lines. */
   readonly kind: 'added' | 'removed' | 'same' | 'gap'
-  /** From 1: of the new text, or of the old one where it was removed. */
+  /** From 1: in the new text, or in the old one if removed. */
   readonly line: number
   readonly text: string
 }
 
-/** Lines that are shown around a change. */
+/** Unchanged lines that are shown around a change. */
 const CONTEXT = 3
 const MAX_LINES = 400
 const MAX_LINE_LENGTH = 500
-/** Added and removed lines up to which texts are compared: it takes the time of their square. */
+/** Maximum number of added and removed lines that are compared: the time is quadratic in it. */
 const MAX_EDIT_LENGTH = 2_000
 
 /**
- * What differs between two configurations, line by line, with masked secrets. A line in which only a secret has changed counts
- * as changed.
+ * The differences between two configurations, line by line, with secrets masked. A line in which only a secret has
+ * changed counts as changed.
  *
- * @returns null where too much differs; cut after 400 lines
+ * @returns null = too many differences; cut after 400 lines
  */
 export function maskedDiff(before: string, after: string): DiffLine[] | null {
   const changes = diffArrays(linesOf(before), linesOf(after), { maxEditLength: MAX_EDIT_LENGTH })

@@ -5,16 +5,15 @@ import { CREDENTIAL_NAME, secretPlaces, unknownWords } from './secrets.ts'
 import { SourceText, maskSecret } from './source-text.ts'
 import type { Range } from './source-text.ts'
 
-/** As `gateway keys list` shows. */
+/** The same length as in `gateway keys list`. */
 const DIGEST_PREFIX_LENGTH = 8
 const DIGEST = /\b[\da-f]{64}\b/gi
 const ALIAS = /^\*\S+$/
 const SCHEMA = readSchema()
 
 /**
- * A configuration for people to read: the text itself, each line where it stands, comments included. Secrets that were written
- * out are masked; references to the environment stand as they were written. Of a text that is not YAML every word is masked that
- * the schema does not know.
+ * A configuration for reading: the text itself, with the same line numbers and comments. Literal secrets are masked;
+ * references to the environment stay. In a text that is not YAML, every word that is not in the schema is masked.
  */
 export function maskedText(text: string): string {
   const source = new SourceText(text)
@@ -39,7 +38,7 @@ interface MaskedRange extends Range {
   mask(piece: string): string
 }
 
-/** Lines of comments without anything else belong together, and to the lines above and below them. */
+/** Comment lines without other content form a block with each other and with the lines above and below. */
 function maskedComments(source: SourceText, comments: readonly Range[]): MaskedRange[] {
   const words = new CommentWords()
   const linesOf = (first: number, last: number): string =>
@@ -60,7 +59,7 @@ function maskedComments(source: SourceText, comments: readonly Range[]): MaskedR
   })
 }
 
-/** Line by line, so that the lines below keep their numbers. */
+/** Masks line by line, so that later lines keep their numbers. */
 function maskedValue(piece: string, text: string): string {
   if (ALIAS.test(piece) && text.includes(`&${piece.slice(1)}`)) return piece
   return maskSecret(piece).map(({ raw, mask }) =>

@@ -1,7 +1,6 @@
 /**
- * The candidate that a mistyped word most likely means, or null when none is
- * close: a third of the letters may differ, at least one. Case, `-` and `_` do
- * not count.
+ * The candidate that a mistyped word most likely means; null = none is close. Up to a third of the letters may
+ * differ, at least one. Case, `-` and `_` do not count.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | null {
   const wanted = normalize(word)
@@ -18,7 +17,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | nu
   return best
 }
 
-/** `; did you mean "x"?`, or nothing. */
+/** `; did you mean "x"?`, or ''. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const guess = nearest(word, candidates)
   return guess === null ? '' : `; did you mean "${guess}"?`
@@ -29,8 +28,8 @@ function normalize(word: string): string {
 }
 
 /**
- * Damerau-Levenshtein distance in its optimal string alignment form: letters
- * inserted, left out, replaced, or swapped with their neighbour.
+ * Damerau-Levenshtein distance as optimal string alignment: letters inserted, deleted, replaced, or swapped with a
+ * neighbour.
  */
 export function editDistance(a: string, b: string): number {
   let before: number[] = []

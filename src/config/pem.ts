@@ -8,12 +8,12 @@ import type { Findings } from './findings.ts'
 
 const CERTIFICATE_BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
-/** The certificates of a PEM text, each as it stands there. */
+/** The certificates of a PEM text, unchanged. */
 export function certificateBlocks(pem: string): readonly string[] {
   return pem.match(CERTIFICATE_BLOCK) ?? []
 }
 
-/** Reports a PEM file that cannot be read, or that holds no certificate or a broken one. */
+/** Reports a PEM file that cannot be read, contains no certificate, or contains a broken one. */
 export function checkCertificates(file: string, path: Path, findings: Findings): void {
   const pem = readPem(file, path, findings)
   if (pem === null) return
@@ -28,8 +28,8 @@ export function checkCertificates(file: string, path: Path, findings: Findings):
 }
 
 /**
- * Reports a private key that cannot be read or used, or that is not the
- * certificate's. A fault of the certificate itself is not reported here.
+ * Reports a private key that cannot be read or used, or does not belong to the certificate. Faults of the certificate
+ * itself are reported elsewhere.
  */
 export function checkKeyPair(certFile: string, keyFile: string, path: Path, findings: Findings): void {
   const pem = readPem(keyFile, path, findings)
@@ -38,7 +38,7 @@ export function checkKeyPair(certFile: string, keyFile: string, path: Path, find
   try {
     key = createPrivateKey(pem)
   } catch {
-    // OpenSSL's reasons are for experts and may quote the file.
+    // OpenSSL's reasons are for experts, and may quote the file.
     const message = pem.includes('ENCRYPTED')
       ? 'the private key has a passphrase; the gateway needs one without'
       : 'the file holds no private key in PEM form'
@@ -57,15 +57,15 @@ export function checkKeyPair(certFile: string, keyFile: string, path: Path, find
 }
 
 /**
- * What a listener would fail with that shows this pair, such as `ee key too small` for what is weaker than
- * OpenSSL's security level allows; null = it takes them.
+ * OpenSSL's reason to reject this pair, such as `ee key too small` for a key below its security level; null =
+ * accepted. A listener would fail with the same reason.
  */
 function opensslErrorOf(cert: string, key: string): string | null {
   try {
     createSecureContext({ cert, key })
     return null
   } catch (error) {
-    // The reason alone is a fixed text.
+    // Only the reason is a fixed text.
     const { reason, code } = error as NodeJS.ErrnoException & { readonly reason?: string }
     return reason ?? code ?? 'it gives no reason'
   }
@@ -76,11 +76,11 @@ function readIfPossible(file: string): string | null {
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    return null // checkCertificates has told
+    return null // checkCertificates has reported it
   }
 }
 
-/** The first certificate; null where one of them cannot be read. */
+/** The first certificate; null = one of them cannot be parsed. */
 function firstCertificate(pem: string): X509Certificate | null {
   const certificates = certificateBlocks(pem).map(parseCertificate)
   return certificates.includes(null) ? null : certificates[0] ?? null
@@ -110,13 +110,13 @@ function readPem(file: string, path: Path, findings: Findings): string | null {
   }
 }
 
-/** Milliseconds before its end from which on a certificate should be renewed; a quarter of a short life. */
+/** A certificate should be renewed this many ms before its end, or in the last quarter of a shorter lifetime. */
 const RENEWAL_PERIOD = 14 * 24 * 60 * 60_000
 const RENEWAL_SHARE = 1 / 4
 
 /**
- * What there is to say of the time for which one of a file's certificates is valid; null = nothing.
- * @param index its place in the file, from 0
+ * A warning about the validity period of one of a file's certificates; null = none.
+ * @param index its index in the file, from 0
  * @param now ms since 1970
  */
 export function validityWarning(certificate: X509Certificate, index: number, now: number): string | null {

@@ -2,19 +2,18 @@ import type { Accepts } from '../protocols/neutral/accepts.ts'
 
 export interface Model {
   readonly name: string
-  /** The model that it stands for: it has its price, unless it has its own. */
+  /** The model that it is based on: its price applies unless this model has its own. */
   readonly baseModel: string | null
-  /** What it accepts in translated requests, where the operator says so. */
+  /** The operator's rules of what it accepts in translated requests. */
   readonly accepts: Accepts | null
   readonly price: Price | null
-  /** What is paid for what the upstream served in a tier of its own, by the tier's name; whole prices. */
+  /** Complete prices for requests that the upstream served in a service tier, by the tier's name. */
   readonly serviceTiers: ReadonlyMap<string, Price>
 }
 
 /**
- * USD per million tokens unless the field says otherwise, each as the decimal
- * string that the operator wrote, so that no float touches a bill. A field that
- * is absent is priced as its kin: cached_input and cache writes as input,
+ * USD per million tokens unless the field says otherwise, as the decimal string that the operator wrote, so that no
+ * float changes a cost. An absent field is priced like a related one: cached_input and cache writes as input,
  * reasoning as output, audio and images as plain tokens.
  */
 export interface Price {
@@ -28,11 +27,11 @@ export interface Price {
   readonly outputAudio?: string
   readonly inputImage?: string
   readonly outputImage?: string
-  /** USD for each. */
+  /** USD per unit. */
   readonly perRequest?: string
   readonly perSecond?: string
   readonly perCharacter?: string
   readonly perImage?: string
-  /** Prices of requests whose input is above so many tokens; ascending. */
+  /** Prices of requests with more input tokens than `above`; ascending. */
   readonly tiers?: readonly { readonly above: number; readonly price: Omit<Price, 'tiers'> }[]
 }

@@ -23,7 +23,7 @@ const FIELDS = {
   per_image: 'perImage',
 } as const satisfies Record<string, keyof Amounts>
 
-/** The models that the file names, with their prices. */
+/** The models in the file, with their prices. */
 export function buildModels(raw: RawConfig, findings: Findings): Map<string, Model> {
   const models = new Map<string, Model>()
   for (const [name, model] of Object.entries(raw.models ?? {})) {
@@ -38,7 +38,7 @@ export function buildModels(raw: RawConfig, findings: Findings): Map<string, Mod
   return models
 }
 
-/** Whole prices: what a service tier does not name is as it is without. */
+/** Complete prices: what a service tier does not name is the same as without the tier. */
 function buildServiceTiers(
   raw: RawPrice | undefined, price: Price | null, path: Path, findings: Findings,
 ): Map<string, Price> {
@@ -97,8 +97,8 @@ function buildAmounts(raw: Omit<RawPrice, 'tiers' | 'service_tiers'>, path: Path
 }
 
 /**
- * The number at the path as the exact decimal that was written there: `0.40`
- * stays `0.40`, `.5` becomes `0.5` and `2.5e-05` becomes `0.000025`.
+ * The number at the path as the exact decimal that was written: `0.40` stays `0.40`, `.5` becomes `0.5` and `2.5e-05`
+ * becomes `0.000025`.
  */
 export function decimalOf(path: Path, findings: Findings): string {
   const text = findings.located(path)?.text ?? ''

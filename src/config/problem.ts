@@ -1,22 +1,22 @@
-/** What is wrong with a configuration, or only odd, at one place of the file. */
+/** An error or warning about one place in a configuration. */
 export interface Problem {
   readonly severity: 'error' | 'warning'
   /** The file as the operator named it. */
   readonly file: string
-  /** From 1; null when the trouble is with the file as a whole. */
+  /** From 1; null = the whole file. */
   readonly line: number | null
-  /** From 1, in UTF-16 units; null together with line. */
+  /** From 1, in UTF-16 units; null if line is null. */
   readonly column: number | null
-  /** What is wrong and what to change. Never a secret. */
+  /** What is wrong and what to change. Never contains a secret. */
   readonly message: string
-  /** The line with a caret below it, secrets masked; null together with line. */
+  /** The line with a caret below it, secrets masked; null if line is null. */
   readonly excerpt: string | null
 }
 
-/** The configuration cannot be used. It carries every problem, warnings included, in the file's order. */
+/** The configuration cannot be used. It contains all problems, warnings included, in the file's order. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
-  /** The files that it names, as far as that could be read: a change of one may make it right. */
+  /** The files that it names, as far as they could be read: a change in one may fix the configuration. */
   readonly files: readonly string[]
   readonly #text: string | null
 
@@ -28,16 +28,15 @@ export class ConfigError extends Error {
     this.#text = text
   }
 
-  /** Of its file; null where that cannot be read. No log line about the error has it: secrets are in it. */
+  /** The text of its file; null = unreadable. Not logged with the error, because it contains secrets. */
   get text(): string | null {
     return this.#text
   }
 }
 
 /**
- * A problem as people read it: `file:line:column: severity: message`, then the
- * line and its caret.
- * @param paint colours the severity where the reader has a terminal
+ * A problem as text: `file:line:column: severity: message`, then the line and its caret.
+ * @param paint colours the severity for a terminal
  */
 export function formatProblem(problem: Problem, paint: (severity: string) => string = plain): string {
   const { severity, message, excerpt } = problem
@@ -45,7 +44,7 @@ export function formatProblem(problem: Problem, paint: (severity: string) => str
   return excerpt === null ? head : `${head}\n${excerpt}`
 }
 
-/** `file:line:column`, or the file where there is no more to say. */
+/** `file:line:column`, or only the file if there is no line. */
 export function placeOf({ file, line, column }: Problem): string {
   return line === null ? file : `${file}:${line}:${column}`
 }

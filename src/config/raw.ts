@@ -1,8 +1,8 @@
 import type { ResumeMode, TranslateMode } from './types.ts'
 
 /**
- * The file's values after the schema has passed them: the types are right, but
- * what was wrong is left out, so that anything may be missing.
+ * The file's values after the schema check: the types are right, but wrong values are left out, so any value may be
+ * missing.
  */
 export interface RawConfig {
   server?: {

@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import { nonFileKind } from '../base/file-exists.ts'
 
 interface Place {
-  /** The file's text, with U+FFFD for what is none. */
+  /** The file's text, with U+FFFD for invalid bytes. */
   readonly text: string
   /** In UTF-16 units from 0. */
   readonly offset: number
@@ -11,9 +11,9 @@ interface Place {
 
 /** The file cannot be read as text; the message says what to change. */
 export class UnreadableError extends Error {
-  /** Where the trouble has a place. */
+  /** Where the fault is; null = no position. */
   readonly place: Place | null
-  /** The system's, such as ENOENT; null where it let the file be read. */
+  /** The system's error code, such as ENOENT; null = the system could read the file. */
   readonly code: string | null
 
   constructor(message: string, { place, code }: { place?: Place, code?: string } = {}) {
@@ -61,8 +61,8 @@ export function readText(file: string): string {
 }
 
 /**
- * The same of a file that was read before.
- * @throws UnreadableError as readText, and where it is none that has it a second time
+ * The same for a file that was read before.
+ * @throws UnreadableError like readText, and if the file can be read only once
  */
 export function rereadText(file: string): string {
   const other = nonFileKind(file)
@@ -70,7 +70,7 @@ export function rereadText(file: string): string {
   throw new UnreadableError(`this is ${other}, which can be read only once; name a file`)
 }
 
-/** It may be a device or a pipe, which tell no size, and need not end. */
+/** It may be a device or a pipe, which reports no size and may never end. */
 function readBytes(file: string): Buffer {
   const fd = openSync(file, 'r')
   try {

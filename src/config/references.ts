@@ -1,7 +1,7 @@
-/** The environment, as `process.env` is. */
+/** The environment, like `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** A value cut at its references to the environment. */
+/** A part of a value that was split at its references to the environment. */
 export type Piece =
   | { readonly kind: 'text', readonly raw: string, readonly text: string }
   | Reference
@@ -18,9 +18,8 @@ interface Reference {
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/y
 
 /**
- * Cuts a value at `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`.
- * A default ends at the first brace and holds no other reference. What starts
- * like a reference and is none comes back as a fault.
+ * Splits a value at `${NAME}` and `${NAME:-default}`; `$${` is a literal `${`. A default ends at the first brace and
+ * cannot contain another reference. An invalid reference is returned as a fault.
  */
 export function splitReferences(value: string): Piece[] {
   const pieces: Piece[] = []
@@ -64,24 +63,24 @@ function readReference(value: string, at: number): Exclude<Piece, { kind: 'text'
 interface Unresolved {
   readonly raw: string
   readonly message: string
-  /** It is a reference, to what is not set. */
+  /** A valid reference to an unset variable. */
   readonly isUnset: boolean
 }
 
 export interface Expanded {
-  /** What the value says; empty where a reference could not be resolved. */
+  /** The expanded value; without the references that could not be resolved. */
   readonly text: string
-  /** There was a reference in it. */
+  /** It contained a reference. */
   readonly referenced: boolean
-  /** Some reference took its default. */
+  /** A reference used its default. */
   readonly defaulted: boolean
-  /** The references that cannot be resolved, each with its place among all that start with `${`. */
+  /** The references that could not be resolved. */
   readonly faults: readonly Unresolved[]
 }
 
 /**
- * Fills in the environment. As in a shell, `:-` also replaces a variable that
- * is set but empty. What is filled in is not looked at again.
+ * Expands references to the environment. As in a shell, `:-` also replaces a variable that is set but empty. Expanded
+ * text is not expanded again.
  */
 export function expandReferences(value: string, env: Environment): Expanded {
   let text = ''
@@ -113,12 +112,15 @@ export function expandReferences(value: string, env: Environment): Expanded {
   return { text, referenced, defaulted, faults }
 }
 
-/** Whether what stands between the two is the user or the password of a URL. */
+/** Is the text between the two the user or password of a URL? */
 function isUserinfo(before: string, rest: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]*$/i.test(before) && /^(?:[^/?#@$]|\$\{[^}]*\})*@/.test(rest)
 }
 
-/** A password is taken literally, whatever its characters mean in a URL, unless it is escaped already (RFC 3986 section 3.2.1). */
+/**
+ * A password is used literally, whatever its characters mean in a URL, unless it is already escaped (RFC 3986 section
+ * 3.2.1).
+ */
 function escapeUserinfo(text: string): string {
   return /^(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*$/.test(text) ? text : encodeURIComponent(text)
 }

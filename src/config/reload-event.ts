@@ -5,14 +5,14 @@ export interface ReloadEvent {
   /** ms since 1970 */
   readonly at: number
   readonly applied: boolean
-  /** Who or what asked for it: `command line: root`, `SIGHUP`, `--watch`. */
+  /** Who or what requested it: `command line: root`, `SIGHUP`, `--watch`. */
   readonly by: string
-  /** The text that was active before. */
+  /** The previously active text. */
   readonly before: string
-  /** The text of the file; null where it cannot be read. */
+  /** The text of the file; null = unreadable. */
   readonly text: string | null
-  /** `upstreams.openai: changed`; empty where it was rejected, or nothing changed. */
+  /** `upstreams.openai: changed`; empty if it was rejected or nothing changed. */
   readonly changes: readonly string[]
-  /** Why it was rejected; empty where it was not. */
+  /** Why it was rejected; empty = applied. */
   readonly problems: readonly Problem[]
 }

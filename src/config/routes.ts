@@ -6,11 +6,11 @@ import type { Affinity, Route, Target, Timeouts, Upstream } from './types.ts'
 import { headerName } from './header.ts'
 import { MAX_TIMER, buildTimeouts, timerDurationOf } from './values.ts'
 
-/** The route table, in the file's order. */
+/** Builds the route table, in the file's order. */
 export function buildRoutes(
   raw: RawConfig, upstreams: ReadonlyMap<string, Upstream>, timeouts: Timeouts, findings: Findings,
 ): Route[] {
-  // A missing map of them was reported already, and is not reported for each route.
+  // If `upstreams` is missing, that is already reported; do not repeat it for each route.
   const known = raw.upstreams === undefined ? null : upstreams
   return (raw.routes ?? []).flatMap((route, index) => {
     if (route === undefined) return []
@@ -48,7 +48,7 @@ const MAX_LISTED = 5
 
 type RouteMatch = Pick<Route, 'index' | 'line' | 'path' | 'models' | 'targets' | 'strategy'>
 
-/** Written once, at load: the ledger keeps it with every request that the route takes. */
+/** Written once, when the configuration is loaded: the ledger stores it with every request of the route. */
 function routeText({ index, line, path, models, targets, strategy }: RouteMatch): string {
   const matches = [
     ...path === null ? [] : [`path ${path}`],
@@ -76,7 +76,7 @@ function pathGlob(glob: string | undefined, path: Path, findings: Findings): str
   return glob
 }
 
-/** One glob or several, each looked at. */
+/** Checks one glob or several. */
 export function modelGlobs(
   model: string | readonly (string | undefined)[] | undefined, path: Path, findings: Findings,
 ): string[] | null {
@@ -91,7 +91,7 @@ export function modelGlobs(
   return model.filter(glob => glob !== undefined)
 }
 
-/** Globs have one special character: somebody who writes others expects them to do something. */
+/** Globs have one special character: other special characters in a glob are probably a mistake. */
 export function checkGlob(glob: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): void {
   if (/\s/.test(glob)) findings.warn(path, 'a glob with a space matches only names with a space', at)
   const odd = /[?[\]{}|^$\\]/.exec(glob)?.[0]
@@ -118,13 +118,13 @@ function buildTargets(
   })
 }
 
-/** Does each name that the route takes tell what the star of its target's model is? */
+/** Does the name of the requested model determine the star of the target's model? */
 function isNamedByStar(model: string, models: RawRoute['model']): boolean {
   const globs = typeof models === 'string' ? [models] : models ?? []
   return [model, ...globs].every(glob => glob?.split('*').length === 2) && globs.length > 0
 }
 
-/** `key`, or `header:` and a header's name. */
+/** `key`, or `header:` and a header name. */
 function buildAffinity(text: string | undefined, path: Path, findings: Findings): Affinity | null {
   if (text === undefined) return null
   if (text === 'key') return { by: 'key' }
@@ -150,7 +150,7 @@ function knownNamesHint(names: readonly string[]): string {
   return `; there is ${names.slice(0, 8).join(', ')}${names.length > 8 ? ', ...' : ''}`
 }
 
-/** Every target of a route, those for requests that a model refuses included. */
+/** Every target of a route, including those for refused requests. */
 export function everyTarget({ targets, on }: Route): readonly Target[] {
   return [...targets, on.contextLength, on.contentFilter].filter(target => target !== null)
 }

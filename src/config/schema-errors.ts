@@ -25,7 +25,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   number: 'a number',
 }
 
-/** A violation of the schema in words that say what to change, and where it stands. Shows no value. */
+/** Describes a violation of the schema: what to change, and where. Shows no value. */
 export function describeError(error: ErrorObject, schema: JsonSchema, root: Located): SchemaProblem {
   const path = toPath(error.instancePath)
   const holder = error.parentSchema as JsonSchema
@@ -44,7 +44,7 @@ export function describeError(error: ErrorObject, schema: JsonSchema, root: Loca
   }
   const located = locate(root, path)
   if (located?.value === null && !located.faulty) {
-    // Its name may be a name and a value, even a secret, whose colon is missing.
+    // The name may be a name and a value, even a secret, without a colon.
     return { path, message: 'there is no value here; give one, or remove the line', at: 'value' }
   }
   const subject = path.length === 0 ? 'the file' : formatPath(path)
@@ -113,7 +113,7 @@ function unknownKey(path: Path, name: string, holder: JsonSchema, schema: JsonSc
   return problem(homes.length > 0 ? `it belongs under ${joinWithOr(homes)}` : `known here: ${known.join(', ')}`)
 }
 
-/** Where the schema has a key of this name, which can hold a map if that is needed. */
+/** The places where the schema has a key of this name, optionally only those that hold a map. */
 function pathsOfKey(name: string, holdsMap: boolean, schema: JsonSchema, top: JsonSchema, at: string): string[] {
   const homes = new Set<string>()
   for (const part of alternatives(schema, top)) {

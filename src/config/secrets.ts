@@ -4,44 +4,41 @@ import type { JsonSchema } from './json-schema.ts'
 import { nearest } from './nearest.ts'
 import type { Range, SourceText } from './source-text.ts'
 
-/** Names of settings and of headers that hold a credential wherever they stand. */
+/** Names of settings and headers that contain a credential wherever they occur. */
 export const CREDENTIAL_NAME =
   /auth|bearer|cookie|credential|key|pass(?:$|wd|word|phrase)|secret|signature|token/i
 const URL_CREDENTIALS = /(?<=:\/\/)[^/\s"']*(?=@)/g
-/** With a password whose special characters are not escaped. */
+/** Also matches passwords with unescaped special characters. */
 const STORE_CREDENTIALS = /(?<=\b(?:postgres|postgresql|rediss?):\/\/)[^\s"']*(?=@)/g
 const URL_QUERY = /(?<=:\/\/[^\s"'?]{0,2000}\?)[^\s"']+/g
 const COMMENT = /(?<=(?:^|\s)#).+/gm
 const ANCHOR = /(?<=&)[^\s,[\]{}]+/g
-/** A secret that has run into the text before it, where a colon or a comma is missing: a word as long as one. */
+/** A secret joined to the text before it because a colon or comma is missing: a word as long as a secret. */
 const CREDENTIAL_LENGTH_WORD = /[\s"'][^\s"']{16}/
 const WORD = /(?!-)[^\s:,{}[\]"'#]+/g
-/** A key right before its value. */
+/** A key directly before its value. */
 const KEY_BEFORE = /(?<![^\s,{])["']?([\w-]+)["']?:\s+["'[]?$/
 const LONGEST_KEY = 100
 export const SEPARATORS = /[^\p{L}\p{N}]+/u
-/** Letters and digits, changing case, or longer than a word is: no text of a person. */
+/** Letters with digits, with changing case, or longer than a word: not written by a person. */
 const RANDOM_PART = /^(?=.*\d)(?=.*\p{L}).{8,}$|\p{Ll}\p{Lu}.*\p{Ll}\p{Lu}|^.{24,}$/u
-/** Numbers, durations, sizes, addresses and signs. */
+/** Numbers, durations, sizes, addresses and symbols. */
 export const NOT_A_SECRET = /^([\d.:]{1,21}([smhdb]|ms|kb|mb|gb)?|\W{1,3})$/
 
-/** The stretches of the text that may hold a secret, and comments apart from them; each list in order. */
+/** Ranges of the text that may contain a secret, and ranges of comments; each list sorted. */
 export interface SecretPlaces {
   readonly values: readonly Range[]
-  /** Without the sign that begins them. */
+  /** Without the leading `#`. */
   readonly comments: readonly Range[]
 }
 
-/** All of them, in order and apart, so that no message shows a secret. */
+/** All of them, sorted and disjoint, so that no message shows a secret. */
 export function secretRanges(source: SourceText, root: Located, top: JsonSchema): Range[] {
   const { values, comments } = secretPlaces(source, root, top)
   return mergeRanges([...values, ...comments])
 }
 
-/**
- * Values that the schema marks writeOnly, near them whatever stands where the schema does not expect it, credentials in URLs,
- * and comments.
- */
+/** Finds values that the schema marks writeOnly, unexpected values near them, credentials in URLs, and comments. */
 export function secretPlaces(source: SourceText, root: Located, top: JsonSchema): SecretPlaces {
   const ranges: Range[] = [URL_CREDENTIALS, STORE_CREDENTIALS, URL_QUERY].flatMap(secret => matches(source.text, secret))
   const scalars: Range[] = []
@@ -49,13 +46,13 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
   const keys = schemasByKey(top)
   const isHarmless = ({ text }: Located): boolean => text !== null && (NOT_A_SECRET.test(text) || words.has(text))
 
-  /** @param near secrets belong into what holds this value */
+  /** @param near the map or list that contains this value may contain secrets */
   const collect = (located: Located, name: string, schemas: readonly JsonSchema[], near: boolean): void => {
     const { text, faulty, at, origin } = located
     const isSecret = schemas.some(({ writeOnly }) => writeOnly)
     const isExpected = schemas.some(takesScalar)
     const isOdd = !isExpected && (near || CREDENTIAL_NAME.test(name)) && !isHarmless(located)
-    // Nothing stands where its key does: a name, or a name and a secret without the colon.
+    // A key without a value: a name, or a name and a secret without a colon.
     const isName = located.value === null && !faulty && words.has(name)
     if (text !== null || faulty) {
       scalars.push(at)
@@ -69,7 +66,7 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
     const isNear = isSecret || holds
     for (const [step, child] of [...located.children, ...located.ignored]) {
       const entry = isList ? itemsOf(schemas, top) : entryOf(schemas, step, top)
-      // A setting in the wrong place is what it is in its own.
+      // A misplaced setting has the meaning that it has in its own place.
       const inner = entry.length > 0 || isList ? entry : misplacedSchemas(step, child.text, keys)
       const isOddKey = inner.length === 0 ? !isPlainName(step) : /\s/.test(step)
       if (isNear && isOddKey && child.key) ranges.push(child.key)
@@ -78,15 +75,15 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
   }
   collect(root, '', [top], true)
   const comments = matches(source.text, COMMENT)
-  // A secret that starts with & is taken for an anchor, which nothing refers to.
+  // A secret that starts with & is parsed as an anchor, but nothing refers to it.
   const anchors = matches(source.text, ANCHOR)
     .filter(({ start, end }) => !source.text.includes(`*${source.text.slice(start, end)}`))
   return { values: mergeRanges([...ranges, ...startingOutside(anchors, scalars)]), comments: startingOutside(comments, scalars) }
 }
 
 /**
- * The same for a text that is not YAML: every word counts as a secret that the schema does not know, that is neither a short
- * number or sign nor the name of a variable, and that does not stand right behind a key whose values are no secrets.
+ * The same for a text that is not YAML. A word counts as a secret unless it is in the schema, is a short number or
+ * symbol or the name of a variable, or directly follows a key whose values are not secret.
  */
 export function unknownWords(source: SourceText, top: JsonSchema): Range[] {
   const { text } = source
@@ -101,27 +98,27 @@ export function unknownWords(source: SourceText, top: JsonSchema): Range[] {
   })
 }
 
-/** @returns whether a part of the text looks like that of a key or a generated password */
+/** @returns true if a part of the text looks like a key or a generated password */
 export function looksRandom(text: string): boolean {
   return text.split(SEPARATORS).some(part => RANDOM_PART.test(part))
 }
 
 /**
- * What a key means elsewhere in the schema, for one that stands where the schema has none of that name.
+ * The meanings of a misplaced key elsewhere in the schema.
  *
- * @param text of its value; null = it has none of its own
- * @returns nothing where the name or the text may be those of a secret
+ * @param text of its value; null = none
+ * @returns empty if the name or the text may be a secret
  */
 function misplacedSchemas(name: string, text: string | null, keys: ReadonlyMap<string, readonly JsonSchema[]>): readonly JsonSchema[] {
   return CREDENTIAL_NAME.test(name) || (text !== null && looksRandom(text)) ? [] : keys.get(name) ?? []
 }
 
-/** Looks like a key, and not like a secret that a slip has put where keys stand. */
+/** Does it look like the name of a key, and not like a secret written where keys belong? */
 export function isPlainName(name: string): boolean {
   return /^([a-z][a-z_-]{0,24}|<<)$/i.test(name)
 }
 
-/** Those that start in none of the texts: a sign in a text or a glob is nothing but that. */
+/** Ranges that do not start inside one of the texts: a symbol in a text or glob has no special meaning. */
 function startingOutside(ranges: readonly Range[], scalars: readonly Range[]): Range[] {
   const texts = mergeRanges(scalars)
   let next = 0
@@ -131,12 +128,12 @@ function startingOutside(ranges: readonly Range[], scalars: readonly Range[]): R
   })
 }
 
-/** Without the credentials of URLs in it. */
+/** Masks the credentials of URLs in a text. */
 export function maskUrls(text: string, mask: string): string {
   return text.replace(URL_CREDENTIALS, mask).replace(URL_QUERY, mask)
 }
 
-/** Its source may have them behind escapes. */
+/** In the source they may be escaped. */
 function hasUrlCredentials(text: string): boolean {
   return text.search(URL_CREDENTIALS) !== -1 || text.search(URL_QUERY) !== -1
 }
@@ -154,7 +151,7 @@ function itemsOf(schemas: readonly JsonSchema[], top: JsonSchema): JsonSchema[] 
   return schemas.flatMap(({ items }) => (items ? alternatives(items, top) : []))
 }
 
-/** Of a key, or of the one that it was probably meant to be. */
+/** The schemas of a key, or of the key that it was probably meant to be. */
 function entryOf(schemas: readonly JsonSchema[], name: string, top: JsonSchema): JsonSchema[] {
   return schemas.flatMap(({ properties = {}, additionalProperties: others }) => {
     const meant = Object.hasOwn(properties, name) ? name : nearest(name, Object.keys(properties))

@@ -1,7 +1,7 @@
 import { LineCounter } from 'yaml'
 import { splitReferences } from './references.ts'
 
-/** A stretch of the text, in UTF-16 units from 0; `end` is not part of it. */
+/** A range of the text, in UTF-16 units from 0; `end` is exclusive. */
 export interface Range {
   readonly start: number
   readonly end: number
@@ -9,7 +9,7 @@ export interface Range {
 
 const EXCERPT_WIDTH = 100
 
-/** Those of ascending ranges, none inside another, that have something in common with a stretch. */
+/** The ranges that overlap another one. @param ranges sorted and disjoint */
 export function overlapping(ranges: readonly Range[], { start, end }: Range): Range[] {
   let low = 0
   for (let high = ranges.length; low < high;) {
@@ -22,7 +22,7 @@ export function overlapping(ranges: readonly Range[], { start, end }: Range): Ra
   return found
 }
 
-/** The file's text, with its lines. */
+/** The file's text, split into lines. */
 export class SourceText {
   readonly text: string
   readonly #lines = new LineCounter()
@@ -62,9 +62,9 @@ export class SourceText {
   }
 
   /**
-   * The line of an offset with a caret below it. Literals inside the secret
-   * ranges are shown as `***`, references to the environment as they stand.
-   * @param secrets in ascending order, none inside another
+   * The line of an offset with a caret below it. Literals inside the secret ranges are shown as `***`, references to
+   * the environment unchanged.
+   * @param secrets sorted and disjoint
    */
   excerpt(offset: number, secrets: readonly Range[]): string {
     const { line } = this.position(offset)
@@ -90,7 +90,7 @@ export class SourceText {
   }
 }
 
-/** A secret in pieces, each with what stands for it: names of variables are shown, and quotes. */
+/** A secret in pieces, each with its replacement: names of variables and quotes are shown. */
 export function maskSecret(text: string): { raw: string, mask: string }[] {
   const quote = /^(["']).*\1$/s.exec(text)?.[1] ?? ''
   const edge = quote === '' ? [] : [{ raw: quote, mask: quote }]
@@ -110,13 +110,13 @@ function formatExcerpt(line: number, text: string, caret: number): string {
   return `${gutter} | ${shown}\n${' '.repeat(gutter.length)} | ${before}^`
 }
 
-/** Characters that move a terminal's cursor or begin a line, and spaces and letters that look the same. */
+/** Characters that move a terminal's cursor or begin a line, and spaces and letters that look alike. */
 // eslint-disable-next-line no-control-regex
 const MISLEADING = /[\u0000-\u0008\u000a-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff]/g
 
 /**
- * @param text one line for people to read
- * @returns the line with U+FFFD for each character that would mislead them
+ * @param text one line to be shown
+ * @returns the line with U+FFFD for each misleading character
  */
 export function printable(text: string): string {
   return text.replaceAll(MISLEADING, '\ufffd')

@@ -1,10 +1,10 @@
 import type { ClusterConfig } from './cluster-types.ts'
 import type { Address, Config, LedgerConfig, ServerConfig, TelemetryConfig } from './types.ts'
 
-/** What a gateway keeps for as long as it runs, whatever its file says later. Plain data. */
+/** The settings that a gateway keeps while it runs, even if its file changes. Plain data. */
 export interface StartupSettings {
   readonly server: Pick<ServerConfig, 'listen' | 'reusePort' | 'workers' | 'tls' | 'idle'>
-  /** Where they listen; null = not at all. */
+  /** Addresses of the listeners; null = none. */
   readonly console: Address | null
   readonly docs: Address | null
   readonly ledger: LedgerConfig | null
@@ -12,7 +12,7 @@ export interface StartupSettings {
   readonly cluster: ClusterConfig | null
 }
 
-/** What a gateway keeps that is started with this configuration. */
+/** The startup settings of a configuration. */
 export function startupSettingsOf({ server, console, docs, ledger, telemetry, cluster }: Config): StartupSettings {
   const { listen, reusePort, workers, tls, idle } = server
   return {
@@ -25,9 +25,9 @@ export function startupSettingsOf({ server, console, docs, ledger, telemetry, cl
   }
 }
 
-/** A configuration as it is active in a gateway that was started with another. */
+/** A configuration as it applies in a gateway that was started with another one. */
 export function withStartupSettings(config: Config, start: StartupSettings): Config {
-  // Whether TLS is spoken is decided at the start; which certificate is shown is not.
+  // TLS is switched on or off at the start; the certificate can change.
   const tls = start.server.tls && (config.server.tls ?? start.server.tls)
   return {
     ...config,

@@ -2,11 +2,11 @@ import { isCollection, isNode, isScalar, visit } from 'yaml'
 import type { Document, ErrorCode, YAMLError } from 'yaml'
 import type { SourceText } from './source-text.ts'
 
-/** Something wrong at one offset of the text. */
+/** A fault at an offset of the text. */
 export interface Fault {
   readonly offset: number
   readonly message: string
-  /** A variable of the environment that is not set: nothing is wrong with the file. */
+  /** An environment variable that is not set: the file itself is valid. */
   readonly isUnset?: boolean
 }
 
@@ -15,7 +15,7 @@ const TAB_MESSAGE = 'a tab cannot indent YAML; use spaces'
 const NO_ENTRY = 'not of the form "name: value"; check the space after the colon or dash, ' +
   'quotes round a value with ": ", and the indentation of this line and the next'
 
-/** Where the library's own message shows text of the file, or does not say what to change. */
+/** Replacements for the library's messages that show text of the file, or do not say what to change. */
 const MESSAGES: Partial<Record<ErrorCode, string>> = {
   TAB_AS_INDENT: TAB_MESSAGE,
   BAD_INDENT: 'wrong indentation; line this up with its neighbours',
@@ -33,25 +33,25 @@ const MESSAGES: Partial<Record<ErrorCode, string>> = {
   RESOURCE_EXHAUSTION: 'values are nested too deeply',
 }
 
-/** Empty lines, comment lines and the indentation behind them. */
+/** Empty lines, comment lines and the indentation that follows them. */
 const BLANK = /(?:[^\S\n]*(?:#.*)?\n)*[^\S\n]*/y
 
-/** How the library reports a bracket that is not closed, or that only a line at the wrong column closes. */
+/** The library's message for a bracket that is not closed, or is closed only by a line at the wrong column. */
 const UNCLOSED_BRACKET = /^Flow (map|sequence)/
 
 /**
- * What the YAML parser found. One fault per line: further errors of a line mostly follow from the first.
+ * The faults found by the YAML parser, one per line: further errors of a line mostly follow from the first.
  *
- * @param source the text that the document was parsed from
- * @param document its parse result
- * @returns faults in the parser's order; none for valid YAML
+ * @param source the parsed text
+ * @param document the parser's result
+ * @returns faults in the parser's order; empty for valid YAML
  */
 export function syntaxFaults(source: SourceText, document: Document): Fault[] {
   const isUnclosed = document.errors.some(({ message }) => UNCLOSED_BRACKET.test(message))
   const byLine = new Map<number, Fault>()
   for (const error of [...document.errors, ...document.warnings]) {
     if (isUnclosed && error.code === 'BLOCK_IN_FLOW') continue
-    if (byLine.size > 0 && error.message.includes('in YAML stream')) continue // the document has ended already
+    if (byLine.size > 0 && error.message.includes('in YAML stream')) continue // the document has already ended
     const fault = describe(source, document, error)
     const { line } = source.position(fault.offset)
     if (!byLine.has(line)) byLine.set(line, fault)
@@ -63,7 +63,7 @@ function describe(source: SourceText, document: Document, { code, message, pos: 
   const { text } = source
   BLANK.lastIndex = at - source.position(at).column + 1
   const [blank] = BLANK.exec(text)!
-  // An error in the indentation, or on an empty line before the one that is meant.
+  // An error in the indentation, or on an empty line before the line that is meant.
   const offset = Math.max(at, BLANK.lastIndex)
   const indent = blank.slice(blank.lastIndexOf('\n') + 1)
   if (offset === BLANK.lastIndex && indent.includes('\t')) {
@@ -79,7 +79,7 @@ function describe(source: SourceText, document: Document, { code, message, pos: 
   return { offset, message: MESSAGES[code] ?? `not valid YAML: ${message}` }
 }
 
-/** The offset of the last quote or bracket that opens before another offset, or that one. */
+/** The offset of the last quote or bracket that opens at or before another offset. */
 function openingBefore(document: Document, before: number): number {
   let found = before
   visit(document, (_, node) => {

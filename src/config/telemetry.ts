@@ -10,8 +10,8 @@ const DEFAULT_INTERVAL = 60_000
 const PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const
 
 /**
- * @param listen where Prometheus reads the metrics; null = not at all
- * @param env may have OTEL_EXPORTER_OTLP_PROTOCOL
+ * @param listen address for Prometheus; null = not served
+ * @param env may contain OTEL_EXPORTER_OTLP_PROTOCOL
  */
 export function buildTelemetry(
   { telemetry: raw = {} }: RawConfig, listen: Address | null, env: Environment, findings: Findings,

@@ -4,21 +4,19 @@ import type { Group, Key, Limits } from './key-types.ts'
 import type { Model } from './price-types.ts'
 
 /**
- * The configuration as the rest of the gateway sees it: loaded, checked, with
- * every default filled in and every name resolved. Built once by load.ts and
- * frozen. Durations are milliseconds, sizes are bytes, prices USD per million
- * tokens.
+ * The configuration for the rest of the gateway: loaded, checked, with all defaults and all names resolved. load.ts
+ * builds it once and freezes it. Durations are in milliseconds, sizes in bytes, prices in USD per million tokens.
  */
 
 export interface Config {
-  /** Absolute path of the file it came from. */
+  /** Absolute path of its file. */
   readonly file: string
-  /** What the file said; for the console, which shows it with its secrets masked. */
+  /** The file's text; for the console, which masks its secrets. */
   readonly text: string
   readonly server: ServerConfig
   readonly console: ConsoleConfig | null
   readonly docs: { readonly listen: Address } | null
-  /** `keys` (the default): each request needs one. `open`: only requests from pages of other sites do. */
+  /** `keys` (the default): every request needs one. `open`: only requests from pages of other sites need one. */
   readonly auth: 'keys' | 'open'
   readonly timeouts: Timeouts
   readonly upstreams: ReadonlyMap<string, Upstream>
@@ -28,15 +26,15 @@ export interface Config {
   /** By name. */
   readonly groups: ReadonlyMap<string, Group>
   readonly keys: readonly Key[]
-  /** Limits of every key, figure by figure where it sets none of its own; null = none. */
+  /** Default limits of every key, for each figure that the key does not set; null = none. */
   readonly limits: Limits | null
   readonly ledger: LedgerConfig | null
   readonly billing: BillingConfig
-  /** null = none are sent. */
+  /** null = no alerts are sent. */
   readonly alerts: AlertsConfig | null
   readonly log: LogConfig
   readonly telemetry: TelemetryConfig
-  /** null = this gateway is one by itself. */
+  /** null = this gateway is not in a cluster. */
   readonly cluster: ClusterConfig | null
 }
 
@@ -44,7 +42,7 @@ export interface Config {
 export interface WebhookConfig {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Signs events; null = they are not signed. */
+  /** Signs events; null = not signed. */
   readonly secret: string | null
 }
 
@@ -55,17 +53,17 @@ export interface AlertsConfig {
 }
 
 export interface TelemetryConfig {
-  /** Where Prometheus reads the metrics; null = not at all. */
+  /** The address for Prometheus; null = not served. */
   readonly prometheus: { readonly listen: Address } | null
   /** null = nothing is sent to a collector. */
   readonly otlp: OtlpConfig | null
   readonly conventions: 'v1.41' | 'latest'
-  /** With `{trace_id}`; null = the console has no links to traces. */
+  /** Contains `{trace_id}`; null = the console has no links to traces. */
   readonly traceUrl: string | null
 }
 
 export interface OtlpConfig {
-  /** Without a slash at its end; null = as the environment says. */
+  /** Without a final slash; null = from the environment. */
   readonly endpoint: string | null
   readonly protocol: 'http/protobuf' | 'http/json' | 'grpc'
   readonly headers: Readonly<Record<string, string>>
@@ -83,7 +81,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 
 export interface LogConfig {
   readonly level: LogLevel
-  /** Whose bodies are kept; the first rule that names the key counts. */
+  /** Whose bodies are kept; the first rule that matches the key applies. */
   readonly bodies: readonly BodyRule[]
 }
 
@@ -96,63 +94,63 @@ export interface BodyRule {
   readonly limit: number
 }
 
-/** `[::1]:8080` is host `::1`, port 8080. An empty host is every interface. Port 0 picks a free one. */
+/** `[::1]:8080` is host `::1`, port 8080. An empty host means all interfaces. Port 0 picks a free port. */
 export interface Address {
   readonly host: string
   readonly port: number
-  /** The number of an open descriptor that listens already; host and port then say nothing. */
+  /** The number of an open descriptor that already listens; host and port are unused then. */
   readonly fd?: number
 }
 
 export interface ServerConfig {
   readonly listen: Address
-  /** Other processes may listen on the same address, and share what comes (SO_REUSEPORT). */
+  /** Other processes may listen on the same address and share the connections (SO_REUSEPORT). */
   readonly reusePort: boolean
-  /** Processes that serve; more than one have a supervisor. */
+  /** Processes that serve; with more than one there is a supervisor. */
   readonly workers: number
   /** Absolute paths of PEM files. */
   readonly tls: { readonly cert: string; readonly key: string } | null
   /** Bytes of a request body, before and after decompression. */
   readonly bodyLimit: number
-  /** Bytes of all request bodies that are held in memory at once. */
+  /** Bytes of all request bodies that are in memory at the same time. */
   readonly bodyMemory: number
-  /** Exchanges in progress at once. */
+  /** Maximum running exchanges. */
   readonly maxInFlight: number
-  /** Connections of clients at once, on each listener. */
+  /** Maximum client connections on each listener. */
   readonly maxConnections: number
-  /** Milliseconds that a client's connection without a request stays open. */
+  /** Milliseconds that an idle client connection stays open. */
   readonly idle: number
   /** Addresses or CIDR blocks that may set x-forwarded-* and the request id. */
   readonly trustedProxies: readonly string[]
-  /** Host names, in lower case, by which an open gateway and the console are served, beside those of loopback. */
+  /** Lower-case host names that an open gateway and the console accept in addition to loopback names. */
   readonly hosts: readonly string[]
   /** Responses name the upstream and the number of attempts. */
   readonly revealUpstream: boolean
-  /** Milliseconds that running exchanges may take after SIGTERM, and after drainDelay. */
+  /** Milliseconds that running exchanges may take after SIGTERM and drainDelay. */
   readonly drain: number
-  /** Milliseconds after SIGTERM in which requests are served, though the status says that the gateway drains. */
+  /** Milliseconds after SIGTERM in which requests are still served, although the status reports draining. */
   readonly drainDelay: number
 }
 
 export interface ConsoleConfig {
   readonly listen: Address
-  /** Where browsers reach it, without a path: `https://gateway.example.com`; null = nobody has said. */
+  /** The URL for browsers, without a path: `https://gateway.example.com`; null = not configured. */
   readonly publicUrl: string | null
   readonly users: readonly ConsoleUser[]
-  /** null = there is no single sign-on. */
+  /** null = no single sign-on. */
   readonly oidc: OidcConfig | null
 }
 
-/** The identity provider that logs users in, and who of them may do what. */
+/** The identity provider that logs users in, and the roles of the users. */
 export interface OidcConfig {
   readonly issuer: string
   readonly clientId: string
-  /** null = the client is public. */
+  /** null = a public client. */
   readonly clientSecret: { readonly value: string } | { readonly file: string } | null
-  /** Groups, mail addresses, and `*@example.com` for all of a domain. */
+  /** Groups, mail addresses, and `*@example.com` for a whole domain. */
   readonly admins: readonly string[]
   readonly viewers: readonly string[]
-  /** What is asked for; `openid` is one of them. */
+  /** Requested scopes; `openid` is one of them. */
   readonly scopes: readonly string[]
   /** The claim with the groups: its name, or a path such as `realm_access.roles`. */
   readonly groupsClaim: string
@@ -177,40 +175,43 @@ export interface Timeouts {
 
 export interface Upstream {
   readonly name: string
-  /** null for the in-process simulator. A path prefix is kept in front. */
+  /** null = the in-process simulator. Its path is put before request paths. */
   readonly url: URL | null
-  /** Replaces `/v1` of the path, without a slash at its end; null = `/v1`. */
+  /** Replaces `/v1` of the path, without a final slash; null = `/v1`. */
   readonly v1: string | null
   readonly simulator: boolean
-  /** The cloud whose paths and framing the upstream has; null = it serves the vendor's own API. */
+  /** The cloud provider whose paths and framing the upstream has; null = the vendor's own API. */
   readonly provider: ProviderConfig | null
   /** The operator's credential; null = the upstream needs none. */
   readonly auth: Auth | null
-  /** Lower-case names; set when the client sent none. */
+  /** Lower-case names; set if the client sent none. */
   readonly headers: Readonly<Record<string, string>>
-  /** Takes WebSocket upgrades. */
+  /** Accepts WebSocket upgrades. */
   readonly websocket: boolean
-  /** Lower-case name under which the messages protocol's version header goes up. */
+  /** Lower-case name under which the messages protocol's version header is sent. */
   readonly versionHeader: string
   /** `ask` adds stream_options.include_usage to chat streams; `as_is` does not. */
   readonly usage: 'ask' | 'as_is'
-  /** The protocols that it takes; a request of another is translated to the first. null = it takes all as they are. */
+  /**
+   * The protocols that it accepts; requests of another protocol are translated to the first. null = all,
+   * untranslated.
+   */
   readonly speaks: readonly string[] | null
-  /** What is known of models, by name. */
+  /** The configured models, by name. */
   readonly models: ReadonlyMap<string, Model>
   /** Absolute path of a PEM file with extra trusted roots, or null. */
   readonly ca: string | null
   /** Milliseconds after which a connection takes no more requests. */
   readonly connectionAge: number
-  /** What its provider allows all requests together; null = it is not limited here. */
+  /** What its provider allows for all requests together; null = unlimited here. */
   readonly limits: UpstreamLimits | null
-  /** The path of its health check, and milliseconds between two of them; null = there are none. */
+  /** The path of its health check, and the ms between two of them; null = no health check. */
   readonly health: { readonly path: string; readonly every: number } | null
 }
 
-/** They are counted as those of groups are. */
+/** Counted like the limits of a group. */
 export interface UpstreamLimits {
-  /** Of no key and no group. */
+  /** Not the name of any key or group. */
   readonly name: string
   readonly isGroup: true
   readonly limits: Limits
@@ -230,14 +231,14 @@ export interface AzureConfig {
 
 export interface VertexConfig {
   readonly kind: 'vertex'
-  /** The id of the project; null = that of the credentials. */
+  /** The id of the project; null = the project of the credentials. */
   readonly project: string | null
   /** `global`, a region such as `us-central1`, or a multi-region: `us` or `eu`. */
   readonly location: string
 }
 
 export interface Route {
-  /** Place in the file, from 0. */
+  /** Index in the file, from 0. */
   readonly index: number
   /** Line in the file, from 1. */
   readonly line: number
@@ -245,60 +246,57 @@ export interface Route {
   readonly text: string
   /** A glob over the path without its query; null = any path. */
   readonly path: string | null
-  /** Globs over the model as the client wrote it; null = any model, or none. */
+  /** Globs over the client's model name; null = any model, or none. */
   readonly models: readonly string[] | null
   readonly targets: readonly Target[]
   readonly strategy: 'ordered' | 'weighted' | 'least_busy' | 'fastest'
-  /** What requests have in common that go to the same target as long as it is well; null = nothing. */
+  /** Requests with the same value of this go to the same target while it is healthy; null = no affinity. */
   readonly affinity: Affinity | null
-  /** Attempts after the first, at whatever target. */
+  /** Attempts after the first one, at any target. */
   readonly retries: number
-  /** Where a request goes that its target refuses for that reason; null = the refusal goes to the client. */
+  /** The target for requests that are refused for this reason; null = the client gets the refusal. */
   readonly on: { readonly contextLength: Target | null; readonly contentFilter: Target | null }
   /** What happens to a stream that breaks: it is reported, continued by another target, or held until it is complete. */
   readonly resume: ResumeMode
-  /** Milliseconds without a response after which another target is asked too; null = never. */
+  /** Milliseconds without a response after which another target is tried too; null = never. */
   readonly hedgeAfter: number | null
-  /** What becomes of a request whose target does not speak its protocol. */
+  /** What happens to a request whose target does not speak its protocol. */
   readonly translate: TranslateMode
-  /** The defaults, overridden by the route's own. */
+  /** The default timeouts, overridden by the route's own. */
   readonly timeouts: Timeouts
 }
 
-/** `continue_or_hold` holds the streams that no target could continue. */
+/** `continue_or_hold` holds streams that no target can continue. */
 export type ResumeMode = 'off' | 'continue' | 'hold' | 'continue_or_hold'
 
-/** `lenient` leaves out what has no counterpart, `strict` refuses such a request, `off` refuses to translate. */
+/** `lenient` drops fields without a counterpart, `strict` refuses such a request, `off` refuses to translate. */
 export type TranslateMode = 'lenient' | 'strict' | 'off'
 
 export interface Target {
   readonly upstream: Upstream
-  /** The model's name upstream; null keeps the client's. */
+  /** The model's name upstream; null = the client's name. */
   readonly model: string | null
   readonly weight: number
-  /** It continues a response whose beginning it gets as the last message. */
+  /** It can continue a response whose beginning it gets as the last message. */
   readonly prefill: boolean
 }
 
-/** The key that asks, or the value of a header (lower-case name). */
+/** The client's key, or the value of a header (lower-case name). */
 export type Affinity = { readonly by: 'key' } | { readonly by: 'header'; readonly name: string }
 
 export interface LedgerConfig {
   /** Absolute path of the SQLite file. */
   readonly file: string
-  /** Milliseconds that rows are kept; null = for ever. */
+  /** Milliseconds that rows are kept; null = without limit. */
   readonly keep: number | null
 }
 
 export interface BillingConfig {
   /**
-   * What a request costs that the client left before any response:
-   * `prompt` bills the estimated prompt, `none` nothing.
+   * The cost of a request whose client disconnected before any response: `prompt` bills the estimated prompt, `none`
+   * bills nothing.
    */
   readonly abandoned: 'prompt' | 'none'
-  /**
-   * Output tokens that a request is taken to want that names no bound,
-   * when its budget and limits are reserved.
-   */
+  /** Output tokens that are reserved for a request without an output bound. */
   readonly assumedOutput: number
 }

@@ -10,25 +10,28 @@ import type { RawConfig, RawUpstream } from './raw.ts'
 import type { Config, Upstream } from './types.ts'
 import { timerDurationOf } from './values.ts'
 
-/** Milliseconds between two active checks, where the file does not say. */
-/** Milliseconds: a change of DNS takes effect in minutes, and a TLS handshake for some thousand requests costs nothing. */
+/**
+ * Milliseconds: a change of DNS takes effect within minutes, and one TLS handshake per some thousand requests costs
+ * nothing.
+ */
 const DEFAULT_CONNECTION_AGE = 5 * 60_000
+/** Default ms between two active checks. */
 const DEFAULT_CHECK_INTERVAL = 10_000
-/** The version that the client's path begins with, at the end of an upstream's; maybe the endpoint too. */
+/** The version that the client's path begins with, at the end of an upstream's path; maybe followed by the endpoint. */
 const DUPLICATE_VERSION =
   /(\/v1(?:alpha|beta1?)?)(?:\/(?:chat\/completions|completions|embeddings|messages|models|responses))?\/?$/
 
-/** Where other vendors' chat begins, without a /v1 behind it. */
+/** The prefix of other vendors' chat paths, which have no /v1. */
 const OTHER_VERSION = /^(.*\/(?:v[2-9]|v1(?:beta)?\/openai))\/?$/
 
-/** RFC 3986 section 3.3, or nearly: what a request line can carry, without a query. */
+/** RFC 3986 section 3.3, approximately: what a request line can contain, without a query. */
 const PATH = /^\/[\x21-\x22\x24-\x3e\x40-\x7e]*$/
 const PATH_AND_QUERY = /^\/[\x21-\x22\x24-\x7e]*$/
 
-/** Hosts that refuse `include_usage` with 422, and send the usage of chat streams unasked. */
+/** Hosts that refuse `include_usage` with 422, and report the usage of chat streams without it. */
 const REPORTS_USAGE_BY_DEFAULT = /(?:^|\.)mistral\.ai$/
 
-/** @param directory what file names are relative to */
+/** @param directory to which file names are relative */
 export function buildUpstreams(raw: RawConfig, directory: string, models: Config['models'], findings: Findings): Map<string, Upstream> {
   const upstreams = new Map<string, Upstream>()
   for (const [name, upstream] of Object.entries(raw.upstreams ?? {})) {
@@ -73,7 +76,7 @@ function buildUpstreamLimits(name: string, raw: RawUpstream, path: Path, finding
   return limits && { name: `upstream\t${name}`, isGroup: true, limits }
 }
 
-/** An upstream is at exactly one place: a url, the simulator, or a cloud provider. */
+/** An upstream has exactly one location: a url, the simulator, or a cloud provider. */
 function checkPlace(raw: RawUpstream, path: Path, findings: Findings): void {
   const places = ['url', ...PROVIDER_KEYS].filter(key => findings.has([...path, key]))
   const isSimulator = raw.simulator ?? findings.has([...path, 'simulator'])
@@ -89,7 +92,7 @@ function checkPlace(raw: RawUpstream, path: Path, findings: Findings): void {
 function buildUrl({ url: text, v1 }: RawUpstream, path: Path, findings: Findings): URL | null {
   if (text === undefined) return null
   const url = URL.parse(text)
-  // `api.example.com:443` is a URL whose protocol is "api.example.com:", and of https:///v1 the host is "v1".
+  // `api.example.com:443` is a URL with the protocol "api.example.com:", and https:///v1 has the host "v1".
   if (url === null || !/^https?:\/\/[^/\\]/i.test(text)) {
     findings.error(path, 'this is not an http or https URL such as https://api.example.com')
     return null
@@ -114,7 +117,7 @@ function buildUrl({ url: text, v1 }: RawUpstream, path: Path, findings: Findings
   return url
 }
 
-/** What stands at the upstream for the `/v1` of clients' paths; '' where there is nothing in its place. */
+/** The upstream's replacement for the `/v1` of clients' paths; '' = no replacement path. */
 function buildV1(raw: RawUpstream, path: Path, findings: Findings): string | null {
   if (raw.v1 === undefined) return null
   if (!PATH.test(raw.v1)) {
@@ -142,7 +145,7 @@ function buildHeaders(
   return headers
 }
 
-/** Active checks: a path behind the upstream's url, and how often it is asked. */
+/** Active checks: a path relative to the upstream's url, and the interval. */
 function buildHealth({ health }: RawUpstream, path: Path, findings: Findings): Upstream['health'] {
   if (health?.path === undefined) return null
   if (!PATH_AND_QUERY.test(health.path)) {

@@ -5,7 +5,7 @@ import type { RawTimeouts } from './raw.ts'
 import type { Timeouts } from './types.ts'
 import { parseDuration, parseSize } from './units.ts'
 
-/** The specification's figures: thirty minutes, and ten seconds to connect. */
+/** The specification's defaults: thirty minutes, and ten seconds to connect. */
 export const DEFAULT_TIMEOUTS: Timeouts = {
   connect: 10_000,
   firstByte: 30 * 60_000,
@@ -13,10 +13,10 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   total: 30 * 60_000,
 }
 
-/** What a timer of Node holds, in whole days: above 2^31-1 ms it would fire at once. */
+/** The longest timer of node in whole days: above 2^31-1 ms it would fire at once. */
 export const MAX_TIMER = 24 * 86_400_000
 
-/** Milliseconds of an optional duration that a timer will be set to. */
+/** Milliseconds of an optional duration for a timer. */
 export function timerDurationOf(
   text: string | undefined, path: Path, defaultMs: number, findings: Findings, minMs = 1,
 ): number {
@@ -27,14 +27,14 @@ export function timerDurationOf(
   return ms
 }
 
-/** Milliseconds of a duration in the right form; null = too long, which is reported. */
+/** Milliseconds of a valid duration; null = too long, which is reported. */
 export function durationOf(text: string, path: Path, findings: Findings, minMs = 1): number | null {
   const ms = findings.parsed(path, () => parseDuration(text))
   if (ms !== null && ms < minMs) findings.error(path, `${formatPath(path)} must be longer than 0`)
   return ms
 }
 
-/** Timeouts with single ones overridden. */
+/** Timeouts with some of them overridden. */
 export function buildTimeouts(
   raw: RawTimeouts | undefined, path: Path, defaults: Timeouts, findings: Findings,
 ): Timeouts {
@@ -47,7 +47,7 @@ export function buildTimeouts(
   }
 }
 
-/** Bytes of an optional size, at least one. */
+/** Bytes of an optional size, at least 1. */
 export function sizeOf(
   size: string | number | undefined, path: Path, defaultBytes: number, findings: Findings,
 ): number {
@@ -58,7 +58,7 @@ export function sizeOf(
   return bytes
 }
 
-/** Warns of a secret in quotes: no vendor's has them, and not every reader of env files takes them off. */
+/** Warns of a secret in quotes: no vendor's secret has them, and some readers of env files keep them. */
 export function checkQuotes(secret: string, path: Path, findings: Findings): void {
   if (!/^(["']).*\1$/.test(secret)) return
   const advice = "docker's --env-file keeps them"

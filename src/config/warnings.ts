@@ -41,7 +41,7 @@ function warnOfUnusedUpstreams({ upstreams, routes }: Config, findings: Findings
 
 const AZURE = /\.openai\.azure\.com$/
 
-/** Routes that name its older paths may want them; all others ask for what stands under /v1. */
+/** Routes that name Azure's older paths may want them; all others request paths under /v1. */
 function warnOfAzurePath({ upstreams, routes }: Config, findings: Findings): void {
   const asked = new Set(routes.filter(({ path }) => !path?.startsWith('/openai')).flatMap(everyTarget)
     .map(({ upstream }) => upstream))
@@ -57,7 +57,7 @@ function warnOfAzurePath({ upstreams, routes }: Config, findings: Findings): voi
 }
 
 function warnOfHiddenRoutes(routes: readonly Route[], findings: Findings): void {
-  // By path, because many routes have few.
+  // Grouped by path, because many routes share few paths.
   const groups = new Map<string, RouteGroup>()
   for (const route of routes) {
     const path = route.path ?? '*'
@@ -74,15 +74,15 @@ function warnOfHiddenRoutes(routes: readonly Route[], findings: Findings): void 
   }
 }
 
-/** Routes of one path, in their order. */
+/** Routes with the same path, in order. */
 interface RouteGroup {
   readonly takesPath: (path: string) => boolean
   readonly covers: { readonly line: number, readonly takesModels: (models: Route['models']) => boolean }[]
 }
 
 /**
- * A test that passes for models that this route takes, all of them. One without models also takes
- * requests that name none, so one with models never covers it.
+ * A test that passes for lists of models that this route accepts completely. A route without models also accepts
+ * requests that name none, so a route with models never covers it.
  */
 function compileCover({ models }: Route): (others: Route['models']) => boolean {
   if (models === null) return () => true

@@ -1,9 +1,9 @@
-/** What the command ends with; part of what scripts rely on. */
+/** Exit codes of the command, which scripts rely on. */
 export const EXIT = {
   ok: 0,
-  /** Something failed while it ran. */
+  /** The command failed while running. */
   failed: 1,
-  /** A wrong option, or a configuration that cannot be used. */
+  /** A wrong option or an invalid configuration. */
   usage: 2,
 } as const
 

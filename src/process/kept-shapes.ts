@@ -1,18 +1,17 @@
 import { executionAsyncResource } from 'node:async_hooks'
 
-/** What is held for its shape alone. */
+/** Objects that are kept only for their shape. */
 const retained: object[] = []
 
 /**
- * Keeps `process.nextTick` as fast as it is at first. Node makes an object for each call, and V8
- * notes which shapes that object has while it is being made. A full collection at a moment when
- * nothing waits for its tick takes these shapes away; those that are made next are others, which V8
- * takes for a sign that they vary: from then on each call asks the runtime, seven times as slow, for
- * the rest of the process (bench/ticks.ts). One such object that stays keeps the shapes.
+ * Keeps `process.nextTick` fast. Node creates an object for each call, and V8 records the shapes that the object has
+ * while it is created. A full collection while no tick is waiting drops these shapes. The next objects get new
+ * shapes, which V8 takes as a sign that shapes vary: from then on each call goes to the runtime and takes seven times
+ * as long, for the rest of the process (bench/ticks.ts). Keeping one such object keeps the shapes.
  *
- * Source: V8's Runtime_DefineKeyedOwnPropertyInLiteral, which knows one shape or any.
+ * Source: V8's Runtime_DefineKeyedOwnPropertyInLiteral, which handles either one shape or any.
  *
- * @returns the object, once it has been held
+ * @returns the kept object
  */
 export function keepShapeOfTicks(): Promise<object> {
   return new Promise(resolve => {

@@ -11,8 +11,8 @@ const REASONS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Why a descriptor cannot be listened on that the configuration names; null = nothing is known against it.
- * To be asked first: node closes what is no socket, and aborts where that was its own.
+ * Why a configured descriptor cannot be listened on; null = no reason found. Call it first: node closes a descriptor
+ * that is not a socket, and aborts if that was one of its own.
  */
 export function descriptorFailure({ server, console, docs, telemetry }: Config): string | null {
   const listeners = [server, console, docs, telemetry.prometheus]
@@ -24,7 +24,7 @@ function isSocket(fd: number): boolean {
   try {
     return fstatSync(fd).isSocket()
   } catch {
-    // Nothing is open under that number.
+    // The descriptor is not open.
     return false
   }
 }
@@ -33,7 +33,7 @@ function noSocketMessage(code: string): string {
   return `cannot listen on the descriptor: no open socket was passed under that number (${code})`
 }
 
-/** Why a listener could not be opened, for people; null when the error is another one. */
+/** Why a listener could not be opened, as text; null = another kind of error. */
 export function listenFailure(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   const { code = '', syscall, address, port = 0, hostname } = error as ListenError
@@ -50,7 +50,7 @@ export function listenFailure(error: unknown): string | null {
 }
 
 interface ListenError extends NodeJS.ErrnoException {
-  /** null for a descriptor. */
+  /** null = a descriptor. */
   readonly address?: string | null
   readonly port?: number
   readonly hostname?: string

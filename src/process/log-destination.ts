@@ -2,20 +2,20 @@ import { EventEmitter } from 'node:events'
 import pino from 'pino'
 import { escapeTerminalControl } from './log-line.ts'
 
-/** Bytes that are written together, and milliseconds until fewer are written. */
+/** Bytes that are written together, and ms after which fewer are written. */
 const BATCH_BYTES = 8192
 const BATCH_DELAY = 100
-/** Bytes that wait for a reader who does not read; further lines are dropped. */
+/** Bytes that wait for a slow reader; beyond it, lines are dropped. */
 const MAX_BUFFERED_BYTES = 16 * 1024 * 1024
-/** Milliseconds that the end of the process waits for a reader. */
+/** Milliseconds that the exit of the process waits for a reader. */
 const FLUSH_TIMEOUT = 5_000
 const SYNC_FLUSH_TIMEOUT = 1_000
 
 /**
- * pino's destination (sonic-boom) for a file descriptor: it writes lines in batches and in order, without
- * blocking, and tries again when the reader is busy or the disk is full. A closed reader ends it without an error.
+ * pino's destination (sonic-boom) for a file descriptor. It writes lines in batches and in order, without blocking,
+ * and retries when the reader is busy or the disk is full. A closed reader ends it without an error.
  *
- * Emits `dropped` with the number of dropped lines when the reader takes lines again.
+ * Emits `dropped` with the number of dropped lines when the reader reads again.
  */
 export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
   readonly #destination
@@ -38,7 +38,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
     this.#destination.on('drop', () => { this.#dropped++ })
     this.#destination.on('write', () => { this.#isFailing = false })
     this.#destination.on('drain', () => this.#reportDropped())
-    // pino flushes at the exit of the process too. sonic-boom would retry for ever on a full disk.
+    // pino also flushes at process exit. sonic-boom would retry forever on a full disk.
     const flushSync = this.#destination.flushSync.bind(this.#destination)
     this.#destination.flushSync = () => {
       if (this.#isFailing) return
@@ -51,7 +51,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
     }
   }
 
-  /** @param line with its line feed */
+  /** @param line including its line feed */
   write(line: string): void {
     // Buffers take half the CPU of strings; pino's type knows only strings.
     this.#destination.write(Buffer.from(escapeTerminalControl(line)) as unknown as string)
@@ -66,7 +66,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
   flush(): Promise<void> {
     return new Promise(resolve => {
       const timer = setTimeout(resolve, FLUSH_TIMEOUT)
-      // A flush during a write ends with that write; the second one writes the rest.
+      // A flush during a write ends with that write; the second flush writes the rest.
       this.#destination.flush(() => this.#destination.flush(() => {
         clearTimeout(timer)
         resolve()
@@ -74,7 +74,7 @@ export class LogDestination extends EventEmitter<{ dropped: [lines: number] }> {
     })
   }
 
-  /** Writes all lines before it returns, unless the disk is full or the reader is busy for a second. */
+  /** Writes all lines before it returns, unless the disk is full or the reader is busy for more than a second. */
   flushSync(): void {
     this.#destination.flushSync()
   }

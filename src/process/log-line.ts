@@ -1,12 +1,12 @@
-/** All that the usual line is made of. */
+/** A line without special characters, the usual case. */
 const PRINTABLE_LINE = /^[\x20-\x7e]*\n$/
-/** What steers terminals, or turns a text round in them; JSON escapes only what is below the space. */
+/** Characters that control a terminal or reverse its text direction; JSON escapes only those below the space. */
 const TERMINAL_CONTROL = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /**
- * A line of JSON in which nothing steers the terminal that it may be looked at in: names come from clients.
+ * Escapes the characters of a JSON line that would control a terminal that shows it: names come from clients.
  *
- * @param escape what stands before the four digits of each; the text is the same to who reads the JSON
+ * @param escape prefix of the four hexadecimal digits; a JSON reader gets the same text
  */
 export function escapeTerminalControl(line: string, escape = '\\u'): string {
   if (PRINTABLE_LINE.test(line)) return line

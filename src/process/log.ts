@@ -7,15 +7,15 @@ import { escapeTerminalControl } from './log-line.ts'
 
 export interface OpenLog {
   readonly log: Logger
-  /** Resolves when all that was logged has been handed to the system. */
+  /** Resolves when all lines were handed to the system. */
   flush(): Promise<void>
-  /** The same at once, for the last words of a process that fails. */
+  /** The same synchronously, for the last lines of a process that fails. */
   flushSync(): void
 }
 
 /**
- * The log on standard output: lines for people on a terminal, otherwise one JSON
- * object a line, written without waiting.
+ * The log on standard output: readable lines on a terminal, otherwise one JSON object per line, written without
+ * blocking.
  */
 export async function openLog(level: LogLevel): Promise<OpenLog> {
   const options = {
@@ -29,7 +29,7 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
     const shape = { colorize: process.stdout.hasColors(), translateTime: 'SYS:HH:MM:ss.l', singleLine: true }
     const { default: pretty } = await import('pino-pretty')
     const shown = pretty({ ...shape, sync: true })
-    // It would write anew what is escaped: so the escapes themselves are what is to be shown.
+    // pino-pretty would rewrite the escapes, so the escapes themselves are escaped.
     const log = pino(options, { write: line => shown.write(escapeTerminalControl(line, '\\\\u')) })
     return { log, flush: () => Promise.resolve(), flushSync: () => undefined }
   }
@@ -42,27 +42,27 @@ export async function openLog(level: LogLevel): Promise<OpenLog> {
 }
 
 /**
- * A pipe by an opening of its own, where the system has one. Whether a write waits for the reader
- * belongs to an opening, and node changes that for all processes that share it whenever it starts
- * one of them and when one ends: the others, workers say, would then wait for ever.
+ * Opens a pipe again under its own file description, if the system supports it. Node changes the blocking mode of a
+ * shared description when it starts a child process and when one ends: the other processes, for example workers,
+ * would then block forever.
  */
 function reopenPipe(fd: number): number {
   try {
     if (!fstatSync(fd).isFIFO()) return fd
     return openSync(`/dev/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK)
   } catch {
-    // The system has none, or this user may not.
+    // The system does not support it, or this user is not permitted.
     return fd
   }
 }
 
-/** What an error says. Libraries hang requests on errors, with their credentials. */
+/** The fields of an error that are logged. Libraries attach requests to errors, with their credentials. */
 function errorFields(error: Error): object {
   const { type, message, stack, code } = pino.stdSerializers.err(error)
   return { type, message, stack, ...code !== undefined && { code: code as unknown } }
 }
 
-/** The time of a line, as pino wants it; written out once for all lines of a millisecond. */
+/** The time of a line in pino's format; formatted once for all lines of the same millisecond. */
 function isoTime(): () => string {
   let at = Number.NaN
   let text = ''

@@ -4,18 +4,18 @@ import type { Logger } from 'pino'
 interface StopHandlers {
   first(signal: NodeJS.Signals): void
   second(signal: NodeJS.Signals): void
-  /** At a SIGHUP; without it that ends the process. */
+  /** Called at a SIGHUP; without it, SIGHUP ends the process. */
   reload?(): void
 }
 
-/** Milliseconds within which one key press may arrive a second time. */
+/** Milliseconds within which one key press may arrive twice. */
 const REPEAT_WINDOW = 200
 
 /**
- * Holds back SIGHUP while the process starts, because the signal would end it. An operator can ask for a reload
- * right after the start. Not on a terminal, which may go.
+ * Defers SIGHUP while the process starts, because the signal would end it: an operator can request a reload right
+ * after the start. Not on a terminal, where SIGHUP means that it was closed.
  *
- * @returns sends what came again, when it is listened to
+ * @returns a function that sends a deferred signal again when a listener exists
  */
 export function deferHangups(): () => void {
   if (isatty(0)) return () => undefined
@@ -31,12 +31,10 @@ export function deferHangups(): () => void {
 }
 
 /**
- * Calls `first` at the first SIGTERM or SIGINT and `second` at the next; what
- * comes later is ignored. On a terminal, Ctrl-C reaches the process from the
- * terminal and once more from npm where npm started it: that echo does not count.
+ * Calls `first` at the first SIGTERM or SIGINT and `second` at the next; later ones are ignored. On a terminal,
+ * Ctrl-C reaches the process from the terminal and again from npm, if npm started it: that repetition does not count.
  *
- * SIGHUP calls `reload`, unless it means that the terminal of the process was
- * closed. Then it stops the gateway.
+ * SIGHUP calls `reload`, unless the terminal of the process was closed: then it stops the gateway.
  */
 export function onStopSignals({ first, second, reload }: StopHandlers): void {
   const onTerminal = isatty(0)
@@ -69,9 +67,9 @@ interface Stoppable {
 }
 
 /**
- * Drains at the first stop signal, closes at the second, reloads at SIGHUP, and logs each.
+ * Drains at the first stop signal, closes at the second, reloads at SIGHUP, and logs each signal.
  *
- * @param log takes one line per signal
+ * @param log gets one line per signal
  * @param target the gateway or the supervisor of its workers
  */
 export function stopOnSignals(log: Logger, target: Stoppable): void {

@@ -5,49 +5,49 @@ import type { Clock } from '../base/clock.ts'
 
 /** Milliseconds between two checks. */
 const CHECK_INTERVAL = 500
-/** Milliseconds of work in that time below which the start counts as finished. */
+/** The start counts as finished when less than this many ms of work were done in the interval. */
 const MAX_IDLE_WORK = 10
 /**
- * Milliseconds of work after which nothing is collected: V8 drops compiled code with the garbage, and the
- * requests after a collection cost twice as much, for some ten thousand of them.
+ * ms of work after which the start's garbage is not collected: V8 drops compiled code with the garbage, and about ten
+ * thousand requests after a collection cost twice as much.
  */
 const MAX_WORK = 250
-/** Milliseconds between two checks whether a load is over. */
+/** Milliseconds between two checks whether a load has ended. */
 const LOAD_INTERVAL = 10_000
-/** Milliseconds of work in that time below which it is. */
+/** A load has ended when less than this many ms of work were done in the interval. */
 const MAX_REST_WORK = 100
 /**
- * Collections of young objects after a load: V8 makes their space smaller only at the second, when it sees how little
- * was allocated, and returns its pages to the system at the third.
+ * Collections of young objects after a load: V8 shrinks their space only at the second one, when it sees how little
+ * was allocated, and returns the pages to the system at the third.
  */
 const YOUNG_COLLECTIONS = 3
-/** Milliseconds after which a collection is over. */
+/** ms after which a collection is finished. */
 const COLLECTION_TIME = 2_000
-/** Bytes more than after the last collection from which another one is worth its time. */
+/** Bytes above the level after the last collection from which another collection is worth its time. */
 const MIN_GARBAGE = 64 * 1024 * 1024
-/** The same as a share of what was left, because a collection takes longer the more memory is in use. */
+/** The same as a share of that level, because a collection takes longer the more memory is in use. */
 const MIN_GARBAGE_SHARE = 0.5
 
 export interface MeasuredProcess {
-  /** @returns milliseconds of CPU of the calling thread so far: time in which others had the processor is no work */
+  /** @returns ms of CPU of the calling thread so far: time in which other threads ran is not work */
   activeTime(): number
-  /** @returns bytes that V8 has taken for its heap, and of the buffers beside it, garbage included */
+  /** @returns bytes that V8 has allocated for its heap, and for buffers outside it, garbage included */
   memory(): number
   /**
-   * Collects all garbage and returns its memory to the system. Nothing else runs meanwhile: 50 to 100 ms, and about
-   * 1.5 ms for each further MB of objects in use.
+   * Collects all garbage and returns its memory to the system. It blocks for 50 to 100 ms, and about 1.5 ms for each
+   * MB of objects in use.
    */
   collect(): void
-  /** Collects young objects only: a few milliseconds, and compiled code stays. */
+  /** Collects only young objects: it takes a few milliseconds, and compiled code stays. */
   collectYoung(): void
 }
 
 /**
- * Collects once the garbage of the start, when the process is idle for the first time: V8 keeps some 20 MB
- * of it otherwise. A gateway that has work from the start keeps it.
+ * Collects the garbage of the start once, when the process is idle for the first time: V8 would keep about 20 MB of
+ * it. A gateway that is busy from the start keeps it.
  *
  * @param clock times the checks
- * @param measured the process to collect
+ * @param measured the process whose garbage is collected
  */
 export function collectGarbageOfStart(clock: Clock, { activeTime, collect }: MeasuredProcess = thisProcess): void {
   const started = activeTime()
@@ -61,16 +61,16 @@ export function collectGarbageOfStart(clock: Clock, { activeTime, collect }: Mea
 }
 
 /**
- * Collects the garbage of a load when the process has rested since: V8 does so only while more is allocated, and would
- * keep 50 MB for young objects, and the buffers of streams that have ended.
+ * Collects the garbage of a load when the process is idle again: V8 collects only while more is allocated, and would
+ * keep 50 MB for young objects and the buffers of streams that have ended.
  *
  * @param clock times the checks
- * @param measured the process to collect
+ * @param measured the process whose garbage is collected
  */
 export function collectGarbageOfLoads(clock: Clock, measured: MeasuredProcess = thisProcess): void {
   let activeBefore = measured.activeTime()
   let youngCollections = 0
-  /** The least since the last collection, or since the start. */
+  /** The lowest value since the last collection, or since the start. */
   let least = measured.memory()
   clock.setTimeout(function check(): void {
     const active = measured.activeTime()
@@ -88,7 +88,7 @@ export function collectGarbageOfLoads(clock: Clock, measured: MeasuredProcess = 
   }, LOAD_INTERVAL)
 }
 
-/** The process that this module runs in. */
+/** The process that runs this module. */
 export const thisProcess: MeasuredProcess = {
   activeTime: () => {
     const { user, system } = process.threadCpuUsage()
@@ -99,7 +99,7 @@ export const thisProcess: MeasuredProcess = {
     return heap + buffers
   },
   collect: () => {
-    // The inspector's own command: a session inside the process, no port.
+    // The inspector's command, in a session inside the process: no port is opened.
     const session = new Session()
     session.connect()
     // A session that ends within its own response hangs the process.
@@ -113,7 +113,7 @@ export const thisProcess: MeasuredProcess = {
 
 let youngCollector: NodeJS.GCFunction | null = null
 
-/** V8's `gc`, which only a new context has, and only while the flag is set. */
+/** V8's `gc`, which exists only in a new context while the flag is set. */
 function exposedCollector(): NodeJS.GCFunction {
   setFlagsFromString('--expose-gc')
   const collector = runInNewContext('gc') as NodeJS.GCFunction

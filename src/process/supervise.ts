@@ -9,17 +9,17 @@ import { packageVersion } from './version.ts'
 
 interface SuperviseOptions {
   readonly workers: number
-  /** `server.drain`, in milliseconds. */
+  /** `server.drain` in ms. */
   readonly drain: number
   readonly beginning: WorkerStart
   readonly logOutput: OpenLog
-  /** null = there is no ledger, beside which the gateway can be asked. */
+  /** null = there is no ledger, so no control socket. */
   readonly ledgerFile: string | null
   /** Called when all workers listen. */
   announce(listening: Listening): void
 }
 
-/** Runs workers instead of serving, until a signal ends them; then the process ends. */
+/** Runs workers until a signal ends them; then the process ends. */
 export async function superviseWorkers(
   { workers, drain, beginning, logOutput: opened, ledgerFile, announce }: SuperviseOptions,
 ): Promise<void> {
@@ -30,7 +30,7 @@ export async function superviseWorkers(
   const handlers = { status: () => supervisor.status(), reload: (by: string) => supervisor.requestReload(by) }
   const closeControl = ledgerFile === null ? null : await openControl(ledgerFile, handlers, log)
   if (listening !== null) announce(listening)
-  // It counts the limits of all workers. They set their own flags.
+  // The supervisor counts the limits of all workers. Workers set their own flags.
   setServingFlags()
   const failed = await supervisor.ended
   closeControl?.()

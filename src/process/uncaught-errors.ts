@@ -1,27 +1,26 @@
 import { EXIT } from './exit.ts'
 import type { OpenLog } from './log.ts'
 
-/** What can be done about an error that nobody caught, once the gateway serves. */
+/** What handles an uncaught error once the gateway serves. */
 interface FailingGateway {
-  /** Ends the exchange in whose course it was thrown; false when that was none that still runs. */
+  /** Ends the exchange in whose async context the error was thrown; false = no running exchange. */
   abortExchange(error: unknown): boolean
-  /** Begins to end the process in order. */
+  /** Begins to end the process properly. */
   drain(): void
 }
 
 export interface UncaughtErrors {
-  /** The process ends because of one. */
+  /** The process ends because of an uncaught error. */
   readonly fatal: boolean
-  /** From now on a fault need not end the process at once. */
+  /** From now on an uncaught error need not end the process at once. */
   setGateway(gateway: FailingGateway): void
 }
 
 /**
- * Watches for errors that nobody caught, rejections included. Each exchange has
- * its state for itself, so one in the course of an exchange ends that exchange and
- * nothing else. After any other error the state is unknown: the running
- * exchanges may finish, no new ones are taken, and the process fails, so that its
- * supervisor starts another. Before the gateway serves, the process ends at once.
+ * Handles uncaught errors, rejections included. An exchange keeps its state to itself, so an error in its context
+ * ends only that exchange. After any other error the state is unknown: running exchanges may finish, no new ones are
+ * accepted, and the process fails, so that its supervisor starts another one. Before the gateway serves, the process
+ * ends at once.
  */
 export function watchUncaughtErrors({ log, flushSync }: OpenLog): UncaughtErrors {
   let gateway: FailingGateway | null = null
