@@ -6,9 +6,9 @@
  */
 import { performance } from 'node:perf_hooks'
 import { UsageChunkFilter } from '../src/protocols/chat/usage-chunk-filter.ts'
-import { createStreamMeter } from '../src/protocols/shared/create-stream-meter.ts'
-import type { EndpointName } from '../src/protocols/shared/protocol.ts'
-import { SseReader } from '../src/protocols/shared/sse.ts'
+import { createStreamMeter } from '../src/protocols/endpoint/create-stream-meter.ts'
+import type { EndpointName } from '../src/protocols/endpoint/protocol.ts'
+import { SseReader } from '../src/protocols/events/sse.ts'
 import { endpointNamed } from '../test/protocols/endpoint-named.ts'
 import { median } from './lib/figures.ts'
 

@@ -3,8 +3,8 @@
  * as JSON.parse for a small one and less for a large one, and never holds the
  * event loop for longer than a chunk takes. Run: node bench/scan.ts
  */
-import { JsonScan } from '../src/protocols/shared/json-scan.ts'
-import { WatchedKeys } from '../src/protocols/shared/watched-keys.ts'
+import { JsonScan } from '../src/protocols/json/json-scan.ts'
+import { WatchedKeys } from '../src/protocols/json/watched-keys.ts'
 
 const CHUNK = 64 * 1024
 const keys = new WatchedKeys(['model', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'])

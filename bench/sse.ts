@@ -2,9 +2,9 @@
  * Claim: reading a streamed event costs well under a microsecond, with no copy.
  * Run: node bench/sse.ts
  */
-import { JsonArrayReader } from '../src/protocols/shared/json-array.ts'
-import { SseReader } from '../src/protocols/shared/sse.ts'
-import type { EventSink } from '../src/protocols/shared/stream-event.ts'
+import { JsonArrayReader } from '../src/protocols/events/json-array.ts'
+import { SseReader } from '../src/protocols/events/sse.ts'
+import type { EventSink } from '../src/protocols/events/stream-event.ts'
 
 const EVENTS = 64
 const ROUNDS = 20_000

@@ -1,7 +1,7 @@
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { knownEndpoints } from '../../src/protocols/classify-path.ts'
 import { isTranslated } from '../../src/protocols/translate.ts'
-import type { BodyKind, Endpoint } from '../../src/protocols/shared/protocol.ts'
+import type { BodyKind, Endpoint } from '../../src/protocols/endpoint/protocol.ts'
 import { SCHEMAS } from './openapi-schemas.ts'
 
 /** What an endpoint is for, and the shapes that are known of it. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { holdsKey } from '../protocols/shared/presented-key.ts'
-import { KEY_HEADERS, SUBPROTOCOL_KEY_PREFIX } from '../protocols/shared/vendor-headers.ts'
+import { holdsKey } from '../protocols/request/presented-key.ts'
+import { KEY_HEADERS, SUBPROTOCOL_KEY_PREFIX } from '../protocols/http/vendor-headers.ts'
 
 const SUBPROTOCOL_KEY = new RegExp(`(?:^|,)\\s*${RegExp.escape(SUBPROTOCOL_KEY_PREFIX)}([^\\s,]+)\\s*(?:,|$)`)
 

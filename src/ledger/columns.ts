@@ -1,4 +1,4 @@
-import type { EndpointName, ProtocolName } from '../protocols/shared/protocol.ts'
+import type { EndpointName, ProtocolName } from '../protocols/endpoint/protocol.ts'
 import { END_DESCRIPTIONS, SOURCE_DESCRIPTIONS } from './request-report.ts'
 import type { AttemptRecord, LedgerRow } from './row.ts'
 import { StoredValues } from './stored-values.ts'

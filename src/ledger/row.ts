@@ -1,6 +1,6 @@
 import type { Price } from '../config/price-types.ts'
-import type { EndpointName, ProtocolName } from '../protocols/shared/protocol.ts'
-import type { Usage } from '../protocols/shared/usage.ts'
+import type { EndpointName, ProtocolName } from '../protocols/endpoint/protocol.ts'
+import type { Usage } from '../protocols/usage/usage.ts'
 
 /**
  * How an exchange ended. `interrupted`: its process ended first.

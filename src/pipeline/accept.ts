@@ -3,7 +3,7 @@ import { GatewayError, overloaded } from '../base/errors.ts'
 import type { Writes } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { locate } from '../protocols/locate.ts'
-import { withoutKeys } from '../protocols/shared/presented-key.ts'
+import { withoutKeys } from '../protocols/request/presented-key.ts'
 
 /**
  * Accepts a well-formed request, unless too many are in progress.

@@ -4,11 +4,11 @@ import type { Gateway } from './parts/gateway.ts'
 import { namesModelInMessage } from '../protocols/classify-path.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, noModelNamed, opaqueBody,
-} from '../protocols/shared/inspect.ts'
-import type { BodyFormat, InspectedBody } from '../protocols/shared/inspect.ts'
-import type { JsonScan } from '../protocols/shared/json-scan.ts'
-import type { BodyKind, Endpoint } from '../protocols/shared/protocol.ts'
-import { checkQueryModel, queryModel } from '../protocols/shared/query.ts'
+} from '../protocols/request/inspect.ts'
+import type { BodyFormat, InspectedBody } from '../protocols/request/inspect.ts'
+import type { JsonScan } from '../protocols/json/json-scan.ts'
+import type { BodyKind, Endpoint } from '../protocols/endpoint/protocol.ts'
+import { checkQueryModel, queryModel } from '../protocols/request/query.ts'
 import { decodeBody, hasBody, readBody } from '../proxy/read-body.ts'
 import { contentCoding } from '../proxy/response-head.ts'
 

@@ -5,9 +5,9 @@ import { isMetered } from '../pricing/metering.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import { addCost } from '../pricing/settled-cost.ts'
 import { hasCacheWriteRate, highestCost, isPricedByRequest } from '../pricing/tier-price.ts'
-import { cacheWriteField, estimateItems, estimateRequest, maxOutputTokens, unboundedOutput } from '../protocols/shared/request-estimate.ts'
-import { blankUsage } from '../protocols/shared/usage.ts'
-import type { Usage } from '../protocols/shared/usage.ts'
+import { cacheWriteField, estimateItems, estimateRequest, maxOutputTokens, unboundedOutput } from '../protocols/request/request-estimate.ts'
+import { blankUsage } from '../protocols/usage/usage.ts'
+import type { Usage } from '../protocols/usage/usage.ts'
 import { translatedBounds } from './attempt/translated-bounds.ts'
 
 /** The most that the request can use. */

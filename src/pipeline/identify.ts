@@ -6,7 +6,7 @@ import { MIN_SAFE_KEY_LENGTH } from '../base/key-format.ts'
 import type { Exchange } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { isApiPath } from '../protocols/classify-path.ts'
-import { KEY_HEADERS } from '../protocols/shared/vendor-headers.ts'
+import { KEY_HEADERS } from '../protocols/http/vendor-headers.ts'
 import { localAddressOf } from '../proxy/client.ts'
 import { unknownPath } from './route.ts'
 

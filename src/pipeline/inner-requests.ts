@@ -1,7 +1,7 @@
-import { JsonCursor } from '../protocols/shared/cursor.ts'
-import { INNER_REQUESTS } from '../protocols/shared/inspect.ts'
-import type { InspectedBody } from '../protocols/shared/inspect.ts'
-import { WatchedKeys } from '../protocols/shared/watched-keys.ts'
+import { JsonCursor } from '../protocols/json/cursor.ts'
+import { INNER_REQUESTS } from '../protocols/request/inspect.ts'
+import type { InspectedBody } from '../protocols/request/inspect.ts'
+import { WatchedKeys } from '../protocols/json/watched-keys.ts'
 
 /** Upstreams written in Go accept it in any case. */
 const MODEL = new WatchedKeys(['model'], ['model'])

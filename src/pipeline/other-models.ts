@@ -2,7 +2,7 @@ import type { Exchange, Plan } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { isUnmetered } from '../pricing/metering.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
-import { visitModels } from '../protocols/shared/named-models.ts'
+import { visitModels } from '../protocols/request/named-models.ts'
 import { withoutResourcePrefix } from './admit.ts'
 
 /**

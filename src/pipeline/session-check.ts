@@ -3,7 +3,7 @@ import { ANONYMOUS_KEY } from './parts/accounts.ts'
 import type { Exchange, Plan } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { hasBudgetFor } from './holder-limits.ts'
-import { visitModels } from '../protocols/shared/named-models.ts'
+import { visitModels } from '../protocols/request/named-models.ts'
 import { checkOtherModel } from './admit.ts'
 
 /** Throws if the upstream must not get a message of the client. */

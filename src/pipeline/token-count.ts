@@ -1,6 +1,6 @@
 import type { Exchange } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
-import { estimateTokens } from '../protocols/shared/request-estimate.ts'
+import { estimateTokens } from '../protocols/request/request-estimate.ts'
 import { sendJson } from './gateway-response.ts'
 
 /** Sends the number of tokens of the request's prompt, counted by the gateway. For endpoints with a `tokenCount`. */

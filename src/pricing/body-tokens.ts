@@ -1,6 +1,6 @@
 import { isObject } from '../base/is-object.ts'
-import type { PromptText } from '../protocols/shared/protocol.ts'
-import { MEDIA_FROM, MEDIA_MARKS, MEDIA_TOKENS, isBase64 } from '../protocols/shared/request-estimate.ts'
+import type { PromptText } from '../protocols/endpoint/protocol.ts'
+import { MEDIA_FROM, MEDIA_MARKS, MEDIA_TOKENS, isBase64 } from '../protocols/request/request-estimate.ts'
 
 type Count = (text: string) => number
 

@@ -1,6 +1,6 @@
 import { PICO_PLACES, ZERO, add, formatDecimal, multiply, parseDecimal, shift, toUnits } from '../base/decimal.ts'
 import type { Price } from '../config/price-types.ts'
-import type { Usage } from '../protocols/shared/usage.ts'
+import type { Usage } from '../protocols/usage/usage.ts'
 import { ITEMS, quantities } from './quantities.ts'
 import type { Item, Per } from './quantities.ts'
 import { MIN_SCALE, tariffOf } from './tariff.ts'

@@ -1,5 +1,5 @@
 import { serveThread } from '../base/thread-server.ts'
-import { parseJson } from '../protocols/shared/cursor.ts'
+import { parseJson } from '../protocols/json/cursor.ts'
 import { responseTokens, promptTokens } from './body-tokens.ts'
 import type { CountRequest, TokenCounts } from './token-counter.ts'
 import { tokenCount } from './tokenizer.ts'

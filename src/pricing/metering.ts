@@ -1,4 +1,4 @@
-import type { Endpoint } from '../protocols/shared/protocol.ts'
+import type { Endpoint } from '../protocols/endpoint/protocol.ts'
 
 /** Does a request to this endpoint use anything that is billed? */
 export function isMetered({ metering }: Endpoint): boolean {

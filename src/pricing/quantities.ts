@@ -1,4 +1,4 @@
-import type { Usage } from '../protocols/shared/usage.ts'
+import type { Usage } from '../protocols/usage/usage.ts'
 
 /** A price is for so many of an item. */
 export type Per = 1 | 1_000_000

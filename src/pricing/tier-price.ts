@@ -1,6 +1,6 @@
 import type { Price } from '../config/price-types.ts'
-import { readBodyTier } from '../protocols/shared/response-body.ts'
-import type { Usage } from '../protocols/shared/usage.ts'
+import { readBodyTier } from '../protocols/usage/response-body.ts'
+import type { Usage } from '../protocols/usage/usage.ts'
 import { cost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
 import type { MeteredResponse } from './settle-usage.ts'

@@ -2,11 +2,11 @@ import { systemClock } from '../base/clock.ts'
 import type { Clock, Timer } from '../base/clock.ts'
 import { ThreadClient } from '../base/thread-client.ts'
 import { threadUrl } from '../base/thread-url.ts'
-import { safeCut } from '../protocols/shared/generated-text.ts'
-import type { TextSample, GeneratedRun, TextKind } from '../protocols/shared/generated-text.ts'
-import type { PromptText } from '../protocols/shared/protocol.ts'
-import { MEDIA_TOKENS, estimateTokens, scanStrings } from '../protocols/shared/request-estimate.ts'
-import { BYTES_PER_TOKEN, tokensOfBytes } from '../protocols/shared/tokens-of-bytes.ts'
+import { safeCut } from '../protocols/events/generated-text.ts'
+import type { TextSample, GeneratedRun, TextKind } from '../protocols/events/generated-text.ts'
+import type { PromptText } from '../protocols/endpoint/protocol.ts'
+import { MEDIA_TOKENS, estimateTokens, scanStrings } from '../protocols/request/request-estimate.ts'
+import { BYTES_PER_TOKEN, tokensOfBytes } from '../protocols/usage/tokens-of-bytes.ts'
 
 /**
  * Counts tokens that no upstream reported, in a thread. It never rejects: what the

@@ -1,7 +1,7 @@
 import { BATCH_PATH, CHAT_OTHER, OTHER } from './chat/paths.ts'
 import { KNOWN_PATHS, isOpenai } from './known-paths.ts'
-import { trimPath, withPathModel } from './shared/classified.ts'
-import type { Classified, Endpoint } from './shared/protocol.ts'
+import { trimPath, withPathModel } from './endpoint/classified.ts'
+import type { Classified, Endpoint } from './endpoint/protocol.ts'
 
 /** Azure's paths of one model, or OpenAI's of old, which LiteLLM's proxy has still. */
 const DEPLOYMENT_PREFIX = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//

@@ -6,8 +6,8 @@ import { GENERATE_BATCH, GENERATE_MODEL_CARD, GENERATE_OTHER, GENERATE_PREFIX, V
 import { BATCH_JOBS, CHAT_AT_GOOGLE, INTERACTIONS, PUBLISHER_PATH, publisherPath } from './google-paths.ts'
 import { PROTOCOLS } from './index.ts'
 import { KNOWN_PATHS, isOpenai } from './known-paths.ts'
-import { modelCardPath, trimPath } from './shared/classified.ts'
-import type { Classified, ClientFormat, Endpoint } from './shared/protocol.ts'
+import { modelCardPath, trimPath } from './endpoint/classified.ts'
+import type { Classified, ClientFormat, Endpoint } from './endpoint/protocol.ts'
 
 /** The format of what the gateway says where no path tells the protocol. */
 export const DEFAULT_FORMAT: ClientFormat = OTHER.endpoint.format

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { VERSION } from './generate/paths.ts'
-import { trimPath } from './shared/classified.ts'
+import { trimPath } from './endpoint/classified.ts'
 
 /**
  * What is written without cost: files and stored conversations, and the cancellation of work. Everything else may use a model, or space

@@ -1,8 +1,8 @@
 import { GENERATE_VERBS, OPERATION, VERSION, unknownVerbEndpoint, verbPath } from './generate/paths.ts'
 import { KNOWN_PATHS, isOpenai } from './known-paths.ts'
 import { COUNT_TOKENS, MESSAGES } from './messages/paths.ts'
-import { trimPath, withPathModel, withoutPathModel } from './shared/classified.ts'
-import type { Classified, Endpoint } from './shared/protocol.ts'
+import { trimPath, withPathModel, withoutPathModel } from './endpoint/classified.ts'
+import type { Classified, Endpoint } from './endpoint/protocol.ts'
 
 /** At Vertex AI a video is asked for by a verb. */
 const PUBLISHER_VERBS = new Map([...GENERATE_VERBS, ['fetchpredictoperation', OPERATION]])

@@ -4,7 +4,7 @@ import { GENERATE } from './generate/index.ts'
 import { MEDIA } from './media/index.ts'
 import { MESSAGES } from './messages/index.ts'
 import { RESPONSES } from './responses/index.ts'
-import type { Protocol } from './shared/protocol.ts'
+import type { Protocol } from './endpoint/protocol.ts'
 
 /** All wire protocols: to add one, add its folder and its name here. */
 export const PROTOCOLS: readonly Protocol[] = [CHAT, RESPONSES, MEDIA, MESSAGES, GENERATE, CONVERSE]

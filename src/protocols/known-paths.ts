@@ -2,8 +2,8 @@ import { CHAT } from './chat/index.ts'
 import { CHAT_OTHER } from './chat/paths.ts'
 import { PROTOCOLS } from './index.ts'
 import { RESPONSES } from './responses/index.ts'
-import { READ, defineEndpoint, withoutPathModel } from './shared/classified.ts'
-import type { Classified, Endpoint, KnownPath } from './shared/protocol.ts'
+import { READ, defineEndpoint, withoutPathModel } from './endpoint/classified.ts'
+import type { Classified, Endpoint, KnownPath } from './endpoint/protocol.ts'
 
 const STATUS: KnownPath = ['/api/status', defineEndpoint({
   name: 'status', format: CHAT_OTHER.format, methods: READ, body: 'none', modelIn: 'none', ownResponse: 'status',

@@ -1,10 +1,10 @@
 import { canonicalPath } from './azure-paths.ts'
 import { checkPathEncoding, classifyPath } from './classify-path.ts'
 import { KNOWN_PATHS } from './known-paths.ts'
-import type { Classified } from './shared/protocol.ts'
-import { canonicalQuery } from './shared/query.ts'
-import { parseTarget } from './shared/target.ts'
-import type { RequestTarget } from './shared/target.ts'
+import type { Classified } from './endpoint/protocol.ts'
+import { canonicalQuery } from './request/query.ts'
+import { parseTarget } from './request/target.ts'
+import type { RequestTarget } from './request/target.ts'
 
 /** What a request asks for. */
 export interface LocatedRequest {

@@ -17,10 +17,10 @@ import { translateRequest } from './neutral/translate-request.ts'
 import type { TranslatedRequest } from './neutral/translate-request.ts'
 import { StreamTranslator, translateBody } from './neutral/translate-response.ts'
 import type { ClientContext, ClientSide, UpstreamSide, WrittenRequest } from './neutral/translation.ts'
-import { refusalReason } from './shared/refusal-reason.ts'
-import { estimateTokens } from './shared/request-estimate.ts'
-import type { Endpoint, Protocol } from './shared/protocol.ts'
-import { parseJson } from './shared/stream-event.ts'
+import { refusalReason } from './endpoint/refusal-reason.ts'
+import { estimateTokens } from './request/request-estimate.ts'
+import type { Endpoint, Protocol } from './endpoint/protocol.ts'
+import { parseJson } from './events/stream-event.ts'
 
 /** How requests of one protocol reach an upstream of another. */
 export interface Translator {

@@ -2,7 +2,7 @@ import { classifyPath, knownEndpoints } from './classify-path.ts'
 import { outcomeOf } from './neutral/fields.ts'
 import { TranslationReport } from './neutral/report.ts'
 import { EMPTY_REQUEST } from './neutral/request.ts'
-import type { Endpoint } from './shared/protocol.ts'
+import type { Endpoint } from './endpoint/protocol.ts'
 import { findTranslator, isTranslated } from './translate.ts'
 import type { Translator } from './translate.ts'
 

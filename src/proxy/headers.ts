@@ -1,6 +1,6 @@
 import type { Upstream } from '../config/types.ts'
-import { holdsKey } from '../protocols/shared/presented-key.ts'
-import { ACCOUNT_HEADER, CREDENTIAL_HEADERS, RATE_LIMIT_HEADER, UPLOAD_ADDRESS_HEADERS, VERSION_HEADERS } from '../protocols/shared/vendor-headers.ts'
+import { holdsKey } from '../protocols/request/presented-key.ts'
+import { ACCOUNT_HEADER, CREDENTIAL_HEADERS, RATE_LIMIT_HEADER, UPLOAD_ADDRESS_HEADERS, VERSION_HEADERS } from '../protocols/http/vendor-headers.ts'
 import { headerValue } from './raw-headers.ts'
 import type { RawHeaders } from './raw-headers.ts'
 import { gatewayAddress, withoutCredential } from './upstream-address.ts'

@@ -1,4 +1,4 @@
-import { decompressed } from '../protocols/shared/decompress.ts'
+import { decompressed } from '../protocols/http/decompress.ts'
 import type { RawHeaders } from './raw-headers.ts'
 
 /** Bytes of the shortest secret that is masked: a shorter one can occur by chance. */

@@ -1,5 +1,5 @@
 import type { Upstream } from '../config/types.ts'
-import { extractKey } from '../protocols/shared/query.ts'
+import { extractKey } from '../protocols/request/query.ts'
 
 /** The path of an upstream's url without a final slash: the prefix of request paths. */
 export function prefixOf(url: URL): string {

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import type { Usage } from '../protocols/shared/usage.ts'
+import type { Usage } from '../protocols/usage/usage.ts'
 import { CounterFamily, HistogramFamily } from './series.ts'
 import type { HistogramSeries } from './series.ts'
 import type { Settlement } from './settlement.ts'

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import type { Usage } from '../protocols/shared/usage.ts'
+import type { Usage } from '../protocols/usage/usage.ts'
 import { HEDGE_LOST } from '../ledger/row.ts'
 import { genAiMetrics } from './gen-ai-metrics.ts'
 import type { Conventions, GenAiMetrics, GenAiSeries } from './gen-ai-metrics.ts'

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../base/errors.ts'
 import type { LedgerRow } from '../ledger/row.ts'
 import type { RefusalReason } from '../limits/types.ts'
-import type { GenAiCall } from '../protocols/shared/gen-ai.ts'
+import type { GenAiCall } from '../protocols/endpoint/gen-ai.ts'
 
 /** A request that has ended: metrics and traces take all that they report from here, and the ledger has its row. */
 export interface Settlement {

@@ -1,4 +1,4 @@
-import { CODINGS } from '../protocols/shared/content-codings.ts'
+import { CODINGS } from '../protocols/http/content-codings.ts'
 import type { Compression, CapturedBody } from './transcript.ts'
 
 /** Bytes after which nobody counts how much more a body unpacks to. */

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { jsonPath } from '../../src/protocols/shared/json-path.ts'
-import { scanJson } from '../../src/protocols/shared/json-scan.ts'
+import { jsonPath } from '../../src/protocols/json/json-path.ts'
+import { scanJson } from '../../src/protocols/json/json-scan.ts'
 import { measureJson, parseBounded } from '../../src/base/json-size.ts'
 
 const TEXTS: readonly (readonly [text: string, size: object])[] = [

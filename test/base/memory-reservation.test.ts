@@ -1,8 +1,8 @@
 import t from 'tap'
 import { MemoryReservation } from '../../src/base/memory-reservation.ts'
 import type { ReserveMemory } from '../../src/base/memory-reservation.ts'
-import { JsonArrayReader } from '../../src/protocols/shared/json-array.ts'
-import { SseReader } from '../../src/protocols/shared/sse.ts'
+import { JsonArrayReader } from '../../src/protocols/events/json-array.ts'
+import { SseReader } from '../../src/protocols/events/sse.ts'
 import { endpointNamed } from '../protocols/endpoint-named.ts'
 import { readableMeter } from '../support/readable-meter.ts'
 

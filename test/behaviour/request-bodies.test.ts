@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
-import { JsonScan } from '../../src/protocols/shared/json-scan.ts'
+import { JsonScan } from '../../src/protocols/json/json-scan.ts'
 import { KEY, startTestGateway } from '../support/gateway.ts'
 import { H2Request, openSession } from '../support/http2.ts'
 import { bodyOf, startUpstream } from '../support/upstream.ts'

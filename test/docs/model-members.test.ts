@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { MODEL_MEMBERS } from '../../src/protocols/shared/named-models.ts'
+import { MODEL_MEMBERS } from '../../src/protocols/request/named-models.ts'
 
 t.test('docs/keys.md lists the members that name models', async t => {
   const text = readFileSync(new URL('../../docs/keys.md', import.meta.url), 'utf8')

@@ -5,7 +5,7 @@ import t from 'tap'
 import { COLUMN_LIST, COLUMNS, decode, encode, READ_LIST } from '../../src/ledger/columns.ts'
 import { ledgerSchema } from '../../src/ledger/file/ledger-schema.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
-import type { Usage } from '../../src/protocols/shared/usage.ts'
+import type { Usage } from '../../src/protocols/usage/usage.ts'
 import { maybe } from '../support/maybe.ts'
 import { NOTHING_USED, row } from './rows.ts'
 

@@ -1,7 +1,7 @@
 import { COLUMNS, encode } from '../../src/ledger/columns.ts'
 import type { LedgerRow } from '../../src/ledger/row.ts'
 import type { StoredRow } from '../../src/ledger/stored-values.ts'
-import type { Usage } from '../../src/protocols/shared/usage.ts'
+import type { Usage } from '../../src/protocols/usage/usage.ts'
 
 export const NOTHING_USED: Usage = {
   inputTokens: null,

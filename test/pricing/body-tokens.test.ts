@@ -1,8 +1,8 @@
 import t from 'tap'
 import { responseTokens, promptTokens } from '../../src/pricing/body-tokens.ts'
 import { tokenCount } from '../../src/pricing/tokenizer.ts'
-import type { EndpointName } from '../../src/protocols/shared/protocol.ts'
-import { MEDIA_TOKENS } from '../../src/protocols/shared/request-estimate.ts'
+import type { EndpointName } from '../../src/protocols/endpoint/protocol.ts'
+import { MEDIA_TOKENS } from '../../src/protocols/request/request-estimate.ts'
 import { endpointNamed } from '../protocols/endpoint-named.ts'
 
 const count = tokenCount()

@@ -3,8 +3,8 @@ import t from 'tap'
 import { formatUsd } from '../../src/base/decimal.ts'
 import type { Price } from '../../src/config/price-types.ts'
 import { cost, explainCost } from '../../src/pricing/cost.ts'
-import { blankUsage } from '../../src/protocols/shared/usage.ts'
-import type { Usage } from '../../src/protocols/shared/usage.ts'
+import { blankUsage } from '../../src/protocols/usage/usage.ts'
+import type { Usage } from '../../src/protocols/usage/usage.ts'
 
 function usage(figures: Partial<Usage>): Usage {
   return { ...blankUsage(), ...figures }

@@ -2,7 +2,7 @@ import t from 'tap'
 import { InterruptedUsage, createInterruptedUsage } from '../../src/pricing/interrupted-usage.ts'
 import type { SettledUsage } from '../../src/pricing/settle-usage.ts'
 import { createTokenCounter } from '../../src/pricing/token-counter.ts'
-import { blankUsage } from '../../src/protocols/shared/usage.ts'
+import { blankUsage } from '../../src/protocols/usage/usage.ts'
 import { endpointNamed } from '../protocols/endpoint-named.ts'
 import { readableMeter } from '../support/readable-meter.ts'
 

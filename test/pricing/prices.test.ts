@@ -5,7 +5,7 @@ import type { Model, Price } from '../../src/config/price-types.ts'
 import { fromCatalogue } from '../../src/pricing/catalogue.ts'
 import { cost } from '../../src/pricing/cost.ts'
 import { createPriceBook } from '../../src/pricing/prices.ts'
-import { blankUsage } from '../../src/protocols/shared/usage.ts'
+import { blankUsage } from '../../src/protocols/usage/usage.ts'
 
 const AT = new Date('2026-11-02T12:00:00Z')
 const OPENAI = new URL('https://api.openai.com/v1')

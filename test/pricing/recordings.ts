@@ -1,4 +1,4 @@
-import type { EndpointName } from '../../src/protocols/shared/protocol.ts'
+import type { EndpointName } from '../../src/protocols/endpoint/protocol.ts'
 
 /** A streamed answer in the shape of a real one, event by event, and what is true of it. */
 export interface Recording {

@@ -5,7 +5,7 @@ import type { MeteredResponse, SettleInput, SettledUsage } from '../../src/prici
 import { createTokenCounter } from '../../src/pricing/token-counter.ts'
 import type { TokenCounter } from '../../src/pricing/token-counter.ts'
 import { tokenCount } from '../../src/pricing/tokenizer.ts'
-import type { EndpointName } from '../../src/protocols/shared/protocol.ts'
+import type { EndpointName } from '../../src/protocols/endpoint/protocol.ts'
 import { endpointNamed } from '../protocols/endpoint-named.ts'
 import { readableMeter } from '../support/readable-meter.ts'
 import {

@@ -7,8 +7,8 @@ import type { Clock } from '../../src/base/clock.ts'
 import { createTokenCounter } from '../../src/pricing/token-counter.ts'
 import type { TokenCounterOptions } from '../../src/pricing/token-counter.ts'
 import { tokenCount } from '../../src/pricing/tokenizer.ts'
-import type { TextSample, GeneratedRun } from '../../src/protocols/shared/generated-text.ts'
-import { estimateTokens } from '../../src/protocols/shared/request-estimate.ts'
+import type { TextSample, GeneratedRun } from '../../src/protocols/events/generated-text.ts'
+import { estimateTokens } from '../../src/protocols/request/request-estimate.ts'
 import { endpointNamed } from '../protocols/endpoint-named.ts'
 
 const count = tokenCount()

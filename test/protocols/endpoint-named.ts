@@ -1,5 +1,5 @@
 import { classifyPath, knownEndpoints } from '../../src/protocols/classify-path.ts'
-import type { Endpoint, EndpointName } from '../../src/protocols/shared/protocol.ts'
+import type { Endpoint, EndpointName } from '../../src/protocols/endpoint/protocol.ts'
 
 const BY_NAME = new Map(knownEndpoints().map(({ endpoint }) => [endpoint.name, endpoint]))
 const OTHER = classifyPath('/v1/unheard-of').endpoint

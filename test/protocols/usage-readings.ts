@@ -1,6 +1,6 @@
-import type { ReportedUsage } from '../../src/protocols/shared/reported-usage.ts'
-import { blankUsage } from '../../src/protocols/shared/usage.ts'
-import type { Usage } from '../../src/protocols/shared/usage.ts'
+import type { ReportedUsage } from '../../src/protocols/usage/reported-usage.ts'
+import { blankUsage } from '../../src/protocols/usage/usage.ts'
+import type { Usage } from '../../src/protocols/usage/usage.ts'
 
 export function sound(usage: Partial<Usage>): ReportedUsage {
   return { usage: { ...blankUsage(), ...usage }, suspect: false }

@@ -1,8 +1,8 @@
-import { createStreamMeter } from '../../src/protocols/shared/create-stream-meter.ts'
-import type { StreamMeterOptions } from '../../src/protocols/shared/create-stream-meter.ts'
-import type { Endpoint } from '../../src/protocols/shared/protocol.ts'
-import type { EventReader } from '../../src/protocols/shared/stream-event.ts'
-import type { StreamMeter } from '../../src/protocols/shared/stream-meter.ts'
+import { createStreamMeter } from '../../src/protocols/endpoint/create-stream-meter.ts'
+import type { StreamMeterOptions } from '../../src/protocols/endpoint/create-stream-meter.ts'
+import type { Endpoint } from '../../src/protocols/endpoint/protocol.ts'
+import type { EventReader } from '../../src/protocols/events/stream-event.ts'
+import type { StreamMeter } from '../../src/protocols/events/stream-meter.ts'
 
 /** A meter with the reader that gives it the events of its stream. */
 export type ReadableMeter = StreamMeter & {

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../src/protocols/neutral/json.ts'
 import { translateRequest } from '../../src/protocols/neutral/translate-request.ts'
 import { StreamTranslator, translateBody } from '../../src/protocols/neutral/translate-response.ts'
 import type { ClientContext, ClientSide, Translation, UpstreamSide } from '../../src/protocols/neutral/translation.ts'
-import type { Protocol } from '../../src/protocols/shared/protocol.ts'
-import { SseReader } from '../../src/protocols/shared/sse.ts'
+import type { Protocol } from '../../src/protocols/endpoint/protocol.ts'
+import { SseReader } from '../../src/protocols/events/sse.ts'
 import { CAPSULES } from './capsules.ts'
 
 /** The tag of the upstream in tests. */

@@ -1,5 +1,5 @@
 import { formatUsd } from '../../base/decimal.ts'
-import type { Usage } from '../../protocols/shared/usage.ts'
+import type { Usage } from '../../protocols/usage/usage.ts'
 import type { LedgerRow } from '../row.ts'
 import type { GroupBy, UsageSum } from './usage-sum.ts'
 

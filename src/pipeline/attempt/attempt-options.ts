@@ -6,7 +6,7 @@ import { quote } from '../parts/quote.ts'
 import type { AttemptDraft, AttemptRequest, UpstreamAttemptOptions } from '../exchange/upstream-attempt.ts'
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
 import type { Reservation } from '../../limits/types.ts'
-import { ACCOUNT_CHOICE_HEADERS } from '../../protocols/shared/vendor-headers.ts'
+import { ACCOUNT_CHOICE_HEADERS } from '../../protocols/http/vendor-headers.ts'
 import { candidateId } from '../../routing/candidate.ts'
 
 /** The options that all attempts of an exchange share, over HTTP or a WebSocket. */

@@ -9,7 +9,7 @@ import type { ResponseContent, UpstreamAttemptOptions } from '../exchange/upstre
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
 import type { Reservation } from '../../limits/types.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
-import type { Edit } from '../../protocols/shared/splice.ts'
+import type { Edit } from '../../protocols/json/splice.ts'
 import type { Deadlines } from '../../proxy/deadlines.ts'
 import type { ResponseHead } from '../../proxy/response-head.ts'
 import { UpstreamCall } from '../../proxy/upstream-call.ts'

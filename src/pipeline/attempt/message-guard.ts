@@ -1,6 +1,6 @@
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../exchange/exchange.ts'
-import { SocketMessages } from '../../protocols/shared/socket-messages.ts'
+import { SocketMessages } from '../../protocols/events/socket-messages.ts'
 
 /** Checks the messages of a WebSocket's client before the upstream gets their last bytes. They are not compressed. */
 export class MessageGuard {

@@ -1,6 +1,6 @@
 import { addUsage } from '../../pricing/settled-cost.ts'
-import { blankUsage } from '../../protocols/shared/usage.ts'
-import type { Usage } from '../../protocols/shared/usage.ts'
+import { blankUsage } from '../../protocols/usage/usage.ts'
+import type { Usage } from '../../protocols/usage/usage.ts'
 import type { Exchange } from './exchange.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { isErrorBody } from '../../protocols/shared/response-body.ts'
+import { isErrorBody } from '../../protocols/usage/response-body.ts'
 import type { Exchange } from './exchange.ts'
 
 /** Bytes of the longest body that can be only an error. */

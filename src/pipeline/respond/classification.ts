@@ -1,9 +1,9 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { MissingEnd } from '../../protocols/shared/missing-end.ts'
-import type { UsageFilter } from '../../protocols/shared/protocol.ts'
-import type { RefusalReason } from '../../protocols/shared/refusal-reason.ts'
-import type { EventReader } from '../../protocols/shared/stream-event.ts'
-import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
+import type { MissingEnd } from '../../protocols/endpoint/missing-end.ts'
+import type { UsageFilter } from '../../protocols/endpoint/protocol.ts'
+import type { RefusalReason } from '../../protocols/endpoint/refusal-reason.ts'
+import type { EventReader } from '../../protocols/events/stream-event.ts'
+import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
 
 /** What the beginning of a response shows: open = nothing yet, good = it may go to the client, bad = it must not. */
 export type Classification = 'open' | 'good' | 'bad'

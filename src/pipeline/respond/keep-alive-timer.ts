@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../base/clock.ts'
-import type { ClientFormat } from '../../protocols/shared/protocol.ts'
+import type { ClientFormat } from '../../protocols/endpoint/protocol.ts'
 import type { Relay } from './relay.ts'
 
 /** Milliseconds before the first event and between events: a quick failure still gets its own status. */

@@ -1,5 +1,5 @@
-import { ResponseFactsReader, mayHaveFinishReason } from '../../protocols/shared/response-facts.ts'
-import type { StreamEvent } from '../../protocols/shared/stream-event.ts'
+import { ResponseFactsReader, mayHaveFinishReason } from '../../protocols/events/response-facts.ts'
+import type { StreamEvent } from '../../protocols/events/stream-event.ts'
 import type { Stage } from './response-stream.ts'
 
 /** Reads the facts of a stream for its trace. Most events contain only text and are not parsed. */

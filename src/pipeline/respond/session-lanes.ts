@@ -1,7 +1,7 @@
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
-import { createStreamMeter } from '../../protocols/shared/create-stream-meter.ts'
-import type { Endpoint, SocketSession } from '../../protocols/shared/protocol.ts'
-import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
+import { createStreamMeter } from '../../protocols/endpoint/create-stream-meter.ts'
+import type { Endpoint, SocketSession } from '../../protocols/endpoint/protocol.ts'
+import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
 import { PendingRequests } from './session-requests.ts'
 import type { PendingRequest } from './session-requests.ts'
 

@@ -1,8 +1,8 @@
 import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
-import { readMessageInfo } from '../../protocols/shared/message-info.ts'
-import type { SocketSession } from '../../protocols/shared/protocol.ts'
-import { estimateTokens } from '../../protocols/shared/request-estimate.ts'
+import { readMessageInfo } from '../../protocols/endpoint/message-info.ts'
+import type { SocketSession } from '../../protocols/endpoint/protocol.ts'
+import { estimateTokens } from '../../protocols/request/request-estimate.ts'
 
 /** Maximum waiting requests; further ones are not kept. */
 const MAX_PENDING = 256

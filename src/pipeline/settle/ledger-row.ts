@@ -9,8 +9,8 @@ import { provisional } from '../../pricing/provisional.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { addUsage, addCost, settleCost, provisionalSource } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
-import type { StreamMeter } from '../../protocols/shared/stream-meter.ts'
-import type { Usage } from '../../protocols/shared/usage.ts'
+import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
+import type { Usage } from '../../protocols/usage/usage.ts'
 
 /** The ledger row of a running exchange, with known or estimated values, in case the process dies now. */
 export function checkpointRow(exchange: Exchange): LedgerRow {

@@ -1,6 +1,6 @@
-import { OPENAI_FORMAT } from '../shared/openai-format.ts'
+import { OPENAI_FORMAT } from '../endpoint/openai-format.ts'
 import { CHAT_EMBEDDINGS } from './embeddings.ts'
-import type { Protocol } from '../shared/protocol.ts'
+import type { Protocol } from '../endpoint/protocol.ts'
 import { CHAT_PATHS } from './paths.ts'
 import { CHAT_TRANSLATION } from './translation.ts'
 

@@ -1,5 +1,5 @@
-import { JsonCursor } from '../shared/cursor.ts'
-import type { EventReader, StreamEvent } from '../shared/stream-event.ts'
+import { JsonCursor } from '../json/cursor.ts'
+import type { EventReader, StreamEvent } from '../events/stream-event.ts'
 
 const CHOICES = Buffer.from('choices')
 const USAGE = Buffer.from('usage')

@@ -1,9 +1,9 @@
-import { MAX_DUPLICATES, scanJson } from '../shared/json-scan.ts'
-import type { Field, ValidJson } from '../shared/json-scan.ts'
-import type { UsageOption } from '../shared/protocol.ts'
-import { insertion, replaceValues } from '../shared/splice.ts'
-import type { Edit } from '../shared/splice.ts'
-import { WatchedKeys } from '../shared/watched-keys.ts'
+import { MAX_DUPLICATES, scanJson } from '../json/json-scan.ts'
+import type { Field, ValidJson } from '../json/json-scan.ts'
+import type { UsageOption } from '../endpoint/protocol.ts'
+import { insertion, replaceValues } from '../json/splice.ts'
+import type { Edit } from '../json/splice.ts'
+import { WatchedKeys } from '../json/watched-keys.ts'
 import { UsageChunkFilter } from './usage-chunk-filter.ts'
 
 const USAGE_KEYS = new WatchedKeys(['include_usage'])

@@ -3,8 +3,8 @@ import { errorKindOf } from '../neutral/errors.ts'
 import { asText } from '../neutral/json.ts'
 import type { NeutralError } from '../neutral/response.ts'
 import { errorIn } from '../neutral/error-body.ts'
-import type { ClientFormat } from '../shared/protocol.ts'
-import { rateLimitHeaders } from '../shared/rate-limit-headers.ts'
+import type { ClientFormat } from '../endpoint/protocol.ts'
+import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 
 /** The format of errors; the events of a stream are named, as the binary event stream names them. */
 export const CONVERSE_FORMAT: ClientFormat = {

@@ -1,4 +1,4 @@
-import type { Protocol } from '../shared/protocol.ts'
+import type { Protocol } from '../endpoint/protocol.ts'
 import { CONVERSE_FORMAT } from './errors.ts'
 import { classifyConverse } from './paths.ts'
 import { CONVERSE_TRANSLATION } from './translation.ts'

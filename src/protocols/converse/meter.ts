@@ -1,8 +1,8 @@
-import { bytesEqual } from '../shared/cursor.ts'
-import { readUsage } from '../shared/reported-usage.ts'
-import type { ReportedUsage } from '../shared/reported-usage.ts'
-import type { StreamEvent } from '../shared/stream-event.ts'
-import { EventMeter } from '../shared/event-meter.ts'
+import { bytesEqual } from '../json/cursor.ts'
+import { readUsage } from '../usage/reported-usage.ts'
+import type { ReportedUsage } from '../usage/reported-usage.ts'
+import type { StreamEvent } from '../events/stream-event.ts'
+import { EventMeter } from '../events/event-meter.ts'
 import { CONVERSE_USAGE } from './usage.ts'
 
 const BLOCK_START = Buffer.from('contentBlockStart')

@@ -1,5 +1,5 @@
-import { defineEndpoint, withPathModel } from '../shared/classified.ts'
-import type { Classified } from '../shared/protocol.ts'
+import { defineEndpoint, withPathModel } from '../endpoint/classified.ts'
+import type { Classified } from '../endpoint/protocol.ts'
 import { CONVERSE_FORMAT } from './errors.ts'
 import { ConverseMeter } from './meter.ts'
 import { CONVERSE_USAGE } from './usage.ts'

@@ -3,7 +3,7 @@ import type { JsonObject } from '../neutral/json.ts'
 import { NumberedParts } from '../neutral/numbered-parts.ts'
 import type { ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
-import { readTokens } from '../shared/token-usage.ts'
+import { readTokens } from '../usage/token-usage.ts'
 import { readConverseError } from './errors.ts'
 import { CONVERSE_USAGE } from './usage.ts'
 

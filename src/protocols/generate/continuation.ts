@@ -1,8 +1,8 @@
 import { isObject } from '../../base/is-object.ts'
-import { appendToList, fieldsOf, reduceLimits } from '../shared/body-edits.ts'
-import { objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
-import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
-import type { Edit } from '../shared/splice.ts'
+import { appendToList, fieldsOf, reduceLimits } from '../json/body-edits.ts'
+import { objectIn, objectsIn, hasValue, addPriorUsage } from '../events/resumable-stream.ts'
+import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../events/resumable-stream.ts'
+import type { Edit } from '../json/splice.ts'
 
 /** What one chunk adds to the text. */
 export function generateText(chunk: Json): string {

@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { ClientFormat } from '../shared/protocol.ts'
-import { rateLimitHeaders } from '../shared/rate-limit-headers.ts'
+import type { ClientFormat } from '../endpoint/protocol.ts'
+import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 
 /**
  * The generate protocol's format: /v1beta and /v1/models/{model}:verb.

@@ -1,5 +1,5 @@
 import { GENERATE_EMBEDDINGS } from './embeddings.ts'
-import type { Protocol } from '../shared/protocol.ts'
+import type { Protocol } from '../endpoint/protocol.ts'
 import { GENERATE_FORMAT } from './errors.ts'
 import { GENERATE_PATHS, classifyGenerate } from './paths.ts'
 import { GENERATE_TRANSLATION } from './translation.ts'

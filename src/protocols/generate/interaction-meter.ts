@@ -1,9 +1,9 @@
-import { bytesEqual } from '../shared/cursor.ts'
-import type { TextKind } from '../shared/generated-text.ts'
-import { readUsage } from '../shared/reported-usage.ts'
-import type { ReportedUsage } from '../shared/reported-usage.ts'
-import type { StreamEvent } from '../shared/stream-event.ts'
-import { EventMeter } from '../shared/event-meter.ts'
+import { bytesEqual } from '../json/cursor.ts'
+import type { TextKind } from '../events/generated-text.ts'
+import { readUsage } from '../usage/reported-usage.ts'
+import type { ReportedUsage } from '../usage/reported-usage.ts'
+import type { StreamEvent } from '../events/stream-event.ts'
+import { EventMeter } from '../events/event-meter.ts'
 import { INTERACTION_USAGE } from './usage.ts'
 
 const EVENT_TYPE = Buffer.from('event_type')

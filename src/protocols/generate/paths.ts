@@ -1,5 +1,5 @@
-import { defineEndpoint, modelCardEndpoint, modelCardPath, modelListEndpoint, otherEndpoint, trimPath, withPathModel, withoutPathModel } from '../shared/classified.ts'
-import type { Classified, Endpoint, KnownPath, PromptText, StreamSupport } from '../shared/protocol.ts'
+import { defineEndpoint, modelCardEndpoint, modelCardPath, modelListEndpoint, otherEndpoint, trimPath, withPathModel, withoutPathModel } from '../endpoint/classified.ts'
+import type { Classified, Endpoint, KnownPath, PromptText, StreamSupport } from '../endpoint/protocol.ts'
 import { GenerateStreamProtocol, asksForSeveralCandidates, generateObstacle, generateText } from './continuation.ts'
 import { GENERATE_FORMAT, INTERACTION_FORMAT } from './errors.ts'
 import { InteractionMeter } from './interaction-meter.ts'

@@ -7,7 +7,7 @@ import { startEvent } from '../neutral/response.ts'
 import type { NeutralError, ResponseEvent, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { errorIn } from '../neutral/error-body.ts'
-import { readTokens } from '../shared/token-usage.ts'
+import { readTokens } from '../usage/token-usage.ts'
 import { GENERATE_USAGE } from './usage.ts'
 
 const STOP_REASONS: Readonly<Record<string, StopReason>> = {

@@ -1,7 +1,7 @@
-import { JsonArrayReader } from '../shared/json-array.ts'
-import { SseReader } from '../shared/sse.ts'
-import type { ReaderLimits } from '../shared/sse.ts'
-import type { EventReader, EventSink } from '../shared/stream-event.ts'
+import { JsonArrayReader } from '../events/json-array.ts'
+import { SseReader } from '../events/sse.ts'
+import type { ReaderLimits } from '../events/sse.ts'
+import type { EventReader, EventSink } from '../events/stream-event.ts'
 
 const OPEN_BRACKET = 0x5b
 const OPEN_BRACE = 0x7b

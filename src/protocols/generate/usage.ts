@@ -1,11 +1,11 @@
 import type { JsonObject } from '../neutral/json.ts'
-import { lastMetadata } from '../shared/read-members.ts'
-import { readUsage } from '../shared/reported-usage.ts'
-import type { UsageReader } from '../shared/reported-usage.ts'
-import { clampTo, remainder } from '../shared/usage-figures.ts'
-import type { Figures } from '../shared/usage-figures.ts'
-import { blankUsage } from '../shared/usage.ts'
-import type { Usage } from '../shared/usage.ts'
+import { lastMetadata } from '../json/read-members.ts'
+import { readUsage } from '../usage/reported-usage.ts'
+import type { UsageReader } from '../usage/reported-usage.ts'
+import { clampTo, remainder } from '../usage/usage-figures.ts'
+import type { Figures } from '../usage/usage-figures.ts'
+import { blankUsage } from '../usage/usage.ts'
+import type { Usage } from '../usage/usage.ts'
 
 export const GENERATE_USAGE: UsageReader = {
   read: readGenerate,

@@ -1,5 +1,5 @@
-import { OPENAI_FORMAT } from '../shared/openai-format.ts'
-import type { Protocol } from '../shared/protocol.ts'
+import { OPENAI_FORMAT } from '../endpoint/openai-format.ts'
+import type { Protocol } from '../endpoint/protocol.ts'
 import { MEDIA_PATHS } from './paths.ts'
 
 export const MEDIA: Protocol = {

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../neutral/json.ts'
-import type { Conversation, InputEstimate } from '../shared/protocol.ts'
-import type { ReportedUsage } from '../shared/reported-usage.ts'
-import { MEDIA_TOKENS } from '../shared/request-estimate.ts'
-import { tokensOfBytes } from '../shared/tokens-of-bytes.ts'
+import type { Conversation, InputEstimate } from '../endpoint/protocol.ts'
+import type { ReportedUsage } from '../usage/reported-usage.ts'
+import { MEDIA_TOKENS } from '../request/request-estimate.ts'
+import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 import { InputTranscripts } from './input-transcripts.ts'
 import { countIn, eventIn, objectIn, objectOf, settingsIn } from './realtime-event.ts'
 

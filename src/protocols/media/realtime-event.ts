@@ -1,7 +1,7 @@
 import { isObject } from '../../base/is-object.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { parseJson } from '../shared/cursor.ts'
-import { Figures } from '../shared/usage-figures.ts'
+import { parseJson } from '../json/cursor.ts'
+import { Figures } from '../usage/usage-figures.ts'
 
 const SETTINGS = new Set([
   'session.created', 'session.updated', 'transcription_session.created', 'transcription_session.updated',

@@ -1,5 +1,5 @@
-import { ChunkMeter } from '../shared/chunk-meter.ts'
-import type { StreamEvent } from '../shared/stream-event.ts'
+import { ChunkMeter } from '../chat/meter.ts'
+import type { StreamEvent } from '../events/stream-event.ts'
 
 const TEXTS = [Buffer.from('delta'), Buffer.from('text')]
 /** OpenAI's and Mistral's names of what is new, and of the end. */

@@ -1,11 +1,11 @@
-import { appendToList, fieldsOf, reduceLimits } from '../shared/body-edits.ts'
-import type { Field } from '../shared/json-scan.ts'
+import { appendToList, fieldsOf, reduceLimits } from '../json/body-edits.ts'
+import type { Field } from '../json/json-scan.ts'
 import { parseRequest } from '../../base/json-size.ts'
-import { objectIn, objectsIn, hasValue, addPriorUsage } from '../shared/resumable-stream.ts'
-import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../shared/resumable-stream.ts'
-import { replaceValues } from '../shared/splice.ts'
-import type { Edit } from '../shared/splice.ts'
-import { tokensOfBytes } from '../shared/tokens-of-bytes.ts'
+import { objectIn, objectsIn, hasValue, addPriorUsage } from '../events/resumable-stream.ts'
+import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../events/resumable-stream.ts'
+import { replaceValues } from '../json/splice.ts'
+import type { Edit } from '../json/splice.ts'
+import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 
 /** What one event adds to the text of a message. */
 export function messagesText(event: Json): string {

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../base/errors.ts'
-import { CREATED } from '../shared/model-date.ts'
-import type { ClientFormat } from '../shared/protocol.ts'
-import { rateLimitHeaders } from '../shared/rate-limit-headers.ts'
+import { CREATED } from '../endpoint/model-date.ts'
+import type { ClientFormat } from '../endpoint/protocol.ts'
+import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 import { messagesRateLimitHeaders } from './rate-limit-headers.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Protocol } from '../shared/protocol.ts'
+import type { Protocol } from '../endpoint/protocol.ts'
 import { MESSAGES_FORMAT } from './errors.ts'
 import { MESSAGES_PATHS, classifyMessages } from './paths.ts'
 import { MESSAGES_TRANSLATION } from './translation.ts'

@@ -1,10 +1,10 @@
 import { isObject } from '../../base/is-object.ts'
-import { bytesEqual } from '../shared/cursor.ts'
-import { readUsage } from '../shared/reported-usage.ts'
-import type { ReportedUsage } from '../shared/reported-usage.ts'
-import { tierIn } from '../shared/service-tier.ts'
-import type { StreamEvent } from '../shared/stream-event.ts'
-import { EventMeter } from '../shared/event-meter.ts'
+import { bytesEqual } from '../json/cursor.ts'
+import { readUsage } from '../usage/reported-usage.ts'
+import type { ReportedUsage } from '../usage/reported-usage.ts'
+import { tierIn } from '../usage/service-tier.ts'
+import type { StreamEvent } from '../events/stream-event.ts'
+import { EventMeter } from '../events/event-meter.ts'
 import { MESSAGES_USAGE } from './usage.ts'
 
 const MESSAGE_START = Buffer.from('message_start')

@@ -1,5 +1,5 @@
-import { defineEndpoint, otherEndpoint, withoutPathModel } from '../shared/classified.ts'
-import type { Classified, KnownPath, StreamSupport } from '../shared/protocol.ts'
+import { defineEndpoint, otherEndpoint, withoutPathModel } from '../endpoint/classified.ts'
+import type { Classified, KnownPath, StreamSupport } from '../endpoint/protocol.ts'
 import { MessagesStreamProtocol, messagesObstacle, messagesText } from './continuation.ts'
 import { MESSAGES_FORMAT } from './errors.ts'
 import { MessagesMeter } from './meter.ts'

@@ -1,5 +1,5 @@
-import { headersOf } from '../shared/rate-limit-headers.ts'
-import type { RateLimitFigures } from '../shared/rate-limit-headers.ts'
+import { headersOf } from '../endpoint/rate-limit-headers.ts'
+import type { RateLimitFigures } from '../endpoint/rate-limit-headers.ts'
 
 /** The last second of the year 9999, the end of what RFC 3339 can write; ms since 1970. */
 const LAST_SECOND = 253_402_300_799_000

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../neutral/json.ts'
-import type { ServingModels, UsageReader } from '../shared/reported-usage.ts'
-import { remainder } from '../shared/usage-figures.ts'
-import type { Figures } from '../shared/usage-figures.ts'
-import { blankUsage } from '../shared/usage.ts'
-import type { Usage } from '../shared/usage.ts'
+import type { ServingModels, UsageReader } from '../usage/reported-usage.ts'
+import { remainder } from '../usage/usage-figures.ts'
+import type { Figures } from '../usage/usage-figures.ts'
+import { blankUsage } from '../usage/usage.ts'
+import type { Usage } from '../usage/usage.ts'
 
 export const MESSAGES_USAGE: UsageReader = { read: readMessages, servingModels: readServingModels }
 

@@ -10,7 +10,7 @@ import type {
   CollectedPart, ErrorKind, NeutralError, NeutralResponse, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage,
 } from '../neutral/response.ts'
 import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
-import { parseJson } from '../shared/stream-event.ts'
+import { parseJson } from '../events/stream-event.ts'
 
 const TOOL_ID = /^[a-zA-Z0-9_-]+$/
 

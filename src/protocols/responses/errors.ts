@@ -2,8 +2,8 @@ import { errorIn } from '../neutral/error-body.ts'
 import { asObject } from '../neutral/json.ts'
 import { readOpenaiError } from '../neutral/openai-error.ts'
 import type { NeutralError } from '../neutral/response.ts'
-import { OPENAI_FORMAT, errorObject } from '../shared/openai-format.ts'
-import type { ClientFormat } from '../shared/protocol.ts'
+import { OPENAI_FORMAT, errorObject } from '../endpoint/openai-format.ts'
+import type { ClientFormat } from '../endpoint/protocol.ts'
 
 /** As chat, but for errors in mid-stream. */
 export const RESPONSES_FORMAT: ClientFormat = {

@@ -1,4 +1,4 @@
-import type { Protocol } from '../shared/protocol.ts'
+import type { Protocol } from '../endpoint/protocol.ts'
 import { RESPONSES_FORMAT } from './errors.ts'
 import { RESPONSES_PATHS } from './paths.ts'
 import { RESPONSES_TRANSLATION } from './translation.ts'

@@ -1,7 +1,7 @@
-import { defineEndpoint } from '../shared/classified.ts'
-import { OPENAI_FORMAT } from '../shared/openai-format.ts'
-import type { KnownPath, PromptText } from '../shared/protocol.ts'
-import { RESPONSE_EVENTS, TypedMeter } from '../shared/typed-meter.ts'
+import { defineEndpoint } from '../endpoint/classified.ts'
+import { OPENAI_FORMAT } from '../endpoint/openai-format.ts'
+import type { KnownPath, PromptText } from '../endpoint/protocol.ts'
+import { RESPONSE_EVENTS, TypedMeter } from './meter.ts'
 import { RESPONSES_FORMAT } from './errors.ts'
 import { RESPONSES_USAGE } from './usage.ts'
 

@@ -6,7 +6,7 @@ import { PartsWriter } from '../neutral/parts-writer.ts'
 import { startEvent } from '../neutral/response.ts'
 import type { ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
-import { readTokens } from '../shared/token-usage.ts'
+import { readTokens } from '../usage/token-usage.ts'
 import { readResponsesError } from './errors.ts'
 import { RESPONSES_USAGE } from './usage.ts'
 

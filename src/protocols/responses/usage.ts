@@ -1,9 +1,9 @@
 import type { JsonObject } from '../neutral/json.ts'
-import { splitInput, splitOutput, unexplainedTokens } from '../shared/openai-usage.ts'
-import type { UsageReader } from '../shared/reported-usage.ts'
-import type { Figures } from '../shared/usage-figures.ts'
-import { blankUsage } from '../shared/usage.ts'
-import type { Usage } from '../shared/usage.ts'
+import { splitInput, splitOutput, unexplainedTokens } from '../usage/openai-usage.ts'
+import type { UsageReader } from '../usage/reported-usage.ts'
+import type { Figures } from '../usage/usage-figures.ts'
+import { blankUsage } from '../usage/usage.ts'
+import type { Usage } from '../usage/usage.ts'
 
 export const RESPONSES_USAGE: UsageReader = { read: readResponses }
 

@@ -1,7 +1,7 @@
-import { scanJson } from '../../protocols/shared/json-scan.ts'
-import type { Field } from '../../protocols/shared/json-scan.ts'
+import { scanJson } from '../../protocols/json/json-scan.ts'
+import type { Field } from '../../protocols/json/json-scan.ts'
 import { parseRequest } from '../../base/json-size.ts'
-import { WatchedKeys } from '../../protocols/shared/watched-keys.ts'
+import { WatchedKeys } from '../../protocols/json/watched-keys.ts'
 import { replaceMembers } from '../shared/replace-members.ts'
 
 const VERSION = '"bedrock-2023-05-31"'

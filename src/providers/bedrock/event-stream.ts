@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import type { EventStreamCodec } from '@smithy/eventstream-codec'
 import { GatewayError } from '../../base/errors.ts'
-import { GrowingBytes } from '../../protocols/shared/growing-bytes.ts'
+import { GrowingBytes } from '../../protocols/events/growing-bytes.ts'
 import type { BodyDecoder } from '../shared/provider.ts'
 
 /** A frame, decoded. */

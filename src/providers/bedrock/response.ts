@@ -1,4 +1,4 @@
-import type { ClientFormat } from '../../protocols/shared/protocol.ts'
+import type { ClientFormat } from '../../protocols/endpoint/protocol.ts'
 import { parseBounded } from '../../base/json-size.ts'
 import type { BodyDecoder, NativeRequest, ResponseReading } from '../shared/provider.ts'
 import { errorJson } from './errors.ts'

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { Endpoint } from '../../protocols/shared/protocol.ts'
+import type { Endpoint } from '../../protocols/endpoint/protocol.ts'
 
 /** A request of a vendor's own API. */
 export interface NativeRequest {

@@ -1,6 +1,6 @@
-import type { Field, ValidJson } from '../../protocols/shared/json-scan.ts'
-import { spliceBytes } from '../../protocols/shared/splice.ts'
-import type { Edit } from '../../protocols/shared/splice.ts'
+import type { Field, ValidJson } from '../../protocols/json/json-scan.ts'
+import { spliceBytes } from '../../protocols/json/splice.ts'
+import type { Edit } from '../../protocols/json/splice.ts'
 
 const NOTHING = Buffer.alloc(0)
 const COMMA = 0x2c

@@ -1,5 +1,5 @@
-import { scanJson } from '../../protocols/shared/json-scan.ts'
-import { WatchedKeys } from '../../protocols/shared/watched-keys.ts'
+import { scanJson } from '../../protocols/json/json-scan.ts'
+import { WatchedKeys } from '../../protocols/json/watched-keys.ts'
 import { replaceMembers } from '../shared/replace-members.ts'
 
 const WATCHED = new WatchedKeys(['model', 'anthropic_version'])

@@ -1,5 +1,5 @@
 import { asObject } from '../../protocols/neutral/json.ts'
-import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { decompressedOrRaw } from '../../protocols/http/decompress.ts'
 import { parseBounded } from '../../base/json-size.ts'
 import { errorType } from '../shared/error-types.ts'
 import type { ResponseReading } from '../shared/provider.ts'

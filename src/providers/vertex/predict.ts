@@ -1,7 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import { asList, asObject } from '../../protocols/neutral/json.ts'
 import type { JsonObject } from '../../protocols/neutral/json.ts'
-import { decompressedOrRaw } from '../../protocols/shared/decompress.ts'
+import { decompressedOrRaw } from '../../protocols/http/decompress.ts'
 import { parseBounded, parseRequest } from '../../base/json-size.ts'
 import type { NativeRequest, ResponseReading } from '../shared/provider.ts'
 import { WholeBody } from '../shared/whole-body.ts'

@@ -3,9 +3,9 @@ import t from 'tap'
 import type { ReserveMemory } from '../../../src/base/memory-reservation.ts'
 import { ContinuationStage } from '../../../src/pipeline/respond/continuation-stage.ts'
 import { ChatStreamProtocol, chatText } from '../../../src/protocols/chat/continuation.ts'
-import { ResumableStream } from '../../../src/protocols/shared/resumable-stream.ts'
-import { SseReader } from '../../../src/protocols/shared/sse.ts'
-import type { EventContent } from '../../../src/protocols/shared/stream-event.ts'
+import { ResumableStream } from '../../../src/protocols/events/resumable-stream.ts'
+import { SseReader } from '../../../src/protocols/events/sse.ts'
+import type { EventContent } from '../../../src/protocols/events/stream-event.ts'
 
 /** Wants only one last event. */
 class Resumable extends ResumableStream {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { TranslationStage } from '../../../src/pipeline/respond/translation-stage.ts'
 import { classifyPath } from '../../../src/protocols/classify-path.ts'
-import { SseReader } from '../../../src/protocols/shared/sse.ts'
+import { SseReader } from '../../../src/protocols/events/sse.ts'
 import { findTranslator, responseTranslation, translate } from '../../../src/protocols/translate.ts'
 import type { Translator } from '../../../src/protocols/translate.ts'
 import { FakeClock } from '../../support/fake-clock.ts'

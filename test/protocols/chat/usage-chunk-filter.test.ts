@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { UsageChunkFilter } from '../../../src/protocols/chat/usage-chunk-filter.ts'
-import { SseReader } from '../../../src/protocols/shared/sse.ts'
+import { SseReader } from '../../../src/protocols/events/sse.ts'
 import { chat } from '../../pricing/recordings.ts'
-import { chunksOf, chunksOfSize } from '../shared/chunks.ts'
+import { chunksOf, chunksOfSize } from '../events/chunks.ts'
 
 const USAGE = '{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}'
 const HIDDEN = `data: {"id":"c1","object":"chat.completion.chunk","choices":[],"usage":${USAGE}}\n\n`

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { withIncludeUsage } from '../../../src/protocols/chat/usage-option.ts'
-import { scanJson } from '../../../src/protocols/shared/json-scan.ts'
-import type { ValidJson } from '../../../src/protocols/shared/json-scan.ts'
-import { spliceBytes } from '../../../src/protocols/shared/splice.ts'
-import { untouched } from '../shared/edits.ts'
-import { objectText } from '../shared/json-texts.ts'
+import { scanJson } from '../../../src/protocols/json/json-scan.ts'
+import type { ValidJson } from '../../../src/protocols/json/json-scan.ts'
+import { spliceBytes } from '../../../src/protocols/json/splice.ts'
+import { untouched } from '../json/edits.ts'
+import { objectText } from '../json/json-texts.ts'
 
 function scan(body: Buffer): ValidJson {
   const result = scanJson(body, ['stream_options'])

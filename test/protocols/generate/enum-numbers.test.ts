@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createStreamMeter } from '../../../src/protocols/shared/create-stream-meter.ts'
+import { createStreamMeter } from '../../../src/protocols/endpoint/create-stream-meter.ts'
 import { classifyPath } from '../../../src/protocols/classify-path.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import { bodyBetween, dataOf, requestBetween, sse, streamBetween } from '../../support/translation.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { readUsage } from '../../../src/protocols/shared/reported-usage.ts'
-import { blankUsage } from '../../../src/protocols/shared/usage.ts'
+import { readUsage } from '../../../src/protocols/usage/reported-usage.ts'
+import { blankUsage } from '../../../src/protocols/usage/usage.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 import { doubtful, sound } from '../usage-readings.ts'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { refusalReason } from '../../../src/protocols/shared/refusal-reason.ts'
+import { refusalReason } from '../../../src/protocols/endpoint/refusal-reason.ts'
 import { clientSide, upstreamSide } from '../../support/translation.ts'
 
 /*

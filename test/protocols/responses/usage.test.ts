@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readUsage } from '../../../src/protocols/shared/reported-usage.ts'
+import { readUsage } from '../../../src/protocols/usage/reported-usage.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 import { sound } from '../usage-readings.ts'
 

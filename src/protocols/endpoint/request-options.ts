@@ -1,0 +1,80 @@
+import { JsonCursor } from '../json/cursor.ts'
+import type { Json } from '../events/resumable-stream.ts'
+import { WatchedKeys } from '../json/watched-keys.ts'
+
+/** What was said so far: of that it counts who spoke last. */
+const TURN_FIELDS: ReadonlySet<string> = new Set(['messages', 'contents'])
+/** Members of the three protocols' requests by which it is known whether and how a response is continued. */
+const OPTION_FIELDS = new WatchedKeys([
+  'n', 'logprobs', 'audio', 'response_format', 'stream_options', 'output_format', 'output_config',
+  'thinking', 'generationConfig', 'generation_config', ...TURN_FIELDS,
+])
+const ROLE = new WatchedKeys(['role'])
+
+/** Bytes of a wish, and turns, that are looked at: no client has more to say. */
+const MAX_OPTION_BYTES = 256 * 1024
+const MAX_TURNS = 100_000
+
+const OPEN_BRACE = 0x7b
+const OPEN_BRACKET = 0x5b
+
+interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Reads out of a request what it wishes for, and nothing of what it says: to parse a
+ * prompt of many megabytes that was made for it would hold up all others for seconds.
+ *
+ * @param body well-formed JSON, decompressed
+ * @returns the members above, as far as they are there, and of the turns the last alone
+ *   with its `role`; a string tells why that cannot be read
+ */
+export function readRequestOptions(body: Buffer): Json | string {
+  const places = membersOf(body, { start: 0, end: body.length }, OPTION_FIELDS)
+  if (places === null) return 'the request is not a JSON object'
+  const wishes: Json = {}
+  for (const [name, place] of places) {
+    if (TURN_FIELDS.has(name)) {
+      const turns = lastTurn(body, place)
+      if (typeof turns === 'string') return turns
+      wishes[name] = turns
+    } else {
+      if (place.end - place.start > MAX_OPTION_BYTES) return `the request's '${name}' is too long to be looked into`
+      wishes[name] = valueOf(body, place)
+    }
+  }
+  return wishes
+}
+
+/** The last value of each of the names, as parsers take the last of two; null where that is no object. */
+function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys): Map<string, ByteRange> | null {
+  const cursor = new JsonCursor(body, start, end)
+  if (!cursor.beginObject()) return null
+  const found = new Map<string, ByteRange>()
+  while (cursor.nextMember()) {
+    const name = names.find(body, cursor.keyStart, cursor.keyEnd)
+    if (cursor.skip() && name !== null) found.set(name, { start: cursor.valueStart, end: cursor.valueEnd })
+  }
+  return found
+}
+
+/** @returns the last turn alone, or none where there is none; null where it is no list */
+function lastTurn(body: Buffer, list: ByteRange): Json[] | string | null {
+  if (body[list.start] !== OPEN_BRACKET) return null
+  const cursor = new JsonCursor(body, list.start, list.end)
+  let count = 0
+  cursor.beginArray()
+  while (cursor.nextElement() && cursor.skip()) {
+    if (++count > MAX_TURNS) return 'the request has too many turns to be looked into'
+  }
+  const last = { start: cursor.valueStart, end: cursor.valueEnd }
+  if (count === 0 || body[last.start] !== OPEN_BRACE) return []
+  const role = membersOf(body, last, ROLE)?.get('role')
+  return [role && role.end - role.start <= MAX_OPTION_BYTES ? { role: valueOf(body, role) } : {}]
+}
+
+function valueOf(body: Buffer, { start, end }: ByteRange): unknown {
+  return JSON.parse(body.toString('utf8', start, end))
+}

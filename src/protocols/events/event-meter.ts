@@ -1,0 +1,90 @@
+import { bytesEqual } from '../json/cursor.ts'
+import { SseReader } from './sse.ts'
+import type { EventReader, EventSink, StreamEvent } from './stream-event.ts'
+import { ProtocolMeter } from './stream-meter.ts'
+import type { MeterLimits } from './stream-meter.ts'
+
+const ERROR = Buffer.from('error')
+const TYPE = Buffer.from('type')
+
+/** The meters of protocols that stream Server-Sent Events alone. */
+export abstract class EventMeter extends ProtocolMeter {
+  terminated: boolean | null = false
+  /** Where the type stands of the event that was walked over last. */
+  protected typeStart = 0
+  protected typeEnd = 0
+  readonly #limits: MeterLimits
+
+  constructor(limits: MeterLimits) {
+    super(limits)
+    this.#limits = limits
+  }
+
+  /** Reads one event. Its data is JSON that the cursor is not set to yet, or the protocol's own word. */
+  protected abstract read(event: StreamEvent): void
+
+  /**
+   * Walks over the members of an event's data, of which `type` tells what it is; the
+   * event's name does where there is none.
+   *
+   * @returns false where the data is no object, or is broken
+   */
+  protected walk({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
+    const { cursor } = this
+    this.typeStart = nameStart
+    this.typeEnd = nameEnd
+    cursor.reset(buf, dataStart, dataEnd)
+    if (!cursor.beginObject()) return false
+    while (cursor.nextMember()) {
+      if (cursor.keyIs(TYPE) && cursor.string()) {
+        this.typeStart = cursor.valueStart
+        this.typeEnd = cursor.valueEnd
+      } else {
+        this.member(buf)
+      }
+    }
+    return !cursor.broken
+  }
+
+  /** On such a walk the cursor is at another member, which is to be passed. */
+  protected member(_buf: Buffer): void {
+    this.cursor.skip()
+  }
+
+  /** Is the type one of these? */
+  protected isOneOf(buf: Buffer, types: readonly Buffer[]): boolean {
+    for (const type of types) {
+      if (bytesEqual(buf, this.typeStart, this.typeEnd, type)) return true
+    }
+    return false
+  }
+
+  /** An event has passed that was too long to be kept. */
+  protected onOversizeEvent(): void {}
+
+  createReader(sink: EventSink): EventReader {
+    return new SseReader(sink, this.#limits)
+  }
+
+  event(event: StreamEvent): void {
+    if (event.oversize) {
+      // Nothing but pictures and sound is that large.
+      this.noteUncountable()
+      this.notRepeatable()
+      if (event.terminated) this.onOversizeEvent()
+      return
+    }
+    if (event.terminated ? this.repeats(event) : !this.#isWhole(event)) return
+    if (bytesEqual(event.buf, event.nameStart, event.nameEnd, ERROR)) this.sawError = true
+    this.read(event)
+    if (this.sawError) this.keepError(event)
+    this.remember(event)
+    this.cursor.release()
+  }
+
+  /** What the end of the stream cut in its data is dropped: no client can have made use of it. */
+  #isWhole({ buf, dataStart, dataEnd }: StreamEvent): boolean {
+    this.cursor.reset(buf, dataStart, dataEnd)
+    return this.cursor.skip()
+  }
+}

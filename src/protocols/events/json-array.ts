@@ -1,0 +1,222 @@
+import { MemoryReservation } from '../../base/memory-reservation.ts'
+import { GrowingBytes } from './growing-bytes.ts'
+import { endOfPlainText } from '../json/json-text.ts'
+import { MAX_EVENT } from './sse.ts'
+import type { ReaderLimits } from './sse.ts'
+import { StreamEvent } from './stream-event.ts'
+import type { EventReader, EventSink } from './stream-event.ts'
+
+// States: what comes next, between elements and inside one.
+const OPENING = 0
+const FIRST_ELEMENT = 1
+const ELEMENT = 2
+const SEPARATOR = 3
+const CLOSED = 4
+const MALFORMED = 5
+/** Inside an object or array. */
+const NESTED = 6
+const STRING = 7
+const ESCAPED = 8
+/** Inside a number, true, false or null. */
+const SCALAR = 9
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const NO_BYTES = Buffer.alloc(0)
+
+/**
+ * Reads the elements out of one JSON array that grows in chunks, cut anywhere:
+ * the stream of the generate protocol without `alt=sse`. Each element is reported
+ * as soon as it is complete, in place when it lies inside one chunk; its `start`
+ * and `end` in the stream are those of the element alone, and its data is all of
+ * it. Elements longer than the limit, or than there is room for, are reported as
+ * `oversize`, without data.
+ *
+ * It finds where elements end and checks what stands between them, but not the
+ * grammar inside them: their parser does.
+ */
+export class JsonArrayReader implements EventReader {
+  readonly #sink: EventSink
+  readonly #maxEvent: number
+  readonly #memory: MemoryReservation
+  readonly #element = new StreamEvent()
+  /** Behind an array nothing else can follow. */
+  readonly atBoundary = false
+
+  #state = OPENING
+  /** Absolute offset of the next chunk's first byte. */
+  #offset = 0
+  /** Containers open inside the element. */
+  #depth = 0
+  #start = 0
+  /** The element's bytes from earlier chunks. */
+  readonly #buffered = new GrowingBytes()
+  #oversize = false
+
+  /**
+   * @param sink called synchronously out of push and end
+   * @param options maxEvent: bytes of the longest element that is kept; room: without it there is always
+   *   some.
+   */
+  constructor(sink: EventSink, options: ReaderLimits = {}) {
+    this.#sink = sink
+    this.#maxEvent = options.maxEvent ?? MAX_EVENT
+    this.#memory = new MemoryReservation(options.reserveMemory)
+  }
+
+  get offset(): number {
+    return this.#offset
+  }
+
+  get blockStart(): number {
+    return this.#state >= NESTED ? this.#start : this.#offset
+  }
+
+  /** The array's closing bracket has come, and nothing but white space after it. */
+  get closed(): boolean {
+    return this.#state === CLOSED
+  }
+
+  /** The stream is not one JSON array; what comes after the wrong byte is not read. */
+  get malformed(): boolean {
+    return this.#state === MALFORMED
+  }
+
+  push(chunk: Buffer): void {
+    const base = this.#offset
+    this.#offset = base + chunk.length
+    if (this.#state === MALFORMED) return
+    const view = new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    let i = 0
+    while (i < chunk.length) {
+      switch (this.#state) {
+        case NESTED:
+          i = this.#readNested(chunk, base, i)
+          break
+        case STRING:
+          i = this.#readString(chunk, view, base, i)
+          break
+        case ESCAPED:
+          this.#state = STRING
+          i++
+          break
+        case SCALAR:
+          i = this.#readScalar(chunk, base, i)
+          break
+        default:
+          if (!isSpace(chunk[i]!)) this.#readBetween(chunk[i]!, base + i)
+          if (this.#state === MALFORMED) return
+          i++
+      }
+    }
+    if (this.#state >= NESTED) this.#buffer(chunk, Math.max(this.#start - base, 0), chunk.length)
+  }
+
+  end(): void {
+    if (this.#state >= NESTED) this.#report(this.#buffered.bytes, this.#start, this.#offset, false)
+  }
+
+  /** Takes one byte between the elements, or the first of one. */
+  #readBetween(byte: number, offset: number): void {
+    const state = this.#state
+    if (state === OPENING) {
+      this.#state = byte === OPEN_BRACKET ? FIRST_ELEMENT : MALFORMED
+    } else if (byte === CLOSE_BRACKET) {
+      this.#state = state === FIRST_ELEMENT || state === SEPARATOR ? CLOSED : MALFORMED
+    } else if (state === SEPARATOR) {
+      this.#state = byte === COMMA ? ELEMENT : MALFORMED
+    } else if (state === CLOSED || byte === COMMA || byte === CLOSE_BRACE) {
+      this.#state = MALFORMED
+    } else {
+      this.#start = offset
+      this.#depth = byte === OPEN_BRACE || byte === OPEN_BRACKET ? 1 : 0
+      this.#state = this.#depth === 1 ? NESTED : byte === QUOTE ? STRING : SCALAR
+    }
+  }
+
+  // Each of these reads on from chunk[i] in its state and returns where it stopped.
+
+  #readNested(chunk: Buffer, base: number, from: number): number {
+    for (let i = from; i < chunk.length; i++) {
+      const byte = chunk[i]!
+      if (byte === QUOTE) {
+        this.#state = STRING
+        return i + 1
+      }
+      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++
+      if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --this.#depth === 0) {
+        this.#complete(chunk, base, i + 1)
+        return i + 1
+      }
+    }
+    return chunk.length
+  }
+
+  #readString(chunk: Buffer, view: DataView, base: number, from: number): number {
+    const i = endOfPlainText(chunk, view, from, chunk.length)
+    if (i === chunk.length) return i
+    if (chunk[i] === BACKSLASH) {
+      this.#state = ESCAPED
+    } else if (chunk[i] === QUOTE) {
+      if (this.#depth === 0) this.#complete(chunk, base, i + 1)
+      else this.#state = NESTED
+    }
+    return i + 1
+  }
+
+  #readScalar(chunk: Buffer, base: number, from: number): number {
+    for (let i = from; i < chunk.length; i++) {
+      const byte = chunk[i]!
+      if (byte !== COMMA && byte !== CLOSE_BRACKET && !isSpace(byte)) continue
+      this.#complete(chunk, base, i)
+      return i
+    }
+    return chunk.length
+  }
+
+  /** The element ends before chunk[end]. */
+  #complete(chunk: Buffer, base: number, end: number): void {
+    this.#state = SEPARATOR
+    if (this.#start >= base) return this.#report(chunk, base, base + end, true)
+    this.#buffer(chunk, 0, end)
+    this.#report(this.#buffered.bytes, this.#start, base + end, true)
+  }
+
+  #buffer(chunk: Buffer, from: number, to: number): void {
+    if (this.#oversize) return
+    const length = this.#buffered.length + to - from
+    if (length > this.#maxEvent || !this.#memory.resize(length)) {
+      this.#oversize = true
+      this.#buffered.clear()
+      this.#memory.resize(0)
+    } else {
+      this.#buffered.append(chunk, from, to)
+    }
+  }
+
+  /** The element ends before `end`. `buf` begins at the absolute offset `base` and holds all of it. */
+  #report(buf: Buffer, base: number, end: number, terminated: boolean): void {
+    const element = this.#element
+    element.start = this.#start
+    element.end = end
+    element.terminated = terminated
+    element.oversize = this.#oversize || end - element.start > this.#maxEvent
+    element.buf = element.oversize ? NO_BYTES : buf
+    element.dataStart = element.oversize ? 0 : element.start - base
+    element.dataEnd = element.oversize ? 0 : end - base
+    this.#oversize = false
+    this.#buffered.clear()
+    this.#memory.resize(0)
+    this.#sink.event(element)
+    element.clear()
+  }
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}

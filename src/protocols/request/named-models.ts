@@ -1,0 +1,177 @@
+import { GatewayError } from '../../base/errors.ts'
+import { JsonCursor, parseJson } from '../json/cursor.ts'
+import { WatchedKeys } from '../json/watched-keys.ts'
+
+/**
+ * Members that name models, in any case and with or without separators: whom to ask when the model fails (OpenRouter's
+ * `models`, Anthropic's and LiteLLM's `fallbacks`), whom a tool or a plugin asks (Anthropic's advisor, OpenAI's image
+ * generation), who transcribes (`input_audio_transcription.model`), whom a router asks (Vertex AI's `manualMode.modelName`).
+ */
+export const MODEL_MEMBERS = [
+  'model', 'models', 'modelname', 'modelnames', 'modelid', 'modelids', 'fallbackmodel', 'fallbackmodels', 'draftmodel', 'transcriptionmodel',
+  'fallbacks', 'contextwindowfallbacks', 'contentpolicyfallbacks',
+] as const
+/** Members by which the server chooses the model (Vertex AI's `routingConfig.autoMode`). */
+const AUTOMATIC = 'automode'
+const NAMES: ReadonlySet<string> = new Set([...MODEL_MEMBERS, AUTOMATIC])
+const OWN_MODEL = new WatchedKeys(['model'], ['model'])
+
+/** Members of a known request in which a client's own words stand, or a schema: what they call a model is none. */
+const TEXTS: ReadonlySet<string> = new Set([
+  'inputschema', 'outputschema', 'jsonschema', 'schema', 'parametersjsonschema', 'responseschema', 'responsejsonschema', 'inputexamples', 'examples',
+  'metadata', 'requestmetadata', 'labels', 'variables', 'arguments', 'args', 'logitbias', 'requests', 'generatecontentrequest',
+])
+/** The conversation: only the tools that it adds are read. */
+const CONVERSATION: ReadonlySet<string> = new Set([
+  'messages', 'contents', 'content', 'parts', 'input', 'item', 'instructions', 'system', 'systeminstruction', 'prompt', 'query', 'documents',
+])
+const TOOLS = 'tools'
+/** As an object it is the settings of the sound that is read: `audio.input`. */
+const INPUT = 'input'
+const PARAMETERS = 'parameters'
+const MEMBERS = new WatchedKeys([], [], [...new Set([...NAMES, ...TEXTS, ...CONVERSATION, TOOLS, PARAMETERS])])
+/** Of an item of the conversation, where more items or tools may stand, and what tells of which kind it is. */
+const ITEM_MEMBERS = new WatchedKeys(['type'], [], ['content', 'parts', 'item', 'output', TOOLS])
+
+/** Each check takes time in which no other request is served. */
+const MAX_NAMES = 1000
+/** Nested objects and lists. */
+const MAX_NESTING = 100
+/** Bytes of a member's name that an error repeats. */
+const MAX_NAME_BYTES = 200
+
+/** A model that a request names in addition to its own. */
+export interface NamedModel {
+  /** null = the server chooses it. */
+  readonly model: string | null
+  /** The member at the top that it is in. */
+  readonly param: string
+}
+
+export interface NamedModelsOptions {
+  /** The form is that of an endpoint that is known; in any other, a member with a model's name may stand anywhere. */
+  readonly isKnown: boolean
+  /** The model at the top is checked elsewhere. */
+  readonly skipsOwn: boolean
+}
+
+/**
+ * Visits every model that a JSON text names: of a request, or of a message in a session.
+ *
+ * @param visit may throw
+ * @throws GatewayError invalid_json where there are more than 1,000, or they are nested more than 100 levels deep
+ */
+export function visitModels(bytes: Buffer, options: NamedModelsOptions, visit: (named: NamedModel) => void): void {
+  new Walk(bytes, options, visit).value(new JsonCursor(bytes), { param: null, depth: 0, isName: false, listsNames: false, inTools: false })
+}
+
+type KeyBounds = Pick<JsonCursor, 'keyStart' | 'keyEnd'>
+
+interface Place {
+  /** Where the name of the member at the top stands; null = it is the text itself. */
+  readonly param: KeyBounds | null
+  readonly depth: number
+  /** It belongs to a member that names models. */
+  readonly isName: boolean
+  /** Its objects may have lists of names under any member, as LiteLLM's `{ failed: [next] }`. */
+  readonly listsNames: boolean
+  readonly inTools: boolean
+}
+
+class Walk {
+  readonly #bytes: Buffer
+  readonly #options: NamedModelsOptions
+  readonly #visit: (named: NamedModel) => void
+  #count = 0
+
+  constructor(bytes: Buffer, options: NamedModelsOptions, visit: (named: NamedModel) => void) {
+    this.#bytes = bytes
+    this.#options = options
+    this.#visit = visit
+  }
+
+  value(cursor: JsonCursor, place: Place): void {
+    const { param, depth, isName } = place
+    if (depth > MAX_NESTING) throw new GatewayError('invalid_json', `the body is nested more than ${MAX_NESTING} levels deep`)
+    if (cursor.beginObject()) {
+      while (cursor.nextMember()) this.#member(cursor, place)
+    } else if (cursor.beginArray()) {
+      while (cursor.nextElement()) this.value(cursor, { ...place, depth: depth + 1 })
+    } else {
+      const isText = cursor.isString()
+      if (cursor.skip() && isName && isText) this.#add(String(cursor.parsed()), param)
+    }
+  }
+
+  #member(cursor: JsonCursor, place: Place): void {
+    const { depth, listsNames, inTools } = place
+    const { isKnown, skipsOwn } = this.#options
+    const { keyStart, keyEnd } = cursor
+    const found = MEMBERS.find(this.#bytes, keyStart, keyEnd)
+    const name = found !== null && NAMES.has(found) ? found : null
+    const inside = { param: place.param ?? { keyStart, keyEnd }, depth: depth + 1, isName: false, listsNames: false, inTools }
+    if (depth === 0 && skipsOwn && name !== null && OWN_MODEL.find(this.#bytes, keyStart, keyEnd) !== null) {
+      cursor.skip()
+    } else if (name === AUTOMATIC) {
+      if (cursor.skip() && cursor.parsed() !== null) this.#add(null, inside.param)
+    } else if (name !== null) {
+      // What names several is a list, where it is known.
+      const isRead = !isKnown || !name.endsWith('s') || cursor.isArray()
+      if (isRead) this.value(cursor, { ...inside, isName: true, listsNames: name.endsWith('fallbacks') })
+      else cursor.skip()
+    } else if (listsNames && cursor.isArray()) {
+      this.value(cursor, { ...inside, isName: true, listsNames: true })
+    } else if (!isKnown) {
+      this.value(cursor, inside)
+    } else if (found !== null && (TEXTS.has(found) || (inTools && found === PARAMETERS))) {
+      cursor.skip()
+    } else if (found !== null && CONVERSATION.has(found) && !(found === INPUT && cursor.isObject())) {
+      this.#conversation(cursor, inside)
+    } else if (found !== TOOLS) {
+      this.value(cursor, inside)
+    } else if (cursor.isArray()) {
+      this.value(cursor, { ...inside, inTools: true })
+    } else {
+      cursor.skip()
+    }
+  }
+
+  /** A conversation: of its items only the tools are read that one of a type of its own adds. */
+  #conversation(cursor: JsonCursor, place: Place): void {
+    const inside = { ...place, depth: place.depth + 1 }
+    if (inside.depth <= MAX_NESTING && cursor.beginArray()) {
+      while (cursor.nextElement()) this.#conversation(cursor, inside)
+    } else if (inside.depth <= MAX_NESTING && cursor.beginObject()) {
+      this.#item(cursor, inside)
+    } else {
+      cursor.skip()
+    }
+  }
+
+  #item(cursor: JsonCursor, inside: Place): void {
+    const tools: JsonCursor[] = []
+    let hasType = false
+    while (cursor.nextMember()) {
+      const found = ITEM_MEMBERS.find(this.#bytes, cursor.keyStart, cursor.keyEnd)
+      if (found !== null && found !== 'type' && found !== TOOLS) {
+        this.#conversation(cursor, inside)
+        continue
+      }
+      hasType ||= found === 'type'
+      const isTools = found === TOOLS && cursor.isArray()
+      if (cursor.skip() && isTools) tools.push(new JsonCursor(this.#bytes, cursor.valueStart, cursor.valueEnd))
+    }
+    if (hasType) for (const list of tools) this.value(list, { ...inside, inTools: true })
+  }
+
+  #add(model: string | null, member: KeyBounds | null): void {
+    const param = member === null ? '' : this.#nameOf(member)
+    if (++this.#count > MAX_NAMES) throw new GatewayError('invalid_json', `the body names more than ${MAX_NAMES} models`, { param })
+    this.#visit({ model, param })
+  }
+
+  #nameOf({ keyStart, keyEnd }: KeyBounds): string {
+    const quoted = Buffer.from(`"${this.#bytes.toString('utf8', keyStart, Math.min(keyEnd, keyStart + MAX_NAME_BYTES))}"`)
+    return String(parseJson(quoted, 0, quoted.length))
+  }
+}

@@ -1,0 +1,162 @@
+import { JsonCursor, closingQuote } from '../json/cursor.ts'
+import type { Field } from '../json/json-scan.ts'
+import type { Endpoint } from '../endpoint/protocol.ts'
+import { WatchedKeys } from '../json/watched-keys.ts'
+
+/** How much output a request asks for, by every spelling that some server takes. */
+export interface OutputBounds {
+  /** The most output of one response that the request names; null = nothing that the endpoint's protocol obeys bounds it. */
+  readonly bound: number | null
+  /** The largest figure under any other spelling: a server may take it. */
+  readonly other: number
+  /** Tokens for thinking in addition to the output. */
+  readonly thinking: number
+  /** How many responses it asks for, each with output of its own. */
+  readonly answers: number
+  /** The first member whose value is no whole number from 0 on; null = there is none. */
+  readonly fault: string | null
+}
+
+/** No model generates more. */
+export const MAX_TOKENS = 1_000_000_000
+
+type Kind = 'bound' | 'count' | 'thinking' | 'container'
+
+/** By names without case and separators: servers in Go take any case, protocol buffers take `maxTokens` and `max_tokens`. */
+const KINDS: ReadonlyMap<string, Kind> = new Map(Object.entries({
+  bound: [
+    'maxtokens', 'maxcompletiontokens', 'maxoutputtokens', 'maxnewtokens', 'maxtokenstosample', 'maxtokenstogenerate', 'maxtokencount',
+    'maxgenlen', 'maxlength', 'maxresponseoutputtokens', 'numpredict', 'npredict',
+  ],
+  count: [
+    'n', 'bestof', 'candidatecount', 'numimages', 'numberofimages', 'samplecount', 'numsamples', 'numoutputs', 'numreturnsequences',
+    'numgenerations', 'numcompletions',
+  ],
+  thinking: ['thinkingbudget', 'budgettokens', 'maxthinkingtokens', 'thinkingtokenbudget', 'reasoningbudget', 'maxreasoningtokens'],
+  container: [
+    'generationconfig', 'inferenceconfig', 'textgenerationconfig', 'samplingparams', 'parameters', 'options', 'config', 'extrabody',
+    'additionalmodelrequestfields', 'response', 'session', 'thinking', 'thinkingconfig', 'reasoning', 'reasoningconfig',
+  ],
+} satisfies Record<Kind, readonly string[]>).flatMap(([kind, names]) => names.map(name => [name, kind as Kind])))
+
+/** Objects in which a bound is one of thinking. */
+const THINKING_CONTAINERS: ReadonlySet<string> = new Set(['thinking', 'thinkingconfig', 'reasoning', 'reasoningconfig'])
+
+/** The names of all members of a request that bound its output, or have such members inside. */
+export const OUTPUT_MEMBERS: readonly string[] = [...KINDS.keys()]
+const MEMBERS = new WatchedKeys([], [], OUTPUT_MEMBERS)
+
+/** Containers in containers; nobody has more. */
+const MAX_DEPTH = 8
+/** Bytes of a value that are read: a number has fewer. */
+const MAX_VALUE_BYTES = 40
+/** Bytes of a member's name that an error repeats. */
+const MAX_NAME_BYTES = 200
+
+/** Reads how much output a request asks for. Nothing is read but the members that were noted as the body came. */
+export function readOutputBounds(endpoint: Endpoint, body: Buffer, fields: ReadonlyMap<string, readonly Field[]>): OutputBounds {
+  const reader = new BoundsReader(endpoint, body)
+  for (const name of OUTPUT_MEMBERS) {
+    for (const { keyStart, start, end } of fields.get(name) ?? []) reader.member(name, keyStart + 1, start, end)
+  }
+  return reader.bounds()
+}
+
+/**
+ * The members of a request that say how much output it asks for, as an object of their own.
+ *
+ * @returns JSON text
+ */
+export function outputMembers(body: Buffer, fields: ReadonlyMap<string, readonly Field[]>): Buffer {
+  const members = OUTPUT_MEMBERS.flatMap(name => fields.get(name) ?? []).sort((a, b) => a.keyStart - b.keyStart)
+  return Buffer.from(`{${members.map(({ keyStart, end }) => body.toString('utf8', keyStart, end)).join(',')}}`)
+}
+
+class BoundsReader {
+  readonly #body: Buffer
+  readonly #obeyed: ReadonlySet<string>
+  readonly #isThinkingIncluded: boolean
+  /** The largest figure under each name that the protocol obeys; null = one of its values sets none. */
+  readonly #bounds = new Map<string, number | null>()
+  #other = 0
+  #thinking = 0
+  #answers = 1
+  #fault: string | null = null
+
+  constructor({ outputBounds, boundsThinking }: Endpoint, body: Buffer) {
+    this.#body = body
+    this.#obeyed = new Set(outputBounds)
+    this.#isThinkingIncluded = boundsThinking
+  }
+
+  bounds(): OutputBounds {
+    const known = [...this.#bounds.values()].filter(bound => bound !== null)
+    return {
+      bound: known.length === 0 ? null : Math.max(...known),
+      other: this.#isThinkingIncluded ? Math.max(this.#other, this.#thinking) : this.#other,
+      thinking: this.#isThinkingIncluded ? 0 : this.#thinking,
+      answers: this.#answers,
+      fault: this.#fault,
+    }
+  }
+
+  /** @param keyStart of the inside of its name */
+  member(name: string, keyStart: number, start: number, end: number, parent: string | null = null, depth = 0): void {
+    const kind = KINDS.get(name)
+    if (kind === 'container') this.#container(name, this.#pathOf(keyStart, parent), start, end, depth)
+    else if (kind !== undefined) this.#figure(kind, keyStart, start, end, parent)
+  }
+
+  #container(name: string, path: string, start: number, end: number, depth: number): void {
+    const cursor = new JsonCursor(this.#body, start, end)
+    if (depth === MAX_DEPTH || !cursor.beginObject()) return
+    while (cursor.nextMember()) {
+      const found = MEMBERS.find(this.#body, cursor.keyStart, cursor.keyEnd)
+      const { keyStart } = cursor
+      if (!cursor.skip() || found === null) continue
+      const { valueStart, valueEnd } = cursor
+      if (KINDS.get(found) === 'bound' && THINKING_CONTAINERS.has(name)) this.#figure('thinking', keyStart, valueStart, valueEnd, path)
+      else this.member(found, keyStart, valueStart, valueEnd, path, depth + 1)
+    }
+  }
+
+  #figure(kind: Kind, keyStart: number, start: number, end: number, parent: string | null): void {
+    const text = this.#body.toString('latin1', start, Math.min(end, start + MAX_VALUE_BYTES))
+    const isPlain = isPlainCount(text)
+    // Gemini: the model decides how much it thinks.
+    const isAutomatic = kind === 'thinking' && text === '-1'
+    if (!isPlain && !isAutomatic && text !== 'null') this.#fault ??= this.#pathOf(keyStart, parent)
+    const value = worstReading(text)
+    if (kind === 'count') this.#answers = Math.max(this.#answers, value ?? 1)
+    else if (kind === 'thinking') this.#thinking = Math.max(this.#thinking, value ?? 0)
+    else this.#bound(this.#pathOf(keyStart, parent), isPlain && value !== 0 ? value : null, value ?? 0)
+  }
+
+  /** 0 is no bound to servers whose numbers are 0 if they are not set. Of two values parsers take the first or the last: if one of them sets no bound, there may be none. */
+  #bound(path: string, bound: number | null, worst: number): void {
+    this.#other = Math.max(this.#other, worst)
+    if (!this.#obeyed.has(path)) return
+    const earlier = this.#bounds.get(path)
+    this.#bounds.set(path, earlier === undefined ? bound : earlier === null || bound === null ? null : Math.max(earlier, bound))
+  }
+
+  #pathOf(keyStart: number, parent: string | null): string {
+    const end = closingQuote(this.#body, keyStart, this.#body.length)
+    const raw = this.#body.toString('utf8', keyStart, Math.min(end, keyStart + MAX_NAME_BYTES))
+    const name = raw.includes('\\') && end - keyStart <= MAX_NAME_BYTES ? JSON.parse(`"${raw}"`) as string : raw
+    return parent === null ? name : `${parent}.${name}`
+  }
+}
+
+/** Is it a whole number from 0 on, as all servers read it? */
+export function isPlainCount(text: string): boolean {
+  return /^(?:0|[1-9]\d*)$/.test(text)
+}
+
+/** The largest number that a lenient server reads from a value: Python takes `"1_000"`, others cut off fractions. null = none */
+export function worstReading(text: string): number | null {
+  if (text === 'true') return 1
+  const plain = text.replace(/["_\s]/g, '')
+  const number = /^\+?inf/i.test(plain) ? Infinity : Number.parseFloat(plain)
+  return number >= 0 ? Math.min(Math.ceil(number), MAX_TOKENS) : null
+}

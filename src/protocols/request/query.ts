@@ -1,0 +1,107 @@
+import { singleModel } from './inspect.ts'
+import { KEY_HEADERS } from '../http/vendor-headers.ts'
+
+/**
+ * The parameters that name the model. Azure's realtime sessions, which tell a version of the API too, have
+ * another name for it; Azure takes letters in any case.
+ */
+function modelParams(params: URLSearchParams): (name: string) => boolean {
+  const isVersioned = params.keys().some(name => name.toLowerCase() === 'api-version')
+  const pattern = isVersioned ? /^(?:model|deployment)$/i : /^model$/i
+  return name => pattern.test(name)
+}
+
+/**
+ * The model that a query names, or null.
+ *
+ * @param query with its question mark, or empty
+ * @throws GatewayError model_ambiguous: of two names, parsers take the first or the last; model_not_found
+ *   where the name is too long
+ */
+export function queryModel(query: string): string | null {
+  if (query === '') return null
+  const params = new URLSearchParams(query)
+  const isModel = modelParams(params)
+  return singleModel([...params].flatMap(([name, value]) => (isModel(name) ? [value] : [])))
+}
+
+/**
+ * The model that is named elsewhere. Some read it from the query (LiteLLM's proxy on every path): it is unknown
+ * which of two would count.
+ *
+ * @throws GatewayError model_ambiguous
+ */
+export function checkQueryModel(model: string, query: string): string {
+  const other = queryModel(query)
+  if (other !== null) singleModel([model, other])
+  return model
+}
+
+/** Puts another model's name into a query; the order and the bytes of the rest stay. */
+export function renameQuery(query: string, model: string): string {
+  if (query === '') return query
+  const isModel = modelParams(new URLSearchParams(query))
+  return query.replace(/(?<=[?&])([^=&]*)=[^&]*/g, (pair, name: string) => {
+    const isNamed = new URLSearchParams(`${name}=`).keys().some(isModel)
+    return isNamed ? `${name}=${encodeURIComponent(model)}` : pair
+  })
+}
+
+/** A query of Azure's as others have it: with a `model`, and without a version of the API. */
+export function canonicalQuery(query: string): string {
+  if (query === '') return query
+  const pairs = query.slice(1).split('&')
+    .filter(pair => !/^api-version(?:=|$)/i.test(pair))
+    .map(pair => pair.replace(/^deployment=/i, 'model='))
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`
+}
+
+/** Where Google takes a credential. */
+const GOOGLE_KEY_PARAM = 'key'
+/** Where Azure does, of WebSockets above all. */
+const AZURE_KEY_PARAM = 'api-key'
+/** Parameters that are never forwarded, by their names in lower case and with hyphens. */
+const KEY_PARAMS: ReadonlySet<string> = new Set([GOOGLE_KEY_PARAM, AZURE_KEY_PARAM, 'apikey', ...KEY_HEADERS])
+
+/** The credential of a query. */
+export interface QueryKey {
+  /** The value of `?key=` or `?api-key=`; null = there is none. */
+  readonly queryKey: string | null
+  /** It came as `?key=`: in Google's place. */
+  readonly isGoogles: boolean
+}
+
+/**
+ * Takes the credential out of a query, and what is named like one; the order and the bytes of the rest stay.
+ *
+ * @param query with its question mark, or empty
+ */
+export function extractKey(query: string): QueryKey & { readonly query: string } {
+  if (!/key|%/i.test(query)) return { query, queryKey: null, isGoogles: false }
+  let queryKey: string | null = null
+  let isGoogles = false
+  const pairs = query.slice(1).split('&')
+  const rest = pairs.filter(pair => {
+    const equals = pair.indexOf('=')
+    const name = decode(equals === -1 ? pair : pair.slice(0, equals))
+    if (!KEY_PARAMS.has(name.toLowerCase().replaceAll('_', '-'))) return true
+    const isCredential = name === GOOGLE_KEY_PARAM || name === AZURE_KEY_PARAM
+    if (isCredential && equals !== -1 && queryKey === null) {
+      queryKey = decode(pair.slice(equals + 1))
+      isGoogles = name === GOOGLE_KEY_PARAM
+    }
+    return false
+  })
+  return { query: rest.length > 0 ? `?${rest.join('&')}` : '', queryKey, isGoogles }
+}
+
+/** A part of a query without its escapes. */
+export function decode(raw: string): string {
+  if (!raw.includes('%')) return raw
+  try {
+    return decodeURIComponent(raw)
+  } catch {
+    // Not an escape after all: it is compared as it stands.
+    return raw
+  }
+}

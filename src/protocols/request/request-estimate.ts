@@ -1,0 +1,308 @@
+import { JsonCursor, closingQuote } from '../json/cursor.ts'
+import type { Field, ValidJson } from '../json/json-scan.ts'
+import { hexUnit } from '../json/json-text.ts'
+import { MAX_TOKENS, readOutputBounds } from './output-bounds.ts'
+import type { OutputBounds } from './output-bounds.ts'
+import type { Endpoint } from '../endpoint/protocol.ts'
+import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
+import type { Usage } from '../usage/usage.ts'
+import { WatchedKeys } from '../json/watched-keys.ts'
+
+/** What a request may cost, before it is sent. */
+export interface RequestEstimate {
+  /** About how many tokens its input has; null where the body does not tell (a form, no body). */
+  readonly inputTokens: number | null
+  /** Those of them that are pictures, recordings or files. */
+  readonly mediaTokens: number
+  /** How much output it asks for; null = it generates none, or the body does not tell. */
+  readonly output: OutputBounds | null
+}
+
+/** What an image, a recording or a document counts as in an estimate: about a picture of a megapixel. */
+export const MEDIA_TOKENS = 1000
+
+/** Of sound: 16 kbit/s, below which speech is seldom packed. */
+const BYTES_PER_SECOND = 2_000
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+const LOWER_U = 0x75
+/** Base64 from this length on is a picture or the like: longer than any word, shorter than any picture. */
+export const MEDIA_FROM = 1024
+const SAMPLE = 256
+/** Members that hold a picture, a recording, a file, or what only a provider reads. Base64 in any other one is text to a model. */
+const MEDIA_MEMBER = /(?:data|url|uri|b64_json|bytes|audio|image|video|file|embedding|signature|encrypted_content|id)$/i
+/** What says that a picture, a recording or a file follows: values of `type`, and names of members. */
+export const MEDIA_MARKS = {
+  types: ['image', 'image_url', 'input_image', 'input_audio', 'audio', 'file', 'input_file', 'video', 'video_url', 'base64', 'url', 'redacted_thinking'],
+  members: ['inlineData', 'inline_data', 'fileData', 'file_data'],
+} as const
+const MARKS = new WatchedKeys([...MEDIA_MARKS.types, ...MEDIA_MARKS.members])
+const MEMBER_MARKS: ReadonlySet<string> = new Set(MEDIA_MARKS.members)
+const TYPE = new WatchedKeys(['type'])
+/** Bytes of the longest name that is looked at. */
+const MAX_NAME = 64
+const MAX_STEPS = 4_000_000
+/** More than any upstream takes at once. */
+const MAX_PROMPTS = 100_000
+
+const INPUT = Buffer.from('input')
+type Fields = ReadonlyMap<string, readonly Field[]>
+
+/**
+ * Estimates a request for admission, on the request path, without parsing it. Input
+ * is a quarter of the bytes that are no media, which is above the true count for
+ * most prompts, plus a flat 1,000 for each picture, recording or file.
+ *
+ * @param json where the body's members stand; null = it is no JSON
+ */
+export function estimateRequest(
+  endpoint: Endpoint, body: Buffer, json: ValidJson | null,
+): RequestEstimate {
+  if (json?.root !== 'object') {
+    return { inputTokens: null, mediaTokens: 0, output: null }
+  }
+  const { all: inputTokens, media: mediaTokens } = estimateSizes(body)
+  if (!endpoint.generatesTokens) return { inputTokens, mediaTokens, output: null }
+  const output = readOutputBounds(endpoint, body, json.fields)
+  if (!endpoint.answersEachPrompt) return { inputTokens, mediaTokens, output }
+  return { inputTokens, mediaTokens, output: { ...output, answers: output.answers * countPrompts(body, json.fields) } }
+}
+
+/**
+ * Tokens of a picture that is made, with three that are sent before it is done: OpenAI's documentation has 6,240 for the
+ * largest of high quality, and 100 for each of the others.
+ */
+const IMAGE_OUTPUT_TOKENS = 6_540
+
+/** Tokens of a response that nothing bounds. @param assumed the operator's `billing.assumed_output` */
+export function unboundedOutput({ metering, generatesTokens }: Endpoint, assumed: number): number {
+  if (!generatesTokens) return 0
+  return metering === 'images' ? Math.max(assumed, IMAGE_OUTPUT_TOKENS) : assumed
+}
+
+/**
+ * The most output tokens of a request, all responses together.
+ *
+ * @param assumed tokens of a response that nothing bounds
+ */
+export function maxOutputTokens({ bound, other, thinking, answers }: OutputBounds, assumed: number): number {
+  return Math.min((Math.max(bound ?? assumed, other) + thinking) * answers, MAX_TOKENS)
+}
+
+type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
+const NO_ITEMS: Items = Object.freeze({ characters: null, images: null, seconds: null })
+
+/**
+ * What a request may cost beside tokens, before it is sent: the characters to be
+ * spoken, the pictures that it asks for, and the seconds of a recording, of which
+ * only the bytes are known.
+ *
+ * @param count of the pictures
+ */
+export function estimateItems({ metering }: Endpoint, body: Buffer, count: number): Items {
+  switch (metering) {
+    case 'speech':
+      return { ...NO_ITEMS, characters: readCharacters(body) }
+    case 'images':
+      return { ...NO_ITEMS, images: count }
+    case 'transcript':
+      return { ...NO_ITEMS, seconds: Math.ceil(body.length / BYTES_PER_SECOND) }
+    default:
+      return NO_ITEMS
+  }
+}
+
+/** As what input counts that a request has written to the prompt cache, which costs more; null = none is. */
+export function cacheWriteField(body: Buffer): 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | null {
+  const isEscaped = hasEscapedLetter(body)
+  if (!isEscaped && !body.includes('"cache_control"')) return null
+  return isEscaped || body.includes('"1h"') ? 'cacheWrite1hTokens' : 'cacheWrite5mTokens'
+}
+
+/** Any name may be written with an escape: `cache_contro\u006c`. */
+function hasEscapedLetter(body: Buffer): boolean {
+  for (let at = body.indexOf('\\u00'); at !== -1; at = body.indexOf('\\u00', at + 1)) {
+    const digit = body[at + 4]!
+    if (digit >= 0x34 && digit <= 0x37) return true
+  }
+  return false
+}
+
+/**
+ * The characters that speech is made from: the code points of `input`.
+ *
+ * @returns null when the body does not tell
+ */
+export function readCharacters(body: Buffer): number | null {
+  const cursor = new JsonCursor(body)
+  let characters: number | null = null
+  if (!cursor.beginObject()) return null
+  while (cursor.nextMember()) {
+    const wanted = cursor.keyIs(INPUT)
+    const isText = cursor.isString()
+    if (!cursor.skip() || !wanted) continue
+    // Of two, parsers take the first or the last.
+    if (isText) characters = Math.max(characters ?? 0, codePoints(body, cursor.valueStart + 1, cursor.valueEnd - 1))
+  }
+  return characters
+}
+
+/**
+ * About how many tokens a JSON body holds. What it takes grows with the number of
+ * its strings, not with their length.
+ */
+export function estimateTokens(body: Buffer): number {
+  return estimateSizes(body).all
+}
+
+/** The same of text alone; null where there is a picture in it, or sound. */
+export function estimateTextTokens(body: Buffer): number | null {
+  const { all, media } = estimateSizes(body)
+  return media === 0 ? all : null
+}
+
+/** In tokens; `media` are those of `all` that are pictures, recordings or files. */
+function estimateSizes(body: Buffer): { readonly all: number; readonly media: number } {
+  const survey = scanStrings(body, null)
+  // The base64 of a picture often stands inside what says that it is one.
+  const media = Math.max(survey.media, survey.marked) * MEDIA_TOKENS
+  // A prompt may come as token numbers, of two bytes each or more.
+  const text = Math.max(tokensOfBytes(body.length - survey.mediaBytes), survey.commas)
+  return { all: text + media, media }
+}
+
+/** What the strings of a body are: keys and values alike. */
+export interface StringTotals {
+  /** Bytes inside strings that are text. */
+  readonly textBytes: number
+  /** How many strings are base64, and their bytes. */
+  readonly media: number
+  readonly mediaBytes: number
+  /** How many places say that a picture, a recording or a file follows, of whatever size. */
+  readonly marked: number
+  /** Commas between values. */
+  readonly commas: number
+}
+
+/**
+ * Finds the strings of a JSON body without parsing it. After some millions of
+ * steps it gives up: the rest then counts as text.
+ *
+ * @param onText called with the bounds of the inside of each string that is text
+ */
+export function scanStrings(body: Buffer, onText: ((start: number, end: number) => void) | null): StringTotals {
+  let textBytes = 0
+  let media = 0
+  let mediaBytes = 0
+  let marked = 0
+  let commas = 0
+  let steps = 0
+  let pos = 0
+  /** Bounds of the inside of the string before, which may be the name of a member. */
+  let nameStart = 0
+  let nameEnd = 0
+  for (; pos < body.length && steps < MAX_STEPS; pos++, steps++) {
+    const byte = body[pos]
+    if (byte === COMMA) commas++
+    if (byte !== QUOTE) continue
+    const close = closingQuote(body, pos + 1, body.length)
+    // The last string of a body that was cut has no end.
+    const end = close === -1 ? body.length : close
+    // Of a long string only its beginning is walked, the rest is searched.
+    steps += Math.min(end - pos, 64)
+    if (end - pos > MEDIA_FROM && isMediaMember(body, nameStart, nameEnd, pos) && isBase64(body, pos + 1, end)) {
+      media++
+      mediaBytes += end - pos
+    } else {
+      textBytes += end - pos - 1
+      const mark = end - pos <= MARKS.longest ? MARKS.find(body, pos + 1, end) : null
+      if (mark !== null && isMark(mark, body, nameStart, nameEnd)) marked++
+      onText?.(pos + 1, end)
+    }
+    nameStart = pos + 1
+    nameEnd = end
+    pos = end
+  }
+  return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes, marked, commas }
+}
+
+/** Is it the type of an object that a model does not see as text, or the name of such a member? */
+function isMark(mark: string, body: Buffer, nameStart: number, nameEnd: number): boolean {
+  return MEMBER_MARKS.has(mark) || TYPE.find(body, nameStart, nameEnd) !== null
+}
+
+/** Is it the value of a member of such a name? Between the two are a colon and white space. */
+function isMediaMember(body: Buffer, nameStart: number, nameEnd: number, valueStart: number): boolean {
+  if (nameEnd - nameStart > MAX_NAME || valueStart - nameEnd > MAX_NAME) return false
+  return body.subarray(nameEnd + 1, valueStart).includes(COLON) && MEDIA_MEMBER.test(body.toString('latin1', nameStart, nameEnd))
+}
+
+/** Is a long string base64, bare or in a data: URL? Beginning, middle and end tell: text has spaces. */
+export function isBase64(bytes: Uint8Array, start: number, end: number): boolean {
+  let from = start
+  if (bytes[start] === 0x64 && bytes[start + 4] === 0x3a) {
+    const comma = bytes.indexOf(0x2c, start)
+    if (comma !== -1 && comma - start < 200) from = comma + 1
+  }
+  const middle = (from + end) >> 1
+  return (
+    hasOnlyBase64(bytes, from, Math.min(end, from + SAMPLE)) &&
+    hasOnlyBase64(bytes, middle, Math.min(end, middle + SAMPLE)) &&
+    hasOnlyBase64(bytes, Math.max(from, end - SAMPLE), end)
+  )
+}
+
+function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) {
+    const byte = bytes[i]!
+    const letter = (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a
+    // + - / = _ and the digits; a backslash because some writers escape the slash
+    const other = (byte >= 0x2f && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x3d
+    if (!letter && !other && byte !== 0x5f && byte !== 0x5c) return false
+  }
+  return true
+}
+
+/** Of a list of prompts, as texts or as tokens, each is answered; one alone can be a list of tokens. Its first element tells. */
+function countPrompts(body: Buffer, fields: Fields): number {
+  let prompts = 0
+  for (const { start, end } of fields.get('prompt') ?? []) {
+    const cursor = new JsonCursor(body, start, end)
+    if (!cursor.beginArray()) continue
+    for (let isFirst = true; cursor.nextElement(); isFirst = false) {
+      if (isFirst && !cursor.isString() && !cursor.isArray()) break
+      if (++prompts === MAX_PROMPTS) return prompts
+      cursor.skip()
+    }
+  }
+  return Math.max(1, prompts)
+}
+
+/** Of the inside of a JSON string, escapes and all. It can be as long as a body: no string is made of it. */
+function codePoints(bytes: Buffer, start: number, end: number): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let count = 0
+  /** Where the second half of a pair would stand. */
+  let pairedAt = -1
+  for (let at = start; at < end; at++) {
+    // Four bytes at a time, as in endOfPlain, while none of them is a backslash.
+    for (; at <= end - 4; at += 4) {
+      const four = view.getInt32(at)
+      const slash = four ^ 0x5c5c5c5c
+      if (((slash - 0x01010101) & ~slash & 0x80808080) !== 0) break
+      const further = (four >>> 7) & ~(four >>> 6) & 0x01010101
+      count += 4 - (Math.imul(further, 0x01010101) >>> 24)
+    }
+    if (at === end) break
+    const byte = bytes[at]!
+    if ((byte & 0xc0) !== 0x80) count++
+    if (byte !== BACKSLASH || bytes[++at] !== LOWER_U) continue
+    const unit = hexUnit(bytes, at + 1)
+    if ((unit & 0xfc00) === 0xdc00 && pairedAt === at - 1) count--
+    at += 4
+    pairedAt = (unit & 0xfc00) === 0xd800 ? at + 1 : -1
+  }
+  return count
+}

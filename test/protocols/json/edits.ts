@@ -1,0 +1,13 @@
+import type { Edit } from '../../../src/protocols/json/splice.ts'
+
+/** Every byte outside of the edits is where it was, in the original's order. */
+export function untouched(body: Buffer, edits: readonly Edit[], spliced: Buffer): boolean {
+  let from = 0
+  let at = 0
+  for (const { start, end, bytes } of edits) {
+    if (!body.subarray(from, start).equals(spliced.subarray(at, at + start - from))) return false
+    at += start - from + bytes.length
+    from = end
+  }
+  return body.subarray(from).equals(spliced.subarray(at))
+}
