@@ -48,6 +48,9 @@ export class Scope {
   #running = 0
   #requests: Bucket | null = null
   #tokens: Bucket | null = null
+  /** Those of active limits. */
+  #requestBucket: Bucket | null = null
+  #tokenBucket: Bucket | null = null
   #account: BudgetAccount | null = null
   readonly #accounts: BudgetAccount[] = []
 
@@ -67,6 +70,8 @@ export class Scope {
     const { requestsPerMinute, tokensPerMinute, budget } = this.#limits
     if (requestsPerMinute !== null) this.#requests = withRate(this.#requests, requestsPerMinute, now)
     if (tokensPerMinute !== null) this.#tokens = withRate(this.#tokens, tokensPerMinute, now)
+    this.#requestBucket = requestsPerMinute === null ? null : this.#requests
+    this.#tokenBucket = tokensPerMinute === null ? null : this.#tokens
     const account = budget === null ? null : this.#accountFor(budget, now)
     if (account !== this.#account) this.#account?.suspend()
     this.#account = account
@@ -79,8 +84,8 @@ export class Scope {
    */
   blockingLimit(tokens: number, pico: bigint | null, now: Moment): BlockingLimit | null {
     let which: RefusalReason = 'requests'
-    let waitMs = this.#requestBucket()?.wait(1, now.mono) ?? 0
-    const tokenWait = this.#tokenBucket()?.wait(tokens, now.mono) ?? 0
+    let waitMs = this.#requestBucket?.wait(1, now.mono) ?? 0
+    const tokenWait = this.#tokenBucket?.wait(tokens, now.mono) ?? 0
     if (tokenWait > waitMs) [which, waitMs] = ['tokens', tokenWait]
     const concurrencyWait = this.#concurrencyWait()
     if (concurrencyWait > waitMs) [which, waitMs] = ['concurrent', concurrencyWait]
@@ -94,8 +99,8 @@ export class Scope {
   /** Reserves the worst case of a request. Call it only after blockingLimit returned null. */
   reserve(tokens: number, pico: bigint | null, now: Moment): ScopeReservation {
     this.#running++
-    this.#requestBucket()?.add(1, now.mono)
-    const tokenBucket = this.#tokenBucket()
+    this.#requestBucket?.add(1, now.mono)
+    const tokenBucket = this.#tokenBucket
     const tokenHold = tokenBucket?.hold(tokens, now.mono) ?? null
     const period = this.#account?.reserve(pico ?? 0n, now.wall) ?? null
     return { scope: this, tokenBucket, tokenHold, period, pico: pico ?? 0n }
@@ -123,8 +128,8 @@ export class Scope {
   /** How many requests like this one a lease may be for. */
   leasableRequests(tokens: number, pico: bigint | null, now: Moment): number {
     const { concurrent } = this.#limits
-    const requests = this.#requestBucket()?.remaining(now.mono) ?? Infinity
-    const counted = tokens === 0 ? Infinity : (this.#tokenBucket()?.remaining(now.mono) ?? Infinity) / tokens
+    const requests = this.#requestBucket?.remaining(now.mono) ?? Infinity
+    const counted = tokens === 0 ? Infinity : (this.#tokenBucket?.remaining(now.mono) ?? Infinity) / tokens
     const slots = concurrent === null ? Infinity : (concurrent - this.#running) / CONCURRENCY_SHARE_DIVISOR
     return Math.floor(Math.min(requests / LEASE_SHARE_DIVISOR, counted / LEASE_SHARE_DIVISOR, slots, this.#affordableRequests(pico, now)))
   }
@@ -137,8 +142,8 @@ export class Scope {
   /** Reserves a lease of that size. Call it only when leasableRequests allows that. */
   lease(size: LeaseSize, now: Moment): ScopeLease {
     this.#running += size.requests
-    const requestBucket = this.#requestBucket()
-    const tokenBucket = this.#tokenBucket()
+    const requestBucket = this.#requestBucket
+    const tokenBucket = this.#tokenBucket
     const pico = size.pico ?? 0n
     return {
       scope: this,
@@ -179,7 +184,7 @@ export class Scope {
 
   /** null where no such limit is active. */
   rateLimitState(kind: 'requests' | 'tokens', { mono }: Moment): RateLimitState | null {
-    const bucket = kind === 'requests' ? this.#requestBucket() : this.#tokenBucket()
+    const bucket = kind === 'requests' ? this.#requestBucket : this.#tokenBucket
     if (bucket === null) return null
     return { limit: bucket.perMinute, remaining: bucket.remaining(mono), resetMs: bucket.resetMs(mono) }
   }
@@ -190,14 +195,6 @@ export class Scope {
       && (this.#requests?.idle(now.mono) ?? true)
       && (this.#tokens?.idle(now.mono) ?? true)
       && this.#accounts.every(account => account.idle())
-  }
-
-  #requestBucket(): Bucket | null {
-    return this.#limits.requestsPerMinute === null ? null : this.#requests
-  }
-
-  #tokenBucket(): Bucket | null {
-    return this.#limits.tokensPerMinute === null ? null : this.#tokens
   }
 
   #affordableRequests(pico: bigint | null, now: Moment): number {

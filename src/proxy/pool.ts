@@ -115,7 +115,8 @@ export class Pool {
       const connection = this.#available.pop()
       if (!connection) return this.#probe ? null : this.#open()
       connection.availableIndex = -1
-      if (!isTooOld(connection)) return connection
+      // The name may have new addresses: a connection that is always in use would never learn of them.
+      if (performance.now() < connection.expiresAt) return connection
       connection.leave()
     }
   }
@@ -130,7 +131,7 @@ export class Pool {
 
   #addAvailable(connection: Connection): void {
     if (connection.isDisconnected || connection.availableIndex !== -1) return
-    if (isTooOld(connection)) return connection.leave()
+    if (performance.now() >= connection.expiresAt) return connection.leave()
     connection.availableIndex = this.#available.push(connection) - 1
   }
 
@@ -209,11 +210,6 @@ export class Pool {
     }
     this.#onQueueEmpty?.()
   }
-}
-
-/** The name may have new addresses: a connection that is always in use would never learn of them. */
-function isTooOld({ expiresAt }: Connection): boolean {
-  return performance.now() >= expiresAt
 }
 
 /**

@@ -29,7 +29,7 @@ export type Controller = Dispatcher.DispatchController
 /** The pooled connections to one upstream. */
 export interface Transport {
   /** The callbacks come from connections that all exchanges share, so they do not run in the caller's async context. */
-  send(request: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler): void
+  readonly send: (request: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler) => void
   /**
    * A connection is breaking at this moment. A response that "ends" meanwhile was cut: if only the end of the
    * connection marks the end of a body, undici takes a reset for a proper end.
@@ -77,7 +77,7 @@ export interface TransportOptions extends Pick<ConnectorOptions, 'socketPath' | 
  */
 export function createTransport(options: TransportOptions): Transport {
   fixHttp2Streams()
-  const state: ConnectionState = { breaking: false, fresh: false }
+  const state = { breaking: false, fresh: false }
   const dialling = { ...options, trust: options.ca === null ? null : secureContextFor(options.ca) }
   const pool = new Pool(options.origin, trackConnections(createConnector({ ...dialling, http2: true }), state), {
     pipelining: 1,
@@ -88,19 +88,13 @@ export function createTransport(options: TransportOptions): Transport {
     // undici's other parser, which the environment could enable.
     useMilo: false,
   }, new ConnectionAge(options.connectionAge ?? Infinity))
-  return {
-    send: ({ method, path, headers, body }, handler) =>
+  return Object.assign(state, {
+    send: ({ method, path, headers, body }: Omit<OutgoingRequest, 'source'>, handler: ResponseHandler) =>
       pool.dispatch({ method: method as Dispatcher.HttpMethod, path, headers, body, headersTimeout: 0 }, handler),
-    get breaking() {
-      return state.breaking
-    },
-    get fresh() {
-      return state.fresh
-    },
     agent: new DiallingAgent(new URL(options.origin).protocol, createConnector({ ...dialling, http2: false })),
     close: () => pool.close(),
     destroy: () => pool.destroy(new Error('the gateway is closing')),
-  }
+  })
 }
 
 const BROKEN_CONNECTION_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'ECONNABORTED'])

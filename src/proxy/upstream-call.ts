@@ -268,7 +268,7 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
   }
 
   #onHead(controller: Controller, status: number): void {
-    this.onResponseStarted()
+    if (this.state === 'sent') this.state = 'begun'
     this.#receivedAt = this.options.deadlines.clock.monotonic()
     // Interim responses (such as 103) are not passed on.
     if (status >= 100 && status < 200 || this.state === 'over') return
@@ -291,9 +291,24 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
 
   /** Passes the head on. */
   #start(): void {
-    const refused = this.#head(this.#received as ResponseHead)
-    if (refused) {
-      this.abort(refused)
+    const { decompresses, readResponse, sink } = this.options
+    const received = this.#received as ResponseHead
+    try {
+      const isMasked = this.#compressedError?.isMasked === true
+      const coding = decompresses && !isMasked ? codingOf(received) : null
+      if (coding !== null) this.#decompressor = new Decompressor(coding, this)
+      const lines = maskHeaders(received.headers, this.#secrets)
+      // Without the coding, where that is undone here.
+      const plain = isMasked || coding !== null ? decompressedHeaders(lines) : lines
+      const read = readResponse?.(received.status, plain) ?? null
+      this.#decoder = read?.decoder ?? null
+      const refused = sink.head(withHeaders(received, read?.headers ?? plain))
+      if (refused) {
+        this.abort(refused)
+        return
+      }
+    } catch (thrown) {
+      this.abort(asGatewayError(thrown))
       return
     }
     // The sink may have ended the call.
@@ -333,26 +348,6 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
       this.#abortRequest()
       this.#fail(asGatewayError(thrown))
     }
-  }
-
-  #head(received: ResponseHead): GatewayError | null {
-    try {
-      const lines = maskHeaders(received.headers, this.#secrets)
-      const sent = this.#compressedError?.isMasked ? decompressedHeaders(lines) : this.#decompressedHeaders(received, lines)
-      const read = this.options.readResponse?.(received.status, sent) ?? null
-      this.#decoder = read?.decoder ?? null
-      return this.options.sink.head(withHeaders(received, read?.headers ?? sent))
-    } catch (thrown) {
-      return asGatewayError(thrown)
-    }
-  }
-
-  /** The headers for the sink: without the coding if it is decoded here. */
-  #decompressedHeaders(head: ResponseHead, headers: RawHeaders): RawHeaders {
-    const coding = this.options.decompresses ? codingOf(head) : null
-    if (coding === null) return headers
-    this.#decompressor = new Decompressor(coding, this)
-    return decompressedHeaders(headers)
   }
 
   /** @throws GatewayError if the decoder cannot read the bytes */
@@ -407,22 +402,18 @@ export class UpstreamCall extends AsyncResource implements ResponseHandler, Deco
       this.#compressedError.end()
       this.#releaseError(this.#compressedError)
     }
-    this.#finish(cut)
+    if (this.state !== 'over') {
+      if (cut) this.#fail(cut)
+      else if (this.#decompressor) this.#decompressor.end(null)
+      else this.#end()
+    }
     this.#controller = null
-  }
-
-  /** @param cut null = the response is complete */
-  #finish(cut: GatewayError | null): void {
-    if (this.state === 'over') return
-    if (cut) this.#fail(cut)
-    else if (this.#decompressor) this.#decompressor.end(null)
-    else this.#end()
   }
 
   #end(): void {
     this.state = 'over'
     try {
-      this.#passRest()
+      if (this.#decoder !== null || this.#mask !== null) this.#passRest()
       this.#sink.end()
     } catch (thrown) {
       this.#sink.broken(asGatewayError(thrown))

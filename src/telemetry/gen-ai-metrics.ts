@@ -1,7 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { Usage } from '../protocols/usage/usage.ts'
 import { CounterFamily, HistogramFamily } from './series.ts'
-import type { HistogramSeries } from './series.ts'
 import type { Settlement } from './settlement.ts'
 
 /** `v1.41` has the names that today's dashboards read, `latest` those of the conventions' own repository. */
@@ -82,12 +81,12 @@ class CommonMetrics implements GenAiMetrics {
     return {
       record(settlement) {
         const { usage: { inputTokens, outputTokens }, end } = settlement.row
-        observe(duration, durationOf(settlement))
-        observe(input, inputTokens)
-        observe(output, outputTokens)
+        duration.observe(durationOf(settlement))
+        input.observe(inputTokens)
+        output.observe(outputTokens)
         if (end !== 'complete') return
-        observe(firstToken, firstTokenOf(settlement))
-        observe(perToken, perTokenOf(settlement))
+        firstToken.observe(firstTokenOf(settlement))
+        perToken.observe(perTokenOf(settlement))
       },
     }
   }
@@ -127,16 +126,12 @@ class LatestMetrics implements GenAiMetrics {
     return {
       record(settlement) {
         const { usage, end } = settlement.row
-        observe(duration, durationOf(settlement))
-        observe(input, usage.inputTokens)
-        observe(output, usage.outputTokens)
+        duration.observe(durationOf(settlement))
+        input.observe(usage.inputTokens)
+        output.observe(usage.outputTokens)
         for (const [at, counter] of counters.entries()) counter.value += USAGE_COUNTERS[at]?.[2](usage) ?? 0
-        if (end === 'complete') observe(firstChunk, firstTokenOf(settlement))
+        if (end === 'complete') firstChunk.observe(firstTokenOf(settlement))
       },
     }
   }
-}
-
-function observe(series: HistogramSeries, value: number | null): void {
-  if (value !== null) series.observe(value)
 }

@@ -32,7 +32,9 @@ export class HistogramSeries {
     this.#bounds = bounds
   }
 
-  observe(value: number): void {
+  /** @param value null = there is none */
+  observe(value: number | null): void {
+    if (value === null) return
     const bounds = this.#bounds
     let bucket = 0
     while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++

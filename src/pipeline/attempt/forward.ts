@@ -102,8 +102,37 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     return isSpoken(endpoint, targetProtocols(target, provider, model)) ? null : COUNT_TOKENS
   }
 
-  begin(target: Target, refused: readonly Authorization[], reservation: Reservation | null): HttpAttempt | GatewayError {
-    return this.#begin(target, refused, reservation, null)
+  /** @param own deadlines of an attempt that runs beside another; null = those of the exchange */
+  begin(
+    target: Target, refused: readonly Authorization[], reservation: Reservation | null, own: Deadlines | null = null,
+  ): HttpAttempt | GatewayError {
+    const { relay, resumeMode, continuation } = this.#stream
+    const whole = resumeMode === 'hold'
+    // A client that got keep-alive events can only get an event stream.
+    const isFree = !whole && !this.#stream.isKeptAlive && !relay.isWaiting
+    const isLast = own === null && isFree && this.#plan.isLast
+    const claim = this.isContinuation ? null : this.#hedged?.claim ?? null
+    try {
+      const attempt = beginHttpAttempt(this.#gateway, this.#exchange, {
+        target, refused, reservation,
+        deadlines: own ?? this.#deadlines,
+        stream: this.#stream,
+        requirements: isLast ? null : {
+          reasons: this.isContinuation ? NO_REFUSAL_TARGETS : this.#plan.refusalTargets, whole, content: claim !== null,
+        },
+        resume: resumeMode,
+        translate: this.#translate,
+        continuationEdits: continuation?.edits ?? null,
+        claim,
+      })
+      this.current = attempt
+      continuation?.begin()
+      return attempt
+    } catch (thrown) {
+      // If there is no memory for the request of a second attempt, the first one continues alone.
+      if (thrown instanceof GatewayError && (own !== null || isUntranslatable(thrown.code))) return thrown
+      throw thrown
+    }
   }
 
   async carry(attempt: HttpAttempt): Promise<AttemptOutcome<HttpAttempt, ForwardEnd>> {
@@ -118,7 +147,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
       return { kind: 'failed', attempt: last, failure, isLast: last.isLast }
     }
     if (this.isContinuation) last.health.responseStarted(last.elapsedMs)
-    return await this.#relay(last)
+    return this.#relay(last)
   }
 
   async giveUp({ error, status, reason }: AttemptFailure): Promise<GatewayError | null> {
@@ -147,7 +176,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
   }
 
   beginBeside(target: Target, own: Deadlines, reservation: Reservation | null): HttpAttempt | GatewayError {
-    return this.#loop.begin(() => this.#begin(target, NONE_REFUSED, reservation, own), reservation)
+    return this.#loop.begin(() => this.begin(target, NONE_REFUSED, reservation, own), reservation)
   }
 
   expired(error: GatewayError, attempt: HttpAttempt | null): void {
@@ -190,39 +219,6 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
       this.#stream.keepAlive()
       this.isContinuation = true
       return { kind: 'interrupted', attempt, failure, step }
-    }
-  }
-
-  /** @param own deadlines of an attempt that runs beside another; null = those of the exchange */
-  #begin(
-    target: Target, refused: readonly Authorization[], reservation: Reservation | null, own: Deadlines | null,
-  ): HttpAttempt | GatewayError {
-    const { relay, resumeMode, continuation } = this.#stream
-    const whole = resumeMode === 'hold'
-    // A client that got keep-alive events can only get an event stream.
-    const isFree = !whole && !this.#stream.isKeptAlive && !relay.isWaiting
-    const isLast = own === null && isFree && this.#plan.isLast
-    const claim = this.isContinuation ? null : this.#hedged?.claim ?? null
-    try {
-      const attempt = beginHttpAttempt(this.#gateway, this.#exchange, {
-        target, refused, reservation,
-        deadlines: own ?? this.#deadlines,
-        stream: this.#stream,
-        requirements: isLast ? null : {
-          reasons: this.isContinuation ? NO_REFUSAL_TARGETS : this.#plan.refusalTargets, whole, content: claim !== null,
-        },
-        resume: resumeMode,
-        translate: this.#translate,
-        continuationEdits: continuation?.edits ?? null,
-        claim,
-      })
-      this.current = attempt
-      continuation?.begin()
-      return attempt
-    } catch (thrown) {
-      // If there is no memory for the request of a second attempt, the first one continues alone.
-      if (thrown instanceof GatewayError && (own !== null || isUntranslatable(thrown.code))) return thrown
-      throw thrown
     }
   }
 }

@@ -123,7 +123,8 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
   async run(): Promise<AttemptFailure | null> {
     const error = await this.#call.run(this.#gateway.proxy)
     if (error !== null) return failureWithoutResponse(error, this.#gateway.clock.wall())
-    const rejected = await this.#gate?.decision ?? null
+    if (this.#gate === null) return null
+    const rejected = await this.#gate.decision
     return rejected && failureOfResponse(rejected, this.#gateway.clock.wall())
   }
 

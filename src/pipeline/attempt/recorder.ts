@@ -55,7 +55,7 @@ export class AttemptRecorder {
     const isOurs = reason === null && status !== null
     const isSecret = isOurs && isCredentialRefused(status)
     this.#outcome(attempt, error?.code ?? (isLast && !isRetried && isSecret ? 'upstream_rejected_key' : 'error_answer'), status)
-    this.#error(attempt, said)
+    if (said !== null) this.#error(attempt, said)
     if (error?.code === 'credential_unavailable') attempt.record.said = credentialReason(error)
     if (error?.code === 'upstream_rejected_key' && status === null) attempt.record.said = NOT_SENT
     // These are not the upstream's fault: a request refused for its content, an outdated credential, a limit.
@@ -91,9 +91,10 @@ export class AttemptRecorder {
   ended(attempt: UpstreamAttempt, end: GatewayError | null, { status, headers }: Pick<ResponseHead, 'status' | 'headers'>, endFault: GatewayError | null): void {
     const errorBody = attempt.response?.errorBody ?? null
     const error = end ?? endFault
-    const isError = clientReceivedError(this.#exchange)
+    const isError = attempt.receivedError = clientReceivedError(this.#exchange)
     this.#outcome(attempt, error?.code ?? (isError ? 'error_answer' : 'ok'), status)
-    this.#error(attempt, errorBody ?? (isError ? errorContent(this.#exchange) : null))
+    const said = errorBody ?? (isError ? errorContent(this.#exchange) : null)
+    if (said !== null) this.#error(attempt, said)
     if (error?.source === 'upstream') attempt.health.failed(null)
     else if (error !== null) attempt.health.abandoned()
     else if (!isError) attempt.health.succeeded()
@@ -177,8 +178,7 @@ export class AttemptRecorder {
     if (status !== null) record.status = status
   }
 
-  #error(attempt: UpstreamAttempt, body: Buffer | null): void {
-    if (body === null) return
+  #error(attempt: UpstreamAttempt, body: Buffer): void {
     const identifier = errorIdentifier(body)
     if (identifier) attempt.record.said = identifier
     const text = errorText(body, attempt.secrets)

@@ -116,11 +116,15 @@ export abstract class UpstreamAttempt extends Attempt {
   share: InterruptedUsage | null = null
   /** Facts from the response; null = no trace needs them. */
   facts: ResponseFactsReader | null = null
+  /** The client got an error of the upstream's own; null = it is not known yet. Written by `AttemptRecorder.ended`. */
+  receivedError: boolean | null = null
   /** Only the end of the protocol was missing, and the gateway sent it. */
   completedByGateway = false
   /** On the monotonic clock, ms. */
   readonly startedAt: number
   readonly #clock: Clock
+  /** The endpoint at the upstream; null = the client's. */
+  readonly endpoint: Endpoint | null
   /** null = the client's own body was sent. Written by `releaseBody`. */
   sentBody: Buffer | null
   /** null = the upstream speaks the client's protocol. Written by `releaseBody`. */
@@ -143,6 +147,7 @@ export abstract class UpstreamAttempt extends Attempt {
     this.startedAt = options.startedAt
     this.sentBody = options.sent.sentBody
     this.translated = options.sent.translated
+    this.endpoint = this.translated?.endpoint ?? null
   }
 
   /** Ends the attempt from outside, with what is held of its response. */
@@ -174,11 +179,6 @@ export abstract class UpstreamAttempt extends Attempt {
   /** What is held of a response that has to be complete before the client gets it; null = nothing. */
   get held(): MeteredResponse | null {
     return null
-  }
-
-  /** The endpoint at the upstream; null = the client's. */
-  get endpoint(): Endpoint | null {
-    return this.translated?.endpoint ?? null
   }
 
   /** The response goes to the client. @param response null = not billed */

@@ -33,7 +33,8 @@ export class Relay implements ClientDelivery {
   readonly #recording: Exchange['recording']
   readonly #writer: ClientWriter
   /** Settles when nothing more will be sent, or when the stream broke and may be continued. */
-  #outcome = Promise.withResolvers<RelayEnd | StreamBreak>()
+  outcome: Promise<RelayEnd | StreamBreak>
+  #settle: (outcome: RelayEnd | StreamBreak) => void
   /** null = no response was opened. */
   #response: OpenResponse | null = null
   /** null = the body passes unread. */
@@ -59,15 +60,13 @@ export class Relay implements ClientDelivery {
     this.#res = exchange.res
     this.#recording = exchange.recording
     this.#writer = new ClientWriter(exchange.res, () => this.#onDrain())
+    const { promise, resolve } = Promise.withResolvers<RelayEnd | StreamBreak>()
+    this.outcome = promise
+    this.#settle = resolve
   }
 
   get bytes(): number {
     return this.#written - this.#writer.unsent
-  }
-
-  /** Settles when nothing more will be sent, or when the stream broke and may be continued. */
-  get outcome(): Promise<RelayEnd | StreamBreak> {
-    return this.#outcome.promise
   }
 
   /**
@@ -242,7 +241,9 @@ export class Relay implements ClientDelivery {
   #reopen(): void {
     this.#body = null
     this.#brokenAtBoundary = null
-    this.#outcome = Promise.withResolvers()
+    const { promise, resolve } = Promise.withResolvers<RelayEnd | StreamBreak>()
+    this.outcome = promise
+    this.#settle = resolve
   }
 
   /**
@@ -273,7 +274,7 @@ export class Relay implements ClientDelivery {
     }
     if (!fault && this.#isEventStream && this.#response?.mayContinue === true && error.source === 'upstream') {
       this.#brokenAtBoundary = atBoundary
-      this.#outcome.resolve(new StreamBreak(error))
+      this.#settle(new StreamBreak(error))
       return
     }
     this.#abort(error, atBoundary, null, fault)
@@ -349,6 +350,6 @@ export class Relay implements ClientDelivery {
 
   #close(end: RelayEnd): void {
     this.#writer.stop()
-    this.#outcome.resolve(end)
+    this.#settle(end)
   }
 }

@@ -127,7 +127,7 @@ export function ledgerRow(
 /** How an exchange ended, in the ledger's terms. */
 function endOf(exchange: Exchange, failure: GatewayError | null): EndReason {
   // The client got an error of the upstream.
-  if (failure === null) return clientReceivedError(exchange) ? 'error' : 'complete'
+  if (failure === null) return exchange.servedBy?.receivedError ?? clientReceivedError(exchange) ? 'error' : 'complete'
   switch (failure.code) {
     case 'client_gone':
       return 'client_gone'
