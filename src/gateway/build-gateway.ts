@@ -12,6 +12,7 @@ import { ActiveExchanges, GatewayExchanges } from '../pipeline/exchange/active-e
 import { bodyRules, openArchive } from '../pipeline/parts/body-rules.ts'
 import type { Gateway, GatewayParts, SharedState } from '../pipeline/parts/gateway.ts'
 import { HealthChecks } from '../upstreams/health-checks.ts'
+import { LiveTargets } from '../upstreams/live-targets.ts'
 import { liveUpstreams } from '../upstreams/live-upstreams.ts'
 import { StoreStates } from '../pipeline/parts/store-states.ts'
 import { GuessLimit } from '../limits/guess-limit.ts'
@@ -62,6 +63,7 @@ export function buildGateway(
     proxy,
     accounts,
     upstreams,
+    targets: new LiveTargets(upstreams),
     activeExchanges: new GatewayExchanges(sharedState.activeExchanges),
     health: sharedState.health,
     checks: new HealthChecks(upstreams.values(), sharedState),

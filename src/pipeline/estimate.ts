@@ -53,7 +53,9 @@ export function estimate(
   const prompts = hedgeAfter === null || abandoned === 'none' ? 1 : 2
   const outputs = reachable.map(target => {
     if (output === null) return unbounded * answers
-    return maxOutputTokens(translatedBounds(gateway, exchange, target, route.translate) ?? output, unbounded)
+    const live = gateway.targets.at(target, endpoint, model)
+    const translated = live.isSpoken ? null : translatedBounds(gateway, exchange, live, route.translate)
+    return maxOutputTokens(translated ?? output, unbounded)
   })
   const costs = outputs.map((outputTokens, at) => attemptsCost(usages, [quotes[at] ?? null, ...others[at] ?? []], outputTokens, prompts))
   return {

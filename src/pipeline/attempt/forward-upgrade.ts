@@ -116,10 +116,10 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
     const gateway = this.#gateway
     const exchange = this.#exchange
     const startedAt = gateway.clock.monotonic()
-    const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
-    const request = outgoingHandshake(exchange, upstream, target, exchange.trace?.startAttempt() ?? [])
+    const live = gateway.targets.at(target, exchange.classified.endpoint, exchange.request.model)
+    const request = outgoingHandshake(exchange, live.upstream, target, exchange.trace?.startAttempt() ?? [])
     const sent = { sentBody: null, estimatedInput: exchange.reserved?.estimatedInput ?? null, hidesUsage: false, dropped: [], translated: null }
-    const part = attemptOptions(gateway, exchange, { target, upstream, refused, reservation, sent, startedAt })
+    const part = attemptOptions(gateway, exchange, { target, live, refused, reservation, sent, startedAt })
     return this.#current = new WebSocketAttempt(gateway, exchange, part, request)
   }
 

@@ -3,10 +3,8 @@ import type { Target, UpstreamLimits } from '../../config/types.ts'
 import { wantsEventStream } from '../exchange/exchange.ts'
 import type { Exchange, Plan, Stoppable } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
-import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
 import type { Reservation } from '../../limits/types.ts'
-import { isSpoken } from '../../protocols/translate.ts'
 import { Deadlines } from '../../proxy/deadlines.ts'
 import { isUntranslatable } from '../../routing/failure.ts'
 import { StreamBreak } from '../respond/response-body.ts'
@@ -19,7 +17,6 @@ import { HedgedAttempts } from './hedge.ts'
 import type { HedgeHost } from './hedge.ts'
 import { beginHttpAttempt } from './http-attempt.ts'
 import type { HttpAttempt } from './http-attempt.ts'
-import { targetProtocols } from './outgoing-request.ts'
 import { AttemptRecorder } from './recorder.ts'
 import { NO_REFUSAL_TARGETS, RetryPlan } from './retry-plan.ts'
 
@@ -98,8 +95,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
   endBefore(target: Target): ForwardEnd {
     const { classified: { endpoint }, request: { model } } = this.#exchange
     if (endpoint.tokenCount === null) return null
-    const { provider } = this.#gateway.upstreams.get(target.upstream.name) as LiveUpstream
-    return isSpoken(endpoint, targetProtocols(target, provider, model)) ? null : COUNT_TOKENS
+    return this.#gateway.targets.at(target, endpoint, model).isSpoken ? null : COUNT_TOKENS
   }
 
   /** @param own deadlines of an attempt that runs beside another; null = those of the exchange */

@@ -3,7 +3,6 @@ import type { Target } from '../../config/types.ts'
 import { wantsEventStream } from '../exchange/exchange.ts'
 import type { Exchange, Plan } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
-import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
 import { NOT_DELIVERED, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import type { ResponseContent, UpstreamAttemptOptions } from '../exchange/upstream-attempt.ts'
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
@@ -59,7 +58,7 @@ export interface HttpAttemptOptions {
 export function beginHttpAttempt(gateway: Gateway, exchange: Exchange, options: HttpAttemptOptions): HttpAttempt {
   const { target, translate, continuationEdits } = options
   const startedAt = gateway.clock.monotonic()
-  const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
+  const live = gateway.targets.at(target, exchange.classified.endpoint, exchange.request.model)
   const trace = exchange.trace?.startAttempt() ?? []
   let translatedBytes = 0
   const reserve = (bytes: number): void => {
@@ -69,15 +68,15 @@ export function beginHttpAttempt(gateway: Gateway, exchange: Exchange, options: 
     translatedBytes += bytes
   }
   const { request: native, sent } = outgoingRequest(
-    gateway, exchange, upstream, target, translate, continuationEdits, trace, capsuleAccess(gateway, exchange, reserve),
+    gateway, exchange, live, translate, continuationEdits, trace, () => capsuleAccess(gateway, exchange, reserve),
   )
-  const made = providerRequest(upstream, native, {
+  const made = live.upstream.provider === null ? { request: native } : providerRequest(live.upstream, native, {
     endpoint: sent.translated?.endpoint ?? exchange.classified.endpoint,
-    model: target.model ?? exchange.request.model,
+    model: live.model,
     stream: sent.translated?.request.stream ?? exchange.request.stream,
   })
   if (sent.translated !== null) reserve((made.request.body as Buffer).length)
-  const part = attemptOptions(gateway, exchange, { ...options, upstream, sent, startedAt })
+  const part = attemptOptions(gateway, exchange, { ...options, live, sent, startedAt })
   return new HttpAttempt(gateway, exchange, part, options, made, translatedBytes)
 }
 

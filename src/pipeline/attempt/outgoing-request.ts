@@ -1,8 +1,9 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { Target, TranslateMode } from '../../config/types.ts'
+import type { TranslateMode } from '../../config/types.ts'
 import { wantsEventStream } from '../exchange/exchange.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
+import type { LiveTarget } from '../../upstreams/live-targets.ts'
 import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
 import type { AttemptRequest } from '../exchange/upstream-attempt.ts'
 import { mayHoldCapsule } from '../../protocols/neutral/capsule.ts'
@@ -17,7 +18,7 @@ import { spliceBytes } from '../../protocols/json/splice.ts'
 import type { Edit } from '../../protocols/json/splice.ts'
 import { findTranslator, restoreOpaqueValues, translate } from '../../protocols/translate.ts'
 import type { Translator } from '../../protocols/translate.ts'
-import type { NativeRequest, Provider } from '../../providers/shared/provider.ts'
+import type { NativeRequest } from '../../providers/shared/provider.ts'
 import { translatedHeaders, upstreamHeaders } from '../../proxy/headers.ts'
 import type { HeaderSource } from '../../proxy/headers.ts'
 import type { OutgoingRequest } from '../../proxy/transport.ts'
@@ -36,18 +37,17 @@ import { checkParseMemory } from './parse-memory.ts'
  *   capsule
  */
 export function outgoingRequest(
-  gateway: Gateway, exchange: Exchange, upstream: LiveUpstream, target: Target, mode: TranslateMode,
-  continuationEdits: ((body: Buffer) => Edit[]) | null, trace: readonly string[], capsules: CapsuleAccess,
+  gateway: Gateway, exchange: Exchange, live: LiveTarget, mode: TranslateMode,
+  continuationEdits: ((body: Buffer) => Edit[]) | null, trace: readonly string[], capsules: () => CapsuleAccess,
 ): { readonly request: OutgoingRequest, readonly sent: AttemptRequest } {
-  const protocols = targetProtocols(target, upstream.provider, exchange.request.model)
-  const translator = translatorFor(exchange.classified.endpoint, protocols, mode)
+  const { upstream, model } = live
+  const translator = live.isSpoken ? null : translatorFor(exchange.classified.endpoint, live.speaks, mode)
   if (translator !== null) {
     checkParseMemory(gateway, exchange)
-    return translatedRequest(exchange, upstream, target, { translator, isStrict: mode === 'strict', capsules, continuationEdits, trace })
+    return translatedRequest(exchange, live, { translator, isStrict: mode === 'strict', capsules: capsules(), continuationEdits, trace })
   }
   const { req, target: { path, query }, classified, request: { body } } = exchange
-  const model = target.model ?? exchange.request.model
-  const usageEdits = requestUsage(exchange, upstream)
+  const usageEdits = exchange.request.stream ? requestUsage(exchange, upstream) : null
   const accepted = () => acceptedBy(modelRules(upstream.config, classified.endpoint.protocol, model ?? '', exchange.request.model)).betas
   const betas = acceptBetas(accepted, req.rawHeaders, body, mode === 'strict')
   const edits = body === null ? [] : [
@@ -57,9 +57,10 @@ export function outgoingRequest(
     ...continuationEdits?.(body.bytes) ?? [],
   ]
   const edited = body !== null && edits.length > 0 ? spliceBytes(body.bytes, edits) : null
-  if (body?.json && mayHoldCapsule(body.bytes)) checkParseMemory(gateway, exchange)
-  const restored = body?.json ? restoreOpaqueValues(classified.endpoint, edited ?? body.bytes, {
-    host: translationHost(upstream), isStrict: mode === 'strict', capsules,
+  const mayHold = body !== null && body.json !== null && mayHoldCapsule(edited ?? body.bytes)
+  if (mayHold) checkParseMemory(gateway, exchange)
+  const restored = mayHold ? restoreOpaqueValues(classified.endpoint, edited ?? body.bytes, {
+    host: translationHost(upstream), isStrict: mode === 'strict', capsules: capsules(),
   }) : null
   const changed = restored?.body ?? edited
   // A provider that changes the body must be able to read it.
@@ -97,19 +98,9 @@ export function outgoingRequest(
  * @returns null = the client itself asks, or usage is not to be requested
  */
 function requestUsage(exchange: Exchange, upstream: LiveUpstream): Edit[] | null {
-  const { classified: { endpoint: { usageOption } }, request: { body, stream } } = exchange
-  if (!stream || upstream.config.usage === 'as_is' || !body?.json || usageOption === null) return null
+  const { classified: { endpoint: { usageOption } }, request: { body } } = exchange
+  if (upstream.config.usage === 'as_is' || !body?.json || usageOption === null) return null
   return usageOption.edits(body.bytes, body.json)
-}
-
-/**
- * The protocols that a target accepts.
- *
- * @param model the client's name of it; null = none
- * @returns null = all, untranslated
- */
-export function targetProtocols({ upstream, model: own }: Target, provider: Provider | null, model: string | null): readonly string[] | null {
-  return provider?.speaks ? provider.speaks(own ?? model) : upstream.speaks
 }
 
 /**
@@ -151,7 +142,7 @@ export function translationHost({ config: { url, name } }: LiveUpstream): string
  * @throws GatewayError not_translatable, translation_lossy, and errors of opening a capsule
  */
 export function translatedRequest(
-  exchange: Exchange, upstream: LiveUpstream, { model }: Target, { translator, isStrict, capsules, continuationEdits, trace }: {
+  exchange: Exchange, { upstream, model }: Pick<LiveTarget, 'upstream' | 'model'>, { translator, isStrict, capsules, continuationEdits, trace }: {
     readonly translator: Translator
     readonly isStrict: boolean
     readonly capsules: CapsuleAccess
@@ -162,7 +153,7 @@ export function translatedRequest(
   const { req, request: { body, stream } } = exchange
   const { config } = upstream
   const own = body?.bytes ?? Buffer.alloc(0)
-  const target = model ?? exchange.request.model ?? ''
+  const target = model ?? ''
   const { written, dropped, ...translated } = translate(translator, continuationEdits === null ? own : spliceBytes(own, continuationEdits(own)), {
     model: target,
     accepts: acceptedBy(modelRules(config, translator.to, target, exchange.request.model)),

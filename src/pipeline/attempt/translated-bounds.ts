@@ -1,15 +1,15 @@
 import { GatewayError } from '../../base/errors.ts'
-import type { Target, TranslateMode } from '../../config/types.ts'
+import type { TranslateMode } from '../../config/types.ts'
 import { wantsEventStream } from '../exchange/exchange.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
-import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
+import type { LiveTarget } from '../../upstreams/live-targets.ts'
 import { jsonInspection } from '../../protocols/request/inspect.ts'
 import { outputMembers, readOutputBounds } from '../../protocols/request/output-bounds.ts'
 import type { OutputBounds } from '../../protocols/request/output-bounds.ts'
 import { acceptedBy, modelRules } from '../../protocols/model-rules.ts'
 import { translate } from '../../protocols/translate.ts'
-import { targetProtocols, translationHost, translatorFor } from './outgoing-request.ts'
+import { translationHost, translatorFor } from './outgoing-request.ts'
 
 /**
  * The output bounds of a request after translation, which can add bounds, such as the `max_tokens` that Anthropic's
@@ -17,14 +17,14 @@ import { targetProtocols, translationHost, translatorFor } from './outgoing-requ
  *
  * @returns null = the client's own bounds apply, or the request cannot be translated
  */
-export function translatedBounds(gateway: Gateway, exchange: Exchange, target: Target, mode: TranslateMode): OutputBounds | null {
+export function translatedBounds(gateway: Gateway, exchange: Exchange, live: LiveTarget, mode: TranslateMode): OutputBounds | null {
   const { classified: { endpoint }, request: { body, model, stream } } = exchange
   if (!body?.json) return null
-  const upstream = gateway.upstreams.get(target.upstream.name) as LiveUpstream
+  const { upstream } = live
   try {
-    const translator = translatorFor(endpoint, targetProtocols(target, upstream.provider, model), mode)
+    const translator = translatorFor(endpoint, live.speaks, mode)
     if (translator === null || translator.embeddings !== null) return null
-    const name = target.model ?? model ?? ''
+    const name = live.model ?? ''
     const { endpoint: sentTo, written } = translate(translator, outputMembers(body.bytes, body.json.fields), {
       model: name,
       accepts: acceptedBy(modelRules(upstream.config, translator.to, name, model)),

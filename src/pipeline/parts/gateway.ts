@@ -25,6 +25,7 @@ import type { Accounts } from './accounts.ts'
 import type { ActiveExchanges, GatewayExchanges } from '../exchange/active-exchanges.ts'
 import type { BodyRules } from './body-rules.ts'
 import type { HealthChecks } from '../../upstreams/health-checks.ts'
+import type { LiveTargets } from '../../upstreams/live-targets.ts'
 import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
 import type { StoreStates } from './store-states.ts'
 
@@ -41,6 +42,7 @@ export interface Gateway {
   readonly proxy: ProxyServer
   readonly accounts: Accounts
   readonly upstreams: ReadonlyMap<string, LiveUpstream>
+  readonly targets: LiveTargets
   /** Running exchanges that began with this configuration, WebSockets included. */
   readonly activeExchanges: GatewayExchanges
   /** The health of each model at each upstream. */

@@ -1,0 +1,69 @@
+import type { Target } from '../config/types.ts'
+import type { RefusedFor } from './credentials/refusals.ts'
+import type { Endpoint } from '../protocols/endpoint/protocol.ts'
+import { isSpoken } from '../protocols/translate.ts'
+import type { Provider } from '../providers/shared/provider.ts'
+import { candidateId } from '../routing/candidate.ts'
+import type { CandidateId } from '../routing/candidate.ts'
+import type { LiveUpstream } from './live-upstreams.ts'
+
+/** What all requests to one endpoint for one model have in common at a target. */
+export interface LiveTarget {
+  readonly upstream: LiveUpstream
+  /** The model's name there; null = the request names none. */
+  readonly model: string | null
+  readonly candidate: CandidateId
+  /** What its credential is sent for. */
+  readonly purpose: RefusedFor
+  /** The protocols that it takes; null = it takes all as they are. */
+  readonly speaks: readonly string[] | null
+  /** It takes the requests as they are. */
+  readonly isSpoken: boolean
+}
+
+/** Far above what one gateway serves. */
+const MAX_TARGETS = 4096
+
+/** The targets of a configuration. What does not depend on a request is made with the first one, and kept. */
+export class LiveTargets {
+  readonly #upstreams: ReadonlyMap<string, LiveUpstream>
+  readonly #known = new Map<Target, Map<Endpoint, Map<string | null, LiveTarget>>>()
+  #size = 0
+
+  constructor(upstreams: ReadonlyMap<string, LiveUpstream>) {
+    this.#upstreams = upstreams
+  }
+
+  /** @param named the model as the client names it; null = it names none */
+  at(target: Target, endpoint: Endpoint, named: string | null): LiveTarget {
+    return this.#known.get(target)?.get(endpoint)?.get(named) ?? this.#add(target, endpoint, named)
+  }
+
+  #add(target: Target, endpoint: Endpoint, named: string | null): LiveTarget {
+    const upstream = this.#upstreams.get(target.upstream.name) as LiveUpstream
+    const model = target.model ?? named
+    const speaks = targetProtocols(target, upstream.provider, named)
+    const live: LiveTarget = {
+      upstream, model, speaks, candidate: candidateId(target, named), purpose: [endpoint.name, model], isSpoken: isSpoken(endpoint, speaks),
+    }
+    // Clients choose the names of models.
+    if (++this.#size > MAX_TARGETS) {
+      this.#known.clear()
+      this.#size = 1
+    }
+    const endpoints = this.#known.get(target) ?? new Map<Endpoint, Map<string | null, LiveTarget>>()
+    const models = endpoints.get(endpoint) ?? new Map<string | null, LiveTarget>()
+    this.#known.set(target, endpoints.set(endpoint, models.set(named, live)))
+    return live
+  }
+}
+
+/**
+ * The protocols that a target accepts.
+ *
+ * @param model the client's name of it; null = none
+ * @returns null = all, untranslated
+ */
+export function targetProtocols({ upstream, model: own }: Target, provider: Provider | null, model: string | null): readonly string[] | null {
+  return provider?.speaks ? provider.speaks(own ?? model) : upstream.speaks
+}
