@@ -5,9 +5,9 @@ import type { CallCount, CountedRequest } from './calls.ts'
  * on every request. When a change needs less, lower its limit here.
  */
 export const CALL_LIMITS: Readonly<Record<CountedRequest, CallCount>> = {
-  unary: { files: 132, functions: 550, calls: 885 },
-  stream: { files: 145, functions: 620, calls: 1715 },
-  'translated stream': { files: 177, functions: 796, calls: 3470 },
+  unary: { files: 127, functions: 502, calls: 810 },
+  stream: { files: 140, functions: 575, calls: 1640 },
+  'translated stream': { files: 176, functions: 756, calls: 3400 },
 }
 
 /** What is aimed at. */

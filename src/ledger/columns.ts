@@ -147,7 +147,7 @@ export function encode(row: LedgerRow): RowValues {
     row.costPico,
     price === null ? null : JSON.stringify(price),
     row.priceVersion,
-    attempts.length === 0 ? null : JSON.stringify(attempts.slice(0, MAX_ATTEMPTS).map(withoutText)),
+    attempts.length === 0 ? null : JSON.stringify(attempts.length <= MAX_ERROR_TEXTS ? attempts : attempts.slice(0, MAX_ATTEMPTS).map(withoutText)),
     row.bytesIn,
     row.bytesOut,
     row.route,

@@ -15,7 +15,7 @@ export function accept(gateway: Gateway, exchange: Writes<'target' | 'classified
   const { target, classified } = locate(req.url ?? '', path => gateway.routes.namesPath(path))
   // The console has authenticated its own users.
   const presented = exchange.preAuthenticated === null ? presentedKeys(req.headers, target.queryKey) : []
-  exchange.target = { ...target, query: withoutKeys(target.query, presented) }
+  exchange.target = target.query === '' ? target : { ...target, query: withoutKeys(target.query, presented) }
   exchange.classified = classified
   exchange.presentedKeys = presented
   if (req.httpVersion === '1.1' && req.headers.host === undefined) {

@@ -75,7 +75,8 @@ async function readRequestBody(gateway: Gateway, exchange: Writes<'bytesIn' | 'b
 
 function bodyReadPlan({ req, classified }: Exchange): BodyReadPlan {
   const contentType = req.headers['content-type'] ?? null
-  const encoding = contentCoding(req.headers['content-encoding'] ?? null)
+  const header = req.headers['content-encoding']
+  const encoding = header === undefined ? null : contentCoding(header)
   const format = bodyFormat(classified.endpoint.body, contentType)
   return { format, contentType, encoding, scan: format === 'json' ? jsonInspection() : null }
 }
@@ -127,7 +128,8 @@ function modelOf({ classified, target }: Exchange, body: InspectedBody | null): 
     case 'query':
       return queryModel(target.query)
     case 'body':
-      return body?.model ? checkQueryModel(body.model, target.query) : null
+      if (body?.model && target.query !== '') checkQueryModel(body.model, target.query)
+      return body?.model ?? null
     case 'none':
       return null
   }

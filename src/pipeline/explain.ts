@@ -97,9 +97,8 @@ export function explain(config: Config, question: RouteQuery): Explanation {
   const { target, classified } = locate(question.path, path => routes.namesPath(path))
   const { modelIn } = classified.endpoint
   const inQuery = modelIn === 'query' ? queryModel(target.query) : null
-  const named = classified.pathModel ?? (inQuery || question.model || null)
-  const isBesideQuery = named !== null && (modelIn === 'body' || modelIn === 'deployment')
-  const model = isBesideQuery ? checkQueryModel(named, target.query) : named
+  const model = classified.pathModel ?? (inQuery || question.model || null)
+  if (model !== null && (modelIn === 'body' || modelIn === 'deployment')) checkQueryModel(model, target.query)
   if (classified.endpoint.ownResponse !== null) {
     return { classified, model, own: true, refusal: null, steps: [], candidates: [] }
   }

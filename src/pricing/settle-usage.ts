@@ -108,13 +108,15 @@ class UsageSettler {
 
   settle(): SettledUsage | Promise<SettledUsage> {
     if (this.#runsInBackground) return this.#withInput().then(usage => this.#settled({ ...usage, outputTokens: null }))
+    const { inputTokens, outputTokens } = this.#reported
     if (!this.#isComplete && !this.#generated) {
       if (this.#input.end !== 'client_gone') return noCharge()
       // The upstream has reported figures: it has begun, and will bill them.
-      const { inputTokens, outputTokens } = this.#reported
       if ((inputTokens ?? outputTokens) === null) return this.#abandoned()
     }
-    if (!this.#isFullyReported) return this.#usage().then(usage => this.#settled(usage))
+    // Nothing is to be counted: that is the usual case.
+    const isReported = this.#metering === 'text' && inputTokens !== null && outputTokens !== null && this.#coversOutput
+    if (!isReported) return this.#usage().then(usage => this.#settled(usage))
     this.#usesReported = true
     return this.#settled(this.#reported)
   }
@@ -125,12 +127,6 @@ class UsageSettler {
     if (this.#isComplete || this.#failed || !endpoint.supportsBackground) return false
     if (answer?.kind === 'stream' && answer.meter.terminated === true) return false
     return request !== null && requestsBackground(request)
-  }
-
-  /** Is there nothing to count? That is the usual case. */
-  get #isFullyReported(): boolean {
-    const { inputTokens, outputTokens } = this.#reported
-    return this.#metering === 'text' && inputTokens !== null && outputTokens !== null && this.#coversOutput
   }
 
   async #abandoned(): Promise<SettledUsage> {
@@ -147,7 +143,7 @@ class UsageSettler {
     const makers = this.#reading?.servingModels
     return {
       usage,
-      source: this.#source,
+      source: this.#usesReported ? (this.#usesEstimate ? 'mixed' : 'reported') : (this.#usesEstimate ? 'estimated' : 'none'),
       billed: true,
       suspect: this.#reading?.suspect ?? false,
       unread: this.#isIncomplete(usage),
@@ -161,11 +157,6 @@ class UsageSettler {
     if (this.#isComplete) return false
     if (this.#metering === 'transcript') return (inputTokens ?? seconds) === null
     return this.#metering === 'images' && outputTokens === null
-  }
-
-  get #source(): SettledUsage['source'] {
-    if (this.#usesReported) return this.#usesEstimate ? 'mixed' : 'reported'
-    return this.#usesEstimate ? 'estimated' : 'none'
   }
 
   async #usage(): Promise<Usage> {

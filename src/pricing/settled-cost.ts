@@ -1,6 +1,7 @@
 import { formatUsd } from '../base/decimal.ts'
 import type { Price } from '../config/price-types.ts'
 import type { Endpoint, InputEstimate } from '../protocols/endpoint/protocol.ts'
+import type { ServingModels } from '../protocols/usage/reported-usage.ts'
 import type { StreamMeter } from '../protocols/events/stream-meter.ts'
 import { blankUsage } from '../protocols/usage/usage.ts'
 import type { Usage } from '../protocols/usage/usage.ts'
@@ -32,7 +33,11 @@ export interface AttemptCost {
 
 /** What is billed for what one upstream was asked, at its price. */
 export function settleCost(settled: SettledUsage, quoted: QuotedPrice | null): SettledCost {
-  return { ...settled, costPico: settled.billed ? costOf(settled, quoted?.price ?? null) : 0n }
+  const price = quoted?.price ?? null
+  const { usage, unread, billed } = settled
+  // What was read has a cost; but where something passed unread that is paid for, it is not all.
+  const isUnknown = unread && price !== null && hasUnreportedCost(usage, price)
+  return { ...settled, costPico: !billed ? 0n : isUnknown ? null : cost(usage, price) }
 }
 
 /** The source of figures that are reported before the response ends. @param meter null = of no stream */
@@ -63,21 +68,15 @@ export function provisionalCost(
 
 /** The same where other models had a part in it: each at its own price. */
 export function settleCostByModel(
-  settled: SettledUsage, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
+  settled: SettledUsage, makers: ServingModels, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
 ): SettledCost {
-  if (!settled.servingModels || !settled.billed) return settleCost(settled, quoted)
-  const { servingModels: makers, ...own } = settled
+  const { servingModels: _, ...own } = settled
   const bill = settleCost(own, quoted)
   const others = makers.others.map(({ model, usage }) => {
     const unread = usage.inputTokens === null || usage.outputTokens === null
     return settleCost({ ...own, usage, unread }, model === null ? null : priceOf(model))
   })
   return mergeCosts([bill, ...others].map(bill => ({ record: undefined, bill })))
-}
-
-/** What was read has a cost; but where something passed unread that is paid for, it is not all. */
-function costOf({ usage, unread }: SettledUsage, price: Price | null): bigint | null {
-  return unread && price && hasUnreportedCost(usage, price) ? null : cost(usage, price)
 }
 
 function hasUnreportedCost({ images }: Usage, price: Price): boolean {

@@ -14,39 +14,35 @@ export class BodyBuffer {
   readonly #pieces = new ChunkList()
   /** Of the declared length, filled up to `size`; null = not needed, or not yet. */
   #preallocated: Buffer | null = null
-  #size = 0
+  /** Bytes received so far. */
+  size = 0
 
   /** @param declared bytes of the body; 0 = unknown */
   constructor(declared: number) {
     this.#declared = declared
   }
 
-  /** Bytes received so far. */
-  get size(): number {
-    return this.#size
-  }
-
   push(piece: Buffer): void {
-    const before = this.#size
-    this.#size += piece.length
-    if (this.#preallocated !== null && this.#size <= this.#preallocated.length) {
+    const before = this.size
+    this.size += piece.length
+    if (this.#preallocated !== null && this.size <= this.#preallocated.length) {
       this.#preallocated.set(piece, before)
       return
     }
     this.#pieces.push(piece)
-    const isInEarnest = this.#declared >= PREALLOCATE_FROM && this.#size * PREALLOCATE_DIVISOR >= this.#declared
+    const isInEarnest = this.#declared >= PREALLOCATE_FROM && this.size * PREALLOCATE_DIVISOR >= this.#declared
     if (this.#preallocated === null && isInEarnest) this.#preallocate()
   }
 
   /** The whole body in one buffer. */
   whole(): Buffer {
     if (this.#preallocated === null) return this.#pieces.concat()
-    const placed = this.#preallocated.subarray(0, this.#size - this.#pieces.size)
+    const placed = this.#preallocated.subarray(0, this.size - this.#pieces.size)
     return this.#pieces.size === 0 ? placed : Buffer.concat([placed, this.#pieces.concat()])
   }
 
   #preallocate(): void {
-    if (this.#size > this.#declared) return
+    if (this.size > this.#declared) return
     // Not from node's pool: the system then provides pages only as they are written.
     this.#preallocated = Buffer.allocUnsafeSlow(this.#declared)
     let at = 0

@@ -18,10 +18,11 @@ export interface ResponseHead {
 
 /** Reads the fields that the gateway uses from a head. */
 export function responseHead(status: number, headers: RawHeaders, httpVersion = '1.1'): ResponseHead {
+  const coding = headerValue(headers, 'content-encoding')
   return {
     status,
     contentType: headerValue(headers, 'content-type')?.trim().toLowerCase() ?? '',
-    coding: contentCoding(headerValue(headers, 'content-encoding')),
+    coding: coding === null ? null : contentCoding(coding),
     headers,
     httpVersion,
   }
@@ -33,8 +34,8 @@ export function withHeaders(head: ResponseHead, headers: RawHeaders): ResponseHe
 }
 
 /** The coding of a Content-Encoding header, lower-case; null = none. */
-export function contentCoding(header: string | null): string | null {
-  const coding = header?.trim().toLowerCase() ?? ''
+export function contentCoding(header: string): string | null {
+  const coding = header.trim().toLowerCase()
   return coding === '' || coding === 'identity' ? null : coding
 }
 

@@ -54,7 +54,7 @@ export class AttemptHealthReporter implements HealthReporter {
 
   responseStarted(firstByteMs: number): void {
     if (this.#over) return
-    this.#endProbe()
+    if (this.#isProbe) this.#endProbe()
     const now = this.#options.clock.monotonic()
     this.#close(now)
     this.#record.recordFirstByte(firstByteMs, now)
@@ -81,7 +81,7 @@ export class AttemptHealthReporter implements HealthReporter {
     if (this.#over) return false
     this.#over = true
     this.#record.inFlight--
-    this.#endProbe()
+    if (this.#isProbe) this.#endProbe()
     return true
   }
 
@@ -107,7 +107,7 @@ export class AttemptHealthReporter implements HealthReporter {
   }
 
   #endProbe(): void {
-    if (this.#isProbe) this.#record.probes--
+    this.#record.probes--
     this.#isProbe = false
   }
 }

@@ -11,6 +11,7 @@ import type { Authorization, Credential, HeaderList } from './credentials/creden
 import { openCredential } from './credentials/open-credential.ts'
 import { RateLimitWindow } from './credentials/rate-limit-window.ts'
 import { Refusals } from './credentials/refusals.ts'
+import { providerAt } from '../protocols/endpoint/gen-ai.ts'
 import { providerOf } from '../providers/index.ts'
 import type { Provider } from '../providers/shared/provider.ts'
 import { prefixOf } from '../proxy/upstream-address.ts'
@@ -27,6 +28,8 @@ export interface LiveUpstream extends UpstreamAddress {
   readonly connections: Connections
   /** null = the upstream serves the vendor's own API. */
   readonly provider: Provider | null
+  /** Whose host it is, as OpenTelemetry names it; null = the host tells nothing. */
+  readonly vendor: string | null
   /** null = the upstream needs none. */
   readonly credential: SharedCredential | null
   readonly secrets: UpstreamSecrets
@@ -135,7 +138,8 @@ export function liveUpstreams(
     const provider = upstream.provider && providerOf(upstream.provider)
     const credential = credentialOf(upstream, parts, known.get(name)?.credential ?? null)
     const address = { url, host: url.host, prefix: prefixOf(url), headerRules: headerRules(upstream, provider?.droppedHeaders), transport }
-    return [name, { config: upstream, ...address, socketPath, connections, provider, credential, secrets: new UpstreamSecrets(secretHeaders(upstream)) }]
+    const vendor = upstream.url && providerAt(url.hostname)
+    return [name, { config: upstream, ...address, socketPath, connections, provider, vendor, credential, secrets: new UpstreamSecrets(secretHeaders(upstream)) }]
   }))
 }
 

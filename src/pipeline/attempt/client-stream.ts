@@ -92,12 +92,13 @@ export class ClientStream {
 
   /** Sends the response of the attempt to the client. @returns an error if it cannot; null = its head was sent */
   open(attempt: RelayedAttempt, head: ResponseHead, source: RelaySource): GatewayError | null {
-    const refusal = this.relay.accepts(head) ?? selfRedirectError(head, attempt)
+    const isRedirect = REDIRECT_STATUSES.has(head.status)
+    const refusal = this.relay.accepts(head) ?? (isRedirect ? selfRedirectError(head, attempt) : null)
     if (refusal !== null) return refusal
     const body = this.#stages(attempt, head)
     if (body instanceof GatewayError) return body
     // The gate has read a held error. A rejected credential never gets here.
-    if (isOperatorError(head.status)) this.#recorder.credentialRejected(attempt.target, head.status)
+    if (head.status >= 400 && isOperatorError(head.status)) this.#recorder.credentialRejected(attempt.target, head.status)
     this.#attempt = attempt
     this.#open(attempt, head, { body, source, mayContinue: attempt.missingEnd !== null || this.continuation !== null })
     return null
@@ -197,7 +198,6 @@ export class ClientStream {
  * @returns null = not such a redirect
  */
 function selfRedirectError({ status, headers }: ResponseHead, { target: { upstream }, path }: RelayedAttempt): GatewayError | null {
-  if (!REDIRECT_STATUSES.has(status)) return null
   const location = headerValue(headers, 'location') ?? ''
   const same = sameAddress(location, upstream, path)
   if (same === null) return null

@@ -207,7 +207,8 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     const { requirements, stream, deadlines } = this.#options
     // A 401 or 403 may refuse the content of the request, even if no other attempt can follow. A translated response
     // must be translatable.
-    const isRead = isCredentialRefused(head.status) || this.isRefusal(head.status) || this.translated !== null
+    const isRefused = head.status >= 400 && (isCredentialRefused(head.status) || this.isRefusal(head.status))
+    const isRead = isRefused || this.translated !== null
     const required = requirements ?? (isRead ? ERROR_REQUIREMENTS : null)
     if (required === null) return this.pass(head)
     const classifier = classifierFor(this.#exchange, this, head, required, stream.relay.isWaiting)

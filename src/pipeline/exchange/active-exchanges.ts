@@ -4,26 +4,18 @@ import type { Exchange } from './exchange.ts'
 
 /** Counts the running exchanges. */
 class ExchangeCounter {
-  #size = 0
+  size = 0
   readonly #waiting: (() => void)[] = []
-
-  get size(): number {
-    return this.#size
-  }
 
   /** Calls back once when no exchange is running; at once if none is now. */
   whenIdle(callback: () => void): void {
-    if (this.#size === 0) callback()
+    if (this.size === 0) callback()
     else this.#waiting.push(callback)
   }
 
-  protected increment(): void {
-    this.#size++
-  }
-
   protected decrement(): void {
-    this.#size--
-    if (this.#size === 0) for (const callback of this.#waiting.splice(0)) callback()
+    this.size--
+    if (this.size === 0) for (const callback of this.#waiting.splice(0)) callback()
   }
 }
 
@@ -33,7 +25,7 @@ export class ActiveExchanges extends ExchangeCounter {
 
   /** @returns the ticket for `end` */
   begin(exchange: Exchange): number {
-    this.increment()
+    this.size++
     return this.#exchanges.add(exchange)
   }
 
@@ -64,7 +56,7 @@ export class GatewayExchanges extends ExchangeCounter {
 
   /** @returns the ticket for `end` */
   begin(exchange: Exchange): number {
-    this.increment()
+    this.size++
     return this.#all.begin(exchange)
   }
 

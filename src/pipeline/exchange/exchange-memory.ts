@@ -45,8 +45,9 @@ export class ExchangeMemory {
 
   /** The exchange has ended. */
   releaseAll(): void {
-    this.release(this.#bytes)
-    this.#budget.releaseForResponse(this.responseBytes)
+    this.#budget.release(this.#bytes)
+    this.#bytes = 0
+    if (this.responseBytes !== 0) this.#budget.releaseForResponse(this.responseBytes)
     this.responseBytes = 0
   }
 }

@@ -105,18 +105,15 @@ export class BodyCollector extends WholeBody {
     const received = this.#chunks.concat()
     // Free the pieces: after joining, the bytes are in memory twice.
     this.#chunks = null
-    const body = this.#decompress(received)
+    const body = this.encoding === null ? null : this.#decompress(received, this.encoding)
     if (body !== null) this.encoding = null
     this.metered = { kind: 'body', body: body ?? received }
   }
 
-  /**
-   * @returns null = the body is not compressed, is too long to decompress here, has no memory, or cannot be
-   *   decompressed
-   */
-  #decompress(received: Buffer): Buffer | null {
-    if (this.encoding === null || received.length > MAX_SYNC_DECOMPRESS_BYTES) return null
-    const body = decompressed(received, this.encoding)
+  /** @returns null = the body is too long to decompress here, has no memory, or cannot be decompressed */
+  #decompress(received: Buffer, encoding: string): Buffer | null {
+    if (received.length > MAX_SYNC_DECOMPRESS_BYTES) return null
+    const body = decompressed(received, encoding)
     return body !== null && body !== 'broken' && this.#memory.resize(this.#size + body.length) ? body : null
   }
 

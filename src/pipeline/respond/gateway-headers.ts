@@ -16,14 +16,7 @@ export function gatewayHeadersFor(gateway: Gateway, exchange: Exchange, upstream
   if (upstream === null) return own
   // Even the number of attempts would show a client how healthy the operator's upstreams are.
   const isRevealed = gateway.config.server.revealUpstream || exchange.isOperator
-  return { ...own, served: { upstream, attempts: isRevealed ? exchange.attempts.length : null }, translated: translationOf(exchange), dropped: exchange.servedBy?.record.dropped ?? [] }
-}
-
-/** null = the response is not translated. */
-function translationOf({ servedBy }: Exchange): GatewayHeaders['translated'] {
-  if (!servedBy?.translated) return null
-  const { translator: { from, to } } = servedBy.translated
-  return { from, to }
+  return { ...own, served: { upstream, attempts: isRevealed ? exchange.attempts.length : null }, translated: exchange.servedBy?.translated?.translator ?? null, dropped: exchange.servedBy?.record.dropped ?? [] }
 }
 
 /** The state of the key's limits, in the headers that the protocol's clients read; flat. */

@@ -98,12 +98,11 @@ function costOfExchange(gateway: Gateway, exchange: Exchange, failure: GatewayEr
       request: exchange.prompt,
       abandoned: gateway.config.billing.abandoned,
     }, gateway.accounts.counter)
-    const price = (last: SettledUsage) => priced(gateway, exchange, response, last)
-    return settled instanceof Promise ? settled.then(price) : price(settled)
+    if (settled instanceof Promise) return settled.then(last => priced(gateway, exchange, response, last))
+    return priced(gateway, exchange, response, settled)
   })
   const { interruptedAttempts } = exchange
-  const whole = (last: Bill) => interruptedAttempts.length === 0 ? last : withInterrupted(exchange, interruptedAttempts, last)
-  return settling instanceof Promise ? settling.then(whole) : whole(settling)
+  return interruptedAttempts.length === 0 ? settling : withInterrupted(exchange, interruptedAttempts, settling)
 }
 
 /** The cost of a response, at the price of the model and tier that served it. */
@@ -115,8 +114,10 @@ function priced(
   const priceOf = (model: string) => prices.priceOf(url, model, new Date(startedWall))
   const servedModel = settled.servingModels?.servedBy ?? null
   const quoted = priceFor(servedModel === null ? exchange.quoted : priceOf(servedModel), response)
-  const bill = settleCostByModel(settled, quoted, priceOf)
-  if (settled.servingModels) noteMixedPrices(exchange, bill, quoted)
+  const { servingModels } = settled
+  if (servingModels === undefined || !settled.billed) return { ...settleCost(settled, quoted), quoted }
+  const bill = settleCostByModel(settled, servingModels, quoted, priceOf)
+  noteMixedPrices(exchange, bill, quoted)
   return { ...bill, quoted }
 }
 
@@ -137,8 +138,9 @@ function actualUsage(session: Session | null, { usage, unread }: SettledCost, pi
 
 /** The cost of a response whose first parts came from other attempts. */
 async function withInterrupted(
-  { attempts }: Exchange, interrupted: readonly UpstreamAttempt[], last: Bill,
+  { attempts }: Exchange, interrupted: readonly UpstreamAttempt[], settling: Bill | Promise<Bill>,
 ): Promise<Bill> {
+  const last = await settling
   const parts: AttemptCost[] = []
   for (const { share, quoted, metered, record } of interrupted) {
     if (share !== null) parts.push({ record, bill: settleCost(await share.settled, priceFor(quoted, metered)) })

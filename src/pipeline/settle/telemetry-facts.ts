@@ -20,7 +20,7 @@ export function settlementOf(exchange: Exchange, failure: GatewayError | null, r
     failure,
     refusedBy: exchange.refusedBy,
     continued: attempts.map(({ share, response }) => share !== null && response !== null),
-    call: isCall ? { ...genAiCall(endpoint, host), serverAddress: host } : null,
+    call: isCall ? { ...genAiCall(endpoint, servedBy.upstream.vendor), serverAddress: host } : null,
     isStream: isCall && wantsEventStream(exchange),
     overheadMs: exchange.overheadMs,
   }

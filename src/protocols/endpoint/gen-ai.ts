@@ -33,10 +33,14 @@ const PROTOCOL_OWNERS: Readonly<Record<string, string>> = {
   messages: 'anthropic', generate: 'gcp.gemini',
 }
 
-/** @param host of the upstream; null = it has none */
-export function genAiCall(endpoint: Endpoint, host: string | null): GenAiCall {
-  const known = host === null ? undefined : PROVIDERS.find(([pattern]) => pattern.test(host))?.[1]
-  return { operation: operationOf(endpoint), provider: known ?? PROTOCOL_OWNERS[endpoint.protocol] ?? 'openai' }
+/** The provider that a host belongs to; null = it tells nothing. */
+export function providerAt(host: string): string | null {
+  return PROVIDERS.find(([pattern]) => pattern.test(host))?.[1] ?? null
+}
+
+/** @param provider that of the upstream's host */
+export function genAiCall(endpoint: Endpoint, provider: string | null): GenAiCall {
+  return { operation: operationOf(endpoint), provider: provider ?? PROTOCOL_OWNERS[endpoint.protocol] ?? 'openai' }
 }
 
 function operationOf({ metering, prompt, format }: Endpoint): string {

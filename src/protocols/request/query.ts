@@ -31,10 +31,9 @@ export function queryModel(query: string): string | null {
  *
  * @throws GatewayError model_ambiguous
  */
-export function checkQueryModel(model: string, query: string): string {
+export function checkQueryModel(model: string, query: string): void {
   const other = queryModel(query)
   if (other !== null) singleModel([model, other])
-  return model
 }
 
 /** Puts another model's name into a query; the order and the bytes of the rest stay. */
