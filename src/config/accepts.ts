@@ -21,7 +21,7 @@ export function buildAccepts(raw: RawAccepts, path: Path, findings: Findings): A
     const rule = raw[name as keyof typeof NUMBERS]
     if (rule !== undefined) numbers[field] = numberRule(rule, [...path, name], findings)
   }
-  const { stop, efforts, system, max_tokens: maxTokens, betas, tool_name: toolName } = raw
+  const { stop, efforts, system, max_tokens: maxTokens, betas, without, tool_name: toolName } = raw
   if (toolName !== undefined) checkClass(toolName.pattern, [...path, 'tool_name', 'pattern'], findings)
   return {
     ...numbers,
@@ -29,6 +29,7 @@ export function buildAccepts(raw: RawAccepts, path: Path, findings: Findings): A
     ...efforts !== undefined && { efforts: efforts.filter(effort => effort !== undefined) },
     ...system !== undefined && { system },
     ...maxTokens !== undefined && { maxTokens },
+    ...without !== undefined && { without: without.filter(field => field !== undefined) },
     ...betas !== undefined && { betas: betas.filter(beta => beta !== undefined) },
     ...toolName?.length !== undefined && toolName.pattern !== undefined && { toolName: { length: toolName.length, pattern: toolName.pattern } },
   }

@@ -1,3 +1,4 @@
+import type { OptionalField } from '../protocols/neutral/accepts.ts'
 import type { ResumeMode, TranslateMode } from './types.ts'
 
 /**
@@ -157,6 +158,7 @@ export interface RawAccepts {
   system?: 'first' | 'anywhere'
   max_tokens?: 'max_tokens' | 'max_completion_tokens'
   betas?: (string | undefined)[]
+  without?: (OptionalField | undefined)[]
   tool_name?: { length?: number, pattern?: string }
 }
 

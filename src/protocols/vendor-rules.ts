@@ -35,12 +35,33 @@ function named(pattern: string): RegExp {
   return new RegExp(`(?:^|[/.])(?:${pattern})`)
 }
 
+/** With the names that servers of open models have for them. */
+const MISTRAL = /(?:^|[/.])(?:(?:open-)?(?:mistral|mixtral)|ministral|magistral|devstral|codestral|pixtral|labs-)/i
+
 /** Where several fit, a later one overrides the members of an earlier one. */
 export const VENDOR_RULES: readonly VendorRule[] = [
   {
     about: 'Chat servers', protocols: ['chat'],
     accepts: { maxTokens: 'max_tokens', system: 'first', toolName: { length: 64, pattern: '[A-Za-z0-9_-]' } },
     source: 'Mistral and DeepSeek API references (max_tokens); chat template of Qwen 3.5 (system message at the beginning); OpenAI API reference (function.name)',
+  },
+  {
+    about: 'Models of Mistral', protocols: ['chat'], models: MISTRAL,
+    accepts: { toolIdLength: 9, userBehindResult: false },
+    source: 'mistral-common, InstructRequest validation; github.com/anomalyco/opencode/issues/1680; github.com/NousResearch/hermes-agent/issues/20154',
+  },
+  {
+    about: "Mistral's API", protocols: ['chat'], hosts: /(?:^|\.)mistral\.ai$/,
+    accepts: {
+      toolIdLength: 9, userBehindResult: false, seed: 'random_seed',
+      without: ['user', 'service_tier', 'verbosity', 'name', 'stream_options'],
+    },
+    source: 'mistralai/client-python, ChatCompletionRequest: it refuses other fields with 422; github.com/openai/openai-agents-python/issues/442',
+  },
+  {
+    about: "DeepSeek's API", protocols: ['chat'], hosts: /(?:^|\.)deepseek\.com$/,
+    accepts: { without: ['json_schema'] },
+    source: 'DeepSeek API reference, response_format',
   },
   {
     about: 'OpenAI and Azure OpenAI', protocols: ['chat'], hosts: OPENAI_HOSTS, providers: ['azure'],
@@ -68,9 +89,19 @@ export const VENDOR_RULES: readonly VendorRule[] = [
     source: 'Gemini API reference, FunctionDeclaration',
   },
   {
+    about: 'Kimi K3', models: named('kimi-k3'),
+    accepts: { temperature: { only: [1] } },
+    source: 'github.com/anomalyco/models.dev/pull/3331',
+  },
+  {
     about: 'Bedrock Converse', protocols: ['converse'],
     accepts: { temperature: { max: 1 }, toolName: { length: 64, pattern: '[A-Za-z0-9_-]' } },
     source: 'Amazon Bedrock API reference, ToolSpecification and InferenceConfiguration',
+  },
+  {
+    about: 'Grok at Bedrock Converse', protocols: ['converse'], models: named('grok-'),
+    accepts: { temperature: false, topP: false },
+    source: 'github.com/NousResearch/hermes-agent/issues/111043',
   },
   {
     about: 'Claude at Amazon Bedrock', protocols: ['messages'], providers: ['bedrock'],

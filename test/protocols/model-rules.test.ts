@@ -1,5 +1,8 @@
+import { join } from 'node:path'
 import t from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
 import type { Model } from '../../src/config/price-types.ts'
+import type { Upstream } from '../../src/config/types.ts'
 import { acceptedBy, modelRules } from '../../src/protocols/model-rules.ts'
 import { requestBetween } from '../support/translation.ts'
 
@@ -55,6 +58,12 @@ const CASES: readonly (readonly [from: string, to: string, model: string, fields
   ['messages', 'chat', 'gpt-5.2', { effort: 'none' }, { reasoning_effort: 'none' }, []],
   ['responses', 'chat', 'gpt-5.1', { effort: 'minimal' }, { reasoning_effort: 'low' }, []],
   ['responses', 'chat', 'gpt-4o', { effort: 'high' }, { reasoning_effort: undefined }, ['reasoning.effort']],
+  ['generate', 'converse', 'us.anthropic.claude-sonnet-4-5-20250929-v1:0', { temperature: 0.2, top_p: 0.9 }, { inferenceConfig: { temperature: 0.2 } }, ['generationConfig.topP']],
+  ['messages', 'converse', 'amazon.nova-pro-v1:0', { temperature: 0.2, top_p: 0.9 }, { inferenceConfig: { maxTokens: 9000, temperature: 0.2, topP: 0.9 } }, []],
+  ['chat', 'converse', 'meta.llama3-1-70b-instruct-v1:0', { temperature: 1.7 }, { inferenceConfig: { temperature: 1 } }, ['temperature']],
+  ['chat', 'converse', 'global.xai.grok-4.6', { temperature: 1, top_p: 0.9 }, { inferenceConfig: undefined }, ['temperature', 'top_p']],
+  ['responses', 'converse', 'openai.gpt-5.1', { temperature: 0.3, effort: 'low' }, { inferenceConfig: undefined }, ['temperature']],
+  ['messages', 'chat', 'moonshotai/kimi-k3', { temperature: 0.3 }, { temperature: undefined }, ['temperature']],
   ['chat', 'messages', 'claude-opus-4-7', { effort: 'default' }, { output_config: undefined }, ['reasoning_effort']],
 ]
 
@@ -156,4 +165,71 @@ t.test('media types are written as they are registered', async t => {
     const google = requestBetween('generate', 'messages', { contents: [{ role: 'user', parts: [{ inlineData: { mimeType: written, data: 'AAAA' } }] }] })
     t.match(JSON.stringify(google.body), `"media_type":"${type}"`)
   }
+})
+
+t.test("Mistral's API gets no field that it refuses", async t => {
+  const { body, dropped } = requestBetween('responses', 'chat', {
+    input: 'Hi', stream: true, text: { verbosity: 'low' }, service_tier: 'auto', safety_identifier: 'u', prompt_cache_key: 'k', max_output_tokens: 5,
+  }, 'mistral-large-latest', undefined, 'api.mistral.ai')
+  t.strictSame(Object.keys(body).sort(), ['max_tokens', 'messages', 'model', 'prompt_cache_key', 'stream'])
+  t.strictSame([...dropped].sort(), ['safety_identifier', 'service_tier', 'text.verbosity'])
+  const seeded = requestBetween('generate', 'chat', { contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { seed: 7 } }, 'mistral-large-latest', undefined, 'eu.api.mistral.ai')
+  t.match(seeded.body, { random_seed: 7 })
+  t.strictSame(seeded.dropped, [])
+})
+
+for (const from of ['messages', 'generate', 'responses']) {
+  t.test(`${from}: models of Mistral get ids of nine letters and digits, and a response between results and what the user says`, async t => {
+    const { body } = requestBetween(from, 'chat', LOOP[from] as Record<string, unknown>, 'Devstral-Small-2-24B-Instruct-2512')
+    const written = body['messages'] as Record<string, unknown>[]
+    t.strictSame(written.map(({ role }) => role), ['user', 'assistant', 'tool', 'tool', 'assistant', 'user'])
+    const calls = written.flatMap(message => (message['tool_calls'] ?? []) as { id: string }[])
+    const ids = [...calls.map(({ id }) => id), ...written.slice(2, 4).map(message => message['tool_call_id'] as string)]
+    t.ok(ids.every(id => /^[a-zA-Z0-9]{9}$/.test(id)), ids.join())
+    t.strictSame(ids.slice(0, 2), ids.slice(2))
+    t.equal(new Set(ids).size, 2)
+    const plain = requestBetween(from, 'chat', LOOP[from] as Record<string, unknown>, 'qwen3').body['messages'] as Record<string, unknown>[]
+    t.strictSame(plain.map(({ role }) => role), ['user', 'assistant', 'tool', 'tool', 'user'])
+  })
+}
+
+t.test("DeepSeek's API gets a schema as an instruction", async t => {
+  const schema = { type: 'object', properties: { title: { type: 'string' } }, required: ['title'], additionalProperties: false }
+  const { body, dropped } = requestBetween('messages', 'chat', {
+    max_tokens: 9, system: 'Be brief.', messages: [{ role: 'user', content: 'Hi' }], output_config: { format: { type: 'json_schema', schema } },
+  }, 'deepseek-chat', undefined, 'api.deepseek.com')
+  t.match(body, { response_format: { type: 'json_object' }, messages: [{ role: 'system', content: /JSON Schema.*title.*Be brief/s }, { role: 'user' }] })
+  t.strictSame(dropped, ['output_config.format'])
+})
+
+/** Two calls, their results, and more of the user, in each client's protocol. */
+const LOOP: Readonly<Record<string, Record<string, unknown>>> = {
+  messages: {
+    max_tokens: 9, tools: [{ name: 'look', input_schema: { type: 'object' } }], messages: [
+      { role: 'user', content: 'Hi' }, { role: 'assistant', content: ['toolu_1', 'toolu_2'].map(id => ({ type: 'tool_use', id, name: 'look', input: {} })) },
+      { role: 'user', content: [...['toolu_1', 'toolu_2'].map(tool_use_id => ({ type: 'tool_result', tool_use_id, content: 'x' })), { type: 'text', text: 'Go on' }] },
+    ],
+  },
+  generate: {
+    tools: [{ functionDeclarations: [{ name: 'look' }, { name: 'read' }] }], contents: [
+      { role: 'user', parts: [{ text: 'Hi' }] }, { role: 'model', parts: ['look', 'read'].map(name => ({ functionCall: { name, args: {} } })) },
+      { role: 'user', parts: [...['look', 'read'].map(name => ({ functionResponse: { name, response: { output: 'x' } } })), { text: 'Go on' }] },
+    ],
+  },
+  responses: {
+    tools: [{ type: 'function', name: 'look' }], input: [
+      { role: 'user', content: 'Hi' }, ...['call_1', 'call_2'].map(call_id => ({ type: 'function_call', call_id, name: 'look', arguments: '{}' })),
+      ...['call_1', 'call_2'].map(call_id => ({ type: 'function_call_output', call_id, output: 'x' })), { role: 'user', content: 'Go on' },
+    ],
+  },
+}
+
+t.test('the configuration says what a target does not have', async t => {
+  const file = join(t.testdir({ 'gateway.yaml': `
+auth: open
+upstreams: { up: { url: "http://127.0.0.1:9", speaks: [chat] } }
+routes: [{ to: up }]
+models: { own: { accepts: { without: [seed, stream_options] } } }` }), 'gateway.yaml')
+  const { upstreams } = loadConfig(file, {}).config
+  t.match(acceptedBy(modelRules(upstreams.get('up') as Upstream, 'chat', 'own', null)), { without: ['seed', 'stream_options'] })
 })

@@ -24,12 +24,12 @@ export function upstreamSide(name: string): UpstreamSide {
   return translationOf(name).upstream as UpstreamSide
 }
 
-/** Translates a request from one protocol to another. */
+/** Translates a request from one protocol to another. @param host of the upstream */
 export function requestBetween(
-  from: string, to: string, body: JsonObject, model = 'upstream-model', provider = PROVIDER,
+  from: string, to: string, body: JsonObject, model = 'upstream-model', provider = PROVIDER, host = '',
 ): ReturnType<typeof translateRequest> {
   return translateRequest(clientSide(from), upstreamSide(to), body, {
-    stream: false, model, asksForUsage: true, provider, accepts: acceptedBy(modelRules({ models: new Map(), url: null, provider: null }, to, model, null)), capsules: CAPSULES,
+    stream: false, model, asksForUsage: true, provider, accepts: acceptedBy(modelRules({ models: new Map(), url: host === '' ? null : new URL(`https://${host}`), provider: null }, to, model, null)), capsules: CAPSULES,
   })
 }
 

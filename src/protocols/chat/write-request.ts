@@ -1,3 +1,4 @@
+import type { Accepts } from '../neutral/accepts.ts'
 import { splitInstructions } from '../neutral/conversation.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
@@ -10,6 +11,7 @@ import type {
 } from '../neutral/request.ts'
 import { plainText } from '../neutral/plain-text.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
+import type { ToolIdRule } from '../neutral/tool-ids.ts'
 import { resultHeading } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 import { writeContentThinking } from './content-thinking.ts'
@@ -45,6 +47,10 @@ export const CHAT_SUPPORT: SupportTable = {
 const MAX_STOP_SEQUENCES = 4
 export const CHAT_TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 40, prefix: 'call_' }
 
+function toolIds({ toolIdLength: length }: Accepts): ToolIdRule {
+  return length === undefined ? CHAT_TOOL_IDS : { pattern: new RegExp(`^[a-zA-Z0-9]{${length}}$`), maxLength: length, prefix: '' }
+}
+
 /** Writes the body of a chat request. */
 export function writeChatRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
   const { report } = context
@@ -63,14 +69,14 @@ export function writeChatRequest(request: NeutralRequest, context: WriteContext)
     top_p: request.topP,
     presence_penalty: request.presencePenalty,
     frequency_penalty: request.frequencyPenalty,
-    seed: request.seed,
+    [context.accepts.seed ?? 'seed']: request.seed,
     reasoning_effort: reasoning && writeEffort(reasoning, context.accepts, report),
     service_tier: request.serviceTier === 'standard' ? 'default' : request.serviceTier,
     verbosity: request.verbosity,
     user: writeUserName(user),
     prompt_cache_key: request.cacheKey,
     stream: request.stream ? true : null,
-    stream_options: request.stream && context.asksForUsage ? { include_usage: true } : null,
+    stream_options: request.stream && context.asksForUsage && !context.accepts.without?.includes('stream_options') ? { include_usage: true } : null,
   })
   return { path: '/v1/chat/completions', body, headers: {} }
 }
@@ -92,11 +98,11 @@ function writeMessage({ role, parts, name }: Message, context: WriteContext): Js
     case 'assistant':
       return writeAssistant(parts, name, context)
     case 'user':
-      return writeUser(parts, name, context.report)
+      return writeUser(parts, name, context)
   }
 }
 
-function writeAssistant(parts: readonly Part[], name: string | null, { provider, report }: WriteContext): JsonObject[] {
+function writeAssistant(parts: readonly Part[], name: string | null, { provider, report, accepts }: WriteContext): JsonObject[] {
   const texts: string[] = []
   const refusals: string[] = []
   const calls: JsonObject[] = []
@@ -112,7 +118,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
         refusals.push(part.text)
         break
       case 'tool_call':
-        calls.push(writeToolCall(part))
+        calls.push(writeToolCall(part, accepts))
         break
       case 'thinking': {
         // A server that sends its reasoning in a field of its own gets it back there.
@@ -145,18 +151,18 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
   }]
 }
 
-function writeToolCall({ id, name, arguments: input }: ToolCallPart): JsonObject {
-  return { id: fittingToolId(id, CHAT_TOOL_IDS), type: 'function', function: { name, arguments: input === '' ? '{}' : input } }
+function writeToolCall({ id, name, arguments: input }: ToolCallPart, accepts: Accepts): JsonObject {
+  return { id: fittingToolId(id, toolIds(accepts)), type: 'function', function: { name, arguments: input === '' ? '{}' : input } }
 }
 
 /** Results of tools are messages of their own, and come before anything else that the user says. */
-function writeUser(parts: readonly Part[], name: string | null, report: TranslationReport): JsonObject[] {
+function writeUser(parts: readonly Part[], name: string | null, { report, accepts }: WriteContext): JsonObject[] {
   const results: JsonObject[] = []
   const content: JsonObject[] = []
   for (const part of parts) {
     if (part.type === 'tool_result') {
       const media = part.parts.filter(item => plainText(item) === null)
-      results.push({ role: 'tool', tool_call_id: fittingToolId(part.callId, CHAT_TOOL_IDS), content: resultText(part) })
+      results.push({ role: 'tool', tool_call_id: fittingToolId(part.callId, toolIds(accepts)), content: resultText(part) })
       if (media.length === 0) continue
       // A tool message takes text alone: the media follow as what the user says.
       content.push({ type: 'text', text: resultHeading(part) })

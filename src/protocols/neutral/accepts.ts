@@ -1,4 +1,4 @@
-import { foldInstructions } from './conversation.ts'
+import { foldInstructions, respondToResults, schemaInstruction } from './conversation.ts'
 import { EFFORTS } from './request.ts'
 import type { TranslationReport } from './report.ts'
 import type { NeutralRequest, Reasoning } from './request.ts'
@@ -24,10 +24,27 @@ export interface Accepts {
   readonly system?: 'first' | 'anywhere'
   /** The field of the token bound at chat servers. */
   readonly maxTokens?: 'max_tokens' | 'max_completion_tokens'
+  /** What the target does not have, and refuses. */
+  readonly without?: readonly OptionalField[]
+  /** The field of the seed at chat servers. */
+  readonly seed?: 'seed' | 'random_seed'
+  /** Characters of the ids of calls, which are letters and digits. */
+  readonly toolIdLength?: number
+  /** false = the model responds to a result before the user says something else. */
+  readonly userBehindResult?: boolean
   /** Beta features of Anthropic's protocol that the target has. */
   readonly betas?: readonly string[]
   readonly toolName?: { readonly length: number, readonly pattern: string }
 }
+
+/** Members of a request without which it is the same conversation, by their names at chat servers. */
+const OPTIONAL = {
+  seed: 'seed', service_tier: 'serviceTier', verbosity: 'verbosity', user: 'user', prompt_cache_key: 'cacheKey', metadata: 'metadata',
+  parallel_tool_calls: 'parallelToolCalls',
+} as const
+
+/** `name` of messages; `json_schema` of the response, in place of which it gets an instruction; `stream_options` ask for the usage. */
+export type OptionalField = keyof typeof OPTIONAL | 'name' | 'json_schema' | 'stream_options'
 
 /** Members of a request that are single numbers. */
 const NUMBERS = ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty'] as const
@@ -52,15 +69,41 @@ export function fitRequest(request: NeutralRequest, accepts: Accepts, report: Tr
     report.dropField('topP')
     numbers.topP = null
   }
+  const left: Partial<Record<typeof OPTIONAL[keyof typeof OPTIONAL], null>> = {}
+  for (const [name, field] of Object.entries(OPTIONAL)) {
+    if (!accepts.without?.includes(name as keyof typeof OPTIONAL)) continue
+    if (request[field] !== null) report.dropField(field)
+    left[field] = null
+  }
   const refusesStop = accepts.stop === false && request.stopSequences.length > 0
   if (refusesStop) report.dropField('stopSequences')
   return {
     ...request,
     ...numbers,
+    ...left,
     reasoning,
     ...refusesStop && { stopSequences: [] },
-    ...accepts.system === 'first' && { messages: foldInstructions(request.messages) },
+    ...fitConversation(request, accepts, report),
   }
+}
+
+function fitConversation(
+  { messages, outputFormat }: NeutralRequest, { system, without = [], userBehindResult }: Accepts, report: TranslationReport,
+): Pick<NeutralRequest, 'messages' | 'outputFormat'> {
+  let fitting = messages
+  let format = outputFormat
+  if (without.includes('json_schema') && outputFormat?.type === 'json_schema') {
+    report.dropField('outputFormat')
+    fitting = [schemaInstruction(outputFormat.schema), ...fitting]
+    format = { type: 'json' }
+  }
+  if (without.includes('name') && fitting.some(({ name }) => name !== null)) {
+    report.dropNames(fitting)
+    fitting = fitting.map(message => ({ ...message, name: null }))
+  }
+  if (system === 'first') fitting = foldInstructions(fitting)
+  if (userBehindResult === false) fitting = respondToResults(fitting)
+  return { messages: fitting, outputFormat: format }
 }
 
 /** 1 is what a model that reasons uses, so clients that always send it lose nothing. */

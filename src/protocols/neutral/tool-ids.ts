@@ -17,5 +17,6 @@ const HASH_LENGTH = 24
  */
 export function fittingToolId(id: string, { pattern, maxLength, prefix }: ToolIdRule): string {
   if (id !== '' && id.length <= maxLength && pattern.test(id)) return id
-  return prefix + createHash('sha256').update(id).digest('hex').slice(0, HASH_LENGTH)
+  const length = Math.min(HASH_LENGTH, maxLength - prefix.length)
+  return prefix + createHash('sha256').update(id).digest('hex').slice(0, length)
 }
