@@ -7,7 +7,7 @@
  *   node bench/clicks.ts [ledger that bench/console.ts made] [requests/s] [seconds] [rounds]
  */
 import { scryptSync } from 'node:crypto'
-import { formatPasswordHash } from '../src/base/password.ts'
+import { formatPasswordHash } from '../src/base/secrets/password.ts'
 import { endAfter, median, printHeading, printTable, quantile } from './lib/figures.ts'
 import { requestLoad } from './lib/load.ts'
 import { firstByteTimes } from './lib/open-loop.ts'

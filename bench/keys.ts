@@ -20,7 +20,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { KeyFile } from '../src/auth/key-file.ts'
-import { generateKey } from '../src/base/key-format.ts'
+import { generateKey } from '../src/base/secrets/key-format.ts'
 import { percent, printHeading, printTable, relativeExcess, spread } from './lib/figures.ts'
 import { cpuPerUnit } from './lib/subjects.ts'
 

@@ -12,8 +12,8 @@ const rounds = Number(process.argv[2] ?? 5)
 
 /** Few calls, as before the first request; a collection as the gateway's own; then many. */
 const SCRIPT = `
-  import { keepShapeOfTicks } from ${JSON.stringify(join(import.meta.dirname, '../src/cli/kept-shapes.ts'))}
-  import { thisProcess } from ${JSON.stringify(join(import.meta.dirname, '../src/cli/spare-memory.ts'))}
+  import { keepShapeOfTicks } from ${JSON.stringify(join(import.meta.dirname, '../src/process/kept-shapes.ts'))}
+  import { thisProcess } from ${JSON.stringify(join(import.meta.dirname, '../src/process/spare-memory.ts'))}
   import { setTimeout } from 'node:timers/promises'
   const CALLS = 1e6
   const tick = calls => new Promise(resolve => {

@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { CapsuleKey, CapsuleKeys } from '../base/capsule-keys.ts'
-import { makeDirectory } from '../base/directory.ts'
-import { createPrivateFile } from '../base/private-file.ts'
-import { Schema, transaction } from '../base/sqlite-schema.ts'
+import type { CapsuleKey, CapsuleKeys } from '../base/secrets/capsule-keys.ts'
+import { makeDirectory } from '../base/files/directory.ts'
+import { createPrivateFile } from '../base/files/private-file.ts'
+import { Schema, transaction } from '../base/files/sqlite-schema.ts'
 
 /** Marks the file (PRAGMA application_id): the letters GWCK. */
 const APPLICATION_ID = 0x4757434b

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { StatementSync } from 'node:sqlite'
-import { fileExists } from '../base/file-exists.ts'
+import { fileExists } from '../base/files/file-exists.ts'
 import { readRecord } from './key-record.ts'
 import type { KeyRecord, KeyRow } from './key-record.ts'
 import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'

@@ -1,4 +1,4 @@
-import { Schema } from '../base/sqlite-schema.ts'
+import { Schema } from '../base/files/sqlite-schema.ts'
 import { AUDIT_SCHEMA } from './audit.ts'
 
 /** Marks a SQLite file as a store of keys (PRAGMA application_id): the letters GWKS. */

@@ -1,7 +1,7 @@
 import { watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import type { Clock, Timer } from '../base/clock.ts'
-import { fileIdentity } from '../base/file-exists.ts'
+import { fileIdentity } from '../base/files/file-exists.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { Key } from '../config/key-types.ts'
 import { KeyFile } from './key-file.ts'

@@ -3,13 +3,13 @@ import { pino } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { formatNumber, table } from '../base/text-table.ts'
 import type { Auth } from '../config/auth-types.ts'
-import { everyTarget } from '../config/routes.ts'
+import { everyTarget } from '../config/sections/routes.ts'
 import type { Config, Upstream } from '../config/types.ts'
 import { liveUpstreams } from '../upstreams/live-upstreams.ts'
 import type { LiveUpstream } from '../upstreams/live-upstreams.ts'
 import { probeUpstream } from '../pipeline/attempt/probe-upstream.ts'
 import type { ProbeResult } from '../pipeline/attempt/probe-upstream.ts'
-import { createProxy } from '../proxy/http-proxy.ts'
+import { createProxy } from '../proxy/upstream/http-proxy.ts'
 
 /** One credential of an upstream. */
 interface Check {

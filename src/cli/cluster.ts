@@ -7,9 +7,9 @@ import { Database } from '../cluster/postgres/database.ts'
 import type { Row } from '../cluster/postgres/database.ts'
 import { DatabaseError } from '../cluster/postgres/database-error.ts'
 import { Valkey } from '../cluster/valkey/valkey.ts'
-import { configOption } from './config-option.ts'
+import { configOption } from './common/config-option.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
-import { loadForLedger } from './problems.ts'
+import { loadForLedger } from './common/problems.ts'
 
 /** ms for a service to respond, including the time to connect. */
 const TIMEOUT_MS = 3_000

@@ -10,9 +10,9 @@ import type { Config, Route } from '../config/types.ts'
 import { MISMATCH_TEXT, explain } from '../pipeline/explain.ts'
 import type { Destination, Explanation } from '../pipeline/explain.ts'
 import { asText, parseObject } from '../protocols/neutral/json.ts'
-import { configOption } from './config-option.ts'
+import { configOption } from './common/config-option.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
-import { loadOrFail } from './problems.ts'
+import { loadOrFail } from './common/problems.ts'
 
 const HELP = `
 Shows the way of a request through the configuration without sending it: the endpoint, why earlier

@@ -1,15 +1,15 @@
 import { writeFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { FILE_MODE } from '../base/private-file.ts'
-import { UnreadableError, readText } from '../config/read.ts'
-import { SourceText } from '../config/source-text.ts'
+import { FILE_MODE } from '../base/files/private-file.ts'
+import { UnreadableError, readText } from '../config/text/read.ts'
+import { SourceText } from '../config/text/source-text.ts'
 import { importLitellm } from '../import/litellm.ts'
 import type { Imported } from '../import/litellm.ts'
 import { readVirtualKeys } from '../import/litellm-keys.ts'
 import type { Note } from '../import/litellm-notes.ts'
 import { ImportError } from '../import/source.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
-import { plural } from './problems.ts'
+import { plural } from './common/problems.ts'
 
 const HELP = `
 Writes an equivalent gateway.yaml. What has no equivalent is listed on standard error, with its place

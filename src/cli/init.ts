@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Command } from 'commander'
-import { FILE_MODE } from '../base/private-file.ts'
+import { FILE_MODE } from '../base/files/private-file.ts'
 import { SCHEMA_FILE } from '../config/json-schema.ts'
-import { configOption } from './config-option.ts'
+import { configOption } from './common/config-option.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
 
 const EXAMPLE_FILE = new URL('../../gateway.yaml', import.meta.url)

@@ -4,9 +4,9 @@ import { messageOf } from '../base/message-of.ts'
 import { formatNumber } from '../base/text-table.ts'
 import { compactLedger } from '../ledger/file/compact.ts'
 import { copyLedger } from '../cluster/ledger/copy.ts'
-import { configOption } from './config-option.ts'
+import { configOption } from './common/config-option.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
-import { loadForLedger } from './problems.ts'
+import { loadForLedger } from './common/problems.ts'
 
 const HELP = `
 Copies the requests of a SQLite ledger to the ledger of several gateways (cluster.postgres). It can

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ReadStream } from 'node:tty'
 import { Command } from 'commander'
-import { formatPasswordHash, hashPassword } from '../base/password.ts'
+import { formatPasswordHash, hashPassword } from '../base/secrets/password.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
 
 const HELP = `

@@ -1,10 +1,10 @@
 import { Command } from 'commander'
 import type { ReloadReport } from '../gateway/control.ts'
-import { askGateway } from './ask-gateway.ts'
-import { configOption } from './config-option.ts'
+import { askGateway } from './common/ask-gateway.ts'
+import { configOption } from './common/config-option.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
-import { operator } from './key-store-command.ts'
-import { plural } from './problems.ts'
+import { operator } from './common/key-store-command.ts'
+import { plural } from './common/problems.ts'
 
 /** `gateway reload`: makes the running gateway reload its configuration. */
 export function reloadCommand(): Command {

@@ -2,11 +2,11 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { Command } from 'commander'
 import { messageOf } from '../base/message-of.ts'
-import { loadConfig } from '../config/load.ts'
+import { loadConfig } from '../config/load/load.ts'
 import { addressUrl } from '../config/listen-address.ts'
 import { controlPath } from '../gateway/control.ts'
 import type { ProcessStatus } from '../gateway/control.ts'
-import { askGateway, ledgerFileOf } from './ask-gateway.ts'
+import { askGateway, ledgerFileOf } from './common/ask-gateway.ts'
 import { EXIT } from '../process/exit.ts'
 
 /** ms from the start of the process to its end, with some time left for exiting. */

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { escapeControlCharacters, formatNumber, table } from '../base/text-table.ts'
 import type { CircuitStatus, ProcessStatus, StoreStatus } from '../gateway/control.ts'
-import { askGateway } from './ask-gateway.ts'
-import { configOption } from './config-option.ts'
+import { askGateway } from './common/ask-gateway.ts'
+import { configOption } from './common/config-option.ts'
 import { EXIT_CODES } from '../process/exit.ts'
 import { requireReady } from './require-ready.ts'
 

@@ -20,10 +20,10 @@ import { GROUPINGS } from '../ledger/read/usage-sum.ts'
 import type { GroupBy } from '../ledger/read/usage-sum.ts'
 import { BlockingDatabase } from '../cluster/postgres/blocking-database.ts'
 import { explainCost } from '../pricing/cost.ts'
-import { configOption } from './config-option.ts'
+import { configOption } from './common/config-option.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
-import { exitOnStoreError, storedKeys } from './key-store-command.ts'
-import { loadForLedger } from './problems.ts'
+import { exitOnStoreError, storedKeys } from './common/key-store-command.ts'
+import { loadForLedger } from './common/problems.ts'
 import { rowTable, sumTable } from './usage-tables.ts'
 
 /** Where the command writes, and the current time. */

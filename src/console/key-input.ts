@@ -1,5 +1,5 @@
 import { limitsToJson } from '../auth/key-record.ts'
-import { keyNameError } from '../config/key-name.ts'
+import { keyNameError } from '../config/sections/key-name.ts'
 import type { Limits } from '../config/key-types.ts'
 import type { Limits as PlainLimits } from './api/keys.ts'
 import { ConsoleProblem } from './http/console-problem.ts'

@@ -1,5 +1,5 @@
 import { isoTime } from '../base/clock.ts'
-import type { ConfigLines } from '../config/lines.ts'
+import type { ConfigLines } from '../config/text/lines.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
 import { sortAlerts, clusterAlerts, gatewayAlerts, budgetAlerts, unpricedAlerts, withLine } from './alerts/alerts.ts'
 import type { Live } from './api/panel.ts'

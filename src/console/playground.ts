@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { UNRESTRICTED } from '../auth/keyring.ts'
 import type { Identity } from '../auth/keyring.ts'
-import { consoleKeyName } from '../config/keys.ts'
+import { consoleKeyName } from '../config/sections/keys.ts'
 import { CREDENTIAL_HEADERS } from '../protocols/http/vendor-headers.ts'
 import { guard, authenticate } from './authentication.ts'
 import type { Authentication } from './authentication.ts'

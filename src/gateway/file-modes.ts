@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Logger } from 'pino'
-import { isGatewayFile } from '../base/gateway-files.ts'
+import { isGatewayFile } from '../base/files/gateway-files.ts'
 import { messageOf } from '../base/message-of.ts'
-import { DIRECTORY_MODE, FILE_MODE, correctMode } from '../base/private-file.ts'
+import { DIRECTORY_MODE, FILE_MODE, correctMode } from '../base/files/private-file.ts'
 
 /**
  * Removes other users' rights to the gateway's files, and to a directory that contains only these: older versions

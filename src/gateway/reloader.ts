@@ -1,13 +1,13 @@
 import { messageOf } from '../base/message-of.ts'
 import { configChanges } from '../config/changes.ts'
-import type { LoadedConfig } from '../config/load.ts'
+import type { LoadedConfig } from '../config/load/load.ts'
 import { ConfigError, placeOf } from '../config/problem.ts'
 import type { Problem } from '../config/problem.ts'
 import type { Config } from '../config/types.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
 import { buildGateway, activate, newBudgets } from './build-gateway.ts'
-import { readCertificate } from './certificate.ts'
-import type { ParsedCertificate } from './certificate.ts'
+import { readCertificate } from './listen/certificate.ts'
+import type { ParsedCertificate } from './listen/certificate.ts'
 import { pendingKeys } from './pending-keys.ts'
 
 /** The result of a reload. */

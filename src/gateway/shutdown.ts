@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
-import type { Listener } from './listener.ts'
+import type { Listener } from './listen/listener.ts'
 
 /** The two ways to shut down. */
 export interface Shutdown {

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FILE_MODE } from '../base/private-file.ts'
+import { FILE_MODE } from '../base/files/private-file.ts'
 import { createSimulator } from '../simulator/index.ts'
 
 export interface RunningSimulator {

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import type { Worker } from 'node:cluster'
-import { createCapsuleKey } from '../base/capsule-keys.ts'
+import { createCapsuleKey } from '../base/secrets/capsule-keys.ts'
 import { systemClock } from '../base/clock.ts'
 import { compileGlob } from '../config/glob.ts'
 import { openClusterLimits } from '../cluster/limits/cluster-limits.ts'

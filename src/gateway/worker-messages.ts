@@ -1,4 +1,4 @@
-import type { CapsuleKey } from '../base/capsule-keys.ts'
+import type { CapsuleKey } from '../base/secrets/capsule-keys.ts'
 import type { StartupSettings } from '../config/startup-settings.ts'
 import type { PassedShares } from '../pipeline/parts/gateway.ts'
 import type { LimiterReplies, LimiterRequest } from '../limits/workers/lease-messages.ts'

@@ -1,5 +1,5 @@
 import cluster from 'node:cluster'
-import type { CapsuleKey } from '../base/capsule-keys.ts'
+import type { CapsuleKey } from '../base/secrets/capsule-keys.ts'
 import { systemClock } from '../base/clock.ts'
 import type { Limits } from '../config/key-types.ts'
 import type { PassedShares } from '../pipeline/parts/gateway.ts'

@@ -1,4 +1,4 @@
-import { CREDENTIAL_NAME } from '../config/secrets.ts'
+import { CREDENTIAL_NAME } from '../config/text/secrets.ts'
 import { notCopied, toReference, variableOf } from './litellm-references.ts'
 import type { Path, Source } from './source.ts'
 

@@ -1,4 +1,4 @@
-import { CREDENTIAL_NAME } from '../config/secrets.ts'
+import { CREDENTIAL_NAME } from '../config/text/secrets.ts'
 import type { Note } from './litellm-notes.ts'
 import { toReference, variableOf } from './litellm-references.ts'
 import type { Route } from './litellm-routes.ts'

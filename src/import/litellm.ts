@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Document, isCollection, isMap, isScalar, visit } from 'yaml'
 import type { Scalar, YAMLMap } from 'yaml'
-import { printable } from '../config/source-text.ts'
+import { printable } from '../config/text/source-text.ts'
 import { readDeployments } from './litellm-deployments.ts'
 import { MASTER_KEY } from './litellm-keys.ts'
 import type { ImportedKey } from './litellm-keys.ts'

@@ -1,6 +1,6 @@
 import type { Identity } from '../auth/keyring.ts'
 import { GatewayError } from '../base/errors.ts'
-import { everyTarget } from '../config/routes.ts'
+import { everyTarget } from '../config/sections/routes.ts'
 import type { Route } from '../config/types.ts'
 import type { Exchange, LocatedRequest } from './exchange/exchange.ts'
 import { singleModel } from '../protocols/request/inspect.ts'

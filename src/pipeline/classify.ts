@@ -9,8 +9,8 @@ import type { BodyFormat, InspectedBody } from '../protocols/request/inspect.ts'
 import type { JsonScan } from '../protocols/json/json-scan.ts'
 import type { BodyKind, Endpoint } from '../protocols/endpoint/protocol.ts'
 import { checkQueryModel, queryModel } from '../protocols/request/query.ts'
-import { decodeBody, hasBody, readBody } from '../proxy/read-body.ts'
-import { contentCoding } from '../proxy/response-head.ts'
+import { decodeBody, hasBody, readBody } from '../proxy/client/read-body.ts'
+import { contentCoding } from '../proxy/upstream/response-head.ts'
 
 const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
 

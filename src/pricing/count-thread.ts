@@ -1,4 +1,4 @@
-import { serveThread } from '../base/thread-server.ts'
+import { serveThread } from '../base/threads/thread-server.ts'
 import { parseJson } from '../protocols/json/cursor.ts'
 import { responseTokens, promptTokens } from './body-tokens.ts'
 import type { CountRequest, TokenCounts } from './token-counter.ts'

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads'
-import { serveThread } from '../base/thread-server.ts'
+import { serveThread } from '../base/threads/thread-server.ts'
 import { decompressBody } from './decompress-captured.ts'
 import type { Compression, Transcript } from './transcript.ts'
 import { TranscriptStore } from './transcript-store.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Clock } from '../base/clock.ts'
-import { ThreadClient, ThreadError } from '../base/thread-client.ts'
-import { threadUrl } from '../base/thread-url.ts'
+import { ThreadClient, ThreadError } from '../base/threads/thread-client.ts'
+import { threadUrl } from '../base/threads/thread-url.ts'
 import type { ArchiveRequest } from './archive-thread.ts'
 import type { Compression, Transcript } from './transcript.ts'
 

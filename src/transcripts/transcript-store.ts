@@ -1,9 +1,9 @@
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLOutputValue, StatementSync } from 'node:sqlite'
-import { makeDirectory } from '../base/directory.ts'
-import { createPrivateFile } from '../base/private-file.ts'
-import { Schema } from '../base/sqlite-schema.ts'
+import { makeDirectory } from '../base/files/directory.ts'
+import { createPrivateFile } from '../base/files/private-file.ts'
+import { Schema } from '../base/files/sqlite-schema.ts'
 import type { CapturedBody, Transcript } from './transcript.ts'
 
 /** Marks a SQLite file as one of transcripts (PRAGMA application_id): the letters GWTR. */

@@ -1,8 +1,8 @@
 import { credentialRejected } from '../base/errors.ts'
 import type { Authorization, HeaderList, Refusal } from './credentials/credential.ts'
 import type { RefusedFor } from './credentials/refusals.ts'
-import type { OutgoingRequest } from '../proxy/transport.ts'
-import type { CallCredential } from '../proxy/upstream-call.ts'
+import type { OutgoingRequest } from '../proxy/upstream/transport.ts'
+import type { CallCredential } from '../proxy/upstream/upstream-call.ts'
 import type { LiveUpstream, SharedCredential } from './live-upstreams.ts'
 
 /** The status that concerns only the credential; 402 and 403 may concern what was requested. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { open } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { verifyPassword, parsePasswordHash } from '../../src/base/password.ts'
+import { verifyPassword, parsePasswordHash } from '../../src/base/secrets/password.ts'
 import { GATEWAY, gateway } from './command.ts'
 
 /** Runs the command with something on its standard input. */

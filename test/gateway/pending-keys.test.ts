@@ -1,5 +1,5 @@
 import t from 'tap'
-import { loadConfigText } from '../../src/config/load.ts'
+import { loadConfigText } from '../../src/config/load/load.ts'
 import type { Config } from '../../src/config/types.ts'
 import { pendingKeys } from '../../src/gateway/pending-keys.ts'
 

@@ -6,8 +6,8 @@ import { once } from 'node:events'
 import * as http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { createTransport } from '../../src/proxy/transport.ts'
-import type { Controller } from '../../src/proxy/transport.ts'
+import { createTransport } from '../../src/proxy/upstream/transport.ts'
+import type { Controller } from '../../src/proxy/upstream/transport.ts'
 import { selfSigned } from '../support/certificate.ts'
 
 const ROUNDS = 300

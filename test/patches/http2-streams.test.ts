@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import type { Test } from 'tap'
-import { createTransport } from '../../src/proxy/transport.ts'
-import type { Controller, Transport } from '../../src/proxy/transport.ts'
+import { createTransport } from '../../src/proxy/upstream/transport.ts'
+import type { Controller, Transport } from '../../src/proxy/upstream/transport.ts'
 import { selfSigned } from '../support/certificate.ts'
 import {
   DATA, END_HEADERS, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, frame, headerBlock, parseFrames,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
-import { createTransport } from '../../src/proxy/transport.ts'
+import { createTransport } from '../../src/proxy/upstream/transport.ts'
 import { selfSigned } from '../support/certificate.ts'
 import { responseText } from '../support/response-text.ts'
 

@@ -8,8 +8,8 @@ t.test('what is kept is what node makes for each tick, and has their shape after
   const script = `
     import { executionAsyncResource } from 'node:async_hooks'
     import { setTimeout } from 'node:timers/promises'
-    import { keepShapeOfTicks } from '../cli/src/cli/kept-shapes.ts'
-    import { thisProcess } from '../cli/src/cli/spare-memory.ts'
+    import { keepShapeOfTicks } from './src/process/kept-shapes.ts'
+    import { thisProcess } from './src/process/spare-memory.ts'
     const kept = await keepShapeOfTicks()
     const names = Object.keys(kept)
     const next = () => new Promise(resolve => process.nextTick(() => resolve(executionAsyncResource())))

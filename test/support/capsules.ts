@@ -1,4 +1,4 @@
-import { CapsuleKeys } from '../../src/base/capsule-keys.ts'
+import { CapsuleKeys } from '../../src/base/secrets/capsule-keys.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { CapsuleReader, seal } from '../../src/protocols/neutral/capsule.ts'
 import type { Capsule, CapsuleAccess, CapsulePlace } from '../../src/protocols/neutral/capsule.ts'

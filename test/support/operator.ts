@@ -1,5 +1,5 @@
 import { scryptSync } from 'node:crypto'
-import { formatPasswordHash } from '../../src/base/password.ts'
+import { formatPasswordHash } from '../../src/base/secrets/password.ts'
 
 const NAME = 'ops'
 export const PASSWORD = 'correct horse battery staple'

@@ -1,4 +1,4 @@
-import type { ResponseHandler } from '../../src/proxy/transport.ts'
+import type { ResponseHandler } from '../../src/proxy/upstream/transport.ts'
 
 /**
  * @param send gets a handler and passes it to the sender of the request

@@ -1,6 +1,6 @@
 import type { Upstream } from '../../src/config/types.ts'
-import { headerRules } from '../../src/proxy/headers.ts'
-import type { OutgoingRequest, Transport, UpstreamAddress } from '../../src/proxy/transport.ts'
+import { headerRules } from '../../src/proxy/upstream/headers.ts'
+import type { OutgoingRequest, Transport, UpstreamAddress } from '../../src/proxy/upstream/transport.ts'
 
 /** An upstream without a credential, and without headers of its own. */
 export const PLAIN_UPSTREAM: Upstream = {

@@ -1,5 +1,5 @@
-import { CapsuleKeys } from '../../base/capsule-keys.ts'
-import type { CapsuleKey } from '../../base/capsule-keys.ts'
+import { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
+import type { CapsuleKey } from '../../base/secrets/capsule-keys.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import { messageOf } from '../../base/message-of.ts'
 import { Database } from '../postgres/database.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import { transaction } from '../../base/sqlite-schema.ts'
+import { transaction } from '../../base/files/sqlite-schema.ts'
 import type { StoredAuditEvent } from '../../auth/audit.ts'
 import { openKeyDatabase } from '../../auth/key-file.ts'
 import { PROPERTY_COLUMNS } from '../../auth/key-record.ts'

@@ -1,4 +1,4 @@
-import { fileExists } from '../../base/file-exists.ts'
+import { fileExists } from '../../base/files/file-exists.ts'
 import type { ClusterConfig } from '../../config/cluster-types.ts'
 import { KeyFile } from '../../auth/key-file.ts'
 import type { KeyWriter } from '../../auth/key-writer.ts'

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { fileExists } from '../../base/file-exists.ts'
+import { fileExists } from '../../base/files/file-exists.ts'
 import { Database } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'

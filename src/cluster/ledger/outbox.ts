@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { StatementSync } from 'node:sqlite'
-import { fileIdentity } from '../../base/file-exists.ts'
+import { fileIdentity } from '../../base/files/file-exists.ts'
 import { READ_LIST } from '../../ledger/columns.ts'
 import { ledgerSchema } from '../../ledger/file/ledger-schema.ts'
 import type { StoredRow } from '../../ledger/stored-values.ts'

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../../base/message-of.ts'
-import { threadUrl } from '../../base/thread-url.ts'
+import { threadUrl } from '../../base/threads/thread-url.ts'
 import { Alarm } from '../../ledger/write/alarm.ts'
 import type { LedgerFailure } from '../../ledger/ledger-failure.ts'
 import type { FromShipper, ShipperOptions } from './shipper.ts'

@@ -1,6 +1,6 @@
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
-import { threadUrl } from '../../base/thread-url.ts'
+import { threadUrl } from '../../base/threads/thread-url.ts'
 import { DatabaseError } from './database-error.ts'
 import type { DatabaseErrorCode } from './database-error.ts'
 import type { DatabaseOptions, Row } from './database.ts'

@@ -1,5 +1,5 @@
 import type { Client, MountHost } from '../../pipeline/parts/mount.ts'
-import type { ClientRequest } from '../../proxy/client.ts'
+import type { ClientRequest } from '../../proxy/client/client.ts'
 import { ConsoleProblem } from './console-problem.ts'
 
 /** Who sends a request of the console, and by what way. */

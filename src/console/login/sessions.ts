@@ -1,7 +1,7 @@
 import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { hasExpired } from '../../auth/keyring.ts'
 import type { Identity } from '../../auth/keyring.ts'
-import { seal, unseal } from '../../base/seal.ts'
+import { seal, unseal } from '../../base/secrets/seal.ts'
 import type { ConsoleUser, OidcConfig } from '../../config/types.ts'
 import type { Gateway } from '../../pipeline/parts/gateway.ts'
 import type { Role } from '../api/shapes.ts'

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { isSecureUrl } from '../../base/secure-url.ts'
-import { seal, unseal } from '../../base/seal.ts'
+import { seal, unseal } from '../../base/secrets/seal.ts'
 import type { ConsoleConfig, OidcConfig } from '../../config/types.ts'
 import type { Caller } from '../http/caller.ts'
 import { LOGIN_TIMEOUT } from '../http/cookies.ts'

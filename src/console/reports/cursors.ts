@@ -1,4 +1,4 @@
-import { seal, unseal } from '../../base/seal.ts'
+import { seal, unseal } from '../../base/secrets/seal.ts'
 import { ReportError } from './report-error.ts'
 
 /** Characters: two numbers of 16 digits, and what stands between them. */

@@ -1,5 +1,5 @@
-import { ThreadClient, ThreadError } from '../../base/thread-client.ts'
-import { threadUrl } from '../../base/thread-url.ts'
+import { ThreadClient, ThreadError } from '../../base/threads/thread-client.ts'
+import { threadUrl } from '../../base/threads/thread-url.ts'
 import { ReportError } from './report-error.ts'
 import type { ReportRequest, ReportResult, ReportSource, ReportTable } from './report-thread.ts'
 

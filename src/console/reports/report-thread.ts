@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads'
-import { serveThread } from '../../base/thread-server.ts'
+import { serveThread } from '../../base/threads/thread-server.ts'
 import { LedgerError, toLedgerFailure } from '../../ledger/ledger-failure.ts'
 import { billing, unpricedModels } from './billing.ts'
 import { budgets, nearBudgets } from './budgets.ts'

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { SQLInputValue } from 'node:sqlite'
-import { fileIdentity } from '../../base/file-exists.ts'
+import { fileIdentity } from '../../base/files/file-exists.ts'
 import { openReader } from '../../ledger/read/file-reader.ts'
 import type { LedgerReader } from '../../ledger/read/ledger-reader.ts'
 import { DETAILED_FROM } from '../../ledger/sums/rollups.ts'

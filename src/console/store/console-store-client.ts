@@ -1,5 +1,5 @@
-import { ThreadClient, ThreadError } from '../../base/thread-client.ts'
-import { threadUrl } from '../../base/thread-url.ts'
+import { ThreadClient, ThreadError } from '../../base/threads/thread-client.ts'
+import { threadUrl } from '../../base/threads/thread-url.ts'
 import type { ConsoleStore, ConsoleStoreOptions } from './console-store.ts'
 
 /** What the thread of the store is asked. */

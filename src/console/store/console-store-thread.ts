@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads'
-import { serveThread } from '../../base/thread-server.ts'
+import { serveThread } from '../../base/threads/thread-server.ts'
 import type { StoreCall } from './console-store-client.ts'
 import { ConsoleStore } from './console-store.ts'
 import type { ConsoleStoreOptions } from './console-store.ts'

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { truncateAuditText } from '../../auth/audit.ts'
-import { transaction } from '../../base/sqlite-schema.ts'
-import { maskedDiff } from '../../config/masked-diff.ts'
-import type { DiffLine } from '../../config/masked-diff.ts'
+import { transaction } from '../../base/files/sqlite-schema.ts'
+import { maskedDiff } from '../../config/text/masked-diff.ts'
+import type { DiffLine } from '../../config/text/masked-diff.ts'
 import type { ReloadEvent } from '../../config/reload-event.ts'
 
 /** A reload that a process reports, with places and messages as text. */

@@ -1,4 +1,4 @@
-import { validityWarning } from '../../config/pem.ts'
+import { validityWarning } from '../../config/sections/pem.ts'
 import type { SharedState } from '../../pipeline/parts/gateway.ts'
 
 const CHECK_INTERVAL = 24 * 60 * 60_000

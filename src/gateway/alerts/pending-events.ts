@@ -2,7 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { messageOf } from '../../base/message-of.ts'
-import { FILE_MODE } from '../../base/private-file.ts'
+import { FILE_MODE } from '../../base/files/private-file.ts'
 
 /** An event that is reported to the operator. */
 export interface AlertEvent {

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { fileExists } from '../../base/file-exists.ts'
+import { fileExists } from '../../base/files/file-exists.ts'
 import { LedgerError } from '../ledger-failure.ts'
 import { ledgerSchema } from './ledger-schema.ts'
 

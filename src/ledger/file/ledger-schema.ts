@@ -1,4 +1,4 @@
-import { Schema } from '../../base/sqlite-schema.ts'
+import { Schema } from '../../base/files/sqlite-schema.ts'
 import { LedgerError } from '../ledger-failure.ts'
 import { DETAILED_SCHEMA, ROLLUP_SCHEMA, TAKEN_BACK_SCHEMA } from '../sums/rollups.ts'
 

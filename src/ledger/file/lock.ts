@@ -1,6 +1,6 @@
 import { existsSync, unlinkSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { createPrivateFile } from '../../base/private-file.ts'
+import { createPrivateFile } from '../../base/files/private-file.ts'
 
 /**
  * Takes a lock that the operating system releases when the process ends, however

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { fileExists } from '../../base/file-exists.ts'
+import { fileExists } from '../../base/files/file-exists.ts'
 import { decode, READ_LIST } from '../columns.ts'
 import { dailyTable, DAY_MS, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByDay, toUsageSum } from './daily-sums.ts'
 import { isAlive } from '../file/instance.ts'

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { threadUrl } from '../../base/thread-url.ts'
+import { threadUrl } from '../../base/threads/thread-url.ts'
 
 export interface CheckpointTimes {
   /** ms from a first write to the first checkpoint. */

@@ -1,6 +1,6 @@
 import type { StatementSync } from 'node:sqlite'
-import { fileIdentity } from '../../base/file-exists.ts'
-import { transaction } from '../../base/sqlite-schema.ts'
+import { fileIdentity } from '../../base/files/file-exists.ts'
+import { transaction } from '../../base/files/sqlite-schema.ts'
 import { COLUMN_LIST, COLUMNS, READ_LIST } from '../columns.ts'
 import type { RowValues } from '../columns.ts'
 import { isAlive, lockInstance, removeStaleLocks } from '../file/instance.ts'

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../../base/message-of.ts'
-import { threadUrl } from '../../base/thread-url.ts'
+import { threadUrl } from '../../base/threads/thread-url.ts'
 import type { LedgerFailure } from '../ledger-failure.ts'
 import type { Batch } from './ledger-store.ts'
 import type { StoredRow } from '../stored-values.ts'

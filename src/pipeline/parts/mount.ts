@@ -1,5 +1,5 @@
 import type { Identity } from '../../auth/keyring.ts'
-import type { ClientRequest, ClientResponse } from '../../proxy/client.ts'
+import type { ClientRequest, ClientResponse } from '../../proxy/client/client.ts'
 import type { Gateway } from './gateway.ts'
 
 /** A part that the management listener serves in addition to the pipeline: the console. */

@@ -3,7 +3,7 @@ import { decompressed, decompressedOrRaw } from '../../protocols/http/decompress
 import { beginsJson, withoutByteOrderMark } from '../../protocols/json/json-text.ts'
 import { isErrorBody } from '../../protocols/usage/response-body.ts'
 import { isPresent, member, parseJson } from '../../protocols/events/stream-event.ts'
-import type { ResponseHead } from '../../proxy/response-head.ts'
+import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { MAX_RESPONSE_BYTES, responseTooLarge } from './classification.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
 

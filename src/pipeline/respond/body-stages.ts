@@ -10,8 +10,8 @@ import { decompressed, decompressedOrRaw } from '../../protocols/http/decompress
 import { readBodyUsage } from '../../protocols/usage/reported-usage.ts'
 import { ChunkReader } from '../../protocols/events/stream-event.ts'
 import type { EventSink, StreamEvent } from '../../protocols/events/stream-event.ts'
-import { ChunkList } from '../../proxy/chunk-list.ts'
-import type { ResponseHead } from '../../proxy/response-head.ts'
+import { ChunkList } from '../../proxy/http/chunk-list.ts'
+import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
 import type { ResponseBody } from './response-body.ts'
 import type { ResponseStages, Stage } from './response-stream.ts'
 

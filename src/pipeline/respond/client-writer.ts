@@ -1,6 +1,6 @@
-import { write } from '../../proxy/chunks.ts'
-import { end, writeFirst } from '../../proxy/client.ts'
-import type { ClientResponse } from '../../proxy/client.ts'
+import { write } from '../../proxy/http/chunks.ts'
+import { end, writeFirst } from '../../proxy/client/client.ts'
+import type { ClientResponse } from '../../proxy/client/client.ts'
 
 /** Bytes per write: a client that has read this much is reading. */
 const SLICE = 64 * 1024

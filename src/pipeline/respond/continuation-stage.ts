@@ -7,7 +7,7 @@ import type { EventTranslator, ResumableStream } from '../../protocols/events/re
 import { MAX_EVENT, missingLineEnds } from '../../protocols/events/sse.ts'
 import { kindOf, looksLikeData } from '../../protocols/events/stream-event.ts'
 import type { EventContent, EventReader, EventSink, StreamEvent } from '../../protocols/events/stream-event.ts'
-import { ChunkList } from '../../proxy/chunk-list.ts'
+import { ChunkList } from '../../proxy/http/chunk-list.ts'
 
 const NOTHING = Buffer.alloc(0)
 

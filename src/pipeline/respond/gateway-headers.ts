@@ -1,6 +1,6 @@
 import type { Upstream } from '../../config/types.ts'
 import { isUnlimited } from '../../limits/types.ts'
-import type { GatewayHeaders } from '../../proxy/headers.ts'
+import type { GatewayHeaders } from '../../proxy/upstream/headers.ts'
 import { ANONYMOUS_KEY } from '../parts/accounts.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { RawHeaders } from '../../proxy/raw-headers.ts'
+import type { RawHeaders } from '../../proxy/http/raw-headers.ts'
 
 /** The body of a response on its way through the stages. All steps are synchronous and cheap. */
 export interface ResponseBody {

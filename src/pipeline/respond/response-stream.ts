@@ -6,7 +6,7 @@ import type { EventReader, EventSink } from '../../protocols/events/stream-event
 import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
 import type { ContinuationStage } from './continuation-stage.ts'
 import type { ResponseBody } from './response-body.ts'
-import type { RawHeaders } from '../../proxy/raw-headers.ts'
+import type { RawHeaders } from '../../proxy/http/raw-headers.ts'
 
 const NOTHING = Buffer.alloc(0)
 

@@ -6,7 +6,7 @@ import type { ClientFormat } from '../../protocols/endpoint/protocol.ts'
 import type { EventReader, StreamEvent } from '../../protocols/events/stream-event.ts'
 import { createTranslator, responseTranslation } from '../../protocols/translate.ts'
 import type { ResponseTranslation, TranslatedAttempt } from '../../protocols/translate.ts'
-import type { StreamTranslator } from '../../protocols/neutral/translate-response.ts'
+import type { StreamTranslator } from '../../protocols/neutral/translate/translate-response.ts'
 import type { ContinuationStage, OnStreamFault } from './continuation-stage.ts'
 import type { Outlet, Stage } from './response-stream.ts'
 

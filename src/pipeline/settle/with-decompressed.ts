@@ -1,6 +1,6 @@
 import { GatewayError, overloaded } from '../../base/errors.ts'
 import type { MemoryBudget } from '../../base/memory-budget.ts'
-import { decodeBody } from '../../proxy/read-body.ts'
+import { decodeBody } from '../../proxy/client/read-body.ts'
 
 const MAX_DECODED_BYTES = 64 * 1024 * 1024
 

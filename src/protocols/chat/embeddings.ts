@@ -1,4 +1,4 @@
-import { BodyObject } from '../neutral/body-object.ts'
+import { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { EmbeddingsFormat, EmbeddingsRequest, EmbeddingsResponse, EmbeddingsTranslation } from '../neutral/embeddings.ts'
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'

@@ -1,7 +1,7 @@
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
-import { readOpenaiError } from '../neutral/openai-error.ts'
+import { readOpenaiError } from '../neutral/dialects/openai-error.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
 import { startEvent } from '../neutral/response.ts'
 import type { ResponseEvent, StopReason } from '../neutral/response.ts'

@@ -1,4 +1,4 @@
-import { readOpenaiError, writeOpenaiError } from '../neutral/openai-error.ts'
+import { readOpenaiError, writeOpenaiError } from '../neutral/dialects/openai-error.ts'
 import type { Translation } from '../neutral/translation.ts'
 import { CHAT_FIELDS, readChatRequest } from './read-request.ts'
 import { ChatResponseReader } from './read-response.ts'

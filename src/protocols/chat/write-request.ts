@@ -3,7 +3,7 @@ import { splitInstructions } from '../neutral/conversation.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'
-import { dataUrl, inlineSource, resultText, writeEffort, writeUserName } from '../neutral/openai-request.ts'
+import { dataUrl, inlineSource, resultText, writeEffort, writeUserName } from '../neutral/dialects/openai-request.ts'
 import { pairResults } from '../neutral/pair-results.ts'
 import type { TranslationReport } from '../neutral/report.ts'
 import type {

@@ -1,9 +1,9 @@
-import type { CapsuleKeys } from '../../base/capsule-keys.ts'
+import type { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { writeOpenaiError } from '../neutral/openai-error.ts'
+import { writeOpenaiError } from '../neutral/dialects/openai-error.ts'
 import { ThinkingCarrier } from '../neutral/thinking-carrier.ts'
 import { NO_USAGE, isReported } from '../neutral/response.ts'
 import type {

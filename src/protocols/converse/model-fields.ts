@@ -1,4 +1,4 @@
-import { writeThinking } from '../neutral/claude-thinking.ts'
+import { writeThinking } from '../neutral/dialects/claude-thinking.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { NeutralRequest } from '../neutral/request.ts'

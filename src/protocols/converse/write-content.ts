@@ -1,4 +1,4 @@
-import { writeTurns } from '../neutral/anthropic-request.ts'
+import { writeTurns } from '../neutral/dialects/anthropic-request.ts'
 import { asList, asObject } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { valueFor } from '../neutral/opaque.ts'

@@ -1,4 +1,4 @@
-import { JSON_ONLY, toolSchema } from '../neutral/anthropic-request.ts'
+import { JSON_ONLY, toolSchema } from '../neutral/dialects/anthropic-request.ts'
 import { conversationOf } from '../neutral/conversation.ts'
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'

@@ -1,4 +1,4 @@
-import type { BodyObject } from '../neutral/body-object.ts'
+import type { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { EmbeddingsFormat, EmbeddingsRequest, EmbeddingsResponse, EmbeddingsTranslation } from '../neutral/embeddings.ts'
 import { asList, asNumber, asObject } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'

@@ -1,4 +1,4 @@
-import type { BodyObject } from '../neutral/body-object.ts'
+import type { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { CapsuleReader, CarriedThinking } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { registeredType } from '../neutral/media-type.ts'

@@ -1,4 +1,4 @@
-import type { BodyObject } from '../neutral/body-object.ts'
+import type { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { EMPTY_REQUEST } from '../neutral/request.ts'
 import type { NeutralRequest, OutputFormat, Reasoning, ServiceTier, Tool, ToolChoice } from '../neutral/request.ts'

@@ -1,4 +1,4 @@
-import type { CapsuleKeys } from '../../base/capsule-keys.ts'
+import type { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
 import { argumentsObject, withoutNulls } from '../neutral/json.ts'

@@ -1,4 +1,4 @@
-import { BodyObject } from '../neutral/body-object.ts'
+import { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { CapsuleReader } from '../neutral/capsule.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { registeredType } from '../neutral/media-type.ts'

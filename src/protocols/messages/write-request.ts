@@ -1,5 +1,5 @@
-import { JSON_ONLY, toolSchema, writeTurns } from '../neutral/anthropic-request.ts'
-import { writeThinking } from '../neutral/claude-thinking.ts'
+import { JSON_ONLY, toolSchema, writeTurns } from '../neutral/dialects/anthropic-request.ts'
+import { writeThinking } from '../neutral/dialects/claude-thinking.ts'
 import { conversationOf } from '../neutral/conversation.ts'
 import { asObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'

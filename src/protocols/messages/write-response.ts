@@ -1,4 +1,4 @@
-import type { CapsuleKeys } from '../../base/capsule-keys.ts'
+import type { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import { CONTEXT_LENGTH } from '../neutral/errors.ts'
 import { argumentsObject, withoutNulls } from '../neutral/json.ts'

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import type { CapsuleKey, CapsuleKeys } from '../../base/capsule-keys.ts'
+import type { CapsuleKey, CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
 import { asList, asText } from './json.ts'
 import type { OpaqueValue } from './opaque.ts'
 import type { TranslationReport } from './report.ts'

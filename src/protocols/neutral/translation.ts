@@ -1,4 +1,4 @@
-import type { CapsuleKeys } from '../../base/capsule-keys.ts'
+import type { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
 import type { CapsuleReader } from './capsule.ts'
 import type { Accepts } from './accepts.ts'
 import type { JsonObject } from './json.ts'

@@ -1,6 +1,6 @@
 import { errorIn } from '../neutral/error-body.ts'
 import { asObject } from '../neutral/json.ts'
-import { readOpenaiError } from '../neutral/openai-error.ts'
+import { readOpenaiError } from '../neutral/dialects/openai-error.ts'
 import type { NeutralError } from '../neutral/response.ts'
 import { OPENAI_FORMAT, errorObject } from '../endpoint/openai-format.ts'
 import type { ClientFormat } from '../endpoint/protocol.ts'

@@ -1,4 +1,4 @@
-import type { BodyObject } from '../neutral/body-object.ts'
+import type { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { NamespacedName } from '../neutral/request.ts'
 import { fittingToolId } from '../neutral/tool-ids.ts'
 

@@ -1,6 +1,6 @@
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { readOpenaiError } from '../neutral/openai-error.ts'
+import { readOpenaiError } from '../neutral/dialects/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
 import { startEvent } from '../neutral/response.ts'

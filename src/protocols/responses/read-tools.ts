@@ -1,4 +1,4 @@
-import type { BodyObject } from '../neutral/body-object.ts'
+import type { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { Tool, ToolChoice } from '../neutral/request.ts'
 import { fullName, namespacedName, toolName } from './namespaces.ts'
 

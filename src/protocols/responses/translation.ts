@@ -1,4 +1,4 @@
-import { writeOpenaiError } from '../neutral/openai-error.ts'
+import { writeOpenaiError } from '../neutral/dialects/openai-error.ts'
 import type { Translation } from '../neutral/translation.ts'
 import { readResponsesError } from './errors.ts'
 import { RESPONSES_FIELDS, readResponsesRequest } from './read-request.ts'

@@ -1,6 +1,6 @@
 import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { dataUrl, inlineSource, resultText, writeEffort, writeUserName } from '../neutral/openai-request.ts'
+import { dataUrl, inlineSource, resultText, writeEffort, writeUserName } from '../neutral/dialects/openai-request.ts'
 import { valueFor } from '../neutral/opaque.ts'
 import { plainText } from '../neutral/plain-text.ts'
 import type { TranslationReport } from '../neutral/report.ts'

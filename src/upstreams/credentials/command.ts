@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { credentialUnavailable } from '../../base/errors.ts'
-import { secretText } from '../../base/secret-text.ts'
+import { secretText } from '../../base/secrets/secret-text.ts'
 
 /** Maximum bytes that a command may print. */
 const MAX_OUTPUT_BYTES = 64 * 1024

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { serveThread } from '../../../src/base/thread-server.ts'
+import { serveThread } from '../../../src/base/threads/thread-server.ts'
 
 /** What a test asks of the thread. */
 export type EchoRequest = { echo: string } | { pauseMs: number } | 'throw' | 'exit'

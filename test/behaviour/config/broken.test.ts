@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { loadConfig } from '../../../src/config/load.ts'
+import { loadConfig } from '../../../src/config/load/load.ts'
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts'
 
 /**

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { loadConfig } from '../../../src/config/load.ts'
-import type { LoadedConfig } from '../../../src/config/load.ts'
+import { loadConfig } from '../../../src/config/load/load.ts'
+import type { LoadedConfig } from '../../../src/config/load/load.ts'
 import { ConfigError } from '../../../src/config/problem.ts'
 import type { Problem } from '../../../src/config/problem.ts'
-import type { Environment } from '../../../src/config/references.ts'
+import type { Environment } from '../../../src/config/text/references.ts'
 
 /** The least that a configuration has to say. */
 export const LEAST = 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n'

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { loadConfig } from '../../../src/config/load.ts'
+import { loadConfig } from '../../../src/config/load/load.ts'
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts'
 
 const SECRET = 'hunter2'

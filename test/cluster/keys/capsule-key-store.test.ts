@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { CapsuleKeyStore } from '../../../src/cluster/keys/capsule-key-store.ts'
-import { createCapsuleKey } from '../../../src/base/capsule-keys.ts'
-import type { CapsuleKey } from '../../../src/base/capsule-keys.ts'
+import { createCapsuleKey } from '../../../src/base/secrets/capsule-keys.ts'
+import type { CapsuleKey } from '../../../src/base/secrets/capsule-keys.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const DAY = 24 * 60 * 60 * 1000

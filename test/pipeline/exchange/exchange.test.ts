@@ -5,7 +5,7 @@ import { NOT_DELIVERED } from '../../../src/pipeline/exchange/upstream-attempt.t
 import type { ResponseContent, UpstreamAttempt } from '../../../src/pipeline/exchange/upstream-attempt.ts'
 import { InterruptedUsage } from '../../../src/pricing/interrupted-usage.ts'
 import { noCharge } from '../../../src/pricing/settle-usage.ts'
-import type { ClientRequest, ClientResponse } from '../../../src/proxy/client.ts'
+import type { ClientRequest, ClientResponse } from '../../../src/proxy/client/client.ts'
 import { UncarriedAttempt } from '../../support/upstream-attempt.ts'
 
 function newExchange() {

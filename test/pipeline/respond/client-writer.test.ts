@@ -6,9 +6,9 @@ import type { Readable } from 'node:stream'
 import t from 'tap'
 import type { Test } from 'tap'
 import { ClientWriter } from '../../../src/pipeline/respond/client-writer.ts'
-import { frameChunks } from '../../../src/proxy/chunks.ts'
-import { end, writeHead } from '../../../src/proxy/client.ts'
-import type { ClientResponse } from '../../../src/proxy/client.ts'
+import { frameChunks } from '../../../src/proxy/http/chunks.ts'
+import { end, writeHead } from '../../../src/proxy/client/client.ts'
+import type { ClientResponse } from '../../../src/proxy/client/client.ts'
 
 /** A response that was begun, and the client's side of it, which does not read yet. */
 async function begun(t: Test, version: 'h1' | 'h2'): Promise<{ res: ClientResponse; body: Readable }> {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
-import { StreamTranslator } from '../../../src/protocols/neutral/translate-response.ts'
+import { StreamTranslator } from '../../../src/protocols/neutral/translate/translate-response.ts'
 import { opened } from '../../support/capsules.ts'
 import { PROVIDER, bodyBetween, clientSide, contextOf, dataOf, sse, streamBetween, upstreamSide } from '../../support/translation.ts'
 

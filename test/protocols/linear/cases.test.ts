@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
-import { StreamTranslator } from '../../../src/protocols/neutral/translate-response.ts'
+import { StreamTranslator } from '../../../src/protocols/neutral/translate/translate-response.ts'
 import { JsonArrayReader } from '../../../src/protocols/events/json-array.ts'
 import { SseReader } from '../../../src/protocols/events/sse.ts'
 import { EventStreamDecoder } from '../../../src/providers/bedrock/event-stream.ts'

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../src/base/errors.ts'
 import { CHAT_SUPPORT, writeChatRequest } from '../../../src/protocols/chat/write-request.ts'
 import { MESSAGES_FIELDS, readMessagesRequest } from '../../../src/protocols/messages/read-request.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
-import { translateRequest } from '../../../src/protocols/neutral/translate-request.ts'
+import { translateRequest } from '../../../src/protocols/neutral/translate/translate-request.ts'
 import { CAPSULES, sealed } from '../../support/capsules.ts'
 
 type Params = Anthropic.MessageCreateParams | Anthropic.Beta.Messages.MessageCreateParams

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../../src/base/errors.ts'
 import { CHAT_SUPPORT } from '../../../src/protocols/chat/write-request.ts'
-import { translateRequest } from '../../../src/protocols/neutral/translate-request.ts'
+import { translateRequest } from '../../../src/protocols/neutral/translate/translate-request.ts'
 import type { UpstreamSide } from '../../../src/protocols/neutral/translation.ts'
 import { PROVIDER, clientSide } from '../translation.ts'
 import { nestedMembers } from './nested.ts'

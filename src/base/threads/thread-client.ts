@@ -1,0 +1,205 @@
+import { Worker } from 'node:worker_threads'
+import { messageOf } from '../message-of.ts'
+
+/** A request to a thread. */
+export interface ThreadRequest {
+  readonly id: number
+  readonly message: unknown
+}
+
+/** The result of a request. */
+export type ThreadReply =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly error: ThrownInThread }
+
+/** An error in the thread, with the members by which callers distinguish errors. */
+export interface ThrownInThread {
+  readonly name: string
+  readonly message: string
+  readonly stack: string | undefined
+  readonly code: unknown
+  readonly field: unknown
+}
+
+export interface ThreadOptions {
+  readonly name: string
+  /** The thread's script, which calls `serveThread`. */
+  readonly script: URL
+  readonly workerData?: unknown
+  /** Sends a request only after the reply to the one before. Otherwise each is sent at once. */
+  readonly serial?: boolean
+  /** The thread ended by itself. `hasReplied` is false if it never replied: it may be unable to start. */
+  readonly onExit?: (cause: string, hasReplied: boolean) => void
+}
+
+/** Why a request has no value. */
+export class ThreadError extends Error {
+  override readonly name = 'ThreadError'
+  /** `thrown`: by the thread. `ended`: the thread died. `closed`: no more requests, or `cancel` was called. */
+  readonly reason: 'thrown' | 'ended' | 'timeout' | 'closed'
+  /** For `thrown`. */
+  readonly thrown: ThrownInThread | null
+
+  constructor(reason: ThreadError['reason'], message: string, thrown: ThrownInThread | null = null) {
+    super(message)
+    this.reason = reason
+    this.thrown = thrown
+  }
+}
+
+interface PendingRequest extends ThreadRequest {
+  readonly transfer: readonly ArrayBuffer[]
+  resolve(value: unknown): void
+  reject(error: ThreadError): void
+}
+
+/**
+ * Requests to a thread, and their replies. The thread starts with the first request. When it dies, sent requests
+ * are rejected, and waiting ones start another thread. It keeps the process alive while a reply is due.
+ */
+export class ThreadClient {
+  readonly #options: ThreadOptions
+  readonly #waiting: PendingRequest[] = []
+  readonly #sent = new Map<number, PendingRequest>()
+  #worker: Worker | null = null
+  #lastId = 0
+  #isClosed = false
+  #resolveIdle: (() => void) | null = null
+
+  constructor(options: ThreadOptions) {
+    this.#options = options
+  }
+
+  /** Number of requests without a reply, including those that timed out. */
+  get pending(): number {
+    return this.#waiting.length + this.#sent.size
+  }
+
+  /**
+   * @param message is copied to the thread
+   * @param options.timeoutMs ms from now; absent = no limit
+   * @param options.transfer objects that are transferred to the thread instead of copied
+   * @returns what the thread's handler returns
+   * @throws {ThreadError}
+   */
+  request<T>(
+    message: unknown, { timeoutMs, transfer = [] }: { timeoutMs?: number; transfer?: readonly ArrayBuffer[] } = {},
+  ): Promise<T> {
+    if (this.#isClosed) return Promise.reject(new ThreadError('closed', 'the thread is closed'))
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    const pending = { id: this.#lastId += 1, message, transfer, resolve, reject }
+    if (timeoutMs !== undefined) {
+      const timer = setTimeout(() => {
+        const at = this.#waiting.indexOf(pending)
+        if (at !== -1) this.#waiting.splice(at, 1)
+        reject(new ThreadError('timeout', `no reply within ${timeoutMs} ms`))
+      }, timeoutMs).unref()
+      const stop = () => clearTimeout(timer)
+      promise.then(stop, stop)
+    }
+    this.#waiting.push(pending)
+    this.#sendWaiting()
+    return promise as Promise<T>
+  }
+
+  /** Starts the thread before there is a request. */
+  start(): void {
+    this.#worker ??= this.#startWorker()
+  }
+
+  /** Rejects all requests without a reply, but does not end the thread. */
+  cancel(message: string): void {
+    for (const { reject } of [...this.#waiting.splice(0), ...this.#sent.values()]) reject(new ThreadError('closed', message))
+  }
+
+  /** Resolves when every request has a reply. */
+  async idle(): Promise<void> {
+    if (this.pending > 0) await new Promise<void>(resolve => (this.#resolveIdle = resolve))
+  }
+
+  /** Ends the thread at once. Sent requests are rejected. */
+  async terminate(): Promise<void> {
+    const worker = this.#worker
+    this.#worker = null
+    this.#rejectSent('it was ended')
+    await worker?.terminate()
+  }
+
+  /**
+   * Accepts no more requests, waits for the replies and ends the thread.
+   * @param timeoutMs ms after which it is terminated; absent = no limit
+   */
+  async close(timeoutMs?: number): Promise<void> {
+    this.#isClosed = true
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => {
+      this.cancel('the thread took too long to close')
+      void this.terminate()
+    }, timeoutMs)
+    await this.idle()
+    const worker = this.#worker
+    if (worker !== null) {
+      const exited = new Promise<void>(resolve => worker.once('exit', () => resolve()))
+      worker.ref()
+      worker.postMessage('close', [])
+      await exited
+    }
+    clearTimeout(timer)
+  }
+
+  #sendWaiting(): void {
+    while (this.#waiting.length > 0 && (this.#options.serial !== true || this.#sent.size === 0)) {
+      const pending = this.#waiting.shift() as PendingRequest
+      const { id, message, transfer } = pending
+      this.#sent.set(id, pending)
+      this.start()
+      this.#worker?.postMessage({ id, message } satisfies ThreadRequest, transfer)
+    }
+    if (this.pending > 0) {
+      this.#worker?.ref()
+      return
+    }
+    this.#worker?.unref()
+    this.#resolveIdle?.()
+    this.#resolveIdle = null
+  }
+
+  #startWorker(): Worker {
+    const { name, script, workerData } = this.#options
+    // The options of the process (loaders, inspectors) are not for the thread.
+    const worker = new Worker(script, { name, workerData, execArgv: [] })
+    let cause = 'it ended by itself'
+    let hasReplied = false
+    worker.on('message', (reply: ThreadReply) => {
+      hasReplied = true
+      this.#handleReply(reply)
+    })
+    worker.on('error', error => {
+      cause = messageOf(error)
+    })
+    worker.on('exit', () => this.#handleExit(worker, cause, hasReplied))
+    worker.unref()
+    return worker
+  }
+
+  #handleReply(reply: ThreadReply): void {
+    const pending = this.#sent.get(reply.id)
+    this.#sent.delete(reply.id)
+    if ('value' in reply) pending?.resolve(reply.value)
+    else pending?.reject(new ThreadError('thrown', reply.error.message, reply.error))
+    this.#sendWaiting()
+  }
+
+  #handleExit(worker: Worker, cause: string, hasReplied: boolean): void {
+    if (worker !== this.#worker) return
+    this.#worker = null
+    this.#options.onExit?.(cause, hasReplied)
+    this.#rejectSent(cause)
+  }
+
+  #rejectSent(cause: string): void {
+    const sent = [...this.#sent.values()]
+    this.#sent.clear()
+    for (const { reject } of sent) reject(new ThreadError('ended', cause))
+    this.#sendWaiting()
+  }
+}

@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import * as http from 'node:http'
+import { dirname, resolve } from 'node:path'
+import { json } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import { parse } from 'yaml'
+import { loadConfig } from '../../config/load/load.ts'
+import { ConfigError } from '../../config/problem.ts'
+import { controlPath } from '../../gateway/control.ts'
+import { EXIT } from '../../process/exit.ts'
+import { loadForLedger } from './problems.ts'
+
+/** ms for a response: a reload of a large configuration takes a while. */
+const TIMEOUT_MS = 60_000
+
+/**
+ * Sends a request to the running gateway of a configuration. If none runs, the command ends with exit code 1.
+ *
+ * @param timeoutMs ms for the response
+ */
+export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: string, command: Command, timeoutMs = TIMEOUT_MS): Promise<T> {
+  const ledgerFile = ledgerFileOf(file, command)
+  const fail = (why: string, exitCode: number = EXIT.failed): never => command.error(`error: ${why}`, { exitCode })
+  if (ledgerFile === null) return fail(`${file} has no ledger: { file: ... }; this command needs it to find the running gateway`, EXIT.usage)
+  const socketPath = controlPath(ledgerFile)
+  if (socketPath === null) return fail(`the path of ${ledgerFile} is too long for a socket`)
+  const { promise, resolve: responded, reject } = Promise.withResolvers<http.IncomingMessage>()
+  const request = http.request({ socketPath, method, path, timeout: timeoutMs }, responded)
+  request.on('error', reject).on('timeout', () => request.destroy(new Error('the gateway does not answer'))).end()
+  let res: http.IncomingMessage
+  try {
+    res = await promise
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const isAway = code === 'ENOENT' || code === 'ECONNREFUSED'
+    return fail(isAway ? `no gateway runs with ${file}` : `${socketPath}: ${message}`)
+  }
+  const body = await json(res)
+  return res.statusCode === 200 ? body as T : fail(String((body as { error?: unknown }).error))
+}
+
+/** Works for a file with errors too, because the running gateway is asked about them. */
+export function ledgerFileOf(file: string, command: Command): string | null {
+  try {
+    return loadConfig(file, process.env, ['ledger']).config.ledger?.file ?? null
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const path = ledgerPathIn(file)
+    // Without a path, report the errors of the file.
+    return path ?? loadForLedger(file, command).config.ledger?.file ?? null
+  }
+}
+
+function ledgerPathIn(file: string): string | null {
+  try {
+    const path = (parse(readFileSync(file, 'utf8')) as { ledger?: { file?: unknown } } | null)?.ledger?.file
+    if (typeof path !== 'string') return null
+    const written = path.replace(/\$\{(\w+)(?::-([^}]*))?\}/g, (_, name: string, fallback = '') => process.env[name] ?? String(fallback))
+    return resolve(dirname(file), written)
+  } catch {
+    // It cannot be read, or is not YAML.
+    return null
+  }
+}

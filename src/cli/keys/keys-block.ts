@@ -1,0 +1,86 @@
+import type { Command } from 'commander'
+import { digestsOf } from '../../auth/keyring.ts'
+import { openExistingKeys, openKeys } from '../../cluster/keys/open-keys.ts'
+import { escapeControlCharacters } from '../../base/text-table.ts'
+import { didYouMean } from '../../config/nearest.ts'
+import { EXIT, EXIT_CODES } from '../../process/exit.ts'
+import { exitOnStoreError, operator, PUBLISH_TIMEOUT, storeCommand, keyStoreOf } from '../common/key-store-command.ts'
+
+const BLOCK_EXIT_CODES = EXIT_CODES.replace(
+  'failed while running', 'there is no such key, or a running gateway did not confirm',
+)
+
+const BLOCK_HELP = `
+For a leaked key of gateway.yaml, or for a while for a key that was made with 'gateway keys create'
+(permanently: 'gateway keys revoke'). When the command returns, the key is refused and its running
+requests are cut. It stays blocked until 'gateway keys unblock', also if the file changes.
+
+Examples:
+  gateway keys block --name team-a
+${BLOCK_EXIT_CODES}`
+
+const UNBLOCK_HELP = `
+Examples:
+  gateway keys unblock --name team-a
+${BLOCK_EXIT_CODES}`
+
+/** `gateway keys block`: refuses a key until it is unblocked, without a change of the file. */
+export function keysBlockCommand(): Command {
+  return blockCommand('block', 'Block a key.', BLOCK_HELP, true)
+}
+
+/** `gateway keys unblock`: accepts the key again. */
+export function keysUnblockCommand(): Command {
+  return blockCommand('unblock', 'Unblock a key.', UNBLOCK_HELP, false)
+}
+
+interface Options {
+  readonly config: string
+  readonly name: string
+}
+
+function blockCommand(name: string, description: string, help: string, blocks: boolean): Command {
+  return storeCommand(name)
+    .description(description)
+    .requiredOption('-n, --name <name>', 'the name of the key')
+    .addHelpText('after', help)
+    .action((options: Options, command: Command) => changeBlock(options, blocks, command))
+}
+
+async function changeBlock({ config: from, name }: Options, blocks: boolean, command: Command): Promise<void> {
+  const { config, file } = keyStoreOf(from, command)
+  await exitOnStoreError(file, command, async () => {
+    const configured = config.keys.find(key => key.name === name)
+    // For example, the variable with the key is not set for this command.
+    if (configured?.digest.length === 0) {
+      const remedy = `set the variable that ${from} reads it from, or use the console`
+      return fail(`the value of "${name}" is not known here: ${remedy}`, command)
+    }
+    using existing = openExistingKeys(file, config.cluster)
+    const stored = (await existing?.list())?.keys.filter(({ revokedAt }) => revokedAt === null).map(({ key }) => key) ?? []
+    const key = configured ?? stored.find(key => key.name === name)
+    if (key === undefined) {
+      const names = [...config.keys, ...stored].map(key => key.name)
+      return fail(`${from} has no key named "${escapeControlCharacters(name)}"${didYouMean(name, names)}`, command)
+    }
+    using opened = existing === null && blocks ? openKeys(file, config.cluster) : null
+    const store = existing ?? opened
+    if (store === null) return fail(`"${name}" is not blocked`, command)
+    let isNew = false
+    for (const digest of digestsOf(key)) {
+      const isChanged = blocks
+        ? await store.block({ name, digest }, Date.now(), operator())
+        : await store.unblock({ name, digest }, Date.now(), operator())
+      isNew ||= isChanged
+    }
+    if (!isNew && !blocks) return fail(`"${name}" is not blocked`, command)
+    const done = `${blocks ? 'Blocked' : 'Unblocked'} the key "${name}".`
+    process.stdout.write(`${isNew ? done : `The key "${name}" was blocked already.`}\n`)
+    if (await store.waitUntilPublished(PUBLISH_TIMEOUT)) return
+    fail('a running gateway has not confirmed it; try again, or stop that gateway', command)
+  })
+}
+
+function fail(message: string, command: Command): never {
+  return command.error(`error: ${message}`, { exitCode: EXIT.failed })
+}

@@ -1,0 +1,156 @@
+import type { Command } from 'commander'
+import { limitsToJson } from '../../auth/key-record.ts'
+import { limitsText, modelsText } from '../../auth/key-texts.ts'
+import { fileExists } from '../../base/files/file-exists.ts'
+import { messageOf } from '../../base/message-of.ts'
+import { table } from '../../base/text-table.ts'
+import type { Key } from '../../config/key-types.ts'
+import type { Config } from '../../config/types.ts'
+import { clusterLastUse, lastUse } from '../../cluster/ledger/last-use.ts'
+import { Database } from '../../cluster/postgres/database.ts'
+import { DatabaseError } from '../../cluster/postgres/database-error.ts'
+import { EXIT_CODES } from '../../process/exit.ts'
+import { exitOnStoreError, storeCommand, storedKeys, keyStoreOf } from '../common/key-store-command.ts'
+
+const HELP = `
+Lists the keys of gateway.yaml, then the created ones, with revoked and blocked keys. KEY has the
+first 8 characters of the secret, where they are known. SHA256 has the first 8 hexadecimal digits of
+its SHA-256: printf %s "$KEY" | sha256sum. LAST USED is from the ledger; with cluster.postgres from that
+of all gateways. --json has the notes, and the secrets that a rotation has replaced.
+
+Examples:
+  gateway keys list
+  gateway keys list --json | jq -r 'select(.revoked_at == null) | .name'
+${EXIT_CODES}`
+
+/** A key from the file or the store. Times are ms since 1970; null = unknown or none. */
+interface ListedKey {
+  /** null = a key of gateway.yaml. */
+  readonly id: number | null
+  readonly key: Key
+  readonly source: 'yaml' | 'store'
+  readonly createdAt: number | null
+  readonly revokedAt: number | null
+  /** Blocked until it is unblocked, whatever its source. */
+  readonly blockedAt: number | null
+  /** Start of its last request ever. */
+  readonly lastUsedAt: number | null
+}
+
+/** `gateway keys list`: lists who may use the gateway, and for what. */
+export function keysListCommand(): Command {
+  return storeCommand('list')
+    .description('List all keys, of gateway.yaml and created ones.')
+    .option('--json', 'JSON, one object a line')
+    .addHelpText('after', HELP)
+    .action(list)
+}
+
+async function list({ config: from, json }: { config: string; json?: true }, command: Command): Promise<void> {
+  const { config, file } = keyStoreOf(from, command)
+  const { keys: stored, blocks } = await exitOnStoreError(file, command, () => storedKeys(config, file))
+  const blockedAt = ({ digest }: Key) => blocks.find(block => block.digest.equals(digest))?.blockedAt ?? null
+  const used = latest(lastUses(config), await clusterLastUses(config))
+  const facts = (key: Key) => ({ key, blockedAt: blockedAt(key), lastUsedAt: used.get(key.name) ?? null })
+  const keys = [
+    ...config.keys.map((key): ListedKey =>
+      ({ id: null, source: 'yaml', createdAt: null, revokedAt: null, ...facts(key) })),
+    ...stored.map(({ id, key, createdAt, revokedAt }): ListedKey =>
+      ({ id, source: 'store', createdAt, revokedAt, ...facts(key) })),
+  ]
+  process.stdout.write(json === true ? keys.map(jsonLine).join('') : keyTable(keys))
+}
+
+/** By key name, ms since 1970. Keys are listed even if the ledger cannot be read. */
+function lastUses({ ledger }: Config): Map<string, number> {
+  if (ledger === null || !fileExists(ledger.file)) return new Map()
+  try {
+    return lastUse(ledger.file)
+  } catch (error) {
+    process.stderr.write(`warning: ${ledger.file} cannot be read, so that the last use is unknown: ${messageOf(error)}\n`)
+    return new Map()
+  }
+}
+
+/**
+ * Last uses at all gateways; empty if there are no others, or if PostgreSQL is unreachable, for which a warning was
+ * printed.
+ */
+async function clusterLastUses({ cluster }: Config): Promise<Map<string, number>> {
+  if (cluster === null || cluster.postgres === null) return new Map()
+  const database = new Database({ url: cluster.postgres, name: 'gateway keys list' })
+  try {
+    return await clusterLastUse(database)
+  } catch (error) {
+    if (!(error instanceof DatabaseError)) throw error
+    return new Map()
+  } finally {
+    database.close()
+  }
+}
+
+function latest(here: ReadonlyMap<string, number>, all: ReadonlyMap<string, number>): Map<string, number> {
+  const both = new Map(here)
+  for (const [name, at] of all) both.set(name, Math.max(at, both.get(name) ?? 0))
+  return both
+}
+
+function jsonLine({ id, key, source, createdAt, revokedAt, blockedAt, lastUsedAt }: ListedKey): string {
+  const { group = null, owner = null, note = null, expiresAt = null, prefix = null, oldSecrets = [] } = key
+  return `${JSON.stringify({
+    id,
+    name: key.name,
+    source,
+    models: key.models,
+    limits: key.limits && limitsToJson(key.limits),
+    group,
+    owner,
+    note,
+    created_at: isoTimeOrNull(createdAt),
+    expires_at: isoTimeOrNull(expiresAt),
+    last_used_at: isoTimeOrNull(lastUsedAt),
+    revoked_at: isoTimeOrNull(revokedAt),
+    blocked_at: isoTimeOrNull(blockedAt),
+    prefix,
+    sha256_prefix: digestPrefix(key),
+    old_secrets: oldSecrets.map(({ digest, validUntil }) =>
+      ({ sha256_prefix: digestPrefix({ digest }), valid_until: isoTime(validUntil) })),
+  })}\n`
+}
+
+function keyTable(keys: readonly ListedKey[]): string {
+  return table<ListedKey>([
+    { title: 'ID', text: ({ id }) => (id === null ? '-' : String(id)), right: true },
+    { title: 'NAME', text: ({ key }) => key.name },
+    { title: 'KEY', text: ({ key }) => key.prefix ?? '-' },
+    { title: 'SHA256', text: ({ key }) => digestPrefix(key) ?? '-' },
+    { title: 'GROUP', text: ({ key }) => key.group ?? '-' },
+    { title: 'OWNER', text: ({ key }) => key.owner ?? '-' },
+    { title: 'SOURCE', text: ({ source }) => source },
+    { title: 'CREATED', text: ({ createdAt }) => minuteText(createdAt) },
+    { title: 'EXPIRES', text: ({ key }) => minuteText(key.expiresAt ?? null) },
+    { title: 'LAST USED', text: ({ lastUsedAt }) => minuteText(lastUsedAt) },
+    { title: 'REVOKED', text: ({ revokedAt }) => minuteText(revokedAt) },
+    { title: 'BLOCKED', text: ({ blockedAt }) => minuteText(blockedAt) },
+    { title: 'MODELS', text: ({ key }) => modelsText(key.models) },
+    { title: 'LIMITS', text: ({ key }) => limitsText(key.limits) },
+  ], keys)
+}
+
+/** Enough to tell two keys apart; null = the variable with the key is not set here. */
+function digestPrefix({ digest }: Pick<Key, 'digest'>): string | null {
+  return digest.length === 0 ? null : digest.toString('hex', 0, 4)
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+function isoTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : isoTime(ms)
+}
+
+/** 2026-11-21T09:30Z */
+function minuteText(ms: number | null): string {
+  return ms === null ? '-' : `${isoTime(ms).slice(0, 16)}Z`
+}

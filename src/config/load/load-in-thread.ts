@@ -1,0 +1,25 @@
+import { Worker } from 'node:worker_threads'
+import { threadUrl } from '../../base/threads/thread-url.ts'
+import { deserializeConfig } from './load-message.ts'
+import type { LoadMessage } from './load-message.ts'
+import type { LoadedConfig } from './load.ts'
+import { ConfigError } from '../problem.ts'
+
+/**
+ * Loads a configuration again, with the process's environment, in a separate thread: thousands of keys or routes take
+ * more than a second, which must not block streams.
+ * @throws ConfigError like `reloadConfig`; another error if the thread fails before that
+ */
+export function loadConfigInThread(file: string): Promise<LoadedConfig> {
+  return new Promise((resolve, reject) => {
+    const thread = new Worker(threadUrl('load-thread', import.meta.url), {
+      name: 'configuration', workerData: file, execArgv: [],
+    })
+    thread.once('message', (parcel: LoadMessage) => {
+      if ('loaded' in parcel) resolve(deserializeConfig(parcel.loaded, parcel.urls))
+      else reject(new ConfigError(parcel.problems, parcel))
+    })
+    thread.once('error', reject)
+    thread.once('exit', () => reject(new Error('the thread that read the configuration ended')))
+  })
+}

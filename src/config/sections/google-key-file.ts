@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs'
+import { isObject } from '../../base/is-object.ts'
+import type { Path } from '../text/document.ts'
+import type { Findings } from '../text/findings.ts'
+
+/** Required fields of a credentials file, by its type: https://google.aip.dev/auth/4110 and the pages it links to. */
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  service_account: ['private_key', 'client_email'],
+  authorized_user: ['client_id', 'client_secret', 'refresh_token'],
+  external_account: ['audience', 'subject_token_type', 'token_url', 'credential_source'],
+  impersonated_service_account: ['service_account_impersonation_url', 'source_credentials'],
+}
+
+/** Warns if a file is not a Google Cloud key. It may be replaced later: until then only what needs it fails. */
+export function checkGoogleKeyFile(file: string, path: Path, consequence: string, findings: Findings): void {
+  const warn = (what: string): void => findings.warn(path, `${what}; until it is replaced, ${consequence}`)
+  const text = textOf(file)
+  if (text === null) return
+  const json = parse(text)
+  if (!isObject(json)) return warn('this is not a credentials file of Google Cloud: it is not a JSON object')
+  const { type } = json
+  const required = typeof type === 'string' && Object.hasOwn(REQUIRED, type) ? REQUIRED[type] ?? [] : []
+  if (type === undefined) return warn('this is not a credentials file of Google Cloud: it has no type, such as service_account')
+  const missing = required.filter(name => json[name] === undefined || json[name] === '')
+  if (missing.length > 0) warn(`this credentials file of the type ${String(type)} has no ${missing.join(', ')}`)
+  const key = json['private_key']
+  if (type === 'service_account' && typeof key === 'string' && key !== '' && !key.includes('PRIVATE KEY-----')) warn('private_key in this file is not a key in PEM form')
+}
+
+/** @returns true if the file names its project, or cannot be read */
+export function namesProject(file: string): boolean {
+  const text = textOf(file)
+  const json = text === null ? null : parse(text)
+  return !isObject(json) || typeof json['project_id'] === 'string'
+}
+
+function textOf(file: string): string | null {
+  try {
+    const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
+    return text.trim() === '' ? null : text
+  } catch {
+    // Reported elsewhere as missing or empty.
+    return null
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,122 @@
+import { hash } from 'node:crypto'
+import { MIN_SAFE_KEY_LENGTH } from '../../base/secrets/key-format.ts'
+import type { Path } from '../text/document.ts'
+import { formatPath } from '../text/findings.ts'
+import type { Findings } from '../text/findings.ts'
+import { isKnownGroup } from './groups.ts'
+import { parseInstant } from '../instant.ts'
+import type { Key } from '../key-types.ts'
+import { buildLimits } from './limits.ts'
+import type { RawConfig, RawKey } from '../raw.ts'
+import { modelGlobs } from './routes.ts'
+import { checkQuotes } from './values.ts'
+
+/** Number of characters of a secret that are shown. */
+export const PREFIX_LENGTH = 8
+/** The digest of a key whose value is unknown; reported where it matters. */
+const UNKNOWN_DIGEST = Buffer.alloc(0)
+
+/** Prefix in the ledger for requests that users make in the console: `console:ops`. */
+const CONSOLE_PREFIX = 'console:'
+export const RESERVED_NAME_MESSAGE = `names that begin with "${CONSOLE_PREFIX}" are reserved for console users; choose another`
+
+export function isReservedName(name: string): boolean {
+  return name.startsWith(CONSOLE_PREFIX)
+}
+
+/** The ledger's key name for a user of the console. */
+export function consoleKeyName(user: string): string {
+  return CONSOLE_PREFIX + user
+}
+
+/**
+ * Builds the keys; each name and each value must be unique.
+ * @param isGatewayEnvironment the environment is the gateway's own; in another one, a default may not be the value
+ *   that the gateway uses
+ */
+export function buildKeys(raw: RawConfig, findings: Findings, isGatewayEnvironment: boolean): Key[] {
+  const checkName = uniquenessCheck('name', findings)
+  const checkValue = uniquenessCheck('value', findings)
+  return (raw.keys ?? []).flatMap((key, index) => {
+    if (key === undefined) return []
+    const path = ['keys', index]
+    const { name } = key
+    if (name !== undefined && isReservedName(name)) findings.error([...path, 'name'], RESERVED_NAME_MESSAGE)
+    if (name !== undefined) checkName(name, index, [...path, 'name'])
+    const digest = digestOf(key, path, findings, isGatewayEnvironment)
+    if (digest !== null && digest !== UNKNOWN_DIGEST) {
+      const at = [...path, key.key === undefined ? 'sha256' : 'key']
+      checkValue(digest.toString('latin1'), index, at)
+    }
+    const models = modelGlobs(key.models, [...path, 'models'], findings)
+    const limits = buildLimits(key.limits, [...path, 'limits'], findings)
+    const expiresAt = expiryOf(key, path, findings)
+    if (name === undefined || digest === null) return []
+    const { group, owner, note } = key
+    if (group !== undefined) isKnownGroup(group, Object.keys(raw.groups ?? {}), [...path, 'group'], findings)
+    return [{
+      name, digest, models, limits, line: findings.line(path),
+      ...group !== undefined && { group },
+      ...owner !== undefined && { owner },
+      ...note !== undefined && { note },
+      ...expiresAt !== null && { expiresAt },
+      ...key.key !== undefined && key.key.length >= MIN_SAFE_KEY_LENGTH && { prefix: key.key.slice(0, PREFIX_LENGTH) },
+    }]
+  })
+}
+
+/**
+ * The first key whose value is a default written in the file, as in `${DEMO_KEY:-...}`: it is not secret, so an
+ * example can show it.
+ */
+export function exampleKeyOf(raw: RawConfig, findings: Findings): string | null {
+  const index = (raw.keys ?? []).findIndex((_, at) => findings.located(['keys', at, 'key'])?.defaulted)
+  return raw.keys?.[index]?.key ?? null
+}
+
+function digestOf(raw: RawKey, path: Path, findings: Findings, isGatewayEnvironment: boolean): Buffer | null {
+  const hasKey = findings.has([...path, 'key'])
+  const hasDigest = findings.has([...path, 'sha256'])
+  if (hasKey === hasDigest) {
+    const problem = hasKey ? 'has both key and sha256; remove one' : 'needs key or sha256'
+    findings.error(path, `${formatPath(path)} ${problem}`, 'key')
+    return null
+  }
+  if (raw.sha256 !== undefined) return Buffer.from(raw.sha256, 'hex')
+  const isDefault = findings.located([...path, 'key'])?.defaulted
+  if (raw.key === undefined || (isDefault && !isGatewayEnvironment)) return UNKNOWN_DIGEST
+  checkPlainKey(raw.key, [...path, 'key'], findings)
+  return hash('sha256', raw.key, 'buffer')
+}
+
+/** ms since 1970; null = never. */
+function expiryOf({ expires }: RawKey, path: Path, findings: Findings): number | null {
+  if (expires === undefined) return null
+  const at = [...path, 'expires']
+  const ms = findings.parsed(at, () => parseInstant(expires))
+  if (ms !== null && ms <= Date.now()) findings.warn(at, 'the key has expired; it is refused')
+  return ms
+}
+
+function checkPlainKey(key: string, path: Path, findings: Findings): void {
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    findings.error(path, 'a key takes visible ASCII characters only, without spaces or line breaks')
+  } else if (key.length < MIN_SAFE_KEY_LENGTH) {
+    findings.warn(path, `keys of fewer than ${MIN_SAFE_KEY_LENGTH} characters can be guessed; use a long random one`)
+  }
+  checkQuotes(key, path, findings)
+}
+
+/** Reports each key with the same `what` as an earlier one. */
+function uniquenessCheck(what: 'name' | 'value', findings: Findings) {
+  const indexes = new Map<string, number>()
+  return (value: string, index: number, path: Path): void => {
+    const before = indexes.get(value)
+    if (before === undefined) {
+      indexes.set(value, index)
+    } else {
+      const line = findings.line(['keys', before])
+      findings.error(path, `the key on line ${line} has the same ${what}; give each its own`)
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import type { Path } from '../text/document.ts'
+import type { Findings } from '../text/findings.ts'
+import type { Budget, Limits } from '../key-types.ts'
+import { decimalOf } from './prices.ts'
+import type { RawLimits } from '../raw.ts'
+import { checkGlob } from './routes.ts'
+
+/** Builds limits from the file; what it does not name is unlimited. */
+export function buildLimits(raw: RawLimits | undefined, path: Path, findings: Findings): Limits | null {
+  if (raw === undefined) return null
+  const models = new Map<string, Omit<Limits, 'models'>>()
+  for (const [glob, limits] of Object.entries(raw.models ?? {})) {
+    if (limits === undefined) continue
+    const at = [...path, 'models', glob]
+    checkGlob(glob, at, findings, 'key')
+    models.set(glob, buildFigures(limits, at, findings))
+  }
+  return { ...buildFigures(raw, path, findings), models }
+}
+
+function buildFigures(
+  raw: Omit<RawLimits, 'models'>, path: Path, findings: Findings,
+): Omit<Limits, 'models'> {
+  return {
+    requestsPerMinute: raw.requests_per_minute ?? null,
+    tokensPerMinute: raw.tokens_per_minute ?? null,
+    concurrent: raw.concurrent ?? null,
+    budget: buildBudget(raw.budget, [...path, 'budget'], findings),
+  }
+}
+
+function buildBudget(raw: RawLimits['budget'], path: Path, findings: Findings): Budget | null {
+  if (raw?.usd === undefined || raw.per === undefined) return null
+  return { usd: decimalOf([...path, 'usd'], findings), per: raw.per }
+}

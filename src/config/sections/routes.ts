@@ -1,0 +1,156 @@
+import type { Path } from '../text/document.ts'
+import type { Findings } from '../text/findings.ts'
+import { nearest } from '../nearest.ts'
+import type { RawConfig, RawRoute, RawTarget } from '../raw.ts'
+import type { Affinity, Route, Target, Timeouts, Upstream } from '../types.ts'
+import { headerName } from './header.ts'
+import { MAX_TIMER, buildTimeouts, timerDurationOf } from './values.ts'
+
+/** Builds the route table, in the file's order. */
+export function buildRoutes(
+  raw: RawConfig, upstreams: ReadonlyMap<string, Upstream>, timeouts: Timeouts, findings: Findings,
+): Route[] {
+  // If `upstreams` is missing, that is already reported; do not repeat it for each route.
+  const known = raw.upstreams === undefined ? null : upstreams
+  return (raw.routes ?? []).flatMap((route, index) => {
+    if (route === undefined) return []
+    const path = ['routes', index]
+    const targets = buildTargets(route.to, [...path, 'to'], known, route.model, findings)
+    const onTarget = (reason: 'context_length' | 'content_filter'): Target | null =>
+      buildTargets(route.on?.[reason], [...path, 'on', reason], known, route.model, findings)[0] ?? null
+    const matched = {
+      index,
+      line: findings.line(path),
+      path: pathGlob(route.path, [...path, 'path'], findings),
+      models: modelGlobs(route.model, [...path, 'model'], findings),
+      targets,
+      strategy: route.strategy ?? 'ordered',
+    }
+    return [{
+      ...matched,
+      text: routeText(matched),
+      affinity: buildAffinity(route.affinity, [...path, 'affinity'], findings),
+      retries: route.retries ?? Math.max(0, targets.length - 1),
+      on: { contextLength: onTarget('context_length'), contentFilter: onTarget('content_filter') },
+      resume: route.resume ?? 'off',
+      hedgeAfter: hedgeAfterOf(route.hedge, [...path, 'hedge'], findings),
+      translate: route.translate ?? 'lenient',
+      timeouts: buildTimeouts(route.timeouts, [...path, 'timeouts'], timeouts, findings),
+    }]
+  })
+}
+
+function hedgeAfterOf(hedge: RawRoute['hedge'], path: Path, findings: Findings): number | null {
+  return hedge?.after === undefined ? null : timerDurationOf(hedge.after, [...path, 'after'], MAX_TIMER, findings)
+}
+
+const MAX_LISTED = 5
+
+type RouteMatch = Pick<Route, 'index' | 'line' | 'path' | 'models' | 'targets' | 'strategy'>
+
+/** Written once, when the configuration is loaded: the ledger stores it with every request of the route. */
+function routeText({ index, line, path, models, targets, strategy }: RouteMatch): string {
+  const matches = [
+    ...path === null ? [] : [`path ${path}`],
+    ...models === null ? [] : [`model ${abbreviatedList(models)}`],
+  ]
+  const names = targets.map(({ upstream: { name }, model }) => (model === null ? name : `${name}: ${model}`))
+  const takes = matches.length === 0 ? 'everything' : matches.join(', ')
+  return `routes[${index}], line ${line}: ${takes} -> ${abbreviatedList(names)} (${strategy})`
+}
+
+function abbreviatedList(names: readonly string[]): string {
+  const rest = names.length - MAX_LISTED
+  return names.slice(0, MAX_LISTED).join(' | ') + (rest > 0 ? ` and ${rest} more` : '')
+}
+
+function pathGlob(glob: string | undefined, path: Path, findings: Findings): string | null {
+  if (glob === undefined) return null
+  if (glob.includes('?') || glob.includes('#')) {
+    findings.error(path, 'a path is matched without its query; leave out the part from ? or # on')
+  } else if (!glob.startsWith('/') && !glob.startsWith('*')) {
+    findings.error(path, 'a path starts with /, or with *')
+  } else {
+    checkGlob(glob, path, findings)
+  }
+  return glob
+}
+
+/** Checks one glob or several. */
+export function modelGlobs(
+  model: string | readonly (string | undefined)[] | undefined, path: Path, findings: Findings,
+): string[] | null {
+  if (model === undefined) return null
+  if (typeof model === 'string') {
+    checkGlob(model, path, findings)
+    return [model]
+  }
+  model.forEach((glob, index) => {
+    if (glob !== undefined) checkGlob(glob, [...path, index], findings)
+  })
+  return model.filter(glob => glob !== undefined)
+}
+
+/** Globs have one special character: other special characters in a glob are probably a mistake. */
+export function checkGlob(glob: string, path: Path, findings: Findings, at: 'key' | 'value' = 'value'): void {
+  if (/\s/.test(glob)) findings.warn(path, 'a glob with a space matches only names with a space', at)
+  const odd = /[?[\]{}|^$\\]/.exec(glob)?.[0]
+  if (odd !== undefined) findings.warn(path, `only * is special in a glob; ${odd} has no special meaning`, at)
+}
+
+function buildTargets(
+  to: RawRoute['to'], path: Path, upstreams: ReadonlyMap<string, Upstream> | null, models: RawRoute['model'], findings: Findings,
+): Target[] {
+  const items = Array.isArray(to)
+    ? to.map((item, index) => ({ item, at: path.concat(index) }))
+    : [{ item: to, at: path }]
+  return items.flatMap(({ item, at }) => {
+    if (item === undefined) return []
+    const isName = typeof item === 'string'
+    const raw: RawTarget = isName ? { upstream: item } : item
+    if (raw.upstream === undefined) return []
+    const upstream = findUpstream(raw.upstream, isName ? at : [...at, 'upstream'], upstreams, findings)
+    if (raw.model?.includes('*') && !isNamedByStar(raw.model, models)) {
+      findings.error([...at, 'model'], "a * in a target's model is what the * of the route's model stands for: each of them needs exactly one")
+    }
+    if (!upstream) return []
+    return [{ upstream, model: raw.model ?? null, weight: raw.weight ?? 1, prefill: raw.prefill ?? false }]
+  })
+}
+
+/** Does the name of the requested model determine the star of the target's model? */
+function isNamedByStar(model: string, models: RawRoute['model']): boolean {
+  const globs = typeof models === 'string' ? [models] : models ?? []
+  return [model, ...globs].every(glob => glob?.split('*').length === 2) && globs.length > 0
+}
+
+/** `key`, or `header:` and a header name. */
+function buildAffinity(text: string | undefined, path: Path, findings: Findings): Affinity | null {
+  if (text === undefined) return null
+  if (text === 'key') return { by: 'key' }
+  return { by: 'header', name: headerName(text.slice('header:'.length), path, findings) }
+}
+
+function findUpstream(
+  name: string, path: Path, upstreams: ReadonlyMap<string, Upstream> | null, findings: Findings,
+): Upstream | undefined {
+  if (upstreams === null) return undefined
+  const upstream = upstreams.get(name)
+  const names = findings.names(['upstreams'])
+  if (upstream === undefined && !names.includes(name)) {
+    const guess = nearest(name, names)
+    const hint = guess === null ? knownNamesHint(names) : `; did you mean "${guess}"?`
+    findings.error(path, `no upstream has this name${hint}`)
+  }
+  return upstream
+}
+
+function knownNamesHint(names: readonly string[]): string {
+  if (names.length === 0) return '; there is none'
+  return `; there is ${names.slice(0, 8).join(', ')}${names.length > 8 ? ', ...' : ''}`
+}
+
+/** Every target of a route, including those for refused requests. */
+export function everyTarget({ targets, on }: Route): readonly Target[] {
+  return [...targets, on.contextLength, on.contentFilter].filter(target => target !== null)
+}

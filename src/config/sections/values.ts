@@ -1,0 +1,66 @@
+import type { Path } from '../text/document.ts'
+import { formatPath } from '../text/findings.ts'
+import type { Findings } from '../text/findings.ts'
+import type { RawTimeouts } from '../raw.ts'
+import type { Timeouts } from '../types.ts'
+import { parseDuration, parseSize } from '../units.ts'
+
+/** The specification's defaults: thirty minutes, and ten seconds to connect. */
+export const DEFAULT_TIMEOUTS: Timeouts = {
+  connect: 10_000,
+  firstByte: 30 * 60_000,
+  idle: 30 * 60_000,
+  total: 30 * 60_000,
+}
+
+/** The longest timer of node in whole days: above 2^31-1 ms it would fire at once. */
+export const MAX_TIMER = 24 * 86_400_000
+
+/** Milliseconds of an optional duration for a timer. */
+export function timerDurationOf(
+  text: string | undefined, path: Path, defaultMs: number, findings: Findings, minMs = 1,
+): number {
+  if (text === undefined) return defaultMs
+  const ms = durationOf(text, path, findings, minMs)
+  if (ms === null) return defaultMs
+  if (ms > MAX_TIMER) findings.error(path, `${formatPath(path)} must be at most 24d`)
+  return ms
+}
+
+/** Milliseconds of a valid duration; null = too long, which is reported. */
+export function durationOf(text: string, path: Path, findings: Findings, minMs = 1): number | null {
+  const ms = findings.parsed(path, () => parseDuration(text))
+  if (ms !== null && ms < minMs) findings.error(path, `${formatPath(path)} must be longer than 0`)
+  return ms
+}
+
+/** Timeouts with some of them overridden. */
+export function buildTimeouts(
+  raw: RawTimeouts | undefined, path: Path, defaults: Timeouts, findings: Findings,
+): Timeouts {
+  if (raw === undefined) return defaults
+  return {
+    connect: timerDurationOf(raw.connect, [...path, 'connect'], defaults.connect, findings),
+    firstByte: timerDurationOf(raw.first_byte, [...path, 'first_byte'], defaults.firstByte, findings),
+    idle: timerDurationOf(raw.idle, [...path, 'idle'], defaults.idle, findings),
+    total: timerDurationOf(raw.total, [...path, 'total'], defaults.total, findings),
+  }
+}
+
+/** Bytes of an optional size, at least 1. */
+export function sizeOf(
+  size: string | number | undefined, path: Path, defaultBytes: number, findings: Findings,
+): number {
+  if (size === undefined) return defaultBytes
+  const bytes = findings.parsed(path, () => parseSize(size))
+  if (bytes === null) return defaultBytes
+  if (bytes < 1) findings.error(path, `${formatPath(path)} must be at least 1b`)
+  return bytes
+}
+
+/** Warns of a secret in quotes: no vendor's secret has them, and some readers of env files keep them. */
+export function checkQuotes(secret: string, path: Path, findings: Findings): void {
+  if (!/^(["']).*\1$/.test(secret)) return
+  const advice = "docker's --env-file keeps them"
+  findings.warn(path, `the value begins and ends with a quote, and both are part of it; ${advice}`)
+}

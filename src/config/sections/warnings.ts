@@ -1,0 +1,126 @@
+import type { Findings } from '../text/findings.ts'
+import { compileGlob, compileGlobs, compileOverlaps } from '../glob.ts'
+import { everyTarget } from './routes.ts'
+import type { Config, Route } from '../types.ts'
+
+/** Warns of what is allowed but probably a mistake. For configurations without an error. */
+export function addConfigWarnings(config: Config, findings: Findings): void {
+  if (config.auth === 'keys' && config.keys.length === 0) {
+    findings.warnFile('there are no keys, so every request is refused; add one under keys, or set auth: open')
+  }
+  if (config.routes.length === 0) findings.warnFile('there are no routes, so every request gets 404')
+  warnOfUnusedUpstreams(config, findings)
+  warnOfAzurePath(config, findings)
+  warnOfHiddenRoutes(config.routes, findings)
+  warnOfResumeWithoutPrefill(config.routes, findings)
+  warnOfHedgeWithoutTarget(config.routes, findings)
+  warnOfUnservedModels(config, findings)
+  warnOfSeparateLogins(config, findings)
+  warnOfSeparateLimits(config, findings)
+}
+
+function warnOfSeparateLimits({ cluster }: Config, findings: Findings): void {
+  if (cluster === null) return
+  if (cluster.valkey === null) findings.warn(['cluster'], 'without cluster.valkey each gateway counts limits and budgets for itself', 'key')
+  if (cluster.postgres === null) findings.warn(['cluster'], 'without cluster.postgres each gateway has a ledger and keys of its own', 'key')
+}
+
+function warnOfSeparateLogins({ console, ledger, server: { workers } }: Config, findings: Findings): void {
+  if (workers === 1 || ledger !== null || console === null || console.users.length === 0) return
+  const message =
+    'logins are kept beside the ledger: without one, each of the workers asks for a login of its own'
+  findings.warn(['console', 'users'], message, 'key')
+}
+
+function warnOfUnusedUpstreams({ upstreams, routes }: Config, findings: Findings): void {
+  const used = new Set(routes.flatMap(everyTarget).map(({ upstream }) => upstream.name))
+  for (const name of upstreams.keys()) {
+    if (!used.has(name)) findings.warn(['upstreams', name], 'no route names this upstream', 'key')
+  }
+}
+
+const AZURE = /\.openai\.azure\.com$/
+
+/** Routes that name Azure's older paths may want them; all others request paths under /v1. */
+function warnOfAzurePath({ upstreams, routes }: Config, findings: Findings): void {
+  const asked = new Set(routes.filter(({ path }) => !path?.startsWith('/openai')).flatMap(everyTarget)
+    .map(({ upstream }) => upstream))
+  for (const upstream of upstreams.values()) {
+    const { name, url, v1, provider } = upstream
+    // A provider writes its paths itself.
+    if (provider !== null || url === null || !AZURE.test(url.hostname) || !asked.has(upstream)) continue
+    const there = url.pathname.replace(/\/+$/, '') + (v1 ?? '/v1')
+    if (there.startsWith('/openai/v1')) continue
+    const message = `what clients have under /v1 goes to ${there || '/'}, and Azure has it under /openai/v1`
+    findings.warn(['upstreams', name, 'url'], `${message}; end the url with the host, and say v1: /openai/v1`)
+  }
+}
+
+function warnOfHiddenRoutes(routes: readonly Route[], findings: Findings): void {
+  // Grouped by path, because many routes share few paths.
+  const groups = new Map<string, RouteGroup>()
+  for (const route of routes) {
+    const path = route.path ?? '*'
+    const earlier = [...groups.values()].filter(({ takesPath }) => takesPath(path))
+      .map(({ covers }) => covers.find(({ takesModels }) => takesModels(route.models)))
+      .filter(cover => cover !== undefined)
+    const group = groups.get(path) ?? { takesPath: compileGlob(path), covers: [] }
+    groups.set(path, group)
+    group.covers.push({ line: route.line, takesModels: compileCover(route) })
+    if (earlier.length === 0) continue
+    const line = Math.min(...earlier.map(cover => cover.line))
+    const message = `no request reaches this route: the one on line ${line} takes all that it matches`
+    findings.warn(['routes', route.index], message)
+  }
+}
+
+/** Routes with the same path, in order. */
+interface RouteGroup {
+  readonly takesPath: (path: string) => boolean
+  readonly covers: { readonly line: number, readonly takesModels: (models: Route['models']) => boolean }[]
+}
+
+/**
+ * A test that passes for lists of models that this route accepts completely. A route without models also accepts
+ * requests that name none, so a route with models never covers it.
+ */
+function compileCover({ models }: Route): (others: Route['models']) => boolean {
+  if (models === null) return () => true
+  const takesModel = compileGlobs(models)
+  return others => others?.every(takesModel) ?? false
+}
+
+function warnOfResumeWithoutPrefill(routes: readonly Route[], findings: Findings): void {
+  for (const { index, resume, targets } of routes) {
+    if (resume !== 'continue' || targets.some(target => target.prefill)) continue
+    findings.warn(
+      ['routes', index, 'resume'], 'no target of this route has prefill: true, so none continues a stream',
+    )
+  }
+}
+
+function warnOfHedgeWithoutTarget(routes: readonly Route[], findings: Findings): void {
+  for (const { index, hedgeAfter, targets, retries, timeouts } of routes) {
+    if (hedgeAfter === null) continue
+    if (targets.length < 2 || retries === 0) {
+      findings.warn(['routes', index, 'hedge'], 'hedge needs a second target and retries of at least 1: no other target is asked')
+    } else if (hedgeAfter >= timeouts.firstByte) {
+      findings.warn(['routes', index, 'hedge', 'after'], 'hedge.after is not below timeouts.first_byte: the first target has failed by then')
+    }
+  }
+}
+
+function warnOfUnservedModels({ routes, keys }: Config, findings: Findings): void {
+  if (routes.some(route => route.models === null)) return
+  const isServed = compileOverlaps(routes.flatMap(route => route.models ?? []))
+  const known = new Map<string, boolean>()
+  for (const [index, key] of keys.entries()) {
+    for (const [place, glob] of (key.models ?? []).entries()) {
+      if (!known.has(glob)) known.set(glob, isServed(glob))
+      if (known.get(glob)) continue
+      const list = ['keys', index, 'models']
+      const item = [...list, place]
+      findings.warn(findings.has(item) ? item : list, 'no route serves a model of this name')
+    }
+  }
+}

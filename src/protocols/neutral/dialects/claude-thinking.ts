@@ -1,0 +1,72 @@
+import { THINKING_BUDGETS, forcesTool, thinkingBudget } from './anthropic-request.ts'
+import type { JsonObject } from '../json.ts'
+import { valueFor } from '../opaque.ts'
+import type { TranslationReport } from '../report.ts'
+import type { NeutralRequest, Part, Reasoning } from '../request.ts'
+
+export interface ThinkingContext {
+  readonly model: string
+  /** Tokens of the response, thinking included; null = no bound. */
+  readonly maxTokens: number | null
+  readonly provider: string
+  readonly report: TranslationReport
+}
+
+/** How thinking is asked for; null = nothing is written. */
+export interface WrittenThinking {
+  readonly thinking: JsonObject | null
+  readonly effort: string | null
+}
+
+const NOTHING: WrittenThinking = { thinking: null, effort: null }
+
+/** Writes `thinking` and `output_config.effort` of Claude; reports where the request rules thinking out. */
+export function writeThinking(request: NeutralRequest, context: ThinkingContext): WrittenThinking {
+  const { reasoning } = request
+  if (reasoning === null) return NOTHING
+  if (reasoning.enabled === false) return { thinking: { type: 'disabled' }, effort: null }
+  const isAdaptive = takesEffort(context.model)
+  if (isRuledOut(request, isAdaptive, context.provider)) {
+    context.report.dropField('reasoning')
+    return NOTHING
+  }
+  const display = reasoning.showText === false ? { display: 'omitted' } : {}
+  if (isAdaptive) return { thinking: { type: 'adaptive', ...display }, effort: effortOf(reasoning) }
+  const wanted = reasoning.budgetTokens ?? THINKING_BUDGETS[reasoning.effort ?? 'medium'] ?? THINKING_BUDGETS['medium'] as number
+  const budget = thinkingBudget(wanted, context.maxTokens)
+  if (budget === null) {
+    context.report.dropField('reasoning')
+    return NOTHING
+  }
+  return { thinking: { type: 'enabled', budget_tokens: budget, ...display }, effort: null }
+}
+
+/** Claude from 4.6 on decides itself how much to think, by an effort; others take a budget. */
+function takesEffort(model: string): boolean {
+  const match = /claude-(?:[a-z]+-)?(\d{1,2})(?:[.-](\d{1,2}))?(?![\d])/.exec(model)
+  if (match === null) return false
+  const [, major, minor = '0'] = match
+  return Number(major) > 4 || (Number(major) === 4 && Number(minor) >= 6)
+}
+
+function effortOf({ effort, budgetTokens }: Reasoning): string | null {
+  if (effort !== null) return effort === 'minimal' ? 'low' : effort
+  if (budgetTokens === null) return null
+  return Object.keys(THINKING_BUDGETS).find(name => name !== 'minimal' && budgetTokens <= (THINKING_BUDGETS[name] as number)) ?? 'max'
+}
+
+/**
+ * A forced tool and thinking exclude each other. A turn in which a tool was called has to begin with its thinking,
+ * which a client may have lost, or another provider may have made; an adaptive model does not ask for it.
+ */
+function isRuledOut({ toolChoice, messages }: NeutralRequest, isAdaptive: boolean, provider: string): boolean {
+  if (forcesTool(toolChoice)) return true
+  if (isAdaptive) return false
+  const isAsked = ({ type }: Part): boolean => type !== 'tool_result'
+  const turnStart = messages.findLastIndex(({ role, parts }) => role === 'user' && parts.some(isAsked))
+  const first = messages.slice(turnStart + 1).find(({ role }) => role === 'assistant')
+  if (first === undefined || !first.parts.some(({ type }) => type === 'tool_call')) return false
+  const [begin] = first.parts
+  const isKept = (begin?.type === 'thinking' || begin?.type === 'redacted_thinking') && valueFor(begin.opaque, provider) !== null
+  return !isKept
+}

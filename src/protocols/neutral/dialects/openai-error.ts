@@ -1,0 +1,44 @@
+import { errorIn } from '../error-body.ts'
+import { errorKindOf, statusOf } from '../errors.ts'
+import { asNumber, asText } from '../json.ts'
+import type { JsonObject } from '../json.ts'
+import type { ErrorKind, NeutralError } from '../response.ts'
+
+const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
+  invalid_request: 'invalid_request_error',
+  authentication: 'invalid_request_error',
+  billing: 'insufficient_quota',
+  permission: 'permission_error',
+  not_found: 'invalid_request_error',
+  too_large: 'invalid_request_error',
+  rate_limit: 'rate_limit_error',
+  server: 'server_error',
+  overloaded: 'server_error',
+  timeout: 'server_error',
+}
+
+/**
+ * Reads an error of OpenAI's shape, `{error: {message, type, param, code}}`; other servers' as far as they have it.
+ *
+ * @param status HTTP status; 500 = it has none, and its code may say one
+ * @param body as parsed JSON, or as text where it is none
+ */
+export function readOpenaiError(status: number, body: unknown): NeutralError {
+  const error = errorIn(body) ?? {}
+  const code = asText(error['code'])
+  const type = asText(error['type'])
+  const given = asNumber(error['code'])
+  const actual = (status === 500 ? statusOf(error['code'], type) : statusOf(given)) ?? status
+  return {
+    kind: errorKindOf(actual, code ?? type),
+    status: actual,
+    message: asText(error['message']) ?? `the upstream responded with the status ${status}`,
+    code: code ?? type,
+    param: asText(error['param']),
+  }
+}
+
+/** Writes the body of an error response. */
+export function writeOpenaiError({ kind, message, code, param }: NeutralError): JsonObject {
+  return { error: { message, type: ERROR_TYPES[kind], param, code } }
+}

@@ -1,0 +1,76 @@
+import { asText, parseObject } from '../json.ts'
+import type { Message, NeutralRequest, Part, Tool } from '../request.ts'
+import type { ResponseEvent } from '../response.ts'
+
+/** The argument that holds the text of a tool that takes plain text. */
+const INPUT = 'input'
+
+/**
+ * The request for an upstream whose tools take JSON alone: tools that take plain text, their calls and their results
+ * get one argument with the text.
+ */
+export function wrapFreeform(request: NeutralRequest): NeutralRequest {
+  if (!hasFreeform(request)) return request
+  return { ...request, tools: request.tools.map(wrapTool), messages: request.messages.map(wrapMessage) }
+}
+
+function hasFreeform({ tools, messages }: NeutralRequest): boolean {
+  return tools.some(({ freeform }) => freeform !== null)
+    || messages.some(({ parts }) => parts.some(part => (part.type === 'tool_call' || part.type === 'tool_result') && part.isFreeform))
+}
+
+function wrapTool(tool: Tool): Tool {
+  if (tool.freeform === null) return tool
+  const { format } = tool.freeform
+  const grammar = format === null || format['type'] === 'text' ? null : JSON.stringify(format)
+  const description = [tool.description, grammar && `The input must match this grammar: ${grammar}`].filter(text => text).join('\n\n')
+  const parameters = { type: 'object', properties: { [INPUT]: { type: 'string' } }, required: [INPUT], additionalProperties: false }
+  return { ...tool, freeform: null, description: description === '' ? null : description, parameters }
+}
+
+function wrapMessage(message: Message): Message {
+  return { ...message, parts: message.parts.map(wrapPart) }
+}
+
+function wrapPart(part: Part): Part {
+  if (part.type === 'tool_call' && part.isFreeform) return { ...part, isFreeform: false, arguments: JSON.stringify({ [INPUT]: part.arguments }) }
+  return part.type === 'tool_result' && part.isFreeform ? { ...part, isFreeform: false } : part
+}
+
+/** Gives a client the calls of its tools that take plain text: what `wrapFreeform` wrapped comes as text again. */
+export class FreeformUnwrapper {
+  readonly #names: ReadonlySet<string>
+  /** What came of the calls that are open, by their part. */
+  readonly #open = new Map<number, string>()
+
+  constructor({ tools }: NeutralRequest) {
+    this.#names = new Set(tools.filter(({ freeform }) => freeform !== null).map(({ name }) => name))
+  }
+
+  /** The events that the client gets instead. */
+  next(event: ResponseEvent): readonly ResponseEvent[] {
+    if (this.#names.size === 0) return [event]
+    switch (event.type) {
+      case 'part_start': {
+        const { part } = event
+        if (part.type !== 'tool_call' || part.isFreeform || !this.#names.has(part.name)) return [event]
+        this.#open.set(event.index, '')
+        return [{ ...event, part: { ...part, isFreeform: true } }]
+      }
+      case 'delta': {
+        const text = this.#open.get(event.index)
+        if (text === undefined) return [event]
+        this.#open.set(event.index, text + event.text)
+        return []
+      }
+      case 'part_end': {
+        const text = this.#open.get(event.index)
+        if (text === undefined) return [event]
+        this.#open.delete(event.index)
+        return [{ type: 'delta', index: event.index, text: asText(parseObject(text)?.[INPUT]) ?? text }, event]
+      }
+      default:
+        return [event]
+    }
+  }
+}

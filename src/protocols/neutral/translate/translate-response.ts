@@ -1,0 +1,169 @@
+import { GatewayError } from '../../../base/errors.ts'
+import { haveTooManyObjects } from './arguments-size.ts'
+import { ResponseCollector } from './collect.ts'
+import { reasonIn } from '../error-reason.ts'
+import { CONTEXT_LENGTH } from '../errors.ts'
+import { FreeformUnwrapper } from './freeform.ts'
+import type { JsonObject } from '../json.ts'
+import type { ErrorEvent, NeutralResponse, ResponseEvent } from '../response.ts'
+import type { ToolNames } from './tool-names.ts'
+import type { ClientContext, ClientSide, ResponseReader, ResponseWriter, UpstreamSide } from '../translation.ts'
+
+/** Translates one streamed response. */
+export class StreamTranslator {
+  readonly #reader: ResponseReader
+  readonly #writer: ResponseWriter
+  readonly #unwrapper: FreeformUnwrapper
+  readonly #toolNames: ToolNames | null
+  readonly #events: ResponseEvent[] = []
+  #hasStopped = false
+  #isOver = false
+
+  constructor(client: ClientSide, upstream: UpstreamSide, context: ClientContext, provider: string, toolNames: ToolNames | null = null) {
+    this.#reader = upstream.createReader(provider)
+    this.#writer = context.request.stream ? client.createWriter(context) : new BodyWriter(client, context)
+    this.#unwrapper = new FreeformUnwrapper(context.request)
+    this.#toolNames = toolNames
+  }
+
+  /** The client has got the end of its protocol, or an error: nothing follows. */
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /**
+   * @param name of the event, '' where it has none
+   * @param value its data as parsed JSON; undefined = it is none
+   * @returns what the client gets: whole events, or ''
+   * @throws GatewayError upstream_cut: it is the end, and nothing before said why the model stopped
+   */
+  event(name: string, value: unknown): string {
+    this.#reader.event(name, value, this.#events)
+    return this.#write()
+  }
+
+  /**
+   * The stream has ended, and nothing is missing.
+   *
+   * @throws GatewayError upstream_cut
+   */
+  end(): string {
+    this.#reader.end?.(this.#events)
+    this.#events.push({ type: 'end' })
+    return this.#write()
+  }
+
+  /**
+   * A whole response as the events of a stream.
+   *
+   * @throws GatewayError upstream_invalid
+   */
+  whole(value: JsonObject): string {
+    readBody(this.#reader, value, this.#events)
+    return this.#write()
+  }
+
+  /** Nothing more is translated. */
+  stop(): void {
+    this.#isOver = true
+  }
+
+  #write(): string {
+    let text = ''
+    for (const given of this.#events) {
+      if (this.#isOver) break
+      const read = given.type === 'error' ? withReason(given) : given
+      // Without a reason to stop the response is not whole, and the client's protocol has no end for it.
+      if (read.type === 'end' && !this.#hasStopped) throw new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
+      this.#hasStopped ||= read.type === 'stop'
+      for (const event of this.#unwrapper.next(this.#toolNames?.restore(read) ?? read)) text += this.#writer.write(event)
+      this.#isOver = read.type === 'end' || read.type === 'error'
+    }
+    this.#events.length = 0
+    return text
+  }
+}
+
+/** Writes the body of a whole response at the end of a stream, for a client that did not ask for a stream. */
+class BodyWriter implements ResponseWriter {
+  readonly #client: ClientSide
+  readonly #context: ClientContext
+  readonly #collector = new ResponseCollector()
+
+  constructor(client: ClientSide, context: ClientContext) {
+    this.#client = client
+    this.#context = context
+  }
+
+  write(event: ResponseEvent): string {
+    this.#collector.add(event)
+    const isLast = event.type === 'end' || event.type === 'error'
+    return isLast ? JSON.stringify(writeWhole(this.#client, this.#collector, this.#context)) : ''
+  }
+}
+
+/**
+ * Translates a whole response, or an error that the upstream sent with a status of success.
+ *
+ * @throws GatewayError upstream_invalid
+ */
+export function translateBody(
+  client: ClientSide, upstream: UpstreamSide, body: JsonObject, context: ClientContext, provider: string, toolNames: ToolNames | null = null,
+): JsonObject {
+  const read: ResponseEvent[] = []
+  readBody(upstream.createReader(provider), body, read)
+  const unwrapper = new FreeformUnwrapper(context.request)
+  const collector = new ResponseCollector()
+  for (const event of read) for (const unwrapped of unwrapper.next(toolNames?.restore(event) ?? event)) collector.add(unwrapped)
+  return writeWhole(client, collector, context)
+}
+
+function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]): void {
+  reader.body(body, out)
+  if (out.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded with JSON that is not a response of its protocol')
+  // Not an error of the upstream's, of which the caller knows, but of what it says: a call without a name.
+  const fault = out.find(event => event.type === 'error' && event.error.code === 'upstream_invalid')
+  if (fault?.type === 'error') throw new GatewayError('upstream_invalid', fault.error.message)
+  if (!out.some(({ type }) => type === 'stop' || type === 'error')) addStop(out)
+}
+
+/**
+ * Some servers do not say why the model stopped. A body that came whole has ended, unless it ends in a call.
+ *
+ * @throws GatewayError upstream_cut
+ */
+function addStop(out: ResponseEvent[]): void {
+  const collector = new ResponseCollector()
+  for (const event of out) collector.add(event)
+  const { parts } = collector.result as NeutralResponse
+  const calls = parts.filter(({ part }) => part.type === 'tool_call' && !part.isFreeform)
+  if (calls.some(({ text }) => text !== '' && !isJson(text))) throw new GatewayError('upstream_cut', 'the upstream responded with a tool call that is not whole')
+  const hasCalls = parts.some(({ part }) => part.type === 'tool_call')
+  const behind = out.findLastIndex(({ type }) => type === 'part_end' || type === 'start') + 1
+  out.splice(behind, 0, { type: 'stop', reason: hasCalls ? 'tool_calls' : 'end', sequence: null, explanation: null })
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    // It is cut off.
+    return false
+  }
+}
+
+/** Clients know an error that says that the request is too long by its code. */
+function withReason(event: ErrorEvent): ErrorEvent {
+  const { error } = event
+  return reasonIn({ ...error }) === 'context_length' ? { ...event, error: { ...error, code: CONTEXT_LENGTH } } : event
+}
+
+function writeWhole(client: ClientSide, { result: response }: ResponseCollector, context: ClientContext): JsonObject {
+  if ('kind' in response) return client.writeError(withReason({ type: 'error', error: response }).error, context.requestId)
+  const calls = response.parts.filter(({ part }) => part.type === 'tool_call')
+  if (haveTooManyObjects(calls.map(({ text }) => text))) {
+    throw new GatewayError('upstream_invalid', 'the arguments of the calls in the response have too many values')
+  }
+  return client.writeBody(response, context)
+}

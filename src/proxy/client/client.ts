@@ -1,0 +1,157 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { constants } from 'node:http2'
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Clock } from '../../base/clock.ts'
+import { trimTrailingSpace } from '../../base/trailing-space.ts'
+import { LAST_CHUNK, isFramed, write } from '../http/chunks.ts'
+import { groupHeaders, isNamed } from '../http/raw-headers.ts'
+
+/** A request and its response, over HTTP/1.1 or HTTP/2. */
+export type ClientRequest = IncomingMessage | Http2ServerRequest
+export type ClientResponse = ServerResponse | Http2ServerResponse
+
+/** The gateway's address on the connection of a request; empty = disconnected, or not an IP connection. */
+export function localAddressOf(req: ClientRequest): string {
+  if (!('stream' in req)) return req.socket.localAddress ?? ''
+  // Node throws when the session is already destroyed.
+  const { session } = req.stream
+  return session && !session.destroyed ? session.socket.localAddress ?? '' : ''
+}
+
+/** ms that the last bytes of a broken response may take to be sent. */
+const ABORT_FLUSH = 5_000
+
+/** Node throws if one of these is sent over HTTP/2 (RFC 9113 section 8.2.2). */
+const HTTP1_ONLY = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'])
+
+/** Node ends these responses with their head: a Content-Length would make them malformed (RFC 9113 section 8.1.1). */
+const EMPTY = new Set([204, 205])
+
+/**
+ * Writes the head of a response.
+ *
+ * @param headers flat names and values; each may occur more than once
+ */
+export function writeHead(res: ClientResponse, status: number, headers: string[]): void {
+  if (!isHttp2(res)) {
+    res.writeHead(status, lengthBehindDisposition(headers))
+    return
+  }
+  const fit: string[] = []
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = (headers[i] as string).toLowerCase()
+    if (HTTP1_ONLY.has(name) || (name === 'content-length' && EMPTY.has(status))) continue
+    fit.push(name, trimTrailingSpace(headers[i + 1] as string))
+  }
+  // The HTTP/2 API accepts each name only once.
+  res.writeHead(status, groupHeaders(fit))
+}
+
+const DISPOSITION = 'content-disposition'
+
+/**
+ * If Content-Disposition follows Content-Length, node reads it as UTF-8 and sends the result as Latin-1, or throws.
+ * File names are mostly UTF-8, so the length goes last.
+ */
+function lengthBehindDisposition(headers: string[]): string[] {
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i] as string
+    if (name.length !== DISPOSITION.length || name.toLowerCase() !== DISPOSITION) continue
+    if (!/[^\0-\x7f]/.test(headers[i + 1] as string)) continue
+    const isLength = (part: number) => isNamed(headers[part - (part % 2)] as string, 'content-length')
+    return [...headers.filter((_, part) => !isLength(part)), ...headers.filter((_, part) => isLength(part))]
+  }
+  return headers
+}
+
+/** Sends only the head. Node's `flushHeaders` would send bytes above 0x7f as UTF-8. */
+export function flushHead(res: ServerResponse): void {
+  res.write('', 'latin1')
+}
+
+/** Bytes up to which a chunk is cheaper as text in one piece with the head than as a separate piece. */
+const SENT_WITH_HEAD = 16 * 1024
+
+/** Like `write`, for the first bytes of a body, which usually leave together with the head. */
+export function writeFirst(res: ClientResponse, chunk: Buffer): boolean {
+  if (isHttp2(res) || isFramed(res) || chunk.length > SENT_WITH_HEAD) return write(res, chunk)
+  return res.write(chunk.toString('latin1'), 'latin1')
+}
+
+/** Ends either kind of response properly, after `write`. */
+export function end(res: ClientResponse): void {
+  const h1 = res as ServerResponse
+  if (isFramed(h1)) h1.end(LAST_CHUNK, 'latin1')
+  else h1.end()
+}
+
+/**
+ * Ends a response that has begun without the marks of a proper end (last chunk, END_STREAM), so that the client does
+ * not take it for complete. Bytes that were written before are sent first, as far as the client reads them.
+ *
+ * @param finalBytes sent before the end; null = nothing
+ */
+export function abort(res: ClientResponse, clock: Clock, finalBytes: string | null): void {
+  // A client that does not read must not keep the connection open forever.
+  const force = clock.setTimeout(() => destroyNow(res), ABORT_FLUSH)
+  res.once('close', () => force.cancel())
+  const leave = () => breakOff(res)
+  if (finalBytes !== null) write(res, Buffer.from(finalBytes), leave)
+  // RST_STREAM would overtake the bytes that wait to be sent. Close later: an empty write is reported as done in the
+  // middle of sending, and closing a stream there aborts the process (the assertion of nodejs/node#41458).
+  else if (isHttp2(res) && res.stream.writableLength > 0) res.stream.write('', () => setImmediate(leave))
+  else leave()
+}
+
+/** Ends the connection or stream at once; bytes that were not sent are lost. */
+export function destroyNow(res: ClientResponse): void {
+  if (isHttp2(res)) resetStream(res.stream, constants.NGHTTP2_CANCEL)
+  else if (res.socket) res.socket.destroy()
+  else res.destroy()
+}
+
+function breakOff(res: ClientResponse): void {
+  if (isHttp2(res)) {
+    resetStream(res.stream, constants.NGHTTP2_INTERNAL_ERROR)
+    return
+  }
+  const { socket } = res
+  if (!socket) {
+    res.destroy()
+  } else if (isFramed(res) || res.chunkedEncoding) {
+    // Bytes that were written are sent first; the missing last chunk shows that the body is incomplete.
+    socket.destroySoon()
+  } else {
+    // Only a reset shows that a body without length is incomplete. With a length, node-fetch 2 (used by openai 4)
+    // ignores a closed connection and waits forever.
+    socket.write('', () => underlyingSocket(socket).resetAndDestroy())
+  }
+}
+
+const RESET_HERE = Symbol('reset here')
+
+interface MarkedStream extends ServerHttp2Stream {
+  [RESET_HERE]?: true
+}
+
+function resetStream(stream: ServerHttp2Stream | undefined, code: number): void {
+  if (stream === undefined) return
+  ;(stream as MarkedStream)[RESET_HERE] = true
+  stream.close(code)
+}
+
+/** Did the client end this closed stream, by a reset or with its connection? */
+export function wasAbandoned(stream: ServerHttp2Stream): boolean {
+  const isReset = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR
+  return isReset && (stream as MarkedStream)[RESET_HERE] !== true
+}
+
+/** The TCP socket below TLS, for which node has no public name: node throws if a TLS socket is reset. */
+function underlyingSocket(socket: Socket): Socket {
+  return (socket as { _parent?: Socket })._parent ?? socket
+}
+
+export function isHttp2(res: ClientResponse): res is Http2ServerResponse {
+  return 'stream' in res
+}

@@ -1,0 +1,38 @@
+import type { Clock, Timer } from '../../base/clock.ts'
+import { GatewayError } from '../../base/errors.ts'
+
+/** ms and bytes within which a response that nobody reads has to end. */
+const TIMEOUT = 1_000
+const MAX_BYTES = 64 * 1024
+
+/** The sink of an attempt that reads, for a short time, what follows the end of the protocol. */
+export class DiscardedRest {
+  readonly #timer: Timer
+  readonly #abort: (reason: GatewayError) => void
+  #bytes = 0
+
+  /** @param abort called when the response does not end in time */
+  constructor(clock: Clock, abort: (reason: GatewayError) => void) {
+    this.#abort = abort
+    this.#timer = clock.setTimeout(() => this.#giveUp(), TIMEOUT)
+  }
+
+  data(chunk: Buffer): boolean {
+    this.#bytes += chunk.length
+    if (this.#bytes > MAX_BYTES) this.#giveUp()
+    return true
+  }
+
+  end(): void {
+    this.#timer.cancel()
+  }
+
+  broken(): void {
+    this.#timer.cancel()
+  }
+
+  #giveUp(): void {
+    this.#timer.cancel()
+    this.#abort(new GatewayError('client_gone', 'the client has the whole response, and the upstream does not end it'))
+  }
+}

@@ -1,0 +1,293 @@
+import type { Upstream } from '../../config/types.ts'
+import { holdsKey } from '../../protocols/request/presented-key.ts'
+import { ACCOUNT_HEADER, CREDENTIAL_HEADERS, RATE_LIMIT_HEADER, UPLOAD_ADDRESS_HEADERS, VERSION_HEADERS } from '../../protocols/http/vendor-headers.ts'
+import { headerValue } from '../http/raw-headers.ts'
+import type { RawHeaders } from '../http/raw-headers.ts'
+import { gatewayAddress, withoutCredential } from './upstream-address.ts'
+
+/**
+ * The header policy of the gateway:
+ *
+ * - Upstream: hop-by-hop headers, headers named by Connection, credentials, cookies and framing are removed. The
+ *   upstream's default headers are added; its credential is added last, elsewhere.
+ * - To the client: hop-by-hop headers and headers named by Connection are removed, and so is what names the
+ *   operator's upstream or account. The gateway's own headers are added.
+ */
+
+/** RFC 9110 section 7.6.1, and older headers with the same meaning. */
+const HOP_BY_HOP = [
+  'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authentication-info', 'proxy-authorization',
+  'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings',
+]
+
+/** Accepted only from a trusted proxy. */
+const FORWARDING_HEADERS = new Set([
+  'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port', 'x-forwarded-proto', 'x-real-ip',
+])
+
+const NOT_SENT_UPSTREAM = new Set<string>([
+  ...HOP_BY_HOP,
+  // Set by the gateway for the upstream.
+  'host', 'content-length', 'expect', 'via', 'x-gateway-request-id',
+  // The client's credentials and state.
+  ...CREDENTIAL_HEADERS, 'cookie', 'cookie2',
+  // One of the subprotocols may be the key; the handshake adds the others.
+  'sec-websocket-protocol',
+  // Sent under the upstream's name for the version.
+  ...VERSION_HEADERS,
+  ...FORWARDING_HEADERS,
+])
+
+const NOT_SENT_TO_CLIENT = new Set([
+  ...HOP_BY_HOP,
+  // It would send the client to the upstream's own ports.
+  'alt-svc',
+  // Set only by the gateway.
+  'via', 'x-gateway-version', 'x-gateway-request-id', 'x-gateway-upstream', 'x-gateway-attempts', 'x-gateway-translated', 'x-gateway-dropped',
+  'x-gateway-estimated',
+])
+
+/** Headers with an address; Azure's long operations use the last one. */
+const ADDRESSES = new Set(['location', 'content-location', 'operation-location'])
+
+/** Headers that a browser would apply to the console's own origin, if the console returns the response. */
+const BROWSER_HEADERS = new Set([
+  'set-cookie', 'set-cookie2', 'clear-site-data', 'strict-transport-security', 'link', 'refresh',
+  'nel', 'report-to', 'reporting-endpoints',
+  'content-security-policy', 'content-security-policy-report-only', 'x-content-type-options',
+])
+
+/** Scripts of a response that is opened as a page must not run in the console's origin. */
+const NO_SCRIPT_HEADERS = [
+  'content-security-policy', "default-src 'none'; sandbox", 'x-content-type-options', 'nosniff',
+] as const
+
+/** The gateway's name in Via headers. */
+const PSEUDONYM = 'model-gateway'
+
+/** What the headers of all requests to an upstream have in common; built once, when the configuration is loaded. */
+export interface HeaderRules {
+  /** Lower-case names of client headers that are not forwarded unchanged. */
+  readonly held: ReadonlySet<string>
+  /** Lower-case names of other headers that the upstream's provider does not read. */
+  readonly dropped: ReadonlySet<string>
+  /** The upstream's configured headers, by lower-case name. A client's header of the same name replaces them. */
+  readonly own: readonly (readonly [name: string, value: string])[]
+  /** The upstream's name for the version of the messages protocol. */
+  readonly versionHeader: string
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** @param dropped lower-case names of headers that the upstream's provider does not read */
+export function headerRules({ auth, headers, versionHeader }: Upstream, dropped: ReadonlySet<string> = NONE): HeaderRules {
+  return { held: NOT_SENT_UPSTREAM.union(new Set(auth?.headers)), dropped, own: Object.entries(headers), versionHeader }
+}
+
+/** What the client contributes to the headers of a request upstream. */
+export interface HeaderSource {
+  /** The client's headers; pseudo-headers of HTTP/2 are skipped. */
+  readonly raw: RawHeaders
+  readonly requestId: string
+  /** Keys that the client presented: headers that contain one are removed; absent = none. */
+  readonly presentedKeys?: readonly string[]
+  /** HTTP version of the client's connection: `1.1`, `2.0`; absent = the gateway itself makes the request. */
+  readonly httpVersion?: string
+  /**
+   * Address of the peer if it is a trusted proxy: its x-forwarded-* are passed on, with this address added; absent or
+   * null = not trusted.
+   */
+  readonly trustedPeer?: string | null
+  /** The gateway reads the response as it passes, so it must not be compressed; absent = no. */
+  readonly uncompressed?: boolean
+  /** The body is sent decoded, because it was changed; absent = no. */
+  readonly dropContentEncoding?: boolean
+  /**
+   * Headers that name the span of the attempt; they replace the client's. Flat; absent or empty = keep the client's.
+   */
+  readonly trace?: readonly string[]
+}
+
+/** W3C Trace Context, section 3. */
+const TRACE_HEADERS = new Set(['traceparent', 'tracestate'])
+
+/**
+ * The headers of the request upstream: all end-to-end headers of the client except those that must not be forwarded,
+ * and the headers that the upstream needs, without its credential.
+ *
+ * @param contentLength bytes of the request body; null = the request has none
+ * @returns a flat list of names and values, without Host
+ */
+export function upstreamHeaders(
+  { held, dropped, own, versionHeader }: HeaderRules, source: HeaderSource, contentLength: number | null,
+): string[] {
+  const { raw, trace = [], presentedKeys = [], trustedPeer = null } = source
+  const named = connectionNamed(raw)
+  const out: string[] = []
+  /** Names of the upstream's configured headers that the client sends itself. */
+  let sent: Set<string> | null = null
+  let hasContentType = false
+  let via = ''
+  let version: string | null = null
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] as string
+    const value = raw[i + 1] as string
+    const lower = name.toLowerCase()
+    if (presentedKeys.length > 0 && holdsKey(value, presentedKeys)) {
+      // A second one does not replace it: the gateway read the body by the first.
+      if (lower === 'content-type') {
+        hasContentType = true
+        if (own.length > 0) (sent ??= new Set()).add(lower)
+      }
+      continue
+    }
+    if (held.has(lower)) {
+      if (lower === 'via') via = via === '' ? value : `${via}, ${value}`
+      else if (VERSION_HEADERS.has(lower)) version ??= value
+      else if (trustedPeer !== null && FORWARDING_HEADERS.has(lower)) {
+        out.push(name, lower === 'x-forwarded-for' ? `${value}, ${trustedPeer}` : value)
+      }
+      continue
+    }
+    if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
+    if (lower === 'accept-encoding' && source.uncompressed) continue
+    if (trace.length > 0 && TRACE_HEADERS.has(lower)) continue
+    // The gateway read the body by the first one: the upstream must not read it by another.
+    if (lower === 'content-type') {
+      if (hasContentType) continue
+      hasContentType = true
+    }
+    if (lower === 'content-encoding' && source.dropContentEncoding) continue
+    if (own.length > 0) (sent ??= new Set()).add(lower)
+    out.push(name, value)
+  }
+  if (version !== null) {
+    out.push(versionHeader, version)
+    if (own.length > 0) (sent ??= new Set()).add(versionHeader)
+  }
+  for (const [name, value] of own) if (!sent?.has(name)) out.push(name, value)
+  if (source.uncompressed) out.push('accept-encoding', 'identity')
+  if (contentLength !== null) out.push('content-length', String(contentLength))
+  out.push(...trace, 'x-gateway-request-id', source.requestId)
+  out.push('via', appendVia(via, source.httpVersion ?? '1.1'))
+  return dropped.size === 0 ? out : out.filter((_, i) => !dropped.has((out[i - i % 2] as string).toLowerCase()))
+}
+
+/** Client headers with the same meaning in every protocol. */
+const COMMON_HEADERS = new Set(['user-agent', 'accept-language', 'traceparent', 'tracestate', 'baggage', 'via'])
+
+/**
+ * The client's headers for an upstream of another protocol, without those of the client's protocol.
+ *
+ * @param added headers that the upstream's protocol requires, by lower-case name
+ * @returns a flat list for `upstreamHeaders`
+ */
+export function translatedHeaders(raw: RawHeaders, added: Readonly<Record<string, string>>): string[] {
+  const out = ['content-type', 'application/json']
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] as string
+    const lower = name.toLowerCase()
+    if (COMMON_HEADERS.has(lower) || FORWARDING_HEADERS.has(lower)) out.push(name, raw[i + 1] as string)
+  }
+  for (const [name, value] of Object.entries(added)) out.push(name, value)
+  return out
+}
+
+/**
+ * The headers of the response to the client, in the upstream's order and spelling.
+ *
+ * @param raw the upstream's headers
+ */
+export function clientHeaders(raw: RawHeaders, { own, httpVersion, dropContentLength: filtered }: ClientHeaderOptions): string[] {
+  const named = connectionNamed(raw)
+  const out: string[] = []
+  let via = ''
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] as string
+    const value = raw[i + 1] as string
+    const lower = name.toLowerCase()
+    if (NOT_SENT_TO_CLIENT.has(lower)) {
+      if (lower === 'via') via = via === '' ? value : `${via}, ${value}`
+      continue
+    }
+    if (filtered && lower === 'content-length') continue
+    if (own.inConsole && BROWSER_HEADERS.has(lower)) continue
+    if (ACCOUNT_HEADER.test(lower)) continue
+    if (own.limits.length > 0 && RATE_LIMIT_HEADER.test(lower)) continue
+    // HTTP/2's :status, and headers that the upstream's Connection header names.
+    if (lower.charCodeAt(0) === 0x3a || named?.has(lower)) continue
+    if (UPLOAD_ADDRESS_HEADERS.has(lower)) out.push(name, withoutCredential(value))
+    else if (own.served && ADDRESSES.has(lower)) out.push(name, gatewayAddress(value, own.served.upstream))
+    else out.push(name, value)
+  }
+  gatewayHeaders(own, out)
+  out.push('via', appendVia(via, httpVersion))
+  return out
+}
+
+export interface ClientHeaderOptions {
+  readonly own: GatewayHeaders
+  /** HTTP version of the upstream's connection: `1.1`, `2.0`. */
+  readonly httpVersion: string
+  /**
+   * Leave out Content-Length: events are removed, or only the protocol's own end shows that the response is complete.
+   */
+  readonly dropContentLength: boolean
+}
+
+export interface GatewayHeaders {
+  readonly version: string
+  readonly requestId: string
+  /** Rate limit headers of the key, flat; if there are any, the upstream's own are removed. */
+  readonly limits: readonly string[]
+  /** The upstream that responded; absent = none. `attempts`: their number, for the client. */
+  readonly served?: { readonly upstream: Upstream; readonly attempts: number | null }
+  /** The response comes from the console's own origin; absent = no. */
+  readonly inConsole?: boolean
+  /** The client's protocol and the upstream's; absent = it is not translated. */
+  readonly translated?: { readonly from: string, readonly to: string } | null | undefined
+  /** Client fields that were not sent upstream; absent = none. */
+  readonly dropped?: readonly string[]
+}
+
+/** The headers of every response of the gateway, errors included, appended to `headers`. */
+export function gatewayHeaders(own: GatewayHeaders, headers: string[] = []): string[] {
+  const { version, requestId, limits, served, inConsole, translated, dropped = [] } = own
+  headers.push('x-gateway-version', version, 'x-gateway-request-id', requestId)
+  for (const part of limits) headers.push(part)
+  if (inConsole) headers.push(...NO_SCRIPT_HEADERS)
+  if (served && served.attempts !== null) {
+    const { upstream, attempts } = served
+    headers.push('x-gateway-upstream', percentEncoded(upstream.name), 'x-gateway-attempts', String(attempts))
+  }
+  if (translated) headers.push('x-gateway-translated', `${translated.from}->${translated.to}`)
+  // Field names come from the client.
+  if (dropped.length > 0) headers.push('x-gateway-dropped', dropped.map(percentEncoded).join(', ').slice(0, MAX_DROPPED_LENGTH))
+  return headers
+}
+
+/** Maximum characters of the list of dropped fields. */
+const MAX_DROPPED_LENGTH = 1024
+
+/** Percent-encodes what a header cannot carry: upstream names may be in any script. */
+function percentEncoded(text: string): string {
+  return /^[\x21-\x7e]*$/.test(text) ? text : encodeURIComponent(text.toWellFormed())
+}
+
+/** RFC 9110 section 7.6.3: append, never replace. */
+export function appendVia(via: string, httpVersion: string): string {
+  const hop = `${httpVersion} ${PSEUDONYM}`
+  return via === '' ? hop : `${via}, ${hop}`
+}
+
+/** Connection must not name these (RFC 9110 section 7.6.1): without them the body would be read differently. */
+const END_TO_END = new Set(['content-type', 'content-encoding'])
+
+/** Headers that the sender's Connection header makes hop-by-hop; null = none, the usual case. */
+function connectionNamed(raw: RawHeaders): Set<string> | null {
+  const connection = headerValue(raw, 'connection')
+  if (connection === null) return null
+  const lower = connection.toLowerCase()
+  if (lower === 'keep-alive' || lower === 'close') return null
+  return new Set(lower.split(',').map(token => token.trim())).difference(END_TO_END)
+}

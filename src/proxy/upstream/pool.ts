@@ -1,0 +1,222 @@
+import type { Socket } from 'node:net'
+import { Client } from 'undici'
+import type { Dispatcher, buildConnector } from 'undici'
+import { Slots } from '../../base/slots.ts'
+import { ConnectionAge } from './connection-age.ts'
+
+type Request = readonly [options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler]
+
+/** undici itself passes no controller for a request that did not begin. */
+const NO_CONTROLLER = null as unknown as Dispatcher.DispatchController
+
+/** ms that other requests wait for the first connection: long enough for a handshake. */
+const PROBE_TIMEOUT = 1_000
+
+interface Connection {
+  readonly client: Client
+  /** null until it is connected. */
+  socket: Socket | null
+  /** Its index in `#available`; -1 = not available. */
+  availableIndex: number
+  /**
+   * Takes no more requests: its socket is closed or never opened, or it is too old. It finishes its running requests.
+   */
+  isDisconnected: boolean
+  /** ms of `performance.now()` from which the connection is too old. */
+  readonly expiresAt: number
+  /** Stops taking requests. */
+  leave(): void
+}
+
+/**
+ * Connections to one origin: over HTTP/1.1 one per running request; over HTTP/2, if the origin chooses it by ALPN,
+ * one for as many requests as the origin allows.
+ *
+ * The cost of a request does not depend on the number of others. undici's own Pool searches its connections one by
+ * one for a free one, twice per request, and keeps closed ones (bench/crowd.ts).
+ */
+export class Pool {
+  readonly #origin: string
+  readonly #connect: buildConnector.connector
+  readonly #options: Client.Options
+  readonly #age: ConnectionAge
+  readonly #all = new Slots<Connection>()
+  /**
+   * Connections that can take a request now. The last one is used first, so that those in front stay idle and close.
+   */
+  readonly #available: Connection[] = []
+  /** Requests that wait until `#probe` shows whether they can share its connection. */
+  readonly #waiting: Request[] = []
+  #probe: Connection | null = null
+  #mayBeShared: boolean
+  /** Why no request is accepted any more. */
+  #ended: Error | null = null
+  #closed: Promise<void> | null = null
+  #onQueueEmpty: (() => void) | null = null
+
+  /** @param connect makes a socket, TLS included */
+  constructor(origin: string, connect: buildConnector.connector, options: Client.Options, age = new ConnectionAge(Infinity)) {
+    this.#age = age
+    this.#origin = origin
+    this.#mayBeShared = new URL(origin).protocol === 'https:'
+    this.#connect = connect
+    this.#options = options
+  }
+
+  /** Like undici's `dispatch`, but errors go only to the handler. */
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    if (this.#ended) {
+      handler.onResponseError?.(NO_CONTROLLER, this.#ended)
+      return
+    }
+    const request: Request = [options, handler]
+    const connection = this.#take()
+    if (!connection) {
+      this.#waiting.push(request)
+      return
+    }
+    this.#dispatchOn(connection, request)
+    // A handler whose request could not start may have started another.
+    if (this.#waiting.length > 0 && connection.availableIndex !== -1) this.#dispatchWaiting(connection)
+  }
+
+  /** Finishes running and waiting requests, then closes the connections. */
+  close(): Promise<void> {
+    this.#ended ??= new Error('the connections are being closed')
+    this.#closed ??= this.#finish()
+    return this.#closed
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#waiting.length > 0) {
+      await new Promise<void>(resolve => {
+        this.#onQueueEmpty = resolve
+      })
+    }
+    // Closing a client that is already destroyed is an error.
+    await Promise.all(
+      Array.from(this.#all, ({ client }) => (client.destroyed ? client.destroy() : client.close())),
+    )
+  }
+
+  /** Ends all running and waiting requests at once with this error. */
+  async destroy(reason: Error): Promise<void> {
+    this.#ended = reason
+    const left = this.#waiting.splice(0)
+    const destroyed = Array.from(this.#all, ({ client }) => client.destroy(reason))
+    for (const [, handler] of left) handler.onResponseError?.(NO_CONTROLLER, reason)
+    this.#onQueueEmpty?.()
+    await Promise.all(destroyed)
+  }
+
+  /** Takes a connection with room out of `#available`; null = waiting for one is better. */
+  #take(): Connection | null {
+    for (;;) {
+      const connection = this.#available.pop()
+      if (!connection) return this.#probe ? null : this.#open()
+      connection.availableIndex = -1
+      // The name may have new addresses: a connection that is always in use would never learn of them.
+      if (performance.now() < connection.expiresAt) return connection
+      connection.leave()
+    }
+  }
+
+  #dispatchOn(connection: Connection, [options, handler]: Request): void {
+    const { client } = connection
+    const { size } = client.stats
+    const hasRoom = client.dispatch(options, handler)
+    // A request that could not begin occupies nothing, and no event reports room again.
+    if (hasRoom || client.stats.size === size) this.#addAvailable(connection)
+  }
+
+  #addAvailable(connection: Connection): void {
+    if (connection.isDisconnected || connection.availableIndex !== -1) return
+    if (performance.now() >= connection.expiresAt) return connection.leave()
+    connection.availableIndex = this.#available.push(connection) - 1
+  }
+
+  #open(): Connection {
+    const connect: buildConnector.connector = (target, callback) => {
+      this.#connect(target, (...args) => {
+        const socket = args[1]
+        if (socket) {
+          connection.socket = socket
+          if ('alpnProtocol' in socket) this.#mayBeShared = socket.alpnProtocol === 'h2'
+        }
+        callback(...args)
+      })
+    }
+    const client = new Client(this.#origin, { ...this.#options, connect })
+    const forget = () => this.#all.delete(slot)
+    const connection: Connection = {
+      client, socket: null, availableIndex: -1, isDisconnected: false, expiresAt: this.#age.expiry(),
+      leave: () => {
+        if (connection.isDisconnected) return
+        connection.isDisconnected = true
+        this.#removeAvailable(connection)
+        client.close().then(forget, forget)
+      },
+    }
+    const slot = this.#all.add(connection)
+    if (this.#mayBeShared) {
+      this.#probe = connection
+      setTimeout(() => this.#giveUpOn(connection), PROBE_TIMEOUT).unref()
+    }
+    client.on('connect', () => {
+      // Over HTTP/2, `drain` reports room; over HTTP/1.1 each request needs its own connection.
+      if (!this.#mayBeShared) this.#dispatchWaiting(connection)
+    })
+    client.on('drain', () => {
+      if (isStillSending(connection)) void client.destroy()
+      else this.#addAvailable(connection)
+      this.#dispatchWaiting(connection)
+    })
+    const leave = () => {
+      if (connection.isDisconnected) return
+      connection.leave()
+      this.#dispatchWaiting(connection)
+    }
+    client.on('disconnect', leave).on('connectionError', () => {
+      this.#giveUpOn(connection)
+      leave()
+    })
+    return connection
+  }
+
+  /** The connection does not show in time whether it can be shared: waiting requests open their own. */
+  #giveUpOn(connection: Connection): void {
+    if (this.#probe !== connection) return
+    this.#mayBeShared = false
+    this.#dispatchWaiting(connection)
+  }
+
+  #removeAvailable(connection: Connection): void {
+    if (connection.availableIndex === -1) return
+    const last = this.#available.pop() as Connection
+    if (last !== connection) {
+      this.#available[connection.availableIndex] = last
+      last.availableIndex = connection.availableIndex
+    }
+    connection.availableIndex = -1
+  }
+
+  /** The connection has room, or is known not to be shared: waiting requests can continue. */
+  #dispatchWaiting(connection: Connection): void {
+    if (this.#probe === connection) this.#probe = null
+    while (this.#waiting.length > 0) {
+      const next = this.#take()
+      if (!next) return
+      this.#dispatchOn(next, this.#waiting.shift() as Request)
+    }
+    this.#onQueueEmpty?.()
+  }
+}
+
+/**
+ * The response came before the whole request was sent. Another request would wait behind the rest, which the origin
+ * may never read (RFC 9112 section 9.5). Over HTTP/2 each request is sent independently.
+ */
+function isStillSending({ socket }: Connection): boolean {
+  if (socket === null || ('alpnProtocol' in socket && socket.alpnProtocol === 'h2')) return false
+  return socket.writableLength > 0
+}

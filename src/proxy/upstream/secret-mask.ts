@@ -1,0 +1,128 @@
+import { decompressed } from '../../protocols/http/decompress.ts'
+import type { RawHeaders } from '../http/raw-headers.ts'
+
+/** Bytes of the shortest secret that is masked: a shorter one can occur by chance. */
+const MIN_LENGTH = 8
+/** Headers of a signed request that are not secret. */
+const PUBLIC_HEADERS = /^(?:host|content-|x-amz-(?!security-token))/i
+/** An authentication scheme and its credential. */
+const SCHEME = /^[a-z][\w-]* +(\S+)$/i
+const ASTERISK = 0x2a
+
+/**
+ * The secrets that an upstream must not send back: those of its credential, and of headers that the configuration
+ * adds.
+ */
+export class UpstreamSecrets {
+  readonly #configured: RawHeaders
+  #headers: RawHeaders | null = null
+  #secrets: readonly string[] = []
+
+  /** @param configured headers with secrets that the configuration adds to each request; flat */
+  constructor(configured: RawHeaders) {
+    this.#configured = configured
+  }
+
+  /** @param headers headers with the credential; flat. Most credentials send the same list again and again */
+  of(headers: RawHeaders): readonly string[] {
+    if (headers !== this.#headers) {
+      this.#headers = headers
+      this.#secrets = secretsOf([...headers, ...this.#configured])
+    }
+    return this.#secrets
+  }
+}
+
+/** @param headers headers with secrets; flat */
+export function secretsOf(headers: RawHeaders): string[] {
+  const secrets: string[] = []
+  for (let i = 0; i < headers.length; i += 2) {
+    const value = headers[i + 1] as string
+    if (PUBLIC_HEADERS.test(headers[i] as string)) continue
+    const secret = SCHEME.exec(value)?.[1] ?? value
+    if (secret.length >= MIN_LENGTH) secrets.push(secret)
+  }
+  return secrets
+}
+
+/** Replaces each character of a secret in headers by an asterisk. @returns the same list if there is no secret */
+export function maskHeaders(headers: RawHeaders, secrets: readonly string[]): RawHeaders {
+  const isLeaking = (secret: string) => headers.some(part => part.length >= secret.length && holds(part, secret))
+  return secrets.some(isLeaking) ? headers.map((part, i) => (i % 2 === 0 ? part : maskText(part, secrets))) : headers
+}
+
+function holds(text: string, secret: string): boolean {
+  return text.includes(secret) || (text.includes('%') && text.includes(encodeURIComponent(secret)))
+}
+
+function maskText(text: string, secrets: readonly string[]): string {
+  return maskBytes(Buffer.from(text, 'latin1'), spellings(secrets)).toString('latin1')
+}
+
+/** The spellings of a secret in text: as it is, in JSON with escaped slashes, in a URL. */
+function spellings(secrets: readonly string[]): Buffer[] {
+  const texts = secrets.flatMap(secret => [secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret)])
+  return [...new Set(texts)].map(text => Buffer.from(text, 'latin1'))
+}
+
+/** @returns the same bytes if they contain no needle */
+function maskBytes(bytes: Buffer, needles: readonly Buffer[]): Buffer {
+  let masked = bytes
+  for (const needle of needles) {
+    for (let at = masked.indexOf(needle); at !== -1; at = masked.indexOf(needle, at + needle.length)) {
+      if (masked === bytes) masked = Buffer.from(bytes)
+      masked.fill(ASTERISK, at, at + needle.length)
+    }
+  }
+  return masked
+}
+
+/**
+ * Masks the secrets in a complete body.
+ *
+ * @param coding of the body; null = not compressed
+ * @returns the body, not compressed; null = no secret found, or the body cannot be decompressed
+ */
+export function maskBody(body: Buffer, coding: string | null, secrets: readonly string[]): Buffer | null {
+  const plain = decompressed(body, coding)
+  if (plain === null || plain === 'broken') return null
+  const masked = maskBytes(plain, spellings(secrets))
+  return masked === plain ? null : masked
+}
+
+/**
+ * Masks secrets in a body as it arrives. The length stays the same. Bytes that may be the start of a secret are held.
+ */
+export class StreamMask {
+  readonly #needles: readonly Buffer[]
+  readonly #longest: number
+  #held: Buffer = Buffer.alloc(0)
+
+  constructor(secrets: readonly string[]) {
+    this.#needles = spellings(secrets)
+    this.#longest = Math.max(...this.#needles.map(({ length }) => length))
+  }
+
+  push(chunk: Buffer): Buffer {
+    const bytes = maskBytes(this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]), this.#needles)
+    const end = bytes.length - this.#openLength(bytes)
+    this.#held = Buffer.from(bytes.subarray(end))
+    return bytes.subarray(0, end)
+  }
+
+  /** The body has ended: returns the held bytes. */
+  rest(): Buffer {
+    const bytes = this.#held
+    this.#held = Buffer.alloc(0)
+    return bytes
+  }
+
+  /** Number of bytes at the end that may be the start of a secret. */
+  #openLength(bytes: Buffer): number {
+    for (let length = Math.min(this.#longest - 1, bytes.length); length > 0; length--) {
+      const tail = bytes.subarray(bytes.length - length)
+      if (this.#needles.some(needle => needle.length > length && tail.equals(needle.subarray(0, length)))) return length
+    }
+    return 0
+  }
+}

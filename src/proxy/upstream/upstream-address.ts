@@ -1,0 +1,66 @@
+import type { Upstream } from '../../config/types.ts'
+import { extractKey } from '../../protocols/request/query.ts'
+
+/** The path of an upstream's url without a final slash: the prefix of request paths. */
+export function prefixOf(url: URL): string {
+  return url.pathname.replace(/\/+$/, '')
+}
+
+/** The client's path relative to the upstream's url: the upstream's own `v1` replaces `/v1`. */
+export function upstreamPath({ v1 }: Upstream, path: string): string {
+  if (v1 === null || !hasPathPrefix(path, '/v1')) return path
+  return v1 + path.slice('/v1'.length) || '/'
+}
+
+/**
+ * An address that is not relative to the request's path: it begins with a scheme or a slash. Browsers treat a
+ * backslash as a slash.
+ */
+const ROOTED = /^(?:https?:|[/\\])/i
+
+/**
+ * Rewrites an address from an upstream for the client. An address at the upstream's own host becomes a path at the
+ * gateway: following it needs the upstream's credential, and a direct request would show the gateway's key to the
+ * upstream. Other addresses stay as they are.
+ */
+export function gatewayAddress(address: string, upstream: Upstream): string {
+  const { url } = upstream
+  if (url === null) return address
+  const there = URL.parse(address, url)
+  if (there?.host !== url.host) return address
+  if (!ROOTED.test(address)) return withoutCredential(address)
+  return withoutCredential(gatewayPath(upstream, url, there.pathname) + there.search + there.hash)
+}
+
+/**
+ * Is an address from an upstream the one that was just requested? The scheme is ignored: the gateway would use its
+ * own again.
+ *
+ * @param path the requested path, with its query
+ * @returns the address without its query, which may contain a credential; null = another address
+ */
+export function sameAddress(address: string, { url }: Upstream, path: string): string | null {
+  if (url === null || !ROOTED.test(address)) return null
+  const there = URL.parse(address, url)
+  const asked = URL.parse(path, url)
+  if (there?.host !== url.host || there.pathname !== asked?.pathname) return null
+  return there.search === asked.search ? there.origin + there.pathname : null
+}
+
+/** Removes the operator's credential. */
+export function withoutCredential(address: string): string {
+  return address.replace(/\?[^#]*/, query => extractKey(query).query)
+}
+
+/** The client path for a path at the upstream. */
+function gatewayPath({ v1 }: Upstream, url: URL, there: string): string {
+  // Two slashes would name another host.
+  const path = there.replace(/\/{2,}/g, '/')
+  const prefix = prefixOf(url)
+  const behind = hasPathPrefix(path, prefix) ? path.slice(prefix.length) || '/' : path
+  return v1 !== null && hasPathPrefix(behind, v1) ? `/v1${behind.slice(v1.length)}` : behind
+}
+
+function hasPathPrefix(path: string, beginning: string): boolean {
+  return path.startsWith(beginning) && (path.length === beginning.length || path[beginning.length] === '/')
+}

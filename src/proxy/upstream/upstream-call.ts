@@ -1,0 +1,495 @@
+import { AsyncResource } from 'node:async_hooks'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../base/clock.ts'
+import { GatewayError, asGatewayError } from '../../base/errors.ts'
+import type { BodyDecoder, ResponseReading } from '../../providers/shared/provider.ts'
+import type { ClientRequest, ClientResponse } from '../client/client.ts'
+import { CompressedError } from './compressed-error.ts'
+import { connectionError } from './connection-error.ts'
+import type { Deadlines } from '../http/deadlines.ts'
+import { Decompressor, codingOf, decompressedHeaders } from './decompressor.ts'
+import type { DecompressorHost } from './decompressor.ts'
+import { DiscardedRest } from './discarded-rest.ts'
+import type { RawHeaders } from '../http/raw-headers.ts'
+import { Reader } from '../http/read-turns.ts'
+import type { ReadTurns } from '../http/read-turns.ts'
+import { receivedHead, withHeaders } from './response-head.ts'
+import type { ResponseHead } from './response-head.ts'
+import { StreamMask, maskHeaders } from './secret-mask.ts'
+import { isBrokenConnection } from './transport.ts'
+import type { Controller, OutgoingRequest, ResponseHandler, UpstreamAddress } from './transport.ts'
+
+/** Gets the body of a response as it arrives. */
+export interface BodySink {
+  /** @returns false = pause until `resume` */
+  data(chunk: Buffer): boolean
+  /** The response ended properly. */
+  end(): void
+  /** The response broke after its head. */
+  broken(error: GatewayError): void
+}
+
+/** Gets a response as it arrives. */
+export interface ResponseSink extends BodySink {
+  /** @returns an error if the client must not get the response: the call fails with it */
+  head(head: ResponseHead): GatewayError | null
+}
+
+/** The passes of a request: the `web` passes of http-proxy-3 (http-proxy.ts). */
+export interface PassChain {
+  web(req: IncomingMessage, res: ServerResponse, options: never): void
+}
+
+/** Stands in for the client's request when the gateway itself makes the request. */
+const NO_CLIENT = { method: 'GET', url: '/', headers: {} } as unknown as ClientRequest
+
+/** ms: well above a round trip, well below the time of any response that the upstream began to work on. */
+const STALE_WITHIN = 1_000
+
+/**
+ * The error that undici gets for a call that the gateway ends. It is not the real reason: after a GOAWAY, refused
+ * requests wait for another connection, and undici fails them all with the reason of the first one that is aborted,
+ * unless it has this code.
+ */
+const ABORTED = Object.assign(new Error('the call was ended'), { code: 'UND_ERR_INFO' })
+
+/** The operator's credential as a call sends it. */
+export interface CallCredential {
+  /** Adds the credential to the request. @returns a promise only if it has to be fetched, or the request is signed */
+  authorize(request: OutgoingRequest): Promise<void> | null
+  /** Masked in headers and errors of the upstream. */
+  readonly secrets: readonly string[]
+}
+
+/** The progress of a call, in this order. A response may begin before the whole request is sent. */
+export type CallState =
+  /** Nothing was sent. */
+  | 'made'
+  /** The request was sent on a connection: the upstream may have begun to work on it. */
+  | 'sent'
+  /** A byte of a response arrived, but maybe not a whole head. */
+  | 'begun'
+  /** The sink has the head. */
+  | 'responding'
+  /** The response has ended, or the call was ended. */
+  | 'over'
+
+export interface CallOptions {
+  readonly upstream: UpstreamAddress
+  /** Its path is relative to the upstream's url, and it has no headers yet. */
+  readonly request: OutgoingRequest
+  /** null = the upstream needs no credential. */
+  readonly credential: CallCredential | null
+  /** null = no client waits for the response. */
+  readonly client: { readonly req: ClientRequest, readonly res: ClientResponse } | null
+  readonly deadlines: Deadlines
+  /** Shared by all responses that this process reads. */
+  readonly readTurns: ReadTurns
+  /** Decompress a response that is compressed although the request did not allow it. */
+  readonly decompresses: boolean
+  /** Converts the provider's response to the vendor's; absent or null = not needed. */
+  readonly readResponse?: ((status: number, headers: RawHeaders) => ResponseReading) | null
+  /** Gets the response until `handOver`. */
+  readonly sink: ResponseSink
+}
+
+/**
+ * Carries an attempt over HTTP: the passes of the proxy complete the request, and it is sent over a pooled
+ * connection, or once more if that connection was stale. The response goes to a sink as it arrives.
+ *
+ * The callbacks come from connections that all exchanges share: the head and the end are processed in the async
+ * context of the call. For each piece of a body this would cost more than passing the piece on, and no later work
+ * follows from a piece.
+ */
+export class UpstreamCall extends AsyncResource implements ResponseHandler, DecompressorHost {
+  readonly options: CallOptions
+  /** The request as the passes change it. */
+  readonly request: OutgoingRequest
+  state: CallState = 'made'
+  /** null = no head arrived. */
+  #received: ResponseHead | null = null
+  #sink: BodySink
+  /** null = the response is not decompressed here. */
+  #decompressor: Decompressor | null = null
+  /** Decodes what was decompressed; null = passed on unchanged. */
+  #decoder: BodyDecoder | null = null
+  #secrets: readonly string[] = []
+  /** Masks the secrets in an error; null = no secrets, or no error. */
+  #mask: StreamMask | null = null
+  /** A compressed error that is held until it can be searched for secrets; null = none. */
+  #compressedError: CompressedError | null = null
+  /** Dropped when the call is over: it holds the body of the request. */
+  #controller: Controller | null = null
+  #wasSent = false
+  readonly #reader = new Reader(() => this.#continueInTurn())
+  /** Why the upstream is paused: for the sink, or until a later turn. */
+  #awaitsSink = false
+  #awaitsTurn = false
+  /** The request is the first on its connection. */
+  #fresh = false
+  #retriedStale = false
+  #isRelayed = false
+  /** null = the request has its credential. */
+  #authorizing: Promise<void> | null = null
+  #settle: (error: GatewayError | null) => void = noop
+  /**
+   * On the monotonic clock: when the request was sent, and when the last bytes of the response arrived; 0 = not yet.
+   */
+  #sentAt = 0
+  #receivedAt = 0
+
+  constructor(options: CallOptions) {
+    // Nobody uses its destroy event, which node would otherwise track.
+    super('UpstreamCall', { requireManualDestroy: true })
+    this.options = options
+    this.request = options.request
+    this.#sink = options.sink
+  }
+
+  /**
+   * Sends the request through the passes. A pass that throws ends the call.
+   *
+   * @returns null once the sink has the head of a response; otherwise the error, and the client was sent nothing
+   */
+  run(proxy: PassChain): Promise<GatewayError | null> {
+    const { promise, resolve } = Promise.withResolvers<GatewayError | null>()
+    this.#settle = resolve
+    const { client, upstream: target } = this.options
+    try {
+      proxy.web((client?.req ?? NO_CLIENT) as IncomingMessage, client?.res as ServerResponse, { target, call: this } as never)
+    } catch (error) {
+      this.abort(asGatewayError(error))
+    }
+    return promise
+  }
+
+  /** Adds the operator's credential to the request. */
+  authorize(): void {
+    this.#authorizing = this.options.credential?.authorize(this.request) ?? null
+  }
+
+  /** Sends the request as soon as it has its credential. */
+  send(): void {
+    if (this.#authorizing === null) {
+      this.#dispatch()
+      return
+    }
+    this.#sentAt = this.options.deadlines.clock.monotonic()
+    this.#authorizing.then(() => this.#dispatch()).catch(error => this.abort(asGatewayError(error)))
+  }
+
+  #dispatch(): void {
+    if (this.state === 'over') return
+    const { deadlines, upstream: { transport } } = this.options
+    deadlines.connecting()
+    if (this.#sentAt === 0) this.#sentAt = deadlines.clock.monotonic()
+    transport.send(this.request, this)
+  }
+
+  /** The upstream may have begun to work on the request. */
+  get wasSent(): boolean {
+    return this.#wasSent
+  }
+
+  /** Milliseconds from the request to the last bytes of the response, or to its failure. */
+  get waitedMs(): number {
+    return this.#sentAt === 0 ? 0 : (this.#receivedAt || this.options.deadlines.clock.monotonic()) - this.#sentAt
+  }
+
+  /** The whole request was sent: its body can be freed. */
+  releaseBody(): void {
+    this.request.body = null
+  }
+
+  /** Ends the call at any moment. */
+  abort(reason: GatewayError): void {
+    if (this.state === 'over') return
+    this.state = 'over'
+    this.#abortRequest()
+    this.#decompressor?.destroy()
+    this.#settle(reason)
+  }
+
+  #abortRequest(): void {
+    this.#controller?.abort(ABORTED)
+    this.#controller = null
+  }
+
+  /**
+   * Sends the response to another sink from now on.
+   *
+   * @param isRelayed the client has the first bytes: later bytes do not add to the time before them
+   */
+  handOver(sink: BodySink, isRelayed = false): void {
+    this.#sink = sink
+    this.#isRelayed = isRelayed
+  }
+
+  /** Nobody needs the rest of the response. It is read for a short time, so that the connection can be reused. */
+  discardRest(clock: Clock): void {
+    if (this.state !== 'over') this.#sink = new DiscardedRest(clock, error => this.abort(error))
+  }
+
+  /** Resumes the upstream after `data` returned false. */
+  resume(): void {
+    if (this.state === 'over') return
+    if (this.#decompressor) this.#decompressor.resume()
+    else this.#continueForSink()
+  }
+
+  #continueForSink(): void {
+    this.#awaitsSink = false
+    if (!this.#awaitsTurn) this.#controller?.resume()
+  }
+
+  #continueInTurn(): void {
+    this.#awaitsTurn = false
+    if (!this.#awaitsSink && this.state !== 'over') this.#controller?.resume()
+  }
+
+  onRequestStart(controller: Controller): void {
+    this.#controller = controller
+    this.#wasSent = true
+    this.#fresh = this.options.upstream.transport.fresh
+    if (this.state === 'over') {
+      this.#abortRequest()
+      return
+    }
+    this.state = 'sent'
+    this.options.deadlines.waiting()
+  }
+
+  onResponseStarted(): void {
+    if (this.state === 'sent') this.state = 'begun'
+  }
+
+  onResponseStart(controller: Controller, status: number): void {
+    this.runInAsyncScope(this.#onHead, this, controller, status)
+  }
+
+  #onHead(controller: Controller, status: number): void {
+    if (this.state === 'sent') this.state = 'begun'
+    this.#receivedAt = this.options.deadlines.clock.monotonic()
+    // Interim responses (such as 103) are not passed on.
+    if (status >= 100 && status < 200 || this.state === 'over') return
+    try {
+      this.#received = receivedHead(status, controller.rawHeaders)
+      // They are slices of up to 64 kB read from the socket, and would keep that memory until the end.
+      controller.rawHeaders = null
+      this.#secrets = this.options.credential?.secrets ?? []
+      if (status >= 400 && this.#secrets.length > 0) this.#prepareMask(this.#received)
+      if (this.#compressedError === null) this.#start()
+    } catch (thrown) {
+      this.abort(asGatewayError(thrown))
+    }
+  }
+
+  #prepareMask({ coding }: ResponseHead): void {
+    if (coding === null) this.#mask = new StreamMask(this.#secrets)
+    else this.#compressedError = new CompressedError(coding, this.#secrets)
+  }
+
+  /** Passes the head on. */
+  #start(): void {
+    const { decompresses, readResponse, sink } = this.options
+    const received = this.#received as ResponseHead
+    try {
+      const isMasked = this.#compressedError?.isMasked === true
+      const coding = decompresses && !isMasked ? codingOf(received) : null
+      if (coding !== null) this.#decompressor = new Decompressor(coding, this)
+      const lines = maskHeaders(received.headers, this.#secrets)
+      // Without the coding, where that is undone here.
+      const plain = isMasked || coding !== null ? decompressedHeaders(lines) : lines
+      const read = readResponse?.(received.status, plain) ?? null
+      this.#decoder = read?.decoder ?? null
+      const refused = sink.head(withHeaders(received, read?.headers ?? plain))
+      if (refused) {
+        this.abort(refused)
+        return
+      }
+    } catch (thrown) {
+      this.abort(asGatewayError(thrown))
+      return
+    }
+    // The sink may have ended the call.
+    if (this.state as CallState === 'over') return
+    this.state = 'responding'
+    this.#settle(null)
+  }
+
+  /** Passes on an error that was held. */
+  #releaseError(error: CompressedError): void {
+    this.#start()
+    this.#compressedError = null
+    for (const chunk of error.chunks) this.onResponseData(this.#controller as Controller, chunk)
+  }
+
+  onResponseData(controller: Controller, chunk: Buffer): void {
+    if (this.state === 'over') return
+    if (!this.#isRelayed) this.#receivedAt = this.options.deadlines.clock.monotonic()
+    if (this.#compressedError !== null) {
+      if (!this.#compressedError.push(chunk)) this.#releaseError(this.#compressedError)
+      return
+    }
+    try {
+      const isPlain = this.#decompressor === null && this.#decoder === null && this.#mask === null
+      const goesOn = isPlain ? this.#sink.data(chunk) : this.#decompressor ? this.#decompressor.push(chunk) : this.#pass(chunk)
+      const hasTurn = this.options.readTurns.count(this.#reader, chunk.length)
+      if (goesOn && hasTurn) return
+      controller.pause()
+      if (!goesOn) {
+        this.#awaitsSink = true
+      } else if (!this.#awaitsTurn) {
+        this.#awaitsTurn = true
+        this.options.readTurns.waitForTurn(this.#reader)
+      }
+    } catch (thrown) {
+      // An error of our own is not the upstream's: it keeps its own code.
+      this.#abortRequest()
+      this.#fail(asGatewayError(thrown))
+    }
+  }
+
+  /** @throws GatewayError if the decoder cannot read the bytes */
+  #pass(chunk: Buffer): boolean {
+    const decoder = this.#decoder
+    if (decoder === null) return this.#passDecoded(chunk)
+    const goesOn = this.#passDecoded(decoder.push(chunk))
+    if (decoder.fault !== null) throw decoder.fault
+    return goesOn
+  }
+
+  #passDecoded(bytes: Buffer): boolean {
+    const masked = this.#mask === null ? bytes : this.#mask.push(bytes)
+    return masked.length === 0 || this.#sink.data(masked)
+  }
+
+  /** Passes on bytes that were held: incomplete ones, and those that may be the start of a secret. */
+  #passRest(): void {
+    const decoder = this.#decoder
+    if (decoder !== null) {
+      this.#passDecoded(decoder.end())
+      if (decoder.fault !== null) throw decoder.fault
+    }
+    const bytes = this.#mask?.rest()
+    if (bytes !== undefined && bytes.length > 0) this.#sink.data(bytes)
+  }
+
+  onPiece(piece: Buffer): boolean {
+    return this.#pass(piece)
+  }
+
+  onDrain(): void {
+    if (this.state !== 'over') this.#continueForSink()
+  }
+
+  onEnd(error: GatewayError | null): void {
+    if (error === null) this.#end()
+    else this.#break(error)
+    // The upstream may send more after the compressed body; nobody reads it.
+    this.#abortRequest()
+  }
+
+  onResponseEnd(): void {
+    this.runInAsyncScope(this.#onEndOfResponse, this)
+  }
+
+  #onEndOfResponse(): void {
+    const cut = this.options.upstream.transport.breaking
+      ? new GatewayError('upstream_cut', 'the upstream closed the connection in the middle of a response')
+      : null
+    if (this.#compressedError !== null) {
+      this.#compressedError.end()
+      this.#releaseError(this.#compressedError)
+    }
+    if (this.state !== 'over') {
+      if (cut) this.#fail(cut)
+      else if (this.#decompressor) this.#decompressor.end(null)
+      else this.#end()
+    }
+    this.#controller = null
+  }
+
+  #end(): void {
+    this.state = 'over'
+    try {
+      if (this.#decoder !== null || this.#mask !== null) this.#passRest()
+      this.#sink.end()
+    } catch (thrown) {
+      this.#sink.broken(asGatewayError(thrown))
+    }
+  }
+
+  onResponseError(_controller: Controller | null, error: Error): void {
+    // When a kept connection breaks, requests that wait to be sent on it fail too: nothing of them was sent.
+    const wasHeldUp = this.state === 'made' && this.options.upstream.transport.breaking && isBrokenConnection(error)
+    // Later: undici is failing the requests of the connection and cannot take new ones meanwhile.
+    queueMicrotask(() => {
+      if (wasHeldUp && this.state === 'made') this.options.upstream.transport.send(this.request, this)
+      else this.runInAsyncScope(this.#onError, this, error)
+    })
+  }
+
+  #onError(error: Error): void {
+    if (this.state === 'over') return
+    if (this.#compressedError !== null) {
+      this.#compressedError.end()
+      this.#releaseError(this.#compressedError)
+    }
+    if (this.state === 'responding') {
+      this.#fail(this.#translate(error))
+      this.#controller = null
+    } else if (this.#wasStale(error)) {
+      this.#retriedStale = true
+      this.#controller = null
+      this.#wasSent = false
+      this.state = 'made'
+      this.#dispatch()
+    } else {
+      this.abort(this.#translate(error))
+    }
+  }
+
+  /**
+   * The peer closed an idle connection just when the request was sent on it: retry once on another one. A peer that
+   * took longer has read the request and may have begun to work on it: no retry.
+   */
+  #wasStale(error: Error): boolean {
+    if (this.state !== 'sent' || this.#fresh || this.#retriedStale) return false
+    if (!isBrokenConnection(error)) return false
+    return this.options.deadlines.idleMs < STALE_WITHIN
+  }
+
+  /** The response breaks after its head. */
+  #fail(error: GatewayError): void {
+    if (this.state === 'over') return
+    // Bytes that arrived before are passed on first.
+    if (this.#decompressor) this.#decompressor.end(error)
+    else this.#break(error)
+  }
+
+  #break(error: GatewayError): void {
+    this.state = 'over'
+    this.#sink.broken(error)
+  }
+
+  /** Maps errors of the system and of undici to rows of the error table. */
+  #translate(error: Error & { code?: string }): GatewayError {
+    if (error instanceof GatewayError) return error
+    const code = error.code ?? ''
+    if (this.state === 'responding') {
+      return new GatewayError('upstream_cut', 'the upstream ended the response before it was complete', {
+        cause: error,
+      })
+    }
+    if (code === 'UND_ERR_INVALID_ARG') {
+      return new GatewayError('bad_header', `the request cannot be forwarded: ${error.message}`)
+    }
+    if (code === 'UND_ERR_CONNECT_TIMEOUT') {
+      return new GatewayError('connect_timeout', 'no connection to the upstream in time (timeouts.connect)', { cause: error })
+    }
+    return connectionError(error, this.#wasSent)
+  }
+}
+
+function noop(): void {}

@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { gateway, listening } from '../command.ts'
+
+const YAML = `server: { listen: 127.0.0.1:0 }
+upstreams: { demo: { simulator: true } }
+routes: [{ to: demo }]
+keys: [{ name: team, key: "\${TEAM_KEY}" }, { name: other, key: other-key-that-is-long }]
+ledger: { file: data/ledger.db }
+`
+const ENV = { TEAM_KEY: 'a-key-that-is-long-enough' }
+
+async function ask(base: string, key: string): Promise<number> {
+  const response = await fetch(`${base}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+  await response.arrayBuffer()
+  return response.status
+}
+
+t.test('a key of the file is shut out when block has returned, and accepted when unblock has', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
+  const { base } = await listening(t, ['serve'], { cwd, env: ENV })
+  const blocked = async () => (await run('list', '--json')).stdout.trim().split('\n')
+    .map(line => JSON.parse(line) as { name: string, blocked_at: string | null })
+    .filter(({ blocked_at }) => blocked_at !== null).map(({ name }) => name)
+  t.match(await run('block', '-n', 'team'), { code: 0, stdout: 'Blocked the key "team".\n', stderr: '' })
+  t.strictSame([await ask(base, ENV.TEAM_KEY), await ask(base, 'other-key-that-is-long')], [401, 200])
+  t.strictSame(await blocked(), ['team'])
+  t.match(await run('block', '-n', 'team'), { code: 0, stdout: 'The key "team" was blocked already.\n' })
+  t.match(await run('unblock', '-n', 'team'), { code: 0, stdout: 'Unblocked the key "team".\n', stderr: '' })
+  t.equal(await ask(base, ENV.TEAM_KEY), 200)
+  t.strictSame(await blocked(), [])
+  t.match(await run('unblock', '-n', 'team'), {
+    code: 1, stdout: '', stderr: 'error: "team" is not blocked\n',
+  })
+})
+
+t.test('what cannot be blocked is reported, and nothing is made for it', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML, 'none.yaml': YAML.replace(/^ledger.*\n/m, '') })
+  const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
+  for (const command of ['block', 'unblock']) {
+    t.match(await run(command, '-n', 'taem'), {
+      code: 1, stdout: '', stderr: 'error: gateway.yaml has no key named "taem"; did you mean "team"?\n',
+    })
+    t.match(await run(command, '-n', 'team', '-c', 'none.yaml'), { code: 2, stderr: 'has no ledger' })
+    t.match(await run(command), { code: 2, stdout: '', stderr: "required option '-n, --name <name>'" })
+  }
+  t.match(await run('unblock', '-n', 'team'), { code: 1, stderr: 'error: "team" is not blocked\n' })
+  t.notOk(existsSync(join(cwd, 'data')))
+})
+
+t.test('a created key is blocked with all its secrets, and not rotated meanwhile', async t => {
+  const cwd = t.testdir({ 'gateway.yaml': YAML })
+  const run = (...args: string[]) => gateway(['keys', ...args], { cwd, env: ENV })
+  const { base } = await listening(t, ['serve'], { cwd, env: ENV })
+  const old = (await run('create', '-n', 'made')).stdout.trim()
+  const secret = (await run('rotate', 'made', '--grace', '1h')).stdout.trim()
+  t.match(await run('block', '-n', 'made'), { code: 0, stdout: 'Blocked the key "made".\n' })
+  t.strictSame([await ask(base, old), await ask(base, secret)], [401, 401])
+  t.match(await run('rotate', 'made'), { code: 1, stderr: '"made" is blocked, and its new secret would not be' })
+  t.match(await run('unblock', '-n', 'made'), { code: 0, stdout: 'Unblocked the key "made".\n' })
+  t.strictSame([await ask(base, old), await ask(base, secret)], [200, 200])
+})

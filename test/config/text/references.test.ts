@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { splitReferences, expandReferences } from '../../../src/config/text/references.ts'
+
+const ENV = { NAME: 'value', EMPTY: '', NESTED: '${NAME}', BRACE: 'a}b' }
+
+t.test('references are expanded, also several in one value', async t => {
+  for (const [value, text] of [
+    ['${NAME}', 'value'], ['a ${NAME} b', 'a value b'], ['${NAME}${NAME}', 'valuevalue'],
+    ['${NONE:-x}', 'x'], ['${NONE:-}', ''], ['${EMPTY:-x}', 'x'], ['${EMPTY}', ''], ['${NAME:-x}', 'value'],
+    ['${NONE:-a:b/c d}', 'a:b/c d'], ['$NAME', '$NAME'], ['{NAME}', '{NAME}'], ['$ {NAME}', '$ {NAME}'],
+    ['$${NAME}', '${NAME}'], ['$${', '${'], ['a$${b', 'a${b'], ['$$${NAME}', '$${NAME}'],
+    ['${NAME}$${NAME}', 'value${NAME}'], ['${BRACE}', 'a}b'], ['no reference', 'no reference'],
+    ['', ''], ['$', '$'],
+  ] as const) {
+    const expanded = expandReferences(value, ENV)
+    t.equal(expanded.text, text, value)
+    t.strictSame(expanded.faults, [], value)
+  }
+})
+
+t.test('an expanded value is not expanded again', async t => {
+  t.equal(expandReferences('${NESTED}', ENV).text, '${NAME}')
+})
+
+t.test('reports whether a reference was expanded, and whether it took its default', async t => {
+  t.match(expandReferences('x', ENV), { referenced: false, defaulted: false })
+  t.match(expandReferences('$${x}', ENV), { referenced: false, defaulted: false })
+  t.match(expandReferences('${NAME:-x}', ENV), { referenced: true, defaulted: false })
+  t.match(expandReferences('${NONE:-x}', ENV), { referenced: true, defaulted: true })
+})
+
+t.test('an unset variable or a malformed reference is an error', async t => {
+  for (const [value, message] of [
+    ['${NONE}', /NONE is not set/],
+    ['${}', /write/], ['${1A}', /write/], ['${A-b}', /write/], ['${A:b}', /write/],
+    ['${NAME', /} of this/], ['${NONE:-${NAME}}', /another reference/], ['${constructor}', /is not set/],
+    ['${__proto__}', /is not set/], ['${ NAME }', /write/],
+  ] as const) {
+    const { faults } = expandReferences(value, ENV)
+    t.equal(faults.length, 1, value)
+    t.match(faults[0]?.message, message, value)
+    t.ok(value.startsWith(faults[0]?.raw ?? '?'), 'its text is that of the value')
+  }
+  t.equal(expandReferences('${NONE} ${NAME} ${NONE2}', ENV).faults.length, 2)
+})
+
+t.test('the parts of a value join to the value', async () => {
+  const part = fc.constantFrom('$', '{', '}', 'A', ':-', ' ', '${A}', '${A:-b}', '$${')
+  const value = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
+  fc.assert(fc.property(value, value => splitReferences(value).map(({ raw }) => raw).join('') === value))
+})
+
+t.test('an escaped value expands to the original', async () => {
+  fc.assert(fc.property(fc.string(), value => {
+    const literal = value.replaceAll('$', '')
+    const [escaped, wanted] = ['$${', '${'].map(sign => literal.replaceAll('{', () => sign))
+    return expandReferences(escaped ?? '', {}).text === wanted
+  }))
+})

@@ -1,0 +1,22 @@
+import { execFileSync } from 'node:child_process'
+import t from 'tap'
+import { connectionError } from '../../../src/proxy/upstream/connection-error.ts'
+
+t.test('a process without descriptors is overloaded, and its upstream not unreachable', async t => {
+  // As many connections as there are descriptors for: what the last of them says.
+  const script = `
+    import { connect, createServer } from 'node:net'
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const next = () => connect(server.address().port, '127.0.0.1', next)
+        .on('error', ({ code, message }) => {
+          process.stdout.write(JSON.stringify({ code, message }), () => process.exit())
+        })
+      next()
+    })`
+  const args = ['-c', 'ulimit -n 64; exec "$0" --input-type=module --eval "$1"', process.execPath, script]
+  const said = JSON.parse(execFileSync('sh', args, { encoding: 'utf8' })) as { code: string, message: string }
+  t.equal(said.code, 'EMFILE')
+  const error = connectionError(Object.assign(new Error(said.message), said), false)
+  t.match(error, { code: 'overloaded', source: 'gateway', cause: { code: 'EMFILE' } })
+  t.equal(connectionError(Object.assign(new Error(), { code: 'ECONNREFUSED' }), false).code, 'upstream_unreachable')
+})
