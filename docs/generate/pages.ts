@@ -7,6 +7,7 @@ import { errorsPage } from './errors.ts'
 import { httpApiPage } from './http-api.ts'
 import { modelRulesPage } from './model-rules.ts'
 import { openApi } from './openapi.ts'
+import { rawTypes } from './raw-types.ts'
 import { simulatorPage } from './simulator.ts'
 import { translationPage } from './translation.ts'
 
@@ -15,7 +16,7 @@ export interface GeneratedPage {
   readonly text: string
 }
 
-/** Every file of the reference as it should be now. */
+/** Every file that is generated as it should be now. */
 export async function pages(): Promise<GeneratedPage[]> {
   const api = openApi()
   const consoleApi = await consoleOpenApi('1') as OpenAPIV3_1.Document
@@ -28,6 +29,7 @@ export async function pages(): Promise<GeneratedPage[]> {
     'reference/models.md': modelRulesPage(),
     'reference/simulator.md': await simulatorPage(),
     'errors.md': errorsPage(),
+    '../src/config/raw-schema.ts': rawTypes(),
     'public/openapi.json': `${JSON.stringify(api, null, 2)}\n`,
     'public/console-openapi.json': `${JSON.stringify(consoleApi, null, 2)}\n`,
   }

@@ -43,16 +43,24 @@ function valkeyAddress({ valkey, valkey_tls: raw }: RawCluster, directory: strin
   if (encrypted > 0 && encrypted < urls.length) findings.error(path, 'either all URLs begin with rediss://, or none', 'key')
   const tls = raw === undefined ? null : buildValkeyTls(raw, directory, findings)
   if (tls !== null && encrypted === 0) findings.error(['cluster', 'valkey_tls'], 'this needs cluster.valkey with rediss://', 'key')
+  const servers = serversOf(valkey, urls)
+  return servers && { ...servers, ...tls && { tls } }
+}
+
+function serversOf(valkey: RawCluster['valkey'], urls: readonly string[]): ValkeyAddress | null {
   if (valkey === undefined) return null
-  return { ...typeof valkey === 'string' ? { url: valkey } : valkey, ...tls && { tls } }
+  if (typeof valkey === 'string') return { url: valkey }
+  if (!('sentinels' in valkey)) return { cluster: urls }
+  const { master = '', sentinel_password: password } = valkey
+  return { sentinels: urls, master, ...password !== undefined && { sentinel_password: password } }
 }
 
 /** @returns the name of the list in the configuration, and its URLs; empty if the schema has refused the list */
 function urlsOf(valkey: RawCluster['valkey']): readonly [name: string | null, urls: readonly string[]] {
   if (valkey === undefined) return [null, []]
   if (typeof valkey === 'string') return [null, [valkey]]
-  if ('cluster' in valkey) return ['cluster', valkey.cluster]
-  return 'sentinels' in valkey ? ['sentinels', valkey.sentinels] : [null, []]
+  const [name, urls = []] = 'sentinels' in valkey ? ['sentinels', valkey.sentinels] : ['cluster', 'cluster' in valkey ? valkey.cluster : []]
+  return [name, urls.filter(url => url !== undefined)]
 }
 
 function buildValkeyTls(raw: NonNullable<RawCluster['valkey_tls']>, directory: string, findings: Findings): ValkeyTls {
