@@ -4,27 +4,28 @@ import { TranslationReport } from './neutral/report.ts'
 import type { InspectedBody } from './request/inspect.ts'
 import type { Edit } from './json/splice.ts'
 
-/** A request with the beta features of Anthropic's protocol that its target has. */
+/** A request with only those beta features of Anthropic's protocol that its target has. */
 interface AcceptedBetas {
   /** All headers of the client, flat. */
   readonly headers: readonly string[]
   /** Edits of the body. */
   readonly edits: readonly Edit[]
-  /** The features that the target does not get. */
+  /** Features that are not sent to the target. */
   readonly dropped: readonly string[]
 }
 
 const HEADER = 'anthropic-beta'
 const MEMBER = 'anthropic_beta'
-/** In a list: all that a client names. */
+/** In a list: all features that a client names. */
 const ANY = '*'
-/** What the clouds call a feature of Anthropic's API. Source: LiteLLM, anthropic_beta_headers_config.json. */
+/** The clouds' names for features of Anthropic's API. Source: LiteLLM, anthropic_beta_headers_config.json. */
 const CLOUD_NAMES: Readonly<Record<string, string>> = { 'advanced-tool-use-2025-11-20': 'tool-search-tool-2025-10-19' }
 
 /**
- * Leaves out beta features that the target does not have: it refuses a request with one of them.
+ * Drops beta features that the target does not have, because it would refuse the request.
  *
- * @param betasOf tells those that the target has, where the request has any; undefined = it takes all
+ * @param betasOf returns the target's features, called only if the request names any; undefined = the target accepts
+ *   all
  * @param headers of the client, flat
  * @throws GatewayError translation_lossy
  */

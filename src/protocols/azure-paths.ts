@@ -3,29 +3,29 @@ import { KNOWN_PATHS, isOpenai } from './known-paths.ts'
 import { trimPath, withPathModel } from './endpoint/classified.ts'
 import type { Classified, Endpoint } from './endpoint/protocol.ts'
 
-/** Azure's paths of one model, or OpenAI's of old, which LiteLLM's proxy has still. */
+/** Azure's paths of one model, or OpenAI's older ones, which LiteLLM's proxy still has. */
 const DEPLOYMENT_PREFIX = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
-/** What Azure has where all others have /v1. */
+/** Azure's prefix in place of /v1. */
 const AZURE_PREFIX = /^\/openai(?:\/v1)?(?=\/)/i
 
-/** By what stands behind the model. */
+/** By the part of the path that follows the model. */
 const DEPLOYMENT_ENDPOINTS = new Map<string, Endpoint>(
   [...KNOWN_PATHS].filter(([, { endpoint }]) => isOpenai(endpoint) && endpoint.modelIn === 'body')
     .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn: 'deployment' }]),
 )
 
 const OTHER_DEPLOYMENT_ENDPOINT: Endpoint = { ...CHAT_OTHER, modelIn: 'deployment' }
-/** SDKs that have a deployment of their own put it there, too. */
+/** SDKs with their own deployment also use this path for batches. */
 const BATCH_DEPLOYMENT_ENDPOINT: Endpoint = { ...OTHER_DEPLOYMENT_ENDPOINT, isBatch: true }
 
-/** The path under /v1 that one of Azure's means; null where it is none of Azure's. */
+/** The path under /v1 for a path of Azure; null = not a path of Azure. */
 export function canonicalPath(path: string): string | null {
   const prefix = AZURE_PREFIX.exec(path)?.[0]
   return prefix === undefined ? null : `/v1${path.slice(prefix.length)}`
 }
 
 /**
- * One of a model's, whose name clients write as it is: there may be slashes in it.
+ * Classifies the path of one model. Clients do not escape its name, so it may contain slashes.
  *
  * @param plain the path in lower case
  * @returns null for any other path

@@ -9,18 +9,18 @@ import { KNOWN_PATHS, isOpenai } from './known-paths.ts'
 import { modelCardPath, trimPath } from './endpoint/classified.ts'
 import type { Classified, ClientFormat, Endpoint } from './endpoint/protocol.ts'
 
-/** The format of what the gateway says where no path tells the protocol. */
+/** The error format if the path does not determine the protocol. */
 export const DEFAULT_FORMAT: ClientFormat = OTHER.endpoint.format
 
-/** What the paths of the API begin with, for messages. */
+/** Prefixes of API paths, for messages. */
 export const API_PREFIXES = '/v1, /v1alpha, /v1beta, /v1beta1, /openai, /upload and /download'
 
-/** Whatever is part of the API, in any case of letters. */
+/** Paths of the API, case-insensitive. */
 const API_PATH = new RegExp(`^/(?:openai|(?:(?:up|down)load/)?${VERSION})/`, 'i')
 
 /**
- * Paths of OpenAI's API, and a batch's, that ask a model which need not be named: it has a default, or stands
- * in a file, with an assistant or in a session.
+ * Paths of OpenAI's API, including batches, that call a model without naming it in the request: a default, or one in
+ * a file, an assistant or a session.
  */
 const MODEL_CALL_PATHS = new RegExp(
   '/(?:batches|images/variations|videos(?:/edits|/extensions|/[^/]+/remix)?|(?:threads|evals)(?:/[^/]+)?/runs'
@@ -29,12 +29,11 @@ const MODEL_CALL_PATHS = new RegExp(
 )
 
 /**
- * Recognises a normalised path (without its query). Every path gets a response:
- * what is not known by name is `other`, in the protocol family of its prefix.
+ * Classifies a normalised path (without its query). Every path gets a response: an unknown one is `other`, in the
+ * protocol of its prefix.
  *
- * Some upstreams take letters in any case, a slash at the end, or parameters
- * behind a semicolon. A request that works there is known here for what it is,
- * or it would pass unmetered and uninspected.
+ * Some upstreams ignore the case of letters, a final slash, or parameters after a semicolon. A request that works
+ * there must be recognized here, or it would pass unmetered and unchecked.
  */
 export function classifyPath(path: string): Classified {
   const fixed = KNOWN_PATHS.get(path)
@@ -62,10 +61,7 @@ export function classifyPath(path: string): Classified {
   return classifyChat(path, plain)
 }
 
-/**
- * Every endpoint that is known by name, at the path that it usually has:
- * `{model}` stands for the model's name.
- */
+/** All endpoints with a known name, with their usual path: `{model}` stands for the model's name. */
 export function knownEndpoints(): { readonly path: string; readonly endpoint: Endpoint }[] {
   return [
     ...[...KNOWN_PATHS].map(([path, { endpoint }]) => ({ path, endpoint })),
@@ -76,11 +72,10 @@ export function knownEndpoints(): { readonly path: string; readonly endpoint: En
 }
 
 /**
- * An escaped slash may stand in a model's name. Anywhere else most servers read it
- * as a slash: the path would be one to the routes and the meter, and another to them.
- * So it would where some leave out what stands behind a semicolon, in another part than
- * the last, whose name is read without it here too. Where the model may have slashes that are not escaped,
- * it is not certain which part is its last.
+ * Refuses encodings that servers read differently. A model's name may contain an escaped slash; elsewhere most
+ * servers read it as a slash, so routes and the meter would see another path than they do. Some servers drop
+ * everything after a semicolon, in any part of the path; here only the last part may have parameters. If the model
+ * may contain unescaped slashes, it is uncertain which part is the last.
  *
  * @throws GatewayError bad_request_target
  */
@@ -100,44 +95,43 @@ export function checkPathEncoding(path: string, classified: Classified): void {
 }
 
 /**
- * The format that a caller reads: the path decides it, except where several protocols ask for the same path and
- * only their headers tell them apart.
+ * The error format that a caller reads. The path decides it; if several protocols share the path, the headers decide.
  *
- * @param hasGoogleKey the key came as `?key=`
+ * @param hasGoogleKey the key was sent as `?key=`
  */
 export function callerFormat(endpoint: Endpoint, headers: IncomingHttpHeaders, hasGoogleKey: boolean): ClientFormat {
   if (!endpoint.formatByCaller) return endpoint.format
   return PROTOCOLS.findLast(({ isCaller }) => isCaller?.(headers, hasGoogleKey))?.format ?? endpoint.format
 }
 
-/** Google's live API: the first message over its WebSocket names the model, whatever the query says. */
+/** Is it a path of Google's live API, where the first WebSocket message names the model, whatever the query says? */
 export function namesModelInMessage(path: string): boolean {
   return path.toLowerCase().includes('bidigeneratecontent')
 }
 
-/** Is the path part of the API, routed or not? Anything else is answered without asking for a key. */
+/** Is the path part of the API, routed or not? Other paths get a response without a key. */
 export function isApiPath(path: string): boolean {
   return API_PATH.test(path)
 }
 
-/** Does the path ask a model that need not be named? */
+/** Does the path call a model that the request need not name? */
 export function isModelCallPath(path: string): boolean {
   return MODEL_CALL_PATHS.test(path)
 }
 
-/** The chat family's paths, behind another prefix than its own. */
+/** Chat paths under another prefix. */
 function googleChatPath(path: string, plain: string, prefix: string): Classified {
   const cards = `${prefix}models/`
   if (plain.startsWith(cards) && plain.length > cards.length) return modelCardPath(path, cards, CHAT_MODEL_CARD) ?? OTHER
   const rest = `/v1/${plain.slice(prefix.length)}`
-  // One inside the other is nobody's path, and each would be looked through to its end.
+  // No server nests these prefixes, and each nested path would be scanned to its end.
   if (CHAT_AT_GOOGLE.test(rest)) return OTHER
   const usual = classifyPath(rest)
   const isOfItself = isOpenai(usual.endpoint) && usual.pathModel === null
   return isOfItself ? usual : OTHER
 }
 
-/** What Azure has beside its deployments: it lists models of its own. */
+/** Azure's paths outside its deployments: its list of models is a different one. */
 function azurePath(path: string): Classified {
   const usual = classifyPath(path)
   const isOfItself = isOpenai(usual.endpoint) && usual.pathModel === null

@@ -6,11 +6,11 @@ import type { RequestTarget } from './request/target.ts'
 const GOOGLE_API_HOST = /(?:^|\.)googleapis\.com$/
 
 /**
- * Google's APIs leave out of a response what its request does not ask for: the usage as well, or the mark of
- * a stream's end. Source: cloud.google.com/apis/docs/system-parameters.
+ * A field mask makes Google's APIs leave out parts of a response, such as the usage or the mark of a stream's end.
+ * Source: cloud.google.com/apis/docs/system-parameters.
  *
  * @param host the upstream's
- * @returns the masks by which the request asks for parts alone; usually none
+ * @returns the masks with which the request asks for only some parts; usually empty
  */
 export function fieldMasks(
   { format }: Endpoint, { path, query }: RequestTarget, headers: IncomingHttpHeaders, host: string,
@@ -21,7 +21,7 @@ export function fieldMasks(
   if (needed === null) return []
   if (!isGoogles && !CHAT_AT_GOOGLE.test(path.toLowerCase()) && !GOOGLE_API_HOST.test(host)) return []
   const params = new URLSearchParams(query)
-  // An empty one masks nothing.
+  // An empty mask selects everything.
   return [params.getAll('fields'), params.getAll('$fields'), inHeader].flat().filter(mask => {
     const names = new Set(mask.split(',').map(name => name.trim()))
     return mask !== '' && !names.has('*') && !needed.every(name => names.has(name))

@@ -3,8 +3,8 @@ import { VERSION } from './generate/paths.ts'
 import { trimPath } from './endpoint/classified.ts'
 
 /**
- * What is written without cost: files and stored conversations, and the cancellation of work. Everything else may use a model, or space
- * that is billed by the day.
+ * Writes that cost nothing: files, stored conversations, and cancellations. Everything else may use a model, or
+ * storage that is billed by the day.
  */
 const FREE_WRITES = new RegExp([
   '^/v1/(?:files|uploads(?:/[^/]+/(?:parts|complete|cancel))?|conversations(?:/[^/]+(?:/items)?)?)$',
@@ -15,14 +15,14 @@ const FREE_WRITES = new RegExp([
   `^/${VERSION}/(?:projects/[^/]+/locations/[^/]+/)?(?:publishers/[^/]+/models|endpoints)/[^/:]+:fetchpredictoperation$`,
 ].join('|'))
 
-/** Headers with which a client asks some servers for another method than that of the request. */
+/** Headers with which a client asks some servers for another method than the request's. */
 const METHOD_OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override']
 
 /**
- * Does a request on a path that is not metered cost nothing, whatever it names?
+ * Does a request on an unmetered path cost nothing, whatever it names?
  *
  * @param path normalised, without its query
- * @param hasBody a read has none; a search can be a GET with a body
+ * @param hasBody a GET with a body may be a search, which is not a read
  */
 export function costsNothing({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>, path: string, hasBody: boolean): boolean {
   if (METHOD_OVERRIDES.some(name => headers[name] !== undefined)) return false

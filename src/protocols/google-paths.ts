@@ -4,31 +4,28 @@ import { COUNT_TOKENS, MESSAGES } from './messages/paths.ts'
 import { trimPath, withPathModel, withoutPathModel } from './endpoint/classified.ts'
 import type { Classified, Endpoint } from './endpoint/protocol.ts'
 
-/** At Vertex AI a video is asked for by a verb. */
+/** Vertex AI polls a video by a verb. */
 const PUBLISHER_VERBS = new Map([...GENERATE_VERBS, ['fetchpredictoperation', OPERATION]])
 
-/** Claude at Vertex AI: the path has the model, and the body is that of the messages protocol. */
+/** Claude at Vertex AI: the path contains the model, and the body is that of the messages protocol. */
 const RAW_VERBS = new Map<string, Endpoint>(
   ['rawPredict', 'streamRawPredict'].map(verb => [verb.toLowerCase(), { ...MESSAGES, modelIn: 'path' }]),
 )
 const RAW_COUNT_TOKENS = /^count-tokens(?::|%3a)rawpredict/
 
-/** Models at Vertex AI, with a project or without, and what an endpoint of the project's own serves. */
+/** Models at Vertex AI, with or without a project, and custom endpoints of a project. */
 export const PUBLISHER_PATH =
   new RegExp(`^/${VERSION}/(?:projects(?:/[^/]+){3}/)?(?:publishers/([^/]+)/models|endpoints)/`)
-/** Where a project's requests are served, at Vertex AI. */
+/** A project and location in Vertex AI's paths. */
 const PROJECT_LOCATION = 'projects/[^/]+/locations/[^/]+'
-/** Gemini's interactions; at Vertex AI behind a project. */
+/** Gemini's interactions; at Vertex AI after a project. */
 export const INTERACTIONS = new RegExp(`^/${VERSION}(?:/${PROJECT_LOCATION})?/interactions(/|$)`)
-/** Vertex AI's batches: the requests are in a file. */
+/** Vertex AI's batches: their requests are in a file. */
 export const BATCH_JOBS = new RegExp(`^/${VERSION}/${PROJECT_LOCATION}/batchpredictionjobs(?:[/;]|$)`)
-/** Where Gemini's API and Vertex AI speak chat. */
+/** The chat API of Gemini and of Vertex AI. */
 export const CHAT_AT_GOOGLE = new RegExp(`^/(?:v1beta/openai|${VERSION}/${PROJECT_LOCATION}/endpoints/openapi)/`)
 
-/**
- * Vertex AI's paths are Gemini's behind a project and a publisher, or an endpoint; Claude is asked in its own
- * protocol.
- */
+/** Vertex AI's paths are Gemini's after a project and a publisher, or an endpoint; Claude has its own protocol. */
 export function publisherPath(
   path: string, plain: string, [prefix, publisher]: RegExpExecArray,
 ): Classified | null {
@@ -48,7 +45,7 @@ export function publisherPath(
     : withPathModel(OPERATION, path, modelStart, path.length)
 }
 
-/** What serves chat there has its model in the path, whatever the body names. */
+/** A custom endpoint that serves chat has its model in the path, whatever the body names. */
 function vertexEndpoint(rest: string): Endpoint {
   const usual = KNOWN_PATHS.get(trimPath(`/v1${rest}`))?.endpoint
   const speaksChat = usual && isOpenai(usual) && usual.body === 'json' && usual.modelIn === 'body'

@@ -9,13 +9,13 @@ const STATUS: KnownPath = ['/api/status', defineEndpoint({
   name: 'status', format: CHAT_OTHER.format, methods: READ, body: 'none', modelIn: 'none', ownResponse: 'status',
 })]
 
-/** What is known by its whole path. */
+/** Endpoints that are known by their whole path. */
 export const KNOWN_PATHS: ReadonlyMap<string, Classified> = new Map(
   [...PROTOCOLS.flatMap(protocol => protocol.paths), STATUS]
     .map(([path, endpoint]) => [path, withoutPathModel(endpoint)]),
 )
 
-/** Is it one of OpenAI's endpoints, which other providers have at paths of their own? */
+/** Is it one of OpenAI's endpoints, which other providers serve at their own paths? */
 export function isOpenai({ protocol }: Endpoint): boolean {
   return protocol === CHAT.name || protocol === RESPONSES.name
 }

@@ -6,18 +6,18 @@ import { canonicalQuery } from './request/query.ts'
 import { parseTarget } from './request/target.ts'
 import type { RequestTarget } from './request/target.ts'
 
-/** What a request asks for. */
+/** The target of a request and its endpoint. */
 export interface LocatedRequest {
   readonly target: RequestTarget
   readonly classified: Classified
 }
 
 /**
- * Azure's paths mean those under /v1, and are routed and forwarded as these, unless a route names them: what
- * serves them as they are is known to the operator alone.
+ * Azure's paths are routed and forwarded as the paths under /v1 that they mean, unless a route names them: then only
+ * the operator knows what serves them.
  *
  * @param raw the request's target
- * @param isNamed does a route name this path?
+ * @param isNamed does a route name the path?
  * @throws GatewayError bad_request_target
  */
 export function locate(raw: string, isNamed: (path: string) => boolean): LocatedRequest {
@@ -35,7 +35,7 @@ export function locate(raw: string, isNamed: (path: string) => boolean): Located
   }
   return {
     target: { ...target, path: `/v1${usual.slice(pathModelEnd)}`, query },
-    // The body is to name the model, as it stands in the path no more.
+    // The body must name the model, because the path no longer does.
     classified: { ...classified, pathModelStart: 0, pathModelEnd: 0 },
   }
 }

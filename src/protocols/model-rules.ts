@@ -2,7 +2,7 @@ import type { Upstream } from '../config/types.ts'
 import type { Accepts } from './neutral/accepts.ts'
 import { VENDOR_RULES } from './vendor-rules.ts'
 
-/** A target, as far as rules depend on it. */
+/** The properties of a target that rules depend on. */
 interface RuledTarget {
   /** The model's name, or that of its base model. */
   readonly model: string
@@ -13,19 +13,19 @@ interface RuledTarget {
   readonly provider: string | null
 }
 
-/** A rule that applies, and where it comes from. */
+/** A rule that applies, with its source. */
 export interface AppliedRule {
-  /** What a vendor's rule is about, or the operator's name of the model. */
+  /** What a vendor's rule is about, or the configured name of the model. */
   readonly from: string
   readonly accepts: Accepts
 }
 
 /**
- * The rules for a model at an upstream, the strongest last.
+ * The rules for a model at an upstream; the last one wins.
  *
- * @param protocol that the request is translated to
- * @param model its name at the upstream
- * @param alias its name at the client, or null
+ * @param protocol of the translated request
+ * @param model the upstream's name of it
+ * @param alias the client's name of it; null = none
  */
 export function modelRules({ models, url, provider }: Pick<Upstream, 'models' | 'url' | 'provider'>, protocol: string, model: string, alias: string | null): AppliedRule[] {
   const known = models.get(model) ?? (alias === null ? undefined : models.get(alias))
@@ -44,7 +44,7 @@ function vendorRules({ model, protocol, host, provider }: RuledTarget): AppliedR
   return fitting.map(({ about, accepts }) => ({ from: about, accepts }))
 }
 
-/** All rules as one. */
+/** Merges all rules into one. */
 export function acceptedBy(rules: readonly AppliedRule[]): Accepts {
   return Object.assign({}, ...rules.map(({ accepts }) => accepts)) as Accepts
 }

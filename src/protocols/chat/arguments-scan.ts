@@ -5,14 +5,14 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** Tells when JSON text that comes in pieces is a whole object or list. Each character is looked at once. */
+/** Detects when JSON text that arrives in pieces is a complete object or list. Each character is read once. */
 export class ArgumentsScan {
-  /** Nothing of the value can follow. */
+  /** The value is complete. */
   isWhole = false
   #depth = 0
   #isInString = false
   #isEscaped = false
-  /** It began with something else. */
+  /** The text began with something other than an object or list. */
   #isOther = false
 
   add(text: string): void {

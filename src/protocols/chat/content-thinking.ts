@@ -2,18 +2,18 @@ import { asList, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 
 /*
- * Reasoning that is a part of the message's content: `{type: "thinking", thinking: [{type: "text", text}]}` of Mistral
- * (https://docs.mistral.ai/capabilities/reasoning), and `{type: "reasoning", summary: [{type: "summary_text", text}]}` of
- * Databricks (https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models).
+ * Reasoning inside the message's content: `{type: "thinking", thinking: [{type: "text", text}]}` of Mistral
+ * (https://docs.mistral.ai/capabilities/reasoning), and `{type: "reasoning", summary: [{type: "summary_text",
+ * text}]}` of Databricks (https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models).
  */
 
-/** What marks the reasoning as such, and how it goes back to its server. */
+/** By the name of its place: writes reasoning back in the form of its server. */
 const SHAPES: Readonly<Record<string, (text: string) => JsonObject>> = {
   'content[].thinking': text => ({ type: 'thinking', thinking: [{ type: 'text', text }] }),
   'content[].reasoning': text => ({ type: 'reasoning', summary: [{ type: 'summary_text', text }] }),
 }
 
-/** @returns the text, and the mark of its place; null = the part is no reasoning */
+/** @returns the text, and the name of its place; null = not reasoning */
 export function readContentThinking(part: JsonObject): { readonly place: string, readonly text: string } | null {
   const type = asText(part['type'])
   const place = `content[].${type}`
@@ -22,7 +22,7 @@ export function readContentThinking(part: JsonObject): { readonly place: string,
   return { place, text: asText(value) ?? asList(value).map(piece => asText(piece) ?? asText(asObject(piece)?.['text']) ?? '').join('') }
 }
 
-/** @param place the mark with which it came @returns null = it was no part of the content */
+/** @param place the name of its place @returns null = it was not part of the content */
 export function writeContentThinking(place: string, text: string): JsonObject | null {
   return SHAPES[place]?.(text) ?? null
 }

@@ -4,18 +4,18 @@ import { objectIn, objectsIn, hasValue, addPriorUsage } from '../events/resumabl
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../events/resumable-stream.ts'
 import type { Edit } from '../json/splice.ts'
 
-/** What one chunk adds to the response of a chat. */
+/** The text that one chunk adds to a chat response. */
 export function chatText(chunk: Json): string {
   const content = objectIn(objectsIn(chunk, 'choices')[0] ?? {}, 'delta')['content']
   return typeof content === 'string' ? content : ''
 }
 
-/** Does the request ask for more than one answer? */
+/** Does the request ask for more than one choice? */
 export function asksForSeveralChats({ n }: Json): boolean {
   return typeof n === 'number' && n > 1
 }
 
-/** Why the request asks for something that cannot be continued; null = it does not. */
+/** Why the response to the request cannot be continued; null = it can. */
 export function chatObstacle(request: Json): string | null {
   const { logprobs, audio, messages } = request
   if (asksForSeveralChats(request)) return 'several answers were asked for'
@@ -36,12 +36,12 @@ export class ChatStreamProtocol implements StreamProtocol {
   readonly underWay = null
   finished = false
   missing: string | null = null
-  /** Of the first chunk that has an id: what every chunk of one answer has in common. */
+  /** Identity of the first chunk that has an id: what all chunks of one response have in common. */
   #identity: Json = {}
   #started = false
   #hasSeveralChoices = false
 
-  /** @param request that is answered */
+  /** @param request the request of the stream */
   constructor(request: Json) {
     const { include_usage: wantsUsage } = objectIn(request, 'stream_options')
     if (wantsUsage === true) this.missing = 'the usage that was asked for'
@@ -49,7 +49,7 @@ export class ChatStreamProtocol implements StreamProtocol {
 
   read(chunk: Json): string | null {
     const obstacle = this.#read(chunk)
-    // What it tells on the way is not all.
+    // Usage before the finish is not complete.
     if (this.finished && isObject(chunk['usage'])) this.missing = null
     return obstacle
   }
@@ -61,7 +61,7 @@ export class ChatStreamProtocol implements StreamProtocol {
   }
 
   #read(chunk: Json): string | null {
-    // Azure's first chunk has empty names.
+    // Azure's first chunk has empty ids.
     if (hasValue(chunk['id']) && !hasValue(this.#identity['id'])) this.#identity = identityOf(chunk)
     const choices = objectsIn(chunk, 'choices')
     const [choice] = choices
@@ -93,11 +93,11 @@ export class ChatStreamProtocol implements StreamProtocol {
   }
 
   createTranslation(before: () => PriorUsage): EventTranslation {
-    // Nothing came before: the first chunk of this response is the client's first.
+    // If nothing came before, the first chunk of this response is the client's first.
     const follows = this.#started
     return {
       translate: (chunk, text) => {
-        // The client has its end, and its finish.
+        // The client already has the end of the response.
         if (this.finished && !isObject(chunk['usage'])) return []
         const whole: Json = { ...chunk, ...this.#identity }
         if (isObject(chunk['usage'])) whole['usage'] = totalUsage(chunk['usage'], before())

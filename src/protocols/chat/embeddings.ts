@@ -50,7 +50,7 @@ function writeResponse({ vectors, inputTokens }: EmbeddingsResponse, { isBase64 
   }
 }
 
-/** Servers may send base64 although they were asked for numbers. */
+/** Servers may send base64 even if numbers were requested. */
 function decodeVector(text: string): number[] {
   const bytes = Buffer.from(text, 'base64')
   return Array.from({ length: Math.floor(bytes.length / 4) }, (_, at) => bytes.readFloatLE(at * 4))

@@ -28,7 +28,7 @@ const TEXT = {
   createMeter: limits => new ChunkMeter(CHAT_USAGE, limits),
 } as const satisfies Partial<Parameters<typeof defineEndpoint>[0]>
 
-/** What no protocol knows by name is in this one's format, or in that of the caller. */
+/** The endpoint of paths that no protocol knows, with errors in this protocol's format or the caller's. */
 export const CHAT_OTHER = otherEndpoint(format, { formatByCaller: true })
 
 export const CHAT_MODEL_CARD = modelCardEndpoint(format, true)
@@ -50,10 +50,10 @@ export const CHAT_PATHS: readonly KnownPath[] = [
 export const OTHER = withoutPathModel(CHAT_OTHER)
 const BATCH = withoutPathModel({ ...CHAT_OTHER, isBatch: true })
 
-/** Work that is done later. */
+/** Paths of batches. */
 export const BATCH_PATH = /^\/v1\/batches(?:[/;]|$)/
 
-/** Takes what no other protocol knows. */
+/** Classifies paths that no other protocol knows. */
 export function classifyChat(path: string, plain: string): Classified {
   if (plain.startsWith('/v1/models/')) return modelCardPath(path, '/v1/models/', CHAT_MODEL_CARD) ?? OTHER
   return BATCH_PATH.test(plain) ? BATCH : OTHER

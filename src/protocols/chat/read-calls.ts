@@ -4,38 +4,38 @@ import type { PartsWriter } from '../neutral/parts-writer.ts'
 import type { ResponseEvent } from '../neutral/response.ts'
 import { ArgumentsScan } from './arguments-scan.ts'
 
-/** Characters of the arguments of a call that wait for its name or its id. */
+/** Characters of a call's arguments that are held until its name or id arrives. */
 const MAX_HELD = 1024 * 1024
 
 interface OpenCall {
-  /** Of its part; null = it has not begun, because its name or its id is not known yet. */
+  /** Index of its part; null = not begun, because its name or id is not known yet. */
   index: number | null
   id: string
   name: string
   readonly isFreeform: boolean
   readonly arguments: ArgumentsScan
-  /** Arguments that came before it has begun. */
+  /** Arguments that arrived before it began. */
   held: string
 }
 
-/** Reads the tool calls of a chat response, of which a stream brings pieces. */
+/** Reads the tool calls of a chat response, whole or in stream pieces. */
 export class ToolCallReader {
   readonly #parts: PartsWriter
-  /** By the number that the upstream gives them. */
+  /** By the upstream's index. */
   readonly #open = new Map<number, OpenCall>()
-  /** The numbers of those whose arguments are whole. */
+  /** Indexes of calls whose arguments are complete. */
   readonly #whole = new Set<number>()
   readonly #endText: (out: ResponseEvent[]) => void
   /** A call has begun. */
   hasCalls = false
 
-  /** @param endText ends the text before a call that begins */
+  /** @param endText ends the open text when a call begins */
   constructor(parts: PartsWriter, endText: (out: ResponseEvent[]) => void) {
     this.#parts = parts
     this.#endText = endText
   }
 
-  /** @param position in its list, where the upstream gives it no number */
+  /** @param position in its list, used if the upstream gives no index */
   read(call: JsonObject, position: number, out: ResponseEvent[]): void {
     const custom = asObject(call['custom'])
     const content = custom ?? asObject(call['function']) ?? {}
@@ -57,7 +57,7 @@ export class ToolCallReader {
     if ((current.id !== '' && current.name !== '') || current.held.length > MAX_HELD) this.#begin(current, out)
   }
 
-  /** No more calls come. */
+  /** Ends all calls. */
   endAll(out: ResponseEvent[]): void {
     for (const call of this.#open.values()) this.#end(call, out)
     this.#open.clear()
@@ -65,7 +65,8 @@ export class ToolCallReader {
   }
 
   #add(key: number, isFreeform: boolean, out: ResponseEvent[]): OpenCall {
-    // A call whose arguments are whole has ended, although chat says so of all at the end alone.
+    // A call with complete arguments has ended, although chat reports the end of all calls only at the end of the
+    // response.
     for (const ended of this.#whole.add(key)) {
       const call = this.#open.get(ended)
       if (call === undefined || (call.index === null && ended !== key)) continue
@@ -92,7 +93,7 @@ export class ToolCallReader {
   }
 
   #end(call: OpenCall, out: ResponseEvent[]): void {
-    // Servers announce calls that do not come.
+    // Servers announce calls that never come.
     if (call.index === null && (call.name !== '' || call.held.trim() !== '')) this.#begin(call, out)
     if (call.index !== null) this.#parts.end(call.index, null, out)
   }
@@ -103,8 +104,8 @@ const NAMELESS = {
 } as const
 
 /**
- * Some servers give all parallel calls one index: another id is another call, and so is more behind whole arguments.
- * Others repeat the name in each piece, or tell the id late.
+ * Some servers use one index for all parallel calls: a different id means another call, and so do arguments that
+ * follow complete ones. Others repeat the name in each piece, or send the id late.
  */
 function isAnother(open: OpenCall, id: string, name: string, text: string): boolean {
   if (name === '') return false
@@ -112,7 +113,7 @@ function isAnother(open: OpenCall, id: string, name: string, text: string): bool
   return open.name !== '' && text.trim() !== '' && open.arguments.isWhole
 }
 
-/** Some servers send an object instead of its text. */
+/** Some servers send an object instead of text. */
 function argumentsText(value: unknown): string {
   return typeof value === 'string' ? value : asObject(value) === null ? '' : JSON.stringify(value)
 }

@@ -18,7 +18,7 @@ export const CHAT_FIELDS = {
   stop: 'stopSequences',
   temperature: 'temperature',
   top_p: 'topP',
-  // Not OpenAI's; most other servers take it.
+  // Not in OpenAI's API, but most other servers accept it.
   top_k: 'topK',
   presence_penalty: 'presencePenalty',
   frequency_penalty: 'frequencyPenalty',
@@ -87,7 +87,7 @@ export function readChatRequest(given: JsonObject, { report, capsules }: ReadCon
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool'] as const
 
-/** Reads messages in their order: a tool result gets the name of the call before it. */
+/** Reads messages in order: a tool result gets the name of its call. */
 class MessageReader {
   readonly #calls = new Map<string, { readonly name: string, readonly isFreeform: boolean }>()
   readonly #capsules: CapsuleReader
@@ -112,12 +112,12 @@ class MessageReader {
   #assistant(message: BodyObject): Part[] {
     if (message.value('audio') !== null) message.refuse('audio', 'it names something that one provider has stored; send its transcript')
     if (message.value('function_call') !== null) message.refuse('function_call', 'it is replaced by tool_calls')
-    // What the next request needs of thinking is in the ids of calls.
+    // The thinking that the next request needs is in the ids of calls.
     message.ignore('reasoning', 'reasoning_content')
     const calls = message.objects('tool_calls').flatMap(call => this.#toolCall(call))
     const refusal = message.text('refusal')
     return [
-      // The thinking of a turn comes before all that it led to.
+      // The thinking of a turn comes before what follows from it.
       ...calls.filter(isThinking),
       ...contentOf(message),
       ...refusal === null ? [] : [{ type: 'refusal', path: 'messages[].refusal', cache: null, text: refusal } as const],
@@ -125,7 +125,7 @@ class MessageReader {
     ]
   }
 
-  /** A call, behind the thinking that its id carries. */
+  /** A call, after the thinking that its id carries. */
   #toolCall(call: BodyObject): Part[] {
     // Clients that collect a stream keep the index.
     call.ignore('index')

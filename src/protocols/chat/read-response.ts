@@ -11,10 +11,10 @@ import { readContentThinking } from './content-thinking.ts'
 import { ToolCallReader } from './read-calls.ts'
 import { CHAT_USAGE } from './usage.ts'
 
-/** Servers that are not OpenAI's send their reasoning in a field of their own. `reasoning_text` is GitHub Copilot's. */
+/** Servers other than OpenAI's send their reasoning in fields of their own. `reasoning_text` is GitHub Copilot's. */
 const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_text'] as const
 
-/** Reads a chat response: chunks, or a whole one. Of several choices it reads the first. */
+/** Reads a chat response: chunks, or a whole one. It reads only the first choice. */
 export class ChatResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts = new PartsWriter()
@@ -31,7 +31,7 @@ export class ChatResponseReader implements ResponseReader {
   event(_name: string, value: unknown, out: ResponseEvent[]): void {
     const chunk = asObject(value)
     if (chunk === null) {
-      // `[DONE]`, which is no JSON.
+      // `[DONE]`, which is not JSON.
       if (this.#started && !this.#ended) out.push({ type: 'end' })
       this.#ended = true
       return
@@ -47,7 +47,7 @@ export class ChatResponseReader implements ResponseReader {
       if (delta !== null) this.#delta(delta, out)
       this.#finish(choice, out)
     }
-    // Moonshot tells it in the choice, and Groq in an object of its own, unless they were asked.
+    // Unless asked for usage, Moonshot reports it in the choice, and Groq in an object of its own.
     this.#usage(chunk['usage'] ?? choice?.['usage'] ?? asObject(chunk['x_groq'])?.['usage'], out)
   }
 
@@ -88,9 +88,9 @@ export class ChatResponseReader implements ResponseReader {
     for (const [position, call] of calls.entries()) this.#calls.read(asObject(call) ?? {}, position, out)
   }
 
-  /** @param place the field, or the kind of part, that has it */
+  /** @param place the field, or the type of part, with the reasoning */
   #thinking(place: string, text: string, out: ResponseEvent[]): void {
-    // A server that has it in two places says the same twice.
+    // A server that sends it in two places repeats the same text.
     this.#reasoningPlace ??= place
     if (place === this.#reasoningPlace) this.#parts.text('thinking', text, this.#opaque, out)
   }
@@ -106,17 +106,17 @@ export class ChatResponseReader implements ResponseReader {
     }
   }
 
-  /** Marks thinking as this upstream's: it gets it back in the place in which it came. */
+  /** Marks thinking as this upstream's: it gets it back in the same place. */
   get #opaque(): OpaqueValue | null {
     return this.#reasoningPlace === null ? null : { provider: this.#provider, value: this.#reasoningPlace }
   }
 
   #finish(choice: JsonObject, out: ResponseEvent[]): void {
     const reason = asText(choice['finish_reason'])
-    // Some servers have an empty one in each chunk.
+    // Some servers send an empty reason in each chunk.
     if (!reason) return
     this.#endParts(out)
-    // vLLM names the sequence that was met.
+    // vLLM names the stop sequence that was matched.
     const sequence = reason === 'stop' ? asText(choice['stop_reason']) : null
     out.push({ type: 'stop', reason: this.#stopReason(reason, sequence), sequence, explanation: null })
   }
@@ -136,7 +136,7 @@ export class ChatResponseReader implements ResponseReader {
       case 'function_call':
         return 'tool_calls'
       default:
-        // Some servers say `stop` after calls too, and clients then do not run the tools.
+        // Some servers send `stop` after calls too, and clients then do not run the tools.
         if (this.#calls.hasCalls) return 'tool_calls'
         if (this.#hasRefusal) return 'refusal'
         return sequence === null ? 'end' : 'stop_sequence'
@@ -149,7 +149,7 @@ export class ChatResponseReader implements ResponseReader {
   }
 }
 
-/** OpenRouter has the error of a response that has begun in its choice. */
+/** OpenRouter reports an error in a response that has begun in the choice. */
 function hasError(value: JsonObject): boolean {
   return (value['error'] ?? firstChoice(value)?.['error'] ?? null) !== null
 }

@@ -4,7 +4,9 @@ import type { JsonObject } from '../neutral/json.ts'
 import { CapsuleRestorer } from '../neutral/restore.ts'
 import { CHAT_TOOL_IDS } from './write-request.ts'
 
-/** Gives a chat upstream the ids of tool calls without what they carry. @returns null = there is nothing to restore */
+/**
+ * Replaces the ids of tool calls that contain capsules by the upstream's own ids. @returns null = nothing to restore
+ */
 export function restoreChat(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, CHAT_TOOL_IDS, capsules)
   const messages = asList(body['messages']).map(value => {

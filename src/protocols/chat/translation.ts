@@ -18,7 +18,7 @@ export const CHAT_TRANSLATION: Translation = {
   },
   upstream: {
     support: CHAT_SUPPORT,
-    // Of chat servers only OpenAI's takes them.
+    // Of chat servers, only OpenAI's accepts them.
     takesFreeformTools: false,
     writeRequest: writeChatRequest,
     restore: restoreChat,

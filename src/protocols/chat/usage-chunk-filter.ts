@@ -8,36 +8,35 @@ const NO_BYTES = Buffer.alloc(0)
 const COLON = 0x3a
 const LF = 0x0a
 const CR = 0x0d
-// The usage chunk has some hundred bytes; what is longer is let go.
+// The usage chunk has a few hundred bytes; a longer event is never held.
 const MAX_HELD_BYTES = 16 * 1024
 
-/** What is known of a chunk of the chat protocol, as far as it has come. */
+/** Whether a chunk is shown, as far as its bytes so far decide: open = undecided. */
 type Visibility = 'hidden' | 'shown' | 'open'
 
 /**
- * Takes the usage chunk out of a chat stream, for a client that did not ask for
- * it: the event with `choices: []` and a usage object. Everything else passes
- * byte for byte. An event that a chunk cuts is held back only as long as it can
- * still turn out to be that one; a chunk of whole events is returned as it is.
+ * Removes the usage chunk from a chat stream, for a client that did not ask for it: the event with `choices: []` and
+ * a usage object. Everything else passes byte for byte. An incomplete event is held only as long as it may be the
+ * usage chunk; a chunk of whole events is returned unchanged.
  *
- * Usage that stands on a chunk with choices stays, and so does `usage: null`.
+ * Usage in a chunk with choices stays, and so does `usage: null`.
  */
 export class UsageChunkFilter {
   readonly #reader: EventReader
   readonly #cursor = new JsonCursor()
-  /** The last bytes that were read, as far as they are not passed on yet. */
+  /** The last bytes that were read but not passed on. */
   #held: Buffer = NO_BYTES
-  /** What the last bytes turned out to hold, by places in the stream. */
+  /** Ranges of the stream to be hidden. */
   #hidden: { start: number; end: number }[] = []
-  /** Where the block begins that is known to be shown, while it is open. */
+  /** Start of the open block that is known to be shown. */
   #shown = -1
 
-  /** @param reader has read each chunk, and reported its events to this, before the chunk itself comes here */
+  /** @param reader it must read each chunk, and report its events to this filter, before `take` gets the chunk */
   constructor(reader: EventReader) {
     this.#reader = reader
   }
 
-  /** @returns whether the client gets the event */
+  /** @returns true if the client gets the event */
   event({ buf, dataStart, dataEnd, start, end, oversize }: StreamEvent): boolean {
     if (oversize || end - start > MAX_HELD_BYTES || start === this.#shown) return true
     if (this.#visibility(buf, dataStart, dataEnd) !== 'hidden') return true
@@ -45,7 +44,7 @@ export class UsageChunkFilter {
     return false
   }
 
-  /** Takes the next bytes of the stream; returns what can be passed on now, which may be nothing. */
+  /** Takes the next bytes of the stream; returns the bytes that can be passed on now, possibly none. */
   take(chunk: Buffer): Buffer {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
     const start = this.#reader.offset - bytes.length
@@ -54,19 +53,19 @@ export class UsageChunkFilter {
     return this.withoutHidden(keep === bytes.length ? bytes : bytes.subarray(0, keep), start)
   }
 
-  /** The open block is held back whole: what was passed on ended with a whole event. */
+  /** The whole open block is held: what was passed on ended with a whole event. */
   get holding(): boolean {
     return this.#held.length > 0
   }
 
-  /** The stream has ended: returns what was held back. */
+  /** The stream has ended: returns the held bytes. */
   rest(): Buffer {
     const bytes = this.#held
     this.#held = NO_BYTES
     return this.withoutHidden(bytes, this.#reader.offset - bytes.length)
   }
 
-  /** From which of the bytes on the open block is to be held back. */
+  /** Index of the first byte to hold. */
   #keepFrom(bytes: Buffer, start: number): number {
     const { blockStart, offset } = this.#reader
     if (blockStart === offset || blockStart === this.#shown) return bytes.length
@@ -78,7 +77,7 @@ export class UsageChunkFilter {
 
   #mayBeHidden(bytes: Buffer, open: number): boolean {
     const line = dataLine(bytes, open)
-    // Not there yet, or not enough of it to tell.
+    // Its beginning is missing, or too short to decide.
     if (bytes.length - line < DATA.length) return true
     return this.#visibility(bytes, line + DATA.length, bytes.length) !== 'shown'
   }
@@ -105,7 +104,7 @@ export class UsageChunkFilter {
     return empty && used ? 'hidden' : 'shown'
   }
 
-  /** The bytes without the events that the client does not get. @param start where in the stream they begin */
+  /** The bytes without hidden events. @param start their offset in the stream */
   withoutHidden(bytes: Buffer, start: number): Buffer {
     if (this.#hidden.length === 0) return bytes
     const pieces: Buffer[] = []
@@ -120,7 +119,7 @@ export class UsageChunkFilter {
   }
 }
 
-/** Past the whole comment lines from `from` on: keep-alives are not to wait. */
+/** Skips whole comment lines: keep-alives must not wait. */
 function afterComments(bytes: Buffer, from: number): number {
   let at = from
   while (bytes[at] === COLON) {
@@ -131,7 +130,7 @@ function afterComments(bytes: Buffer, from: number): number {
   return at
 }
 
-/** Where the first line of data begins, or may yet: past the whole lines that are none. */
+/** The start of the first data line, which may be incomplete; skips other whole lines. */
 function dataLine(bytes: Buffer, from: number): number {
   const { length } = DATA
   let at = from
@@ -143,7 +142,7 @@ function dataLine(bytes: Buffer, from: number): number {
   return at
 }
 
-/** Where the line after the one at `from` begins; -1 while that one has not ended for sure. */
+/** The start of the next line; -1 = the line at `from` has not certainly ended. */
 function nextLine(bytes: Buffer, from: number): number {
   for (let i = from; i < bytes.length; i++) {
     if (bytes[i] === LF) return i + 1

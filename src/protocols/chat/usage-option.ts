@@ -12,15 +12,14 @@ const INCLUDE_USAGE = Buffer.from('"include_usage":true')
 const OPTIONS = Buffer.from('{"include_usage":true}')
 const STREAM_OPTIONS = Buffer.from('"stream_options":{"include_usage":true}')
 
-/** A stream reports its usage only where the request asks for it. */
+/** A stream reports its usage only if the request asks for it. */
 export const USAGE_OPTION: UsageOption = { edits: withIncludeUsage, createFilter: reader => new UsageChunkFilter(reader) }
 
 /**
- * The edits that make `stream_options.include_usage` true in a chat body whose
- * scan watched `stream_options`; null when there is nothing to do. Where a key is
- * given twice, each of them is made true, because parsers differ in which one
- * counts. A `stream_options` that is neither object nor null, or a root that is
- * no object, is left for the upstream to refuse.
+ * The edits that set `stream_options.include_usage` to true in a chat body whose scan watched `stream_options`; null
+ * = nothing to do. If a key is repeated, all its values are set, because parsers differ in which one they use. If
+ * `stream_options` is neither object nor null, or the root is not an object, the upstream gets it unchanged and
+ * refuses it.
  */
 export function withIncludeUsage(body: Buffer, scanned: ValidJson): Edit[] | null {
   if (scanned.members === null) return null
@@ -38,7 +37,7 @@ function optionEdits(body: Buffer, options: Field): Edit[] {
   if (!inner.ok || inner.members === null) throw new TypeError('the scan is of another body')
   const { start } = options
   const given = inner.fields.get('include_usage')
-  // Not all of them are known.
+  // Some of them are not known.
   if (given && given.length > MAX_DUPLICATES) return []
   const edits = given === undefined
     ? [insertion(inner.members, INCLUDE_USAGE)]

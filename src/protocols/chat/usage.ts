@@ -8,18 +8,18 @@ import type { Usage } from '../usage/usage.ts'
 export const CHAT_USAGE: UsageReader = { read: readChat }
 export const EMBEDDING_USAGE: UsageReader = { read: readEmbeddings }
 
-/** Chat and legacy completions: prompt_tokens includes what was cached. */
+/** Chat and legacy completions: prompt_tokens includes cached tokens. */
 function readChat(usage: JsonObject, f: Figures): Usage {
   const prompt = f.object(usage.prompt_tokens_details)
   const completion = f.object(usage.completion_tokens_details)
   const inputTokens = f.required(usage.prompt_tokens)
-  // DeepSeek and Moonshot report cache hits at the top.
+  // DeepSeek and Moonshot report cache hits at the top level.
   const cached = prompt.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens
   const outputTokens = f.required(usage.completion_tokens)
   const reasoning = completion.reasoning_tokens ?? usage.reasoning_tokens
   const unexplained = isPerplexitySearch(usage)
     ? f.count(reasoning) : unexplainedTokens(usage.total_tokens, inputTokens, outputTokens)
-  // Where it may be what was cached, or Mistral's sound, it is not taken for thoughts that nobody told.
+  // If the difference may be cached tokens or Mistral's audio, it is not counted as unreported reasoning.
   const isThought = (cached ?? usage.prompt_audio_seconds ?? null) === null
   const details = { ...completion, reasoning_tokens: reasoning ?? (isThought ? unexplained : null) }
   return {
@@ -30,8 +30,8 @@ function readChat(usage: JsonObject, f: Figures): Usage {
 }
 
 /**
- * Perplexity's, whose reasoning is beside the completion and in no total; at SGLang, which tells it in the same
- * place, it is a part.
+ * Perplexity's usage has reasoning outside completion_tokens and the total; SGLang reports it in the same field, but
+ * as a part of them.
  *
  * Source: Perplexity's API reference, "UsageInfo", and its pricing of Sonar Deep Research.
  */
@@ -39,7 +39,7 @@ function isPerplexitySearch({ num_search_queries: searches, citation_tokens: cit
   return (searches ?? citations ?? null) !== null
 }
 
-/** Voyage reports total_tokens alone: all of it is input. */
+/** Voyage reports only total_tokens, which are all input. */
 function readEmbeddings(usage: JsonObject, f: Figures): Usage {
   return { ...blankUsage(), inputTokens: f.required(usage.prompt_tokens ?? usage.total_tokens) }
 }

@@ -16,7 +16,7 @@ import { resultHeading } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 import { writeContentThinking } from './content-thinking.ts'
 
-/** What a chat upstream gets of each field of a request. */
+/** What a chat upstream supports of each field of a request. */
 export const CHAT_SUPPORT: SupportTable = {
   model: 'mapped',
   stream: 'mapped',
@@ -37,13 +37,13 @@ export const CHAT_SUPPORT: SupportTable = {
   serviceTier: 'mapped',
   verbosity: 'mapped',
   user: 'mapped',
-  // OpenAI takes it for stored responses alone.
+  // OpenAI accepts it only for stored responses.
   metadata: 'dropped',
   includeUsage: 'mapped',
   cacheKey: 'mapped',
 }
 
-/** OpenAI refuses more. */
+/** Maximum of OpenAI. */
 const MAX_STOP_SEQUENCES = 4
 export const CHAT_TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 40, prefix: 'call_' }
 
@@ -81,7 +81,7 @@ export function writeChatRequest(request: NeutralRequest, context: WriteContext)
   return { path: '/v1/chat/completions', body, headers: {} }
 }
 
-/** The instructions with which a conversation begins, as one message: chat templates of open models refuse a second one. */
+/** Joins the instructions at the beginning into one message: chat templates of open models refuse a second one. */
 function joinInstructions(messages: readonly Message[]): readonly Message[] {
   const { leading, rest } = splitInstructions(messages)
   if (leading.length < 2 || leading.some(({ name }) => name !== null)) return messages
@@ -93,7 +93,7 @@ function writeMessage({ role, parts, name }: Message, context: WriteContext): Js
   switch (role) {
     case 'system':
     case 'developer':
-      // Servers that are not OpenAI's know no developer; OpenAI's takes the one for the other.
+      // Servers other than OpenAI's do not know developer messages; OpenAI's accepts system messages instead.
       return [withoutNulls({ role: 'system', content: textOf(parts, context.report), name })]
     case 'assistant':
       return writeAssistant(parts, name, context)
@@ -107,7 +107,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
   const refusals: string[] = []
   const calls: JsonObject[] = []
   const reasoning: Record<string, string> = {}
-  /** Of a server that sends it in the content. */
+  /** Reasoning of a server that sends it in the content. */
   const thoughts: JsonObject[] = []
   for (const part of parts) {
     switch (part.type) {
@@ -121,7 +121,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
         calls.push(writeToolCall(part, accepts))
         break
       case 'thinking': {
-        // A server that sends its reasoning in a field of its own gets it back there.
+        // A server that sends its reasoning in its own field gets it back in that field.
         const field = valueFor(part.opaque, provider)
         const thought = field === null ? null : writeContentThinking(field, part.text)
         if (field === null) report.drop(`${part.path}.thinking`)
@@ -155,7 +155,7 @@ function writeToolCall({ id, name, arguments: input }: ToolCallPart, accepts: Ac
   return { id: fittingToolId(id, toolIds(accepts)), type: 'function', function: { name, arguments: input === '' ? '{}' : input } }
 }
 
-/** Results of tools are messages of their own, and come before anything else that the user says. */
+/** Tool results are separate messages, and come before other content of the user. */
 function writeUser(parts: readonly Part[], name: string | null, { report, accepts }: WriteContext): JsonObject[] {
   const results: JsonObject[] = []
   const content: JsonObject[] = []
@@ -164,7 +164,7 @@ function writeUser(parts: readonly Part[], name: string | null, { report, accept
       const media = part.parts.filter(item => plainText(item) === null)
       results.push({ role: 'tool', tool_call_id: fittingToolId(part.callId, toolIds(accepts)), content: resultText(part) })
       if (media.length === 0) continue
-      // A tool message takes text alone: the media follow as what the user says.
+      // A tool message accepts only text: media follow in a user message.
       content.push({ type: 'text', text: resultHeading(part) })
       for (const item of media) content.push(...writeContent(item, report))
     } else {

@@ -27,7 +27,7 @@ const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
 export class ChatResponseWriter implements ResponseWriter {
   readonly #context: ClientContext
   readonly #thinking = new ThinkingCarrier()
-  /** What the open parts are; of a tool call its number too. */
+  /** The open parts; for a tool call also its number. */
   readonly #open = new Map<number, { readonly part: ResponsePart, readonly call: number, hasArguments: boolean }>()
   #head: JsonObject = {}
   #calls = 0
@@ -91,7 +91,7 @@ export class ChatResponseWriter implements ResponseWriter {
     }
   }
 
-  /** Clients parse the arguments: a call without any has an empty object. */
+  /** Clients parse the arguments: a call without arguments gets an empty object. */
   #end(index: number): string {
     const open = this.#open.get(index)
     this.#open.delete(index)
@@ -105,7 +105,7 @@ export class ChatResponseWriter implements ResponseWriter {
     return refusal + this.#chunk({}, this.#hasRefusal ? 'stop' : FINISH_REASONS[reason])
   }
 
-  /** Its own chunk, only where the client asked for it. */
+  /** Writes the usage chunk, if the client asked for it. */
   #usageChunk(): string {
     if (this.#context.request.includeUsage !== true || !isReported(this.#usage)) return ''
     return data({ ...this.#head, choices: [], usage: writeUsage(this.#usage) })
@@ -163,8 +163,8 @@ function writeCall({ name, isFreeform }: ResponsePart & { readonly type: 'tool_c
 }
 
 /**
- * Chat has no place for opaque values. They travel in the id of the call, which clients send back as it is, with the
- * thinking before the call, without which its provider refuses the result.
+ * Chat has no field for opaque values. They travel in the id of the call, which clients send back unchanged, together
+ * with the thinking before the call, without which the provider refuses the result.
  */
 function writeToolId(
   { id, opaque }: ResponsePart & { readonly type: 'tool_call' }, thinking: readonly CarriedThinking[], uniqueId: string,

@@ -6,7 +6,7 @@ import { errorIn } from '../neutral/error-body.ts'
 import type { ClientFormat } from '../endpoint/protocol.ts'
 import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 
-/** The format of errors; the events of a stream are named, as the binary event stream names them. */
+/** The error format; stream events are named as in the binary event stream. */
 export const CONVERSE_FORMAT: ClientFormat = {
   protocol: 'converse',
   errorBody: error => JSON.stringify(errorObject(error)),
@@ -29,13 +29,13 @@ function errorObject({ code, message }: GatewayError) {
   return { type: 'error', error: { type: code, message } }
 }
 
-/** HTTP status of an error in a stream, which has none. */
+/** HTTP status for errors in a stream, which have none. */
 const STATUSES: Readonly<Record<string, number>> = {
   invalid_request_error: 400, permission_error: 403, not_found_error: 404, timeout_error: 408, rate_limit_error: 429,
   overloaded_error: 503,
 }
 
-/** Reads an error as the provider of the upstream gives it: `{type: "error", error: {type, message}}`. */
+/** Reads an error as the upstream's provider writes it: `{type: "error", error: {type, message}}`. */
 export function readConverseError(status: number | null, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
   const type = asText(error['type'])

@@ -3,7 +3,7 @@ import { CONVERSE_FORMAT } from './errors.ts'
 import { classifyConverse } from './paths.ts'
 import { CONVERSE_TRANSLATION } from './translation.ts'
 
-/** Amazon Bedrock's own API, for the models of all makers: upstreams speak it, and clients do not. */
+/** Amazon Bedrock's own API for all its models: only upstreams speak it. */
 export const CONVERSE: Protocol = {
   name: 'converse',
   format: CONVERSE_FORMAT,

@@ -4,21 +4,24 @@ import type { JsonObject } from '../neutral/json.ts'
 import type { NeutralRequest } from '../neutral/request.ts'
 import type { WriteContext } from '../neutral/translation.ts'
 
-/** What Converse has no field for, as the maker of the model names it; null = it has none either. */
+/** Fields of the model's vendor for what Converse has no field for; null = the vendor has none either. */
 interface Maker {
   readonly topK: ((topK: number) => JsonObject) | null
   readonly reasoning: ((request: NeutralRequest, context: WriteContext) => JsonObject | null) | null
-  /** Where marks of the cache may stand, and whether they have a lifetime; null = nowhere. */
+  /** Where cache marks are allowed, and whether they have a lifetime; null = nowhere. */
   readonly cache: { readonly amongTools: boolean, readonly ttl: boolean, readonly behindDocuments: boolean } | null
 }
 
 const OTHER: Maker = { topK: null, reasoning: null, cache: null }
-/** The name of an inference profile of one's own does not tell the model. */
+/** The name of a custom inference profile does not show the model. */
 const UNKNOWN: Maker = { ...OTHER, cache: { amongTools: true, ttl: true, behindDocuments: true } }
 /** `meta.llama3-1-70b-instruct-v1:0`, `us.meta.llama3-1-70b-instruct-v1:0` */
 const NAMES_MAKER = /^(?:[a-z-]+\.)?[a-z0-9]+\.[a-z]/
 
-/** By a part of the model's id. Source: Amazon Bedrock user guide, "Inference request parameters" and "Prompt caching". */
+/**
+ * By a part of the model's id. Source: Amazon Bedrock user guide, "Inference request parameters" and "Prompt
+ * caching".
+ */
 const MAKERS: readonly (readonly [RegExp, Maker])[] = [
   [/anthropic\.claude/, { topK: topK => ({ top_k: topK }), reasoning: claudeReasoning, cache: { amongTools: true, ttl: true, behindDocuments: false } }],
   [/amazon\.nova/, { topK: topK => ({ inferenceConfig: { topK } }), reasoning: null, cache: { amongTools: false, ttl: false, behindDocuments: true } }],
@@ -29,7 +32,7 @@ export function makerOf(model: string): Maker {
   return MAKERS.find(([pattern]) => pattern.test(model))?.[1] ?? (NAMES_MAKER.test(model) ? OTHER : UNKNOWN)
 }
 
-/** Writes `additionalModelRequestFields`; reports what the model has no field for. */
+/** Writes `additionalModelRequestFields`; reports values that the model has no field for. */
 export function modelFields(request: NeutralRequest, context: WriteContext): JsonObject {
   const { topK, reasoning } = request
   const { report, model } = context
@@ -42,7 +45,7 @@ export function modelFields(request: NeutralRequest, context: WriteContext): Jso
   return { ...sampling, ...thinking }
 }
 
-/** Does Claude think? It then takes no other sampling than its own (Amazon Bedrock user guide, "Extended thinking"). */
+/** Does Claude think? Then it accepts only its own sampling (Amazon Bedrock user guide, "Extended thinking"). */
 export function thinks(fields: JsonObject | null): boolean {
   return fields?.['thinking'] !== undefined
 }

@@ -22,7 +22,7 @@ const CONVERSE = defineEndpoint({
 const PREFIX = '/model/'
 const PATH = /^\/model\/[^/]+(?=\/converse(?:-stream)?$)/
 
-/** `/model/{model}/converse`, and the same for streams. */
+/** Classifies `/model/{model}/converse` and `/model/{model}/converse-stream`. */
 export function classifyConverse(path: string): Classified | null {
   const found = PATH.exec(path)
   return found && withPathModel(CONVERSE, path, PREFIX.length, found[0].length)

@@ -18,7 +18,7 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   refusal: 'refusal',
 }
 
-/** Reads what Converse and ConverseStream respond. */
+/** Reads responses of Converse and ConverseStream. */
 export class ConverseResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts: NumberedParts
@@ -73,7 +73,10 @@ export class ConverseResponseReader implements ResponseReader {
     pushEnd(value, out)
   }
 
-  /** A delta of a stream, or a whole block, whose members have the same names. Not every block of a stream has a start. */
+  /**
+   * A delta of a stream, or a whole block, whose members have the same names. Some blocks of a stream have no start
+   * event.
+   */
   #delta(number: number, delta: JsonObject, out: ResponseEvent[]): void {
     if (!this.#parts.isOpen(number)) this.#parts.start(number, this.#partOf(delta), out)
     const reasoning = asObject(delta['reasoningContent'])
@@ -82,7 +85,7 @@ export class ConverseResponseReader implements ResponseReader {
     this.#parts.add(number, text, asText(whole?.['signature']), out)
   }
 
-  /** null = the client has no use for it. */
+  /** null = not for the client. */
   #partOf(block: JsonObject): ResponsePart | null {
     const tool = asObject(block['toolUse'])
     if (tool !== null) {
@@ -104,7 +107,7 @@ export class ConverseResponseReader implements ResponseReader {
   }
 }
 
-/** @param value of the last event, or the whole response: it has the usage */
+/** @param value the last event, or the whole response, which contains the usage */
 function pushEnd(value: JsonObject, out: ResponseEvent[]): void {
   const usage = readTokens(CONVERSE_USAGE, value['usage'])
   if (usage !== null) out.push({ type: 'usage', usage })

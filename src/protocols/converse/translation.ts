@@ -10,7 +10,7 @@ export const CONVERSE_TRANSLATION: Translation = {
     support: CONVERSE_SUPPORT,
     takesFreeformTools: false,
     writeRequest: writeConverseRequest,
-    // Every conversation is translated.
+    // Every conversation is translated, so nothing has to be restored.
     restore: () => null,
     createReader: provider => new ConverseResponseReader(provider),
     readError: readConverseError,

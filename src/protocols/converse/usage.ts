@@ -8,7 +8,7 @@ import type { Usage } from '../usage/usage.ts'
 export const CONVERSE_USAGE: UsageReader = { read: readConverse }
 
 /**
- * `inputTokens` excludes what was read from the cache, and written to it. `cacheDetails` has the writes by lifetime.
+ * `inputTokens` excludes tokens read from and written to the cache. `cacheDetails` lists the writes by lifetime.
  *
  * Source: Amazon Bedrock API Reference, "TokenUsage".
  */

@@ -47,7 +47,7 @@ export class ContentWriter {
     switch (part.type) {
       case 'text':
       case 'refusal':
-        // A blank text is refused.
+        // The API refuses blank text.
         return part.text.trim() === '' ? [] : [{ text: part.text }]
       case 'image':
         return [this.#image(part)]
@@ -101,7 +101,7 @@ export class ContentWriter {
     const format = DOCUMENT_FORMATS[mediaType.split(';', 1)[0] ?? '']
     if (format === undefined) this.#context.report.refuse(path, `the target does not accept documents of the type ${mediaType}`)
     this.#documents++
-    // Names are required, differ, and have few characters.
+    // Names are required, must be unique, and allow few characters.
     const own = (name ?? '').replace(/[^a-zA-Z0-9 ()[\]-]+/g, '-').replace(/ {2,}/g, ' ').trim().slice(0, 100)
     return { document: { format, name: `${own === '' ? 'document' : own} (${this.#documents})`, source: { bytes: data } } }
   }
@@ -112,11 +112,13 @@ export class ContentWriter {
   }
 }
 
-/** What the user says where the client's conversation begins with the model: a conversation has to begin with the user. */
+/**
+ * The first user message if the client's conversation begins with the model: Converse requires a user message first.
+ */
 const BEGINNING = '(The conversation begins here.)'
 const DOCUMENT_TEXT = 'The document:'
 
-/** A message with a document has to have a text (Amazon Bedrock API Reference, "DocumentBlock"). */
+/** A message with a document must contain text (Amazon Bedrock API Reference, "DocumentBlock"). */
 function withDocumentText(turn: JsonObject): JsonObject {
   const content = asList(turn['content']).map(block => asObject(block) ?? {})
   if (!content.some(block => 'document' in block) || content.some(block => 'text' in block)) return turn
@@ -124,7 +126,7 @@ function withDocumentText(turn: JsonObject): JsonObject {
   return { ...turn, content: content.toSpliced(at, 0, { text: DOCUMENT_TEXT }) }
 }
 
-/** The provider keeps the prompt up to here in its cache. */
+/** Tells the provider to cache the prompt up to here. */
 export function cachePoint({ ttl }: CacheMark, model: string): JsonObject {
   return { cachePoint: { type: 'default', ...ttl !== null && makerOf(model).cache?.ttl === true && { ttl } } }
 }

@@ -10,7 +10,7 @@ import { makerOf, modelFields, thinks } from './model-fields.ts'
 import { conversePath } from './paths.ts'
 import { ContentWriter, cachePoint } from './write-content.ts'
 
-/** What an upstream of Converse gets of each field of a request. */
+/** What a Converse upstream supports of each field of a request. */
 export const CONVERSE_SUPPORT: SupportTable = {
   model: 'mapped',
   stream: 'mapped',
@@ -36,7 +36,7 @@ export const CONVERSE_SUPPORT: SupportTable = {
   cacheKey: 'dropped',
 }
 
-/** Of names and values of `requestMetadata`, and how many there may be. */
+/** Allowed names and values of `requestMetadata`, and the maximum number. */
 const METADATA = /^[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}$/
 const MAX_METADATA = 16
 
@@ -81,7 +81,7 @@ function unlessEmpty(members: JsonObject): JsonObject | null {
   return Object.keys(given).length === 0 ? null : given
 }
 
-/** Where only some tools are allowed, the others are left out. */
+/** If only some tools are allowed, the others are left out. */
 function writeTools({ tools, toolChoice, messages }: NeutralRequest, context: WriteContext): JsonObject | null {
   const choice = toolChoice?.type === 'tools' ? toolChoice : null
   const allowed = choice === null ? tools : namedTools(tools, choice.names)
@@ -89,7 +89,7 @@ function writeTools({ tools, toolChoice, messages }: NeutralRequest, context: Wr
   const specs = allowed.flatMap(tool => writeTool(tool, context))
   switch (toolChoice?.type) {
     case 'none': {
-      // A conversation with calls needs its tools.
+      // A conversation with calls requires tools.
       if (!messages.some(({ parts }) => parts.some(({ type }) => type === 'tool_call'))) return null
       context.report.dropField('toolChoice')
       return { tools: specs }
@@ -106,7 +106,7 @@ function writeTools({ tools, toolChoice, messages }: NeutralRequest, context: Wr
   }
 }
 
-/** A conversation with calls needs tools, also where the request has none any more. */
+/** A conversation with calls requires tools, even if the request no longer has any. */
 function calledTools(messages: readonly Message[]): JsonObject | null {
   const names = new Set(messages.flatMap(({ parts }) => parts.flatMap(part => part.type === 'tool_call' || part.type === 'tool_result' ? [part.name] : [])))
   names.delete('')
@@ -114,7 +114,7 @@ function calledTools(messages: readonly Message[]): JsonObject | null {
   return { tools: [...names].map(name => ({ toolSpec: { name, inputSchema: { json: { type: 'object', properties: {} } } } })) }
 }
 
-/** With thinking Claude takes a temperature of 1 alone, which is its own, and no `topP`. */
+/** With thinking, Claude accepts only its default temperature of 1, and no `topP`. */
 function writeSampling({ temperature, topP }: NeutralRequest, isThinking: boolean, report: TranslationReport): Pick<NeutralRequest, 'temperature' | 'topP'> {
   if (!isThinking) return { temperature, topP }
   if (temperature !== null && temperature !== 1) report.dropField('temperature')

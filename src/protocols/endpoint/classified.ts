@@ -6,7 +6,7 @@ export const READ = ['GET', 'HEAD'] as const
 
 type EndpointBasics = Pick<Endpoint, 'name' | 'format'>
 
-/** An endpoint that is what is said of it; all have their members in one order, whatever is said. */
+/** Creates an endpoint from its properties and defaults; all endpoints have their members in the same order. */
 export function defineEndpoint(about: EndpointBasics & Partial<Endpoint>): Endpoint {
   return {
     name: about.name,
@@ -40,46 +40,46 @@ export function defineEndpoint(about: EndpointBasics & Partial<Endpoint>): Endpo
   }
 }
 
-/** What is not known by name: it is forwarded as it is. */
+/** An endpoint without a known name: it is forwarded unchanged. */
 export function otherEndpoint(format: ClientFormat, about: Partial<Endpoint> = {}): Endpoint {
   return defineEndpoint({ name: 'other', format, methods: ANY_METHOD, body: 'any', metering: 'unmetered', ...about })
 }
 
-/** The list of models, which the gateway makes itself. */
+/** The list of models, which the gateway itself returns. */
 export function modelListEndpoint(format: ClientFormat, formatByCaller: boolean): Endpoint {
   return defineEndpoint({
     name: 'models.list', format, formatByCaller, methods: READ, body: 'none', modelIn: 'none', ownResponse: 'model_list',
   })
 }
 
-/** One entry of the list. */
+/** One entry of the list of models. */
 export function modelCardEndpoint(format: ClientFormat, formatByCaller: boolean): Endpoint {
   return defineEndpoint({
     name: 'models.get', format, formatByCaller, methods: READ, body: 'none', modelIn: 'path', ownResponse: 'model_card',
   })
 }
 
-/** Without a slash at the end, or the parameters of its last part. */
+/** Removes a final slash, or the parameters of the last part. */
 export function trimPath(path: string): string {
   const parameters = path.indexOf(';', path.lastIndexOf('/') + 1)
   if (parameters !== -1) return path.slice(0, parameters)
   return path.endsWith('/') ? path.slice(0, -1) : path
 }
 
-/** Of what a model is: its name is all that stands behind the prefix. @returns null where there is no name */
+/** Classifies the path of a model's description: its name is everything after the prefix. @returns null = no name */
 export function modelCardPath(path: string, prefix: string, endpoint: Endpoint): Classified | null {
   return path.length === prefix.length ? null : withPathModel(endpoint, path, prefix.length, path.length)
 }
 
-/** The model's name stands in the path. */
+/** An endpoint with the model's name in the path. */
 export function withPathModel(endpoint: Endpoint, path: string, start: number, end: number): Classified {
   const raw = path.slice(start, end)
-  // The path was checked for well-formed escapes when it was normalised.
+  // The escapes were checked when the path was normalised.
   const pathModel = raw.includes('%') ? decodeURIComponent(raw) : raw
   return { endpoint, pathModel, pathModelStart: start, pathModelEnd: end }
 }
 
-/** The path has no model. */
+/** An endpoint without a model in the path. */
 export function withoutPathModel(endpoint: Endpoint): Classified {
   return { endpoint, pathModel: null, pathModelStart: 0, pathModelEnd: 0 }
 }

@@ -3,18 +3,18 @@ import { readRequestOptions } from './request-options.ts'
 import { ResumableStream } from '../events/resumable-stream.ts'
 
 /**
- * Prepares for the case that a stream breaks after some of it was sent, so that
- * another upstream can be asked for the rest (`resume: continue`):
+ * Prepares a response so that another upstream can continue it if its stream breaks after some of it was sent
+ * (`resume: continue`):
  *
- *   1. `sent` is given every byte that goes to the client, in whole events;
- *   2. when the stream breaks, `standing` tells what can be done;
- *   3. `edits` are those that make the client's request one for the rest;
- *   4. `join` translates the events of the other answer, however often it takes.
+ * 1. `recordSent` gets every event that goes to the client;
+ * 2. when the stream breaks, `recovery` says what can be done;
+ * 3. `edits` change the client's request to one for the rest;
+ * 4. `createTranslator` makes a translator for the events of the other response. This can be repeated.
  *
- * No overlap is looked for: what the second upstream says again is said twice.
+ * Overlaps are not detected: what the second upstream repeats, the client gets twice.
  *
- * @param body the request's, decompressed JSON
- * @returns the reason where the request cannot be continued, whatever comes
+ * @param body of the request, decompressed JSON
+ * @returns a string = why the response cannot be continued
  */
 export function createResumableStream({ streams }: Endpoint, body: Buffer): ResumableStream | string {
   const wishes = readRequestOptions(body)

@@ -7,23 +7,23 @@ import type { StreamMeter } from '../events/stream-meter.ts'
 
 export interface StreamMeterOptions {
   /**
-   * The response's content type. One that is no stream of the endpoint's protocol
-   * (sound, a single JSON body) is skipped unread; absent, it is taken for one.
+   * The response's content type. If it is not a stream of the endpoint's protocol (audio, a single JSON body), the
+   * response is not read; absent = it is a stream.
    */
   readonly contentType?: string
-  /** Bytes of generated text kept for counting after an early end; 64 kB. */
+  /** Maximum bytes of generated text that are kept, to count it if the stream breaks; default 64 kB. */
   readonly textLimit?: number
-  /** Bytes of the longest event that is read; 16 MB, and 64 MB where it can hold pictures. */
+  /** Maximum bytes of an event that is read; default 16 MB, or 64 MB if events can contain images. */
   readonly maxEvent?: number
-  /** Memory for events that are not whole yet; without it there always is some. */
+  /** Reserves memory for incomplete events; absent = no limit. */
   readonly reserveMemory?: ReserveMemory
 }
 
 const DEFAULT_TEXT_LIMIT = 64 * 1024
-// A picture of 16 megapixels as base64, and some.
+// Enough for an image of 16 megapixels as base64.
 const MAX_IMAGE_EVENT = 64 * 1024 * 1024
 
-/** Makes the meter for one streamed response of an endpoint. */
+/** Creates the meter for one streamed response of an endpoint. */
 export function createStreamMeter(endpoint: Endpoint, options: StreamMeterOptions = {}): StreamMeter {
   const { textLimit = DEFAULT_TEXT_LIMIT, reserveMemory, contentType = '' } = options
   const type = mediaType(contentType)

@@ -1,6 +1,6 @@
 import type { Endpoint } from './protocol.ts'
 
-/** What OpenTelemetry calls a request to a model. */
+/** A model call in OpenTelemetry's terms. */
 export interface GenAiCall {
   /** `gen_ai.operation.name` */
   readonly operation: string
@@ -9,8 +9,8 @@ export interface GenAiCall {
 }
 
 /**
- * Hosts of providers that the conventions name.
- * Source: opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai, `gen_ai.provider.name`.
+ * Hosts of providers that the conventions name. Source:
+ * opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai, `gen_ai.provider.name`.
  */
 const PROVIDERS: readonly (readonly [host: RegExp, name: string])[] = [
   [/(?:^|\.)openai\.azure\.com$/, 'azure.ai.openai'],
@@ -28,7 +28,7 @@ const PROVIDERS: readonly (readonly [host: RegExp, name: string])[] = [
   [/(?:^|\.)x\.ai$/, 'x_ai'],
 ]
 
-/** Providers whose protocol others speak too: the name where the host tells nothing. */
+/** The provider name by protocol, used if the host is unknown. */
 const PROTOCOL_OWNERS: Readonly<Record<string, string>> = {
   messages: 'anthropic', generate: 'gcp.gemini',
 }

@@ -2,27 +2,27 @@ const CLOSE = 0x8
 const FIN = 0x80
 const MASKED = 0x80
 const LENGTH = 0x7f
-/** Instead of a length: it follows, in 2 bytes or in 8. */
+/** Markers in place of a length, which follows in 2 or 8 bytes. */
 const LENGTH_16 = 126
 const LENGTH_64 = 127
 const MAX_HEADER_BYTES = 14
 
 /**
- * Sees whether one side of a WebSocket has said goodbye, by the heads of its frames alone
- * (RFC 6455 section 5.2): what it says is neither kept nor looked at.
+ * Detects the close frame of one side of a WebSocket, only by the heads of its frames (RFC 6455 section 5.2):
+ * payloads are neither kept nor read.
  */
 export class CloseFrameDetector {
-  /** A close frame has passed, whole. */
+  /** A whole close frame has passed. */
   closed = false
   readonly #header = Buffer.alloc(MAX_HEADER_BYTES)
-  /** Bytes of the head that have come, and how many it has as far as that is known. */
+  /** Bytes of the head so far, and its size as far as known. */
   #headerBytes = 0
   #headerSize = 2
-  /** Bytes of the payload that are still to come. */
+  /** Bytes of the payload that have not arrived. */
   #payloadLeft = 0
   #isClose = false
 
-  /** Takes the next bytes, cut anywhere. */
+  /** Takes the next bytes, split anywhere. */
   push(chunk: Buffer): void {
     for (let at = 0; at < chunk.length && !this.closed;) {
       if (this.#payloadLeft === 0) {
@@ -49,7 +49,7 @@ export class CloseFrameDetector {
   }
 }
 
-/** Bytes of a head. @param second its second byte */
+/** Size of a frame's head. @param second its second byte */
 function headerSize(second: number): number {
   const length = second & LENGTH
   const extended = length === LENGTH_64 ? 8 : length === LENGTH_16 ? 2 : 0

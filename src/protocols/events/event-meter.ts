@@ -7,10 +7,10 @@ import type { MeterLimits } from './stream-meter.ts'
 const ERROR = Buffer.from('error')
 const TYPE = Buffer.from('type')
 
-/** The meters of protocols that stream Server-Sent Events alone. */
+/** Base of the meters of protocols that stream only server-sent events. */
 export abstract class EventMeter extends ProtocolMeter {
   terminated: boolean | null = false
-  /** Where the type stands of the event that was walked over last. */
+  /** Range of the type of the event that was walked last. */
   protected typeStart = 0
   protected typeEnd = 0
   readonly #limits: MeterLimits
@@ -20,14 +20,13 @@ export abstract class EventMeter extends ProtocolMeter {
     this.#limits = limits
   }
 
-  /** Reads one event. Its data is JSON that the cursor is not set to yet, or the protocol's own word. */
+  /** Reads one event. Its data is JSON, which the cursor is not set to yet, or a word of the protocol. */
   protected abstract read(event: StreamEvent): void
 
   /**
-   * Walks over the members of an event's data, of which `type` tells what it is; the
-   * event's name does where there is none.
+   * Walks the members of an event's data. Its `type` gives the type of the event, or else the event's name.
    *
-   * @returns false where the data is no object, or is broken
+   * @returns false if the data is not an object, or is broken
    */
   protected walk({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
     const { cursor } = this
@@ -46,7 +45,7 @@ export abstract class EventMeter extends ProtocolMeter {
     return !cursor.broken
   }
 
-  /** On such a walk the cursor is at another member, which is to be passed. */
+  /** Called in a walk with the cursor at another member, which it must pass. */
   protected member(_buf: Buffer): void {
     this.cursor.skip()
   }
@@ -59,7 +58,7 @@ export abstract class EventMeter extends ProtocolMeter {
     return false
   }
 
-  /** An event has passed that was too long to be kept. */
+  /** An event has passed that was too long to be read. */
   protected onOversizeEvent(): void {}
 
   createReader(sink: EventSink): EventReader {
@@ -68,7 +67,7 @@ export abstract class EventMeter extends ProtocolMeter {
 
   event(event: StreamEvent): void {
     if (event.oversize) {
-      // Nothing but pictures and sound is that large.
+      // Only images and audio are that large.
       this.noteUncountable()
       this.notRepeatable()
       if (event.terminated) this.onOversizeEvent()
@@ -82,7 +81,7 @@ export abstract class EventMeter extends ProtocolMeter {
     this.cursor.release()
   }
 
-  /** What the end of the stream cut in its data is dropped: no client can have made use of it. */
+  /** An event whose data was cut by the end of the stream is dropped: no client can use it. */
   #isWhole({ buf, dataStart, dataEnd }: StreamEvent): boolean {
     this.cursor.reset(buf, dataStart, dataEnd)
     return this.cursor.skip()

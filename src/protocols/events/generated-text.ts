@@ -1,18 +1,18 @@
-/** What a piece of generated text is; each is counted and priced in its own way. */
+/** The kind of generated text; each is counted and priced separately. */
 export type TextKind = 'content' | 'reasoning' | 'tool'
 
-/** One run of text as the wire had it. */
+/** A run of text as it was sent. */
 export interface GeneratedRun {
   readonly kind: TextKind
-  /** The bytes are the inside of JSON strings, escapes and all; otherwise JSON, white space and all. */
+  /** true = the bytes are the inside of JSON strings with their escapes; false = JSON with its white space. */
   readonly escaped: boolean
   readonly bytes: Uint8Array
 }
 
-/** What was generated so far: the runs that were kept, and how much came in all. */
+/** The generated text so far: the runs that were kept, and the total amounts. */
 export interface TextSample {
   readonly runs: readonly GeneratedRun[]
-  /** Bytes on the wire by kind: of the text kept, and of all that came. */
+  /** Bytes as sent, by kind: of the text kept, and of all text. */
   readonly keptBytes: Readonly<Record<TextKind, number>>
   readonly generatedBytes: Readonly<Record<TextKind, number>>
 }
@@ -22,36 +22,35 @@ const HEADER_BYTES = 8
 const FIRST_SIZE = 1024
 const BACKSLASH = 0x5c
 const MAX_ESCAPE_BYTES = 6
-// Choices and tool calls beyond share a lane, so that an upstream's index cannot grow a table.
+// Choices and tool calls beyond this index share a lane, so that an upstream's index cannot grow a table.
 const MAX_INDEX = 1024
 
 /**
- * Keeps generated text compactly, only to settle an abnormal end: one buffer that
- * grows up to a bound, of runs [lane, length, bytes]. A lane is one text: a choice's
- * content, its reasoning, one tool call's arguments. Beyond the bound bytes are
- * only counted.
+ * Keeps generated text compactly, only to settle an abnormal end: one buffer with a maximum size, with runs of [lane,
+ * length, bytes]. A lane is one text: a choice's content, its reasoning, or the arguments of one tool call. Beyond
+ * the maximum, bytes are only counted.
  */
 export class GeneratedText {
   readonly #limit: number
   #buffer = Buffer.alloc(0)
   #used = 0
   #lane = -1
-  /** Where the run being appended to has its header. */
+  /** Offset of the header of the current run. */
   #run = 0
   #full = false
   readonly #keptBytes = [0, 0, 0]
   readonly #generatedBytes = [0, 0, 0]
 
-  /** @param limit bytes of memory at most */
+  /** @param limit maximum bytes of memory */
   constructor(limit: number) {
     this.#limit = limit
   }
 
   /**
-   * Appends bytes of the wire to a lane.
+   * Appends bytes, as sent, to a lane.
    *
-   * @param index which choice or tool call, from 0
-   * @param escaped as in KeptRun
+   * @param index of the choice or tool call, from 0
+   * @param escaped see GeneratedRun
    */
   append(kind: TextKind, index: number, escaped: boolean, bytes: Buffer, start: number, end: number): void {
     if (end <= start) return
@@ -75,12 +74,12 @@ export class GeneratedText {
     this.#keptBytes[k]! += length
   }
 
-  /** Bytes of all that came, by kind. */
+  /** Bytes of all text, by kind. */
   get generatedBytes(): Readonly<Record<TextKind, number>> {
     return byKind(this.#generatedBytes)
   }
 
-  /** Puts the lanes together: each is one run, in the order of their first bytes. */
+  /** Joins the lanes: each becomes one run, in the order of their first bytes. */
   generated(): TextSample {
     const lanes = new Map<number, Uint8Array[]>()
     for (let at = 0; at < this.#used; ) {
@@ -118,7 +117,7 @@ export class GeneratedText {
   }
 }
 
-/** Where text may be cut at or before `end` without splitting a character or an escape. */
+/** The position at or before `end` where text can be cut without splitting a character or an escape. */
 export function safeCut(bytes: Uint8Array, start: number, end: number): number {
   let cut = end
   while (cut > start && (bytes[cut]! & 0xc0) === 0x80) cut--

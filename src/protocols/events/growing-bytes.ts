@@ -1,14 +1,14 @@
 const MIN_BYTES = 1024
-/** A larger buffer is let go once it is emptied. */
+/** A larger buffer is freed when it is emptied. */
 const MAX_RETAINED_BYTES = 16 * 1024
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Bytes gathered from pieces, in a buffer that doubles: linear time, at most twice the bytes. The buffer is not of Node's
- * pool, of which a small one would keep 64 kB.
+ * Collects bytes in a buffer that doubles: linear time, at most twice the bytes. The buffer is not from node's pool,
+ * where a small one would keep 64 kB in memory.
  */
 export class GrowingBytes {
-  /** The gathered bytes are its first `length`; the rest is unused. */
+  /** The collected bytes are its first `length` bytes; the rest is unused. */
   bytes: Buffer = NO_BYTES
   length = 0
 

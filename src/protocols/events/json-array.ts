@@ -6,7 +6,7 @@ import type { ReaderLimits } from './sse.ts'
 import { StreamEvent } from './stream-event.ts'
 import type { EventReader, EventSink } from './stream-event.ts'
 
-// States: what comes next, between elements and inside one.
+// States: the next expected token between elements, and the position inside an element.
 const OPENING = 0
 const FIRST_ELEMENT = 1
 const ELEMENT = 2
@@ -30,28 +30,26 @@ const CLOSE_BRACE = 0x7d
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Reads the elements out of one JSON array that grows in chunks, cut anywhere:
- * the stream of the generate protocol without `alt=sse`. Each element is reported
- * as soon as it is complete, in place when it lies inside one chunk; its `start`
- * and `end` in the stream are those of the element alone, and its data is all of
- * it. Elements longer than the limit, or than there is room for, are reported as
- * `oversize`, without data.
+ * Reads the elements of one JSON array that arrives in chunks, split anywhere: the stream of the generate protocol
+ * without `alt=sse`. Each element is reported as soon as it is complete, in place if it is inside one chunk; its
+ * `start` and `end` in the stream, and its data, cover exactly the element. Elements longer than the limit, or
+ * without memory, are reported as `oversize`, without data.
  *
- * It finds where elements end and checks what stands between them, but not the
- * grammar inside them: their parser does.
+ * It finds the ends of elements and checks the text between them, but not the grammar inside them, which their parser
+ * checks.
  */
 export class JsonArrayReader implements EventReader {
   readonly #sink: EventSink
   readonly #maxEvent: number
   readonly #memory: MemoryReservation
   readonly #element = new StreamEvent()
-  /** Behind an array nothing else can follow. */
+  /** Nothing can follow an array. */
   readonly atBoundary = false
 
   #state = OPENING
   /** Absolute offset of the next chunk's first byte. */
   #offset = 0
-  /** Containers open inside the element. */
+  /** Open containers inside the element. */
   #depth = 0
   #start = 0
   /** The element's bytes from earlier chunks. */
@@ -59,7 +57,7 @@ export class JsonArrayReader implements EventReader {
   #oversize = false
 
   /**
-   * @param sink called synchronously out of push and end
+   * @param sink called synchronously by push and end
    * @param options maxEvent: bytes of the longest element that is kept; room: without it there is always
    *   some.
    */
@@ -77,12 +75,12 @@ export class JsonArrayReader implements EventReader {
     return this.#state >= NESTED ? this.#start : this.#offset
   }
 
-  /** The array's closing bracket has come, and nothing but white space after it. */
+  /** The array's closing bracket has arrived, followed by nothing but white space. */
   get closed(): boolean {
     return this.#state === CLOSED
   }
 
-  /** The stream is not one JSON array; what comes after the wrong byte is not read. */
+  /** The stream is not one JSON array; nothing after the wrong byte is read. */
   get malformed(): boolean {
     return this.#state === MALFORMED
   }

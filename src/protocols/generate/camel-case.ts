@@ -1,12 +1,15 @@
 import { asObject } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 
-/** Members whose content is the client's own: its names are no fields. */
+/** Members with the client's own content: the names in it are not fields. */
 const OPEN = new Set([
   'args', 'response', 'parameters', 'parametersJsonSchema', 'responseSchema', 'responseJsonSchema', 'schema', 'labels', 'partMetadata',
 ])
 
-/** Google's APIs take `system_instruction` for `systemInstruction`: the body with the latter (protobuf's JSON format). */
+/**
+ * Google's APIs accept `system_instruction` for `systemInstruction`: returns the body in camel case (protobuf's JSON
+ * format).
+ */
 export function camelCase(body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(body).map(([given, value]) => {
     const name = given.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())

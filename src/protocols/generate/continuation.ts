@@ -4,17 +4,17 @@ import { objectIn, objectsIn, hasValue, addPriorUsage } from '../events/resumabl
 import type { PriorUsage, StreamProtocol, EventTranslation, Json } from '../events/resumable-stream.ts'
 import type { Edit } from '../json/splice.ts'
 
-/** What one chunk adds to the text. */
+/** The text that one chunk adds. */
 export function generateText(chunk: Json): string {
   return partsOf(chunk).map(({ text }) => (typeof text === 'string' ? text : '')).join('')
 }
 
-/** Does the request ask for more than one answer? */
+/** Does the request ask for more than one candidate? */
 export function asksForSeveralCandidates(request: Json): boolean {
   return Number(configValue(request, 'candidateCount', 'candidate_count') ?? 1) > 1
 }
 
-/** Why the request asks for something that cannot be continued; null = it does not. */
+/** Why the response to the request cannot be continued; null = it can. */
 export function generateObstacle(request: Json): string | null {
   const wish = (name: string, old: string) => configValue(request, name, old)
   const type = wish('responseMimeType', 'response_mime_type')
@@ -38,7 +38,7 @@ function configValue(request: Json, name: string, old: string): unknown {
   return config[name] ?? config[old]
 }
 
-/** The generate protocol: chunks of candidates, a finishReason, and no end of its own. */
+/** The generate protocol: chunks of candidates, a finishReason, and no end marker. */
 export class GenerateStreamProtocol implements StreamProtocol {
   readonly endMarker = ''
   readonly underWay = null
@@ -100,7 +100,7 @@ export class GenerateStreamProtocol implements StreamProtocol {
   }
 }
 
-/** proto3 JSON leaves zeros out, so that the second answer's may be absent. */
+/** proto3 JSON omits zeros, so the second response's counts may be absent. */
 function totalUsage(metadata: Json, { inputTokens, cachedInputTokens, outputTokens }: PriorUsage): Json {
   return addPriorUsage(metadata, {
     promptTokenCount: inputTokens,
@@ -111,7 +111,7 @@ function totalUsage(metadata: Json, { inputTokens, cachedInputTokens, outputToke
   })
 }
 
-/** A thought is no part of the response that goes on. */
+/** A thought is not part of the continued response. */
 function withText(part: Json, text: (part: string) => string): Json {
   const isText = typeof part['text'] === 'string' && part['thought'] !== true
   return isText ? { ...part, text: text(part['text'] as string) } : part

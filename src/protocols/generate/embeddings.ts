@@ -10,7 +10,7 @@ const BATCH = 'requests'
 const SINGLE_FIELDS = {
   model: 'mapped', content: 'mapped', outputDimensionality: 'mapped', taskType: 'dropped', title: 'dropped', autoTruncate: 'dropped',
 } as const
-/** One request, or a list of them. */
+/** One request, or a list of requests. */
 const GENERATE_EMBEDDING_FIELDS: EmbeddingsTranslation['fields'] = {
   ...SINGLE_FIELDS,
   ...Object.fromEntries(Object.entries(SINGLE_FIELDS).map(([name, rule]) => [`${BATCH}.${name}`, rule] as const)),
@@ -35,7 +35,7 @@ function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRe
 }
 
 function textOf(request: BodyObject): string {
-  // It is that of the path. An input has no role.
+  // The path names the model. An input has no role.
   request.ignore('model')
   const content = request.object('content') ?? request.refuse('content', 'it must be an object')
   content.ignore('role')

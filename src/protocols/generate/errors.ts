@@ -3,13 +3,13 @@ import type { ClientFormat } from '../endpoint/protocol.ts'
 import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 
 /**
- * The generate protocol's format: /v1beta and /v1/models/{model}:verb.
- * Error shape: {error:{code,message,status,details}}, google.rpc.Status as JSON.
+ * The format of the generate protocol: /v1beta and /v1/models/{model}:verb. Error shape:
+ * {error:{code,message,status,details}}, google.rpc.Status as JSON.
  */
 export const GENERATE_FORMAT: ClientFormat = {
   protocol: 'generate',
   errorBody: error => JSON.stringify({ error: errorObject(error) }),
-  // A block must start with `data:`; anything above it in the block makes the client lose it.
+  // A block must start with `data:`; if anything precedes it, the client drops the block.
   streamError: error => `data: ${JSON.stringify({ error: errorObject(error) })}\n\n`,
   errorEvent: json => `data: ${json}\n\n`,
   keepAlive: ': keep-alive\n\n',
@@ -21,7 +21,7 @@ export const GENERATE_FORMAT: ClientFormat = {
   rateLimitHeaders,
 }
 
-/** As generate, but for errors in mid-stream. */
+/** Like generate, except for errors in a stream. */
 export const INTERACTION_FORMAT: ClientFormat = {
   ...GENERATE_FORMAT,
   streamError: ({ code, message }) => (

@@ -27,17 +27,17 @@ const SERVICE_TIER = Buffer.from('service_tier')
 const STATUS = Buffer.from('status')
 const FAILED = Buffer.from('failed')
 
-/** The second is what revisions before the steps call it. */
+/** The second is the name before Google introduced steps. */
 const END_TYPES = [Buffer.from('interaction.completed'), Buffer.from('interaction.complete')]
 
 /**
- * Streams of Gemini's interactions: steps, each with a start and deltas, and at the
- * end the interaction with its usage. A `[DONE]` behind it says nothing more.
+ * Streams of Gemini's interactions: steps, each with a start and deltas, then the interaction with its usage. A
+ * following `[DONE]` adds nothing.
  *
  * Source: Gemini's API reference, "InteractionSSEEvent".
  */
 export class InteractionMeter extends EventMeter {
-  // Of the event being read.
+  // Of the event that is being read.
   #index = 0
   #part: { readonly start: number; readonly end: number } | null = null
   #sawUsage = false
@@ -58,7 +58,7 @@ export class InteractionMeter extends EventMeter {
     if (this.#sawUsage) this.markOutputReported()
   }
 
-  /** The last event can have all pictures once more: that may have been it. */
+  /** The last event may repeat all images, so this may have been the last one. */
   protected override onOversizeEvent(): void {
     this.terminated = null
   }
@@ -78,7 +78,7 @@ export class InteractionMeter extends EventMeter {
       this.errorMember(buf)
     } else {
       const isPart = cursor.keyIs(DELTA) || cursor.keyIs(STEP) || cursor.keyIs(CONTENT)
-      // Which text it is of stands behind it.
+      // The index of its text follows it.
       if (cursor.skip() && isPart) this.#part = { start: cursor.valueStart, end: cursor.valueEnd }
     }
   }
@@ -117,7 +117,7 @@ export class InteractionMeter extends EventMeter {
     if (cursor.beginObject()) this.#texts('content', buf)
   }
 
-  /** The members of a delta, of a step at its start, or of what one of them holds. */
+  /** The members of a delta, of a step at its start, or of a value inside them. */
   #texts(kind: TextKind, buf: Buffer): void {
     const { cursor } = this
     while (cursor.nextMember()) {
@@ -125,12 +125,12 @@ export class InteractionMeter extends EventMeter {
       else if (cursor.keyIs(ARGUMENTS)) this.#arguments(buf)
       else if (cursor.keyIs(SUMMARY) && cursor.beginArray()) this.#list('reasoning', buf)
       else if (cursor.keyIs(CONTENT) && cursor.beginArray()) this.#list(kind, buf)
-      // A thought's summary comes in pieces, each with a content of its own.
+      // A thought's summary arrives in pieces, each with its own content.
       else if (cursor.keyIs(CONTENT) && cursor.beginObject()) this.#texts('reasoning', buf)
       else {
         // A call begins.
         if (cursor.keyIs(NAME)) this.sawContent = true
-        // A picture or sound came.
+        // An image or audio.
         else if (cursor.keyIs(DATA)) this.noteUncountable()
         cursor.skip()
       }
@@ -145,7 +145,7 @@ export class InteractionMeter extends EventMeter {
     }
   }
 
-  /** A text in pieces, or an object, which is empty where pieces follow. */
+  /** Text in pieces, or an object, which is empty if pieces follow. */
   #arguments(buf: Buffer): void {
     const { cursor } = this
     if (!cursor.isObject()) return this.text('tool', this.#index, buf)

@@ -29,14 +29,13 @@ const NINE = 0x39
 const NO_FINISH = Buffer.from('FINISH_REASON_UNSPECIFIED')
 const NO_BLOCK = Buffer.from('BLOCK_REASON_UNSPECIFIED')
 const LOWER_T = 0x74
-// One bit each in a number.
+// One bit per candidate in a number.
 const MAX_CANDIDATES = 31
 
 /**
- * Streams of the generate protocol, as Server-Sent Events or as one JSON array;
- * the first byte tells which. There is no terminator: the stream is over when
- * each candidate has its finishReason, or the prompt was blocked, and the array,
- * if it is one, is closed. A single object is no stream: HTTP's end is its end.
+ * Streams of the generate protocol, as server-sent events or as one JSON array; the first byte shows which. There is
+ * no end marker: the stream ends when each candidate has its finishReason or the prompt was blocked, and the array,
+ * if it is one, is closed. A single object is not a stream: the HTTP message's end is its end.
  */
 export class GenerateMeter extends ProtocolMeter {
   readonly #limits: MeterLimits
@@ -45,13 +44,13 @@ export class GenerateMeter extends ProtocolMeter {
   #seen = 0
   #finished = 0
   #blocked = false
-  /** Something other than a thought passed by. */
+  /** Something other than a thought has passed. */
   #sawOutput = false
-  /** The last event was too long to be kept. */
+  /** The last event was too long to be read. */
   #lastWasOversize = false
-  /** Tool calls so far: each is a text of its own. */
+  /** Tool calls so far: each has its own text. */
   #calls = 0
-  /** For a value that is known to be there, and read once its surroundings are. */
+  /** For a value that was located and is read after the members around it. */
   readonly #inner = new JsonCursor()
 
   constructor(limits: MeterLimits) {
@@ -62,7 +61,7 @@ export class GenerateMeter extends ProtocolMeter {
   get terminated(): boolean | null {
     if (this.#reader?.isSingleObject) return null
     const closed = this.#reader?.closed ?? true
-    // What has passed unread may have been the end.
+    // The unread event may have been the end.
     if (this.#lastWasOversize && closed) return null
     return closed && (this.#blocked || (this.#seen !== 0 && this.#seen === this.#finished))
   }
@@ -71,7 +70,7 @@ export class GenerateMeter extends ProtocolMeter {
     return this.#reader = new GenerateReader(sink, this.#limits)
   }
 
-  /** Absent candidates are zero only at the end, and only if no response was seen. */
+  /** Absent candidates count as zero only at the end, and only if no output was seen. */
   reading(): ReportedUsage | null {
     return readUsage(GENERATE_USAGE, this.lastUsage(), this.terminated === true && !this.#sawOutput)
   }
@@ -87,7 +86,7 @@ export class GenerateMeter extends ProtocolMeter {
     }
     if (terminated && this.repeats(event)) return
     cursor.reset(buf, dataStart, dataEnd)
-    // What the end of the stream cut is dropped: no client can have made use of it.
+    // An event cut by the end of the stream is dropped: no client can use it.
     if (!terminated) {
       if (!cursor.skip()) return
       cursor.reset(buf, dataStart, dataEnd)
@@ -106,7 +105,7 @@ export class GenerateMeter extends ProtocolMeter {
     this.remember(event)
   }
 
-  /** Does it count the candidates so far? */
+  /** @returns true if it counts the candidates so far */
   #metadata(buf: Buffer): boolean {
     this.keepUsage(buf)
     const inner = this.#inner
@@ -175,7 +174,7 @@ export class GenerateMeter extends ProtocolMeter {
     }
   }
 
-  /** `thought` tells what `text` is, and comes after it. */
+  /** `thought` describes `text`, and follows it. */
   #part(index: number, buf: Buffer): void {
     const inner = this.#inner
     let thought = false
@@ -205,7 +204,7 @@ export class GenerateMeter extends ProtocolMeter {
     this.textAt(thought ? 'reasoning' : 'content', index, true, buf, textStart, textEnd)
   }
 
-  /** What the model wrote as the value of one member: the inside of a string, or JSON as it stands. */
+  /** The value of one member, written by the model: the inside of a string, or JSON unchanged. */
   #member(name: Buffer, buf: Buffer): void {
     const inner = this.#inner
     const call = this.#calls++
@@ -218,11 +217,11 @@ export class GenerateMeter extends ProtocolMeter {
     }
   }
 
-  /** Is the value a reason, other than the one that says there is none? */
+  /** Is the value a reason, other than the one for "unspecified"? */
   #reason(buf: Buffer, none: Buffer): boolean {
     const { cursor } = this
     if (!cursor.string()) {
-      // With `enum-encoding=int` it is a number, of which 0 says that there is none.
+      // With `enum-encoding=int` it is a number, where 0 means unspecified.
       return cursor.skip() && buf[cursor.valueStart]! > ZERO && buf[cursor.valueStart]! <= NINE
     }
     const { valueStart, valueEnd } = cursor

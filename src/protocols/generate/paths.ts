@@ -22,7 +22,7 @@ const EMBEDDING = {
   ...OF_MODEL, metering: 'embedding', generatesTokens: false, usage: GENERATE_EMBEDDING_USAGE,
 } as const satisfies Partial<Endpoint>
 
-/** Protocol buffers take both names of a member. */
+/** Protocol buffers accept both spellings of a member. */
 const OUTPUT_BOUNDS = ['generationConfig', 'generation_config']
   .flatMap(config => [`${config}.maxOutputTokens`, `${config}.max_output_tokens`])
 const TEXT = {
@@ -30,7 +30,7 @@ const TEXT = {
   createMeter: limits => new GenerateMeter(limits), hasLargeEvents: true,
 } as const satisfies Partial<Endpoint>
 
-/** What is asked of a model, behind its name and a colon. */
+/** The verbs of a model, which follow its name and a colon. */
 export const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
   ['generateContent', defineEndpoint({
     ...TEXT, name: 'generate.content', responseMembers: ['candidates'],
@@ -49,24 +49,24 @@ export const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
   })],
 ]
 
-/** The versions of Google's APIs that serve no other family; clients of Vertex AI call the last. */
+/** Version prefixes that only Google's APIs use; clients of Vertex AI use the last. */
 const GOOGLE_VERSION = 'v1(?:alpha|beta1?)'
 export const VERSION = `${GOOGLE_VERSION}?`
 export const GENERATE_PREFIX = new RegExp(`^/${GOOGLE_VERSION}/`)
 
-/** They are forwarded as they are, and those behind GENERATE_PREFIX too; of each the path tells the model. */
+/** Verbs that are forwarded unchanged, as are unknown verbs under GENERATE_PREFIX; the path contains the model. */
 const OTHER_VERBS = ['predict', 'predictLongRunning']
 const BATCH_VERBS = ['batchGenerateContent', 'asyncBatchEmbedContent']
 
 const OTHER_MODEL_ENDPOINT = otherEndpoint(format, { modelIn: 'path' })
 const BATCH_ENDPOINT: Endpoint = { ...OTHER_MODEL_ENDPOINT, isBatch: true }
 
-/** Of a verb that is not known by name, in lower case. */
+/** The endpoint of an unknown verb. @param verb lower-case */
 export function unknownVerbEndpoint(verb: string): Endpoint {
   return verb.includes('batch') ? BATCH_ENDPOINT : OTHER_MODEL_ENDPOINT
 }
 
-/** To ask what became of a video or a batch costs nothing. */
+/** Polling a video or a batch costs nothing. */
 export const OPERATION: Endpoint = { ...OTHER_MODEL_ENDPOINT, name: 'generate.operation', metering: null }
 
 export const GENERATE_VERBS: ReadonlyMap<string, Endpoint> = new Map([
@@ -99,11 +99,11 @@ export const GENERATE_PATHS: readonly KnownPath[] = [
 export const GENERATE_OTHER = withoutPathModel(otherEndpoint(format))
 export const GENERATE_BATCH = withoutPathModel(otherEndpoint(format, { isBatch: true }))
 
-/** Files of Gemini's on their way: its client calls the pieces of any of them JSON. */
+/** Uploads and downloads of Gemini's files: its client declares the pieces of any file as JSON. */
 const FILES = withoutPathModel(otherEndpoint(format, { body: 'bytes', modelIn: 'none' }))
 const FILES_PATH = new RegExp(`^/(?:up|down)load/${VERSION}/`)
 
-/** What no path of a cloud is. */
+/** Classifies paths that are not a cloud's. */
 export function classifyGenerate(path: string, plain: string): Classified | null {
   const prefix = GENERATE_PREFIX.exec(plain)?.[0]
   if (prefix) return generatePath(path, plain, prefix) ?? GENERATE_OTHER
@@ -112,7 +112,7 @@ export function classifyGenerate(path: string, plain: string): Classified | null
   return FILES_PATH.test(plain) ? FILES : null
 }
 
-/** @param plain the path in lower case, as long as it is */
+/** @param plain the path in lower case, with the same length */
 function generatePath(path: string, plain: string, prefix: string): Classified | null {
   const modelStart = plain.indexOf('/', prefix.length) + 1
   if (modelStart === 0) return null
@@ -130,13 +130,13 @@ function generatePath(path: string, plain: string, prefix: string): Classified |
   return null
 }
 
-/** A verb that is known, or an operation, behind the model that begins at `modelStart` and may be empty. */
+/** A known verb or an operation, after the model that begins at `modelStart` and may be empty. */
 export function verbPath(
   path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>,
 ): Classified | null {
   const operation = plain.indexOf('/operations/', modelStart)
   if (operation > modelStart) return withPathModel(OPERATION, path, modelStart, operation)
-  // An escaped colon is one to the vendor; in a model's name it is no verb's.
+  // The vendor reads an escaped colon as a colon; one inside a model's name does not begin a verb.
   for (const [at, length] of [[plain.lastIndexOf(':'), 1], [plain.lastIndexOf('%3a'), 3]] as const) {
     if (at < modelStart) continue
     const endpoint = verbs.get(trimPath(plain.slice(at + length)))

@@ -14,7 +14,7 @@ interface OpenCall {
   hasResult: boolean
 }
 
-/** Calls in their order. A call may be in several queues: one that has its result is skipped. */
+/** Calls in order. A call may be in several queues: one that has its result is skipped. */
 class CallQueue {
   readonly #calls: OpenCall[] = []
   #next = 0
@@ -23,7 +23,7 @@ class CallQueue {
     this.#calls.push(call)
   }
 
-  /** The first call that has no result, which it gets; undefined = there is none. */
+  /** Takes the first call without a result; undefined = none. */
   take(): OpenCall | undefined {
     while (this.#calls[this.#next]?.hasResult === true) this.#next++
     const call = this.#calls[this.#next]
@@ -32,10 +32,10 @@ class CallQueue {
   }
 }
 
-/** `function` is an older name: results are what a user sends. */
+/** `function` is an older name for results, which a user sends. */
 const ROLES = ['user', 'model', 'function'] as const
 
-/** Reads the contents of a conversation in their order: results that have no id are paired by name and order. */
+/** Reads the contents of a conversation in order: results without an id are paired by name and order. */
 export class ContentReader {
   readonly #all = new CallQueue()
   readonly #byId = new Map<string, CallQueue>()
@@ -52,7 +52,7 @@ export class ContentReader {
       return [{ ...BASE, path: 'systemInstruction', type: 'text', text: body.text('systemInstruction') ?? '', opaque: null }]
     }
     const instruction = body.object('systemInstruction')
-    // An instruction is one whatever its role.
+    // Everything here is an instruction, whatever its role.
     instruction?.ignore('role')
     return (instruction?.objects('parts') ?? []).flatMap(part => this.#part(part, []))
   }
@@ -62,15 +62,15 @@ export class ContentReader {
     const thinking: CarriedThinking[] = []
     const read = content.objects('parts').flatMap(part => this.#part(part, thinking))
     if (role !== 'model') return { role: 'user', name: null, parts: read }
-    // A call carries the thinking before it, which comes before all that it led to.
+    // A call carries the thinking before it, which comes before what follows from it.
     return { role: 'assistant', name: null, parts: joinTexts([...thinking.flatMap(thinkingPart), ...read]) }
   }
 
-  /** @param thinking gets that which the signature of the part carries */
+  /** @param thinking gets the thinking that the part's signature carries */
   #part(part: BodyObject, thinking: CarriedThinking[]): Part[] {
     const signature = part.text('thoughtSignature')
     const isThought = part.boolean('thought') === true
-    // They are the application's own.
+    // The application's own data.
     part.ignore('partMetadata')
     const capsule = signature === null ? null : this.#capsules.open('opaque_value', signature, `${PATH}.thoughtSignature`)
     for (const carried of capsule?.thinking ?? []) thinking.push(carried)
@@ -81,7 +81,7 @@ export class ContentReader {
     if (result !== null) return [this.#result(result)]
     const text = part.text('text')
     if (text !== null) {
-      // Thoughts are shown to the client; its provider reads the signature alone.
+      // Thoughts are for the client; their provider reads only the signature.
       if (isThought) return opaque === null ? [] : [{ ...BASE, type: 'thinking', text, opaque }]
       const content: Part[] = text === '' ? [] : [{ ...BASE, type: 'text', text, opaque: null }]
       return [...content, ...opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque } as const]]
@@ -126,7 +126,7 @@ function queueIn(queues: Map<string, CallQueue>, key: string): CallQueue {
   return queue
 }
 
-/** A client keeps each chunk of a stream as a part of its own. */
+/** A client keeps each chunk of a stream as a separate part. */
 function joinTexts(parts: readonly Part[]): Part[] {
   const joined: Part[] = []
   for (const part of parts) {
@@ -142,7 +142,7 @@ function thinkingPart({ text, opaque }: CarriedThinking): Part[] {
   return opaque === null ? [] : [{ ...BASE, type: 'redacted_thinking', opaque }]
 }
 
-/** The text of a result that is text alone, or its JSON. */
+/** The text of a text-only result, or its JSON. */
 function resultText(response: JsonObject): string {
   const members = Object.keys(response)
   const [only] = members
@@ -153,7 +153,7 @@ function resultText(response: JsonObject): string {
 /** Files that were uploaded to Google, or are in its storage. */
 const GOOGLES_FILE = /^gs:|^https:\/\/generativelanguage\.googleapis\.com\/|^files\//
 
-/** null = the part has no bytes. */
+/** null = the part contains no media. */
 function mediaPart(part: BodyObject): ImagePart | AudioPart | DocumentPart | null {
   const inline = part.object('inlineData')
   const file = part.object('fileData')
@@ -171,7 +171,7 @@ function mediaPart(part: BodyObject): ImagePart | AudioPart | DocumentPart | nul
   return { ...BASE, type: 'document', source, name }
 }
 
-/** Google takes both alphabets of base64. */
+/** Google accepts both alphabets of base64. */
 function standardBase64(data: string): string {
   return /[-_]/.test(data) ? data.replaceAll('-', '+').replaceAll('_', '/') : data
 }

@@ -152,7 +152,7 @@ function readReasoning(config: BodyObject | null): Reasoning | null {
   return {
     enabled: budget === 0 ? false : null,
     effort: level === 'thinking_level_unspecified' ? null : level,
-    // A negative budget leaves it to the model.
+    // With a negative budget the model decides.
     budgetTokens: budget !== null && budget > 0 ? budget : null,
     showText: config.boolean('includeThoughts'),
   }

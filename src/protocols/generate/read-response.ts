@@ -17,8 +17,9 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
 }
 
 /**
- * The reasons by their number, as a client gets them that asks for `enum-encoding=int`
- * (google/ai/generativelanguage/v1beta/generative_service.proto; Vertex has others from 6 on, which end without content too).
+ * Finish reasons by number, for clients that ask for `enum-encoding=int`
+ * (google/ai/generativelanguage/v1beta/generative_service.proto; Vertex AI's differ from 6 on, but also end without
+ * content).
  */
 const FINISH_REASONS = [
   'FINISH_REASON_UNSPECIFIED', 'STOP', 'MAX_TOKENS', 'SAFETY', 'RECITATION', 'OTHER', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII',
@@ -27,8 +28,8 @@ const FINISH_REASONS = [
 ] as const
 
 /**
- * Reads a generate response: chunks, or a whole one. Of several candidates it reads the first. The stop is reported at the end:
- * servers may send it with each chunk.
+ * Reads a generate response: chunks, or a whole one. It reads only the first candidate. It reports the stop at the
+ * end, because servers may send it with each chunk.
  */
 export class GenerateResponseReader implements ResponseReader {
   readonly #provider: string
@@ -36,12 +37,12 @@ export class GenerateResponseReader implements ResponseReader {
   #started = false
   #isOver = false
   #hasCalls = false
-  /** Something for the client came. */
+  /** Content for the client has arrived. */
   #hasContent = false
   #finishReason: string | null = null
   #explanation: string | null = null
   #usage: JsonObject | null = null
-  /** The signature of the thoughts that are open. */
+  /** The signature of the open thoughts. */
   #thoughtSignature: OpaqueValue | null = null
 
   constructor(provider: string) {
@@ -81,7 +82,7 @@ export class GenerateResponseReader implements ResponseReader {
     if (usage !== null) out.push({ type: 'usage', usage })
   }
 
-  /** A reason that is not known, of a response without content, is a refusal. */
+  /** An unknown reason of a response without content is a refusal. */
   #stopReason(given: string): StopReason {
     const known = STOP_REASONS[given]
     if (known !== undefined) return known
@@ -127,7 +128,7 @@ export class GenerateResponseReader implements ResponseReader {
     }
     const media = asObject(part['inlineData'])
     if (media !== null) this.#media(media, out)
-    // It may stand alone, behind the text that it belongs to.
+    // It may come alone, after the text that it belongs to.
     if (opaque !== null) this.#whole({ type: 'redacted_thinking', opaque }, '', out)
   }
 
@@ -156,20 +157,20 @@ export class GenerateResponseReader implements ResponseReader {
 
 const BLOCK_REASONS = ['BLOCK_REASON_UNSPECIFIED', 'SAFETY', 'OTHER', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'IMAGE_SAFETY'] as const
 
-/** The name of an enum's value, which may be its number. */
+/** The name of an enum value, which may be given as a number. */
 function enumName(value: unknown, names: readonly string[]): string | null {
   const number = asNumber(value)
   return number === null ? asText(value) : names[number] ?? `UNKNOWN_${number}`
 }
 
-/** Code that the provider itself ran, and its output, as text. */
+/** Code that the provider ran, and its output, as text. */
 function codeText(part: JsonObject): string {
   const code = asText(asObject(part['executableCode'])?.['code'])
   const output = asText(asObject(part['codeExecutionResult'])?.['output'])
   return code ?? output ?? ''
 }
 
-/** Reads an error of the shape `{error: {code, message, status}}`, or a list of one. */
+/** Reads an error of the form `{error: {code, message, status}}`, or a list with one. */
 export function readGenerateError(status: number, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
   const given = asNumber(error['code'])

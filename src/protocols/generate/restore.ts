@@ -5,13 +5,13 @@ import { CapsuleRestorer } from '../neutral/restore.ts'
 import { NO_SIGNATURE } from './write-content.ts'
 
 const ANY_ID = { pattern: /./, maxLength: Infinity, prefix: 'call_' }
-/** Both spellings of Google's APIs. */
+/** Both spellings in Google's APIs. */
 const NAMES = ['thoughtSignature', 'thought_signature']
 
 /**
- * Gives a generate upstream its own signatures back, and none of another's.
+ * Replaces capsules by the upstream's own signatures, and removes those of other providers.
  *
- * @returns null = there is nothing to restore
+ * @returns null = nothing to restore
  */
 export function restoreGenerate(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, ANY_ID, capsules)

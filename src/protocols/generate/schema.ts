@@ -2,21 +2,25 @@ import { asList, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 
 /**
- * Keywords that `parametersJsonSchema` and `responseJsonSchema` take
- * (https://ai.google.dev/api/generate-content#generationconfig). Others go into the description, so that the model knows them.
+ * Keywords that `parametersJsonSchema` and `responseJsonSchema` accept
+ * (https://ai.google.dev/api/generate-content#generationconfig). Others are added to the description, so that the
+ * model knows them.
  */
 const SUPPORTED = new Set([
   '$id', '$defs', '$ref', '$anchor', 'type', 'format', 'title', 'description', 'enum', 'items', 'prefixItems', 'minItems',
   'maxItems', 'minimum', 'maximum', 'anyOf', 'oneOf', 'properties', 'additionalProperties', 'required', 'propertyOrdering',
 ])
-/** Keywords that say nothing of a value. */
+/** Keywords that do not constrain a value. */
 const IGNORED = new Set(['$schema', '$comment', 'default', 'examples', 'example', 'readOnly', 'writeOnly', 'deprecated', 'strict'])
-/** Members whose values are schemas by name: the names are the client's, whatever they look like. */
+/** Members whose values are schemas by name: the names are the client's, even if they look like keywords. */
 const NAMED = new Set(['properties', '$defs'])
 const LISTS = new Set(['anyOf', 'oneOf', 'prefixItems'])
 const INNER = new Set(['items', 'additionalProperties'])
 
-/** A JSON Schema as Gemini takes it: what it refuses is described. Properties that are named like keywords stay. */
+/**
+ * Converts a JSON Schema for Gemini: keywords that it refuses are added to the description. Properties named like
+ * keywords stay.
+ */
 export function writeSchema(schema: JsonObject): JsonObject {
   const kept: Record<string, unknown> = {}
   const described: string[] = []
@@ -41,7 +45,7 @@ export function writeSchema(schema: JsonObject): JsonObject {
 /** Counts that Gemini's schemas write as text. */
 const COUNTS = new Set(['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'])
 
-/** Types by their number (google/ai/generativelanguage/v1beta/content.proto), from 1 on. */
+/** Types by number, from 1 on (google/ai/generativelanguage/v1beta/content.proto). */
 const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
 
 function typeOf(value: unknown): unknown {
@@ -49,7 +53,7 @@ function typeOf(value: unknown): unknown {
   return asText(value)?.toLowerCase() ?? value
 }
 
-/** Gemini's own schema as JSON Schema: types in lower case, `nullable` as a type. */
+/** Converts Gemini's own schema to JSON Schema: types in lower case, `nullable` as a type. */
 export function readSchema(schema: JsonObject): JsonObject {
   const read: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {

@@ -6,16 +6,16 @@ import type { EventReader, EventSink } from '../events/stream-event.ts'
 const OPEN_BRACKET = 0x5b
 const OPEN_BRACE = 0x7b
 const SPACE = 0x20
-/** In front of a single object, so that it is read like the one element of an array. */
+/** Put before a single object, so that it is read as an array of one. */
 const ARRAY_OF_ONE = Buffer.from('[')
 
 /**
- * Reads a stream of the generate protocol: Server-Sent Events or one JSON array, of
- * which the first byte tells. A single object is no stream, and has one event.
+ * Reads a stream of the generate protocol: server-sent events or one JSON array; the first byte shows which. A single
+ * object is not a stream, and is one event.
  */
 export class GenerateReader implements EventReader {
   isSingleObject = false
-  /** Both read while it is open which it is: white space alone is no event of either. */
+  /** Both read until the format is known: white space is not an event in either. */
   #sse: SseReader | null
   #array: JsonArrayReader | null
 
@@ -36,7 +36,7 @@ export class GenerateReader implements EventReader {
     return this.#reader.atBoundary
   }
 
-  /** No bracket is open that has to be closed. */
+  /** No bracket is open. */
   get closed(): boolean {
     return this.#sse !== null || this.#array === null || this.#array.closed
   }

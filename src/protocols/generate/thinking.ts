@@ -2,14 +2,14 @@ import { withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { Reasoning } from '../neutral/request.ts'
 
-/** Gemini before 3 takes a budget of tokens, later ones a level. */
+/** Gemini before 3 accepts a token budget, later versions a level. */
 export function takesThinkingLevel(model: string): boolean {
   return !/gemini-[12](?!\d)/.test(model)
 }
 
-/** Tokens of thinking for an effort, of models that take a budget. */
+/** Token budgets by effort, for models that accept a budget. */
 const BUDGETS: Readonly<Record<string, number>> = { minimal: 512, low: 1024, medium: 8192, high: 24_576, xhigh: 24_576, max: 24_576 }
-/** Tokens up to which a level is meant. */
+/** Levels by maximum token budget. */
 const LEVELS: readonly (readonly [level: string, tokens: number])[] = [['low', 4096], ['medium', 16_384]]
 
 /** Writes `thinkingConfig`. */

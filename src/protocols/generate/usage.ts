@@ -18,13 +18,13 @@ export const GENERATE_EMBEDDING_USAGE: UsageReader = {
 export const INTERACTION_USAGE: UsageReader = { read: readInteraction }
 
 /**
- * Generate: promptTokenCount includes what was cached, thoughts stand beside the
- * candidates, and results of server-side tools are further input.
+ * Generate: promptTokenCount includes cached tokens, thoughts are counted separately from candidates, and results of
+ * server-side tools are additional input.
  */
 function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
   const prompt = f.required(meta.promptTokenCount)
   const toolUse = f.count(meta.toolUsePromptTokenCount)
-  // An addend that is nonsense leaves the sum unknown; one that is absent is 0.
+  // An invalid addend makes the sum unknown; an absent one counts as 0.
   const inputTokens = f.suspect || prompt === null ? null : prompt + (toolUse ?? 0)
   const thoughts = f.count(meta.thoughtsTokenCount)
   const candidates = candidateTokens(f, meta, inputTokens, thoughts, final)
@@ -51,9 +51,8 @@ function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
 }
 
 /**
- * proto3 JSON leaves zeros out, and the first chunks of a stream come before
- * anything was counted. So the total speaks for candidates that are absent, and
- * where it leaves none, that is a zero only at the end.
+ * proto3 JSON omits zeros, and the first chunks of a stream come before anything was counted. So absent candidates
+ * are derived from the total; if that leaves zero, they are zero only at the end.
  */
 function candidateTokens(
   f: Figures, meta: JsonObject, input: number | null, thoughts: number | null, final: boolean,
@@ -67,7 +66,7 @@ function candidateTokens(
 }
 
 /**
- * Gemini's interactions: as generate, under other names.
+ * Gemini's interactions: the same counts as generate under other names.
  *
  * Source: Gemini's API reference, "Usage".
  */
@@ -89,7 +88,7 @@ function readGenerateEmbedding(meta: JsonObject, f: Figures): Usage {
   return { ...blankUsage(), inputTokens: f.required(meta.promptTokenCount ?? meta.totalTokenCount) }
 }
 
-/** Tokens of one modality in a breakdown of `whole`, a list of what has each; null = not listed. */
+/** Tokens of one modality in the breakdown of `whole`; null = not listed. */
 function modality(f: Figures, parts: readonly unknown[], name: string, whole: number | null): number | null {
   let sum: number | null = null
   for (const part of parts) {

@@ -9,12 +9,12 @@ import type { WriteContext } from '../neutral/translation.ts'
 import { takesThinkingLevel } from './thinking.ts'
 
 /**
- * Instead of a signature, where another provider made the call: Gemini 3 refuses a call that has none
+ * Replaces a signature if another provider made the call: Gemini 3 refuses a call without one
  * (https://ai.google.dev/gemini-api/docs/thought-signatures).
  */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-/** Writes the turns of a conversation. @param turns alternate */
+/** Writes the turns of a conversation. @param turns alternate between roles */
 export function writeContents(turns: readonly Message[], context: WriteContext): JsonObject[] {
   return turns.flatMap(({ role, parts }, n) => {
     const calls = (turns[n - 1]?.parts ?? []).filter(part => part.type === 'tool_call')
@@ -24,7 +24,7 @@ export function writeContents(turns: readonly Message[], context: WriteContext):
 }
 
 function writeModel(parts: readonly Part[], { provider, model, report }: WriteContext): JsonObject[] {
-  // Of parallel calls the first has the signature.
+  // Of parallel calls, the first has the signature.
   let needsSignature = takesThinkingLevel(model)
   return parts.flatMap((part): JsonObject[] => {
     reportMark(part, report)
@@ -56,14 +56,15 @@ function writeCall(call: ToolCallPart, report: TranslationReport): JsonObject {
   return withoutNulls({ id: call.id === '' ? null : call.id, name: call.name, args: writeArguments(call, report) })
 }
 
-/** As many results as calls, in the order of the calls; what else the user says, and further results, come behind them. */
+/** As many results as calls, in the order of the calls; other content of the user and further results follow. */
 function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], { model, report }: WriteContext): JsonObject[] {
   const results = Map.groupBy(parts.filter(part => part.type === 'tool_result').toReversed(), ({ callId }) => callId)
-  // Of Gemini, 3 and later take media in a result (https://ai.google.dev/gemini-api/docs/function-calling, multimodal responses).
+  // Gemini 3 and later accept media in a result (https://ai.google.dev/gemini-api/docs/function-calling, multimodal
+  // responses).
   const takesMedia = takesThinkingLevel(model)
   const media: JsonObject[] = []
   const answers = calls.map(call => {
-    // Calls and results that share an id are paired in their order.
+    // Calls and results with the same id are paired in order.
     const result = results.get(call.id)?.pop()
     if (result === undefined) return writeResponse(call, { error: 'There is no result.' })
     const own = result.parts.flatMap(part => plainText(part) === null ? writeContent(part, report) : [])
@@ -119,7 +120,7 @@ function writeMedia(source: MediaSource, path: string, report: TranslationReport
     case 'base64':
       return { inlineData: { mimeType: source.mediaType, data: source.data } }
     case 'url': {
-      // Gemini fetches public addresses itself.
+      // Gemini itself fetches public addresses.
       const ending = /\.([a-z]{1,5})(?:[?#]|$)/i.exec(source.url)?.[1]?.toLowerCase() ?? ''
       return { fileData: withoutNulls({ fileUri: source.url, mimeType: source.mediaType ?? MEDIA_TYPES[ending] }) }
     }

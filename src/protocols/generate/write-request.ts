@@ -9,7 +9,7 @@ import { writeSchema } from './schema.ts'
 import { writeThinking } from './thinking.ts'
 import { writeContents } from './write-content.ts'
 
-/** What a generate upstream gets of each field of a request. */
+/** What a generate upstream supports of each field of a request. */
 export const GENERATE_SUPPORT: SupportTable = {
   model: 'mapped',
   stream: 'mapped',
@@ -30,13 +30,13 @@ export const GENERATE_SUPPORT: SupportTable = {
   serviceTier: 'partly',
   verbosity: 'dropped',
   user: 'dropped',
-  // Vertex AI alone takes labels.
+  // Only Vertex AI accepts labels.
   metadata: 'dropped',
   includeUsage: 'mapped',
   cacheKey: 'dropped',
 }
 
-/** Gemini refuses more. */
+/** Maximum of Gemini. */
 const MAX_STOP_SEQUENCES = 5
 
 /** Writes the body of a generate request. */
@@ -98,7 +98,7 @@ interface WrittenTools {
   readonly config: JsonObject | null
 }
 
-/** Where only some tools are allowed, and none has to be called, the others are left out. */
+/** If only some tools are allowed and none is required, the others are left out. */
 function writeTools({ tools, toolChoice }: NeutralRequest, report: TranslationReport): WrittenTools {
   const all = (list: readonly Tool[]): JsonObject[] => list.map(tool => writeTool(tool, report))
   switch (toolChoice?.type) {

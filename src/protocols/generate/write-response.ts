@@ -17,7 +17,7 @@ const FINISH_REASONS: Readonly<Record<StopReason, string>> = {
   refusal: 'SAFETY', content_filter: 'SAFETY', pause: 'STOP',
 }
 
-/** Characters of the arguments of calls that are open: the protocol has whole calls alone. */
+/** Maximum characters of the arguments of open calls: the protocol has only whole calls. */
 const MAX_HELD = 16 * 1024 * 1024
 
 interface OpenPart {
@@ -97,7 +97,7 @@ export class GenerateResponseWriter implements ResponseWriter {
   }
 
   #last(stop: StopEvent): string {
-    // A signature that no call has taken.
+    // A signature that no call carries.
     const parts = carried(this.#thinking.take(), this.#context.capsuleKeys)
     return this.#element({
       candidates: [{ content: { role: 'model', parts: parts.length === 0 ? [{ text: '' }] : parts }, ...writeStop(stop), index: 0 }],
@@ -145,7 +145,7 @@ export function writeGenerateError({ status, message, code }: NeutralError): Jso
   return { error: { code: status, message, status: statusName(status), ...details } }
 }
 
-/** A part that is written whole. */
+/** Writes a whole part. */
 function writePart(part: ResponsePart, text: string, thinking: ThinkingCarrier, keys: CapsuleKeys): JsonObject[] {
   switch (part.type) {
     case 'tool_call': {
@@ -160,13 +160,13 @@ function writePart(part: ResponsePart, text: string, thinking: ThinkingCarrier, 
   }
 }
 
-/** What no call carries, as a part of its own. */
+/** Writes thinking that no call carries, as a separate part. */
 function carried(thinking: readonly CarriedThinking[], keys: CapsuleKeys): JsonObject[] {
   const thoughtSignature = sealed(null, thinking, keys)
   return thoughtSignature === null ? [] : [{ text: '', thoughtSignature }]
 }
 
-/** Clients send a signature back as it is: it carries the thinking before it too. */
+/** Clients send a signature back unchanged: it also carries the thinking before it. */
 function sealed(opaque: OpaqueValue | null, thinking: readonly CarriedThinking[], keys: CapsuleKeys): string | null {
   return opaque === null && thinking.length === 0 ? null : seal(keys, 'opaque_value', { id: null, opaque, thinking })
 }
@@ -179,7 +179,7 @@ function writeStop({ reason, explanation }: StopEvent): JsonObject {
   return withoutNulls({ finishReason: FINISH_REASONS[reason], finishMessage: explanation })
 }
 
-/** Thoughts stand beside the candidates. */
+/** Thoughts are not included in the candidates. */
 function writeUsage(usage: TokenUsage): JsonObject {
   if (!isReported(usage)) return {}
   const { input, cachedInput, output, reasoning } = usage

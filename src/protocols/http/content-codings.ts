@@ -1,11 +1,11 @@
 import type { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
 
-/** How what a content coding did is undone. */
+/** How to decode a content coding. */
 export interface Coding {
   readonly stream: (options: { chunkSize?: number, finishFlush?: number }) => Transform
   readonly decodeSync: (body: Buffer, options: { maxOutputLength: number }) => Buffer
-  /** The `finishFlush` that reads what was cut as far as it goes. */
+  /** The `finishFlush` that decodes a truncated body as far as possible. */
   readonly truncatedFlush: number
 }
 
@@ -13,7 +13,7 @@ const { BROTLI_OPERATION_FLUSH, ZSTD_e_flush, Z_SYNC_FLUSH } = zlib.constants
 
 const GZIP: Coding = { stream: zlib.createGunzip, decodeSync: zlib.gunzipSync, truncatedFlush: Z_SYNC_FLUSH }
 
-/** The content codings that are known (RFC 9110 section 8.4.1, RFC 8878), by their names in lower case. */
+/** The supported content codings (RFC 9110 section 8.4.1, RFC 8878), by lower-case name. */
 export const CODINGS: ReadonlyMap<string, Coding> = new Map([
   ['gzip', GZIP],
   ['x-gzip', GZIP],

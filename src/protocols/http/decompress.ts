@@ -1,13 +1,12 @@
 import { CODINGS } from './content-codings.ts'
 
-/** Bytes that a body may unpack to. */
+/** Maximum bytes of a decompressed body. */
 const MAX_DECOMPRESSED_BYTES = 8 * 1024 * 1024
 
 /**
- * A small body, decompressed at once; null where that is not tried to its end, as
- * its coding is not known here, or it is beyond reason.
+ * Decompresses a small body synchronously; null = unknown coding, or too large.
  *
- * @param coding lower-case; null = it comes as it is
+ * @param coding lower-case; null = not compressed
  */
 export function decompressed(body: Buffer, coding: string | null): Buffer | 'broken' | null {
   if (coding === null) return body
@@ -18,7 +17,7 @@ export function decompressed(body: Buffer, coding: string | null): Buffer | 'bro
   }
 }
 
-/** What an upstream says in an error, to be read; where it cannot be decompressed, its bytes as they are. */
+/** The body of an upstream's error, for reading; unchanged if it cannot be decompressed. */
 export function decompressedOrRaw(body: Buffer, coding: string | null): Buffer {
   const plain = decompressed(body, coding)
   return plain === null || plain === 'broken' ? body : plain

@@ -1,8 +1,8 @@
 /** A header value such as `form-data; name="model"`. */
 export interface HeaderValue {
-  /** The part before the first semicolon, in lower case. */
+  /** The part before the first semicolon, lower-case. */
   readonly value: string
-  /** By lower-case name. The text of a quoted parameter is as it stands between the quotes. */
+  /** By lower-case name. A quoted parameter is given as it is between the quotes. */
   readonly params: ReadonlyMap<string, string>
 }
 
@@ -10,10 +10,9 @@ const VALUE = /^[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z/-]+)[ \t]*/
 const PARAM = /;[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:"((?:[^"\\]|\\[^])*)"|([^\s";]+)))?[ \t]*/y
 
 /**
- * Takes apart a header value with parameters (RFC 9110, section 5.6.6), with the
- * leniency that clients need: an unquoted value may have any character but white
- * space, quote and semicolon, and a parameter may be empty. Returns null when it
- * is not of that form, or gives a parameter twice.
+ * Parses a header value with parameters (RFC 9110, section 5.6.6), with the tolerance that clients need: an unquoted
+ * value may contain any character except white space, quote and semicolon, and a parameter may be empty. Returns null
+ * if the form is wrong, or a parameter is repeated.
  */
 export function parseHeaderParams(header: string): HeaderValue | null {
   const value = VALUE.exec(header)

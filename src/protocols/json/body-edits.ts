@@ -3,7 +3,7 @@ import type { Field } from './json-scan.ts'
 import { replaceValues } from './splice.ts'
 import type { Edit } from './splice.ts'
 
-/** The last value of each of the names in an object at body[start, end); parsers take the last of two. */
+/** The last value of each of the names in an object at body[start, end): parsers use the last one of duplicates. */
 export function fieldsOf(
   body: Buffer, names: readonly string[], start = 0, end = body.length,
 ): Map<string, Field> {
@@ -17,7 +17,7 @@ export function fieldsOf(
   return found
 }
 
-/** Puts a value behind the others of the list. */
+/** Appends a value to a list. */
 export function appendToList(body: Buffer, list: Field | undefined, value: unknown): Edit[] {
   if (list?.type !== 'array') return []
   const at = list.end - 1
@@ -26,9 +26,8 @@ export function appendToList(body: Buffer, list: Field | undefined, value: unkno
 }
 
 /**
- * Takes tokens off a limit; at least one stays. What is no count of tokens stays as
- * the client wrote it: `-1` and `0` mean something else, and of a number beyond
- * 2^53, let alone one that reads as infinite, so few tokens take nothing.
+ * Subtracts tokens from a limit; at least one remains. A value that is not a count of tokens stays unchanged: `-1`
+ * and `0` have another meaning, and for a number beyond 2^53 the difference does not matter.
  */
 export function reduceLimits(body: Buffer, limits: readonly (Field | undefined)[], spent: number): Edit[] {
   if (spent === 0) return []

@@ -10,25 +10,23 @@ const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const BLANK = 0x20
-// Up to here a loop beats the call into native code, which beats it by far after.
+// Up to this length a loop is faster than a native call; beyond it, the native call is much faster.
 const LOOP_BYTES = 64
-/** Bytes of a character that is escaped: `\u0065`. */
+/** Bytes of an escaped character: `\u0065`. */
 const ESCAPED_BYTES = 6
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Walks JSON text where it lies: no tree, no strings, no copies. The caller asks
- * for the members and elements it knows and skips the others, each at about the
- * cost of looking at its bytes; a long string costs one native search.
+ * Walks JSON text in place: no tree, no strings, no copies. The caller reads the members and elements that it knows
+ * and skips the others, each at about the cost of reading its bytes; a long string costs one native search.
  *
- * It reads well-formed JSON right, and on anything else stops: `broken` is set
- * and every further question is answered with no. It does not check that what it
- * skipped was well formed.
+ * It reads well-formed JSON correctly, and stops at anything else: `broken` is set, and every further method returns
+ * false. It does not check whether skipped text is well-formed.
  */
 export class JsonCursor {
-  /** The text is cut or malformed as far as it was walked. */
+  /** The text is truncated or malformed, as far as it was walked. */
   broken = false
-  /** Bounds of the last key, without its quotes, escapes left as they are. */
+  /** Bounds of the last key, without its quotes, with its escapes. */
   keyStart = 0
   keyEnd = 0
   /** Bounds of the last value skipped, or of the inside of the last string read. */
@@ -46,7 +44,7 @@ export class JsonCursor {
     this.#end = end
   }
 
-  /** Starts over on the bytes from `start` up to `end`. */
+  /** Starts again with the bytes from `start` up to `end`. */
   reset(buffer: Buffer, start: number, end: number): void {
     this.#buffer = buffer
     this.#pos = buffer[start]! <= BLANK ? blanksEnd(buffer, start, end) : start
@@ -54,22 +52,24 @@ export class JsonCursor {
     this.broken = false
   }
 
-  /** Keeps the bytes no longer in memory. */
+  /** Drops the reference to the bytes. */
   release(): void {
     this.reset(NO_BYTES, 0, 0)
   }
 
-  /** Enters an object, if one comes next. */
+  /** Enters an object; false = the next value is not an object. */
   beginObject(): boolean {
     return this.#buffer[this.#pos] === OPEN_BRACE && this.#pos < this.#end && this.#goTo(this.#pos + 1)
   }
 
-  /** Enters an array, if one comes next. */
+  /** Enters an array; false = the next value is not an array. */
   beginArray(): boolean {
     return this.#buffer[this.#pos] === OPEN_BRACKET && this.#pos < this.#end && this.#goTo(this.#pos + 1)
   }
 
-  /** Moves to the next member's value; its key is in keyStart and keyEnd. No at the end, which is passed. */
+  /**
+   * Moves to the next member's value; its key is in keyStart and keyEnd. false = end of the object, which is passed.
+   */
   nextMember(): boolean {
     const buffer = this.#buffer
     const end = this.#end
@@ -92,7 +92,7 @@ export class JsonCursor {
     return true
   }
 
-  /** Moves to the next element of an array. No at the end, which is passed. */
+  /** Moves to the next element of an array. false = end of the array, which is passed. */
   nextElement(): boolean {
     const buffer = this.#buffer
     const end = this.#end
@@ -105,7 +105,7 @@ export class JsonCursor {
     return isElement
   }
 
-  /** Is the last key this one, however it is written? */
+  /** Is the last key this one, escaped or not? */
   keyIs(name: Uint8Array): boolean {
     const length = this.keyEnd - this.keyStart
     if (length === name.length && bytesEqual(this.#buffer, this.keyStart, this.keyEnd, name)) return true
@@ -113,7 +113,7 @@ export class JsonCursor {
     return length <= name.length * ESCAPED_BYTES && matchesName(this.#buffer, this.keyStart, this.keyEnd, name)
   }
 
-  /** Has the text ended, or been found broken: is nothing left to read? */
+  /** Has the text ended, or is it broken? */
   atEnd(): boolean {
     return this.#pos >= this.#end
   }
@@ -157,7 +157,7 @@ export class JsonCursor {
     return true
   }
 
-  /** The last value skipped, parsed; NaN, which no reader believes, when it is not JSON after all. */
+  /** The last value skipped, parsed; NaN, which no reader accepts, if it is not JSON. */
   parsed(): unknown {
     return parseJson(this.#buffer, this.valueStart, this.valueEnd)
   }
@@ -180,7 +180,7 @@ function blanksEnd(buffer: Uint8Array, start: number, end: number): number {
   return pos
 }
 
-/** Where the object or array that begins at `start` ends; 0 where it does not before `end`. */
+/** End of the object or array that begins at `start`; 0 = not before `end`. */
 function nestedEnd(buffer: Uint8Array, start: number, end: number): number {
   let depth = 0
   let pos = start
@@ -198,7 +198,7 @@ function nestedEnd(buffer: Uint8Array, start: number, end: number): number {
   return 0
 }
 
-/** Parses the bytes from `start` up to `end`; NaN when they are not JSON, or too large for `parseBounded`. */
+/** Parses the bytes from `start` up to `end`; NaN = not JSON, or too large for `parseBounded`. */
 export function parseJson(buffer: Buffer, start: number, end: number): unknown {
   try {
     return parseBounded(buffer.toString('utf8', start, end))
@@ -207,7 +207,7 @@ export function parseJson(buffer: Buffer, start: number, end: number): unknown {
   }
 }
 
-/** Do the bytes from `start` up to `end` spell `text`? */
+/** Do the bytes from `start` up to `end` equal `text`? */
 export function bytesEqual(buffer: Uint8Array, start: number, end: number, text: Uint8Array): boolean {
   if (end - start !== text.length) return false
   for (let i = 0; i < text.length; i++) {
@@ -217,9 +217,9 @@ export function bytesEqual(buffer: Uint8Array, start: number, end: number, text:
 }
 
 /**
- * Where the JSON string whose inside starts at `start` ends.
+ * Finds the end of the JSON string whose inside starts at `start`.
  *
- * @returns the place of its closing quote, -1 when there is none before `end`
+ * @returns the index of its closing quote; -1 = none before `end`
  */
 export function closingQuote(buffer: Uint8Array, start: number, end: number): number {
   let pos = start

@@ -8,21 +8,21 @@ import { TRANSCRIPT_USAGE } from './usage.ts'
 const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
 
 /**
- * What is used in a realtime session to put into words what its client says. A model
- * of its own does that, which the session's settings name and whose price it has.
+ * The usage for transcribing the client's speech in a realtime session. A separate model transcribes it, which the
+ * session's settings name, at its own price.
  *
  * Source: OpenAI's SDK, "ConversationItemInputAudioTranscriptionCompletedEvent".
  */
 export class InputTranscripts {
-  /** The model, as the settings have named it last. */
+  /** The model that the settings named last. */
   model: string | null = null
 
-  /** The session has these settings from now on. */
+  /** Applies new settings of the session. */
   applySettings(settings: JsonObject): void {
     this.model = modelIn(settings) ?? this.model
   }
 
-  /** @returns what a transcript used, if the message is one */
+  /** @returns the usage of a transcript, if the message is one */
   read(type: string, message: Buffer): ReportedUsage | null {
     if (type !== TRANSCRIBED) return null
     const { usage } = eventIn(message)
@@ -30,7 +30,7 @@ export class InputTranscripts {
   }
 }
 
-/** The beta has the transcripts' settings at the top of the session's. */
+/** The beta API has the transcription settings at the top level of the session's. */
 function modelIn(session: JsonObject): string | null {
   const input = objectIn(objectIn(session, 'audio'), 'input')
   const { model } = 'transcription' in input

@@ -6,31 +6,31 @@ import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 import { InputTranscripts } from './input-transcripts.ts'
 import { countIn, eventIn, objectIn, objectOf, settingsIn } from './realtime-event.ts'
 
-/** Source: OpenAI's guide "Managing costs": 1 token for 100 ms of what the user says. */
+/** Source: OpenAI's guide "Managing costs": 1 token for 100 ms of the user's speech. */
 const MS_PER_TOKEN = 100
-/** Bytes of a message that is parsed; an item that is longer is a picture. */
+/** Bytes of a message that is parsed; a longer item is an image. */
 const MAX_PARSED_BYTES = 256 * 1024
 
 const ITEMS = new Set(['conversation.item.created', 'conversation.item.added'])
 
 /**
- * What the next response of a realtime session is going to read, for one that breaks off before it
- * has told: what the one before it read and said, which the upstream has cached, and what came since.
- * All of that the upstream tells of, but for sound that the client commits by itself, and for the
- * instructions, the tools and the input that a single `response.create` has of its own.
+ * Estimates the input of the next response of a realtime session, in case it breaks before it reports its usage: what
+ * the previous response read and generated, which the upstream has cached, and what came since. The upstream reports
+ * all of it, except for audio that the client commits itself, and for the instructions, tools and input of a single
+ * `response.create`.
  *
  * Source: OpenAI's API reference, "Realtime", server events.
  */
 export class RealtimeConversation implements Conversation {
   readonly #transcripts = new InputTranscripts()
-  /** Tokens of instructions and tools, until a response has told what it read. */
+  /** Tokens of instructions and tools; used until a response reports its input. */
   #settingsTokens = 0
   #cachedTokens = 0
   #textTokens = 0
   #audioTokens = 0
-  /** Milliseconds of the session's sound at which the client began to speak; null = it does not. */
+  /** Position in the session's audio, in ms, at which the client began to speak; null = silent. */
   #speechStartMs: number | null = null
-  /** An item may be reported twice, under its two names. */
+  /** An item may be reported twice, under two event names. */
   #lastItemId: unknown = null
 
   /** null = the upstream has reported nothing. */
@@ -56,13 +56,13 @@ export class RealtimeConversation implements Conversation {
     return transcript
   }
 
-  /** The session has these settings from now on. */
+  /** Applies new settings of the session. */
   applySettings({ instructions, tools }: JsonObject): void {
     const listed = Array.isArray(tools) && tools.length > 0 ? JSON.stringify(tools) : null
     this.#settingsTokens = tokensOf(instructions) + tokensOf(listed)
   }
 
-  /** Takes the next of the upstream's messages, other than its settings. */
+  /** Takes the next message of the upstream, other than settings. */
   onEvent(type: string, message: Buffer): void {
     if (message.length > MAX_PARSED_BYTES) {
       if (ITEMS.has(type)) this.#textTokens += MEDIA_TOKENS
@@ -83,7 +83,7 @@ export class RealtimeConversation implements Conversation {
 
   #addItem(item: JsonObject): void {
     const { id = null, role, type, content, output } = item
-    // What the model says is in the figures of its response.
+    // The model's output is in the usage of its response.
     if (role === 'assistant' || type === 'function_call' || (id !== null && id === this.#lastItemId)) return
     this.#lastItemId = id
     this.#textTokens += tokensOf(output)
@@ -103,7 +103,7 @@ export class RealtimeConversation implements Conversation {
   #addResponse(response: JsonObject): void {
     const usage = objectIn(response, 'usage')
     const [read, said] = [countIn(usage, 'input_tokens'), countIn(usage, 'output_tokens')]
-    // One that was made beside the conversation has no part in it.
+    // A response outside the conversation does not count.
     if (read === null || said === null || response['conversation_id'] === null) return
     this.#cachedTokens = read + said
     this.#textTokens = this.#audioTokens = 0

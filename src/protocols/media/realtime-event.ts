@@ -7,17 +7,17 @@ const SETTINGS = new Set([
   'session.created', 'session.updated', 'transcription_session.created', 'transcription_session.updated',
 ])
 
-/** The session's settings, where a message of that type tells of them; null = it does not. */
+/** The session's settings in a message of that type; null = none. */
 export function settingsIn(type: string, message: Buffer): JsonObject | null {
   return SETTINGS.has(type) ? objectIn(eventIn(message), 'session') : null
 }
 
-/** The event that a message is; where it is none, one without members. */
+/** The event in a message; {} = not an event. */
 export function eventIn(message: Buffer): JsonObject {
   return objectOf(parseJson(message, 0, message.length))
 }
 
-/** A member that is an object; where it is none, one without members. */
+/** A member that is an object; {} = not an object. */
 export function objectIn(parent: JsonObject, name: string): JsonObject {
   return objectOf(parent[name])
 }
@@ -26,7 +26,7 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** A member that is a count; null = it is none. */
+/** A member that is a count; null = not a count. */
 export function countIn(parent: JsonObject, name: string): number | null {
   return new Figures().count(parent[name])
 }

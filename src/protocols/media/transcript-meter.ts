@@ -2,17 +2,17 @@ import { ChunkMeter } from '../chat/meter.ts'
 import type { StreamEvent } from '../events/stream-event.ts'
 
 const TEXTS = [Buffer.from('delta'), Buffer.from('text')]
-/** OpenAI's and Mistral's names of what is new, and of the end. */
+/** OpenAI's and Mistral's types for new text, and for the end. */
 const DELTA_TYPES = [Buffer.from('transcript.text.delta'), Buffer.from('transcription.text.delta')]
 const END_TYPES = [Buffer.from('transcript.text.done'), Buffer.from('transcription.done')]
 const ERROR_TYPES = [Buffer.from('error')]
 
 /**
- * Streams of transcripts: events with a type, whose last has the usage, as OpenAI
- * and Mistral send them, or chunks like those of a chat, as vLLM does.
+ * Streams of transcripts: typed events of which the last has the usage, as from OpenAI and Mistral, or chunks like a
+ * chat's, as from vLLM.
  */
 export class TranscriptMeter extends ChunkMeter {
-  /** The type, which says nothing in a chunk, does here. */
+  /** A chunk's type means nothing, but here it does. */
   protected override readonly remembersEvents = false
 
   protected override read(event: StreamEvent): void {

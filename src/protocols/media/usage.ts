@@ -17,7 +17,7 @@ export const IMAGE_USAGE: UsageReader = { read: readImages, readBody: readImageB
 export const TRANSCRIPT_USAGE: UsageReader = { read: readTranscription, readBody: readTranscriptBody }
 export const SPEECH_USAGE: UsageReader = { read: readSpeech }
 
-/** A realtime session's responses: what came from the cache stands in its kind, too. */
+/** Responses of a realtime session: cached tokens are also included in their modality. */
 function readRealtime(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_token_details)
   const cached = f.object(input.cached_tokens_details)
@@ -32,7 +32,7 @@ function readRealtime(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** Output is pictures, except what the details call text. */
+/** Output is images, except what the details call text. */
 function readImages(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
   const output = f.object(usage.output_tokens_details)
@@ -46,7 +46,7 @@ function readImages(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** The pictures are counted, whether or not their tokens are reported. */
+/** Images are counted even if their tokens are not reported. */
 function readImageBody(cursor: JsonCursor): ReportedUsage | null {
   const [usage, images] = members(cursor, [USAGE, parsedValue], [DATA, countElements])
   const reading = readUsage(IMAGE_USAGE, usage)
@@ -63,11 +63,11 @@ function countElements(cursor: JsonCursor): number | undefined {
   while (cursor.nextElement()) {
     if (cursor.skip()) count++
   }
-  // Half of a list tells how many came, not how many were made.
+  // A partial list shows how many arrived, not how many were generated.
   return cursor.broken ? undefined : count
 }
 
-/** {type:"tokens",...} or {type:"duration",seconds}; from vLLM, whose chunks are a chat's, as chat. */
+/** {type:"tokens",...} or {type:"duration",seconds}; vLLM's chunks have the usage of chat. */
 function readTranscription(usage: JsonObject, f: Figures): Usage {
   if (usage.type === 'duration') return { ...blankUsage(), seconds: f.seconds(usage.seconds) }
   if (usage.prompt_audio_seconds !== undefined) return readMistralTranscript(usage, f)
@@ -82,7 +82,7 @@ function readTranscription(usage: JsonObject, f: Figures): Usage {
 }
 
 /**
- * Mistral's transcripts: prompt_tokens are the text beside the sound, whose tokens are in the total alone.
+ * Mistral's transcripts: prompt_tokens counts only the text next to the audio; audio tokens are only in the total.
  *
  * Source: Mistral's API reference, "UsageInfo".
  */
@@ -98,18 +98,18 @@ function readMistralTranscript(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** verbose_json of models that report no usage has the duration in seconds. */
+/** The verbose_json of models without usage has the duration in seconds. */
 function readTranscriptBody(cursor: JsonCursor): ReportedUsage | null {
   const [usage, duration] = members(cursor, [USAGE, parsedValue], [DURATION, parsedValue])
   const reading = readUsage(TRANSCRIPT_USAGE, usage)
   if (reading || duration === undefined) return reading
   const figures = new Figures()
-  // vLLM tells it as a text.
+  // vLLM sends it as text.
   const seconds = typeof duration === 'string' && /^\d+(\.\d+)?$/.test(duration) ? Number(duration) : duration
   return { usage: { ...blankUsage(), seconds: figures.seconds(seconds) }, suspect: figures.suspect }
 }
 
-/** Only speech streamed as events reports tokens; its output is sound. */
+/** Only speech that is streamed as events reports tokens; its output is audio. */
 function readSpeech(usage: JsonObject, f: Figures): Usage {
   const outputTokens = f.required(usage.output_tokens)
   return {

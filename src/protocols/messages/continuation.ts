@@ -7,13 +7,13 @@ import { replaceValues } from '../json/splice.ts'
 import type { Edit } from '../json/splice.ts'
 import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 
-/** What one event adds to the text of a message. */
+/** The text that one event adds to a message. */
 export function messagesText(event: Json): string {
   if (event['type'] === 'content_block_start') return textIn(objectIn(event, 'content_block'))
   return event['type'] === 'content_block_delta' ? textIn(objectIn(event, 'delta')) : ''
 }
 
-/** Why the request asks for something that cannot be continued; null = it does not. */
+/** Why the response to the request cannot be continued; null = it can. */
 export function messagesObstacle(request: Json): string | null {
   if (hasValue(request['output_format']) || hasValue(objectIn(request, 'output_config')['format'])) {
     return 'structured output was asked for'
@@ -27,9 +27,9 @@ const CONTINUABLE_DELTAS: ReadonlySet<unknown> = new Set(['text_delta', 'thinkin
 /**
  * The messages protocol: numbered content blocks between message_start and message_stop.
  *
- * Text is continued behind complete thinking, and without any more of it: Anthropic accepts no prefill with thinking
- * (platform.claude.com/docs/en/build-with-claude/extended-thinking, "Feature compatibility"), and no part of a
- * thinking block (platform.claude.com/docs/en/build-with-claude/streaming, "Error recovery").
+ * Text is continued after complete thinking, and without further thinking: Anthropic accepts no prefill with thinking
+ * (platform.claude.com/docs/en/build-with-claude/extended-thinking, "Feature compatibility"), and no partial thinking
+ * block (platform.claude.com/docs/en/build-with-claude/streaming, "Error recovery").
  */
 export class MessagesStreamProtocol implements StreamProtocol {
   finished = false
@@ -37,7 +37,7 @@ export class MessagesStreamProtocol implements StreamProtocol {
   endMarker = renderEvent({ type: 'message_stop' })
   #started = false
   underWay: string | null = null
-  /** Number of the block that is open; null = none is. */
+  /** Number of the open block; null = none. */
   #openBlock: number | null = null
   /** Bytes of thinking that the client got. */
   #thinkingBytes = 0
@@ -93,11 +93,11 @@ export class MessagesStreamProtocol implements StreamProtocol {
 
   createTranslation(before: () => PriorUsage): EventTranslation {
     const numbers = new Map<unknown, number>()
-    /** What the upstream said of its input at the start; the client hears of it at the end. */
+    /** The upstream's input usage from the start; the client gets it at the end. */
     let started: Json = {}
     let isFirst = true
 
-    /** Text blocks that have said nothing yet: an empty one is nobody's. */
+    /** Text blocks without text so far: an empty block is not passed on. */
     const silent = new Map<unknown, Json>()
     const start = (event: Json, text: (part: string) => string): Json[] => {
       const block = objectIn(event, 'content_block')
@@ -119,13 +119,13 @@ export class MessagesStreamProtocol implements StreamProtocol {
       return [{ type: 'content_block_delta', index, delta: { type: 'text_delta', text: first } }]
     }
 
-    /** A block of its own gets the next number. */
+    /** Gives a new block the next number. */
     const numbered = (begun: Json): Json => {
       numbers.set(begun['index'], this.#nextBlock)
       return { ...begun, index: this.#nextBlock }
     }
 
-    /** The beginning of the block that an event belongs to, where the client has not got it yet. */
+    /** The start of the event's block, if the client does not have it yet. */
     const spoken = (event: Json): Json[] => {
       const begun = silent.get(event['index'])
       silent.delete(event['index'])
@@ -153,7 +153,7 @@ export class MessagesStreamProtocol implements StreamProtocol {
             if (silent.delete(event['index'])) return []
             return [{ ...event, index: numbers.get(event['index']) ?? event['index'] }]
           case 'message_delta': {
-            // There was nothing more to say, and the block that the first response had begun is still open.
+            // The response added nothing, and the block that the first response began is still open.
             const stop = this.#openBlock === null ? [] : [{ type: 'content_block_stop', index: this.#openBlock }]
             return [...stop, { ...event, usage: totalUsage(started, objectIn(event, 'usage'), before()) }]
           }
@@ -166,7 +166,7 @@ export class MessagesStreamProtocol implements StreamProtocol {
   }
 }
 
-/** Edits that turn thinking off, and the clearing of earlier thinking, which Anthropic refuses without it. */
+/** Edits that turn off thinking, and the clearing of earlier thinking, which Anthropic refuses without thinking. */
 function withoutThinking(body: Buffer, fields: ReadonlyMap<string, Field>): Edit[] {
   const thinking = fields.get('thinking')
   const management = fields.get('context_management')
@@ -180,7 +180,7 @@ function withoutThinking(body: Buffer, fields: ReadonlyMap<string, Field>): Edit
 
 const INPUT_FIELDS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
 
-/** The figures at the end, which replace those that the first response's start has told. */
+/** The usage at the end, which replaces the usage at the start of the first response. */
 function totalUsage(started: Json, ended: Json, before: PriorUsage): Json {
   const usage = { ...ended }
   for (const name of INPUT_FIELDS) {

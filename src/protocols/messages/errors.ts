@@ -5,13 +5,13 @@ import { rateLimitHeaders } from '../endpoint/rate-limit-headers.ts'
 import { messagesRateLimitHeaders } from './rate-limit-headers.ts'
 
 /**
- * The messages protocol's format: /v1/messages.
- * Error shape: {type:"error",error:{type,message},request_id}, as the anthropic clients read it.
+ * The format of the messages protocol: /v1/messages. Error shape: {type:"error",error:{type,message},request_id}, as
+ * Anthropic's clients read it.
  */
 export const MESSAGES_FORMAT: ClientFormat = {
   protocol: 'messages',
   errorBody: (error, requestId) => JSON.stringify(errorObject(error, requestId)),
-  // Events without a name are dropped by the clients.
+  // Clients drop events without a name.
   streamError: (error, requestId) => `event: error\ndata: ${JSON.stringify(errorObject(error, requestId))}\n\n`,
   errorEvent: json => `event: error\ndata: ${json}\n\n`,
   keepAlive: 'event: ping\ndata: {"type": "ping"}\n\n',
@@ -37,7 +37,7 @@ function errorObject(error: GatewayError, requestId: string) {
   return { type: 'error', error: inner, request_id: requestId }
 }
 
-/** What Anthropic responds where it cannot keep a thread: the SDKs' tool runners then send whole conversations. */
+/** Anthropic's response when it cannot keep a thread: the SDKs' tool runners then send whole conversations. */
 const THREAD_UNSUPPORTED = { error_code: 'thread_unsupported_request' }
 
 function isThreadRefused({ code, param }: GatewayError): boolean {

@@ -24,12 +24,12 @@ const THINKING = Buffer.from('thinking')
 const PARTIAL_JSON = Buffer.from('partial_json')
 const NAME = Buffer.from('name')
 const DATA = Buffer.from('data')
-// Of message_start these are not figures of the output yet, but its first token or two.
+// In message_start these count only the first token or two, not the whole output.
 const OUTPUT_FIELDS = new Set(['output_tokens', 'output_tokens_details'])
 
 /**
- * Streams of the messages protocol: message_start with the input's usage, blocks,
- * message_delta with figures that replace the earlier ones, message_stop.
+ * Streams of the messages protocol: message_start with the input's usage, blocks, message_delta with counts that
+ * replace earlier ones, message_stop.
  */
 export class MessagesMeter extends EventMeter {
   #fields: Map<string, unknown> | null = null
@@ -47,7 +47,7 @@ export class MessagesMeter extends EventMeter {
 
   protected read({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): void {
     const { cursor } = this
-    // The name decides, as it does for the vendor's own client; without one, the data's type.
+    // The event name decides, as for the vendor's own client; without one, the data's type.
     if (nameEnd > nameStart) return this.#dispatch(buf, nameStart, nameEnd, dataStart, dataEnd)
     cursor.reset(buf, dataStart, dataEnd)
     if (!cursor.beginObject()) return
@@ -79,7 +79,7 @@ export class MessagesMeter extends EventMeter {
     }
   }
 
-  /** Takes in the `usage` of the object that the cursor is at. */
+  /** Merges the `usage` of the object at the cursor. */
   #usageMember(start: boolean): void {
     const { cursor } = this
     if (!cursor.beginObject()) return
@@ -102,7 +102,7 @@ export class MessagesMeter extends EventMeter {
     if (!start && usage.output_tokens !== undefined && usage.output_tokens !== null) this.markOutputReported()
   }
 
-  /** The delta, or the beginning, of a content block. */
+  /** The start or a delta of a content block. */
   #block(part: Buffer, buf: Buffer): void {
     const { cursor } = this
     let index = 0
@@ -121,7 +121,7 @@ export class MessagesMeter extends EventMeter {
       else if (cursor.keyIs(THINKING)) this.text('reasoning', index, buf)
       else if (cursor.keyIs(PARTIAL_JSON)) this.text('tool', index, buf)
       else {
-        // Only the start of a tool call has a name, and only thoughts that are not shown have data.
+        // Only the start of a tool call has a name, and only redacted thinking has data.
         if (cursor.keyIs(NAME) || cursor.keyIs(DATA)) this.sawContent = true
         cursor.skip()
       }

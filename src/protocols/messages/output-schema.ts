@@ -3,18 +3,21 @@ import type { JsonObject } from '../neutral/json.ts'
 
 /**
  * Keywords that structured outputs refuse (https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs).
- * As the vendor's SDKs do, they go into the description, so that the model knows them.
+ * As in the vendor's SDKs, they are added to the description, so that the model knows them.
  */
 const UNSUPPORTED = new Set([
   'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'maxItems',
   'uniqueItems', 'minProperties', 'maxProperties', 'patternProperties', 'propertyNames', 'minContains', 'maxContains',
 ])
 
-/** Members whose values are schemas by name: the names are the client's, whatever they look like. */
+/** Members whose values are schemas by name: the names are the client's, even if they look like keywords. */
 const NAMED = new Set(['properties', '$defs', 'definitions'])
 const LISTS = new Set(['anyOf', 'allOf', 'oneOf', 'prefixItems'])
 
-/** A JSON Schema as structured outputs take it: objects are closed, and what is not supported is described. */
+/**
+ * Converts a JSON Schema for structured outputs: objects are closed, and unsupported keywords are added to the
+ * description.
+ */
 export function outputSchema(schema: JsonObject): JsonObject {
   const kept: Record<string, unknown> = {}
   const described: string[] = []
@@ -25,7 +28,7 @@ export function outputSchema(schema: JsonObject): JsonObject {
       const named = Object.entries(asObject(value) ?? {}).map(([name, inner]) => [name, innerSchema(inner)])
       kept[keyword] = Object.fromEntries(named)
     } else if (LISTS.has(keyword)) {
-      // `oneOf` is not supported; of branches that exclude each other `anyOf` says the same.
+      // `oneOf` is not supported; for branches that exclude each other `anyOf` means the same.
       kept[keyword === 'oneOf' ? 'anyOf' : keyword] = asList(value).map(innerSchema)
     } else {
       kept[keyword] = keyword === 'items' ? innerSchema(value) : value
@@ -40,11 +43,11 @@ export function outputSchema(schema: JsonObject): JsonObject {
 }
 
 /**
- * Does OpenAI take the schema as a strict one? There every object is closed, and requires all that it has
- * (https://platform.openai.com/docs/guides/structured-outputs); here members may be optional.
+ * Does OpenAI accept the schema as strict? It requires every object to be closed and all its members to be required
+ * (https://platform.openai.com/docs/guides/structured-outputs); Anthropic allows optional members.
  */
 export function fitsStrict(schema: JsonObject): boolean {
-  // It grows while it is walked: a schema may be deep.
+  // A worklist instead of recursion, because a schema may be deep.
   const waiting: unknown[] = [schema]
   for (const value of waiting) {
     const inner = asObject(value)

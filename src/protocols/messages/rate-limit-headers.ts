@@ -1,7 +1,7 @@
 import { headersOf } from '../endpoint/rate-limit-headers.ts'
 import type { RateLimitFigures } from '../endpoint/rate-limit-headers.ts'
 
-/** The last second of the year 9999, the end of what RFC 3339 can write; ms since 1970. */
+/** The last second of the year 9999, the latest time in RFC 3339; ms since 1970. */
 const LAST_SECOND = 253_402_300_799_000
 
 const NAMES = {

@@ -10,7 +10,7 @@ import type {
 import type { FieldTable, ReadContext } from '../neutral/translation.ts'
 import { fitsStrict } from './output-schema.ts'
 
-/** The fields of a request (https://docs.anthropic.com/en/api/messages), with those behind beta headers. */
+/** The fields of a request (https://docs.anthropic.com/en/api/messages), including those that need beta headers. */
 export const MESSAGES_FIELDS = {
   model: 'model',
   stream: 'stream',
@@ -80,7 +80,7 @@ export function readMessagesRequest(given: JsonObject, { report, capsules }: Rea
 
 const ROLES = ['user', 'assistant', 'system'] as const
 
-/** Reads messages in their order: a tool result gets the name of the call before it. */
+/** Reads messages in order: a tool result gets the name of its call. */
 class ContentReader {
   readonly #toolNames = new Map<string, string>()
   readonly #capsules: CapsuleReader
@@ -93,7 +93,7 @@ class ContentReader {
     return { role: message.word('role', ROLES) ?? 'user', parts: this.parts(message, 'content', CONTENT), name: null }
   }
 
-  /** @param name of the member that holds text, or a list of blocks */
+  /** @param name the member with text, or with a list of blocks */
   parts(object: BodyObject, name: string, path: string): Part[] {
     const content = object.content(name)
     if (typeof content !== 'string') return content.flatMap(block => this.#part(block, path))
@@ -119,7 +119,7 @@ class ContentReader {
       }
       case 'compaction': {
         const summary = block.text('content')
-        // Its provider alone reads them; the text is the same.
+        // Only its provider reads them; the text is the same.
         block.ignore('encrypted_content', 'signature')
         if (summary !== null) return [{ ...baseOf(block, path), type: 'text', text: summary, opaque: null }]
         block.dropWhole(type)
@@ -130,7 +130,7 @@ class ContentReader {
       case 'tool_result':
         return [this.#toolResult(block, path)]
       default:
-        // Calls and results of tools that the provider runs itself, and what is new.
+        // Calls and results of tools that the provider runs itself, and unknown types.
         block.dropWhole(type)
         return []
     }
@@ -155,7 +155,7 @@ class ContentReader {
     }
   }
 
-  /** A signature, or `data` of redacted thinking: the client's own provider made it, or it came through a gateway. */
+  /** A signature, or `data` of redacted thinking: from the client's own provider, or from a gateway. */
   #opaque(value: string | null, field: string): OpaqueValue | null {
     if (value === null || value === '') return null
     const capsule = this.#capsules.open('opaque_value', value, field)
@@ -200,7 +200,7 @@ function readMedia(block: BodyObject, source: BodyObject | null): MediaSource[] 
   }
 }
 
-/** Citations of a document that are turned off are none. */
+/** `citations` may be present but turned off. */
 function reportCitations(block: BodyObject): void {
   if (block.object('citations')?.boolean('enabled') === true) block.drop('citations')
 }
@@ -211,7 +211,7 @@ function isResultPart(part: Part): part is ToolResultPart['parts'][number] {
 
 function cacheMarkOf(block: BodyObject): CacheMark | null {
   const control = block.object('cache_control')
-  // There is one type.
+  // There is only one type.
   control?.ignore('type')
   return control && { ttl: control.known('ttl', ['5m', '1h']) }
 }
@@ -228,11 +228,11 @@ function searchResultText(block: BodyObject): string {
 function readTool(tool: BodyObject): Tool[] {
   const parameters = tool.json('input_schema')
   if (parameters === null) {
-    // A tool that the provider runs itself, or knows the schema of.
+    // A tool that the provider runs itself, or whose schema it knows.
     tool.dropWhole(tool.text('type'))
     return []
   }
-  // Every tool is loaded, and its input comes as the upstream streams it.
+  // All tools are loaded, and inputs arrive as the upstream streams them.
   tool.ignore('type', 'defer_loading', 'eager_input_streaming')
   return [{
     name: tool.text('name') ?? '',
@@ -267,7 +267,7 @@ function readToolChoice(choice: BodyObject | null): ToolChoice | null {
 }
 
 function readOutputFormat(format: BodyObject | null): OutputFormat | null {
-  // There is one type.
+  // There is only one type.
   format?.ignore('type')
   const schema = format?.json('schema') ?? null
   return schema && { type: 'json_schema', name: null, description: null, schema, strict: fitsStrict(schema) }

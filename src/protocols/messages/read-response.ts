@@ -82,7 +82,7 @@ export class MessagesResponseReader implements ResponseReader {
     out.push({ type: 'end' })
   }
 
-  /** The counts are read once: each event may report some, and they may have a long list. */
+  /** The usage is read once: each event may report some counts, and may contain a long list. */
   end(out: ResponseEvent[]): void {
     const tokens = this.#isOver ? null : readTokens(MESSAGES_USAGE, this.#usage)
     if (tokens !== null) out.push({ type: 'usage', usage: tokens })
@@ -103,7 +103,7 @@ export class MessagesResponseReader implements ResponseReader {
     this.#parts.add(number, text, asText(block['signature']), out)
   }
 
-  /** null = the client has no use for it. */
+  /** null = not for the client. */
   #partOf(block: JsonObject): ResponsePart | null {
     switch (block['type']) {
       case 'text':
@@ -138,14 +138,14 @@ export class MessagesResponseReader implements ResponseReader {
     }
   }
 
-  /** Counts are cumulative: one that is null, or missing, stays as it was. */
+  /** Counts are cumulative: a null or missing count keeps its value. */
   #mergeUsage(value: unknown): void {
     const given = asObject(value)
     if (given !== null) this.#usage = Object.assign(this.#usage ?? Object.create(null) as Record<string, unknown>, withoutNulls(given))
   }
 }
 
-/** HTTP status of an error in a stream, which has none. */
+/** HTTP status for errors in a stream, which have none. */
 const STATUSES: Readonly<Record<string, number>> = {
   invalid_request_error: 400, authentication_error: 401, billing_error: 402, permission_error: 403, not_found_error: 404,
   request_too_large: 413, rate_limit_error: 429, api_error: 500, timeout_error: 504, overloaded_error: 529,
@@ -165,7 +165,7 @@ export function readMessagesError(status: number, body: unknown): NeutralError {
   }
 }
 
-/** Servers that do not stream the input give it with the start of the block. */
+/** Servers that do not stream the input send it with the start of the block. */
 function inputText(input: unknown): string {
   const value = asObject(input)
   return value === null || Object.keys(value).length === 0 ? '' : JSON.stringify(value)

@@ -7,9 +7,9 @@ import { MESSAGES_TOOL_IDS } from './write-request.ts'
 const CONTENT = 'messages[].content[]'
 
 /**
- * Gives a messages upstream its own thinking back, and none of another's.
+ * Replaces capsules by the upstream's own thinking, and removes that of other providers.
  *
- * @returns null = there is nothing to restore
+ * @returns null = nothing to restore
  */
 export function restoreMessages(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, MESSAGES_TOOL_IDS, capsules)
@@ -21,7 +21,7 @@ export function restoreMessages(body: JsonObject, provider: string, capsules: Ca
   })
   if (!restorer.hasFound) return null
   const restored = { ...body, messages }
-  // A turn with a tool call has to begin with its thinking, or thinking is refused.
+  // A turn with a tool call must begin with its thinking, or the upstream refuses the request.
   return asObject(body['thinking'])?.['type'] === 'enabled' && lacksThinking(messages) ? { ...restored, thinking: undefined } : restored
 }
 
@@ -45,7 +45,7 @@ function restoreBlock(value: unknown, restorer: CapsuleRestorer): unknown[] {
   }
 }
 
-/** Does the model's turn that goes on begin without thinking, and call a tool? */
+/** Does the model's unfinished turn call a tool without beginning with thinking? */
 function lacksThinking(messages: readonly unknown[]): boolean {
   const blocksOf = (message: unknown): unknown[] => asList(asObject(message)?.['content']).map(block => asObject(block)?.['type'])
   const asks = (message: unknown): boolean => asObject(message)?.['role'] === 'user' && !blocksOf(message).includes('tool_result')

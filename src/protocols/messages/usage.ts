@@ -8,9 +8,8 @@ import type { Usage } from '../usage/usage.ts'
 export const MESSAGES_USAGE: UsageReader = { read: readMessages, servingModels: readServingModels }
 
 /**
- * The messages protocol: input_tokens excludes what was read from and written to
- * the cache. Where the writes are not split by lifetime they count as 5m. What
- * the vendor used to compact the context stands beside the figures at the top.
+ * The messages protocol: input_tokens excludes tokens read from and written to the cache. If writes are not split by
+ * lifetime, they count as 5m. Usage for compacting the context is not in the top-level counts.
  *
  * Source: Anthropic's SDK, "BetaIterationsUsage".
  */
@@ -36,7 +35,7 @@ function readMessage(usage: JsonObject, f: Figures, final: boolean): Usage {
     long = null
   }
   short = remainder(written, long)
-  // An addend that is nonsense leaves the sum unknown; one that is absent is 0.
+  // An invalid addend makes the sum unknown; an absent one counts as 0.
   const inputTokens = f.suspect || fresh === null ? null : fresh + (cachedInputTokens ?? 0) + (written ?? 0)
   const outputTokens = final ? f.required(usage.output_tokens) : f.count(usage.output_tokens)
   return {
@@ -50,7 +49,7 @@ function readMessage(usage: JsonObject, f: Figures, final: boolean): Usage {
   }
 }
 
-/** A total is known if both addends are; a part that is absent is 0. */
+/** A total is known if both addends are; an absent part counts as 0. */
 function withCompaction(message: Usage, compaction: Usage): Usage {
   const total = (a: number | null, b: number | null) => (a === null || b === null ? null : a + b)
   const part = (a: number | null, b: number | null) => (a === null ? b : a + (b ?? 0))
@@ -66,13 +65,12 @@ function withCompaction(message: Usage, compaction: Usage): Usage {
 }
 
 /**
- * An advisor is asked by the answering model. A fallback replaces one
- * that declined: at the top stands what it used itself, and what was declined costs
- * nothing unless text of it had come.
+ * An advisor is another model that the serving model calls. A fallback replaces a model that declined: the top-level
+ * counts are its own, and the declined attempt is free unless it produced text.
  *
  * Source: Anthropic's SDK, "BetaIterationsUsage", and documentation, "Refusals and fallback".
  *
- * @returns null where there is neither
+ * @returns null = neither
  */
 function readServingModels(usage: JsonObject, f: Figures): ServingModels | null {
   const iterations = f.array(usage.iterations).map(iteration => f.object(iteration))

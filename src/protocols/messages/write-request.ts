@@ -14,7 +14,7 @@ import { namedTools, writeArguments } from '../neutral/tools.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 import { outputSchema } from './output-schema.ts'
 
-/** What a messages upstream gets of each field of a request. */
+/** What a messages upstream supports of each field of a request. */
 export const MESSAGES_SUPPORT: SupportTable = {
   model: 'mapped',
   stream: 'mapped',
@@ -40,9 +40,9 @@ export const MESSAGES_SUPPORT: SupportTable = {
   cacheKey: 'dropped',
 }
 
-/** Sent where the client gives no bound: the protocol requires one. */
+/** Used if the client gives no bound: the protocol requires one. */
 const DEFAULT_MAX_TOKENS = 32_000
-/** Marks of the cache that a request may have. */
+/** Maximum cache marks in a request. */
 const MAX_CACHE_MARKS = 4
 export const MESSAGES_TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: Infinity, prefix: 'toolu_' }
 
@@ -86,10 +86,10 @@ export function writeMessagesRequest(request: NeutralRequest, context: WriteCont
 
 class ContentWriter {
   readonly #context: WriteContext
-  /** The id that the upstream gets for each of the client's, which may use one twice. */
+  /** The upstream's id for each id of the client, which may use one twice. */
   readonly #ids = new Map<string, string>()
   readonly #used = new Set<string>()
-  /** The next number for each id that was used before: none is tried twice. */
+  /** The next suffix for each id that was used before, so that none is tried twice. */
   readonly #suffixes = new Map<string, number>()
 
   constructor(context: WriteContext) {
@@ -115,7 +115,7 @@ class ContentWriter {
     switch (part.type) {
       case 'text':
       case 'refusal':
-        // A blank text is refused.
+        // The API refuses blank text.
         return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text }]
       case 'image':
         return [writeImage(part, this.#report)]
@@ -156,7 +156,7 @@ class ContentWriter {
     })
   }
 
-  /** Ids are unique within a request; a result belongs to the latest call that has its id. */
+  /** Makes an id unique within the request; a result belongs to the latest call with its id. */
   #newId(id: string): string {
     const fitting = fittingToolId(id, MESSAGES_TOOL_IDS)
     let unique = fitting
@@ -209,7 +209,7 @@ function writeSource(source: MediaSource, path: string, report: TranslationRepor
   }
 }
 
-/** Where only some tools are allowed, the others are left out. */
+/** If only some tools are allowed, the others are left out. */
 function writeToolChoice({ tools, toolChoice, parallelToolCalls }: NeutralRequest): { readonly tools: readonly Tool[], readonly choice: JsonObject | null } {
   const parallel = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {}
   switch (toolChoice?.type) {
@@ -230,7 +230,7 @@ function writeToolChoice({ tools, toolChoice, parallelToolCalls }: NeutralReques
   }
 }
 
-/** With thinking a model takes neither `temperature` nor `top_p` nor `top_k`. */
+/** With thinking, a model accepts neither `temperature` nor `top_p` nor `top_k`. */
 function writeSampling({ temperature, topP, topK }: NeutralRequest, isThinking: boolean, report: TranslationReport): JsonObject {
   if (isThinking) {
     if (temperature !== null && temperature !== 1) report.dropField('temperature')
@@ -257,7 +257,7 @@ function writeServiceTier(tier: ServiceTier | null, report: TranslationReport): 
   }
 }
 
-/** Keeps the first mark, which most requests share, and the last ones, which reach furthest. */
+/** Keeps the first mark, which most requests share, and the last ones, which cover the most. */
 function limitCacheMarks(body: JsonObject, report: TranslationReport): JsonObject {
   const marked: Record<string, unknown>[] = []
   const visit = (value: unknown): void => {

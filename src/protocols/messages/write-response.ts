@@ -38,7 +38,7 @@ const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
   timeout: 'timeout_error',
 }
 
-/** With what the error of a request begins that is too long for the model. */
+/** The beginning of the error message for a request that is too long for the model. */
 const TOO_LONG = 'prompt is too long'
 
 /** Writes the events of a streamed message. */
@@ -47,7 +47,7 @@ export class MessagesResponseWriter implements ResponseWriter {
   readonly #sequencer = new PartSequencer()
   #usage: TokenUsage = NO_USAGE
   #stop: StopEvent | null = null
-  /** The client numbers blocks by their order on the wire. */
+  /** The client numbers blocks by their order in the stream. */
   #block = -1
   #part: ResponsePart = { type: 'text' }
 
@@ -147,12 +147,12 @@ export function writeMessagesBody(response: NeutralResponse, context: ClientCont
 
 /** Writes the body of an error response. */
 export function writeMessagesError({ kind, message, code }: NeutralError, requestId: string): JsonObject {
-  // There is no code for it: Claude Code reads the words, and makes the conversation shorter.
+  // There is no error code for it: Claude Code reads the message, and shortens the conversation.
   const text = code === CONTEXT_LENGTH && !message.includes(TOO_LONG) ? `${TOO_LONG}: ${message}` : message
   return { type: 'error', error: { type: ERROR_TYPES[kind], message: text }, request_id: requestId === '' ? null : requestId }
 }
 
-/** The protocol has no block for media that the model made. */
+/** The protocol has no block for generated media. */
 function hasBlock({ type }: ResponsePart): boolean {
   return type !== 'image' && type !== 'audio'
 }
@@ -177,7 +177,7 @@ function head(id: string | null, model: string | null, context: ClientContext): 
   return { id: id ?? `msg_${context.uniqueId}`, type: 'message', role: 'assistant', model: model ?? context.model }
 }
 
-/** An id that the protocol takes stays as it is. */
+/** A valid id is not changed. */
 function writeToolId({ id, opaque }: ResponsePart & { readonly type: 'tool_call' }, uniqueId: string, keys: CapsuleKeys): string {
   if (id !== '' && opaque === null && TOOL_ID.test(id)) return id
   const plain = id === '' ? `toolu_${uniqueId}` : id
@@ -185,13 +185,16 @@ function writeToolId({ id, opaque }: ResponsePart & { readonly type: 'tool_call'
   return seal(keys, 'tool_id', { id: plain, opaque, thinking: [] }) ?? `toolu_${uniqueId}`
 }
 
-/** Also where there is nothing to carry: the mark keeps the block from Anthropic, which would refuse the signature. */
+/**
+ * Even if there is nothing to carry: the capsule keeps the block from being sent to Anthropic, which would refuse the
+ * signature.
+ */
 function sealOpaque(opaque: OpaqueValue | null, keys: CapsuleKeys): string {
   const sealed = (value: OpaqueValue | null) => seal(keys, 'opaque_value', { id: null, opaque: value, thinking: [] })
   return sealed(opaque) ?? sealed(null) ?? ''
 }
 
-/** What a model generated as arguments may be broken: the client gets it as text. */
+/** Arguments that a model generated may be invalid: the client gets them as text. */
 function parseInput(text: string): unknown {
   const value = parseJson(text)
   return Array.isArray(value) ? value : argumentsObject(text)
@@ -206,7 +209,7 @@ function writeStop({ reason, sequence, explanation }: StopEvent): JsonObject {
   }
 }
 
-/** Input tokens exclude what was read from the cache, or written to it. */
+/** Input tokens exclude tokens read from and written to the cache. */
 function writeUsage({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: TokenUsage): JsonObject {
   const written = cacheWrite ?? 0
   return {

@@ -3,26 +3,26 @@ import { EFFORTS } from './request.ts'
 import type { TranslationReport } from './report.ts'
 import type { NeutralRequest, Reasoning } from './request.ts'
 
-/** Values of a number that a model takes; false = it refuses the field. Absent bounds are none. */
+/** Values of a number that a model accepts; false = it refuses the field. An absent bound = none. */
 export type NumberRule = false | { readonly only?: readonly number[], readonly min?: number, readonly max?: number }
 
-/** What a model at a target accepts, where that is less than its protocol has. Absent = all of it. */
+/** What a model at a target accepts, if that is less than its protocol allows. Absent = everything. */
 export interface Accepts {
   readonly temperature?: NumberRule
   readonly topP?: NumberRule
   readonly topK?: NumberRule
   readonly presencePenalty?: NumberRule
   readonly frequencyPenalty?: NumberRule
-  /** false = one of `temperature` and `topP` excludes the other. */
+  /** false = `temperature` and `topP` exclude each other. */
   readonly temperatureWithTopP?: boolean
   /** false = no sampling parameters while the model reasons. */
   readonly samplingWithReasoning?: boolean
   readonly stop?: boolean
-  /** Efforts of reasoning. `none` among them: reasoning can be switched off. */
+  /** Supported efforts of reasoning. With `none`, reasoning can be switched off. */
   readonly efforts?: readonly string[]
-  /** `first` = instructions at the beginning only; `anywhere` = in the conversation too. */
+  /** `first` = instructions only at the beginning; `anywhere` = also inside the conversation. */
   readonly system?: 'first' | 'anywhere'
-  /** The field of the token bound at chat servers. */
+  /** The field for the token bound at chat servers. */
   readonly maxTokens?: 'max_tokens' | 'max_completion_tokens'
   /** What the target does not have, and refuses. */
   readonly without?: readonly OptionalField[]
@@ -50,7 +50,7 @@ export type OptionalField = keyof typeof OPTIONAL | 'name' | 'json_schema' | 'st
 const NUMBERS = ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty'] as const
 
 /**
- * The request as the model takes it: what it refuses is left out and reported, or moved to the nearest value that it takes where
+ * Fits a request to the model: what it refuses is dropped and reported, or replaced by the nearest accepted value if
  * that keeps the meaning.
  */
 export function fitRequest(request: NeutralRequest, accepts: Accepts, report: TranslationReport): NeutralRequest {
@@ -106,7 +106,7 @@ function fitConversation(
   return { messages: fitting, outputFormat: format }
 }
 
-/** 1 is what a model that reasons uses, so clients that always send it lose nothing. */
+/** 1 is the default of models that reason, so clients that always send it lose nothing. */
 const SAMPLING_DEFAULT: NumberRule = { only: [1] }
 
 /** @returns null = the model has no value near it */
@@ -134,7 +134,7 @@ function fitReasoning(reasoning: Reasoning | null, efforts: readonly string[] | 
   return isOff || effort === null ? reasoning : { ...reasoning, effort: nearestEffort(effort, efforts) }
 }
 
-/** The most of the efforts that is no more than asked for, or else the least. `none` is no effort. */
+/** The highest effort that is not above the requested one, or else the lowest. `none` does not count. */
 function nearestEffort(wanted: string, efforts: readonly string[]): string | null {
   const rank = (effort: string): number => EFFORTS.findIndex(known => known === effort)
   const ordered = efforts.filter(effort => effort !== 'none').toSorted((a, b) => rank(a) - rank(b))

@@ -7,68 +7,72 @@ import type { TranslationReport } from './report.ts'
 import { fittingToolId } from './tool-ids.ts'
 import type { ToolIdRule } from './tool-ids.ts'
 
-/** Thinking that a client gets in a place that its protocol has for something else. */
+/** Thinking that a client gets in a field that its protocol has for something else. */
 export interface CarriedThinking {
-  /** null = it cannot be read. */
+  /** null = not readable. */
   readonly text: string | null
   readonly opaque: OpaqueValue | null
 }
 
 /**
- * What travels through a client inside one opaque field of its own protocol, or inside the id of a tool call where
- * that has none: the client sends it back, and the reader learns whose values these are.
+ * Values that travel through a client inside an opaque field of its own protocol, or inside the id of a tool call if
+ * there is no such field. The client sends it back, and the reader knows which provider made the values.
  */
 export interface Capsule {
-  /** Of the tool call, as the upstream made it; null = the capsule is no id. */
+  /** The upstream's id of the tool call; null = the capsule is not an id. */
   readonly id: string | null
   readonly opaque: OpaqueValue | null
-  /** Thinking before the part, for which the client's protocol has no place. */
+  /** The thinking before the part, which the client's protocol has no field for. */
   readonly thinking: readonly CarriedThinking[]
 }
 
-/** Where a capsule stands: one of another place is none here. */
+/** The place of a capsule; it is valid only there. */
 export type CapsulePlace = 'tool_id' | 'opaque_value'
 
 /** What a request needs to open its capsules. */
 export interface CapsuleAccess {
   readonly keys: CapsuleKeys
   /**
-   * Reserves memory for what a capsule holds, before it is inflated.
+   * Reserves memory for the content of a capsule, before it is decompressed.
    *
-   * @throws GatewayError where the capsules of the request hold too much
+   * @throws GatewayError if the capsules of the request contain too much
    */
   reserve(bytes: number): void
 }
 
 /*
- * A capsule is this text: MARK, the id of the key, the MAC, the payload. All parts are of whole groups of base64url,
- * without padding: Google's SDKs require base64 of a thought signature, and it fits the pattern of Anthropic's tool ids.
+ * A capsule is this text: MARK, the id of the key, the MAC, the payload. All parts are whole groups of base64url
+ * without padding: Google's SDKs require base64 for a thought signature, and the characters fit the pattern of
+ * Anthropic's tool ids.
  */
 const MARK = 'Gateway1'
 const KEY_END = MARK.length + 8
 const MAC_BYTES = 24
 const MAC_END = KEY_END + MAC_BYTES / 3 * 4
-/** Before the payload's id: its length, and the length of the content, which is deflated behind the id. */
+/**
+ * The head of the payload: the length of the id and the length of the content. The id follows, then the deflated
+ * content.
+ */
 const HEAD_BYTES = 8
-/** Characters of the longest capsule: a client sends it with each turn. */
+/** Maximum characters of a capsule: a client sends it with each turn. */
 const MAX_LENGTH = 128 * 1024
-/** Bytes that one byte of a payload inflates to at most: those who send capsules back can send one many times. */
+/** Maximum ratio of decompressed to compressed bytes: a client can send a capsule back many times. */
 const MAX_RATIO = 4
 
-/** Fits no id: one is made. */
+/** A rule that no id fits, so that a new one is made. */
 const MADE_ID: ToolIdRule = { pattern: /./, maxLength: 0, prefix: 'call_' }
 
-/** May the body have a capsule in it? Before it is parsed. */
+/** May the body contain a capsule? Checked before it is parsed. */
 export function mayHoldCapsule(body: Buffer): boolean {
   return body.includes(MARK)
 }
 
-/** Does the gateway have to read the text as a capsule? It may not have made it. */
+/** Must the gateway read the text as a capsule? Another party may have made it. */
 export function isMarked(text: string): boolean {
   return text.startsWith(MARK)
 }
 
-/** @returns null = it would be too long, and the client has to do without */
+/** @returns null = too long for a capsule */
 export function seal(keys: CapsuleKeys, place: CapsulePlace, { id, opaque, thinking }: Capsule): string | null {
   const content = Buffer.from(JSON.stringify([packed(opaque), thinking.map(({ text, opaque: value }) => [text, packed(value)])]))
   const name = Buffer.from(id ?? '')
@@ -76,7 +80,7 @@ export function seal(keys: CapsuleKeys, place: CapsulePlace, { id, opaque, think
   head.writeUInt32BE(name.length, 0)
   head.writeUInt32BE(content.length, 4)
   const bytes = Buffer.concat([head, name, deflateRawSync(content)])
-  // The readers of deflate stop at its end.
+  // Deflate readers ignore the padding after the end.
   const length = Math.ceil(Math.max(bytes.length, content.length / MAX_RATIO) / 3) * 3
   const payload = Buffer.concat([bytes], length).toString('base64url')
   const key = keys.newest
@@ -84,20 +88,23 @@ export function seal(keys: CapsuleKeys, place: CapsulePlace, { id, opaque, think
   return capsule.length > MAX_LENGTH ? null : capsule
 }
 
-/** Opens the capsules of one request. Nothing of a capsule is read before it is known that a gateway has made it. */
+/**
+ * Opens the capsules of one request. It first verifies that a gateway has made a capsule, and reads nothing of it
+ * before.
+ */
 export class CapsuleReader {
   readonly #access: CapsuleAccess
   readonly #report: Pick<TranslationReport, 'drop'>
 
-  /** @param report gets the fields whose capsules no gateway has made, or whose key is not in use any more */
+  /** @param report gets the fields whose capsules no gateway has made, or whose key is no longer in use */
   constructor(access: CapsuleAccess, report: Pick<TranslationReport, 'drop'>) {
     this.#access = access
     this.#report = report
   }
 
   /**
-   * @param field that the text stands in: `messages[].tool_calls[].id`
-   * @returns null = it is no capsule. One that no gateway has made has nothing in it.
+   * @param field of the text: `messages[].tool_calls[].id`
+   * @returns null = not a capsule; an empty capsule if no gateway has made it
    */
   open(place: CapsulePlace, text: string, field: string): Capsule | null {
     if (!isMarked(text)) return null
@@ -115,9 +122,9 @@ export class CapsuleReader {
   }
 
   /**
-   * The id of a tool call, of which only the call itself has to be opened.
+   * The id of a tool call; opens only the id, not the content.
    *
-   * @returns the text itself if it is no capsule; another id, always the same, if no gateway has made it
+   * @returns the text itself if it is not a capsule; a derived id, always the same, if no gateway has made it
    */
   toolId(text: string, field: string): string {
     return isMarked(text) ? this.#payload('tool_id', text, field)?.id ?? madeId(text) : text
@@ -146,7 +153,7 @@ interface Payload {
   readonly contentLength: number
 }
 
-/** The call and its result stay a pair. */
+/** Keeps the call and its result paired. */
 function madeId(text: string): string {
   return fittingToolId(text, MADE_ID)
 }

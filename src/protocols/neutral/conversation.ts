@@ -2,13 +2,13 @@ import { pairResults } from './pair-results.ts'
 import type { JsonObject } from './json.ts'
 import type { Message, Part } from './request.ts'
 
-/** The instructions that begin a conversation, and what comes after them. */
+/** The instructions at the beginning of a conversation, and the messages after them. */
 export interface Conversation {
   readonly instructions: readonly Part[]
   readonly messages: readonly Message[]
 }
 
-/** Separates the system and developer messages with which a conversation begins. */
+/** Splits off the system and developer messages at the beginning of a conversation. */
 export function splitInstructions(messages: readonly Message[]): { readonly leading: readonly Message[], readonly rest: readonly Message[] } {
   const first = messages.findIndex(message => !isInstruction(message))
   const end = first === -1 ? messages.length : first
@@ -16,8 +16,8 @@ export function splitInstructions(messages: readonly Message[]): { readonly lead
 }
 
 /**
- * The instructions of a conversation, for protocols that have a field for them. They also want a message: where there are
- * instructions alone, the last is what the user says.
+ * The instructions of a conversation, for protocols with a field for them. These also require a message: if there are
+ * only instructions, the last one becomes a user message.
  */
 export function conversationOf(all: readonly Message[]): Conversation {
   const { leading, rest } = splitInstructions(all)
@@ -26,8 +26,8 @@ export function conversationOf(all: readonly Message[]): Conversation {
 }
 
 /**
- * For protocols that know users and models alone: an instruction in mid-conversation keeps its place as what the user
- * says, between `<system>` marks, and consecutive messages of one role become one, in which tool results come first.
+ * For protocols that have only user and assistant messages: an instruction inside the conversation becomes user text
+ * between `<system>` marks, in its place, and consecutive messages of one role are joined, with tool results first.
  * Blank text, which such protocols refuse, is left out.
  */
 export function alternatingTurns(messages: readonly Message[]): Message[] {
@@ -45,8 +45,8 @@ export function alternatingTurns(messages: readonly Message[]): Message[] {
 }
 
 /**
- * For targets that take instructions at the beginning only: one in mid-conversation keeps its place as what the user says,
- * between `<system>` marks, in one message with what the user says beside it.
+ * For targets that accept instructions only at the beginning: an instruction inside the conversation becomes user
+ * text between `<system>` marks, in its place, joined with adjacent user messages.
  */
 export function foldInstructions(messages: readonly Message[]): readonly Message[] {
   const { leading, rest } = splitInstructions(messages)

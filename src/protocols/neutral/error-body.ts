@@ -1,21 +1,21 @@
 import { isObject } from '../../base/is-object.ts'
 
-/** How deep an error may stand in others. */
+/** Maximum depth of nested errors. */
 const MAX_DEPTH = 5
-/** Characters of a text that is no JSON. */
+/** Maximum characters of a text that is not JSON. */
 const MAX_TEXT = 4096
 
 /**
- * The object of an error body that has its message and its code:
+ * The object of an error body that contains its message and code:
  *
  *   - `{error: {...}}` of OpenAI, Anthropic and Google, `{error: "text"}` of Ollama, `{detail: ...}` of FastAPI
  *   - the same as the first element of a list: Gemini's endpoint for OpenAI's clients
- *   - the error of the first choice: OpenRouter, where the response has begun
- *   - `base_resp` of MiniMax, which has it in every response
- *   - the members of an error at the top, and a plain text
+ * - the error of the first choice: OpenRouter, if the response has begun
+ * - `base_resp` of MiniMax, which every response contains
+ * - the members of an error at the top level, and plain text
  *
- * @param value of the body as parsed JSON, or as text where it is none
- * @returns null = it says nothing. `message` is a text, or null
+ * @param value of the body as parsed JSON, or as text if it is not JSON
+ * @returns null = no error information. `message` is text or null
  */
 export function errorIn(value: unknown): Record<string, unknown> | null {
   const first = Array.isArray(value) ? value[0] as unknown : value
@@ -27,17 +27,17 @@ export function errorIn(value: unknown): Record<string, unknown> | null {
   return { ...error, message: messageOf(error, 0) }
 }
 
-/** A page for a browser, as proxies have it for errors. */
+/** Is it an HTML page, as proxies send for errors? */
 function isPage(text: string): boolean {
   return /^\s*(<|$)/.test(text)
 }
 
-/** Members that have the words of an error. */
+/** Members that contain the text of an error. */
 const WORDS = ['message', 'msg', 'detail', 'error', 'errors', 'error_description'] as const
 
 /**
- * The words of an error: of Mistral's `message: {detail: [...]}`, of FastAPI's list of `{loc, msg}`, and of the error of
- * another provider, which OpenRouter has in `metadata.raw`.
+ * The text of an error: of Mistral's `message: {detail: [...]}`, of FastAPI's list of `{loc, msg}`, and of another
+ * provider's error, which OpenRouter has in `metadata.raw`.
  */
 function messageOf(value: unknown, depth: number): string | null {
   if (depth > MAX_DEPTH) return null
@@ -57,7 +57,7 @@ function rawMessage(raw: unknown, depth: number): string | null {
     const inner = errorIn(JSON.parse(raw))?.['message']
     return typeof inner === 'string' ? inner : null
   } catch {
-    // It is the text itself.
+    // It is plain text.
     return isPage(raw) ? null : raw.slice(0, MAX_TEXT)
   }
 }

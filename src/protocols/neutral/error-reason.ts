@@ -1,9 +1,9 @@
 import { isObject } from '../../base/is-object.ts'
 
-/** Why an upstream refuses a request that another model, or another account, might have answered. */
+/** Why an upstream refuses a request that another model or account may accept. */
 export type RefusalReason = 'context_length' | 'content_filter' | 'model_access' | 'region'
 
-/** Codes and types that say it in a word, in the three protocols and in those that imitate them. */
+/** Codes and types with this meaning, in the three protocols and their imitations. */
 const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
   context_length_exceeded: 'context_length',
   exceed_context_size_error: 'context_length',
@@ -18,12 +18,11 @@ const CODES: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
 }))
 
 /**
- * Wordings of the vendors that have no code for it: "prompt is too long: 210000
- * tokens > 200000 maximum" (messages), "The input token count (1200000) exceeds
- * the maximum number of tokens allowed (1048576)." (generate), "This model's
- * maximum context length is 8192 tokens" (chat, without a code where the server
- * is not the vendor's own). The third and fourth are those of xAI and Moonshot,
- * of Qwen, text-generation-inference and Vertex; the last of xAI and DeepSeek.
+ * Messages of vendors without a code for it: "prompt is too long: 210000 tokens > 200000 maximum" (messages), "The
+ * input token count (1200000) exceeds the maximum number of tokens allowed (1048576)." (generate), "This model's
+ * maximum context length is 8192 tokens" (chat servers other than the vendor's own send no code). The third and
+ * fourth patterns are for xAI, Moonshot, Qwen, text-generation-inference and Vertex AI; the last for xAI and
+ * DeepSeek.
  */
 const MESSAGE_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/(prompt|input) is too long|context (window|length|limit|size)/i, 'context_length'],
@@ -35,14 +34,14 @@ const MESSAGE_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/violates usage guidelines|^content exists risk/i, 'content_filter'],
 ]
 
-/** It was not the prompt that was flagged. A name may stand between: "Your account (a@b.c) was flagged". */
+/** The account was flagged, not the prompt. A name may come between: "Your account (a@b.c) was flagged". */
 const ABOUT_THE_ACCOUNT = /\b(account|organi[sz]ation|project|key)( \S+)? (was|has been|is)( \w+)? flagged/i
 
 /**
- * Why an error refuses the request.
+ * Finds the reason for which an error refuses the request.
  *
- * @param error as `errorIn` gives it
- * @returns null = it does not, or not for that
+ * @param error from `errorIn`
+ * @returns null = not a refusal, or another reason
  */
 export function reasonIn(error: Record<string, unknown>): RefusalReason | null {
   const inner = [error['innererror'], error['inner_error']].find(isObject)

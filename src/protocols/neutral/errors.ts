@@ -1,12 +1,11 @@
 import type { ErrorKind } from './response.ts'
 
-/** The code of an error that says that the request is too long for the model: OpenAI's, by which its clients know it. */
+/** The code of an error for a request that is too long for the model: OpenAI's code, which its clients know. */
 export const CONTEXT_LENGTH = 'context_length_exceeded'
 
 /**
- * HTTP statuses of errors that come without one, by their code or type: in a stream, or with the status of a success.
- * Sources: OpenAI's guide to error codes and its ResponseError; `server_is_overloaded` and `slow_down` are those that
- * Codex knows.
+ * HTTP statuses of errors that come without one, in a stream or with the status of a success, by their code or type.
+ * Sources: OpenAI's guide to error codes and its ResponseError; Codex knows `server_is_overloaded` and `slow_down`.
  */
 const STATUSES: Readonly<Record<string, number>> = {
   [CONTEXT_LENGTH]: 400, invalid_prompt: 400, invalid_request_error: 400, bio_policy: 400, cyber_policy: 400, image_content_policy_violation: 400,
@@ -16,10 +15,10 @@ const STATUSES: Readonly<Record<string, number>> = {
 }
 
 /**
- * The status of an error that has none of its own.
+ * The status of an error that has none.
  *
- * @param names its code and its type; a code may be the status itself
- * @returns null = they say none
+ * @param names its code and type; a code may be the status itself
+ * @returns null = unknown
  */
 export function statusOf(...names: readonly unknown[]): number | null {
   for (const name of names) {
@@ -32,7 +31,7 @@ export function statusOf(...names: readonly unknown[]): number | null {
   return null
 }
 
-/** The kind of an upstream's error, by its status and by the name that it gives itself. */
+/** The kind of an upstream's error, by its status and its own name. */
 export function errorKindOf(status: number, name: string | null): ErrorKind {
   if (name !== null && /overloaded|slow_down/.test(name)) return 'overloaded'
   if (name !== null && /rate_limit/.test(name)) return 'rate_limit'

@@ -7,21 +7,24 @@ import type { FieldRule, FieldTable, SupportTable } from './translation.ts'
 
 const NAMES: ReadonlySet<string> = new Set(NEUTRAL_FIELDS)
 
-/** What becomes of a field. `partly`: some values are dropped. `ignored`: it concerns the connection of client and gateway. */
+/**
+ * What happens to a field. `partly`: some values are dropped. `ignored`: it concerns only the connection between
+ * client and gateway.
+ */
 export type FieldOutcome = 'mapped' | 'partly' | 'dropped' | 'refused' | 'ignored'
 
-/** The neutral field of a rule; null = it becomes none. */
+/** The neutral field of a rule; null = none. */
 function neutralFieldOf(rule: FieldRule): NeutralField | null {
   return typeof rule === 'string' && NAMES.has(rule) ? rule as NeutralField : null
 }
 
-/** What becomes of a field at an upstream. Values that a rule lists in `unless` change nothing. */
+/** What happens to a field at an upstream. Values listed in `unless` have no effect. */
 export function outcomeOf(rule: FieldRule, support: SupportTable): FieldOutcome {
   if (typeof rule !== 'string') return rule.to
   return rule === 'dropped' || rule === 'ignored' ? rule : support[rule]
 }
 
-/** Starts the report on requests of the client whose table this is. */
+/** Starts the report for requests of the protocol with this table. */
 export function startReport(fields: FieldTable): TranslationReport {
   const paths = new Map<NeutralField, string>()
   for (const [path, rule] of Object.entries(fields)) {
@@ -32,8 +35,8 @@ export function startReport(fields: FieldTable): TranslationReport {
 }
 
 /**
- * Reports what of the body the target does not get, field by field. A table that has a path such as
- * `generationConfig.topK` is followed into that object.
+ * Reports the fields of the body that the target does not get. A path in the table such as `generationConfig.topK`
+ * makes the check enter that object.
  *
  * @throws GatewayError not_translatable
  */
@@ -41,7 +44,7 @@ export function reportFields(body: JsonObject, fields: FieldTable, support: Supp
   reportMembers(body, '', { fields, parents: parentsOf(fields), support, report })
 }
 
-/** The paths of the objects whose members are fields, the body among them. */
+/** The paths of the objects whose members are fields, including the body. */
 function parentsOf(fields: FieldTable): ReadonlySet<string> {
   return new Set(['', ...Object.keys(fields).flatMap(path => path.includes('.') ? [path.slice(0, path.lastIndexOf('.'))] : [])])
 }

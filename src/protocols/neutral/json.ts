@@ -1,53 +1,53 @@
 import { isObject } from '../../base/is-object.ts'
 import { MAX_JSON_DEPTH, measureJson } from '../../base/json-size.ts'
 
-/** Values of parsed JSON, read with care: a client or an upstream may send anything. */
+/** Values of parsed JSON, read defensively: a client or an upstream may send anything. */
 export type JsonObject = { readonly [name: string]: unknown }
 
-/** null = it is no object. */
+/** null = not an object. */
 export function asObject(value: unknown): JsonObject | null {
   return isObject(value) ? value : null
 }
 
-/** Empty where it is no list. */
+/** Empty = not a list. */
 export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** null = it is no text. */
+/** null = not text. */
 export function asText(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** null = it is no finite number. */
+/** null = not a finite number. */
 export function asNumber(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-/** null = it is neither true nor false. */
+/** null = not a boolean. */
 export function asBoolean(value: unknown): boolean | null {
   return typeof value === 'boolean' ? value : null
 }
 
-/** The object without members that are null or undefined: a client that said nothing sends nothing. */
+/** The object without null and undefined members: what the client did not say is not sent. */
 export function withoutNulls(value: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null && member !== undefined))
 }
 
-/** JSON of an object as its value. null = it is none. */
+/** Parses JSON of an object. null = not an object. */
 export function parseObject(text: string): JsonObject | null {
   try {
     return asObject(JSON.parse(text))
   } catch {
-    // It is no JSON.
+    // It is not JSON.
     return null
   }
 }
 
 /**
- * What a model generated as arguments of a tool, for protocols that take an object alone: it may be broken.
+ * Parses arguments that a model generated, for protocols that accept only an object: they may be invalid.
  *
- * @param tooDeep what becomes of arguments that are too deep to be written: otherwise the text
+ * @param tooDeep result for arguments that are too deep to write; default: the text
  */
 export function argumentsObject(text: string, tooDeep = (): JsonObject => ({ arguments: text })): JsonObject {
   if (measureJson(text).depth > MAX_JSON_DEPTH) return tooDeep()
@@ -55,7 +55,7 @@ export function argumentsObject(text: string, tooDeep = (): JsonObject => ({ arg
     const value = JSON.parse(text.trim() === '' ? '{}' : text) as unknown
     return asObject(value) ?? { value }
   } catch {
-    // It is cut off, or no JSON.
+    // It is truncated, or not JSON.
     return { arguments: text }
   }
 }

@@ -1,10 +1,10 @@
-/** What clients write for a registered type. Source: IANA, Media Types. */
+/** Unregistered names that clients use, with the registered type. Source: IANA, Media Types. */
 const REGISTERED: Readonly<Record<string, string>> = {
   'image/jpg': 'image/jpeg', 'image/pjpeg': 'image/jpeg', 'image/x-jpeg': 'image/jpeg', 'image/x-png': 'image/png', 'image/x-webp': 'image/webp',
   'audio/x-wav': 'audio/wav', 'audio/wave': 'audio/wav', 'audio/vnd.wave': 'audio/wav', 'application/x-pdf': 'application/pdf',
 }
 
-/** A media type as vendors compare it: registered, in lower case, without parameters. */
+/** A media type in the form that vendors compare: registered, lower-case, without parameters. */
 export function registeredType(written: string): string {
   const plain = (written.split(';', 1)[0] as string).trim().toLowerCase()
   return REGISTERED[plain] ?? plain

@@ -6,11 +6,11 @@ interface OpenPart {
   signature: string
 }
 
-/** The parts of a response in which the upstream numbers its blocks. The signature of a block is reported when it ends. */
+/** The parts of a response whose blocks the upstream numbers. The signature of a block is reported when it ends. */
 export class NumberedParts {
   readonly #provider: string
   readonly #writer = new PartsWriter()
-  /** By the upstream's number; null = the client has no use for the block. */
+  /** By the upstream's number; null = not for the client. */
   readonly #open = new Map<number, OpenPart | null>()
 
   constructor(provider: string) {
@@ -21,12 +21,12 @@ export class NumberedParts {
     return this.#open.has(number)
   }
 
-  /** @param part null = the client has no use for it, and what is added to it is left out */
+  /** @param part null = not for the client: its content is dropped */
   start(number: number, part: ResponsePart | null, out: ResponseEvent[]): void {
     this.#open.set(number, part && { index: this.#writer.start(part, out), signature: '' })
   }
 
-  /** @param signature a piece of it: some servers send several; null = none */
+  /** @param signature one piece of it, because some servers send several; null = none */
   add(number: number, text: string, signature: string | null, out: ResponseEvent[]): void {
     const open = this.#open.get(number)
     if (!open) return

@@ -1,6 +1,6 @@
 import type { PartEndEvent, ResponseEvent } from './response.ts'
 
-/** Characters that are held of parts whose turn has not come. */
+/** Maximum characters held of parts that have to wait. */
 const MAX_HELD = 16 * 1024 * 1024
 
 interface WaitingPart {
@@ -8,13 +8,13 @@ interface WaitingPart {
 }
 
 /**
- * Puts parts that are open at the same time one after the other: the first goes on as it comes, and what comes of the
- * others waits until it has ended.
+ * Puts parts that are open at the same time one after the other: the first passes as it arrives, and the others wait
+ * until it has ended.
  */
 export class PartSequencer {
-  /** The part that goes on as it comes; null = none is open. */
+  /** The part that passes as it arrives; null = none. */
   #current: number | null = null
-  /** The others, and the order of their start from `next` on. */
+  /** The waiting parts, and the order of their start, from `next` on. */
   readonly #waiting = new Map<number, WaitingPart>()
   #order: number[] = []
   #next = 0
@@ -50,11 +50,11 @@ export class PartSequencer {
     this.#waiting.get(index)?.events.push(event)
   }
 
-  /** The current part has ended: those that wait follow, up to one that is still open. */
+  /** The current part has ended: passes the waiting parts, up to one that is still open. */
   #end(event: PartEndEvent): readonly ResponseEvent[] {
     const ready: ResponseEvent[] = [event]
     this.#current = null
-    // Not by iterating over the map, which would skip all deleted entries each time.
+    // Iterating over the map would skip all deleted entries each time.
     while (this.#next < this.#order.length) {
       const index = this.#order[this.#next++] as number
       const { events } = this.#waiting.get(index) as WaitingPart

@@ -1,12 +1,12 @@
 import type { OpaqueValue } from './opaque.ts'
 import type { ResponseEvent, ResponsePart } from './response.ts'
 
-/** Numbers the parts of a response that a reader finds, and adds their events to its output. */
+/** Numbers the parts that a reader finds in a response, and adds their events to its output. */
 export class PartsWriter {
   #next = 0
   #open: { readonly index: number, readonly kind: ResponsePart['type'] } | null = null
 
-  /** Starts a part, which others may follow before it has ended. @returns its number */
+  /** Starts a part; others may start before it ends. @returns its number */
   start(part: ResponsePart, out: ResponseEvent[]): number {
     const index = this.#next++
     out.push({ type: 'part_start', index, part })
@@ -22,9 +22,10 @@ export class PartsWriter {
   }
 
   /**
-   * More text of a kind, of a protocol that does not say where a part begins and ends: another kind ends the part before.
+   * Adds text of a kind, for a protocol that does not mark where a part begins and ends: another kind ends the
+   * previous part.
    *
-   * @param opaque of the part that another kind ends
+   * @param opaque of the previous part, if this kind ends it
    */
   text(kind: 'text' | 'thinking' | 'refusal', text: string, opaque: OpaqueValue | null, out: ResponseEvent[]): void {
     if (text === '') return
@@ -35,7 +36,7 @@ export class PartsWriter {
     this.delta((this.#open as { readonly index: number }).index, text, out)
   }
 
-  /** Ends the part of `text`, if one is open. */
+  /** Ends the open part of `text`, if there is one. */
   endText(opaque: OpaqueValue | null, out: ResponseEvent[]): void {
     if (this.#open === null) return
     this.end(this.#open.index, this.#open.kind === 'thinking' ? opaque : null, out)

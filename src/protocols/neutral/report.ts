@@ -1,18 +1,18 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { NeutralField } from './request.ts'
 
-/** Field paths that are listed; more are counted. */
+/** Maximum listed field paths; further ones are counted. */
 const MAX_LISTED = 20
-/** Characters of a path: a client may name its fields as it likes. */
+/** Maximum characters of a path: the client chooses the names of fields. */
 const MAX_PATH_LENGTH = 100
 
-/** An object of the body that knows what of it was read. */
+/** An object of the body that records which members were read. */
 interface TrackedObject {
   readonly path: string
   dropUnread(): void
 }
 
-/** What of a request has no counterpart at the target. Paths are those of the client's body. */
+/** What has no counterpart at the target. Paths are those of the client's body. */
 export class TranslationReport {
   readonly #dropped = new Set<string>()
   readonly #paths: ReadonlyMap<NeutralField, string>
@@ -21,40 +21,40 @@ export class TranslationReport {
 
   /**
    * @param paths the client's field for each field of the neutral request
-   * @param followed paths of the objects whose members are fields too: a table says what becomes of each
+   * @param followed paths of the objects whose members are fields of a table
    */
   constructor(paths: ReadonlyMap<NeutralField, string>, followed: ReadonlySet<string>) {
     this.#paths = paths
     this.#followed = followed
   }
 
-  /** The target gets the request without this. */
+  /** Reports that the target does not get this. */
   drop(path: string): void {
     this.#dropped.add(path.slice(0, MAX_PATH_LENGTH))
   }
 
-  /** The same, of a field of the neutral request. */
+  /** The same for a field of the neutral request. */
   dropField(field: NeutralField): void {
     this.drop(this.pathOf(field))
   }
 
-  /** Who of several speaks, for targets that have no place for it. */
+  /** Reports names of speakers, for targets without a field for them. */
   dropNames(messages: readonly { readonly name: string | null }[]): void {
     if (messages.some(({ name }) => name !== null)) this.drop('messages[].name')
   }
 
-  /** How closely a picture is looked at, for targets that decide it themselves. */
+  /** Reports the detail of an image, for targets that choose it themselves. */
   dropDetail({ path, detail }: { readonly path: string, readonly detail: string | null }): void {
     if (detail !== null && detail !== 'auto') this.drop(`${path}.detail`)
   }
 
-  /** As the client writes the field. */
+  /** The client's path of the field. */
   pathOf(field: NeutralField): string {
     return this.#paths.get(field) ?? field
   }
 
   /**
-   * Without this the response would be another one than the client asks for.
+   * Refuses the request: without this, the response would differ from what the client asks for.
    *
    * @throws GatewayError not_translatable
    */
@@ -62,12 +62,12 @@ export class TranslationReport {
     throw new GatewayError('not_translatable', `${path}: ${why}`, { param: path })
   }
 
-  /** Remembers an object of the body until the request is read. */
+  /** Records an object of the body until the request is read. */
   track(object: TrackedObject): void {
     if (!this.#followed.has(object.path)) this.#objects.push(object)
   }
 
-  /** Reports what nothing has read of the objects in the body. */
+  /** Reports the members of recorded objects that were not read. */
   dropUnread(): void {
     for (const object of this.#objects) object.dropUnread()
   }

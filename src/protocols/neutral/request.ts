@@ -2,14 +2,14 @@ import type { JsonObject } from './json.ts'
 import type { OpaqueValue } from './opaque.ts'
 
 /**
- * A request for text, without a wire protocol. A reader makes it of the client's body, and a writer makes the body for
- * the upstream of it. null always means that the client said nothing: a writer then writes nothing.
+ * A text request, independent of the protocol. A reader makes it from the client's body, and a writer makes the
+ * upstream's body from it. null always means that the client did not say it: the writer then writes nothing.
  */
 export interface NeutralRequest {
   readonly stream: boolean
   /**
-   * The conversation in its order. System and developer instructions are messages too, at the place where the client
-   * put them; where its protocol has a field for them, they come first.
+   * The conversation in order. System and developer instructions are messages too, in the place where the client put
+   * them; if its protocol has a separate field, they come first.
    */
   readonly messages: readonly Message[]
   readonly tools: readonly Tool[]
@@ -30,19 +30,19 @@ export interface NeutralRequest {
   readonly serviceTier: ServiceTier | null
   /** Verbosity of the text: `low`, `medium`, `high`. */
   readonly verbosity: string | null
-  /** Who uses the application, as the client names them. */
+  /** The user of the application, as named by the client. */
   readonly user: string | null
   /** Names and values for the provider's records. */
   readonly metadata: Readonly<Record<string, string>> | null
-  /** A client that streams asked for the usage; null = its protocol always reports it. */
+  /** A streaming client asked for the usage; null = its protocol always reports it. */
   readonly includeUsage: boolean | null
-  /** Keeps requests with a common beginning on one cache. */
+  /** Routes requests with the same beginning to the same cache. */
   readonly cacheKey: string | null
 }
 
 /**
- * The fields of a request that a writer supports or not. `FieldTable` of a reader names the client's field for each, and
- * `SupportTable` of a writer says what becomes of it.
+ * Fields of a request that a writer may support. A reader's `FieldTable` names the client's field for each, and a
+ * writer's `SupportTable` says what happens to it.
  */
 export const NEUTRAL_FIELDS = [
   'model', 'stream', 'messages', 'tools', 'toolChoice', 'parallelToolCalls', 'outputFormat', 'maxOutputTokens',
@@ -58,7 +58,7 @@ export type Role = 'system' | 'developer' | 'user' | 'assistant'
 export interface Message {
   readonly role: Role
   readonly parts: readonly Part[]
-  /** Who of several speaks, where the client says so. */
+  /** The name of the speaker, if the client names one. */
   readonly name: string | null
 }
 
@@ -67,29 +67,29 @@ export type Part =
   | ToolCallPart | ToolResultPart | RefusalPart
 
 interface PartBase {
-  /** Where the client's body has it, for reports: `messages[3].content[0]`. */
+  /** Its path in the client's body, for reports: `messages[3].content[0]`. */
   readonly path: string
-  /** The provider keeps the prompt up to here in its cache; null = no mark. */
+  /** The provider caches the prompt up to here; null = no mark. */
   readonly cache: CacheMark | null
 }
 
 export interface CacheMark {
-  /** As the client wrote it: `5m`, `1h`; null = the provider's default. */
+  /** The client's value: `5m`, `1h`; null = the provider's default. */
   readonly ttl: string | null
 }
 
 export interface TextPart extends PartBase {
   readonly type: 'text'
   readonly text: string
-  /** Of the assistant's text, where its provider attached one. */
+  /** An opaque value that the provider attached to the assistant's text. */
   readonly opaque: OpaqueValue | null
 }
 
-/** Where the bytes of a medium are. */
+/** The location of the bytes of a medium. */
 export type MediaSource =
   | { readonly kind: 'base64', readonly mediaType: string, readonly data: string }
   | { readonly kind: 'url', readonly url: string, readonly mediaType: string | null }
-  /** Uploaded to one provider before: no other provider has it. */
+  /** Uploaded to one provider; no other provider has it. */
   | { readonly kind: 'file', readonly id: string, readonly mediaType: string | null }
 
 export interface ImagePart extends PartBase {
@@ -112,13 +112,13 @@ export interface AudioPart extends PartBase {
 
 export interface ThinkingPart extends PartBase {
   readonly type: 'thinking'
-  /** The text, or the summary that the provider gives of it. */
+  /** The text, or the provider's summary of it. */
   readonly text: string
-  /** Proves to its provider that the text is unchanged, or is the reasoning itself, encrypted; null = there is none. */
+  /** A signature that proves the text unchanged, or the encrypted reasoning; null = none. */
   readonly opaque: OpaqueValue | null
 }
 
-/** Thinking of which nothing can be read. */
+/** Thinking that is not readable. */
 export interface RedactedThinkingPart extends PartBase {
   readonly type: 'redacted_thinking'
   readonly opaque: OpaqueValue
@@ -126,21 +126,21 @@ export interface RedactedThinkingPart extends PartBase {
 
 export interface ToolCallPart extends PartBase {
   readonly type: 'tool_call'
-  /** As the client has it, or as its provider made it, where the client's id held that. */
+  /** The client's id, or the provider's own if the client's id contained it. */
   readonly id: string
   readonly name: string
-  /** JSON text as the model generated it; `{}` where it is empty. It may be broken. */
+  /** JSON text generated by the model; `{}` if empty. It may be invalid. */
   readonly arguments: string
-  /** The tool takes plain text, which `arguments` then is. */
+  /** The tool takes plain text, which `arguments` contains. */
   readonly isFreeform: boolean
   readonly opaque: OpaqueValue | null
 }
 
 export interface ToolResultPart extends PartBase {
   readonly type: 'tool_result'
-  /** The id of the call that it belongs to; a reader pairs results that have no id by name and order. */
+  /** The id of its call; a reader pairs results without an id by name and order. */
   readonly callId: string
-  /** Of the tool; a reader looks it up in the calls before it. Empty = no call has the id. */
+  /** The name of the tool, which the reader takes from its call. Empty = no call has the id. */
   readonly name: string
   readonly isFreeform: boolean
   readonly parts: readonly (TextPart | ImagePart | DocumentPart | AudioPart)[]
@@ -154,15 +154,15 @@ export interface RefusalPart extends PartBase {
 
 export interface Tool {
   readonly name: string
-  /** How the client calls it, where its protocol has namespaces, and `name` is made of both; null = by `name`. */
+  /** The client's name for it if its protocol has namespaces; `name` combines both parts. null = `name`. */
   readonly namespaced: NamespacedName | null
-  /** The client runs it to find more tools, and its protocol has calls and results of a form of their own for it. */
+  /** The client runs it to find more tools, and its protocol has special items for its calls and results. */
   readonly isToolSearch: boolean
   readonly description: string | null
   /** JSON Schema of the arguments; null = none, or the tool takes plain text. */
   readonly parameters: JsonObject | null
   readonly strict: boolean | null
-  /** The tool takes plain text instead of JSON, maybe of a grammar. */
+  /** The tool takes plain text instead of JSON, possibly with a grammar. */
   readonly freeform: { readonly format: JsonObject | null } | null
   readonly cache: CacheMark | null
   readonly path: string
@@ -175,7 +175,7 @@ export interface NamespacedName {
 
 export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }
-  /** The model must call one of these; with `isForced` false it may also call none. */
+  /** The model must call one of these; if `isForced` is false, it may also call none. */
   | { readonly type: 'tools', readonly names: readonly string[], readonly isForced: boolean }
 
 export type OutputFormat =
@@ -187,24 +187,24 @@ export type OutputFormat =
     readonly schema: JsonObject, readonly strict: boolean | null
   }
 
-/** Efforts of reasoning, from the least to the most. */
+/** Efforts of reasoning, ascending. */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 export interface Reasoning {
-  /** false = the client turns it off; null = it does not say. */
+  /** false = the client turns it off; null = not said. */
   readonly enabled: boolean | null
   /** `minimal`, `low`, `medium`, `high`, `xhigh`, `max`. */
   readonly effort: string | null
-  /** Tokens; null = none is given. */
+  /** Tokens; null = not given. */
   readonly budgetTokens: number | null
   /** Does the client get the text, or a summary of it? */
   readonly showText: boolean | null
 }
 
-/** `standard`: without precedence. `default` is what the account has. */
+/** `standard`: no priority. `default`: the account's setting. */
 export type ServiceTier = 'auto' | 'default' | 'standard' | 'priority' | 'flex'
 
-/** A request that says nothing: readers begin with it. */
+/** An empty request, from which readers start. */
 export const EMPTY_REQUEST: NeutralRequest = {
   stream: false, messages: [], tools: [], toolChoice: null, parallelToolCalls: null, outputFormat: null,
   maxOutputTokens: null, stopSequences: [], temperature: null, topP: null, topK: null, presencePenalty: null,

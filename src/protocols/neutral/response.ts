@@ -1,38 +1,38 @@
 import type { OpaqueValue } from './opaque.ts'
 
 /**
- * What a response says, one after the other. A reader makes these events of the upstream's stream or body, and a writer
- * makes the client's of them. The rules, which readers keep and writers rely on:
+ * The content of a response as a sequence of events. A reader makes these events from the upstream's stream or body,
+ * and a writer makes the client's from them. Rules that readers keep and writers rely on:
  *
- *   - `start` comes first, and once. `stop` comes once, after the last part has ended; `usage` may follow it. `end` is the
- *     last: the response is whole.
- *   - Parts are numbered from 0 in the order of their start. Several can be open at once: a writer whose protocol
- *     allows one at a time uses `PartSequencer`.
- *   - After `error` nothing comes.
- *   - A stream that breaks off has no `end`: a writer then writes no end of its own protocol.
+ * - `start` comes first, and once. `stop` comes once, after the last part has ended; `usage` may follow it. `end` is
+ *   last: the response is complete.
+ * - Parts are numbered from 0 in the order of their start. Several can be open at once: a writer whose protocol
+ *   allows only one uses `PartSequencer`.
+ * - Nothing follows `error`.
+ * - A stream that breaks has no `end`: the writer then writes no end of its own protocol.
  */
 export type ResponseEvent =
   | StartEvent | PartStartEvent | DeltaEvent | PartEndEvent | StopEvent | UsageEvent | EndEvent | ErrorEvent | PingEvent
 
 export interface StartEvent {
   readonly type: 'start'
-  /** As the upstream has it; null = it gives none. */
+  /** The upstream's id; null = none. */
   readonly id: string | null
   readonly model: string | null
-  /** What is known by now; null = nothing. */
+  /** The usage known so far; null = none. */
   readonly usage: TokenUsage | null
 }
 
-/** Characters of an id, or of a model's name: some protocols repeat both in each event. */
+/** Maximum characters of an id or a model's name: some protocols repeat both in each event. */
 const MAX_NAME = 256
 
-/** @param id and model: of a longer one nothing is passed on */
+/** @param id and model: a longer one is not passed on */
 export function startEvent(id: string | null, model: string | null, usage: TokenUsage | null): StartEvent {
   const fitting = (name: string | null): string | null => name !== null && name.length <= MAX_NAME ? name : null
   return { type: 'start', id: fitting(id), model: fitting(model), usage }
 }
 
-/** What is generated. */
+/** A kind of generated content. */
 export type ResponsePart =
   | { readonly type: 'text' }
   | { readonly type: 'thinking' }
@@ -40,7 +40,7 @@ export type ResponsePart =
   | { readonly type: 'refusal' }
   | {
     readonly type: 'tool_call'
-    /** As the upstream made it; empty = it gives none, and the writer makes one. */
+    /** The upstream's id; empty = none, so the writer makes one. */
     readonly id: string
     readonly name: string
     readonly isFreeform: boolean
@@ -54,7 +54,7 @@ export interface PartStartEvent {
   readonly part: ResponsePart
 }
 
-/** More of a part: of text, thinking or a refusal the text, of a tool call its arguments as JSON text. */
+/** More content of a part: text, or the arguments of a tool call as JSON text. */
 export interface DeltaEvent {
   readonly type: 'delta'
   readonly index: number
@@ -64,40 +64,40 @@ export interface DeltaEvent {
 export interface PartEndEvent {
   readonly type: 'part_end'
   readonly index: number
-  /** Of thinking or text, which its provider tells at the end. */
+  /** An opaque value of thinking or text, which the provider sends at the end. */
   readonly opaque: OpaqueValue | null
 }
 
 export type StopReason =
   | 'end' | 'max_tokens' | 'context_window' | 'stop_sequence' | 'tool_calls' | 'refusal' | 'content_filter'
-  /** The provider pauses a long turn: the client sends the conversation again to go on. */
+  /** The provider pauses a long turn: the client continues by sending the conversation again. */
   | 'pause'
 
 export interface StopEvent {
   readonly type: 'stop'
   readonly reason: StopReason
-  /** The sequence that was met, where the upstream says so. */
+  /** The stop sequence that was matched, if the upstream names it. */
   readonly sequence: string | null
-  /** Why it was refused or filtered, in the provider's words. */
+  /** The provider's explanation of a refusal or a filter. */
   readonly explanation: string | null
 }
 
-/** Counts so far; each event replaces the one before. */
+/** Counts so far; each event replaces the previous one. */
 export interface UsageEvent {
   readonly type: 'usage'
   readonly usage: TokenUsage
 }
 
-/** Tokens. null = the upstream does not say, which is not 0. */
+/** Tokens. null = not reported, which is not 0. */
 export interface TokenUsage {
-  /** All input, cached and written to the cache included. */
+  /** All input, including tokens read from and written to the cache. */
   readonly input: number | null
   readonly cachedInput: number | null
-  /** Input that was written to the cache, with both lifetimes. */
+  /** Input written to the cache, for both lifetimes. */
   readonly cacheWrite: number | null
-  /** The part of `cacheWrite` that is kept for an hour. */
+  /** The part of `cacheWrite` that is cached for an hour. */
   readonly cacheWrite1h: number | null
-  /** All output, reasoning included. */
+  /** All output, including reasoning. */
   readonly output: number | null
   readonly reasoning: number | null
 }
@@ -106,7 +106,7 @@ export const NO_USAGE: TokenUsage = {
   input: null, cachedInput: null, cacheWrite: null, cacheWrite1h: null, output: null, reasoning: null,
 }
 
-/** Did the upstream say anything? A client whose protocol can leave usage out gets none otherwise. */
+/** Did the upstream report usage? If not, a client whose protocol can omit usage gets none. */
 export function isReported({ input, output }: TokenUsage): boolean {
   return input !== null || output !== null
 }
@@ -121,7 +121,7 @@ export interface ErrorEvent {
   readonly error: NeutralError
 }
 
-/** The upstream is alive and says nothing. */
+/** The upstream is alive but has no content. */
 export interface PingEvent {
   readonly type: 'ping'
 }
@@ -135,13 +135,13 @@ export interface NeutralError {
   /** HTTP status. */
   readonly status: number
   readonly message: string
-  /** As the upstream names it: `context_length_exceeded`; null = it does not. */
+  /** The upstream's code: `context_length_exceeded`; null = none. */
   readonly code: string | null
-  /** The field at fault; null = it names none. */
+  /** The field at fault; null = not named. */
   readonly param: string | null
 }
 
-/** A whole response: its events, collected. */
+/** A whole response: its collected events. */
 export interface NeutralResponse {
   readonly id: string | null
   readonly model: string | null
@@ -152,8 +152,8 @@ export interface NeutralResponse {
 
 export interface CollectedPart {
   readonly part: ResponsePart
-  /** All its deltas. */
+  /** All deltas, joined. */
   readonly text: string
-  /** Told at its end; null = none. */
+  /** From its end; null = none. */
   readonly opaque: OpaqueValue | null
 }

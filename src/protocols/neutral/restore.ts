@@ -5,7 +5,7 @@ import { valueFor } from './opaque.ts'
 import { fittingToolId } from './tool-ids.ts'
 import type { ToolIdRule } from './tool-ids.ts'
 
-/** Replaces the capsules of a request that is not translated, for one upstream. */
+/** Replaces the capsules of an untranslated request, for one upstream. */
 export class CapsuleRestorer {
   readonly #provider: string
   readonly #toolIds: ToolIdRule
@@ -19,12 +19,12 @@ export class CapsuleRestorer {
     this.#capsules = capsules
   }
 
-  /** The request had a capsule. */
+  /** The request contained a capsule. */
   get hasFound(): boolean {
     return this.#hasFound
   }
 
-  /** The id of a tool call, without what it carries. A value that is no capsule stays as it is. */
+  /** The id of a tool call, without the values that its capsule carries. A value that is not a capsule is unchanged. */
   toolId(value: unknown, field: string): unknown {
     const text = asText(value) ?? ''
     if (!isMarked(text)) return value
@@ -32,7 +32,7 @@ export class CapsuleRestorer {
     return fittingToolId(this.#capsules.toolId(text, field), this.#toolIds)
   }
 
-  /** An opaque value. @returns null = another provider made it, and this one must not get it */
+  /** An opaque value. @returns null = another provider made it: it must not be sent */
   opaque(value: unknown, field: string): unknown {
     const capsule = this.#capsules.open('opaque_value', asText(value) ?? '', field)
     if (capsule === null) return value

@@ -2,13 +2,13 @@ import type { CarriedThinking } from './capsule.ts'
 import type { OpaqueValue } from './opaque.ts'
 import type { ResponseEvent, ResponsePart } from './response.ts'
 
-/** Characters of thinking that are kept: a capsule holds no more. */
+/** Maximum characters of thinking that are kept: the size of a capsule. */
 const MAX_KEPT = 128 * 1024
 
-/** Keeps the thinking before a tool call, for clients whose protocol has no place for its signature. */
+/** Keeps the thinking before a tool call, for clients whose protocol has no field for its signature. */
 export class ThinkingCarrier {
   #kept: CarriedThinking[] = []
-  /** Of the open part; null = none is open. */
+  /** The open part; null = none. */
   #open: { readonly index: number, text: string } | null = null
 
   /** Follows the events of a stream. */
@@ -24,13 +24,13 @@ export class ThinkingCarrier {
     }
   }
 
-  /** A whole part: thinking without a signature is worth nothing to its provider. */
+  /** Adds a whole part. Thinking without a signature is useless to its provider. */
   add(part: ResponsePart, text: string, opaque: OpaqueValue | null): void {
     if (part.type === 'thinking' && opaque !== null && text.length <= MAX_KEPT) this.#kept.push({ text, opaque })
     else if (part.type === 'redacted_thinking') this.#kept.push({ text: null, opaque: part.opaque })
   }
 
-  /** @returns what came since the last call, for the tool call that begins */
+  /** @returns the thinking since the last call of this method, for the tool call that begins */
   take(): readonly CarriedThinking[] {
     const kept = this.#kept
     this.#kept = []

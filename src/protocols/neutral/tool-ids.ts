@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** What a protocol takes as the id of a tool call. */
+/** The ids of tool calls that a protocol accepts. */
 export interface ToolIdRule {
   readonly pattern: RegExp
   /** Characters. */
@@ -8,12 +8,12 @@ export interface ToolIdRule {
   readonly prefix: string
 }
 
-/** Characters of a hash that tell the calls of a conversation apart. */
+/** Characters of a hash, enough to distinguish the calls of a conversation. */
 const HASH_LENGTH = 24
 
 /**
- * An id that fits the rule: the id itself, or one that is made of it. The same id always gives the same, so that a
- * result and its call stay a pair.
+ * An id that fits the rule: the id itself, or one derived from it. The same id always gives the same result, so that
+ * a call and its result stay paired.
  */
 export function fittingToolId(id: string, { pattern, maxLength, prefix }: ToolIdRule): string {
   if (id !== '' && id.length <= maxLength && pattern.test(id)) return id

@@ -4,28 +4,26 @@ import type { JsonObject } from './json.ts'
 import type { TranslationReport } from './report.ts'
 import type { Tool, ToolCallPart, ToolResultPart } from './request.ts'
 
-/*
- * What writers of requests have in common for tools.
- */
+/* Shared by the writers of requests. */
 
-/** Characters of a tool's name in a text: results repeat it. */
+/** Maximum characters of a tool's name inside a text: results repeat it. */
 const MAX_NAME_IN_TEXT = 128
 
-/** The tools that have one of these names, in their order. */
+/** The tools with one of these names, in order. */
 export function namedTools(tools: readonly Tool[], names: readonly string[]): readonly Tool[] {
   const allowed = new Set(names)
   return tools.filter(({ name }) => allowed.has(name))
 }
 
-/** The text before a result, or its media, that a protocol takes only as what the user says. */
+/** The heading for a result, or its media, that a protocol accepts only as user content. */
 export function resultHeading({ name }: ToolResultPart): string {
   return `Result of the tool ${name.slice(0, MAX_NAME_IN_TEXT)}:`
 }
 
 /**
- * The arguments of a call, for protocols that take an object.
+ * The arguments of a call, for protocols that require an object.
  *
- * @throws GatewayError not_translatable where they are too deep to be written
+ * @throws GatewayError not_translatable if they are too deep to write
  */
 export function writeArguments({ arguments: text, path }: ToolCallPart, report: TranslationReport): JsonObject {
   return argumentsObject(text, () => report.refuse(path, `the arguments of a call are nested more than ${MAX_JSON_DEPTH} levels deep`))

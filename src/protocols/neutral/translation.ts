@@ -10,9 +10,9 @@ import type { NeutralError, NeutralResponse, ResponseEvent } from './response.ts
 export interface Translation {
   /** The names of the endpoints whose requests are translated. */
   readonly endpoints: readonly string[]
-  /** null = its clients reach upstreams of the same protocol alone. */
+  /** null = its clients can reach only upstreams of the same protocol. */
   readonly client: ClientSide | null
-  /** null = its upstreams serve clients of the same protocol alone. */
+  /** null = its upstreams can serve only clients of the same protocol. */
   readonly upstream: UpstreamSide | null
 }
 
@@ -20,62 +20,62 @@ export interface Translation {
 export interface ClientSide {
   /** Every field of a request that the protocol's official SDK knows. */
   readonly fields: FieldTable
-  /** Gives the body the names of `fields`, where the protocol has others for them; absent = it has none. */
+  /** Converts the body to the names in `fields`, if the protocol has other spellings; absent = it has none. */
   normalize?(body: JsonObject): JsonObject
-  /** Only what has a rule in `fields`; nested content that has no counterpart anywhere is reported. */
+  /** Reads what has a rule in `fields`, and reports nested content without a counterpart. */
   readRequest(body: JsonObject, context: ReadContext): NeutralRequest
   /** Writes the events of one streamed response. */
   createWriter(context: ClientContext): ResponseWriter
-  /** The body of a whole response. */
+  /** Writes the body of a whole response. */
   writeBody(response: NeutralResponse, context: ClientContext): JsonObject
-  /** The header in which its SDKs read the request's id, lower-case. */
+  /** The header in which its SDKs read the request id, lower-case. */
   readonly requestIdHeader: string
-  /** The body of an error response. The status is `error.status`. */
+  /** Writes the body of an error response. The status is `error.status`. */
   writeError(error: NeutralError, requestId: string): JsonObject
 }
 
-/** For upstreams of the protocol: writes requests to them, and reads what they respond. */
+/** For upstreams of the protocol: writes requests to them, and reads their responses. */
 export interface UpstreamSide {
-  /** What becomes of each field of a request. */
+  /** What happens to each field of a request. */
   readonly support: SupportTable
-  /** Tools may take plain text; otherwise the writer gets them with one argument that holds it. */
+  /** Tools may take plain text; false = the writer gets them with one argument for it. */
   readonly takesFreeformTools: boolean
   writeRequest(request: NeutralRequest, context: WriteContext): WrittenRequest
   /**
-   * The body of a request that is not translated, whose conversation began at another upstream: opaque values of this
-   * one come out of their capsules, and others stay behind.
+   * Restores the body of an untranslated request whose conversation began at another upstream: opaque values of this
+   * upstream are taken out of their capsules, and others are removed.
    *
    * @param provider tag of the upstream, see `providerTag`
-   * @returns null = it has no capsule
+   * @returns null = no capsule
    */
   restore(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null
   /** Reads one response, streamed or whole. @param provider marks its opaque values, see `providerTag` */
   createReader(provider: string): ResponseReader
-  /** @param body as parsed JSON; undefined = it is none */
+  /** @param body as parsed JSON; undefined = not JSON */
   readError(status: number, body: unknown): NeutralError
 }
 
 export interface ReadContext {
   readonly report: TranslationReport
   readonly capsules: CapsuleReader
-  /** The path asks for a stream, where the protocol does not say it in the body. */
+  /** The path asks for a stream, if the protocol does not say so in the body. */
   readonly stream: boolean
 }
 
 export interface WriteContext {
   readonly report: TranslationReport
-  /** The model's name at the upstream. */
+  /** The upstream's name of the model. */
   readonly model: string
-  /** Streams are asked to report their usage, where they do so only when asked. */
+  /** Ask for usage in streams that report it only then. */
   readonly asksForUsage: boolean
-  /** What the model accepts: the request fits it already, but for what only the writer can know. */
+  /** What the model accepts: the request fits it already, except for what only the writer knows. */
   readonly accepts: Accepts
-  /** Tag of the target: opaque values of others stay behind, see `valueFor`. */
+  /** Tag of the target: opaque values of other providers are not sent, see `valueFor`. */
   readonly provider: string
 }
 
 export interface WrittenRequest {
-  /** Path and query, before the upstream's own prefix. */
+  /** Path and query, without the upstream's prefix. */
   readonly path: string
   readonly body: JsonObject
   /** Headers that the protocol requires, lower-case. */
@@ -86,17 +86,17 @@ export interface WrittenRequest {
 export interface ClientContext {
   /** Seconds since 1970. */
   readonly created: number
-  /** The gateway's id of the request, for errors. */
+  /** The gateway's request id, for errors. */
   readonly requestId: string
-  /** Names the response and its parts where the upstream gives no id; unique, of the characters `[a-z0-9]`. */
+  /** Names the response and its parts if the upstream sends no id; unique, with the characters `[a-z0-9]`. */
   readonly uniqueId: string
-  /** The model as the client wrote it, where the upstream names none. */
+  /** The client's name of the model, if the upstream names none. */
   readonly model: string
-  /** A stream is to be server-sent events; otherwise it is what else the protocol has. */
+  /** The stream consists of server-sent events; false = the protocol's other format. */
   readonly isEventStream: boolean
-  /** Of the capsules that the response gets. */
+  /** Keys for the capsules of the response. */
   readonly capsuleKeys: CapsuleKeys
-  /** The request, for what a response repeats of it. */
+  /** The request, for fields that a response repeats. */
   readonly request: NeutralRequest
 }
 
@@ -105,42 +105,42 @@ export interface ResponseReader {
   /**
    * The next event of a stream.
    *
-   * @param name of the event, '' where it has none
-   * @param value its data as parsed JSON; undefined = it is none, as of `[DONE]`
+   * @param name of the event; '' = none
+   * @param value its data as parsed JSON; undefined = not JSON, such as `[DONE]`
    */
   event(name: string, value: unknown, out: ResponseEvent[]): void
-  /** The stream has ended, and nothing is missing; absent = its protocol has an event for that. */
+  /** The stream has ended completely; absent = the protocol has an event for that. */
   end?(out: ResponseEvent[]): void
-  /** A whole response. It adds nothing where the object is none of the protocol, nor an error. */
+  /** Reads a whole response. Adds no events if the object is neither a response of the protocol nor an error. */
   body(value: JsonObject, out: ResponseEvent[]): void
 }
 
 /** Writes one streamed response. */
 export interface ResponseWriter {
-  /** @returns what the client gets: whole events of the protocol, or '' */
+  /** @returns whole events of the protocol for the client, or '' */
   write(event: ResponseEvent): string
 }
 
 /**
- * What becomes of a field of the client's body. The keys of a table are paths, `generationConfig.topK`; a field that
- * stands in no table is dropped and reported.
+ * What happens to a field of the client's body. The keys of a table are paths such as `generationConfig.topK`; a
+ * field that is not in the table is dropped and reported.
  */
 export type FieldTable = Readonly<Record<string, FieldRule>>
 
 export type FieldRule =
-  /** The neutral field that it becomes. */
+  /** The neutral field for it. */
   | NeutralField
   /** No other protocol has it. */
   | 'dropped'
-  /** It concerns the connection of client and gateway, or says what is the case anyway. */
+  /** It concerns only the connection between client and gateway, or has no effect. */
   | 'ignored'
   | {
     readonly to: 'dropped' | 'refused'
-    /** Values that change nothing: they are not reported. */
+    /** Values without effect, which are not reported. */
     readonly unless?: readonly unknown[]
-    /** For the message and the docs. */
+    /** For the error message and the docs. */
     readonly why?: string
   }
 
-/** `partly`: some values have no counterpart; the writer reports those. */
+/** `partly`: some values have no counterpart; the writer reports these. */
 export type SupportTable = Readonly<Record<NeutralField, 'mapped' | 'partly' | 'dropped'>>

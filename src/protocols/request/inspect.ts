@@ -10,24 +10,26 @@ import { OUTPUT_MEMBERS, isPlainCount, worstReading } from './output-bounds.ts'
 import type { BodyKind, Endpoint } from '../endpoint/protocol.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
-/** What the gateway needs to know of a request body. */
+/** What the gateway reads from a request body. */
 export interface InspectedBody {
-  /** Decompressed: what the fields below point into. */
+  /** Decompressed; the ranges below refer to it. */
   readonly bytes: Buffer
-  /** The body as it came over the wire, where that was compressed; otherwise null. */
+  /** The compressed body as received; null = not compressed. */
   readonly wire: Buffer | null
   readonly model: string | null
-  /** Where the model's values stand in `bytes`, as JSON or as plain text. */
+  /** The ranges of the model's values in `bytes`, as JSON or as plain text. */
   readonly modelFields: readonly { readonly start: number; readonly end: number }[]
   readonly stream: boolean
-  /** How many responses a form asks for; null = the body is none. */
+  /** The number of responses that a form asks for; null = not a form. */
   readonly form: FormCount | null
   readonly json: ValidJson | null
-  /** Where a form's first delimiter stands; null = the body is none. */
+  /** The form's first delimiter; null = not a form. */
   readonly delimiter: ValidForm['delimiter'] | null
 }
 
-/** Members with whole requests: of Gemini's `batchEmbedContents` and `countTokens`, for the model of the path. */
+/**
+ * Members that contain whole requests: of Gemini's `batchEmbedContents` and `countTokens`, for the model in the path.
+ */
 export const INNER_REQUESTS = ['requests', 'generateContentRequest', 'generate_content_request'] as const
 
 const WATCHED = new WatchedKeys(
@@ -35,36 +37,36 @@ const WATCHED = new WatchedKeys(
     'model', 'agent',
     'stream', 'stream_options', 'background', 'anthropic_beta', ...INNER_REQUESTS,
   ],
-  // Upstreams that are written in Go take keys in any case (encoding/json): there the last of them counts.
+  // Upstreams written in Go accept keys in any case (encoding/json), and use the last one.
   ['model'],
   ['prompt', ...OUTPUT_MEMBERS],
 )
 
-/** A model's name is a word, not a text: what is longer is nobody's. */
+/** Maximum length of a model's name; no real one is longer. */
 const MODEL_LENGTH = 256
 
-/** Fields of a form that say how many responses it asks for. */
+/** Form fields with the number of responses. */
 const COUNTS = ['n', 'N', 'num_images', 'numImages', 'number_of_images', 'numberOfImages']
 
-/** What a form says of the number of responses. */
+/** The number of responses that a form asks for. */
 export interface FormCount {
   readonly count: number
-  /** The first field whose value is no whole number from 0 on; null = there is none. */
+  /** The first field whose value is not a whole number from 0 on; null = none. */
   readonly fault: string | null
 }
 
-/** The boundary of a form has 70 characters at most. */
+/** The boundary of a form has at most 70 characters. */
 const CONTENT_TYPE_LENGTH = 1024
 
-/** How the body of one request is to be read, decided by its endpoint and its content type. */
+/** How the body of a request is read; depends on its endpoint and content type. */
 export type BodyFormat = 'json' | 'form' | 'opaque'
 
-/** Charsets in which what is ASCII is the same as in UTF-8, which bodies are due in (RFC 8259 section 8.1). */
+/** Charsets that equal UTF-8 for ASCII text; bodies must be UTF-8 (RFC 8259 section 8.1). */
 const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1', 'latin1', 'windows-1252'])
 
 /**
- * @param kind what the endpoint reads
- * @param contentType the request's, or null
+ * @param kind the body that the endpoint accepts
+ * @param contentType of the request; null = none
  * @throws GatewayError wrong_content_type
  */
 export function bodyFormat(kind: BodyKind, contentType: string | null): BodyFormat {
@@ -75,7 +77,7 @@ export function bodyFormat(kind: BodyKind, contentType: string | null): BodyForm
   if ((isJson || isForm) && contentType?.includes(';')) checkCharset(contentType, isJson ? 'JSON' : 'a form')
   switch (kind) {
     case 'json':
-      // Without a content type the bytes themselves decide.
+      // Without a content type the bytes decide.
       if (isJson || type === '') return 'json'
       throw wrongType('application/json', type)
     case 'form':
@@ -90,9 +92,9 @@ export function bodyFormat(kind: BodyKind, contentType: string | null): BodyForm
   }
 }
 
-/** Some upstreams decode by the declared charset: from UTF-7 they read members that are not visible here. */
+/** Some upstreams decode by the declared charset: with UTF-7 they could read members that are not visible here. */
 function checkCharset(contentType: string, what: string): void {
-  // A longer one is nobody's, and would be looked through from each of its charsets on.
+  // A longer one is not legitimate, and would be scanned from each of its charsets on.
   if (contentType.length > CONTENT_TYPE_LENGTH) {
     throw new GatewayError('wrong_content_type', `content-type is longer than ${CONTENT_TYPE_LENGTH} characters`)
   }
@@ -103,12 +105,12 @@ function checkCharset(contentType: string, what: string): void {
   }
 }
 
-/** Starts to read a JSON body: give it each piece as it comes. */
+/** Starts to read a JSON body: push each piece as it arrives. */
 export function jsonInspection(): JsonScan {
   return new JsonScan(WATCHED, MAX_JSON_DEPTH)
 }
 
-/** What an editor does not show of a text that is no JSON; null = nothing. */
+/** A fault that an editor does not show, of a text that is not JSON; null = none. */
 function encodingFault(bytes: Buffer): string | null {
   const [first, second] = bytes
   if (first === 0xef && second === 0xbb) return 'the body begins with a byte order mark; send it without one'
@@ -117,7 +119,7 @@ function encodingFault(bytes: Buffer): string | null {
 }
 
 /**
- * @param scan has seen all of `bytes`
+ * @param scan it has read all of `bytes`
  * @throws GatewayError invalid_json, bad model
  */
 export function inspectJson(
@@ -168,7 +170,7 @@ export function inspectForm(bytes: Buffer, contentType: string, wire: Buffer | n
   }
 }
 
-/** A body that the gateway does not look into. */
+/** A body that the gateway does not read. */
 export function opaqueBody(bytes: Buffer): InspectedBody {
   return {
     bytes, wire: null, model: null, modelFields: [], stream: false, form: null, json: null, delimiter: null,
@@ -183,7 +185,7 @@ function formCount({ fields }: ValidForm): FormCount {
   }
 }
 
-/** @param aliases members that may name the model instead of `model` */
+/** @param aliases members that can name the model instead of `model` */
 function modelNameFields({ fields }: ValidJson, aliases: readonly string[]): readonly Field[] {
   const models = fields.get('model') ?? []
   const others = aliases.flatMap(alias => fields.get(alias) ?? [])
@@ -204,7 +206,7 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
         param: 'model',
       })
     }
-    // Six bytes are the most that one character takes when it is escaped.
+    // An escaped character takes at most six bytes.
     if (field.end - field.start > MODEL_LENGTH * 6) throw tooLong()
     names.push(JSON.parse(bytes.toString('utf8', field.start, field.end)) as string)
   }
@@ -213,10 +215,10 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
 }
 
 /**
- * The model that is named by all of them; null = by none, or it is empty. Where a name is given twice, two parsers can read two
- * different ones: then it is unknown which one counts.
+ * The model that all of them name; null = none, or empty. If the name is repeated with different values, it is
+ * unknown which one a parser uses.
  *
- * @throws GatewayError model_ambiguous; model_required, model_not_found where it is no name
+ * @throws GatewayError model_ambiguous; model_required or model_not_found if it is not a valid name
  */
 export function singleModel(names: readonly string[]): string | null {
   const name = names[0]
@@ -233,10 +235,10 @@ function ambiguousModel(): GatewayError {
 }
 
 /**
- * The name of a model, wherever it was found. One without a letter or a digit is none: servers read blanks, dots and
- * slashes as they like, in a path above all.
+ * Checks the name of a model from any source. A name without a letter or digit is invalid: servers treat blanks, dots
+ * and slashes differently, above all in a path.
  *
- * @throws GatewayError model_required where it is none; model_not_found where it is longer than any that there is
+ * @throws GatewayError model_required if it is not a name; model_not_found if it is too long to exist
  */
 export function modelName(name: string): string {
   if (name.length > MODEL_LENGTH) throw tooLong()

@@ -5,11 +5,11 @@ import type { NeutralError } from '../neutral/response.ts'
 import { OPENAI_FORMAT, errorObject } from '../endpoint/openai-format.ts'
 import type { ClientFormat } from '../endpoint/protocol.ts'
 
-/** As chat, but for errors in mid-stream. */
+/** Like chat, except for errors in a stream. */
 export const RESPONSES_FORMAT: ClientFormat = {
   ...OPENAI_FORMAT,
   protocol: 'responses',
-  // The stream names its events; `error` at the top is what openai's client throws on.
+  // Stream events have names, and openai's client throws on `error` at the top level.
   streamError: error => {
     const { message, code, param } = errorObject(error)
     const data = { type: 'error', code, message, param, error: errorObject(error) }
@@ -17,7 +17,9 @@ export const RESPONSES_FORMAT: ClientFormat = {
   },
 }
 
-/** Reads an error, or a response that failed, with or without an error in it. A stream has the response in an event. */
+/**
+ * Reads an error, or a failed response, with or without an error in it. In a stream, an event contains the response.
+ */
 export function readResponsesError(status: number, body: unknown): NeutralError {
   const response = asObject(body)?.['response'] ?? body
   const error = readOpenaiError(status, response)

@@ -2,21 +2,21 @@ import { argumentsObject, withoutNulls } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { ResponsePart } from '../neutral/response.ts'
 
-/** An item of the response, as far as it came. */
+/** An item of the response so far. */
 export interface OpenItem {
   readonly outputIndex: number
   readonly id: string
   readonly part: ResponsePart
-  /** Of a call. */
+  /** For a call. */
   readonly callType: 'function_call' | 'custom_tool_call' | 'tool_search_call'
-  /** Of a call: the name of the tool, and its namespace. */
+  /** For a call: the name of the tool, and its namespace. */
   readonly tool: JsonObject
-  /** Of a call, as the client gets it. */
+  /** For a call: the id for the client. */
   readonly callId: string
   text: string
 }
 
-/** Items of a type have an id of its form: others are refused. */
+/** The id prefix of an item's type; an id with another prefix is refused. */
 export function prefixOf(part: ResponsePart): string {
   switch (part.type) {
     case 'thinking':
@@ -29,10 +29,10 @@ export function prefixOf(part: ResponsePart): string {
 }
 
 /**
- * An item as the client gets it.
+ * An item for the client.
  *
  * @param status `in_progress` or `completed`
- * @param encrypted of reasoning: what goes back to its provider
+ * @param encrypted for reasoning: the value that its provider gets back
  */
 export function itemOf(item: OpenItem, status: string, encrypted: string | null): JsonObject {
   const { id, part, callType, tool, callId, text } = item

@@ -5,7 +5,7 @@ import { RESPONSE_EVENTS, TypedMeter } from './meter.ts'
 import { RESPONSES_FORMAT } from './errors.ts'
 import { RESPONSES_USAGE } from './usage.ts'
 
-/** Of those that do not stream events of this protocol. */
+/** For endpoints that do not stream events of this protocol. */
 const format = { ...OPENAI_FORMAT, protocol: RESPONSES_FORMAT.protocol }
 
 const PROMPT: PromptText = { members: ['instructions', 'input'] }

@@ -38,7 +38,7 @@ export const RESPONSES_FIELDS = {
   prompt_cache_key: 'cacheKey',
   prompt_cache_options: 'dropped',
   prompt_cache_retention: 'dropped',
-  // Encrypted reasoning is always there.
+  // Encrypted reasoning is always included.
   include: { to: 'dropped', unless: [[], ['reasoning.encrypted_content']] },
   store: { to: 'dropped', unless: [false] },
   background: { to: 'refused', unless: [false], why: 'the target responds at once alone' },
@@ -86,11 +86,13 @@ export function readResponsesRequest(given: JsonObject, { report, capsules }: Re
 
 const ROLES = ['system', 'developer', 'user', 'assistant'] as const
 
-/** Reads the items of a conversation. Items of one role in a row, such as reasoning and calls, are one message. */
+/**
+ * Reads the items of a conversation. Consecutive items of one role, such as reasoning and calls, become one message.
+ */
 class InputReader {
   readonly #messages: { readonly role: Role, readonly name: null, readonly parts: Part[] }[] = []
   readonly #calls = new Map<string, { readonly name: string, readonly isFreeform: boolean }>()
-  /** Opaque values of calls, which came in the reasoning item before them; by the call's id. */
+  /** Opaque values of calls, which the reasoning item before them carries; by the call's id. */
   readonly #opaque = new Map<string, OpaqueValue>()
   readonly #capsules: CapsuleReader
 
@@ -112,7 +114,7 @@ class InputReader {
   }
 
   #item(item: BodyObject): void {
-    // They say nothing to the model.
+    // These have no meaning for the model.
     item.ignore('id', 'status', 'internal_chat_message_metadata_passthrough')
     const type = item.text('type') ?? (item.value('role') === null && item.value('id') !== null ? 'item_reference' : 'message')
     switch (type) {
@@ -120,7 +122,8 @@ class InputReader {
         this.#add(item.word('role', ROLES) ?? 'user', contentOf(item, 'content', 'input[].content[]'))
         break
       case 'agent_message':
-        // Of one agent of Codex to another: the task of a sub-agent, and what it found (codex-rs, ResponseItem::AgentMessage).
+        // From one agent of Codex to another: the task of a sub-agent, and its result (codex-rs,
+        // ResponseItem::AgentMessage).
         item.ignore('author', 'recipient', 'metadata')
         this.#add('user', contentOf(item, 'content', 'input[].content[]'))
         break
@@ -146,7 +149,7 @@ class InputReader {
         this.#add('user', [this.#result(item, contentOf(item, 'output', OUTPUT).filter(isResultPart))])
         break
       case 'additional_tools':
-        // They are read with those of the request.
+        // Its tools are read with those of the request.
         item.ignore('role')
         break
       case 'item_reference':
@@ -164,7 +167,7 @@ class InputReader {
     }
   }
 
-  /** The reasoning that the client's own provider encrypted, or what came through a gateway. */
+  /** Reasoning that the client's own provider encrypted, or a capsule of a gateway. */
   #reasoning(item: BodyObject): Part[] {
     const path = 'input[].reasoning'
     const encrypted = item.text('encrypted_content')
@@ -184,7 +187,7 @@ class InputReader {
   #call(item: BodyObject, name: string, input: string, isFreeform: boolean): Part {
     const id = item.text('call_id') ?? ''
     const opaque = this.#opaque.get(id) ?? null
-    // One value is of one call: ids that repeat must not multiply it.
+    // Each value belongs to one call: repeated ids must not multiply it.
     this.#opaque.delete(id)
     this.#calls.set(id, { name, isFreeform })
     return {
@@ -205,7 +208,7 @@ class InputReader {
 
 const OUTPUT = 'input[].output[]'
 
-/** @param name of the member that holds text, or a list of parts */
+/** @param name the member with text, or with a list of parts */
 function contentOf(item: BodyObject, name: string, path: string): Part[] {
   const content = item.content(name)
   if (typeof content !== 'string') return content.flatMap(part => readPart(part, path))

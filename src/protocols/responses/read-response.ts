@@ -12,9 +12,9 @@ import { RESPONSES_USAGE } from './usage.ts'
 
 interface OpenPart {
   readonly index: number
-  /** Something of it came. */
+  /** Text of it has arrived. */
   hasText: boolean
-  /** The number of its last summary. */
+  /** The index of its last summary. */
   summary: number
 }
 
@@ -26,13 +26,13 @@ export class ResponsesResponseReader implements ResponseReader {
   readonly #open = new Map<string, OpenPart>()
   /** The open parts of a message, by its item. */
   readonly #partKeys = new Map<string, Set<string>>()
-  /** Items that the stream told whole. */
+  /** Items that the stream sent completely. */
   readonly #done = new Set<string>()
-  /** The keys of items, by their id and the id of their call. */
+  /** The keys of items by their id, and by the id of their call. */
   readonly #keys = new Map<string, string>()
-  /** What the items are. */
+  /** The types of the items. */
   readonly #types = new Map<string, unknown>()
-  /** Messages whose content came as events. */
+  /** Messages whose content arrived as events. */
   readonly #told = new Set<string>()
   #started = false
   #hasCalls = false
@@ -109,7 +109,7 @@ export class ResponsesResponseReader implements ResponseReader {
     const isFreeform = item['type'] === 'custom_tool_call'
     if (!isFreeform && item['type'] !== 'function_call') return
     const call = { id: asText(item['call_id']) ?? '', name: asText(item['name']) ?? '' }
-    // Until it is done the item may lack them.
+    // The item may lack them until it is done.
     if (!isDone && (call.id === '' || call.name === '')) return
     this.#hasCalls = true
     this.#begin(key, { type: 'tool_call', ...call, isFreeform, opaque: null }, out)
@@ -139,7 +139,7 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#parts.delta(open.index, text, out)
   }
 
-  /** All summaries of a reasoning item are one thinking part. */
+  /** All summaries of a reasoning item form one thinking part. */
   #thinkingDelta(event: JsonObject, out: ResponseEvent[]): void {
     const key = itemKey(event)
     this.#tell(event, 'reasoning')
@@ -157,7 +157,7 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#parts.end(open.index, opaque, out)
   }
 
-  /** A delta names the item that it belongs to. */
+  /** Records the item that a delta names. */
   #tell(event: JsonObject, type: string): void {
     const key = itemKey(event)
     if (!this.#types.has(key)) this.#know(key, { type, id: event['item_id'] })
@@ -168,7 +168,7 @@ export class ResponsesResponseReader implements ResponseReader {
     for (const id of [asText(item['id']), asText(item['call_id'])]) if (id) this.#keys.set(id, key)
   }
 
-  /** The key of an item of the whole response; one that the stream did not tell gets a key of its own. */
+  /** The key of an item in the whole response; a new key if the stream did not contain it. */
   #keyOf(item: JsonObject, at: number): string {
     const known = this.#keys.get(asText(item['id']) ?? '') ?? this.#keys.get(asText(item['call_id']) ?? '')
     if (known !== undefined) return known
@@ -176,7 +176,7 @@ export class ResponsesResponseReader implements ResponseReader {
     return !this.#types.has(key) || this.#types.get(key) === item['type'] ? key : `whole ${key}`
   }
 
-  /** A whole item: what no event told before is read from it. */
+  /** Reads from a whole item what no earlier event contained. */
   #itemDone(key: string, item: JsonObject, out: ResponseEvent[]): void {
     this.#know(key, item)
     this.#done.add(key)
@@ -224,7 +224,7 @@ export class ResponsesResponseReader implements ResponseReader {
 
   #finish(response: JsonObject, out: ResponseEvent[]): void {
     this.#start(response, out)
-    // Some servers stream nothing of an item, and have it in the whole response alone.
+    // Some servers do not stream an item, and send it only in the whole response.
     for (const [at, value] of asList(response['output']).entries()) {
       const item = asObject(value) ?? {}
       const key = this.#keyOf(item, at)

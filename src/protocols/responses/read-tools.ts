@@ -2,21 +2,21 @@ import type { BodyObject } from '../neutral/dialects/body-object.ts'
 import type { Tool, ToolChoice } from '../neutral/request.ts'
 import { fullName, namespacedName, toolName } from './namespaces.ts'
 
-/** The name that a search for tools has in protocols where it is a tool as others are. */
+/** The name of the tool search in protocols where it is an ordinary tool. */
 export const TOOL_SEARCH = 'tool_search'
 
-/** Tools that the client adds in the conversation, as Codex does. */
+/** Tools that the client adds inside the conversation, as Codex does. */
 export function addedTools(items: readonly BodyObject[]): readonly BodyObject[] {
   return items.flatMap(item => item.value('type') === 'additional_tools' || item.value('type') === 'tool_search_output' ? item.objects('tools') : [])
 }
 
-/** Of two tools of one name the later one counts: targets refuse both. */
+/** Of two tools with the same name the later one is used: targets would refuse both. */
 export function readTools(tools: readonly BodyObject[]): Tool[] {
   const read = tools.flatMap(tool => readTool(tool))
   return [...new Map(read.map(tool => [tool.name, tool])).values()]
 }
 
-/** @param namespace that the tool is in; null = none */
+/** @param namespace of the tool; null = none */
 function readTool(tool: BodyObject, namespace: string | null = null): Tool[] {
   const type = tool.text('type')
   if (type === 'namespace') {
@@ -30,7 +30,7 @@ function readTool(tool: BodyObject, namespace: string | null = null): Tool[] {
     tool.dropWhole(type)
     return []
   }
-  // Every tool is loaded.
+  // All tools are loaded.
   tool.ignore('defer_loading')
   const namespaced = isSearch ? null : namespacedName(tool, namespace)
   const isFreeform = type === 'custom'
@@ -42,7 +42,7 @@ function readTool(tool: BodyObject, namespace: string | null = null): Tool[] {
   }]
 }
 
-/** What the model reads of a search: the tools themselves are added to the request. */
+/** The result of a tool search for the model: the tools themselves are added to the request. */
 export function foundTools(tools: readonly BodyObject[]): string {
   const names = readTools(tools).map(({ name }) => name)
   return names.length === 0 ? 'No tool was found.' : `Tools that can be called now: ${names.join(', ')}`

@@ -6,9 +6,9 @@ import { CapsuleRestorer } from '../neutral/restore.ts'
 import { RESPONSES_TOOL_IDS } from './write-request.ts'
 
 /**
- * Gives a responses upstream its own encrypted reasoning back, and none of another's.
+ * Replaces capsules by the upstream's own encrypted reasoning, and removes that of other providers.
  *
- * @returns null = there is nothing to restore
+ * @returns null = nothing to restore
  */
 export function restoreResponses(body: JsonObject, provider: string, capsules: CapsuleReader): JsonObject | null {
   const restorer = new CapsuleRestorer(provider, RESPONSES_TOOL_IDS, capsules)
@@ -20,7 +20,7 @@ export function restoreResponses(body: JsonObject, provider: string, capsules: C
     if (capsule !== null) {
       hasReasoning = true
       return capsule.thinking.flatMap(({ opaque }) => valueFor(opaque, provider) ?? [])
-        // The summary of all of them, once.
+        // Only the first gets the summary, which is for all of them.
         .map((own, at) => ({ type: 'reasoning', summary: at === 0 ? asList(item?.['summary']) : [], encrypted_content: own }))
     }
     return [item !== null && 'call_id' in item ? { ...item, call_id: restorer.toolId(item['call_id'], 'input[].call_id') } : value]

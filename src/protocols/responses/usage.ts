@@ -7,7 +7,7 @@ import type { Usage } from '../usage/usage.ts'
 
 export const RESPONSES_USAGE: UsageReader = { read: readResponses }
 
-/** The responses protocol: as chat, under other names. */
+/** The responses protocol: the same counts as chat under other names. */
 function readResponses(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
   const inputTokens = f.required(usage.input_tokens)

@@ -10,7 +10,7 @@ import type {
 import { fittingToolId } from '../neutral/tool-ids.ts'
 import type { SupportTable, WriteContext, WrittenRequest } from '../neutral/translation.ts'
 
-/** What a responses upstream gets of each field of a request. */
+/** What a responses upstream supports of each field of a request. */
 export const RESPONSES_SUPPORT: SupportTable = {
   model: 'mapped',
   stream: 'mapped',
@@ -36,13 +36,13 @@ export const RESPONSES_SUPPORT: SupportTable = {
   cacheKey: 'mapped',
 }
 
-/** Fewer are refused. */
+/** The API refuses a smaller number. */
 const MIN_OUTPUT_TOKENS = 16
 export const RESPONSES_TOOL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 64, prefix: 'call_' }
-/** Models that reason: others refuse to be asked for their encrypted reasoning. */
+/** Models that reason: others refuse a request for encrypted reasoning. */
 const REASONS = /^(o\d|gpt-[5-9]|gpt-\d{2}|codex)/
 
-/** Writes the body of a responses request. Nothing is stored at the provider: the client has the conversation. */
+/** Writes the body of a responses request. Nothing is stored at the provider: the client keeps the conversation. */
 export function writeResponsesRequest(request: NeutralRequest, context: WriteContext): WrittenRequest {
   const { report, model } = context
   const { tools, toolChoice, maxOutputTokens, serviceTier } = request
@@ -58,7 +58,7 @@ export function writeResponsesRequest(request: NeutralRequest, context: WriteCon
     parallel_tool_calls: tools.length === 0 ? null : request.parallelToolCalls,
     text: format === null && request.verbosity === null ? null : withoutNulls({ format, verbosity: request.verbosity }),
     max_output_tokens: maxOutputTokens && Math.max(MIN_OUTPUT_TOKENS, maxOutputTokens),
-    // They refuse sampling parameters, and 1 is their default, which Claude Code sends.
+    // Models that reason refuse sampling parameters; 1 is their default, and Claude Code sends it.
     temperature: request.temperature === 1 && reasons ? null : request.temperature,
     top_p: request.topP === 1 && reasons ? null : request.topP,
     reasoning,
@@ -81,7 +81,7 @@ function writeMessage({ role, parts }: Message, context: WriteContext): JsonObje
   return content.length === 0 ? results : [...results, { type: 'message', role, content }]
 }
 
-/** Items without an id: those of other responses are refused. */
+/** Items are written without an id, because ids of other responses are refused. */
 function writeAssistant(part: Part, { provider, report }: WriteContext): JsonObject[] {
   switch (part.type) {
     case 'text':
@@ -149,7 +149,7 @@ function writeDocument({ source, name, path }: DocumentPart, report: Translation
 function writeTool({ name, description, parameters, strict, freeform, cache, path }: Tool, report: TranslationReport): JsonObject {
   if (cache !== null) report.drop(`${path}.cache_control`)
   if (freeform !== null) return withoutNulls({ type: 'custom', name, description, format: freeform.format })
-  // Without a word the protocol is strict, and refuses schemas that others take.
+  // The protocol's default is strict, which refuses schemas that other protocols accept.
   const schema = parameters ?? { type: 'object', properties: {} }
   return withoutNulls({ type: 'function', name, description, parameters: schema, strict: strict ?? false })
 }

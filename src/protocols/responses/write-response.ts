@@ -14,7 +14,7 @@ import { argumentsOf, contentOf, itemOf, prefixOf, summaryOf } from './output-it
 import type { OpenItem } from './output-items.ts'
 
 const CALL_IDS = { pattern: /^[\x21-\x7e]+$/, maxLength: 64, prefix: 'call_' }
-/** Characters of a response that are kept, because the protocol repeats all of it at its end. */
+/** Maximum characters of a response that are kept, because the protocol repeats all content at its end. */
 const MAX_KEPT = 32 * 1024 * 1024
 
 /** Why a response is incomplete; absent = it is complete. */
@@ -22,7 +22,7 @@ const INCOMPLETE: Partial<Readonly<Record<StopReason, string>>> = {
   max_tokens: 'max_output_tokens', context_window: 'max_output_tokens', content_filter: 'content_filter',
 }
 
-/** Writes the events of a streamed response. Each part is an item of its own. */
+/** Writes the events of a streamed response. Each part is a separate item. */
 export class ResponsesResponseWriter implements ResponseWriter {
   readonly #context: ClientContext
   readonly #open = new Map<number, OpenItem>()
@@ -75,7 +75,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
     if (part.type === 'image' || part.type === 'audio') return ''
     if (part.type === 'redacted_thinking') return this.#reasoning([{ text: null, opaque: part.opaque }])
     const callId = part.type === 'tool_call' ? callIdOf(part, `${this.#context.uniqueId}${this.#items}`) : ''
-    // A call has no place for an opaque value: reasoning before it does.
+    // A call has no field for an opaque value, but a reasoning item before it has.
     const before = part.type === 'tool_call' && part.opaque !== null ? this.#reasoning([], { id: callId, opaque: part.opaque }) : ''
     const item = this.#add(part, callId)
     this.#open.set(index, item)
@@ -99,7 +99,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
     return { callType: isFreeform ? 'custom_tool_call' : 'function_call', tool: { ...tool?.namespaced ?? { name } } }
   }
 
-  /** An item of reasoning of which nothing is shown. */
+  /** A reasoning item without visible content. */
   #reasoning(thinking: readonly CarriedThinking[], call: { readonly id: string, readonly opaque: OpaqueValue } | null = null): string {
     const item = this.#add({ type: 'thinking' }, '')
     const encrypted = seal(this.#context.capsuleKeys, 'opaque_value', { id: call?.id ?? null, opaque: call?.opaque ?? null, thinking })
@@ -176,7 +176,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
     return refusal + this.#event(response.status === 'incomplete' ? 'response.incomplete' : 'response.completed', { response })
   }
 
-  /** A refusal that the upstream explains without a text of its own. */
+  /** A refusal that the upstream explains only in its stop. */
   #refusal({ reason, explanation }: StopEvent): string {
     if (reason !== 'refusal' || this.#hasRefusal || explanation === null) return ''
     const index = -1
@@ -201,7 +201,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
   }
 }
 
-/** Writes the body of a whole response: what a stream has at its end. */
+/** Writes the body of a whole response, which equals the final event of a stream. */
 export function writeResponsesBody(response: NeutralResponse, context: ClientContext): JsonObject {
   const { id, model, parts, usage } = response
   const stop = response.stop ?? { type: 'stop', reason: 'end', sequence: null, explanation: null } as const
@@ -231,13 +231,15 @@ function head(id: string | null, model: string | null, { created, uniqueId, mode
   }
 }
 
-/** @param hasRefusal the output says that it is refused; otherwise the outcome does */
+/** @param hasRefusal the output contains the refusal; otherwise the status shows it */
 function outcomeOf({ reason }: StopEvent, hasRefusal: boolean): { readonly status: string, readonly incomplete_details: JsonObject | null } {
   const why = reason === 'refusal' && !hasRefusal ? INCOMPLETE.content_filter : INCOMPLETE[reason]
   return why === undefined ? { status: 'completed', incomplete_details: null } : { status: 'incomplete', incomplete_details: { reason: why } }
 }
 
-/** What the client keeps of thinking for its provider, with the text, which the provider wants unchanged. */
+/**
+ * The value that the client keeps for the provider of thinking, with the text, which the provider requires unchanged.
+ */
 function encryptedOf({ part, text }: OpenItem, opaque: OpaqueValue | null, keys: CapsuleKeys): string | null {
   if (part.type !== 'thinking' || opaque === null) return null
   return seal(keys, 'opaque_value', { id: null, opaque: null, thinking: [{ text, opaque }] })

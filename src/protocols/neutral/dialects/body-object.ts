@@ -7,8 +7,8 @@ const INDEX = /\[\d+\]/g
 
 /**
  * An object in the body of a request that is translated. It reads members by their type; null always means that the
- * client did not send the member. A member of another type is refused by its path, because the target would get a
- * request without it. Members that nothing reads are reported as dropped.
+ * client did not send the member. A member of another type is refused with its path, because the target would get a
+ * request without it. Members that are not read are reported as dropped.
  */
 export class BodyObject {
   /** `messages[0].content[1]`; empty = the body itself. */
@@ -31,12 +31,12 @@ export class BodyObject {
     return this.#members[name] ?? null
   }
 
-  /** Members that change nothing. */
+  /** Marks members as read that have no effect. */
   ignore(...names: readonly string[]): void {
     this.#read.push(...names)
   }
 
-  /** @throws GatewayError not_translatable, as every method that reads a type */
+  /** @throws GatewayError not_translatable, like every method that reads a type */
   text(name: string): string | null {
     const value = this.value(name)
     return value === null || typeof value === 'string' ? value : this.refuse(name, 'it must be a string')
@@ -52,14 +52,14 @@ export class BodyObject {
     return value === null ? null : this.booleanOf(value) ?? this.refuse(name, 'it must be true or false')
   }
 
-  /** One of several words. */
+  /** Reads one of several words. */
   word<T extends string>(name: string, words: readonly T[]): T | null {
     const value = this.value(name)
     if (value === null) return null
     return this.wordOf(value, words) ?? this.refuse(name, `it must be one of ${words.join(', ')}`)
   }
 
-  /** One of several words. Another one is dropped and reported: the target may refuse the request for it. */
+  /** Reads one of several words. An unknown word is dropped and reported, because the target may refuse it. */
   known<T extends string>(name: string, words: readonly T[]): T | null {
     const value = this.text(name)
     if (value === null) return null
@@ -79,14 +79,14 @@ export class BodyObject {
     return value && this.open(value, this.#pathOf(name))
   }
 
-  /** Empty where the client did not send it. */
+  /** Empty if the client did not send it. */
   objects(name: string): BodyObject[] {
     return this.#items(name, isObject, 'objects').map((item, at) => (
       isObject(item) ? this.open(item, `${this.#pathOf(name)}[${at}]`) : this.refuse(`${name}[${at}]`, 'it must be an object')
     ))
   }
 
-  /** The objects of the conversation: null is none. Where it is absent, the target has its own error for that. */
+  /** The objects of the conversation, which must not be null. If it is absent, the target reports its own error. */
   conversation(name: string): BodyObject[] {
     return this.#members[name] === null ? this.refuse(name, 'it must be a list of objects') : this.objects(name)
   }
@@ -97,7 +97,7 @@ export class BodyObject {
     ))
   }
 
-  /** Names and texts, such as metadata; null = there are none. */
+  /** Names and texts, such as metadata; null = none. */
   record(name: string): Readonly<Record<string, string>> | null {
     const value = withoutNulls(this.json(name) ?? {})
     const other = Object.keys(value).find(key => !isText(value[key]))
@@ -105,7 +105,7 @@ export class BodyObject {
     return Object.keys(value).length === 0 ? null : value as Record<string, string>
   }
 
-  /** What is said in one text, or in a list of objects. */
+  /** Content that is either text or a list of objects. */
   content(name: string): string | BodyObject[] {
     const value = this.value(name)
     return isText(value) ? value : this.objects(name)
@@ -116,18 +116,18 @@ export class BodyObject {
     return this.report.refuse(this.#pathOf(name), why)
   }
 
-  /** The target gets the request without this member. */
+  /** Reports that the target does not get this member. */
   drop(name: string): void {
     this.report.drop(this.#pathOf(name).replace(INDEX, '[]'))
   }
 
-  /** The target gets the request without this object. @param kind names it in the report */
+  /** Reports that the target does not get this object. @param kind its name in the report */
   dropWhole(kind: string | null): void {
     this.#isDropped = true
     this.drop(kind ?? 'type')
   }
 
-  /** Reports the members that nothing has read, but for values that say what is the case anyway. */
+  /** Reports the members that were not read, except for values without effect. */
   dropUnread(): void {
     if (this.#isDropped) return
     for (const [name, value] of Object.entries(this.#members)) {
@@ -135,7 +135,7 @@ export class BodyObject {
     }
   }
 
-  /** The names of its members that have a value. */
+  /** The names of members with a value. */
   get names(): readonly string[] {
     return Object.keys(this.#members).filter(name => this.#members[name] !== null && this.#members[name] !== undefined)
   }
@@ -156,7 +156,7 @@ export class BodyObject {
     return words.find(word => word === value) ?? null
   }
 
-  /** @param isItem is a value what the list has in it? @returns null = it is no list */
+  /** @param isItem is the value an item of the list? @returns null = not a list */
   protected listOf(value: unknown, _isItem: (value: unknown) => boolean): readonly unknown[] | null {
     return Array.isArray(value) ? value : null
   }
@@ -175,7 +175,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** What the model may call directly alone, or has called directly, is as others are. */
+/** `direct` is the default: the model calls the tool directly. */
 function isHarmless(value: unknown): boolean {
   return value === null || value === undefined || value === false || (isObject(value) && value['type'] === 'direct')
     || (Array.isArray(value) && (value.length === 0 || (value.length === 1 && value[0] === 'direct')))

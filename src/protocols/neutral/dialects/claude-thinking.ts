@@ -6,13 +6,13 @@ import type { NeutralRequest, Part, Reasoning } from '../request.ts'
 
 export interface ThinkingContext {
   readonly model: string
-  /** Tokens of the response, thinking included; null = no bound. */
+  /** Tokens of the response, including thinking; null = no bound. */
   readonly maxTokens: number | null
   readonly provider: string
   readonly report: TranslationReport
 }
 
-/** How thinking is asked for; null = nothing is written. */
+/** The fields that request thinking; null = not written. */
 export interface WrittenThinking {
   readonly thinking: JsonObject | null
   readonly effort: string | null
@@ -20,7 +20,7 @@ export interface WrittenThinking {
 
 const NOTHING: WrittenThinking = { thinking: null, effort: null }
 
-/** Writes `thinking` and `output_config.effort` of Claude; reports where the request rules thinking out. */
+/** Writes `thinking` and `output_config.effort` of Claude; reports if the request excludes thinking. */
 export function writeThinking(request: NeutralRequest, context: ThinkingContext): WrittenThinking {
   const { reasoning } = request
   if (reasoning === null) return NOTHING
@@ -41,7 +41,7 @@ export function writeThinking(request: NeutralRequest, context: ThinkingContext)
   return { thinking: { type: 'enabled', budget_tokens: budget, ...display }, effort: null }
 }
 
-/** Claude from 4.6 on decides itself how much to think, by an effort; others take a budget. */
+/** From 4.6 on, Claude decides itself how much to think, guided by an effort; older models accept a budget. */
 function takesEffort(model: string): boolean {
   const match = /claude-(?:[a-z]+-)?(\d{1,2})(?:[.-](\d{1,2}))?(?![\d])/.exec(model)
   if (match === null) return false
@@ -56,8 +56,8 @@ function effortOf({ effort, budgetTokens }: Reasoning): string | null {
 }
 
 /**
- * A forced tool and thinking exclude each other. A turn in which a tool was called has to begin with its thinking,
- * which a client may have lost, or another provider may have made; an adaptive model does not ask for it.
+ * A forced tool and thinking exclude each other. A turn that called a tool must begin with its thinking, which the
+ * client may have lost, or another provider may have made; an adaptive model does not require it.
  */
 function isRuledOut({ toolChoice, messages }: NeutralRequest, isAdaptive: boolean, provider: string): boolean {
   if (forcesTool(toolChoice)) return true

@@ -18,10 +18,10 @@ const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
 }
 
 /**
- * Reads an error of OpenAI's shape, `{error: {message, type, param, code}}`; other servers' as far as they have it.
+ * Reads an error in OpenAI's form, `{error: {message, type, param, code}}`, or as much of it as another server sends.
  *
- * @param status HTTP status; 500 = it has none, and its code may say one
- * @param body as parsed JSON, or as text where it is none
+ * @param status HTTP status; 500 = none, so the code decides
+ * @param body as parsed JSON, or as text if it is not JSON
  */
 export function readOpenaiError(status: number, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}

@@ -6,16 +6,14 @@ import { plainText } from '../plain-text.ts'
 import type { TranslationReport } from '../report.ts'
 import type { CacheMark, MediaSource, OutputFormat, Reasoning, ServiceTier, ToolResultPart } from '../request.ts'
 
-/*
- * Fields of requests that OpenAI's protocols have in common.
- */
+/* Request fields that OpenAI's protocols have in common. */
 
 const DATA_SCHEME = /^data:/i
 const BASE64 = /;base64$/i
-/** Characters of what a data URL says before its content: no media type has as many. */
+/** Maximum characters of a data URL before its content: no media type is longer. */
 const MAX_DATA_HEAD = 1024
 
-/** A URL, or the content itself as a data URL or as plain base64. */
+/** Reads a URL, a data URL, or plain base64. */
 export function urlSource(url: string): MediaSource {
   const head = DATA_SCHEME.test(url) ? url.slice('data:'.length, MAX_DATA_HEAD).split(',', 1)[0] as string : ''
   if (BASE64.test(head)) return { kind: 'base64', mediaType: registeredType(head) || 'application/octet-stream', data: url.slice('data:,'.length + head.length) }
@@ -23,14 +21,14 @@ export function urlSource(url: string): MediaSource {
   return { kind: 'base64', mediaType: 'application/pdf', data: url }
 }
 
-/** OpenAI's own mark, or that of servers that pass Anthropic's on. */
+/** OpenAI's own mark, or Anthropic's, which some servers forward. */
 export function cacheMarkOf(part: BodyObject): CacheMark | null {
   const own = part.object('prompt_cache_breakpoint')
   const mark = part.object('cache_control') ?? own
-  // There is one mode, and one type.
+  // There is only one mode and one type.
   mark?.ignore('mode', 'type')
   const ttl = mark?.text('ttl') ?? null
-  // Anthropic keeps for five minutes or for an hour.
+  // Anthropic caches for five minutes or for an hour.
   return mark === null ? null : { ttl: ttl === null || ttl === '5m' ? ttl : '1h' }
 }
 
@@ -39,12 +37,15 @@ export function readServiceTier(body: BodyObject): ServiceTier | null {
   return tier === 'fast' || tier === 'scale' ? 'priority' : tier
 }
 
-/** Values of `verbosity`, of a picture's `detail` and of a summary of reasoning (openai 7.55, ResponseTextConfig, ImageDetail, Reasoning). */
+/**
+ * Values of `verbosity`, of an image's `detail` and of a summary of reasoning (openai 7.55, ResponseTextConfig,
+ * ImageDetail, Reasoning).
+ */
 export const VERBOSITIES = ['low', 'medium', 'high'] as const
 export const IMAGE_DETAILS = ['auto', 'low', 'high', 'original'] as const
 export const REASONING_SUMMARIES = ['auto', 'concise', 'detailed'] as const
 
-/** `json_schema` of an output format, or a format that has these members itself. */
+/** Reads `json_schema` of an output format, or a format with the same members. */
 export function readOutputSchema(format: BodyObject): OutputFormat {
   return {
     type: 'json_schema', name: format.text('name'), description: format.text('description'),
@@ -52,13 +53,13 @@ export function readOutputSchema(format: BodyObject): OutputFormat {
   }
 }
 
-/** A recording, of `wav` where the client names no format. */
+/** Reads audio; its format is `wav` if the client names none. */
 export function readAudio(part: BodyObject): MediaSource {
   const audio = part.object('input_audio')
   return { kind: 'base64', mediaType: registeredType(`audio/${audio?.text('format') ?? 'wav'}`), data: audio?.text('data') ?? '' }
 }
 
-/** @throws GatewayError not_translatable where the bytes are not in the request */
+/** @throws GatewayError not_translatable if the content is not in the request */
 export function inlineSource(source: MediaSource, path: string, report: TranslationReport): MediaSource & { readonly kind: 'base64' } {
   if (source.kind === 'base64') return source
   return report.refuse(path, source.kind === 'file'
@@ -70,20 +71,20 @@ export function dataUrl({ mediaType, data }: MediaSource & { readonly kind: 'bas
   return `data:${mediaType};base64,${data}`
 }
 
-/** Characters of `user`. */
+/** Maximum characters of `user`. */
 const MAX_USER_LENGTH = 64
 
-/** Who uses the application; a longer name as its hash. */
+/** The user of the application; a longer name is replaced by its hash. */
 export function writeUserName(user: string | null): string | null {
   return user !== null && user.length > MAX_USER_LENGTH ? createHash('sha256').update(user).digest('hex') : user
 }
 
-/** Tokens of thinking up to which an effort is meant, in the order of the efforts. */
+/** Efforts by maximum thinking budget in tokens, ascending. */
 const BUDGETS: readonly (readonly [effort: string, tokens: number])[] = [
   ['minimal', 1024], ['low', 4096], ['medium', 16_384],
 ]
 
-/** Models that do not reason refuse the field: without a wish for reasoning it is not written. */
+/** Written only if the client asks for reasoning: models that do not reason refuse the field. */
 export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, { efforts }: Accepts, report: TranslationReport): string | null {
   if (enabled === false) {
     if (efforts?.includes('none')) return 'none'
@@ -95,7 +96,7 @@ export function writeEffort({ enabled, effort, budgetTokens }: Reasoning, { effo
   return BUDGETS.find(([, tokens]) => budgetTokens <= tokens)?.[0] ?? 'high'
 }
 
-/** The text of a tool's result. The protocols have no flag for a failed call: the text says it. */
+/** The text of a tool result. These protocols have no flag for a failed call, so the text says it. */
 export function resultText({ parts, isError }: ToolResultPart): string {
   const text = parts.map(plainText).filter(text => text !== null).join('\n')
   return isError && !/^error/i.test(text) ? `Error: ${text}` : text

@@ -1,9 +1,9 @@
 import { GatewayError } from '../../../base/errors.ts'
 import type { CollectedPart, NeutralError, NeutralResponse, ResponseEvent, ResponsePart, StopEvent, TokenUsage } from '../response.ts'
 
-/** Characters of a response that is collected: text, pictures, opaque values, and for each part what it takes by itself. */
+/** Maximum characters of a collected response: text, images, opaque values, and a fixed cost for each part. */
 const MAX_COLLECTED = 32 * 1024 * 1024
-/** Characters that a part counts as, beside its text. */
+/** The fixed cost of a part in characters. */
 const PART_COST = 512
 
 interface OpenPart {
@@ -12,7 +12,7 @@ interface OpenPart {
   opaque: CollectedPart['opaque']
 }
 
-/** Collects the events of a whole response, of which it keeps no more than the response has. */
+/** Collects the events of a whole response. */
 export class ResponseCollector {
   readonly #parts: OpenPart[] = []
   #id: string | null = null
@@ -22,7 +22,7 @@ export class ResponseCollector {
   #error: NeutralError | null = null
   #size = 0
 
-  /** What came so far: the response, or the error that ended it. */
+  /** The result so far: the response, or the error that ended it. */
   get result(): NeutralResponse | NeutralError {
     return this.#error ?? { id: this.#id, model: this.#model, parts: this.#parts, stop: this.#stop, usage: this.#usage }
   }

@@ -2,12 +2,12 @@ import { asText, parseObject } from '../json.ts'
 import type { Message, NeutralRequest, Part, Tool } from '../request.ts'
 import type { ResponseEvent } from '../response.ts'
 
-/** The argument that holds the text of a tool that takes plain text. */
+/** The argument with the text for a tool that takes plain text. */
 const INPUT = 'input'
 
 /**
- * The request for an upstream whose tools take JSON alone: tools that take plain text, their calls and their results
- * get one argument with the text.
+ * Converts a request for an upstream whose tools accept only JSON: tools that take plain text, their calls and their
+ * results get one argument with the text.
  */
 export function wrapFreeform(request: NeutralRequest): NeutralRequest {
   if (!hasFreeform(request)) return request
@@ -37,17 +37,17 @@ function wrapPart(part: Part): Part {
   return part.type === 'tool_result' && part.isFreeform ? { ...part, isFreeform: false } : part
 }
 
-/** Gives a client the calls of its tools that take plain text: what `wrapFreeform` wrapped comes as text again. */
+/** Reverts `wrapFreeform` for the client: calls of tools that take plain text get text again. */
 export class FreeformUnwrapper {
   readonly #names: ReadonlySet<string>
-  /** What came of the calls that are open, by their part. */
+  /** Text so far of the open calls, by their part. */
   readonly #open = new Map<number, string>()
 
   constructor({ tools }: NeutralRequest) {
     this.#names = new Set(tools.filter(({ freeform }) => freeform !== null).map(({ name }) => name))
   }
 
-  /** The events that the client gets instead. */
+  /** Returns the events that the client gets instead. */
   next(event: ResponseEvent): readonly ResponseEvent[] {
     if (this.#names.size === 0) return [event]
     switch (event.type) {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Message, NeutralRequest, Part, ToolChoice } from '../request.ts'
 import type { ResponseEvent } from '../response.ts'
 
-/** What a target takes as the name of a tool. */
+/** The names of tools that a target accepts. */
 export interface ToolNameRule {
   /** Characters. */
   readonly length: number
@@ -10,17 +10,17 @@ export interface ToolNameRule {
   readonly pattern: string
 }
 
-/** Characters of a hash that tell tools apart whose names begin alike. */
+/** Characters of a hash that distinguishes tools whose names begin alike. */
 const HASH_LENGTH = 8
 
 /**
- * The names of a request's tools at a target, which may take fewer characters than the client's protocol. A name that does
- * not fit is cut and gets a hash of the whole, so that the same name always becomes the same.
+ * The names of a request's tools at a target that accepts fewer characters than the client's protocol. A name that
+ * does not fit is cut and gets a hash of the whole name, so that the same name always gives the same result.
  */
 export class ToolNames {
   readonly #rule: ToolNameRule
   readonly #refused: RegExp
-  /** The name at the target by the client's, and the other way. Names that fit are in neither. */
+  /** The target's names by the client's, and the other way round. Names that fit are in neither. */
   readonly #written = new Map<string, string>()
   readonly #original = new Map<string, string>()
 
@@ -29,7 +29,7 @@ export class ToolNames {
     this.#refused = new RegExp(`(?!${rule.pattern}).`, 'gsu')
   }
 
-  /** The request with names that the target takes: of tools, in the choice, and in the conversation. */
+  /** The request with names that the target accepts: in the tools, the tool choice and the conversation. */
   rename(request: NeutralRequest): NeutralRequest {
     for (const { name } of request.tools) this.#fit(name)
     const isCall = ({ type }: Part): boolean => type === 'tool_call' || type === 'tool_result'

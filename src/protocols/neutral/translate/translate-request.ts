@@ -11,10 +11,10 @@ import { ToolNames } from './tool-names.ts'
 import type { ClientSide, UpstreamSide, WriteContext, WrittenRequest } from '../translation.ts'
 
 export interface TranslatedRequest extends WrittenRequest {
-  /** Fields of the client's body that the target does not get. */
+  /** Fields of the client's body that are not sent to the target. */
   readonly dropped: readonly string[]
   readonly request: NeutralRequest
-  /** The names of its tools at the target; null = they are the client's. */
+  /** The target's names of its tools; null = the client's names. */
   readonly toolNames: ToolNames | null
 }
 
@@ -22,8 +22,8 @@ export interface TranslatedRequest extends WrittenRequest {
  * Translates a request from one protocol to another.
  *
  * @param given the client's body
- * @param options stream: the path asks for a stream, where the protocol does not say it in the body
- * @throws GatewayError not_translatable, body_too_large, and what opening a capsule throws
+ * @param options stream: the path asks for a stream, if the protocol does not say so in the body
+ * @throws GatewayError not_translatable, body_too_large, and errors of opening a capsule
  */
 export function translateRequest(
   client: Pick<ClientSide, 'fields' | 'normalize' | 'readRequest'>, upstream: Pick<UpstreamSide, 'support' | 'takesFreeformTools' | 'writeRequest'>,

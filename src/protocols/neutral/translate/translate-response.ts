@@ -26,16 +26,16 @@ export class StreamTranslator {
     this.#toolNames = toolNames
   }
 
-  /** The client has got the end of its protocol, or an error: nothing follows. */
+  /** The client has the end of its protocol, or an error: nothing follows. */
   get isOver(): boolean {
     return this.#isOver
   }
 
   /**
-   * @param name of the event, '' where it has none
-   * @param value its data as parsed JSON; undefined = it is none
-   * @returns what the client gets: whole events, or ''
-   * @throws GatewayError upstream_cut: it is the end, and nothing before said why the model stopped
+   * @param name of the event; '' = none
+   * @param value its data as parsed JSON; undefined = not JSON
+   * @returns whole events for the client, or ''
+   * @throws GatewayError upstream_cut at the end of a stream without a stop reason
    */
   event(name: string, value: unknown): string {
     this.#reader.event(name, value, this.#events)
@@ -43,7 +43,7 @@ export class StreamTranslator {
   }
 
   /**
-   * The stream has ended, and nothing is missing.
+   * The stream has ended completely.
    *
    * @throws GatewayError upstream_cut
    */
@@ -54,7 +54,7 @@ export class StreamTranslator {
   }
 
   /**
-   * A whole response as the events of a stream.
+   * Writes a whole response as stream events.
    *
    * @throws GatewayError upstream_invalid
    */
@@ -63,7 +63,7 @@ export class StreamTranslator {
     return this.#write()
   }
 
-  /** Nothing more is translated. */
+  /** Translates nothing more. */
   stop(): void {
     this.#isOver = true
   }
@@ -73,7 +73,7 @@ export class StreamTranslator {
     for (const given of this.#events) {
       if (this.#isOver) break
       const read = given.type === 'error' ? withReason(given) : given
-      // Without a reason to stop the response is not whole, and the client's protocol has no end for it.
+      // Without a stop reason the response is incomplete, and the client's protocol has no end for it.
       if (read.type === 'end' && !this.#hasStopped) throw new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
       this.#hasStopped ||= read.type === 'stop'
       for (const event of this.#unwrapper.next(this.#toolNames?.restore(read) ?? read)) text += this.#writer.write(event)
@@ -84,7 +84,7 @@ export class StreamTranslator {
   }
 }
 
-/** Writes the body of a whole response at the end of a stream, for a client that did not ask for a stream. */
+/** Writes a whole body at the end of a stream, for a client that did not ask for a stream. */
 class BodyWriter implements ResponseWriter {
   readonly #client: ClientSide
   readonly #context: ClientContext
@@ -103,7 +103,7 @@ class BodyWriter implements ResponseWriter {
 }
 
 /**
- * Translates a whole response, or an error that the upstream sent with a status of success.
+ * Translates a whole response, or an error that the upstream sent with the status of a success.
  *
  * @throws GatewayError upstream_invalid
  */
@@ -121,14 +121,14 @@ export function translateBody(
 function readBody(reader: ResponseReader, body: JsonObject, out: ResponseEvent[]): void {
   reader.body(body, out)
   if (out.length === 0) throw new GatewayError('upstream_invalid', 'the upstream responded with JSON that is not a response of its protocol')
-  // Not an error of the upstream's, of which the caller knows, but of what it says: a call without a name.
+  // A fault of the content, such as a call without a name; the caller handles errors that the upstream reports.
   const fault = out.find(event => event.type === 'error' && event.error.code === 'upstream_invalid')
   if (fault?.type === 'error') throw new GatewayError('upstream_invalid', fault.error.message)
   if (!out.some(({ type }) => type === 'stop' || type === 'error')) addStop(out)
 }
 
 /**
- * Some servers do not say why the model stopped. A body that came whole has ended, unless it ends in a call.
+ * Some servers report no stop reason. A complete body has ended, unless it ends inside a call.
  *
  * @throws GatewayError upstream_cut
  */
@@ -148,12 +148,12 @@ function isJson(text: string): boolean {
     JSON.parse(text)
     return true
   } catch {
-    // It is cut off.
+    // It is truncated.
     return false
   }
 }
 
-/** Clients know an error that says that the request is too long by its code. */
+/** Clients recognize the error of a too long request by its code. */
 function withReason(event: ErrorEvent): ErrorEvent {
   const { error } = event
   return reasonIn({ ...error }) === 'context_length' ? { ...event, error: { ...error, code: CONTEXT_LENGTH } } : event
