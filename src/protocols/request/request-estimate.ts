@@ -26,13 +26,15 @@ const BYTES_PER_SECOND = 2_000
 const QUOTE = 0x22
 const COMMA = 0x2c
 const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
 const BACKSLASH = 0x5c
 const LOWER_U = 0x75
 /** Base64 from this length on is a picture or the like: longer than any word, shorter than any picture. */
 export const MEDIA_FROM = 1024
 const SAMPLE = 256
 /** Members that hold a picture, a recording, a file, or what only a provider reads. Base64 in any other one is text to a model. */
-const MEDIA_MEMBER = /(?:data|url|uri|b64_json|bytes|audio|image|video|file|embedding|signature|encrypted_content|id)$/i
+const MEDIA_MEMBER = /(?:data|url|uri|b64_json|bytes|audio|image|video|file|embedding|signature|encrypted_content)$/i
 /** What says that a picture, a recording or a file follows: values of `type`, and names of members. */
 export const MEDIA_MARKS = {
   types: ['image', 'image_url', 'input_image', 'input_audio', 'audio', 'file', 'input_file', 'video', 'video_url', 'base64', 'url', 'redacted_thinking'],
@@ -41,6 +43,9 @@ export const MEDIA_MARKS = {
 const MARKS = new WatchedKeys([...MEDIA_MARKS.types, ...MEDIA_MARKS.members])
 const MEMBER_MARKS: ReadonlySet<string> = new Set(MEDIA_MARKS.members)
 const TYPE = new WatchedKeys(['type'])
+const KINDS = new WatchedKeys(['type', 'media_type', 'mediaType', 'mime_type', 'mimeType'])
+/** Media types of what a model does not read as plain text. */
+const MEDIA_TYPE = /^(?:image|audio|video)\/|^application\/(?:pdf|msword|octet-stream|zip|vnd\.)/
 /** Bytes of the longest name that is looked at. */
 const MAX_NAME = 64
 const MAX_STEPS = 4_000_000
@@ -48,6 +53,10 @@ const MAX_STEPS = 4_000_000
 const MAX_PROMPTS = 100_000
 
 const INPUT = Buffer.from('input')
+const TYPE_NAME = Buffer.from('type')
+const TEXT = Buffer.from('text')
+/** Of a letter as `\uXXXX`. */
+const ESCAPED_BYTES = 6
 type Fields = ReadonlyMap<string, readonly Field[]>
 
 /**
@@ -203,29 +212,75 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
   /** Bounds of the inside of the string before, which may be the name of a member. */
   let nameStart = 0
   let nameEnd = 0
+  let depth = 0
+  /** Of each open object: does a member say that its data is text? */
+  const isText = [false]
+  /** Media of the open objects, whose later members may still say that they are text. */
+  const pending: { readonly depth: number, readonly start: number, readonly end: number }[] = []
+  const settleObject = () => {
+    while (pending.at(-1)?.depth === depth) {
+      const { start, end } = pending.pop()!
+      if (isText[depth]) {
+        textBytes += end - start
+        onText?.(start, end)
+      } else {
+        media++
+        mediaBytes += end - start + 1
+      }
+    }
+  }
   for (; pos < body.length && steps < MAX_STEPS; pos++, steps++) {
     const byte = body[pos]
     if (byte === COMMA) commas++
+    else if (byte === OPEN_BRACE) isText[++depth] = false
+    else if (byte === CLOSE_BRACE && depth > 0) {
+      if (pending.length > 0) settleObject()
+      depth--
+    }
     if (byte !== QUOTE) continue
     const close = closingQuote(body, pos + 1, body.length)
     // The last string of a body that was cut has no end.
     const end = close === -1 ? body.length : close
     // Of a long string only its beginning is walked, the rest is searched.
     steps += Math.min(end - pos, 64)
-    if (end - pos > MEDIA_FROM && isMediaMember(body, nameStart, nameEnd, pos) && isBase64(body, pos + 1, end)) {
-      media++
-      mediaBytes += end - pos
+    if (end - pos > MEDIA_FROM && isMediaMember(body, nameStart, nameEnd, pos) && isMedia(body, pos + 1, end)) {
+      pending.push({ depth, start: pos + 1, end })
     } else {
       textBytes += end - pos - 1
       const mark = end - pos <= MARKS.longest ? MARKS.find(body, pos + 1, end) : null
       if (mark !== null && isMark(mark, body, nameStart, nameEnd)) marked++
+      if (end - pos <= MAX_NAME && saysText(body, nameStart, nameEnd, pos, end)) isText[depth] = true
       onText?.(pos + 1, end)
     }
     nameStart = pos + 1
     nameEnd = end
     pos = end
   }
+  for (; depth >= 0; depth--) settleObject()
   return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes, marked, commas }
+}
+
+function isWord(body: Buffer, start: number, end: number, word: Uint8Array): boolean {
+  if (end - start !== word.length) return false
+  for (let n = 0; n < word.length; n++) if ((body[start + n]! | 0x20) !== word[n]) return false
+  return true
+}
+
+/** Does a member say that what its object holds is text: `"type": "text"`, or a media type that is none of a picture or the like? */
+function saysText(body: Buffer, nameStart: number, nameEnd: number, pos: number, end: number): boolean {
+  const last = body[nameEnd - 1]
+  // The names end in `e`, which may be written `\u0065`.
+  if (last !== 0x65 && last !== 0x35) return false
+  // Unescaped, no other name is as short, and no other value of `type` matters.
+  if (nameEnd - nameStart === TYPE_NAME.length) {
+    if (!isWord(body, nameStart, nameEnd, TYPE_NAME)) return false
+    if (isWord(body, pos + 1, end, TEXT)) return true
+    if (end - pos - 1 < TEXT.length + ESCAPED_BYTES - 1) return false
+  }
+  const name = KINDS.find(body, nameStart, nameEnd)
+  if (name === null) return false
+  const value = (JSON.parse(`"${body.toString('latin1', pos + 1, end)}"`) as string).toLowerCase()
+  return name === 'type' ? value === 'text' : !MEDIA_TYPE.test(value)
 }
 
 /** Is it the type of an object that a model does not see as text, or the name of such a member? */
@@ -237,6 +292,12 @@ function isMark(mark: string, body: Buffer, nameStart: number, nameEnd: number):
 function isMediaMember(body: Buffer, nameStart: number, nameEnd: number, valueStart: number): boolean {
   if (nameEnd - nameStart > MAX_NAME || valueStart - nameEnd > MAX_NAME) return false
   return body.subarray(nameEnd + 1, valueStart).includes(COLON) && MEDIA_MEMBER.test(body.toString('latin1', nameStart, nameEnd))
+}
+
+/** Is a long string base64 that is no text: does it lack a data: URL's media type, or have that of a picture or the like? */
+function isMedia(body: Buffer, start: number, end: number): boolean {
+  const isUrl = body[start] === 0x64 && body[start + 4] === 0x3a
+  return isBase64(body, start, end) && (!isUrl || MEDIA_TYPE.test(body.toString('latin1', start + 5, start + 64).toLowerCase()))
 }
 
 /** Is a long string base64, bare or in a data: URL? Beginning, middle and end tell: text has spaces. */
@@ -265,19 +326,23 @@ function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
   return true
 }
 
-/** Of a list of prompts, as texts or as tokens, each is answered; one alone can be a list of tokens. Its first element tells. */
+/** The number of prompts that are answered: all elements of a list, but a list that begins with a number is one prompt of tokens. */
 function countPrompts(body: Buffer, fields: Fields): number {
   let prompts = 0
   for (const { start, end } of fields.get('prompt') ?? []) {
     const cursor = new JsonCursor(body, start, end)
     if (!cursor.beginArray()) continue
     for (let isFirst = true; cursor.nextElement(); isFirst = false) {
-      if (isFirst && !cursor.isString() && !cursor.isArray()) break
-      if (++prompts === MAX_PROMPTS) return prompts
       cursor.skip()
+      if (isFirst && startsNumber(body[cursor.valueStart]!)) break
+      if (++prompts === MAX_PROMPTS) return prompts
     }
   }
   return Math.max(1, prompts)
+}
+
+function startsNumber(byte: number): boolean {
+  return byte === 0x2d || (byte >= 0x30 && byte <= 0x39)
 }
 
 /** Of the inside of a JSON string, escapes and all. It can be as long as a body: no string is made of it. */

@@ -47,6 +47,7 @@ t.test('the most output that is asked for, under each name', async t => {
     ['completions', { prompt: [[1, 2], [3]], max_tokens: 100 }, 200],
     ['completions', { max_tokens: 100, prompt: [1, 2, 3] }, 100],
     ['completions', { max_tokens: 100, prompt: [] }, 100],
+    ['completions', { max_tokens: 100, prompt: [false, 'a'] }, 200],
     ['completions', { max_tokens: 100, prompt: 'a' }, 100],
     ['completions', { max_tokens: 100, Prompt: ['a', 'b'] }, 200],
     ['chat.completions', { max_tokens: 100, prompt: ['a', 'b'] }, 100],
@@ -179,6 +180,23 @@ t.test('text counts in full where it looks like base64', async t => {
       t.ok(estimateTokens(Buffer.from(JSON.stringify(body, null, 4))) > 99_000, `${name} in ${JSON.stringify(body).slice(0, 60)}, with white space`)
     }
   }
+})
+
+t.test('data that its object calls text counts in full, and a picture beside it does not', async t => {
+  const data = 'A'.repeat(400_000)
+  const picture = { source: { type: 'base64', media_type: 'image/png', data } }
+  for (const source of [
+    { type: 'text', data }, { data, type: 'text' }, { media_type: 'text/plain', data }, { data, more: { data: 'x' }, mimeType: 'application/json' },
+    { mime_type: 'TEXT/HTML', data },
+  ]) {
+    for (const text of [JSON.stringify({ messages: [{ source }, picture] }), JSON.stringify({ source }).replace('type":', 'typ\\u0065":')]) {
+      const tokens = estimateTokens(Buffer.from(text))
+      t.ok(tokens > 99_000 && tokens < 110_000, `${tokens}: ${text.slice(0, 60)}`)
+    }
+  }
+  t.ok(estimateTokens(Buffer.from(JSON.stringify({ file_data: `data:text/csv;base64,${data}` }))) > 99_000)
+  t.ok(estimateTokens(Buffer.from(JSON.stringify({ file_data: `data:application/pdf;base64,${data}` }))) < 5_000)
+  t.ok(estimateTokens(Buffer.from(JSON.stringify({ call_id: data }))) > 99_000, 'an id is no picture')
 })
 
 t.test('bodies that tell nothing', async t => {
