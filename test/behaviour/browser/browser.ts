@@ -147,6 +147,12 @@ export interface WalkOptions extends Omit<VisitOptions, 'look'> {
   readonly shots?: readonly Look[]
 }
 
+/** A page is loaded on each screen, in one theme each, and changes to the other. */
+const LOADS = [
+  { width: 1280, schemes: ['light', 'dark'] },
+  { width: 390, schemes: ['dark', 'light'] },
+] as const
+
 /**
  * Checks one page in every look: accessibility, overflow and faults.
  * @param ready - steps before the checks
@@ -155,16 +161,21 @@ export async function walk(
   t: Test, browser: Browser, options: WalkOptions,
   ready: (page: Page) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
-  for (const look of LOOKS) {
-    await t.test(`${options.path} ${look.scheme} ${look.width}`, async t => {
-      const { page, faults } = await visit(t, browser, { ...options, look })
+  for (const { width, schemes } of LOADS) {
+    await t.test(`${options.path} ${width}`, async t => {
+      const { page, faults } = await visit(t, browser, { ...options, look: { scheme: schemes[0], width } })
       await go(page, options.path)
       await ready(page)
-      t.strictSame(await barriers(page), [], 'no accessibility violations')
-      t.equal(await overflow(page), 0, 'no horizontal overflow')
-      t.strictSame(faults, [], 'no errors, CSP violations or requests to other hosts')
-      if (options.shot !== undefined && (options.shots ?? LOOKS.slice(0, 1)).includes(look)) {
-        await shoot(page, `${options.shot}-${look.width === 390 ? 'phone' : 'desk'}-${look.scheme}`)
+      for (const scheme of schemes) {
+        await page.emulateMedia({ colorScheme: scheme })
+        await settled(page)
+        t.strictSame(await barriers(page), [], `${scheme}: no accessibility violations`)
+        t.equal(await overflow(page), 0, `${scheme}: no horizontal overflow`)
+        t.strictSame(faults, [], `${scheme}: no errors, CSP violations or requests to other hosts`)
+        const isShot = (options.shots ?? LOOKS.slice(0, 1)).some(look => look.scheme === scheme && look.width === width)
+        if (options.shot !== undefined && isShot) {
+          await shoot(page, `${options.shot}-${width === 390 ? 'phone' : 'desk'}-${scheme}`)
+        }
       }
     })
   }

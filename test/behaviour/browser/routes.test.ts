@@ -69,6 +69,7 @@ t.test('models and routes', async t => {
   await t.test('models that a glob serves, and the line of a route', async t => {
     const page = await open('/routes')
     const row = page.getByRole('row').filter({ hasText: 'gpt-*' })
+    await row.getByText('gpt-5-mini').first().waitFor()
     t.match(await row.innerText(), /serves\s+gpt-5-mini\s+gpt-5.1/)
     await row.getByRole('link', { name: /^line \d+/ }).click()
     await page.locator('[aria-current=location]').filter({ hasText: 'model: ["gpt-*"' }).waitFor()

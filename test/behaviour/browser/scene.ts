@@ -1,14 +1,13 @@
-import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import { systemClock } from '../../../src/base/clock.ts'
-import { formatPasswordHash, hashPassword } from '../../../src/base/secrets/password.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { openConsole } from '../../../src/console/open-console.ts'
 import { startGateway } from '../../../src/gateway/server.ts'
+import { cheapHash } from '../../support/operator.ts'
 import { writePast } from './past.ts'
 import { KEYS, PASSWORD } from './people.ts'
 import { makeTraffic } from './traffic.ts'
@@ -45,8 +44,7 @@ export interface SceneOptions {
 export async function startScene(t: Test, { withUsers = true }: SceneOptions = {}): Promise<Scene> {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-'))
   const file = join(directory, 'gateway.yaml')
-  const hash = formatPasswordHash(await hashPassword(PASSWORD, randomBytes))
-  writeFileSync(file, configuration(withUsers ? hash : null))
+  writeFileSync(file, configuration(withUsers ? cheapHash(PASSWORD) : null))
   await writePast(join(directory, 'ledger.db'), Date.now())
   const { config } = loadConfig(file, {})
   const gateway = await startGateway({ ...config, file: SHOWN }, {
