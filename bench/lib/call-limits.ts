@@ -5,9 +5,9 @@ import type { CallCount, CountedRequest } from './calls.ts'
  * on every request. When a change needs less, lower its limit here.
  */
 export const CALL_LIMITS: Readonly<Record<CountedRequest, CallCount>> = {
-  unary: { files: 127, functions: 502, calls: 810 },
-  stream: { files: 140, functions: 575, calls: 1640 },
-  'translated stream': { files: 176, functions: 756, calls: 3400 },
+  unary: { files: 122, functions: 493, calls: 790 },
+  stream: { files: 136, functions: 567, calls: 1615 },
+  'translated stream': { files: 173, functions: 752, calls: 3380 },
 }
 
 /** What is aimed at. */

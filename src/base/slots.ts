@@ -35,7 +35,7 @@ export class Slots<T extends object> {
 
   /** Does nothing if the slot is empty. */
   delete(slot: number): void {
-    if (this.at(slot) === null) return
+    if ((this.#items[slot] ?? null) === null) return
     this.#items[slot] = null
     this.#free.push(slot)
   }

@@ -1,13 +1,15 @@
 import type { Exchange, Plan } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import type { Estimate } from '../limits/types.ts'
-import { isMetered } from '../pricing/metering.ts'
+import { isMetered, isUnmetered } from '../pricing/metering.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import { addCost } from '../pricing/settled-cost.ts'
 import { hasCacheWriteRate, highestCost, isPricedByRequest } from '../pricing/tier-price.ts'
+import { visitModels } from '../protocols/request/named-models.ts'
 import { cacheWriteField, estimateItems, estimateRequest, maxOutputTokens, unboundedOutput } from '../protocols/request/request-estimate.ts'
 import { blankUsage } from '../protocols/usage/usage.ts'
 import type { Usage } from '../protocols/usage/usage.ts'
+import { withoutResourcePrefix } from './admit.ts'
 import { translatedBounds } from './attempt/translated-bounds.ts'
 
 /** The most that the request can use. */
@@ -77,4 +79,24 @@ function attemptsCost(
 /** null = unknown, which makes the result unknown. */
 function higher(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a > b ? a : b
+}
+
+/**
+ * The prices of the models that a request names in addition to its own, at each target that it can reach.
+ *
+ * @returns for each target, in the order of the plan; null = unpriced, or the server chooses the model
+ */
+export function otherQuotes(gateway: Gateway, exchange: Exchange, { reachable }: Plan): (QuotedPrice | null)[][] {
+  const { classified: { endpoint }, request: { body, model: own }, startedWall } = exchange
+  const names = new Set<string | null>()
+  if (body?.json) {
+    visitModels(body.bytes, { isKnown: !isUnmetered(endpoint), skipsOwn: true }, ({ model }) => {
+      const name = model === null ? null : withoutResourcePrefix(model)
+      if (name !== own) names.add(name)
+    })
+  }
+  const at = new Date(startedWall)
+  return reachable.map(({ upstream: { url } }) => (
+    [...names].map(name => name === null ? null : gateway.accounts.prices.priceOf(url, name, at, name))
+  ))
 }

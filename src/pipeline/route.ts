@@ -36,7 +36,7 @@ export function websocketTargets({ targets }: Pick<Route, 'targets'>): readonly 
  * @param attempts maximum number of targets to try; absent = the route decides
  */
 export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempts?: number): Plan {
-  const ordered = orderedTargets(gateway, exchange, found)
+  const ordered = found.targets.length === 1 ? found.targets : orderedTargets(gateway, exchange, found)
   const order = attempts === undefined ? ordered : ordered.slice(0, attempts)
   const reachable = attempts === undefined ? reachableTargets(found, order) : order
   return {
@@ -50,7 +50,6 @@ export function plan(gateway: Gateway, exchange: Exchange, found: Route, attempt
 
 /** The route's targets in the order of the attempts. */
 function orderedTargets(gateway: Gateway, exchange: Exchange, { targets, strategy, affinity }: Route): readonly Target[] {
-  if (targets.length === 1) return targets
   return chooseOrder({ targets, strategy }, {
     health: gateway.health,
     random: Math.random,

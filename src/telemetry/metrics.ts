@@ -1,5 +1,4 @@
 import { Registry } from 'prom-client'
-import type { Usage } from '../protocols/usage/usage.ts'
 import { HEDGE_LOST } from '../ledger/row.ts'
 import { genAiMetrics } from './gen-ai-metrics.ts'
 import type { Conventions, GenAiMetrics, GenAiSeries } from './gen-ai-metrics.ts'
@@ -76,9 +75,19 @@ export class Metrics {
     if (overheadMs !== null) series.overhead.observe(overheadMs / 1000)
     if (refusedBy !== null) this.#rejections.series({ key: row.key ?? '', limit: refusedBy }).value++
     this.#countAttempts(settlement, series.model)
-    countTokens(row.usage, series.tokens)
-    if (row.costPico === null) series.unpriced.value++
-    else addCost(series.cost, row.costPico)
+    const { usage, costPico } = row
+    const { tokens, cost } = series
+    tokens.input.value += usage.inputTokens ?? 0
+    tokens.output.value += usage.outputTokens ?? 0
+    tokens.cached_input.value += usage.cachedInputTokens ?? 0
+    tokens.cache_write.value += (usage.cacheWrite5mTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0)
+    tokens.reasoning.value += usage.reasoningTokens ?? 0
+    if (costPico === null) {
+      series.unpriced.value++
+    } else {
+      cost.pico += costPico
+      cost.usd.value = Number(cost.pico) / 1e12
+    }
     series.genAi?.record(settlement)
   }
 
@@ -145,19 +154,6 @@ export class Metrics {
   #histogram(name: string, help: string, bounds: readonly number[]): HistogramFamily {
     return new HistogramFamily(name, help, this.registry, bounds)
   }
-}
-
-function countTokens(usage: Usage, tokens: SettlementSeries['tokens']): void {
-  tokens.input.value += usage.inputTokens ?? 0
-  tokens.output.value += usage.outputTokens ?? 0
-  tokens.cached_input.value += usage.cachedInputTokens ?? 0
-  tokens.cache_write.value += (usage.cacheWrite5mTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0)
-  tokens.reasoning.value += usage.reasoningTokens ?? 0
-}
-
-function addCost(cost: CostSeries, pico: bigint): void {
-  cost.pico += pico
-  cost.usd.value = Number(cost.pico) / 1e12
 }
 
 /** `routes[2]` of the route's text, which names its line too. */

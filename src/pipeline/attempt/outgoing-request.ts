@@ -50,8 +50,10 @@ export function outgoingRequest(
   const usageEdits = exchange.request.stream ? requestUsage(exchange, upstream) : null
   const accepted = () => acceptedBy(modelRules(upstream.config, classified.endpoint.protocol, model ?? '', exchange.request.model)).betas
   const betas = acceptBetas(accepted, req.rawHeaders, body, mode === 'strict')
+  const isRenamed = model !== null && model !== exchange.request.model
+  const isDeployment = classified.endpoint.modelIn === 'deployment'
   const edits = body === null ? [] : [
-    ...renameEdits(classified, body, exchange.request.model, model),
+    ...isRenamed || isDeployment ? renameEdits(classified, body, exchange.request.model, model) : [],
     ...usageEdits ?? [],
     ...betas.edits,
     ...continuationEdits?.(body.bytes) ?? [],
@@ -67,7 +69,6 @@ export function outgoingRequest(
   const isPlain = changed !== null || upstream.provider?.bodyOf !== undefined
   const plain = changed ?? body?.bytes ?? null
   const bytes = isPlain ? plain : body?.wire ?? plain
-  const isRenamed = model !== null && model !== exchange.request.model
   // If the request named no model, `model` in the query means something else.
   const isQueryRenamed = isRenamed && exchange.request.model !== null
   const request = {

@@ -5,7 +5,6 @@ import { clientReceivedError, errorContent } from '../exchange/error-response.ts
 import { REMEMBERED_STATUS } from '../../upstreams/attempt.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
-import { logIds } from '../exchange/log-ids.ts'
 import { NOT_DELIVERED } from '../exchange/upstream-attempt.ts'
 import type { UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
@@ -139,31 +138,31 @@ export class AttemptRecorder {
   credentialRejected({ upstream: { name } }: Target, status: number): void {
     this.#gateway.sharedState.credentialFailures.set(name, { reason: `rejected by the upstream (${status})`, at: this.#gateway.clock.wall() })
     this.#gateway.log.error(
-      { ...logIds(this.#exchange), upstream: name, status },
+      { ...this.#exchange.logIds, upstream: name, status },
       "the upstream refused the gateway's own credential: check upstreams.%s.auth", name,
     )
   }
 
   /** An attempt failed, and another follows. */
   logRetry({ record: { upstream, outcome, status } }: UpstreamAttempt, { target, delayMs }: RetryStep): void {
-    const line = { ...logIds(this.#exchange), upstream, outcome, status, next: target.upstream.name, wait_ms: delayMs }
+    const line = { ...this.#exchange.logIds, upstream, outcome, status, next: target.upstream.name, wait_ms: delayMs }
     this.#gateway.log.warn(line, 'attempt failed')
   }
 
   /** A target is skipped because its upstream is at its limit. @param step null = there is no other target */
   logPassedOver(upstream: string, step: RetryStep | null): void {
-    const line = { ...logIds(this.#exchange), upstream, next: step?.target.upstream.name }
+    const line = { ...this.#exchange.logIds, upstream, next: step?.target.upstream.name }
     this.#gateway.log.info(line, 'target skipped: its upstream is at its limit')
   }
 
   /** A target is silent, so another one is tried beside it. */
   logHedge({ record: { upstream } }: UpstreamAttempt, { upstream: { name } }: Target): void {
-    this.#gateway.log.info({ ...logIds(this.#exchange), upstream, beside: name }, 'the upstream is slow: another one is asked too')
+    this.#gateway.log.info({ ...this.#exchange.logIds, upstream, beside: name }, 'the upstream is slow: another one is asked too')
   }
 
   /** No other target can continue a stream that broke. @param why the reason */
   logNotContinued(why: string): void {
-    this.#gateway.log.info({ ...logIds(this.#exchange), why }, 'the stream cannot be continued')
+    this.#gateway.log.info({ ...this.#exchange.logIds, why }, 'the stream cannot be continued')
   }
 
   /** The credential itself logs why its source failed. */

@@ -95,6 +95,8 @@ class WritableExchange {
   readonly awaitsContinue: boolean
   /** null = not traced. */
   readonly trace: RequestTrace | null
+  /** What each of its log lines contains: its id, and its span. */
+  readonly logIds: { readonly request: string, readonly trace_id?: string, readonly span_id?: string }
   /** The request came over the management listener. */
   readonly isManagement: boolean
   /** Identity of a request that the console has authenticated; null = `identify` reads the credential. */
@@ -184,7 +186,8 @@ class WritableExchange {
     this.awaitsContinue = init.awaitsContinue
     this.isManagement = init.isManagement ?? false
     this.preAuthenticated = init.preAuthenticated ?? null
-    this.trace = init.trace ?? null
+    const trace = this.trace = init.trace ?? null
+    this.logIds = trace === null ? { request: init.id } : { request: init.id, trace_id: trace.traceId, span_id: trace.spanId }
     this.memory = init.memory ?? new ExchangeMemory(new MemoryBudget(), Infinity)
   }
 

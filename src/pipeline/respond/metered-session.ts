@@ -2,7 +2,6 @@ import { GatewayError } from '../../base/errors.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import { LedgerCheckpoint } from '../parts/ledger-checkpoint.ts'
-import { logIds } from '../exchange/log-ids.ts'
 import { NOT_DELIVERED } from '../exchange/upstream-attempt.ts'
 import type { Session, SessionUsage, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
@@ -266,7 +265,7 @@ export class MeteredSession implements Session {
   /** An error in the metering must not end the session. */
   #fail(err: unknown): void {
     this.#failed = true
-    this.#gateway.log.error({ ...logIds(this.#exchange), err }, 'the usage of a WebSocket message could not be read')
+    this.#gateway.log.error({ ...this.#exchange.logIds, err }, 'the usage of a WebSocket message could not be read')
   }
 
   #add(bill: SettledCost): void {

@@ -100,7 +100,7 @@ export class Relay implements ClientDelivery {
     this.status = status
     const res = this.#res
     writeHead(res, status, clientHeaders(sent, { own: this.#gatewayHeaders(), httpVersion, dropContentLength: unsized }))
-    if (!isHttp2(res)) frameChunks(res)
+    frameChunks(res)
     // The head waits only for bytes that arrived in the same packet.
     process.nextTick(() => {
       if (this.firstByteAt === 0 && !this.#over && !isHttp2(res)) flushHead(res)
@@ -122,7 +122,7 @@ export class Relay implements ClientDelivery {
     // An error may be all that follows.
     if (requestIdHeader !== null) type.push(requestIdHeader, id)
     writeHead(res, 200, [...type, ...gatewayHeaders(this.#gatewayHeaders()), 'via', appendVia('', '1.1')])
-    if (!isHttp2(res)) frameChunks(res)
+    frameChunks(res)
   }
 
   /** The head was sent, and a response is awaited. */

@@ -3,7 +3,6 @@ import { causeOf } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import { isErrorContent } from '../exchange/error-response.ts'
 import type { Exchange, Writes } from '../exchange/exchange.ts'
-import { logIds } from '../exchange/log-ids.ts'
 import type { Gateway } from '../parts/gateway.ts'
 import type { Session, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import type { LedgerRow } from '../../ledger/row.ts'
@@ -38,7 +37,7 @@ interface Bill extends SettledCost {
 export function settle(gateway: Gateway, exchange: Writes<'ended'>, failure: GatewayError | null): Promise<void> | null {
   const { endpoint } = exchange.classified
   if (endpoint.ownResponse === 'status') return null
-  const onError = (err: unknown) => gateway.log.error({ ...logIds(exchange), err }, 'a request could not be settled: its usage or cost may be missing')
+  const onError = (err: unknown) => gateway.log.error({ ...exchange.logIds, err }, 'a request could not be settled: its usage or cost may be missing')
   try {
     const { ledgerEntry, servedBy } = exchange
     exchange.ended = { failure, at: gateway.clock.monotonic() }
@@ -169,7 +168,7 @@ function logLine(
 ): void {
   const { usage } = row
   const line = {
-    ...logIds(exchange),
+    ...exchange.logIds,
     key: row.key ?? undefined,
     client: exchange.clientAddress,
     method: exchange.req.method,
@@ -190,7 +189,7 @@ function logLine(
     cost_usd: row.costPico === null ? undefined : formatUsd(row.costPico),
   }
   if (suspect) {
-    const which = { ...logIds(exchange), upstream: row.upstream }
+    const which = { ...exchange.logIds, upstream: row.upstream }
     gateway.log.warn(which, 'the upstream reported impossible usage')
   }
   if (failure === null) gateway.log.info(line, 'exchange')

@@ -71,6 +71,7 @@ const CHARSETS = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii', 'iso-8859-1'
  */
 export function bodyFormat(kind: BodyKind, contentType: string | null): BodyFormat {
   if (kind === 'bytes') return 'opaque'
+  if (kind === 'json' && contentType === 'application/json') return 'json'
   const type = mediaType(contentType ?? '')
   const isJson = type === 'application/json' || type.endsWith('+json')
   const isForm = type === 'multipart/form-data'

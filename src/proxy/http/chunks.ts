@@ -18,10 +18,11 @@ interface Framed extends ServerResponse {
  * end. One piece costs a third less. Call it after the head is written; it does nothing if the coding is not chunked.
  * Afterwards, use `write` and LAST_CHUNK.
  */
-export function frameChunks(res: ServerResponse): void {
+export function frameChunks(response: ServerResponse | Http2ServerResponse): void {
+  const res = response as Framed
   if (!res.chunkedEncoding) return
   res.chunkedEncoding = false
-  ;(res as Framed)[FRAMED] = true
+  res[FRAMED] = true
 }
 
 /** Does `write` add the chunk frames? */

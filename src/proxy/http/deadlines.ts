@@ -85,7 +85,7 @@ export class Deadlines {
     this.#phase = phase
     this.#limit = limit
     this.#since = this.clock.monotonic()
-    this.#watch(this.#since)
+    if (this.#timer === null || this.#since + limit < this.#firesAt) this.#watch(this.#since)
   }
 
   /** Switches between waiting for the upstream and for the client: both have the same limit. */
