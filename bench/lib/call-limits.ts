@@ -5,9 +5,9 @@ import type { CallCount, CountedRequest } from './calls.ts'
  * on every request. When a change needs less, lower its limit here.
  */
 export const CALL_LIMITS: Readonly<Record<CountedRequest, CallCount>> = {
-  unary: { files: 122, functions: 493, calls: 790 },
-  stream: { files: 136, functions: 567, calls: 1615 },
-  'translated stream': { files: 173, functions: 752, calls: 3380 },
+  unary: { files: 124, functions: 493, calls: 800 },
+  stream: { files: 138, functions: 568, calls: 1640 },
+  'translated stream': { files: 175, functions: 755, calls: 3410 },
 }
 
 /** What is aimed at. */

@@ -42,7 +42,8 @@ interface LowWaterMark {
  * Times are whole milliseconds of a monotonic clock, amounts whole numbers.
  */
 export class Bucket {
-  #perMinute: number
+  /** Written by `setRate`. */
+  perMinute: number
   #level = 0
   #drainedAt: number
   /** Oldest and lowest first: a level below the last marks merges them. There are few, except after a burst. */
@@ -50,26 +51,22 @@ export class Bucket {
   #lastHold = 0
 
   constructor(perMinute: number, now: number) {
-    this.#perMinute = Math.min(perMinute, MAX_PER_MINUTE)
+    this.perMinute = Math.min(perMinute, MAX_PER_MINUTE)
     this.#drainedAt = now
   }
 
   /** Changes the rate; what is in the bucket stays. */
   setRate(perMinute: number, now: number): void {
     if (now > this.#drainedAt) this.#drain(now)
-    this.#perMinute = Math.min(perMinute, MAX_PER_MINUTE)
-  }
-
-  get perMinute(): number {
-    return this.#perMinute
+    this.perMinute = Math.min(perMinute, MAX_PER_MINUTE)
   }
 
   /** @returns ms until `amount` fits: 0 = now, Infinity = never; an amount of 0 always fits */
   wait(amount: number, now: number): number {
     if (now > this.#drainedAt) this.#drain(now)
-    const over = this.#level + (amount - this.#perMinute) * UNITS
+    const over = this.#level + (amount - this.perMinute) * UNITS
     if (over <= 0 || amount === 0) return 0
-    return amount > this.#perMinute ? Infinity : Math.ceil(over / this.#perMinute)
+    return amount > this.perMinute ? Infinity : Math.ceil(over / this.perMinute)
   }
 
   /** Adds `amount`, even if it does not fit: the excess has to drain first. */
@@ -108,13 +105,13 @@ export class Bucket {
   /** @returns the amount that fits now, at least 0 */
   remaining(now: number): number {
     if (now > this.#drainedAt) this.#drain(now)
-    return Math.max(0, Math.floor(this.#perMinute - this.#level / UNITS))
+    return Math.max(0, Math.floor(this.perMinute - this.#level / UNITS))
   }
 
   /** @returns ms until the bucket is empty, if nothing is added */
   resetMs(now: number): number {
     if (now > this.#drainedAt) this.#drain(now)
-    return this.#perMinute === 0 ? 0 : Math.ceil(this.#level / this.#perMinute)
+    return this.perMinute === 0 ? 0 : Math.ceil(this.#level / this.perMinute)
   }
 
   /** Whether it equals a new bucket. */
@@ -124,7 +121,7 @@ export class Bucket {
   }
 
   #drain(now: number): void {
-    this.#level = Math.max(0, this.#level - (now - this.#drainedAt) * this.#perMinute)
+    this.#level = Math.max(0, this.#level - (now - this.#drainedAt) * this.perMinute)
     this.#drainedAt = now
     const newest = this.#marks.at(-1)
     if (newest === undefined || newest.low <= this.#level) return

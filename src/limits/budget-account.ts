@@ -71,7 +71,7 @@ export class BudgetAccount {
    * @returns the period that it is reserved in, for its settlement
    */
   reserve(pico: bigint, now: number): Period {
-    this.closeRestore()
+    if (!this.#isRestoreClosed) this.closeRestore()
     const period = this.periodAt(now)
     period.reserved += pico
     return period

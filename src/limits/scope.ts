@@ -87,7 +87,9 @@ export class Scope {
     let waitMs = this.#requestBucket?.wait(1, now.mono) ?? 0
     const tokenWait = this.#tokenBucket?.wait(tokens, now.mono) ?? 0
     if (tokenWait > waitMs) [which, waitMs] = ['tokens', tokenWait]
-    const concurrencyWait = this.#concurrencyWait()
+    const { concurrent } = this.#limits
+    const isFull = concurrent !== null && this.#running >= concurrent
+    const concurrencyWait = !isFull ? 0 : concurrent === 0 ? Infinity : IN_FLIGHT_RETRY_MS
     if (concurrencyWait > waitMs) [which, waitMs] = ['concurrent', concurrencyWait]
     if (this.#account !== null) {
       const budgetWait = pico === null ? Infinity : this.#account.wait(pico, now.wall)
@@ -200,12 +202,6 @@ export class Scope {
   #affordableRequests(pico: bigint | null, now: Moment): number {
     if (this.#account === null || pico === 0n) return Infinity
     return pico === null ? 0 : Number(this.#account.free(now.wall) / (pico * BigInt(LEASE_SHARE_DIVISOR)))
-  }
-
-  #concurrencyWait(): number {
-    const { concurrent } = this.#limits
-    if (concurrent === null || this.#running < concurrent) return 0
-    return concurrent === 0 ? Infinity : IN_FLIGHT_RETRY_MS
   }
 
   #accountFor(budget: Budget, now: Moment): BudgetAccount {

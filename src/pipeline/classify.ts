@@ -5,24 +5,14 @@ import { namesModelInMessage } from '../protocols/classify-path.ts'
 import {
   bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, noModelNamed, opaqueBody,
 } from '../protocols/request/inspect.ts'
-import type { BodyFormat, InspectedBody } from '../protocols/request/inspect.ts'
+import type { InspectedBody } from '../protocols/request/inspect.ts'
 import type { JsonScan } from '../protocols/json/json-scan.ts'
-import type { BodyKind, Endpoint } from '../protocols/endpoint/protocol.ts'
+import type { BodyKind } from '../protocols/endpoint/protocol.ts'
 import { checkQueryModel, queryModel } from '../protocols/request/query.ts'
 import { decodeBody, hasBody, readBody } from '../proxy/client/read-body.ts'
 import { contentCoding } from '../proxy/upstream/response-head.ts'
 
 const MAY_BE_EMPTY: ReadonlySet<BodyKind> = new Set(['none', 'any', 'bytes'])
-
-/** How the body of a request is read. */
-interface BodyReadPlan {
-  readonly format: BodyFormat
-  readonly contentType: string | null
-  /** null = not compressed. */
-  readonly encoding: string | null
-  /** Scans JSON while it arrives or is decompressed; null = the body is not JSON. */
-  readonly scan: JsonScan | null
-}
 
 /**
  * Reads the request: its body, its model, and whether it wants a stream. Nothing is sent upstream before the whole
@@ -59,26 +49,24 @@ export function classifyHandshake({ target: { path, query }, classified: { pathM
 
 /** @returns null if the body is empty */
 async function readRequestBody(gateway: Gateway, exchange: Writes<'bytesIn' | 'bodyWaitMs'>): Promise<InspectedBody | null> {
-  const readPlan = bodyReadPlan(exchange)
+  const { req: { headers }, classified: { endpoint } } = exchange
+  const contentType = headers['content-type'] ?? null
+  const format = bodyFormat(endpoint.body, contentType)
+  // A body that the gateway does not read is not decompressed.
+  const header = format === 'opaque' ? undefined : headers['content-encoding']
+  const encoding = header === undefined ? null : contentCoding(header)
+  const scan = format === 'json' ? jsonInspection() : null
   const startedAt = gateway.clock.monotonic()
-  const raw = await receiveBody(gateway, exchange, readPlan.encoding === null ? readPlan.scan : null)
+  const raw = await receiveBody(gateway, exchange, encoding === null ? scan : null)
   exchange.bodyWaitMs = gateway.clock.monotonic() - startedAt
   exchange.throwIfStopped()
   exchange.bytesIn = raw.length
   if (raw.length === 0) return null
-  // A body that the gateway does not read is not decompressed.
-  const encoding = readPlan.format === 'opaque' ? null : readPlan.encoding
-  const bytes = encoding === null ? raw : await decompressBody(gateway, exchange, raw, encoding, readPlan.scan)
+  const bytes = encoding === null ? raw : await decompressBody(gateway, exchange, raw, encoding, scan)
   exchange.throwIfStopped()
-  return inspect(readPlan, bytes, encoding === null ? null : raw, exchange.classified.endpoint)
-}
-
-function bodyReadPlan({ req, classified }: Exchange): BodyReadPlan {
-  const contentType = req.headers['content-type'] ?? null
-  const header = req.headers['content-encoding']
-  const encoding = header === undefined ? null : contentCoding(header)
-  const format = bodyFormat(classified.endpoint.body, contentType)
-  return { format, contentType, encoding, scan: format === 'json' ? jsonInspection() : null }
+  const wire = encoding === null ? null : raw
+  if (scan !== null) return inspectJson(scan, bytes, wire, endpoint)
+  return format === 'form' ? inspectForm(bytes, contentType ?? '', wire) : opaqueBody(bytes)
 }
 
 function receiveBody(gateway: Gateway, exchange: Exchange, scan: JsonScan | null): Promise<Buffer> {
@@ -91,7 +79,7 @@ function receiveBody(gateway: Gateway, exchange: Exchange, scan: JsonScan | null
     owner: exchange,
     onWanted: exchange.awaitsContinue ? () => exchange.res.writeContinue() : undefined,
     onChunk: chunk => {
-      reserveBodyMemory(exchange, chunk.length)
+      if (!exchange.memory.reserve(chunk.length)) throw bodiesUseAllMemory()
       scan?.push(chunk)
     },
   })
@@ -102,22 +90,14 @@ function decompressBody(
 ): Promise<Buffer> {
   return decodeBody(raw, encoding, gateway.config.server.bodyLimit, chunk => {
     exchange.throwIfStopped()
-    reserveBodyMemory(exchange, chunk.length)
+    if (!exchange.memory.reserve(chunk.length)) throw bodiesUseAllMemory()
     scan?.push(chunk)
   })
 }
 
-/** @param wire the compressed body as received; null = not compressed */
-function inspect(
-  { format, contentType, scan }: BodyReadPlan, bytes: Buffer, wire: Buffer | null, endpoint: Endpoint,
-): InspectedBody {
-  if (scan !== null) return inspectJson(scan, bytes, wire, endpoint)
-  return format === 'form' ? inspectForm(bytes, contentType ?? '', wire) : opaqueBody(bytes)
-}
-
-/** @throws GatewayError overloaded if all exchanges together would exceed `server.body_memory` */
-function reserveBodyMemory({ memory }: Exchange, bytes: number): void {
-  if (!memory.reserve(bytes)) throw overloaded('the bodies of running requests use all of server.body_memory')
+/** All exchanges together would exceed `server.body_memory`. */
+function bodiesUseAllMemory(): GatewayError {
+  return overloaded('the bodies of running requests use all of server.body_memory')
 }
 
 function modelOf({ classified, target }: Exchange, body: InspectedBody | null): string | null {

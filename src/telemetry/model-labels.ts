@@ -33,8 +33,9 @@ export class ModelLabels {
   labelOf(model: string | null, route: string | null): string {
     if (model === null || route === null) return NO_MODEL
     if (this.#configured.has(model)) return model
-    const name = shortened(model)
     const names = this.#chosen.get(route)
+    if (names?.has(model)) return model
+    const name = shortened(model)
     if (names === undefined) {
       this.#chosen.set(route, new Set([name]))
       return name

@@ -89,7 +89,7 @@ function costOfExchange(gateway: Gateway, exchange: Exchange, failure: GatewayEr
   // After an error the client had nothing more to wait for, so it did not abandon a response.
   const isLeft = failure?.code === 'client_gone' && !isErrorContent(exchange)
   const end = failure === null ? 'complete' : isLeft ? 'client_gone' : 'other'
-  const settling = decompressedResponse(gateway, exchange, response => {
+  const read = (response: MeteredResponse | null): Bill | Promise<Bill> => {
     const settled = settleUsage({
       endpoint: exchange.meteredEndpoint,
       end,
@@ -99,8 +99,16 @@ function costOfExchange(gateway: Gateway, exchange: Exchange, failure: GatewayEr
     }, gateway.accounts.counter)
     if (settled instanceof Promise) return settled.then(last => priced(gateway, exchange, response, last))
     return priced(gateway, exchange, response, settled)
-  })
-  const { interruptedAttempts } = exchange
+  }
+  const { interruptedAttempts, response, servedBy } = exchange
+  const encoding = servedBy?.response?.encoding ?? null
+  const isPlain = response?.kind !== 'body' || encoding === null
+  // Half of the memory is left for requests.
+  const settling = isPlain ? read(response) : withDecompressed(
+    gateway.sharedState.bodyMemory, gateway.config.server.bodyMemory / 2, response.body, encoding,
+    // Without a body it is only known whether one arrived.
+    body => read(body === null ? { kind: 'none', delivered: response.body.length > 0 } : { kind: 'body', body }),
+  )
   return interruptedAttempts.length === 0 ? settling : withInterrupted(exchange, interruptedAttempts, settling)
 }
 
@@ -145,21 +153,6 @@ async function withInterrupted(
     if (share !== null) parts.push({ record, bill: settleCost(await share.settled, priceFor(quoted, metered)) })
   }
   return { ...mergeCosts([...parts, { record: attempts.at(-1)?.record, bill: last }]), quoted: last.quoted }
-}
-
-/** Reads a response, decompressed if necessary, to get its usage. Half of the memory is left for requests. */
-function decompressedResponse<T>(
-  gateway: Gateway, exchange: Exchange, read: (response: MeteredResponse | null) => T | Promise<T>,
-): T | Promise<T> {
-  const { response, servedBy } = exchange
-  const encoding = servedBy?.response?.encoding ?? null
-  if (response?.kind !== 'body' || encoding === null) return read(response)
-  const { config, sharedState: { bodyMemory } } = gateway
-  const maxBytes = config.server.bodyMemory / 2
-  return withDecompressed(bodyMemory, maxBytes, response.body, encoding, body => read(body === null
-    // It is only known whether a body arrived.
-    ? { kind: 'none', delivered: response.body.length > 0 }
-    : { kind: 'body', body }))
 }
 
 function logLine(
