@@ -348,6 +348,22 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
   })
 })
 
+t.test('without the store, the end of a worker releases its share of the concurrency', async t => {
+  const instance = await start(t, `redis://127.0.0.1:${await freePort()}`, {}, 100)
+  await instance.away(true)
+  const key = keyWith({ concurrent: 1 })
+  const worker = () => {
+    const connection = instance.limits.connect(replies => limiter.receive(replies))
+    const limiter: WorkerLimiter = new WorkerLimiter(null, systemClock, requests => connection.handle(requests))
+    return { connection, admit: async () => limiter.admit({ key, model: 'm', estimate: { tokens: 1, pico: 0n } }) }
+  }
+  const first = worker()
+  t.equal((await first.admit()).ok, true)
+  t.equal((await worker().admit()).ok, false, 'the first worker runs a request')
+  first.connection.close()
+  t.equal((await worker().admit()).ok, true)
+})
+
 t.test('in a cluster of servers, each call for a group stays in one slot', { skip: withoutRedis }, async t => {
   const server = await startRedis(t, ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort()), '--cluster-announce-ip', '127.0.0.1'])
   await server.client.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
