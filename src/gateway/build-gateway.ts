@@ -14,7 +14,7 @@ import type { Gateway, GatewayParts, SharedState } from '../pipeline/parts/gatew
 import { HealthChecks } from '../upstreams/health-checks.ts'
 import { LiveTargets } from '../upstreams/live-targets.ts'
 import { liveUpstreams } from '../upstreams/live-upstreams.ts'
-import { StoreStates } from '../pipeline/parts/store-states.ts'
+import { StoreStates } from '../cluster/store-states.ts'
 import { GuessLimit } from '../limits/guess-limit.ts'
 import type { LimitedKey } from '../limits/types.ts'
 import { interruptedSettlement } from '../telemetry/settlement.ts'

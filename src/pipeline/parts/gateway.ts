@@ -27,7 +27,7 @@ import type { BodyRules } from './body-rules.ts'
 import type { HealthChecks } from '../../upstreams/health-checks.ts'
 import type { LiveTargets } from '../../upstreams/live-targets.ts'
 import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
-import type { StoreStates } from './store-states.ts'
+import type { StoreStates } from '../../cluster/store-states.ts'
 
 /** What the pipeline uses, built once from a configuration. An exchange keeps the gateway with which it began. */
 export interface Gateway {

@@ -1,4 +1,4 @@
-import type { Clock, WallTime } from '../../base/clock.ts'
+import type { Clock, WallTime } from '../base/clock.ts'
 
 /** A store that several gateways share. */
 export type StoreName = 'valkey' | 'postgres'

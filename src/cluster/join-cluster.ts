@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { keyFileOf } from '../auth/key-file.ts'
-import { KeySync } from '../cluster/keys/key-sync.ts'
+import { KeySync } from './keys/key-sync.ts'
 import { systemClock } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { ClusterConfig, ValkeyAddress } from '../config/cluster-types.ts'
 import type { Config } from '../config/types.ts'
-import { CircuitHints, HINTS_SCRIPT } from '../cluster/hints/circuit-hints.ts'
-import type { Gateway } from '../pipeline/parts/gateway.ts'
-import { Heartbeat } from '../cluster/heartbeat.ts'
-import { Valkey } from '../cluster/valkey/valkey.ts'
+import { CircuitHints, HINTS_SCRIPT } from './hints/circuit-hints.ts'
+import { Heartbeat } from './heartbeat.ts'
+import type { CircuitLog } from '../routing/circuit-log.ts'
+import type { Health } from '../routing/health.ts'
+import type { StoreStates } from './store-states.ts'
+import { Valkey } from './valkey/valkey.ts'
 
 /** What a process does together with the other gateways, apart from its requests. */
 export interface ClusterMember {
@@ -19,9 +21,22 @@ export interface ClusterMember {
   close(): Promise<void>
 }
 
+/** What this process shares with the other gateways, as of the last reload. */
+export interface LocalState {
+  readonly config: Pick<Config, 'upstreams'>
+  readonly health: Health
+  readonly keyStore: { refresh(): void } | null
+  readonly accounts: { readonly shipping: { stats(): { readonly pending: number } } | null }
+  readonly sharedState: {
+    readonly circuits: CircuitLog
+    readonly stores: StoreStates
+    readonly activeExchanges: { readonly size: number }
+  }
+}
+
 /** @returns null if the gateway is not in a cluster */
 export function joinCluster(
-  config: Config, parts: { readonly version: string, readonly log: Logger }, gateway: () => Gateway,
+  config: Config, parts: { readonly version: string, readonly log: Logger }, gateway: () => LocalState,
 ): ClusterMember | null {
   const { cluster } = config
   if (cluster === null) return null
@@ -39,7 +54,7 @@ export function joinCluster(
 /** Follows key changes in PostgreSQL, and reports this process there. */
 function followDatabase(
   { cluster, ledger }: Config, url: string, process: string, { version, log }: { readonly version: string, readonly log: Logger },
-  gateway: () => Gateway,
+  gateway: () => LocalState,
 ): ClusterMember {
   const { instance = '' } = cluster ?? {}
   const common = { url, instance, process, clock: systemClock }
@@ -75,7 +90,7 @@ function followDatabase(
 }
 
 function shareCircuits(
-  { instance, valkeyTimeout }: ClusterConfig, address: ValkeyAddress, process: string, gateway: () => Gateway,
+  { instance, valkeyTimeout }: ClusterConfig, address: ValkeyAddress, process: string, gateway: () => LocalState,
 ): ClusterMember {
   const valkey = new Valkey(address, HINTS_SCRIPT, valkeyTimeout)
   const { health, sharedState: { circuits, stores } } = gateway()
