@@ -22,14 +22,16 @@ import { estimateTokens } from './request/request-estimate.ts'
 import type { Endpoint, Protocol } from './endpoint/protocol.ts'
 import { parseJson } from './events/stream-event.ts'
 
-/** How requests of one protocol reach an upstream of another. */
+/** How requests of one protocol are sent to an upstream of another. */
 export interface Translator {
   /** The client's protocol and the upstream's. */
   readonly from: string
   readonly to: string
   readonly client: ClientSide
   readonly upstream: UpstreamSide
-  /** For requests for embeddings: `client` and `upstream` then translate errors alone. null = the request is for text. */
+  /**
+   * For requests for embeddings: `client` and `upstream` then translate errors alone. null = the request is for text.
+   */
   readonly embeddings: EmbeddingsSides | null
 }
 
@@ -38,12 +40,12 @@ interface EmbeddingsSides {
   readonly upstream: EmbeddingsTranslation
 }
 
-/** A request that was translated, and what its response needs to be translated back. */
+/** A translated request, with what is needed to translate its response back. */
 export interface TranslatedAttempt {
   readonly translator: Translator
   /** The endpoint at the upstream, by which its response is metered. */
   readonly endpoint: Endpoint
-  /** What its response needs of it: its tools by their names, and whether it is a stream. */
+  /** What its response needs: the tools by name, and whether it is a stream. */
   readonly request: NeutralRequest
   /** Tag of the upstream, see `providerTag`. */
   readonly provider: string
@@ -54,7 +56,7 @@ export interface TranslatedAttempt {
   readonly embeddings: ExpectedEmbeddings | null
 }
 
-/** What the response to a request for embeddings needs to be translated back. */
+/** What is needed to translate the response to a request for embeddings. */
 interface ExpectedEmbeddings {
   readonly sides: EmbeddingsSides
   readonly format: EmbeddingsFormat
@@ -62,7 +64,7 @@ interface ExpectedEmbeddings {
   readonly estimatedTokens: number
 }
 
-/** A translation, and the protocol that has it. */
+/** A translation and the name of its protocol. */
 interface Named<T> {
   readonly name: string
   readonly translation: T
@@ -83,9 +85,9 @@ function byEndpoint<T extends { readonly endpoints: readonly string[] }>(read: (
 const OWNERS: ReadonlyMap<string, string> = new Map(PROTOCOLS.flatMap(({ name, paths }) => paths.map(([, endpoint]) => [endpoint.name, name] as const)))
 
 /**
- * Does an upstream take requests to the endpoint as they are?
+ * Does an upstream accept requests to the endpoint as they are?
  *
- * @param speaks the protocols of the upstream; null = it takes all as they are
+ * @param speaks the protocols of the upstream; null = it accepts all as they are
  */
 export function isSpoken(endpoint: Endpoint, speaks: readonly string[] | null): boolean {
   if (speaks === null || endpoint.formatByCaller) return true
@@ -100,9 +102,9 @@ export function isTranslated({ name }: Endpoint): boolean {
 }
 
 /**
- * Finds how the requests of an endpoint reach an upstream.
+ * Finds the translator of an endpoint's requests for an upstream.
  *
- * @param speaks the protocols of the upstream; null = it takes all as they are
+ * @param speaks the protocols of the upstream; null = it accepts all as they are
  * @returns null = they are sent as they are
  * @throws GatewayError not_translatable
  */
@@ -121,7 +123,7 @@ export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | n
   return { from, to, client, upstream, embeddings: null }
 }
 
-/** To the first protocol of the upstream that has embeddings. */
+/** Translates to the first protocol of the upstream that has embeddings. */
 function embeddingsTranslator(
   endpoint: Endpoint, { name: from, translation: own }: Named<EmbeddingsTranslation>, speaks: readonly string[],
 ): Translator {
@@ -141,14 +143,14 @@ function protocolOf(name: string): Protocol | undefined {
 export interface TranslationTarget {
   /** The model's name at the upstream. */
   readonly model: string
-  /** The upstream's host; of a simulator its name. */
+  /** The upstream's host; for a simulator its name. */
   readonly host: string
   /** The path asks for a stream. */
   readonly stream: boolean
   readonly asksForUsage: boolean
   /** What the model accepts. */
   readonly accepts: Accepts
-  /** A request that would lose something is refused. */
+  /** A request is refused if the translation would drop a field. */
   readonly isStrict: boolean
   readonly capsules: CapsuleAccess
 }
@@ -187,7 +189,7 @@ function refuseLoss(dropped: readonly string[], why: string): void {
   if (param !== undefined) throw new GatewayError('translation_lossy', `${why}: ${dropped.join(', ')}`, { param })
 }
 
-/** What a response needs of its request: all else would stay in memory until it has ended. */
+/** The part of a request that its response needs: the rest would stay in memory until the response ends. */
 function forResponse({ stream, includeUsage, tools }: NeutralRequest): NeutralRequest {
   return { ...EMPTY_REQUEST, stream, includeUsage, tools: tools.map(tool => ({ ...tool, description: null, parameters: null })) }
 }
@@ -208,8 +210,8 @@ function translateEmbeddings(sides: EmbeddingsSides, body: JsonObject, model: st
 }
 
 /**
- * The body of a request that is sent as it is, where its conversation was translated before: opaque values of other
- * providers stay behind.
+ * Restores opaque values in a request that is sent as it is and whose conversation was translated before. Values of
+ * other providers are removed.
  *
  * @returns null = the body has no such values. `dropped`: fields with a capsule that no gateway has made
  * @throws GatewayError translation_lossy, and what opening a capsule throws
@@ -234,7 +236,7 @@ export interface ResponseTranslation {
   readonly context: ClientContext
 }
 
-/** @param request id of the request, the model as the client wrote it, and when it came, in ms since 1970 */
+/** @param request id of the request, the model as the client wrote it, and when it arrived, in ms since 1970 */
 export function responseTranslation(attempt: TranslatedAttempt, { id, model, startedWall, isEventStream }: {
   readonly id: string, readonly model: string | null, readonly startedWall: number, readonly isEventStream: boolean
 }): ResponseTranslation {
@@ -252,7 +254,7 @@ export function createTranslator({ attempt: { translator: { client, upstream }, 
 }
 
 /**
- * A whole response in the client's shape: its body, or the events of a stream where the client asked for one.
+ * Translates a whole response to the client's shape: its body, or the events of a stream if the client asked for one.
  *
  * @param value of the body, parsed
  * @throws GatewayError upstream_invalid
@@ -275,13 +277,13 @@ function embeddingsBody({ sides: { client, upstream }, format, estimatedTokens }
   return client.writeResponse({ vectors, inputTokens: inputTokens ?? estimatedTokens }, format, model)
 }
 
-/** As parsed JSON, or as text where it is none. */
+/** The body as parsed JSON, or as text if it is not JSON. */
 function errorBody(body: Buffer): unknown {
   const text = body.toString('utf8')
   return parseJson(text) ?? text
 }
 
-/** The body of an upstream's error, in the client's shape. @param body decompressed */
+/** Translates the body of an upstream's error to the client's shape. @param body decompressed */
 export function translateError({ translator: { client, upstream } }: TranslatedAttempt, status: number, body: Buffer, requestId: string): string {
   const error = upstream.readError(status, errorBody(body))
   const isTooLong = refusalReason(body) === 'context_length'
@@ -289,22 +291,22 @@ export function translateError({ translator: { client, upstream } }: TranslatedA
 }
 
 /**
- * The HTTP status of an error that the upstream sent with the status of a success.
+ * The HTTP status of an error that the upstream sent with a success status.
  *
  * @param body the error, or the event that reports it
  */
 export function errorStatus({ translator: { upstream } }: TranslatedAttempt, body: Buffer): number {
   const { status } = upstream.readError(500, errorBody(body))
-  // One of the operator's account is none of the client's.
+  // An error about the operator's account does not concern the client.
   return status === 500 || (status >= 401 && status <= 403) ? 502 : status
 }
 
-/** The upstream's names for the id of a request. */
+/** The upstream's names for the request id. */
 const REQUEST_ID_HEADERS = ['x-request-id', 'request-id']
 
 /**
- * The headers of a response that concern its body, for the client's protocol: the upstream's id of the request under the
- * name that the client's SDKs read.
+ * The headers of a response that depend on its body, for the client's protocol: among them the upstream's request id,
+ * under the name that the client's SDKs read.
  *
  * @param valueOf the value of a header, by its lower-case name; null = there is none
  * @param status HTTP status

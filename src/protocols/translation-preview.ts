@@ -6,7 +6,7 @@ import type { Endpoint } from './endpoint/protocol.ts'
 import { findTranslator, isTranslated } from './translate.ts'
 import type { Translator } from './translate.ts'
 
-/** What becomes of the fields of requests that are translated, as paths of the client's body. */
+/** Fields that a translation drops or refuses, as paths of the client's body. */
 export interface TranslationLosses {
   /** The upstream does not get them. */
   readonly dropped: readonly string[]
@@ -14,7 +14,7 @@ export interface TranslationLosses {
   readonly refused: readonly string[]
 }
 
-/** The fields that a translator always drops or refuses. Of other fields it may drop or refuse some values. */
+/** The fields that a translator always drops or refuses. It may drop or refuse some values of other fields. */
 export function translationLosses({ client, upstream, embeddings }: Translator): TranslationLosses {
   if (embeddings) {
     const fields = Object.entries(embeddings.client.fields)
@@ -30,7 +30,7 @@ export function translationLosses({ client, upstream, embeddings }: Translator):
 /** The path of a request depends on its model, and not on what it embeds. */
 const NO_EMBEDDINGS = { inputs: [], dimensions: null, format: { isBase64: false, isSingle: false } }
 
-/** The path and query of a translated request, without the upstream's own prefix, and the endpoint there. */
+/** The path and query of a translated request, without the upstream's own prefix, and its endpoint at the upstream. */
 export function translatedAddress({ upstream, embeddings }: Translator, model: string, stream: boolean): {
   readonly path: string, readonly query: string, readonly endpoint: Endpoint
 } {
@@ -43,7 +43,7 @@ export function translatedAddress({ upstream, embeddings }: Translator, model: s
 }
 
 /**
- * The translators that bring requests for text to an upstream, one for each protocol that it does not speak.
+ * The translators of requests for text to an upstream, one for each protocol that the upstream does not accept.
  *
  * @param speaks the upstream's protocols
  * @param takesPath is there a route to it from that path?

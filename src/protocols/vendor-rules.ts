@@ -2,15 +2,15 @@ import type { Accepts } from './neutral/accepts.ts'
 
 /** What models of one vendor accept, at which targets. */
 export interface VendorRule {
-  /** What it is about, for people. */
+  /** The rule's subject, for people. */
   readonly about: string
-  /** In the model's name; absent = any model. */
+  /** Matches the model's name; absent = any model. */
   readonly models?: RegExp
-  /** The protocol that the target speaks; absent = any. */
+  /** The protocols of the target; absent = any. */
   readonly protocols?: readonly string[]
-  /** The upstream's host; absent = any. */
+  /** Matches the upstream's host; absent = any. */
   readonly hosts?: RegExp
-  /** Or the cloud provider that the upstream is at. */
+  /** Or the cloud providers of the upstream. */
   readonly providers?: readonly string[]
   readonly accepts: Accepts
   /** The vendor's page, SDK or report that says so. */
@@ -20,7 +20,7 @@ export interface VendorRule {
 const OPENAI_HOSTS = /(?:^|\.)api\.openai\.com$|\.openai\.azure\.com$|\.cognitiveservices\.azure\.com$|\.services\.ai\.azure\.com$/
 const OPENAI_REASONING = 'OpenAI, reasoning guide; openai 7.55, ChatCompletionCreateParams'
 const ANTHROPIC_SDK = '@anthropic-ai/sdk 0.137, MessageCreateParams'
-/** Of `anthropic-beta`, at both clouds that have a list of their own. */
+/** Values of `anthropic-beta` at both clouds that have a list of their own. */
 const CLOUD_BETAS = [
   'compact-2026-01-12', 'computer-use-2025-01-24', 'computer-use-2025-11-24', 'context-1m-2025-08-07', 'context-management-2025-06-27',
   'dangerous-tool-use-2026-09-03', 'interleaved-thinking-2025-05-14', 'thinking-binding-controls-2026-08-01',
@@ -30,15 +30,18 @@ const REFUSES_SAMPLING: Accepts = {
   temperature: { only: [1] }, topP: { only: [1] }, presencePenalty: { only: [0] }, frequencyPenalty: { only: [0] },
 }
 
-/** The beginning of a model's name, behind the name of a vendor or a region too: `openai/o3`, `us.anthropic.claude-...`. */
+/**
+ * Matches the beginning of a model's name, also behind the name of a vendor or a region: `openai/o3`,
+ * `us.anthropic.claude-...`.
+ */
 function named(pattern: string): RegExp {
   return new RegExp(`(?:^|[/.])(?:${pattern})`)
 }
 
-/** With the names that servers of open models have for them. */
+/** Also by the names that servers of open models use. */
 const MISTRAL = /(?:^|[/.])(?:(?:open-)?(?:mistral|mixtral)|ministral|magistral|devstral|codestral|pixtral|labs-)/i
 
-/** Where several fit, a later one overrides the members of an earlier one. */
+/** If several match, a later one overrides the members of an earlier one. */
 export const VENDOR_RULES: readonly VendorRule[] = [
   {
     about: 'Chat servers', protocols: ['chat'],

@@ -6,20 +6,20 @@ const MODEL = Buffer.from('model')
 const ID = Buffer.from('id')
 const RESPONSE = Buffer.from('response')
 const SESSION = Buffer.from('session')
-/** A longer one is nobody's: neither a model's nor a lane's. */
+/** No name of a model or a lane is longer. */
 const MAX_NAME_LENGTH = 256
 
-/** What a message over a WebSocket tells of itself. */
+/** What the gateway reads from a message over a WebSocket. */
 export interface MessageInfo {
   readonly type: string
-  /** The model that it names; null = none. */
+  /** The model that the message names; null = none. */
   readonly model: string | null
-  /** '' = it names none. */
+  /** '' = the message names no lane. */
   readonly lane: string
 }
 
 /**
- * Reads that of a message.
+ * Reads the type, model and lane of a message.
  *
  * Source: OpenAI's API reference, "WebSocket events", `stream_id`, and "Realtime", server events.
  */
@@ -47,7 +47,7 @@ export function readMessageInfo(message: Buffer, { laneKey, createConversation }
   return { type, model: model ?? asked, lane }
 }
 
-/** Of the object that the cursor is at, which is passed. */
+/** The model and id of the object at the cursor. The cursor then stands behind the object. */
 function namesIn(cursor: JsonCursor): { model: string | null, id: string | null } {
   const names = { model: null as string | null, id: null as string | null }
   cursor.beginObject()
@@ -61,7 +61,7 @@ function namesIn(cursor: JsonCursor): { model: string | null, id: string | null 
   return names
 }
 
-/** null: too long for one. */
+/** null = the text is too long for a name. */
 function nameAt(cursor: JsonCursor): string | null {
   const name = textAt(cursor)
   return name.length > MAX_NAME_LENGTH ? null : name

@@ -3,24 +3,24 @@ import type { Endpoint } from './protocol.ts'
 import { readRequestOptions } from './request-options.ts'
 import { SseReader, missingLineEnds } from '../events/sse.ts'
 
-/** A response that lacks no more than its end. */
+/** What a response lacks if only its end is missing. */
 export interface MissingEnd {
-  /** How many bytes of it are whole events. */
+  /** How many bytes of the response are whole events. */
   readonly completeBytes: number
-  /** What it lacks behind them; empty where that is the end of HTTP's message alone. */
+  /** What is missing behind these events; empty if only HTTP's end is missing. */
   readonly suffix: Buffer
 }
 
 /**
- * What a stream lacks that broke before its client has seen any of it.
+ * What is missing from a stream that broke before the client received any of it.
  *
  * @param request the client's body, decompressed JSON
- * @param stream all that came of the events, none of them an error
- * @returns null where more is missing than the protocol's end, or where that is not certain
+ * @param stream all bytes of the events that arrived, none of them an error
+ * @returns null = more than the protocol's end is missing, or this is uncertain
  */
 export function missingEndOf({ streams }: Endpoint, request: Buffer, stream: Buffer): MissingEnd | null {
   const asked = readRequestOptions(request)
-  // One of several may be all there, and the others not.
+  // Of several responses in one stream, one may be complete and the others not.
   if (streams === null || typeof asked === 'string' || streams.asksForSeveral(asked)) return null
   const dialect = streams.createProtocol(asked)
   let isClear = true
@@ -33,11 +33,11 @@ export function missingEndOf({ streams }: Endpoint, request: Buffer, stream: Buf
   } })
   reader.push(stream)
   const whole = reader.blockStart
-  // What the stream ended in may only be a piece of what is missing.
+  // The bytes behind the last whole event may be a part of the missing end.
   const piece = stream.toString('latin1', whole).replaceAll('\r\n', '\n').trim()
   const isAll = () => isClear && dialect.finished && dialect.missing === null
   if (isAll() && dialect.endMarker.startsWith(piece)) return { completeBytes: whole, suffix: Buffer.from(dialect.endMarker) }
-  // Or the last event that is needed, which lacks the ends of its lines.
+  // Or they are the last event that is needed, without its line ends.
   isLast = false
   reader.end()
   if (!isLast || !isAll()) return null

@@ -1,5 +1,4 @@
 /**
- * When the models of a list were made, in seconds since 1970: the operator does not say, and clients want a
- * date all the same.
+ * The date in every entry of a model list, in seconds since 1970: clients require a date, and the gateway knows none.
  */
 export const CREATED = 1_700_000_000

@@ -11,106 +11,111 @@ import type { EventReader, StreamEvent } from '../events/stream-event.ts'
 import type { MeterLimits, StreamMeter } from '../events/stream-meter.ts'
 import type { Usage } from '../usage/usage.ts'
 
-/** The family of protocols that a request belongs to, as the ledger has it: the index has all of them. */
+/** The protocol family of a request, as in the ledger: src/protocols/index.ts lists all. */
 export type ProtocolName = string
 
-/** An endpoint's name, as the ledger and the metrics have it. `other` is any path that is not known by name. */
+/** An endpoint's name, as in the ledger and the metrics. `other` is any path that is not known by name. */
 export type EndpointName = string
 
-/** A wire protocol: a folder beside this one, collected in the index. */
+/** A wire protocol. Each has a folder in src/protocols, and the index lists it. */
 export interface Protocol {
   readonly name: string
-  /** How the gateway itself speaks to its clients. */
+  /** The format of what the gateway itself sends to clients. */
   readonly format: ClientFormat
-  /** The paths that are known whole. */
+  /** The paths that are compared as a whole. */
   readonly paths: readonly KnownPath[]
   /**
-   * Recognises a path that is not known whole.
+   * Recognises a path with variable parts.
    *
    * @param plain the path in lower case
    */
   readonly classify?: (path: string, plain: string) => Classified | null
-  /** Does a caller read this format, where the path alone does not decide? @param hasGoogleKey the key came as `?key=` */
+  /**
+   * Does the caller read this format, if the path alone does not decide? @param hasGoogleKey the key came as `?key=`
+   */
   readonly isCaller?: (headers: IncomingHttpHeaders, hasGoogleKey: boolean) => boolean
-  /** Where a model is asked for text. */
+  /** The path of a request for text from a model. */
   readonly textPath?: (model: string) => string
-  /** How it is translated from and to others; absent = it is not. */
+  /** How requests are translated from and to other protocols; absent = they are not. */
   readonly translation?: Translation
-  /** How its embeddings are translated; absent = it has none. */
+  /** How requests for embeddings are translated; absent = the protocol has none. */
   readonly embeddings?: EmbeddingsTranslation
 }
 
 export type KnownPath = readonly [path: string, endpoint: Endpoint]
 
-/** What the gateway itself sends to clients: errors, signs of life, model lists and limits. */
+/** What the gateway itself sends to clients: errors, keep-alives, model lists and limits. */
 export interface ClientFormat {
   readonly protocol: ProtocolName
   /** The body of an error response: JSON, always sent as application/json. */
   errorBody(error: GatewayError, requestId: string): string
-  /** The event that reports an error in mid-stream, blank line included. */
+  /** The event that reports an error in the middle of a stream, with its blank line. */
   streamError(error: GatewayError, requestId: string): string
-  /** An upstream's own error as an event. @param json in one line */
+  /** An upstream's error as an event. @param json in one line */
   errorEvent(json: string): string
   /** Keeps an event stream alive while nothing else is sent; the protocol's clients ignore it. */
   readonly keepAlive: string
-  /** The whole model list as JSON text; it has one page. */
+  /** The whole model list as JSON text, in one page. */
   modelList(models: readonly string[]): string
-  /** One entry of the list as JSON text. */
+  /** One entry of the model list as JSON text. */
   modelCard(model: string): string
-  /** Members of a response without which its usage, or the end of its stream, is not known; null = it is never masked. */
+  /**
+   * Members of a response that a field mask must not remove: they hold the usage or the end of the stream; null = the
+   * protocol has no field masks.
+   */
   readonly unmaskedMembers: readonly string[] | null
-  /** Lower-case name of the header in which the clients read the id of a request; null = they read none. */
+  /** Lower-case name of the header in which the clients read the request id; null = they read none. */
   readonly requestIdHeader: string | null
-  /** Every server of it takes Google's field masks. */
+  /** Every server of the protocol accepts Google's field masks. */
   readonly isGoogles: boolean
   /** The rate limits of a key: a flat list of names and values. @param nowMs ms since 1970 */
   rateLimitHeaders(figures: RateLimitFigures, nowMs: number): string[]
 }
 
-/** What the request body of an endpoint is due to be; bytes are not looked into, whatever they are called. */
+/** What an endpoint expects as request body. The gateway does not read `bytes`, whatever their content type. */
 export type BodyKind = 'json' | 'form' | 'json_or_form' | 'any' | 'bytes' | 'none'
 
 /**
- * What the usage of an endpoint is made up of where the upstream does not report it. `unmetered`: something is
- * used, and the gateway cannot tell how much.
+ * From what the gateway counts the usage of an endpoint if the upstream does not report it. `unmetered`: the request
+ * uses something that the gateway cannot count.
  */
 export type MeteringKind = 'text' | 'embedding' | 'transcript' | 'speech' | 'images' | 'unmetered'
 
 /** What an endpoint's WebSockets carry: responses of a model, one after the other or in lanes. */
 export interface SocketSession {
-  /** It takes nothing but WebSockets. */
+  /** The endpoint accepts only WebSockets. */
   readonly required: boolean
   /** The member of a message that names its lane. */
   readonly laneKey: Buffer
   /**
-   * Makes what follows the one conversation that it is, with one model, each of whose responses is a lane;
-   * null = each request names its model.
+   * Creates the reader of a WebSocket that is one conversation with one model; each of its responses is a lane. null
+   * = each request names its model.
    */
   readonly createConversation: (() => Conversation) | null
 }
 
-/** What a response reads, as far as that can be estimated. */
+/** The estimated input of a response. */
 export type InputEstimate = Pick<Usage, 'inputTokens' | 'cachedInputTokens' | 'inputAudioTokens'>
 
-/** Follows what the upstream reports beside its responses. */
+/** Reads what the upstream reports outside its responses. */
 export interface Conversation {
-  /** What the next response is going to read; null = the upstream has reported nothing. */
+  /** The input of the next response; null = the upstream has reported nothing. */
   readonly inputEstimate: InputEstimate | null
-  /** The model that transcribes what the client says, by whose price that is; null = it is not known. */
+  /** The model that transcribes what the client says, and whose price applies; null = unknown. */
   readonly transcriptionModel: string | null
   /**
-   * Takes the next of the upstream's messages.
+   * Reads the next message of the upstream.
    *
-   * @returns what a transcript used, if the message is one
+   * @returns the usage of a transcript, if the message reports one
    */
   onMessage(type: string, message: Buffer): ReportedUsage | null
 }
 
-/** Where the text stands that a model reads. */
+/** Where the text of a request is that a model reads. */
 export interface PromptText {
   /** Members of the body. */
   readonly members: readonly string[]
-  /** A chat template surrounds it, whatever its members are. */
+  /** A chat template surrounds the text, whatever its members are. */
   readonly hasTemplate?: true
 }
 
@@ -118,90 +123,93 @@ export interface Endpoint {
   readonly name: EndpointName
   readonly protocol: ProtocolName
   readonly format: ClientFormat
-  /** The path is one of several protocols: the caller's headers decide the format. */
+  /** Several protocols share the path: the caller's headers decide the format. */
   readonly formatByCaller: boolean
-  /** Methods that the path takes, as in an Allow header. */
+  /** Methods that the path accepts, as in an Allow header. */
   readonly methods: readonly string[]
   readonly body: BodyKind
-  /** Where the model's name stands; `deployment`: in the path, whatever the body names. */
+  /** Where the model's name is; `deployment`: in the path, whatever the body names. */
   readonly modelIn: 'body' | 'path' | 'deployment' | 'query' | 'none'
-  /** Without a model the request is refused, whatever the routes say. */
+  /** The gateway refuses a request without a model, whatever the routes say. */
   readonly modelRequired: boolean
   /** Members of a body that name the model instead of `model`. */
   readonly modelAliases: readonly string[]
-  /** It takes requests of its own models, in its body or in a file that it names. */
+  /** The body, or a file that it names, holds requests that name their own models. */
   readonly isBatch: boolean
   /** The gateway itself responds; null = an upstream does. */
   readonly ownResponse: 'status' | 'model_list' | 'model_card' | null
-  /** WebSockets that it takes, whose messages are metered; null = none. */
+  /** The WebSockets that the endpoint accepts and whose messages are metered; null = none. */
   readonly session: SocketSession | null
 
-  /** null = nothing is used. */
+  /** null = requests use nothing. */
   readonly metering: MeteringKind | null
-  /** null = its input is no text. */
+  /** null = the input is not text. */
   readonly prompt: PromptText | null
-  /** Members of a response in which its text stands; null = it has none. */
+  /** Members of a response that hold its text; null = it has none. */
   readonly responseMembers: readonly string[] | null
   /** The model generates tokens for the response. */
   readonly generatesTokens: boolean
   /**
-   * The members by which a request bounds the output of one response, as paths: those that every server of the protocol
-   * obeys. Other spellings may be obeyed or ignored.
+   * Paths of the members that bound the output of one response, and that every server of the protocol obeys. A server
+   * may ignore other spellings.
    */
   readonly outputBounds: readonly string[]
-  /** Tokens of thinking count as output that is bounded. */
+  /** The bound includes the tokens of thinking. */
   readonly boundsThinking: boolean
-  /** It counts the tokens of its prompt: the body of a response with that number; null = it does something else. */
+  /**
+   * The endpoint counts the tokens of its prompt: writes the body of a response with that number; null = it does
+   * something else.
+   */
   readonly tokenCount: ((tokens: number) => string) | null
-  /** Each prompt of a list has a response of its own. */
+  /** Each prompt of a list gets a response of its own. */
   readonly answersEachPrompt: boolean
-  /** A request may ask for a response that is made in the background. */
+  /** A request may ask for a response in the background. */
   readonly supportsBackground: boolean
-  /** How streams are asked to report usage; null = they do so unasked, or never. */
+  /** How to ask streams to report their usage; null = they report it unasked, or never. */
   readonly usageOption: UsageOption | null
 
-  /** Responses are JSON, or streams of JSON; anything else is no response of its. */
+  /** Responses are JSON or streams of JSON; anything else is not a response of this endpoint. */
   readonly respondsWithJson: boolean
-  /** The path alone asks for a stream; it can be one JSON array. */
+  /** The path alone asks for a stream, which may be one JSON array. */
   readonly streamsByPath: boolean
   /** Reads the usage that an upstream reports; null = it reports none. */
   readonly usage: UsageReader | null
-  /** Makes the meter of its streams; null = they pass unread. */
+  /** Creates the meter of the endpoint's streams; null = the gateway does not read them. */
   readonly createMeter: ((limits: MeterLimits) => StreamMeter) | null
-  /** An event can hold a picture. */
+  /** An event can hold an image. */
   readonly hasLargeEvents: boolean
-  /** How its streams are continued, or given the end that they lack; null = they are not. */
+  /** How broken streams are continued or completed; null = they are not. */
   readonly streams: StreamSupport | null
 }
 
 export interface UsageOption {
-  /** The edits that ask for it; null = there is nothing to do. */
+  /** The edits that ask for the usage; null = the request needs none. */
   edits(body: Buffer, json: ValidJson): Edit[] | null
-  /** Takes the usage out of the response of a client that did not ask for it. */
+  /** Creates what removes the usage from the response to a client that did not ask for it. */
   createFilter(reader: EventReader): UsageFilter
 }
 
-/** Takes events out of a stream; everything else passes byte for byte. A reader gives it the events. */
+/** Removes events from a stream and passes everything else on unchanged. A reader gives it the events. */
 export interface UsageFilter {
   /** @returns whether the client gets the event */
   event(event: StreamEvent): boolean
-  /** Takes the chunk that was read last; returns what can be passed on now, which may be nothing. */
+  /** Takes the chunk that was read last. Returns the bytes that can be passed on now, possibly none. */
   take(chunk: Buffer): Buffer
-  /** The open block is held back whole: what was passed on ended with a whole event. */
+  /** The block that has begun is held back whole: what was passed on ends with a whole event. */
   readonly holding: boolean
-  /** The stream has ended: returns what was held back. */
+  /** Ends the stream: returns what was held back. */
   rest(): Buffer
-  /** Whole events without those that the client does not get. @param start where in the stream they begin */
+  /** Whole events without those that the client does not get. @param start their offset in the stream */
   withoutHidden(events: Buffer, start: number): Buffer
 }
 
-/** What is known of an endpoint's streams. */
+/** How the gateway reads and continues an endpoint's streams. */
 export interface StreamSupport {
-  /** Makes what follows one response to the request. */
+  /** Creates what follows the response to one request. */
   createProtocol(request: Json): StreamProtocol
-  /** What one event adds to the text of the response. */
+  /** The text that one event adds to the response. */
   text(event: Json): string
-  /** Why the request asks for something that cannot be continued; null = it does not. */
+  /** Why a response to the request cannot be continued; null = it can. */
   obstacle(request: Json): string | null
   /** Does the request ask for more than one response? */
   asksForSeveral(request: Json): boolean
@@ -209,12 +217,12 @@ export interface StreamSupport {
   readonly endsWithEach: boolean
 }
 
-/** A path, recognised. */
+/** A path with its endpoint and model. */
 export interface Classified {
   readonly endpoint: Endpoint
-  /** The model as the path names it, percent-decoded; null where it does not. */
+  /** The model in the path, percent-decoded; null = the path names none. */
   readonly pathModel: string | null
-  /** Where the model's name stands in the path, for a rename. */
+  /** Bounds of the model's name in the path, for a rename. */
   readonly pathModelStart: number
   readonly pathModelEnd: number
 }

@@ -6,11 +6,11 @@ import type { RefusalReason } from '../neutral/error-reason.ts'
 export type { RefusalReason } from '../neutral/error-reason.ts'
 
 /**
- * Reads out of an error answer whether the request was too long for the model, or
- * refused by the provider's content filter.
+ * Reads from an error response whether the request was too long for the model, or the provider's content filter
+ * refused it.
  *
  * @param body the whole response, decompressed
- * @returns null when it says neither
+ * @returns null = neither
  */
 export function refusalReason(body: Buffer): RefusalReason | null {
   const error = errorIn(parse(body))
@@ -18,8 +18,8 @@ export function refusalReason(body: Buffer): RefusalReason | null {
 }
 
 /**
- * Codes that come with 401 and 403 though the credential is good: those of OpenAI, Groq, GitHub
- * Models and Alibaba's Model Studio.
+ * Codes that come with 401 and 403 though the credential is valid: those of OpenAI, Groq, GitHub Models and Alibaba's
+ * Model Studio.
  */
 const DENIALS: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
   'model_not_found': 'model_access',
@@ -31,8 +31,8 @@ const DENIALS: ReadonlyMap<string, RefusalReason> = new Map(Object.entries({
 }))
 
 /**
- * Wordings of it: "Project `p` does not have access to model `m`", "Your organization must be verified
- * to use the model `m`" (OpenAI), "You don't have access to the model with the specified model ID."
+ * Messages with the same meaning: "Project `p` does not have access to model `m`", "Your organization must be
+ * verified to use the model `m`" (OpenAI), "You don't have access to the model with the specified model ID."
  * (Bedrock), "This model is not available in your region." (OpenRouter).
  */
 const DENIAL_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
@@ -41,16 +41,19 @@ const DENIAL_PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [/^country, region\b.* not supported|not (available|supported) in your (country|region)/i, 'region'],
 ]
 
-/** Whatever is said of those is for the operator alone, be it in `invalid_api_key` or in `InvalidApiKey`. */
+/**
+ * The error is about the credential, so it concerns the operator alone. Codes such as `invalid_api_key` and
+ * `InvalidApiKey` count too.
+ */
 const ABOUT_THE_CREDENTIAL = /(?<![a-z])(api)?(key|credential|secret|token)s?(?![a-z])/i
 const WITHIN_CAMEL_CASE = /(?<=[a-z])(?=[A-Z])/g
 
 /**
- * Reads out of a response with 401 or 403 what in the request was refused, be it that the account may
- * not use the model, or not from where it is.
+ * Reads from a response with 401 or 403 what in the request was refused: for example, the account may not use the
+ * model, or not from its region.
  *
  * @param body the whole response, decompressed
- * @returns null when it is the credential, or does not say
+ * @returns null = the credential was refused, or the response does not say
  */
 export function denialReason(body: Buffer): RefusalReason | null {
   const error = errorIn(parse(body))
@@ -64,15 +67,15 @@ export function denialReason(body: Buffer): RefusalReason | null {
   return coded ?? DENIAL_PATTERNS.find(([pattern]) => pattern.test(message))?.[1] ?? null
 }
 
-/** A word, not a text: what a provider says in sentences may quote the prompt. */
+/** A word, not a sentence: a provider's sentence may quote the prompt. */
 const IDENTIFIER = /^[A-Za-z][\w.-]{0,63}$/
 
 /**
- * The word with which an error answer names itself: `rate_limit_exceeded`,
- * `overloaded_error`, `RESOURCE_EXHAUSTED`.
+ * The code by which an error response names its error: `rate_limit_exceeded`, `overloaded_error`,
+ * `RESOURCE_EXHAUSTED`.
  *
  * @param body the whole response, decompressed
- * @returns null when it has none, or is not JSON
+ * @returns null = the response has no code, or is not JSON
  */
 export function errorIdentifier(body: Buffer): string | null {
   const error = errorIn(parse(body))
@@ -84,11 +87,11 @@ export function errorIdentifier(body: Buffer): string | null {
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
 /**
- * How long an error answer asks to be left alone: Gemini says so in its body
- * alone. Source: google.rpc.RetryInfo, whose `retryDelay` is a Duration in JSON.
+ * How long an error response asks the client to wait. Gemini says so only in the body. Source: google.rpc.RetryInfo,
+ * whose `retryDelay` is a Duration in JSON.
  *
  * @param body the whole response, decompressed
- * @returns milliseconds, or null when it does not say
+ * @returns milliseconds; null = the response does not say
  */
 export function retryDelay(body: Buffer): number | null {
   const details = errorIn(parse(body))?.['details']
@@ -102,14 +105,14 @@ function record(value: unknown): Record<string, unknown> | null {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
 }
 
-/** Bytes of an error that is no JSON. */
+/** Bytes that are read of an error that is not JSON. */
 const MAX_TEXT_BYTES = 4096
 
 function parse(body: Buffer): unknown {
   try {
     return parseBounded(body.toString('utf8'))
   } catch {
-    // A text, maybe.
+    // It may be plain text.
     return body.toString('utf8', 0, MAX_TEXT_BYTES)
   }
 }

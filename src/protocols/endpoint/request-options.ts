@@ -2,16 +2,16 @@ import { JsonCursor } from '../json/cursor.ts'
 import type { Json } from '../events/resumable-stream.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
-/** What was said so far: of that it counts who spoke last. */
+/** The conversation so far: only the role of its last turn counts. */
 const TURN_FIELDS: ReadonlySet<string> = new Set(['messages', 'contents'])
-/** Members of the three protocols' requests by which it is known whether and how a response is continued. */
+/** Members of requests in the three protocols that decide whether and how a response can be continued. */
 const OPTION_FIELDS = new WatchedKeys([
   'n', 'logprobs', 'audio', 'response_format', 'stream_options', 'output_format', 'output_config',
   'thinking', 'generationConfig', 'generation_config', ...TURN_FIELDS,
 ])
 const ROLE = new WatchedKeys(['role'])
 
-/** Bytes of a wish, and turns, that are looked at: no client has more to say. */
+/** Bytes of an option's value, or of a turn's role, that are read: real ones are shorter. */
 const MAX_OPTION_BYTES = 256 * 1024
 const MAX_TURNS = 100_000
 
@@ -24,12 +24,12 @@ interface ByteRange {
 }
 
 /**
- * Reads out of a request what it wishes for, and nothing of what it says: to parse a
- * prompt of many megabytes that was made for it would hold up all others for seconds.
+ * Reads only the options of a request, and not its prompt: parsing a prompt of many megabytes can block all other
+ * requests for seconds.
  *
  * @param body well-formed JSON, decompressed
- * @returns the members above, as far as they are there, and of the turns the last alone
- *   with its `role`; a string tells why that cannot be read
+ * @returns those of the members above that the request has; of the turns only the last, with its `role` alone. A
+ *   string = why the options cannot be read
  */
 export function readRequestOptions(body: Buffer): Json | string {
   const places = membersOf(body, { start: 0, end: body.length }, OPTION_FIELDS)
@@ -48,7 +48,7 @@ export function readRequestOptions(body: Buffer): Json | string {
   return wishes
 }
 
-/** The last value of each of the names, as parsers take the last of two; null where that is no object. */
+/** The last value of each name, because parsers take the last of two; null = not an object. */
 function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys): Map<string, ByteRange> | null {
   const cursor = new JsonCursor(body, start, end)
   if (!cursor.beginObject()) return null
@@ -60,7 +60,7 @@ function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys):
   return found
 }
 
-/** @returns the last turn alone, or none where there is none; null where it is no list */
+/** @returns the last turn alone; empty = there is none; null = not a list */
 function lastTurn(body: Buffer, list: ByteRange): Json[] | string | null {
   if (body[list.start] !== OPEN_BRACKET) return null
   const cursor = new JsonCursor(body, list.start, list.end)

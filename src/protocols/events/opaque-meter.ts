@@ -6,7 +6,7 @@ import type { StreamMeter } from './stream-meter.ts'
 const NO_BYTES = { content: 0, reasoning: 0, tool: 0 }
 const EMPTY_SAMPLE: TextSample = { runs: [], keptBytes: NO_BYTES, generatedBytes: NO_BYTES }
 
-/** A stream of no protocol that is known: its bytes pass unread, and HTTP's own end is its end. */
+/** Meters a stream of an unknown protocol: it does not read the bytes, and the stream ends with HTTP's end. */
 export class OpaqueMeter implements StreamMeter {
   readonly terminated = null
   readonly missingEnd = null

@@ -1,7 +1,6 @@
 /**
- * Takes off the beginning of a text, which comes in parts, what the client has
- * already: white space that was left out of what the upstream was shown, and that
- * it may say again.
+ * Removes from the beginning of a text, which arrives in parts, what the client already has: trailing white space
+ * that was not sent to the upstream, and that the upstream may repeat.
  */
 export class PrefixStripper {
   #prefix: string
@@ -10,11 +9,11 @@ export class PrefixStripper {
     this.#prefix = has
   }
 
-  /** @returns what is new of the part */
+  /** @returns the new text of the part */
   strip(part: string): string {
     let same = 0
     while (same < part.length && same < this.#prefix.length && part[same] === this.#prefix[same]) same++
-    // After the first difference all of it is new.
+    // After the first difference, everything is new.
     this.#prefix = same === part.length ? this.#prefix.slice(same) : ''
     return part.slice(same)
   }

@@ -1,43 +1,43 @@
 import type { TextKind } from './generated-text.ts'
 import type { StreamEvent } from './stream-event.ts'
 
-/** Whose text a place has: a choice's or a tool call's. */
+/** The choice or tool call that the text of a place belongs to. */
 export interface TextLane {
   readonly kind: TextKind
   readonly index: number
 }
 
-/** A part of an event's data that may differ when the event comes again. Its bounds count from the start of the data. */
+/** A part of an event's data that may differ when the event repeats. Its bounds count from the start of the data. */
 export interface Place {
   readonly start: number
   readonly end: number
-  /** The inside of a string, digits, or no bytes at all: then only where it is counts. */
+  /** The inside of a string, digits, or no bytes at all: then only its position counts. */
   readonly holds: 'string' | 'digits' | 'nothing'
-  /** null = its value changes nothing */
+  /** null = its value has no effect */
   readonly lane: TextLane | null
 }
 
 const MAX_BYTES = 4096
-/** Places of an event; one with more is not remembered. */
+/** An event with more places is not remembered. */
 export const MAX_PLACES = 32
 const ZERO = 0x30
 const NINE = 0x39
 const BACKSLASH = 0x5c
 
 /**
- * An event that was walked over, and recognises the events that differ from it in some places only: most events of a
- * stream differ in their text. The bytes between these places are compared natively.
+ * An event that was parsed. It recognises later events that differ from it only in some places: most events of a
+ * stream differ only in their text. The bytes between these places are compared natively.
  */
 export class RepeatedEvent {
-  /** The places that may differ, in their order. */
+  /** The places that may differ, in order. */
   readonly places: readonly Place[]
-  /** Where in the event that matched last each place is, from the start of the data. */
+  /** Where each place is in the event that matched last, from the start of the data. */
   readonly starts: number[] = []
   readonly ends: number[] = []
   readonly #known: readonly Place[]
   readonly #name: string
   readonly #data: string
-  /** What stands before each place, and behind the last. */
+  /** The data before each place, and behind the last. */
   readonly #between: readonly string[]
 
   private constructor(name: string, data: string, known: readonly Place[], places: readonly Place[]) {
@@ -50,8 +50,8 @@ export class RepeatedEvent {
 
   /**
    * @param known all places of the event that may differ
-   * @param before an event before it: of the values that change nothing, those that differ from its are free
-   * @returns null = the event is too large to be worth it
+   * @param before the event before it: a value without effect may differ if it differs between the two events
+   * @returns null = the event is too large to remember
    */
   static of({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent, known: Place[], before: RepeatedEvent | null): RepeatedEvent | null {
     if (dataEnd - dataStart > MAX_BYTES) return null
@@ -64,13 +64,13 @@ export class RepeatedEvent {
     return new RepeatedEvent(buf.toString('latin1', nameStart, nameEnd), data, known, known.filter(isFree))
   }
 
-  /** Has it shown itself free there, or does it have another value? */
+  /** Did this place differ before, or does it have another value now? */
   #differsAt(n: number, value: string): boolean {
     const place = this.#known[n] as Place
     return this.places.includes(place) || this.#data.slice(place.start, place.end) !== value
   }
 
-  /** Is it this event again? Then `starts` and `ends` say where its places are. No text of it is empty. */
+  /** Does the event repeat this one? Then `starts` and `ends` are the bounds of its places. No text place is empty. */
   matches({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
     if (dataEnd - dataStart > MAX_BYTES || nameEnd - nameStart !== this.#name.length) return false
     const data = buf.toString('latin1', dataStart, dataEnd)
@@ -98,7 +98,7 @@ export class RepeatedEvent {
   }
 }
 
-/** Where the JSON string ends whose inside starts at `start`, and has no quote before `quote`; -1 = it does not. */
+/** The end of the JSON string whose inside begins at `start` and has no quote before `quote`; -1 = it does not end. */
 function stringEnd(data: string, start: number, quote: number): number {
   for (let end = quote; end !== -1; end = data.indexOf('"', end + 1)) {
     let slashes = 0

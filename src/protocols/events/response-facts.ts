@@ -1,17 +1,17 @@
 import { isObject } from '../../base/is-object.ts'
 
-/** What a response tells of itself, in any of the protocols. */
+/** What a response says about itself, in any of the protocols. */
 export interface ResponseFacts {
   id: string | null
   model: string | null
   readonly finishReasons: string[]
 }
 
-/** Of the longest value that is kept. */
+/** Characters of the longest value that is kept. */
 const MAX_LENGTH = 256
 const MAX_REASONS = 16
 
-/** Collects the facts of a response: from its whole body, or from one event after the other. */
+/** Collects the facts of a response, from its whole body or event by event. */
 export class ResponseFactsReader implements ResponseFacts {
   id: string | null = null
   model: string | null = null
@@ -42,7 +42,7 @@ export class ResponseFactsReader implements ResponseFacts {
   }
 }
 
-/** Does the event say something that `read` has not seen at the beginning of the stream? */
+/** May the event hold a finish reason? The other facts are in the first events of a stream. */
 export function mayHaveFinishReason(data: Buffer): boolean {
   return data.includes('finish') || data.includes('stop_reason') || data.includes('stopReason') || data.includes('"status"')
 }

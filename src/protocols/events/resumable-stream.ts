@@ -5,51 +5,51 @@ import type { EventContent } from './stream-event.ts'
 import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 import type { Usage } from '../usage/usage.ts'
 
-/** A JSON object, of which nothing is known yet. */
+/** A JSON object with unknown members. */
 export type Json = Record<string, unknown>
 
-/** What can be done for a client whose stream broke. */
+/** What the gateway can do for a client whose stream broke. */
 export type Recovery =
-  /** Another upstream can be asked for the rest. */
+  /** Another upstream can continue the response. */
   | { readonly can: 'continue' }
-  /** All was said, and only the protocol's end is missing: these bytes. */
+  /** The response is complete, and only the protocol's end is missing: these bytes. */
   | { readonly can: 'finish'; readonly rest: Buffer }
-  /** Nothing, for the reason given. */
+  /** The gateway can do nothing, for this reason. */
   | { readonly can: 'nothing'; readonly reason: string }
 
-/** What the responses before the one that is joined have used, reported or counted. */
+/** The usage of the responses before the one that continues them, reported or counted. */
 export type PriorUsage = Readonly<Pick<
   Usage, 'inputTokens' | 'cachedInputTokens' | 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | 'outputTokens'
 >>
 
 /**
- * Turns an event of a response that continues another into what the same client gets for it.
+ * Translates an event of the continuing response for the client of the first response.
  *
  * @param event not an error, and not oversize
  */
 export type EventTranslator = (event: EventContent) => string
 
-/** What a protocol has to know to be continued; one for each request. */
+/** What is needed to continue a response of one protocol; one object per request. */
 export interface StreamProtocol {
   /**
-   * Takes in an event that the client got.
-   * @returns why the response cannot be continued from here on; null = it can
+   * Reads an event that the client got.
+   * @returns why the response cannot be continued any more; null = it can
    */
   read(value: Json): string | null
-  /** What is in progress that cannot be continued before it is whole; null = nothing. */
+  /** What has begun and cannot be continued before it is complete; null = nothing. */
   readonly underWay: string | null
-  /** Everything was said, whether or not the protocol's end was. */
+  /** The response is complete, with or without the protocol's end. */
   readonly finished: boolean
-  /** Would everything be said, and nothing missing, with this event? */
+  /** Would this event complete the response, with nothing missing? */
   completes(value: Json): boolean
-  /** What the client asked for behind all that is said, and has not got; null = nothing. */
+  /** What the client asked for at the end of the response and has not received; null = nothing. */
   readonly missing: string | null
-  /** The end of the protocol that is missing once all was said; empty where it has none. */
+  /** The end of the protocol that follows a complete response; empty = there is none. */
   readonly endMarker: string
-  /** Edits to the client's body by which an upstream goes on behind the text. @param spent tokens of it */
+  /** Edits to the client's body that make an upstream continue after the text. @param spent tokens of the text */
   edits(body: Buffer, text: string, spent: number): Edit[]
   /**
-   * Begins to translate another response.
+   * Starts to translate another response.
    *
    * @param before called when the usage is sent to the client
    */
@@ -58,21 +58,21 @@ export interface StreamProtocol {
 
 export interface EventTranslation {
   /**
-   * @param text takes off what the client has already of a text
+   * @param text removes from a text what the client already has
    * @returns the events that the client gets for this one
    */
   translate(value: Json, text: (part: string) => string): Json[]
-  /** How an event is written. */
+  /** Writes an event. */
   render(value: Json): string
 }
 
-/** Characters that are kept; of a longer answer nobody would read the rest twice. */
+/** Characters of text that are kept: repeating a longer response in a request would cost too much. */
 const MAX_TEXT_CHARS = 1024 * 1024
 const DONE = '[DONE]'
 
 /**
- * One streamed answer that another upstream could go on with: it watches what the
- * client gets, and knows how to ask for the rest and how to join it.
+ * One streamed response that another upstream could continue. It records what the client gets, writes the request for
+ * the rest, and joins the response to that request.
  */
 export class ResumableStream {
   readonly #protocol: StreamProtocol
@@ -87,19 +87,19 @@ export class ResumableStream {
     this.#textOf = textOf
   }
 
-  /** The client gets this event, as an upstream sent it. */
+  /** Records an event of the upstream that the client gets unchanged. */
   recordSent({ text, value }: EventContent): void {
     if (text === DONE) this.#done = true
     else if (isObject(value)) this.#record(value)
     else if (text !== '') this.#obstacle ??= 'an event was no JSON object'
   }
 
-  /** The client gets an event that is too large to be read. */
+  /** Records that the client gets an event that is too large to parse. */
   recordOversize(): void {
     this.#obstacle ??= 'an event was too large to look into'
   }
 
-  /** Is an event that the client has not got the last that it has to get? */
+  /** Is this event, which the client has not yet received, the last that it needs? */
   isLastEvent({ value }: EventContent): boolean {
     return isObject(value) && this.#protocol.completes(value)
   }
@@ -114,10 +114,9 @@ export class ResumableStream {
   }
 
   /**
-   * Edits to the client's body that ask another upstream for the rest: the text so
-   * far stands in it as the last message of the assistant, and the tokens that it
-   * took are taken off the limit that the client set. Its trailing white space is
-   * left out, because Anthropic refuses it.
+   * Edits to the client's body that ask another upstream for the rest. The text so far becomes the last message of
+   * the assistant, and the client's token limit is reduced by the tokens of that text. Trailing white space is
+   * removed, because Anthropic refuses it.
    */
   edits(body: Buffer): Edit[] {
     const text = this.#text.trimEnd()
@@ -125,7 +124,7 @@ export class ResumableStream {
   }
 
   /**
-   * Another response begins, which goes on where the client's stream stands.
+   * Starts another response that continues the client's stream.
    *
    * @param before called when the usage is sent to the client
    */
@@ -149,7 +148,7 @@ export class ResumableStream {
   }
 
   #record(value: Json): void {
-    // Also behind an obstacle: all may have been said in spite of it.
+    // Read the event even if there is an obstacle: the response may be complete all the same.
     const obstacle = this.#protocol.read(value)
     this.#obstacle ??= obstacle
     if (this.#obstacle !== null) {
@@ -161,19 +160,19 @@ export class ResumableStream {
   }
 }
 
-/** The member of that name if it is an object, or an empty one. */
+/** The member if it is an object; otherwise an empty object. */
 export function objectIn(value: Json, name: string): Json {
   const member = value[name]
   return isObject(member) ? member : {}
 }
 
-/** The member of that name if it is a list, as far as its elements are objects. */
+/** The objects in the member if it is a list; otherwise an empty list. */
 export function objectsIn(value: Json, name: string): Json[] {
   const member = value[name]
   return Array.isArray(member) ? member.filter(isObject) : []
 }
 
-/** Neither absent nor null, false, zero nor empty. */
+/** Is the value neither absent, null, false, zero nor empty? */
 export function hasValue(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0
   return Boolean(value)
@@ -182,10 +181,10 @@ export function hasValue(value: unknown): boolean {
 type Counts = Readonly<Record<string, number | null>>
 
 /**
- * The usage with the counts of what came before added.
+ * Adds the counts of the earlier responses to a usage.
  *
- * @param counts added where it has them
- * @param also added, and told where it tells nothing of them
+ * @param counts added to the members that the usage has
+ * @param also added in any case, to 0 if the usage has no such member
  */
 export function addPriorUsage(usage: Json, counts: Counts, also: Counts = {}): Json {
   const sum: Json = { ...usage }

@@ -4,7 +4,7 @@ import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { MAX_EVENT } from './sse.ts'
 
-/** What ws reads frames with, fragments, control frames and compression; its types leave it out. */
+/** The parts of ws that read frames, with fragments, control frames and compression. Its types do not declare them. */
 interface WsInternals {
   readonly Receiver: new (options: {
     isServer: boolean
@@ -26,29 +26,29 @@ interface Inflate {
   cleanup(): void
 }
 
-/** Bytes in front of a control frame's payload; a client's has a mask, too. */
+/** Bytes of a control frame before its payload; a client's has a mask too. */
 const CONTROL_HEADER_BYTES = { server: 2, client: 6 } as const
 
 const { Receiver, PerMessageDeflate, extension } = ws as unknown as WsInternals
 
-/** The messages that one side says over a WebSocket (RFC 6455), read from the bytes that pass by. */
+/** Reads the messages that one side sends over a WebSocket (RFC 6455) from the bytes that pass. */
 export class SocketMessages {
-  /** Something cannot be read, or found no room: from there on nothing is. */
+  /** Bytes could not be read, or there was no memory for them: no later message is read. */
   unreadable = false
-  /** The code with which it has said that it says no more (RFC 6455 section 7.4); null = it has not. */
+  /** The code with which the side closed (RFC 6455 section 7.4); null = it has not closed. */
   closeCode: number | null = null
   readonly #receiver: Writable
   readonly #inflate: Inflate | null
   readonly #memory: MemoryReservation
   readonly #isMasked: boolean
-  /** Bytes that were taken in since the last message. */
+  /** Bytes taken since the last message. */
   #pending = 0
 
   /**
-   * @param by whose messages they are
+   * @param by the side that sends the messages
    * @param extensions what the handshake agreed on; null = nothing
-   * @param room memory for messages that are not whole yet
-   * @param onMessage called with each message, the last before `end` has settled
+   * @param room memory for incomplete messages
+   * @param onMessage called with each message, and with the last before the promise of `end` resolves
    */
   constructor(
     by: 'server' | 'client', extensions: string | null, room: ReserveMemory, onMessage: (message: Buffer) => void,
@@ -68,7 +68,7 @@ export class SocketMessages {
     })
     const control = (payload: Buffer) => (this.#pending -= payload.length + CONTROL_HEADER_BYTES[by])
     this.#receiver.on('message', (message: Buffer) => {
-      // One may have been on its way out of zlib.
+      // zlib may still deliver a message after the failure.
       if (this.unreadable) return
       this.#pending = 0
       this.#memory.resize(this.#receiver.writableLength)
@@ -81,25 +81,25 @@ export class SocketMessages {
   push(chunk: Buffer): void {
     if (this.unreadable || this.closeCode !== null) return
     const { length } = chunk
-    // What waits to be inflated is kept, too.
+    // The bytes that wait for decompression are in memory too.
     const kept = Math.max(0, this.#pending) + this.#receiver.writableLength + length
     if (!this.#memory.resize(kept)) this.#fail()
     else this.#receiver.write(this.#writableCopy(chunk), () => (this.#pending += length))
   }
 
-  /** The mask is taken off in place, of bytes that are on their way to somebody. */
+  /** The receiver removes the mask in place, but these bytes are still to be forwarded. */
   #writableCopy(chunk: Buffer): Buffer {
     return this.#isMasked ? Buffer.from(chunk) : chunk
   }
 
-  /** No more will come. Resolves once all that came is read. */
+  /** Ends the input. Resolves once everything that arrived is read. */
   end(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     if (this.#receiver.destroyed) resolve()
     else this.#receiver.once('close', resolve).end()
     return promise.finally(() => {
       this.#memory.resize(0)
-      // Something may be on its way out of it, which would miss it.
+      // After a failure zlib may still deliver a message, and needs its state for that.
       if (!this.unreadable) this.#inflate?.cleanup()
     })
   }
@@ -110,7 +110,7 @@ export class SocketMessages {
     this.#memory.resize(0)
   }
 
-  /** What inflates messages, where the two sides agreed on that. */
+  /** Decompresses messages, if both sides agreed on compression. */
   #createInflate(extensions: string | null, isServer: boolean): Inflate | null {
     if (!extensions) return null
     try {

@@ -4,7 +4,7 @@ import { GrowingBytes } from './growing-bytes.ts'
 import { StreamEvent } from './stream-event.ts'
 import type { EventReader, EventSink } from './stream-event.ts'
 
-/** What the last event of a stream lacks of its blank line: without it clients drop the event. */
+/** The line ends that are missing behind the last event of a stream: without its blank line clients drop the event. */
 export function missingLineEnds(event: Buffer): Buffer {
   const lineEnd = event.includes('\r\n') ? '\r\n' : event.includes('\r') ? '\r' : '\n'
   const ends = lineEnd + lineEnd
@@ -14,7 +14,7 @@ export function missingLineEnds(event: Buffer): Buffer {
   return Buffer.from(ends.slice(has))
 }
 
-/** How much a reader keeps of what is not whole yet. */
+/** How much a reader keeps of an incomplete event. */
 export interface ReaderLimits {
   readonly maxEvent?: number | undefined
   readonly reserveMemory?: ReserveMemory | undefined
@@ -34,16 +34,14 @@ const LINE_FEED = Buffer.from('\n')
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Reads Server-Sent Events out of a stream that comes in chunks, cut anywhere
- * (HTML standard, "Interpreting an event stream"): lines end in LF, CRLF or CR, a
- * blank line ends an event, and several data lines are joined by LF. Blocks
- * without a data line are no events. Other than a browser it also reports the
- * event that the end of the stream cuts off, marked so.
+ * Reads Server-Sent Events from a stream that arrives in chunks, cut anywhere (HTML standard, "Interpreting an event
+ * stream"): lines end in LF, CRLF or CR, a blank line ends an event, and LF joins several data lines. Blocks without
+ * a data line are not events. Unlike a browser it also reports an event that the end of the stream cuts off, and
+ * marks it.
  *
- * An event that lies inside one chunk is reported in place, with neither a copy
- * nor a string. Of one that spans chunks, the bytes so far are kept up to the
- * limit, as far as there is room; an event beyond it is reported as `oversize`,
- * whatever it holds.
+ * An event inside one chunk is reported in place, without a copy or a string. Of an event that spans chunks, the
+ * reader keeps the bytes so far, up to the limit and as far as there is memory. It reports a longer event as
+ * `oversize`, whatever it holds.
  */
 export class SseReader implements EventReader {
   readonly #sink: EventSink
@@ -52,18 +50,18 @@ export class SseReader implements EventReader {
   readonly #event = new StreamEvent()
 
   // All offsets kept between chunks are absolute.
-  /** Of the next chunk's first byte. */
+  /** Offset of the next chunk's first byte. */
   #offset = 0
   #blockStart = 0
   #lineStart = 0
-  /** How much of a byte order mark the stream has begun with; -1 once that is settled. */
+  /** How many bytes of a byte order mark the stream has begun with; -1 = the beginning is read. */
   #markBytes = 0
   /** The last byte was a CR: an LF that follows belongs to it. */
   #afterCR = false
-  /** The block has ended with that CR, and waits for its LF. */
+  /** The block has ended with that CR, and may have an LF behind it. */
   #ended = false
 
-  /** The unfinished block's bytes, from blockStart, when it did not begin in this chunk. */
+  /** The bytes of the incomplete block from blockStart, if it began in an earlier chunk. */
   readonly #buffered = new GrowingBytes()
   #isBuffering = false
   #oversize = false
@@ -72,12 +70,12 @@ export class SseReader implements EventReader {
   #dataEnd = 0
   #nameStart = 0
   #nameEnd = 0
-  /** The data once it has more than one line. */
+  /** The data if it has more than one line. */
   readonly #joined = new GrowingBytes()
 
   /**
-   * @param sink called synchronously out of push and end
-   * @param options maxEvent: bytes of the longest event that is kept; room: without it there always is some.
+   * @param sink called synchronously in push and end
+   * @param options maxEvent: bytes of the longest event that is kept; reserveMemory: absent = memory is unlimited.
    */
   constructor(sink: EventSink, options: ReaderLimits = {}) {
     this.#sink = sink
@@ -105,7 +103,7 @@ export class SseReader implements EventReader {
     this.#offset = base + length
     let at = this.#afterCR ? this.#resume(chunk, base) : 0
 
-    // Where the next line ends are; `length` when there are no more in this chunk.
+    // The next line ends; `length` = this chunk has no more.
     let lf = -1
     let cr = -1
     while (at < length) {
@@ -142,7 +140,7 @@ export class SseReader implements EventReader {
     }
   }
 
-  /** The chunk without a byte order mark at the beginning of the stream, which may be cut anywhere. */
+  /** Removes a byte order mark, which may be cut anywhere, from the beginning of the stream. */
   #withoutMark(chunk: Buffer): Buffer {
     let i = 0
     while (i < chunk.length && chunk[i] === BYTE_ORDER_MARK[this.#markBytes]) {
@@ -161,14 +159,14 @@ export class SseReader implements EventReader {
   }
 
   end(): void {
-    // The last event waits for the LF that could follow its CR.
+    // The last event waited for an LF behind its CR.
     if (this.#ended) this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, true)
     if (this.#blockStart === this.#offset) return
     if (this.#lineStart < this.#offset) this.#readLine(this.#buffered.bytes, this.#blockStart, this.#offset)
     this.#endBlock(this.#buffered.bytes, this.#blockStart, this.#offset, false)
   }
 
-  /** Goes on after a CR at the end of the chunk before. Returns where in the chunk. */
+  /** Continues after a CR at the end of the chunk before. Returns where in this chunk. */
   #resume(chunk: Buffer, base: number): number {
     this.#afterCR = false
     const at = chunk[0] === LF ? 1 : 0
@@ -185,7 +183,7 @@ export class SseReader implements EventReader {
     else this.#buffered.append(chunk, from, to)
   }
 
-  /** Gives up what is kept of the event that is in progress. */
+  /** Drops what is kept of the incomplete event. */
   #drop(): void {
     this.#oversize = true
     this.#forget()
@@ -197,7 +195,7 @@ export class SseReader implements EventReader {
     this.#memory.resize(0)
   }
 
-  /** Takes in the line from lineStart to before `end`. `buf` begins at the absolute offset `base`. */
+  /** Reads the line from lineStart to before `end`. `buf` begins at the absolute offset `base`. */
   #readLine(buf: Buffer, base: number, end: number): void {
     if (end - this.#blockStart > this.#maxEvent) this.#drop()
     if (this.#oversize) return
@@ -224,7 +222,7 @@ export class SseReader implements EventReader {
     this.#joined.append(buf, from, to)
   }
 
-  /** The block ends before `end`. `buf` begins at the absolute offset `base` and holds all of it. */
+  /** Ends the block before `end`. `buf` begins at the absolute offset `base` and holds the whole block. */
   #endBlock(buf: Buffer, base: number, end: number, terminated: boolean): void {
     const event = this.#event
     const lines = this.#dataLines
@@ -261,7 +259,7 @@ export class SseReader implements EventReader {
   }
 }
 
-/** Where the value begins of the line in [from, to), after the colon and one space; -1 = it is not of the field `name`. */
+/** Where the value of the line in [from, to) begins, after the colon and one space; -1 = the field is not `name`. */
 function valueOf(buf: Buffer, from: number, to: number, name: Buffer): number {
   const end = from + name.length
   if (end > to || (end < to && buf[end] !== COLON)) return -1

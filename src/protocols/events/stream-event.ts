@@ -1,42 +1,42 @@
 import { parseBounded } from '../../base/json-size.ts'
 
 const NO_BYTES = Buffer.alloc(0)
-/** No JSON value, as the value was not asked for yet. */
+/** The value was not parsed yet. */
 const NOT_PARSED = Symbol('not parsed')
 
-/** What an event says, apart from where its bytes stand. */
+/** The content of an event, apart from the position of its bytes. */
 export interface EventContent {
   /** The data as text, without white space around it. */
   readonly text: string
-  /** The data as JSON; undefined = it is none, or too large to be parsed. */
+  /** The data as JSON; undefined = it is not JSON, or too large to parse. */
   readonly value: unknown
 }
 
 /**
- * One unit of a streamed response. A reader has one of these and reports it again and again: it is valid
- * during the callback alone. `start` and `end` count the bytes of the whole stream, from 0. What lies
- * between is the event with all that belongs to it, so that a later stage can leave it out.
+ * One unit of a streamed response. A reader reuses one object for all events: it is valid only during the callback.
+ * `start` and `end` are offsets in the whole stream. The bytes between them are the event with everything that
+ * belongs to it, so that a later stage can remove it.
  *
- * Its data is decoded and parsed when a stage first asks for it, and at most once.
+ * The data is decoded and parsed when a stage first asks for it, and at most once.
  */
 export class StreamEvent implements EventContent {
   /** The data is buf[dataStart, dataEnd). */
   buf: Buffer = NO_BYTES
   dataStart = 0
   dataEnd = 0
-  /** The event's name is buf[nameStart, nameEnd); empty where it has none. */
+  /** The event's name is buf[nameStart, nameEnd); empty = it has none. */
   nameStart = 0
   nameEnd = 0
   start = 0
   end = 0
-  /** False when the stream ended before the event did. */
+  /** False if the stream ended before the event did. */
   terminated = true
-  /** It is longer than the reader keeps: its data is skipped, and empty here. */
+  /** The event is longer than the reader keeps: its data is skipped, and empty here. */
   oversize = false
   #text: string | null = null
   #value: unknown = NOT_PARSED
 
-  /** An event that is not part of a stream, as a message of a WebSocket is. */
+  /** An event outside a stream, such as a message of a WebSocket. */
   static of(data: Buffer): StreamEvent {
     const event = new StreamEvent()
     event.buf = data
@@ -53,7 +53,7 @@ export class StreamEvent implements EventContent {
     return this.#value
   }
 
-  /** Releases the bytes and what was read of them. */
+  /** Releases the bytes, the text and the value. */
   clear(): void {
     this.buf = NO_BYTES
     this.#text = null
@@ -61,7 +61,7 @@ export class StreamEvent implements EventContent {
   }
 }
 
-/** Takes the events of a stream, one after the other. Must not throw, nor call the reader. */
+/** Takes the events of a stream one after the other. Must not throw, nor call the reader. */
 export interface EventSink {
   event(event: StreamEvent): void
 }
@@ -70,17 +70,17 @@ export interface EventSink {
 export interface EventReader {
   /** Reads the next chunk, which may be reused afterwards. */
   push(chunk: Buffer): void
-  /** Ends the stream, and reports the event that the end cuts off, if any. To be called once. */
+  /** Ends the stream, and reports an event that the end cuts off. Call it once. */
   end(): void
-  /** Bytes that were read. */
+  /** How many bytes were read. */
   readonly offset: number
-  /** Where in the stream the event begins that has not ended yet: all before it is settled. */
+  /** Offset of the event that has begun and not ended: all events before it are complete. */
   readonly blockStart: number
-  /** What was read ends with a whole event, and another event can follow. */
+  /** The bytes so far end with a whole event, and another can follow. */
   readonly atBoundary: boolean
 }
 
-/** For responses whose format is not known, or not read: each chunk is an event. */
+/** Reports each chunk as an event, for responses whose format is unknown or not read. */
 export class ChunkReader implements EventReader {
   offset = 0
   readonly atBoundary = false
@@ -110,7 +110,7 @@ export class ChunkReader implements EventReader {
   }
 }
 
-/** What one event of a stream is, whatever the protocol. */
+/** What an event is, in any protocol. */
 export type EventKind =
   /** It is empty, and keeps the connection alive. */
   | 'ping'
@@ -118,14 +118,14 @@ export type EventKind =
   | 'error'
   /** The end marker of the chat protocol. */
   | 'done'
-  /** Half of an event, or no JSON. */
+  /** A part of an event, or not JSON. */
   | 'malformed'
   | 'data'
 
-/** Bytes of the longest event that is parsed: an error is never that large. */
+/** Bytes of the longest event that is parsed: no error is larger. */
 const MAX_PARSED_EVENT = 16 * 1024 * 1024
 
-/** Reads enough of an event to tell what it is. @param isWhole it lacks at most the blank line at its end */
+/** Reads enough of an event to tell its kind. @param isWhole at most its final blank line is missing */
 export function kindOf(event: StreamEvent, isWhole = event.terminated): EventKind {
   const { buf, nameStart, nameEnd, start, end, oversize } = event
   if (oversize || end - start > MAX_PARSED_EVENT) return 'data'
@@ -143,14 +143,14 @@ export function kindOf(event: StreamEvent, isWhole = event.terminated): EventKin
 const ERROR = Buffer.from('error')
 const CLOSING_BRACE = 0x7d
 
-/** Does it look like data? Then it is; otherwise `kindOf` tells, which parses. */
+/** Does the event look like data? true = it is data; false = only `kindOf`, which parses, can tell. */
 export function looksLikeData({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
   if (buf[dataEnd - 1] !== CLOSING_BRACE) return false
   const inData = buf.subarray(dataStart, dataEnd).indexOf(ERROR) !== -1
   return !inData && buf.subarray(nameStart, nameEnd).indexOf(ERROR) === -1
 }
 
-/** A JSON text's value; undefined, which no JSON text has, where it is not one, or too large for `parseBounded`. */
+/** The value of a JSON text; undefined = it is not JSON, or too large for `parseBounded`. */
 export function parseJson(text: string): unknown {
   try {
     return parseBounded(text)

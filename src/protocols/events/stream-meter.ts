@@ -11,35 +11,35 @@ import { tierIn, normaliseTier } from '../usage/service-tier.ts'
 import type { EventReader, EventSink, StreamEvent } from './stream-event.ts'
 
 /**
- * Measures a streamed response. An event that differs from the one before in its text only costs a comparison and a
- * copy of that text; another costs one walk over its bytes. Usage figures are parsed when they are asked for.
+ * Measures a streamed response. If only the text of an event differs from the event before, the meter compares the
+ * rest and copies the text; it parses any other event once. It parses usage figures when they are asked for.
  */
 export interface StreamMeter {
   /**
-   * Makes the reader that splits a stream, decompressed, into the events of the meter's protocol.
+   * Creates the reader that splits a decompressed stream into the events of the meter's protocol.
    *
-   * @param sink the meter itself, or what gives each event to it among others
+   * @param sink the meter itself, or what passes each event on to it
    */
   createReader(sink: EventSink): EventReader
-  /** Takes the next event. */
+  /** Reads the next event. */
   event(event: StreamEvent): void
-  /** Did the protocol's own end pass by? null: unknown, and HTTP's end is the end. */
+  /** Did the protocol's own end arrive? null = the protocol has none, and HTTP's end is the end. */
   readonly terminated: boolean | null
-  /** What the client still needs of a stream that ends now in order: all of the response has passed by. null = more is missing. */
+  /** What the client still needs if the stream ends now: the response is complete. null = more is missing. */
   readonly missingEnd: Buffer | null
-  /** The protocol's own in-stream error passed by. */
+  /** The protocol's own error arrived in the stream. */
   readonly sawError: boolean
-  /** The data of the event that reported it; null = there was none, or it was too long. */
+  /** The data of the event with the error; null = there was none, or it was too long. */
   readonly errorEvent: string | null
-  /** Something generated passed by: text, a tool call, sound, a picture. */
+  /** Generated output arrived: text, a tool call, audio, an image. */
   readonly sawContent: boolean
-  /** Nothing generated has passed by since the output was last reported. */
+  /** No output has arrived since the output was last reported. */
   readonly isOutputReported: boolean
-  /** Some of what has passed by since then is no text, as a picture: in tokens only a report tells it. */
+  /** Some output since then is not text, such as an image: only a report can tell its tokens. */
   readonly uncountable: boolean
-  /** What the upstream reported so far; null when it has said nothing. */
+  /** What the upstream has reported so far; null = nothing. */
   reading(): ReportedUsage | null
-  /** The tier that the upstream says it serves this in, in lower case: `flex`; null when it has not said. */
+  /** The tier in which the upstream says it serves the response, in lower case: `flex`; null = it has not said. */
   readonly serviceTier: string | null
   /** How much text was generated so far: bytes on the wire, by kind. */
   readonly generatedBytes: Readonly<Record<TextKind, number>>
@@ -52,11 +52,11 @@ export interface MeterLimits {
   readonly textLimit: number
   /** Bytes of the longest event that is read. */
   readonly maxEvent: number
-  /** Memory for events that are not whole yet. */
+  /** Memory for incomplete events. */
   readonly reserveMemory: ReserveMemory | undefined
 }
 
-// A usage object is a few hundred bytes; one of this size is not one.
+// A usage object is a few hundred bytes; one of this size is an error of the upstream.
 const MAX_USAGE_BYTES = 64 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
 // The name of a tier is a word or two.
@@ -67,10 +67,10 @@ const LOWER_N = 0x6e
 const QUOTE = 0x22
 const NINE = 0x39
 const NUMBERS = /\d+/g
-/** So often the last event is remembered without one that is it again; each that is one allows another time. */
+/** How many events in a row are remembered without a repetition. Each repetition starts the count again. */
 const MAX_ATTEMPTS = 8
 
-/** What the meters of all known protocols have in common: the text, the figures, and how to read them. */
+/** What the meters of all known protocols share: the text, the figures, and how to read them. */
 export abstract class ProtocolMeter implements StreamMeter {
   sawError = false
   errorEvent: string | null = null
@@ -78,15 +78,18 @@ export abstract class ProtocolMeter implements StreamMeter {
   uncountable = false
   abstract readonly terminated: boolean | null
   protected readonly cursor = new JsonCursor()
-  /** Events that come again need not be walked over. Only where a meter counts nothing but text and usage. */
+  /**
+   * The meter recognises repeated events and does not parse them again. Only for meters that count nothing but text
+   * and usage.
+   */
   protected readonly remembersEvents: boolean = true
-  /** The last event; null = it is not remembered, or the next can be another. */
+  /** The last event; null = none is remembered. */
   #repeated: RepeatedEvent | null = null
-  /** Where the event being walked over has what may differ; null = it is not to be remembered. */
+  /** Places that may differ in the event that is parsed; null = the event will not be remembered. */
   #places: Place[] | null = null
   #dataStart = 0
   #attempts = MAX_ATTEMPTS
-  /** The event being read reports the output. */
+  /** The current event reports the output. */
   #reports = false
   readonly #text: GeneratedText
   readonly #usage = new GrowingBytes()
@@ -123,10 +126,9 @@ export abstract class ProtocolMeter implements StreamMeter {
   }
 
   /**
-   * Takes the event if it is the last one again: the same bytes have the same effect, and the second time none but on
-   * text and usage.
+   * Takes the event if it repeats the last one: then only its text and usage have an effect.
    *
-   * @returns false = it has to be walked over, and then remembered
+   * @returns false = parse the event, and then call `remember`
    */
   protected repeats(event: StreamEvent): boolean {
     const repeated = this.#repeated
@@ -154,23 +156,23 @@ export abstract class ProtocolMeter implements StreamMeter {
     return true
   }
 
-  /** Remembers the event that was walked over. */
+  /** Remembers the event that was parsed. */
   protected remember(event: StreamEvent): void {
     const places = this.#places
     const before = this.#repeated
     this.#places = this.#repeated = null
-    // Without text it hardly comes again.
+    // An event without text rarely repeats.
     if (places === null || !places.some(hasText) || this.sawError || this.terminated === true) return
     this.#attempts--
     this.#repeated = RepeatedEvent.of(event, places, before)
   }
 
-  /** The event that is being read has an effect each time that it comes. */
+  /** The current event must be parsed each time. */
   protected notRepeatable(): void {
     this.#places = this.#repeated = null
   }
 
-  /** Passes a value that says nothing. */
+  /** Skips a value without meaning to the meter. */
   protected ignore(buf: Buffer): void {
     const { cursor } = this
     if (!cursor.skip()) return
@@ -185,7 +187,7 @@ export abstract class ProtocolMeter implements StreamMeter {
     else places.push({ start: start - this.#dataStart, end: end - this.#dataStart, holds, lane })
   }
 
-  /** Text was generated: the JSON string that the cursor is at, if it is one. */
+  /** Reads generated text: the value at the cursor if it is a JSON string. */
   protected text(kind: TextKind, index: number, buf: Buffer): void {
     const { cursor } = this
     if (cursor.string()) this.textAt(kind, index, true, buf, cursor.valueStart, cursor.valueEnd)
@@ -203,13 +205,13 @@ export abstract class ProtocolMeter implements StreamMeter {
     this.#text.append(kind, index, escaped, buf, start, end)
   }
 
-  /** Something was generated that is no text, or could not be read. */
+  /** Notes output that is not text, or could not be read. */
   protected noteUncountable(): void {
     this.sawContent = true
     this.uncountable = true
   }
 
-  /** Keeps the value that the cursor is at as the last usage, unless it is null. */
+  /** Keeps the value at the cursor as the last usage, unless it is null. */
   protected keepUsage(buf: Buffer): void {
     const { cursor } = this
     if (!cursor.skip() || buf[cursor.valueStart] === LOWER_N) return
@@ -232,45 +234,45 @@ export abstract class ProtocolMeter implements StreamMeter {
     this.#mayDiffer(places, end, end, 'nothing')
   }
 
-  /** Keeps the value that the cursor is at as the tier that this is served in, if it names one. */
+  /** Keeps the value at the cursor as the service tier, if it is a name. */
   protected keepTier(buf: Buffer): void {
     const { cursor } = this
     const isName = cursor.isString()
     if (!cursor.skip() || !isName || cursor.valueEnd - cursor.valueStart > MAX_TIER_BYTES) return
-    // Many vendors say the same in each chunk.
+    // Many vendors repeat it in each chunk.
     if (bytesEqual(buf, cursor.valueStart + 1, cursor.valueEnd - 1, this.#tier)) return
     this.#tier = ownCopy(buf.subarray(cursor.valueStart + 1, cursor.valueEnd - 1))
   }
 
-  /** The last value skipped as a usage object; one of absurd size reads as nonsense. */
+  /** The last value that was skipped, as a usage object; NaN if it is too large. */
   protected parsedUsage(): unknown {
     return this.cursor.valueEnd - this.cursor.valueStart <= MAX_USAGE_BYTES ? this.cursor.parsed() : NaN
   }
 
-  /** The output reported includes all generated so far; to be called when the whole event is read. */
+  /** The reported output includes everything generated so far. Call it when the whole event is read. */
   protected markOutputReported(): void {
     this.#reports = true
     this.#reportedUpTo = this.#totalBytes
     this.uncountable = false
   }
 
-  /** The last usage that was kept, parsed; undefined when there is none. */
+  /** The last usage that was kept, parsed; undefined = none. */
   protected lastUsage(): unknown {
     return this.#usage.length === 0 ? undefined : parseJson(this.#usage.bytes, 0, this.#usage.length)
   }
 
-  /** To be called with each event that was read. */
+  /** Keeps the data of an error. Call it with each event that was read. */
   protected keepError({ buf, dataStart, dataEnd }: StreamEvent): void {
     if (!this.sawError || this.errorEvent !== null || dataEnd - dataStart > MAX_ERROR_BYTES) return
     this.errorEvent = buf.toString('utf8', dataStart, dataEnd)
   }
 
-  /** Notes an error if the value that the cursor is at is one: anything but null. */
+  /** Notes an error if the value at the cursor is one: anything but null. */
   protected errorMember(buf: Buffer): void {
     if (this.cursor.skip() && buf[this.cursor.valueStart] !== LOWER_N) this.sawError = true
   }
 
-  /** Reads the next value as a small count, such as a choice's index; 0 when it is none. */
+  /** Reads the next value as a small count, such as a choice's index; 0 = it is not one. */
   protected index(buf: Buffer): number {
     const { cursor } = this
     if (!cursor.skip()) return 0

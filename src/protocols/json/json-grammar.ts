@@ -1,6 +1,6 @@
 export type JsonType = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
 
-// The states of a scan: what may come next. White space may come before all of them up to END.
+// The states of a scan: what may come next. Before each of them, up to END, there may be white space.
 export const VALUE = 0
 /** After `[`. */
 export const FIRST_VALUE = 1
@@ -31,7 +31,7 @@ const POWER = 21
 /** The first of the states inside `true`, `false` and `null`: one for each letter after the first. */
 const LITERALS = 22
 
-// In NEXT in place of a state: what a scan has to do.
+// In NEXT, instead of a state: what the scan has to do.
 /** The byte is white space. */
 export const SPACE = 32
 /** The byte is the opening quote of a key. */
@@ -42,7 +42,7 @@ export const LITERAL_END = 34
 export const NUMBER_END = 35
 /** The byte closes an object or an array. */
 export const CLOSE = 36
-/** The byte does not fit. */
+/** The byte is not allowed here. */
 export const WRONG = 37
 
 /** For each state: what a scan expects, for error messages. */

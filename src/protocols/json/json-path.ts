@@ -1,6 +1,6 @@
-/** Segments of a path that tell a client where to look. */
+/** Segments of a path in an error message. */
 const MAX_SEGMENTS = 6
-/** Characters of a key: a client may name its members as it likes. */
+/** Characters of a key that are shown: a client may use any name. */
 const MAX_KEY_LENGTH = 64
 
 const QUOTE = 0x22

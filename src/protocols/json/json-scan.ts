@@ -24,29 +24,29 @@ export interface ValidJson {
   /** Bytes of the whole text. */
   readonly length: number
   /**
-   * The watched members in the order of the text, by the name that their key decodes to. A duplicate key
-   * has several fields, one more than MAX_DUPLICATES at most.
+   * The watched members in the order of the text, by their decoded key. A duplicate key has several fields, at most
+   * MAX_DUPLICATES + 1.
    */
   readonly fields: ReadonlyMap<string, readonly Field[]>
-  /** The inside of the root object, from the byte after `{` to the `}`; null when the root is no object. */
+  /** The inside of the root object, from the byte after `{` to the `}`; null = the root is not an object. */
   readonly members: { readonly open: number; readonly close: number; readonly empty: boolean } | null
   readonly size: JsonSize
 }
 
 export interface InvalidJson {
   readonly ok: false
-  /** Of the first wrong byte, or the length of a text that ends too early. */
+  /** Offset of the first wrong byte, or the length of a text that ends too early. */
   readonly offset: number
   /** From 1; lines end at LF, and a column is a byte of its line. */
   readonly line: number
   readonly column: number
   /** For the client: what was expected, and where. */
   readonly message: string
-  /** It is nested too deep: at `offset` a further level begins. */
+  /** The text is nested too deep: at `offset` one level too many begins. */
   readonly isTooDeep: boolean
 }
 
-/** How deep objects and arrays may nest where nothing else is said: a limit that JSON.parse does not have. */
+/** Default limit for nested objects and arrays. JSON.parse has no such limit. */
 const MAX_DEPTH = 10_000
 /** No real client repeats a key more often, and each field costs memory and an edit. */
 export const MAX_DUPLICATES = 100
@@ -58,10 +58,10 @@ const BLANK = 0x20
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Validates one JSON text (RFC 8259, in UTF-8 without a byte order mark) while it arrives, cut anywhere, and
- * records where the watched members of the root object are. It accepts what JSON.parse accepts of the decoded
- * text, down to a limit of nesting. It counts values, and builds none: a step costs one walk over its chunk, and memory does not grow
- * with the text.
+ * Validates one JSON text (RFC 8259, in UTF-8 without a byte order mark) while it arrives, cut anywhere, and records
+ * where the watched members of the root object are. It accepts what JSON.parse accepts of the decoded text, up to a
+ * limit of nesting. It counts values and creates none: reading a chunk takes one pass over it, and memory does not
+ * grow with the text.
  */
 export class JsonScan {
   readonly #utf8 = new Utf8Check()
@@ -73,14 +73,14 @@ export class JsonScan {
   #offset = 0
   #line = 1
   #lineStart = 0
-  /** For each open container the state after a value in it. */
+  /** For each open container, the state after a value in it. */
   #stack = new Uint8Array(32)
   #depth = 0
   readonly #maxDepth: number
   #containers = 0
   #members = 0
   #values = 0
-  /** The string being read is a key. */
+  /** The current string is a key. */
   #isKey = false
 
   #root: JsonType = 'null'
@@ -90,7 +90,7 @@ export class JsonScan {
   readonly #fields = new Map<string, Field[]>()
   /** Absolute offset of the opening quote of the root object's last key. */
   #keyStart = 0
-  /** What earlier chunks have of that key, without its quotes. */
+  /** The part of that key in earlier chunks, without its quotes. */
   #keyPart = NO_BYTES
   /** The watched member whose value is next or being read. */
   #name: string | null = null
@@ -98,7 +98,7 @@ export class JsonScan {
   #valueType: JsonType = 'null'
 
   /**
-   * @param keys names of the members to record; compile them once where many texts are read
+   * @param keys names of the members to record; compile them once if many texts are read
    * @param maxDepth how deep objects and arrays may nest
    */
   constructor(keys: WatchedKeys | readonly string[], maxDepth = MAX_DEPTH) {
@@ -109,12 +109,12 @@ export class JsonScan {
   /**
    * Reads the next chunk.
    *
-   * @returns false once the text is known to be invalid; later chunks are ignored
+   * @returns false = the text is invalid, and later chunks are ignored
    */
   push(chunk: Buffer): boolean {
     if (this.#failure !== null) return false
     const illFormed = this.#utf8.push(chunk)
-    // A grammar error counts first if it is before the ill-formed bytes, or at their first byte.
+    // A grammar error comes first if it is before the ill-formed bytes or at their first byte.
     this.#read(chunk, illFormed === -1 ? chunk.length : Math.max(illFormed - this.#offset + 1, 0))
     if (illFormed !== -1) this.#fail(illFormed, 'well-formed UTF-8')
     this.#offset += chunk.length
@@ -212,7 +212,10 @@ export class JsonScan {
     this.#empty = false
   }
 
-  /** Keeps what `chunk` has of the root object's key before chunk[to]: no more than shows that it is too long. */
+  /**
+   * Keeps the part of the root object's key that is in `chunk` before chunk[to], but at most one byte more than the
+   * longest name.
+   */
   #holdKey(chunk: Buffer, to: number): void {
     const from = Math.max(this.#keyStart + 1 - this.#offset, 0)
     const room = this.#keys.longest + 1 - this.#keyPart.length
@@ -262,7 +265,7 @@ export class JsonScan {
    * Enters the container whose opening bracket is at `offset`.
    *
    * @param state FIRST_KEY for an object, FIRST_VALUE for an array
-   * @returns false where it is one too many
+   * @returns false = this is one level too many
    */
   #enter(state: number, offset: number): boolean {
     if (this.#depth === this.#maxDepth) {
@@ -280,7 +283,7 @@ export class JsonScan {
     return true
   }
 
-  /** The first failure counts. */
+  /** Only the first failure counts. */
   #fail(offset: number, expected: string, isTooDeep = false): void {
     const line = this.#line
     const column = offset - this.#lineStart + 1

@@ -1,13 +1,10 @@
 /**
- * The first offset in [from, to) whose byte is not plain text inside a JSON
- * string (RFC 8259, section 7): a quote, a backslash or a control character;
- * `to` when there is none. `view` covers the same bytes as `bytes`.
+ * The first offset in [from, to) whose byte is not plain text inside a JSON string (RFC 8259, section 7): a quote, a
+ * backslash or a control character; `to` = there is none. `view` covers the same bytes as `bytes`.
  *
- * Eight bytes are tested at a time, because strings of megabytes (images in
- * base64) are what large bodies are made of. With `x ^ 0x02` the quote falls
- * below 0x21 together with the control characters and no other byte does;
- * `(x - n) & ~x & 0x80` is set somewhere in the word exactly when a byte of x is
- * below n (n <= 0x80).
+ * Tests eight bytes at a time, because large bodies consist mostly of strings of megabytes (images in base64). `x ^
+ * 0x02` puts the quote below 0x21, together with the control characters and no other byte; `(x - n) & ~x & 0x80` is
+ * set somewhere in the word exactly if a byte of x is below n (n <= 0x80).
  */
 export function endOfPlainText(bytes: Uint8Array, view: DataView, from: number, to: number): number {
   let i = from
@@ -32,18 +29,18 @@ export function endOfPlainText(bytes: Uint8Array, view: DataView, from: number, 
 
 const BACKSLASH = 0x5c
 const LOWER_U = 0x75
-/** What the escapes of one letter stand for (RFC 8259, section 7). */
+/** What the escapes of one letter mean (RFC 8259, section 7). */
 const ESCAPES = new Map(
   [['"', '"'], ['\\', '\\'], ['/', '/'], ['b', '\b'], ['f', '\f'], ['n', '\n'], ['r', '\r'], ['t', '\t']]
     .map(([letter = '', meant = '']) => [letter.charCodeAt(0), meant.charCodeAt(0)]),
 )
 
 /**
- * Does the inside of a JSON string, escapes and all, spell this name? Nothing is made of it: a body can have
+ * Does the inside of a JSON string, with its escapes, spell this name? It creates no strings: a body can have
  * millions of keys.
  *
  * @param name in UTF-8
- * @param anyCase takes capitals of ASCII for the small letters of the name
+ * @param anyCase ASCII capitals match the small letters of the name
  */
 export function matchesName(
   bytes: Buffer, start: number, end: number, name: Uint8Array, anyCase = false,
@@ -70,7 +67,7 @@ export function matchesName(
 }
 
 function decoded(bytes: Buffer, start: number, end: number): Buffer {
-  // As a string of its own: inside objects V8 can misread escaped keys (nodejs/node#63785).
+  // The key alone is parsed: inside objects V8 can misread escaped keys (nodejs/node#63785).
   return Buffer.from(JSON.parse(`"${bytes.toString('utf8', start, end)}"`) as string)
 }
 
@@ -78,7 +75,7 @@ function isCapital(unit: number): boolean {
   return unit >= 0x41 && unit <= 0x5a
 }
 
-/** The UTF-16 unit that four hexadecimal digits stand for; -1 where they are none. */
+/** The UTF-16 unit that four hexadecimal digits mean; -1 = they are not hexadecimal. */
 export function hexUnit(bytes: Uint8Array, at: number): number {
   let unit = 0
   for (let i = at; i < at + 4; i++) {
@@ -98,13 +95,13 @@ export function withoutByteOrderMark(body: Buffer): Buffer {
   return body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? body.subarray(3) : body
 }
 
-/** Does it begin like an object or an array? Some upstreams send blank lines until the response is there. */
+/** Does the body begin like an object or an array? Some upstreams send blank lines until the response is ready. */
 export function beginsJson(body: Buffer): boolean {
   const first = firstByte(body)
   return first === 0x7b || first === 0x5b
 }
 
-/** Has nothing come but white space? */
+/** Is the body only white space? */
 export function isBlank(body: Buffer): boolean {
   return firstByte(body) === undefined
 }

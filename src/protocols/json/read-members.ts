@@ -2,17 +2,17 @@ import type { JsonCursor } from './cursor.ts'
 
 const USAGE_METADATA = Buffer.from('usageMetadata')
 
-/** What is made of the value that the cursor is at, which is passed; undefined = nothing. */
+/** Reads the value at the cursor and moves behind it; undefined = nothing. */
 type ValueReader = (cursor: JsonCursor) => unknown
 
 export const parsedValue: ValueReader = cursor => (cursor.skip() ? cursor.parsed() : undefined)
 
-/** The value of a top-level member, the last of that name; undefined when there is none. */
+/** The value of a top-level member, the last of that name; undefined = there is none. */
 export function member(cursor: JsonCursor, name: Buffer): unknown {
   return members(cursor, [name, parsedValue])[0]
 }
 
-/** The same of several members, or what is made of them, in the order of their names. */
+/** The values of several members, as their readers return them, in the order of the names. */
 export function members(cursor: JsonCursor, ...wanted: readonly (readonly [name: Buffer, take: ValueReader])[]): unknown[] {
   const values: unknown[] = wanted.map(() => undefined)
   if (!cursor.beginObject()) return values
@@ -29,7 +29,7 @@ export function members(cursor: JsonCursor, ...wanted: readonly (readonly [name:
   return values
 }
 
-/** The `usageMetadata` of a body, or the last of a stream that came as one JSON array. */
+/** The `usageMetadata` of a body, or the last one in a stream that came as one JSON array. */
 export function lastMetadata(cursor: JsonCursor): unknown {
   if (!cursor.beginArray()) return member(cursor, USAGE_METADATA)
   let last: unknown

@@ -6,10 +6,9 @@ export interface Edit {
 }
 
 /**
- * The body with the edits made, in a buffer of its own; the body itself when
- * there are none. The order of the edits does not matter, except that insertions
- * at one place stand in the order given. Throws RangeError when two overlap or
- * one lies outside the body.
+ * Applies the edits to a copy of the body; without edits returns the body itself. The order of the edits does not
+ * matter, but insertions at one place keep their order. Throws RangeError if two edits overlap or one is outside the
+ * body.
  */
 export function spliceBytes(body: Buffer, edits: readonly Edit[]): Buffer {
   if (edits.length === 0) return body

@@ -3,8 +3,8 @@ import { isUtf8 } from 'node:buffer'
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Checks that bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF)
- * while they arrive. The end of a chunk may cut a character anywhere.
+ * Checks that bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF) while
+ * they arrive. The end of a chunk may cut a character anywhere.
  */
 export class Utf8Check {
   /** Absolute offset of the next chunk's first byte. */
@@ -13,9 +13,9 @@ export class Utf8Check {
   #cut = NO_BYTES
 
   /**
-   * Takes the next chunk. Not to be called again after an error.
+   * Checks the next chunk. Do not call it again after an error.
    *
-   * @returns absolute offset of the first ill-formed sequence, or -1
+   * @returns absolute offset of the first ill-formed sequence; -1 = none
    */
   push(chunk: Buffer): number {
     const base = this.#offset
@@ -31,20 +31,20 @@ export class Utf8Check {
       if (!isUtf8(character)) return start
     }
     const end = chunk.length - cutAtEnd(chunk, from)
-    // A view of a short chunk costs more than its check.
+    // Creating a view of a short chunk takes longer than checking it.
     const whole = from === 0 && end === chunk.length ? chunk : chunk.subarray(from, end)
     if (!isUtf8(whole)) return base + from + firstIllFormed(whole)
     this.#cut = end === chunk.length ? NO_BYTES : Buffer.from(chunk.subarray(end))
     return -1
   }
 
-  /** The absolute offset of a character that the end of the text cuts, or -1. */
+  /** The absolute offset of a character that the end of the text cuts; -1 = none. */
   end(): number {
     return this.#cut.length > 0 ? this.#offset - this.#cut.length : -1
   }
 }
 
-/** Bytes of the sequence that `lead` opens; 0 when no sequence starts with it. */
+/** Bytes of the sequence that begins with `lead`; 0 = no sequence does. */
 function sequenceLength(lead: number): number {
   if (lead < 0x80) return 1
   if (lead < 0xc2) return 0
@@ -53,7 +53,7 @@ function sequenceLength(lead: number): number {
   return lead < 0xf5 ? 4 : 0
 }
 
-/** How many bytes at the end, from bytes[from] on, open a character that continues after it. */
+/** How many bytes at the end, from bytes[from] on, begin a character that is not complete. */
 function cutAtEnd(bytes: Buffer, from = 0): number {
   for (let count = 1; count <= 3 && count <= bytes.length - from; count++) {
     const byte = bytes[bytes.length - count]!

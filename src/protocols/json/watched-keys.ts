@@ -7,14 +7,13 @@ const HYPHEN = 0x2d
 interface WatchedName {
   readonly text: string
   readonly bytes: Buffer
-  /** The first of the bytes. */
   readonly first: number | undefined
   readonly anyCase: boolean
 }
 
-/** Object keys to look for, compiled once and shared by any number of scans. */
+/** Object keys to look for, compiled once for any number of scans. */
 export class WatchedKeys {
-  /** A key of more bytes, as written in a JSON text, cannot be one of the names. */
+  /** A longer key, in bytes as written in a JSON text, is none of the names. */
   readonly longest: number
   readonly #names: readonly WatchedName[]
   /** By their hashes. */
@@ -30,14 +29,14 @@ export class WatchedKeys {
       const bytes = Buffer.from(text)
       return { text, bytes, first: bytes[0], anyCase: anyCase.includes(text) }
     })
-    // A UTF-16 unit takes six bytes as \uXXXX and at most three as UTF-8.
-    // Separators may stand around each letter of a loose name.
+    // A UTF-16 unit takes six bytes as \uXXXX and at most three as UTF-8. Separators may surround each letter of a
+    // loose name.
     this.longest = 6 * Math.max(0, ...names.map(name => name.length), ...loose.map(name => 2 * name.length))
   }
 
   /**
-   * Finds the name of the key in [from, to), without its quotes. Creates no strings: a body can have millions
-   * of keys.
+   * Finds the name of the key in [from, to), without its quotes. It creates no strings: a body can have millions of
+   * keys.
    *
    * @returns null = the key is not watched
    */
@@ -63,7 +62,10 @@ export class WatchedKeys {
   }
 }
 
-/** A hash without case and separators; null where something is escaped, or not ASCII: it may be a letter all the same. */
+/**
+ * A hash without case and separators; null = the key has an escape or a character outside ASCII, which may still be a
+ * letter of the name.
+ */
 function looseHash(key: Buffer, from: number, to: number): number | null {
   let hash = 0
   for (let at = from; at < to; at++) {
@@ -78,7 +80,7 @@ function looseHash(key: Buffer, from: number, to: number): number | null {
 
 /** A key in lower case, without separators. */
 function looseName(key: Buffer, from: number, to: number): string {
-  // As a string of its own: inside objects V8 can misread escaped keys (nodejs/node#63785).
+  // The key alone is parsed: inside objects V8 can misread escaped keys (nodejs/node#63785).
   const name = JSON.parse(`"${key.toString('utf8', from, to)}"`) as string
   return loosely(name)
 }

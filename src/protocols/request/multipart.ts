@@ -10,11 +10,11 @@ export interface FormField {
 
 export interface ValidForm {
   readonly ok: true
-  /** The watched fields that occur, several when a name is given twice, in the body's order. */
+  /** The watched fields in the form, in the body's order; several if a name repeats. */
   readonly fields: ReadonlyMap<string, readonly FormField[]>
-  /** How many parts there are, files included. */
+  /** How many parts there are, with files. */
   readonly parts: number
-  /** Where the first delimiter stands, from its dashes to the end of its boundary. */
+  /** The first delimiter, from its dashes to the end of its boundary. */
   readonly delimiter: { readonly start: number; readonly end: number }
 }
 
@@ -24,7 +24,7 @@ export interface InvalidForm {
   readonly message: string
 }
 
-/** Limits that no honest form comes near. */
+/** No real form reaches these limits. */
 export const MAX_PARTS = 1_000
 /** Bytes of one part's headers. */
 export const MAX_PART_HEADERS = 16 * 1024
@@ -39,16 +39,15 @@ const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^]*)$/
 
 /**
- * Finds the values of the fields named in `watch` in a multipart/form-data body
- * (RFC 7578, RFC 2046), without a copy of the rest.
+ * Finds the values of the fields in `watch` in a multipart/form-data body (RFC 7578, RFC 2046), without copying the
+ * rest.
  *
- * The upstream must read the same values from the form. So what other
- * parsers are known to read in different ways is refused, not guessed: lines that
- * begin with the boundary and are no boundary, bare line feeds, folded or doubled
- * headers, names in encoded forms that would come out as a watched one, and a
- * watched one with a file name, which is a value to some where it is empty.
+ * The upstream must read the same values from the form. So the gateway refuses whatever parsers are known to read
+ * differently: lines that begin with the boundary and are none, bare line feeds, folded or repeated headers, encoded
+ * names that some decode to a watched name, and a watched field with a file name, which some read as a value if the
+ * file name is empty.
  *
- * Takes time in proportion to the body, in one step.
+ * The time grows with the body, and nothing else runs meanwhile.
  */
 export function scanMultipart(
   body: Buffer,
@@ -65,13 +64,13 @@ export function scanMultipart(
 
 class Malformed extends Error {}
 
-/** The boundary that a content-type gives. */
+/** The boundary in a content-type. */
 function boundaryOf(contentType: string): string {
   const type = parseHeaderParams(contentType)
   if (type?.value !== 'multipart/form-data') {
     throw new Malformed('the content-type is not a well-formed multipart/form-data')
   }
-  // Those who know of RFC 2231 take another boundary from it.
+  // Parsers that know RFC 2231 read another boundary from `boundary*`.
   if ([...type.params.keys()].some(name => name.startsWith('boundary*'))) {
     throw new Malformed('boundary* is not allowed in the content-type')
   }
@@ -108,7 +107,7 @@ function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): V
     const next = boundaryLine(body, dashed, valueStart)
     if (next === -1) throw new Malformed('the closing boundary is missing')
     const valueEnd = next - CRLF.length
-    // The empty line's CRLF could pass for the delimiter's: then there is no body.
+    // The empty line's CRLF could also be the delimiter's: then there is no body.
     if (valueEnd < valueStart) throw new Malformed(`part ${parts} has no body`)
     if (name !== null) {
       const field = { value: fieldValue(body, valueStart, valueEnd, name), start: valueStart, end: valueEnd }
@@ -120,7 +119,7 @@ function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): V
   }
 }
 
-/** The offset after the first delimiter, which stands at the start or after a preamble. */
+/** The offset after the first delimiter, which is at the start or after a preamble. */
 function firstDelimiterEnd(body: Buffer, dashed: Buffer): number {
   const at = boundaryLine(body, dashed, 0)
   if (body.length === 0) throw new Malformed('the body is empty')
@@ -129,8 +128,8 @@ function firstDelimiterEnd(body: Buffer, dashed: Buffer): number {
 }
 
 /**
- * Where the next line begins that begins with the boundary; -1 = there is none. It is looked for with
- * the end of the line before: without it a file can hold millions that each would have to be looked at.
+ * The next line that begins with the boundary; -1 = there is none. The search includes the end of the line before:
+ * otherwise a file could hold millions of matches to check.
  */
 function boundaryLine(body: Buffer, dashed: Buffer, from: number): number {
   if (from === 0 && body.subarray(0, dashed.length).equals(dashed)) return 0
@@ -146,7 +145,7 @@ function notAfterCrlf(at: number): Malformed {
   return new Malformed(`a boundary line does not begin after CRLF, at byte ${at}`)
 }
 
-/** Where the part starts whose boundary ends at `at`; -1 after the closing boundary. */
+/** Where the part begins whose boundary ends at `at`; -1 = it was the closing boundary. */
 function partStart(body: Buffer, at: number): number {
   const closing = body[at] === 0x2d && body[at + 1] === 0x2d
   let end = closing ? at + 2 : at
@@ -158,7 +157,7 @@ function partStart(body: Buffer, at: number): number {
   return closing ? -1 : end + 2
 }
 
-/** The watched name that the part goes by, or null. */
+/** The part's name if it is watched; otherwise null. */
 function fieldName(headers: string, part: number, watch: ReadonlySet<string>): string | null {
   let disposition: string | undefined
   let encoding = ''
@@ -187,7 +186,7 @@ function fieldName(headers: string, part: number, watch: ReadonlySet<string>): s
   const isFile = names.some(name => name === 'filename' || name.startsWith('filename*'))
   if (isFile && watch.has(name)) throw new Malformed(`part ${part}: "${name}" is a field, not a file`)
   if (!watch.has(name)) {
-    // Mail's way to write any character (RFC 2047): Commons FileUpload reads it, and nobody writes it.
+    // An encoded word of mail (RFC 2047): Commons FileUpload decodes it, and no client writes it.
     if (/=\?[^?]*\?[bq]\?/i.test(quoted)) throw new Malformed(`part ${part}: its name is an encoded word`)
     const misread = otherReadings(quoted).find(reading => watch.has(reading))
     if (misread !== undefined) throw new Malformed(`part ${part}: its name can be mistaken for "${misread}"`)
@@ -200,16 +199,15 @@ function fieldName(headers: string, part: number, watch: ReadonlySet<string>): s
 }
 
 /**
- * A name as its writer meant it: browsers write a quote and line ends as %22, %0D
- * and %0A (the HTML standard, "multipart form data"), other clients write a quote
- * and a backslash after a backslash.
+ * Decodes a name: browsers write a quote and line ends as %22, %0D and %0A (the HTML standard, "multipart form
+ * data"), other clients put a backslash before a quote and a backslash.
  */
 function decodedName(quoted: string): string {
   return quoted.replace(/\\(["\\])|%(22|0D|0A)/gi, (_, char: string | undefined, hex: string) =>
     char ?? String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
-/** What less careful readers make of a name: PHP takes away the space before it. */
+/** What less strict parsers read from a name: PHP removes leading spaces. */
 function otherReadings(quoted: string): string[] {
   const unescaped = quoted.replace(/\\([^])/g, '$1')
   const percent = (text: string): string =>

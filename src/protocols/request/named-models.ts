@@ -3,37 +3,38 @@ import { JsonCursor, parseJson } from '../json/cursor.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
 /**
- * Members that name models, in any case and with or without separators: whom to ask when the model fails (OpenRouter's
- * `models`, Anthropic's and LiteLLM's `fallbacks`), whom a tool or a plugin asks (Anthropic's advisor, OpenAI's image
- * generation), who transcribes (`input_audio_transcription.model`), whom a router asks (Vertex AI's `manualMode.modelName`).
+ * Members that name models, in any case and with or without separators: models to use if the first fails
+ * (OpenRouter's `models`, Anthropic's and LiteLLM's `fallbacks`), models of a tool or a plugin (Anthropic's advisor,
+ * OpenAI's image generation), models that transcribe (`input_audio_transcription.model`), models of a router (Vertex
+ * AI's `manualMode.modelName`).
  */
 export const MODEL_MEMBERS = [
   'model', 'models', 'modelname', 'modelnames', 'modelid', 'modelids', 'fallbackmodel', 'fallbackmodels', 'draftmodel', 'transcriptionmodel',
   'fallbacks', 'contextwindowfallbacks', 'contentpolicyfallbacks',
 ] as const
-/** Members by which the server chooses the model (Vertex AI's `routingConfig.autoMode`). */
+/** A member with which the server chooses the model (Vertex AI's `routingConfig.autoMode`). */
 const AUTOMATIC = 'automode'
 const NAMES: ReadonlySet<string> = new Set([...MODEL_MEMBERS, AUTOMATIC])
 const OWN_MODEL = new WatchedKeys(['model'], ['model'])
 
-/** Members of a known request in which a client's own words stand, or a schema: what they call a model is none. */
+/** Members of a known request that hold a client's own text or a schema: a `model` inside is not a model. */
 const TEXTS: ReadonlySet<string> = new Set([
   'inputschema', 'outputschema', 'jsonschema', 'schema', 'parametersjsonschema', 'responseschema', 'responsejsonschema', 'inputexamples', 'examples',
   'metadata', 'requestmetadata', 'labels', 'variables', 'arguments', 'args', 'logitbias', 'requests', 'generatecontentrequest',
 ])
-/** The conversation: only the tools that it adds are read. */
+/** The conversation: only tools that its items add are read. */
 const CONVERSATION: ReadonlySet<string> = new Set([
   'messages', 'contents', 'content', 'parts', 'input', 'item', 'instructions', 'system', 'systeminstruction', 'prompt', 'query', 'documents',
 ])
 const TOOLS = 'tools'
-/** As an object it is the settings of the sound that is read: `audio.input`. */
+/** As an object it holds the settings of the input audio: `audio.input`. */
 const INPUT = 'input'
 const PARAMETERS = 'parameters'
 const MEMBERS = new WatchedKeys([], [], [...new Set([...NAMES, ...TEXTS, ...CONVERSATION, TOOLS, PARAMETERS])])
-/** Of an item of the conversation, where more items or tools may stand, and what tells of which kind it is. */
+/** Members of an item of the conversation that may hold more items or tools, and the member with its type. */
 const ITEM_MEMBERS = new WatchedKeys(['type'], [], ['content', 'parts', 'item', 'output', TOOLS])
 
-/** Each check takes time in which no other request is served. */
+/** While each name is checked, no other request is served. */
 const MAX_NAMES = 1000
 /** Nested objects and lists. */
 const MAX_NESTING = 100
@@ -44,22 +45,22 @@ const MAX_NAME_BYTES = 200
 export interface NamedModel {
   /** null = the server chooses it. */
   readonly model: string | null
-  /** The member at the top that it is in. */
+  /** The top-level member that holds the name. */
   readonly param: string
 }
 
 export interface NamedModelsOptions {
-  /** The form is that of an endpoint that is known; in any other, a member with a model's name may stand anywhere. */
+  /** The endpoint is known. Otherwise any member anywhere may name a model. */
   readonly isKnown: boolean
-  /** The model at the top is checked elsewhere. */
+  /** The caller checks the top-level model. */
   readonly skipsOwn: boolean
 }
 
 /**
- * Visits every model that a JSON text names: of a request, or of a message in a session.
+ * Visits every model that a JSON text names: a request, or a message of a session.
  *
  * @param visit may throw
- * @throws GatewayError invalid_json where there are more than 1,000, or they are nested more than 100 levels deep
+ * @throws GatewayError invalid_json if there are more than 1,000 names or more than 100 nested levels
  */
 export function visitModels(bytes: Buffer, options: NamedModelsOptions, visit: (named: NamedModel) => void): void {
   new Walk(bytes, options, visit).value(new JsonCursor(bytes), { param: null, depth: 0, isName: false, listsNames: false, inTools: false })
@@ -68,10 +69,10 @@ export function visitModels(bytes: Buffer, options: NamedModelsOptions, visit: (
 type KeyBounds = Pick<JsonCursor, 'keyStart' | 'keyEnd'>
 
 interface Place {
-  /** Where the name of the member at the top stands; null = it is the text itself. */
+  /** Bounds of the top-level member's name; null = the text itself. */
   readonly param: KeyBounds | null
   readonly depth: number
-  /** It belongs to a member that names models. */
+  /** The value belongs to a member that names models. */
   readonly isName: boolean
   /** Its objects may have lists of names under any member, as LiteLLM's `{ failed: [next] }`. */
   readonly listsNames: boolean
@@ -115,7 +116,7 @@ class Walk {
     } else if (name === AUTOMATIC) {
       if (cursor.skip() && cursor.parsed() !== null) this.#add(null, inside.param)
     } else if (name !== null) {
-      // What names several is a list, where it is known.
+      // A member with a plural name is a list, if the endpoint is known.
       const isRead = !isKnown || !name.endsWith('s') || cursor.isArray()
       if (isRead) this.value(cursor, { ...inside, isName: true, listsNames: name.endsWith('fallbacks') })
       else cursor.skip()
@@ -136,7 +137,7 @@ class Walk {
     }
   }
 
-  /** A conversation: of its items only the tools are read that one of a type of its own adds. */
+  /** Reads a conversation: only the tools in items that have a type. */
   #conversation(cursor: JsonCursor, place: Place): void {
     const inside = { ...place, depth: place.depth + 1 }
     if (inside.depth <= MAX_NESTING && cursor.beginArray()) {

@@ -3,17 +3,20 @@ import type { Field } from '../json/json-scan.ts'
 import type { Endpoint } from '../endpoint/protocol.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
-/** How much output a request asks for, by every spelling that some server takes. */
+/** How much output a request asks for, in every spelling that some server accepts. */
 export interface OutputBounds {
-  /** The most output of one response that the request names; null = nothing that the endpoint's protocol obeys bounds it. */
+  /**
+   * The most output of one response that the request allows; null = no member that the endpoint's protocol obeys
+   * bounds it.
+   */
   readonly bound: number | null
-  /** The largest figure under any other spelling: a server may take it. */
+  /** The largest figure in any other spelling: a server may obey it. */
   readonly other: number
   /** Tokens for thinking in addition to the output. */
   readonly thinking: number
-  /** How many responses it asks for, each with output of its own. */
+  /** How many responses the request asks for, each with its own output. */
   readonly answers: number
-  /** The first member whose value is no whole number from 0 on; null = there is none. */
+  /** The first member whose value is not a whole number from 0 on; null = none. */
   readonly fault: string | null
 }
 
@@ -22,7 +25,10 @@ export const MAX_TOKENS = 1_000_000_000
 
 type Kind = 'bound' | 'count' | 'thinking' | 'container'
 
-/** By names without case and separators: servers in Go take any case, protocol buffers take `maxTokens` and `max_tokens`. */
+/**
+ * By names without case and separators: servers in Go accept any case, protocol buffers accept `maxTokens` and
+ * `max_tokens`.
+ */
 const KINDS: ReadonlyMap<string, Kind> = new Map(Object.entries({
   bound: [
     'maxtokens', 'maxcompletiontokens', 'maxoutputtokens', 'maxnewtokens', 'maxtokenstosample', 'maxtokenstogenerate', 'maxtokencount',
@@ -39,21 +45,21 @@ const KINDS: ReadonlyMap<string, Kind> = new Map(Object.entries({
   ],
 } satisfies Record<Kind, readonly string[]>).flatMap(([kind, names]) => names.map(name => [name, kind as Kind])))
 
-/** Objects in which a bound is one of thinking. */
+/** Objects in which a bound applies to thinking. */
 const THINKING_CONTAINERS: ReadonlySet<string> = new Set(['thinking', 'thinkingconfig', 'reasoning', 'reasoningconfig'])
 
-/** The names of all members of a request that bound its output, or have such members inside. */
+/** The names of all members of a request that bound its output, or contain such members. */
 export const OUTPUT_MEMBERS: readonly string[] = [...KINDS.keys()]
 const MEMBERS = new WatchedKeys([], [], OUTPUT_MEMBERS)
 
-/** Containers in containers; nobody has more. */
+/** Nested containers; no real request has more. */
 const MAX_DEPTH = 8
-/** Bytes of a value that are read: a number has fewer. */
+/** Bytes of a value that are read: a number is shorter. */
 const MAX_VALUE_BYTES = 40
 /** Bytes of a member's name that an error repeats. */
 const MAX_NAME_BYTES = 200
 
-/** Reads how much output a request asks for. Nothing is read but the members that were noted as the body came. */
+/** Reads how much output a request asks for, only from the members that were recorded while the body arrived. */
 export function readOutputBounds(endpoint: Endpoint, body: Buffer, fields: ReadonlyMap<string, readonly Field[]>): OutputBounds {
   const reader = new BoundsReader(endpoint, body)
   for (const name of OUTPUT_MEMBERS) {
@@ -63,7 +69,7 @@ export function readOutputBounds(endpoint: Endpoint, body: Buffer, fields: Reado
 }
 
 /**
- * The members of a request that say how much output it asks for, as an object of their own.
+ * The members of a request that bound its output, as an object of their own.
  *
  * @returns JSON text
  */
@@ -76,7 +82,7 @@ class BoundsReader {
   readonly #body: Buffer
   readonly #obeyed: ReadonlySet<string>
   readonly #isThinkingIncluded: boolean
-  /** The largest figure under each name that the protocol obeys; null = one of its values sets none. */
+  /** The largest figure under each name that the protocol obeys; null = one of its values sets no bound. */
   readonly #bounds = new Map<string, number | null>()
   #other = 0
   #thinking = 0
@@ -100,7 +106,7 @@ class BoundsReader {
     }
   }
 
-  /** @param keyStart of the inside of its name */
+  /** @param keyStart start of the member's name, behind its quote */
   member(name: string, keyStart: number, start: number, end: number, parent: string | null = null, depth = 0): void {
     const kind = KINDS.get(name)
     if (kind === 'container') this.#container(name, this.#pathOf(keyStart, parent), start, end, depth)
@@ -132,7 +138,10 @@ class BoundsReader {
     else this.#bound(this.#pathOf(keyStart, parent), isPlain && value !== 0 ? value : null, value ?? 0)
   }
 
-  /** 0 is no bound to servers whose numbers are 0 if they are not set. Of two values parsers take the first or the last: if one of them sets no bound, there may be none. */
+  /**
+   * 0 is no bound for servers in whose code an unset number is 0. Of two values parsers take the first or the last:
+   * if one of them sets no bound, the server may have none.
+   */
   #bound(path: string, bound: number | null, worst: number): void {
     this.#other = Math.max(this.#other, worst)
     if (!this.#obeyed.has(path)) return
@@ -148,12 +157,15 @@ class BoundsReader {
   }
 }
 
-/** Is it a whole number from 0 on, as all servers read it? */
+/** Is it a whole number from 0 on that all servers read alike? */
 export function isPlainCount(text: string): boolean {
   return /^(?:0|[1-9]\d*)$/.test(text)
 }
 
-/** The largest number that a lenient server reads from a value: Python takes `"1_000"`, others cut off fractions. null = none */
+/**
+ * The largest number that a lenient server reads from a value: Python accepts `"1_000"`, others cut off fractions.
+ * null = none
+ */
 export function worstReading(text: string): number | null {
   if (text === 'true') return 1
   const plain = text.replace(/["_\s]/g, '')

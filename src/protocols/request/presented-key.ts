@@ -1,13 +1,13 @@
 import { decode } from './query.ts'
 
-/** Characters of the shortest key that is looked for: a shorter word may mean something else in another header. */
+/** Characters of the shortest key that is searched for: a shorter word may have another meaning in a header. */
 const MIN_LENGTH = 8
-/** Characters from which on a key does not stand in other text by chance. */
+/** From this length on, a key does not occur in other text by chance. */
 const MIN_LENGTH_IN_TEXT = 16
 
 /**
- * Is one of the keys that a client presented in a value of its request? One of less than 16 characters has to be all
- * of the value, or all but a scheme.
+ * Does a value of the request hold one of the keys that the client presented? A key of less than 16 characters must
+ * be the whole value, or all of it but a scheme.
  *
  * @param keys as they were presented, valid or not
  */
@@ -24,8 +24,8 @@ function isAllOf(value: string, key: string): boolean {
 }
 
 /**
- * Takes the parameters out of a query that have one of the keys as their value or name; the order and the bytes of
- * the rest stay.
+ * Removes from a query the parameters whose value or name holds one of the keys; the order and the bytes of the rest
+ * stay.
  *
  * @param query with its question mark, or empty
  */

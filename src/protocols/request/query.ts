@@ -2,8 +2,8 @@ import { singleModel } from './inspect.ts'
 import { KEY_HEADERS } from '../http/vendor-headers.ts'
 
 /**
- * The parameters that name the model. Azure's realtime sessions, which tell a version of the API too, have
- * another name for it; Azure takes letters in any case.
+ * The parameters that name the model. Azure's realtime sessions, which also have an API version, call it
+ * `deployment`; Azure accepts any case.
  */
 function modelParams(params: URLSearchParams): (name: string) => boolean {
   const isVersioned = params.keys().some(name => name.toLowerCase() === 'api-version')
@@ -12,11 +12,11 @@ function modelParams(params: URLSearchParams): (name: string) => boolean {
 }
 
 /**
- * The model that a query names, or null.
+ * The model that a query names; null = none.
  *
  * @param query with its question mark, or empty
- * @throws GatewayError model_ambiguous: of two names, parsers take the first or the last; model_not_found
- *   where the name is too long
+ * @throws GatewayError model_ambiguous: of two names, parsers take the first or the last; model_not_found if the name
+ *   is too long
  */
 export function queryModel(query: string): string | null {
   if (query === '') return null
@@ -26,8 +26,8 @@ export function queryModel(query: string): string | null {
 }
 
 /**
- * The model that is named elsewhere. Some read it from the query (LiteLLM's proxy on every path): it is unknown
- * which of two would count.
+ * Checks that the query does not name another model than `model`, which is named elsewhere. Some upstreams read the
+ * query's (LiteLLM's proxy on every path), so it is unknown which would apply.
  *
  * @throws GatewayError model_ambiguous
  */
@@ -46,7 +46,7 @@ export function renameQuery(query: string, model: string): string {
   })
 }
 
-/** A query of Azure's as others have it: with a `model`, and without a version of the API. */
+/** Converts a query of Azure's to the common form: with a `model`, and without an API version. */
 export function canonicalQuery(query: string): string {
   if (query === '') return query
   const pairs = query.slice(1).split('&')
@@ -55,23 +55,24 @@ export function canonicalQuery(query: string): string {
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
-/** Where Google takes a credential. */
+/** Google's parameter for a credential. */
 const GOOGLE_KEY_PARAM = 'key'
-/** Where Azure does, of WebSockets above all. */
+/** Azure's parameter for a credential, mainly for WebSockets. */
 const AZURE_KEY_PARAM = 'api-key'
 /** Parameters that are never forwarded, by their names in lower case and with hyphens. */
 const KEY_PARAMS: ReadonlySet<string> = new Set([GOOGLE_KEY_PARAM, AZURE_KEY_PARAM, 'apikey', ...KEY_HEADERS])
 
-/** The credential of a query. */
+/** The credential in a query. */
 export interface QueryKey {
   /** The value of `?key=` or `?api-key=`; null = there is none. */
   readonly queryKey: string | null
-  /** It came as `?key=`: in Google's place. */
+  /** The key came in Google's parameter `?key=`. */
   readonly isGoogles: boolean
 }
 
 /**
- * Takes the credential out of a query, and what is named like one; the order and the bytes of the rest stay.
+ * Removes from a query the credential and every parameter with the name of one; the order and the bytes of the rest
+ * stay.
  *
  * @param query with its question mark, or empty
  */
@@ -94,13 +95,13 @@ export function extractKey(query: string): QueryKey & { readonly query: string }
   return { query: rest.length > 0 ? `?${rest.join('&')}` : '', queryKey, isGoogles }
 }
 
-/** A part of a query without its escapes. */
+/** A part of a query, percent-decoded. */
 export function decode(raw: string): string {
   if (!raw.includes('%')) return raw
   try {
     return decodeURIComponent(raw)
   } catch {
-    // Not an escape after all: it is compared as it stands.
+    // It is not an escape: compare the part as written.
     return raw
   }
 }

@@ -7,7 +7,7 @@ import { insertion, replaceValues } from '../json/splice.ts'
 import type { Edit } from '../json/splice.ts'
 
 /**
- * Puts another model's name where the path has the client's.
+ * Replaces the client's name for the model in the path with another.
  *
  * @param path the one that was classified
  */
@@ -18,12 +18,12 @@ export function renamePath(classified: Classified, path: string, model: string):
 }
 
 /**
- * The edits that have the body name the model that goes up. The generate family names the model in the path,
- * and a second time in parts of some bodies, as `models/NAME`: there both must agree. So they must where the
- * path names a deployment, whatever the client wrote beside it.
+ * The edits that put the upstream's name of the model into the body. The generate family names the model in the path,
+ * and again inside some bodies, as `models/NAME`: the two must agree. If the path names a deployment, the body must
+ * agree with it too, whatever the client wrote.
  *
- * @param from the client's name for it; null = it named none
- * @param to null = none is named
+ * @param from the client's name for it; null = none
+ * @param to null = no name is sent
  */
 export function renameEdits(
   classified: Classified, body: InspectedBody, from: string | null, to: string | null,
@@ -33,13 +33,13 @@ export function renameEdits(
   if (to === null || isThere) return []
   if (modelIn === 'path') return renameNested(body, classified.pathModel as string, to)
   if (modelIn === 'deployment' && body.modelFields.length === 0) {
-    // Where the path has it, it is named.
+    // The path already names it.
     return pathModelEnd === 0 ? addModelEdits(body, to) : []
   }
   return replaceValues(body.modelFields, Buffer.from(body.json ? JSON.stringify(to) : to))
 }
 
-/** The edits that name a model in a body that names none. */
+/** The edits that add a model to a body without one. */
 function addModelEdits({ bytes, json, delimiter }: InspectedBody, model: string): Edit[] {
   if (json?.members) return [insertion(json.members, Buffer.from(`"model":${JSON.stringify(model)}`))]
   if (delimiter === null) return []
@@ -77,14 +77,14 @@ function renameNested(body: InspectedBody, from: string, to: string): Edit[] {
   return edits
 }
 
-/** Requests of one batch: some hundred times what the vendor takes. */
+/** Requests of one batch: some hundred times what the vendor accepts. */
 const MAX_BATCH_REQUESTS = 10_000
 
 /**
- * Where the elements of a valid JSON array of objects stand.
+ * Where the elements of a valid JSON array of objects are.
  *
- * @throws GatewayError invalid_json where there are more than anybody would answer: each takes a
- *   while to be looked into, in which nobody else is served
+ * @throws GatewayError invalid_json if there are more than any provider accepts: while each is read, no other request
+ *   is served
  */
 function arrayElements(bytes: Buffer, from: number, to: number): { start: number; end: number }[] {
   const elements: { start: number; end: number }[] = []
@@ -93,7 +93,7 @@ function arrayElements(bytes: Buffer, from: number, to: number): { start: number
   for (let i = from + 1; i < to - 1; i++) {
     const byte = bytes[i]
     if (byte === 0x22) {
-      // Over the string, whatever it holds.
+      // Skip the string.
       for (i++; bytes[i] !== 0x22; i++) if (bytes[i] === 0x5c) i++
     } else if (byte === 0x7b || byte === 0x5b) {
       if (depth++ === 0) start = i

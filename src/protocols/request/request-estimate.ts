@@ -8,20 +8,20 @@ import { tokensOfBytes } from '../usage/tokens-of-bytes.ts'
 import type { Usage } from '../usage/usage.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
-/** What a request may cost, before it is sent. */
+/** What a request may use, estimated before it is sent. */
 export interface RequestEstimate {
-  /** About how many tokens its input has; null where the body does not tell (a form, no body). */
+  /** Estimated input tokens; null = the body does not tell (a form, no body). */
   readonly inputTokens: number | null
-  /** Those of them that are pictures, recordings or files. */
+  /** The part of them that is images, recordings or files. */
   readonly mediaTokens: number
-  /** How much output it asks for; null = it generates none, or the body does not tell. */
+  /** How much output the request asks for; null = it generates none, or the body does not tell. */
   readonly output: OutputBounds | null
 }
 
-/** What an image, a recording or a document counts as in an estimate: about a picture of a megapixel. */
+/** Tokens of an image, a recording or a document in an estimate: about an image of a megapixel. */
 export const MEDIA_TOKENS = 1000
 
-/** Of sound: 16 kbit/s, below which speech is seldom packed. */
+/** Of audio: 16 kbit/s, and speech is seldom compressed further. */
 const BYTES_PER_SECOND = 2_000
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -30,12 +30,15 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const BACKSLASH = 0x5c
 const LOWER_U = 0x75
-/** Base64 from this length on is a picture or the like: longer than any word, shorter than any picture. */
+/** Base64 from this length on is an image or the like: longer than any word, shorter than any image. */
 export const MEDIA_FROM = 1024
 const SAMPLE = 256
-/** Members that hold a picture, a recording, a file, or what only a provider reads. Base64 in any other one is text to a model. */
+/**
+ * Members that hold an image, a recording, a file, or data that only a provider reads. Base64 in any other member is
+ * text to a model.
+ */
 const MEDIA_MEMBER = /(?:data|url|uri|b64_json|bytes|audio|image|video|file|embedding|signature|encrypted_content)$/i
-/** What says that a picture, a recording or a file follows: values of `type`, and names of members. */
+/** What announces an image, a recording or a file: values of `type`, and names of members. */
 export const MEDIA_MARKS = {
   types: ['image', 'image_url', 'input_image', 'input_audio', 'audio', 'file', 'input_file', 'video', 'video_url', 'base64', 'url', 'redacted_thinking'],
   members: ['inlineData', 'inline_data', 'fileData', 'file_data'],
@@ -46,10 +49,10 @@ const TYPE = new WatchedKeys(['type'])
 const KINDS = new WatchedKeys(['type', 'media_type', 'mediaType', 'mime_type', 'mimeType'])
 /** Media types of what a model does not read as plain text. */
 const MEDIA_TYPE = /^(?:image|audio|video)\/|^application\/(?:pdf|msword|octet-stream|zip|vnd\.)/
-/** Bytes of the longest name that is looked at. */
+/** Bytes of the longest name that is read. */
 const MAX_NAME = 64
 const MAX_STEPS = 4_000_000
-/** More than any upstream takes at once. */
+/** More than any upstream accepts at once. */
 const MAX_PROMPTS = 100_000
 
 const INPUT = Buffer.from('input')
@@ -60,11 +63,10 @@ const ESCAPED_BYTES = 6
 type Fields = ReadonlyMap<string, readonly Field[]>
 
 /**
- * Estimates a request for admission, on the request path, without parsing it. Input
- * is a quarter of the bytes that are no media, which is above the true count for
- * most prompts, plus a flat 1,000 for each picture, recording or file.
+ * Estimates a request for admission, on the request path, without parsing it. Input is a quarter of the bytes outside
+ * media, which is above the true count for most prompts, plus 1,000 for each image, recording or file.
  *
- * @param json where the body's members stand; null = it is no JSON
+ * @param json where the body's members are; null = it is not JSON
  */
 export function estimateRequest(
   endpoint: Endpoint, body: Buffer, json: ValidJson | null,
@@ -80,21 +82,21 @@ export function estimateRequest(
 }
 
 /**
- * Tokens of a picture that is made, with three that are sent before it is done: OpenAI's documentation has 6,240 for the
- * largest of high quality, and 100 for each of the others.
+ * Tokens of a generated image with three partial images: OpenAI's documentation has 6,240 for the largest of high
+ * quality, and 100 for each partial one.
  */
 const IMAGE_OUTPUT_TOKENS = 6_540
 
-/** Tokens of a response that nothing bounds. @param assumed the operator's `billing.assumed_output` */
+/** Tokens of a response without a bound. @param assumed the operator's `billing.assumed_output` */
 export function unboundedOutput({ metering, generatesTokens }: Endpoint, assumed: number): number {
   if (!generatesTokens) return 0
   return metering === 'images' ? Math.max(assumed, IMAGE_OUTPUT_TOKENS) : assumed
 }
 
 /**
- * The most output tokens of a request, all responses together.
+ * The most output tokens of a request, in all its responses.
  *
- * @param assumed tokens of a response that nothing bounds
+ * @param assumed tokens of a response without a bound
  */
 export function maxOutputTokens({ bound, other, thinking, answers }: OutputBounds, assumed: number): number {
   return Math.min((Math.max(bound ?? assumed, other) + thinking) * answers, MAX_TOKENS)
@@ -104,11 +106,10 @@ type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
 const NO_ITEMS: Items = Object.freeze({ characters: null, images: null, seconds: null })
 
 /**
- * What a request may cost beside tokens, before it is sent: the characters to be
- * spoken, the pictures that it asks for, and the seconds of a recording, of which
- * only the bytes are known.
+ * What a request may use besides tokens, estimated before it is sent: characters of speech, images, and seconds of a
+ * recording, of which only the bytes are known.
  *
- * @param count of the pictures
+ * @param count of the images
  */
 export function estimateItems({ metering }: Endpoint, body: Buffer, count: number): Items {
   switch (metering) {
@@ -123,14 +124,14 @@ export function estimateItems({ metering }: Endpoint, body: Buffer, count: numbe
   }
 }
 
-/** As what input counts that a request has written to the prompt cache, which costs more; null = none is. */
+/** The kind of cache write, which costs more, that the input of a request counts as; null = it writes no cache. */
 export function cacheWriteField(body: Buffer): 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | null {
   const isEscaped = hasEscapedLetter(body)
   if (!isEscaped && !body.includes('"cache_control"')) return null
   return isEscaped || body.includes('"1h"') ? 'cacheWrite1hTokens' : 'cacheWrite5mTokens'
 }
 
-/** Any name may be written with an escape: `cache_contro\u006c`. */
+/** Any name may contain an escape: `cache_contro\u006c`. */
 function hasEscapedLetter(body: Buffer): boolean {
   for (let at = body.indexOf('\\u00'); at !== -1; at = body.indexOf('\\u00', at + 1)) {
     const digit = body[at + 4]!
@@ -140,9 +141,9 @@ function hasEscapedLetter(body: Buffer): boolean {
 }
 
 /**
- * The characters that speech is made from: the code points of `input`.
+ * The characters of the text to be spoken: the code points of `input`.
  *
- * @returns null when the body does not tell
+ * @returns null = the body does not tell
  */
 export function readCharacters(body: Buffer): number | null {
   const cursor = new JsonCursor(body)
@@ -152,52 +153,49 @@ export function readCharacters(body: Buffer): number | null {
     const wanted = cursor.keyIs(INPUT)
     const isText = cursor.isString()
     if (!cursor.skip() || !wanted) continue
-    // Of two, parsers take the first or the last.
+    // Of two values, parsers take the first or the last.
     if (isText) characters = Math.max(characters ?? 0, codePoints(body, cursor.valueStart + 1, cursor.valueEnd - 1))
   }
   return characters
 }
 
-/**
- * About how many tokens a JSON body holds. What it takes grows with the number of
- * its strings, not with their length.
- */
+/** Estimates the tokens of a JSON body. The time grows with the number of its strings, not with their length. */
 export function estimateTokens(body: Buffer): number {
   return estimateSizes(body).all
 }
 
-/** The same of text alone; null where there is a picture in it, or sound. */
+/** The same for text alone; null = the body has an image or audio. */
 export function estimateTextTokens(body: Buffer): number | null {
   const { all, media } = estimateSizes(body)
   return media === 0 ? all : null
 }
 
-/** In tokens; `media` are those of `all` that are pictures, recordings or files. */
+/** In tokens; `media` is the part of `all` that is images, recordings or files. */
 function estimateSizes(body: Buffer): { readonly all: number; readonly media: number } {
   const survey = scanStrings(body, null)
-  // The base64 of a picture often stands inside what says that it is one.
+  // The base64 of an image is often inside an object that is also counted as `marked`.
   const media = Math.max(survey.media, survey.marked) * MEDIA_TOKENS
-  // A prompt may come as token numbers, of two bytes each or more.
+  // A prompt may consist of token numbers, of two bytes each or more.
   const text = Math.max(tokensOfBytes(body.length - survey.mediaBytes), survey.commas)
   return { all: text + media, media }
 }
 
-/** What the strings of a body are: keys and values alike. */
+/** The strings of a body, keys and values alike. */
 export interface StringTotals {
   /** Bytes inside strings that are text. */
   readonly textBytes: number
   /** How many strings are base64, and their bytes. */
   readonly media: number
   readonly mediaBytes: number
-  /** How many places say that a picture, a recording or a file follows, of whatever size. */
+  /** How many places announce an image, a recording or a file, of any size. */
   readonly marked: number
   /** Commas between values. */
   readonly commas: number
 }
 
 /**
- * Finds the strings of a JSON body without parsing it. After some millions of
- * steps it gives up: the rest then counts as text.
+ * Finds the strings of a JSON body without parsing it. It stops after some millions of steps: the rest then counts as
+ * text.
  *
  * @param onText called with the bounds of the inside of each string that is text
  */
@@ -241,7 +239,7 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
     const close = closingQuote(body, pos + 1, body.length)
     // The last string of a body that was cut has no end.
     const end = close === -1 ? body.length : close
-    // Of a long string only its beginning is walked, the rest is searched.
+    // Searching the rest of a long string takes no step per byte.
     steps += Math.min(end - pos, 64)
     if (end - pos > MEDIA_FROM && isMediaMember(body, nameStart, nameEnd, pos) && isMedia(body, pos + 1, end)) {
       pending.push({ depth, start: pos + 1, end })
@@ -283,12 +281,12 @@ function saysText(body: Buffer, nameStart: number, nameEnd: number, pos: number,
   return name === 'type' ? value === 'text' : !MEDIA_TYPE.test(value)
 }
 
-/** Is it the type of an object that a model does not see as text, or the name of such a member? */
+/** Is it the type of an object, or the name of a member, that a model does not read as text? */
 function isMark(mark: string, body: Buffer, nameStart: number, nameEnd: number): boolean {
   return MEMBER_MARKS.has(mark) || TYPE.find(body, nameStart, nameEnd) !== null
 }
 
-/** Is it the value of a member of such a name? Between the two are a colon and white space. */
+/** Is it the value of a member with such a name? Between name and value are a colon and white space. */
 function isMediaMember(body: Buffer, nameStart: number, nameEnd: number, valueStart: number): boolean {
   if (nameEnd - nameStart > MAX_NAME || valueStart - nameEnd > MAX_NAME) return false
   return body.subarray(nameEnd + 1, valueStart).includes(COLON) && MEDIA_MEMBER.test(body.toString('latin1', nameStart, nameEnd))
@@ -319,7 +317,7 @@ function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
   for (let i = start; i < end; i++) {
     const byte = bytes[i]!
     const letter = (byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a
-    // + - / = _ and the digits; a backslash because some writers escape the slash
+    // + - / = _ and the digits; a backslash because some clients escape the slash
     const other = (byte >= 0x2f && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x3d
     if (!letter && !other && byte !== 0x5f && byte !== 0x5c) return false
   }
@@ -345,14 +343,17 @@ function startsNumber(byte: number): boolean {
   return byte === 0x2d || (byte >= 0x30 && byte <= 0x39)
 }
 
-/** Of the inside of a JSON string, escapes and all. It can be as long as a body: no string is made of it. */
+/**
+ * Counts the code points inside a JSON string with escapes. The string can be as long as a body, so it is not
+ * decoded.
+ */
 function codePoints(bytes: Buffer, start: number, end: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let count = 0
-  /** Where the second half of a pair would stand. */
+  /** Where the second half of a surrogate pair would be. */
   let pairedAt = -1
   for (let at = start; at < end; at++) {
-    // Four bytes at a time, as in endOfPlain, while none of them is a backslash.
+    // Four bytes at a time, as in endOfPlainText, while none of them is a backslash.
     for (; at <= end - 4; at += 4) {
       const four = view.getInt32(at)
       const slash = four ^ 0x5c5c5c5c

@@ -2,16 +2,16 @@ import { GatewayError } from '../../base/errors.ts'
 import { extractKey } from './query.ts'
 import type { QueryKey } from './query.ts'
 
-/** A request target, normalised: the same strings are routed and forwarded. */
+/** A request target, normalised: the gateway routes and forwards the same strings. */
 export interface RequestTarget extends QueryKey {
   /** Starts with one slash; no dot segments, no doubled slashes, no needless escapes, no fragment. */
   readonly path: string
-  /** With its question mark, or empty; without the gateway's own key. */
+  /** With its question mark, or empty; without the client's gateway key. */
   readonly query: string
 }
 
 const ABSOLUTE_FORM = /^https?:\/\/(?:[\w.~%-]+|\[[\da-f:.]+\])(?::\d*)?(?=[/?]|$)/i
-// What a path may hold (RFC 3986 pchar, and the few that clients send unescaped all the same).
+// What a path may hold (RFC 3986 pchar, and a few that clients send without escapes).
 const SAFE_PATH = /^\/[\w\-.~!$&'()*+,;=:@/%|^"{}[\]`<>]*$/
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i
 const ESCAPE = /%([0-9a-f]{2})/gi
@@ -20,12 +20,11 @@ const UNRESERVED = /[\w\-.~]/
 const NEEDS_NORMALISING = /%|\/\.|\/\//
 
 /**
- * Reads origin-form and absolute-form (RFC 9112 section 3.2). The authority of
- * the absolute form is not looked at: this server answers for any.
+ * Reads origin-form and absolute-form (RFC 9112 section 3.2). It ignores the authority of the absolute form: this
+ * server responds for any.
  *
- * @throws GatewayError bad_request_target for anything that two parsers could
- *   read as two different paths: dot segments however escaped, backslashes,
- *   control characters, malformed escapes.
+ * @throws GatewayError bad_request_target for anything that two parsers could read as two different paths: dot
+ *   segments however escaped, backslashes, control characters, malformed escapes.
  */
 export function parseTarget(raw: string): RequestTarget {
   let target = raw
@@ -73,7 +72,7 @@ function normalisePath(raw: string): string {
 function checkedQuery(query: string): ReturnType<typeof extractKey> {
   for (let i = 0; i < query.length; i++) {
     const code = query.charCodeAt(i)
-    // Above 0xff it is no byte that was sent.
+    // A code above 0xff is not a byte that was sent.
     if (code <= 0x20 || code === 0x7f || code > 0xff) {
       throw bad('the query holds a character that must be percent-encoded')
     }

@@ -2,14 +2,14 @@ import type { JsonObject } from '../neutral/json.ts'
 import { MAX_COUNT, clampTo, remainder } from './usage-figures.ts'
 import type { Figures } from './usage-figures.ts'
 
-/** What a total has beside input and output; null where that is nothing, or no count. */
+/** The tokens of a total beyond input and output; null = none, or a total that is not a count. */
 export function unexplainedTokens(total: unknown, input: number | null, output: number | null): number | null {
   if (typeof total !== 'number' || input === null || output === null) return null
   const rest = total - input - output
   return Number.isInteger(rest) && rest > 0 && rest <= MAX_COUNT ? rest : null
 }
 
-/** The parts of an input that includes them, with OpenAI's names for the details. */
+/** Splits an input that includes its parts, with OpenAI's names for the details. */
 export function splitInput(f: Figures, inputTokens: number | null, cached: unknown, details: JsonObject) {
   const cachedInputTokens = f.part(cached, inputTokens)
   const uncached = remainder(inputTokens, cachedInputTokens)
@@ -30,14 +30,14 @@ export function splitInput(f: Figures, inputTokens: number | null, cached: unkno
   }
 }
 
-/** OpenAI's name, LiteLLM's, and Qwen's. */
+/** The names of OpenAI, LiteLLM and Qwen. */
 function cacheWrites(details: JsonObject): unknown {
   return details.cache_write_tokens ?? details.cache_creation_tokens ?? details.cache_creation_input_tokens
 }
 
 /**
- * The output includes the reasoning, as OpenAI has it. xAI reports the two side by
- * side, and Gemini, as chat, the output alone: then the total has it besides.
+ * Splits an output that includes the reasoning, as OpenAI reports it. xAI, and Gemini in the chat protocol, report
+ * the output without the reasoning: then only the total includes it.
  */
 export function splitOutput(f: Figures, told: number | null, details: JsonObject, unexplained: number | null) {
   const { reasoning_tokens: reasoning } = details

@@ -7,47 +7,47 @@ import { Figures } from './usage-figures.ts'
 import { blankUsage } from './usage.ts'
 import type { Usage } from './usage.ts'
 
-/** What an upstream reported, in the gateway's own vocabulary. */
+/** What an upstream reported, in the gateway's own terms. */
 export interface ReportedUsage {
   readonly usage: Usage
-  /** A figure was nonsense and reads as null, or figures contradict each other. */
+  /** A figure was impossible and reads as null, or figures contradict each other. */
   readonly suspect: boolean
-  /** Absent: all of it is of the model that was asked. */
+  /** Absent: all usage belongs to the model that was asked for. */
   readonly servingModels?: ServingModels
 }
 
-/** The models that made a response, where it was not only the one that was asked. */
+/** The models that made a response, if there were others than the one that was asked for. */
 export interface ServingModels {
   /** The model that served it instead; null = none. */
   readonly servedBy: string | null
-  /** What further ones used, beside the figures at the top. */
+  /** The usage of further models, in addition to the main figures. */
   readonly others: readonly ModelUsage[]
 }
 
 export interface ModelUsage {
-  /** null = it is unknown which. */
+  /** null = unknown. */
   readonly model: string | null
   readonly usage: Usage
 }
 
 /** Reads an endpoint's usage. */
 export interface UsageReader {
-  /** @param final false while the response was still in progress when it was sent */
+  /** @param final false = the response was still in progress */
   readonly read: (usage: JsonObject, figures: Figures, final: boolean) => Usage
-  /** The models that made the response; absent: always the one that was asked. */
+  /** The models that made the response; absent: always the one that was asked for. */
   readonly servingModels?: (usage: JsonObject, figures: Figures) => ServingModels | null
-  /** Reads a whole body; absent: its member `usage`. */
+  /** Reads a whole body; absent: its member `usage` is read. */
   readonly readBody?: (cursor: JsonCursor) => ReportedUsage | null
 }
 
 const USAGE = Buffer.from('usage')
 
 /**
- * Reads a protocol's usage object. What is not an object at all is suspect and says nothing.
+ * Reads a protocol's usage object. A value that is not an object is suspect and has no figures.
  *
- * @param reader null where the endpoint has no usage (counting tokens, listing models)
- * @param final false while the response was still in progress when it was sent
- * @returns null where there is none
+ * @param reader null = the endpoint has no usage (counting tokens, listing models)
+ * @param final false = the response was still in progress
+ * @returns null = there is none
  */
 export function readUsage(reader: UsageReader | null, value: unknown, final = true): ReportedUsage | null {
   if (!reader || value === undefined || value === null) return null
@@ -59,12 +59,12 @@ export function readUsage(reader: UsageReader | null, value: unknown, final = tr
 }
 
 /**
- * Reads the usage out of a whole, successful, non-streamed response. The body is
- * walked at its top level, and only the usage object is parsed: a body of
- * hundreds of megabytes of base64 costs about as much as searching it once.
+ * Reads the usage from a whole, successful response that was not streamed. It scans the top level of the body and
+ * parses only the usage object: a body of hundreds of megabytes of base64 takes about as long as one search through
+ * it.
  *
- * @param body decompressed; a stream as one JSON array will do too
- * @returns null when the response reports nothing, such as one that is not JSON
+ * @param body decompressed; may be a stream as one JSON array
+ * @returns null = the response reports nothing, for example because it is not JSON
  */
 export function readBodyUsage(reader: UsageReader | null, body: Buffer): ReportedUsage | null {
   if (reader === null) return null

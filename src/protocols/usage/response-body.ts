@@ -14,7 +14,7 @@ const STATUS = Buffer.from('status')
 const OBJECT = Buffer.from('object')
 const BACKGROUND = Buffer.from('background')
 
-/** The tier that a whole response says it was served in, in lower case: beside the usage, or inside. */
+/** The tier in which a whole response says it was served, in lower case: beside the usage, or inside. */
 export function readBodyTier(body: Buffer): string | null {
   const cursor = new JsonCursor(withoutByteOrderMark(body))
   if (cursor.isArray()) return tierIn(lastMetadata(cursor))
@@ -25,9 +25,9 @@ export function readBodyTier(body: Buffer): string | null {
 }
 
 /**
- * Is a whole response the report of an error, whatever its status said? The
- * responses protocol has `error: null` in every good answer, and may have it in one that
- * failed too. OpenRouter has an error in the first choice, and MiniMax, in every response, a `base_resp` whose code is 0 if it is good.
+ * Is a whole response the report of an error, whatever its status? In the responses protocol every success has
+ * `error: null`, and a failure may have it too. OpenRouter puts an error into the first choice. MiniMax has a
+ * `base_resp` in every response, with code 0 for success.
  */
 export function isErrorBody(body: Buffer): boolean {
   const [error, base, isChosen, status, object] = members(
@@ -53,13 +53,13 @@ function firstChoiceHasError(cursor: JsonCursor): boolean {
   return (told ?? null) !== null
 }
 
-/** Is a whole response only a receipt for one that is made in the background (responses, interactions)? */
+/** Is a whole response only the receipt for one that is made in the background (responses, interactions)? */
 export function isQueuedResponse(body: Buffer): boolean {
   const status = member(new JsonCursor(withoutByteOrderMark(body)), STATUS)
   return status === 'queued' || status === 'in_progress'
 }
 
-/** Does the request ask for a background response, which is generated also without a client? */
+/** Does the request ask for a background response, which is also generated without a client? */
 export function requestsBackground(request: Buffer): boolean {
   return member(new JsonCursor(withoutByteOrderMark(request)), BACKGROUND) === true
 }

@@ -4,11 +4,10 @@ import { isObject } from '../../base/is-object.ts'
 const PREFIX = 'on_demand_'
 
 /**
- * The tier that a usage object says the request was served in: Anthropic's
- * `service_tier`, or `speed` where that is fast; Google's `serviceTier` and
- * `trafficType`. OpenAI and those who follow it tell it beside the usage.
+ * The tier in which a usage object says the request was served: Anthropic's `service_tier`, or `speed` if it is fast;
+ * Google's `serviceTier` and `trafficType`. OpenAI and compatible servers report it beside the usage.
  *
- * @returns null where it says nothing
+ * @returns null = the usage does not say
  */
 export function tierIn(usage: unknown): string | null {
   if (!isObject(usage)) return null
@@ -16,7 +15,7 @@ export function tierIn(usage: unknown): string | null {
   return normaliseTier(usage.service_tier ?? usage.serviceTier ?? usage.trafficType)
 }
 
-/** A tier by the name that prices are set for: `flex` for FLEX and for ON_DEMAND_FLEX; null for no name. */
+/** The name of a tier as prices have it: `flex` for FLEX and for ON_DEMAND_FLEX; null = not a name. */
 export function normaliseTier(value: unknown): string | null {
   if (typeof value !== 'string' || value === '') return null
   const name = value.toLowerCase()

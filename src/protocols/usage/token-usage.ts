@@ -7,7 +7,7 @@ import type { UsageReader } from './reported-usage.ts'
  * The tokens that a client of another protocol reads: the same as in the ledger.
  *
  * @param value the upstream's usage
- * @param final false while the response is still in progress
+ * @param final false = the response is still in progress
  * @returns null = there is none
  */
 export function readTokens(reader: UsageReader, value: unknown, final = true): TokenUsage | null {

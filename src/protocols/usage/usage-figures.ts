@@ -3,31 +3,30 @@ import type { JsonObject } from '../neutral/json.ts'
 
 const EMPTY: JsonObject = Object.freeze({})
 
-/** No response of any model comes near; a counter gone wrong does, and would be billed in millions. */
+/** No response of any model reaches it; a faulty counter does, and would be billed in millions. */
 export const MAX_COUNT = 1_000_000_000
 
 /**
- * Reads the figures of one usage object and remembers whether one of them was
- * nonsense. A figure that cannot be a count (negative, fractional, above a
- * thousand million, a string, an object) reads as null, like one that is absent.
+ * Reads the figures of one usage object and remembers whether one of them was impossible. A figure that cannot be a
+ * count (negative, fractional, above a thousand million, a string, an object) reads as null, like an absent one.
  */
 export class Figures {
-  /** A figure was there and was not believed. */
+  /** A figure was present and not accepted. */
   suspect = false
 
-  /** A count that may be absent: undefined and null are no figure and no cause for doubt. */
+  /** A count that may be absent: undefined and null are not suspect. */
   count(value: unknown): number | null {
     if (value === undefined || value === null) return null
     if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT) return value
     return this.markSuspect()
   }
 
-  /** A count that the protocol promises: its absence is suspect too. */
+  /** A count that the protocol requires: its absence is suspect too. */
   required(value: unknown): number | null {
     return value === undefined || value === null ? this.markSuspect() : this.count(value)
   }
 
-  /** A count that must fit into `whole`; an unknown whole fits all. */
+  /** A count that must not exceed `whole`; with an unknown whole any count is accepted. */
   part(value: unknown, whole: number | null): number | null {
     if (value === undefined || value === null) return null
     const count = this.count(value)
@@ -35,15 +34,15 @@ export class Figures {
   }
 
   /**
-   * A duration in seconds that the protocol promises, to the millisecond, as the
-   * ledger has it: models tell it as a float, such as 8.470000267028809.
+   * A duration in seconds that the protocol requires, rounded to the millisecond, as in the ledger: models report a
+   * float, such as 8.470000267028809.
    */
   seconds(value: unknown): number | null {
     if (typeof value === 'number' && value >= 0 && value <= MAX_COUNT) return Math.round(value * 1000) / 1000
     return this.markSuspect()
   }
 
-  /** An object that may be absent; anything else in its place is suspect and reads as empty. */
+  /** An object that may be absent; anything else is suspect and reads as empty. */
   object(value: unknown): JsonObject {
     if (value === undefined || value === null) return EMPTY
     if (isObject(value)) return value
@@ -51,7 +50,7 @@ export class Figures {
     return EMPTY
   }
 
-  /** An array that may be absent; anything else in its place is suspect and reads as empty. */
+  /** An array that may be absent; anything else is suspect and reads as empty. */
   array(value: unknown): readonly unknown[] {
     if (value === undefined || value === null) return []
     if (Array.isArray(value)) return value
@@ -65,7 +64,7 @@ export class Figures {
   }
 }
 
-/** What is left of `whole` beside a part of it; null when the whole is unknown, never below 0. */
+/** `whole` without a part of it; null = the whole is unknown; never below 0. */
 export function remainder(whole: number | null, part: number | null): number | null {
   return whole === null ? null : Math.max(0, whole - (part ?? 0))
 }
