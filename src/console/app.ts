@@ -29,19 +29,19 @@ export interface App {
   close(): Promise<void>
 }
 
-/** Bytes: an operation needs little. */
+/** Bytes: operations have small bodies. */
 const BODY_LIMIT = 64 * 1024
-/** Requests of one address in a minute; a page asks for some twenty, and goes on every few seconds. */
+/** Requests from one address per minute; a page sends about twenty, and repeats some every few seconds. */
 const MAX_REQUESTS_PER_MINUTE = 3_000
-/** Bytes from which a response is worth compressing. */
+/** Bytes from which a response is compressed. */
 const MIN_COMPRESSED = 1_024
-/** The pages stay far below the limit, so what is left is not sent. */
+/** The pages stay far below the limit, so the headers are not sent. */
 const NO_RATE_LIMIT_HEADERS = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
 
 /**
- * The console: its API as the table has it, and its pages. It listens nowhere: requests are handed to it.
+ * The console: its API and its pages. It does not listen: `handle` gets its requests.
  *
- * @param bodyTimeout ms in which a body has to come
+ * @param bodyTimeout ms within which a body must arrive
  */
 export async function createApp(context: Context, operations: Operations, bodyTimeout: number): Promise<App> {
   let route: http.RequestListener = () => {}
@@ -52,7 +52,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
     },
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 1024 },
-    // A path that cannot be read reaches no route. Where it was to be a page's, the first page is there.
+    // A path that cannot be parsed matches no route. If it was to be a page, redirect to the first page.
     frameworkErrors: (error, request, reply) => (
       isSafeMethod(request.method) && !request.url.startsWith(`${PREFIX}/`)
         ? reply.redirect('/console/')
@@ -97,20 +97,20 @@ export async function createApp(context: Context, operations: Operations, bodyTi
   await app.register(servePages, { prefix: '/console' })
   await app.ready()
   return {
-    // The framework takes those of HTTP/2 as well.
+    // Fastify accepts the requests of HTTP/2 too.
     handle: (req, res) => route(req as http.IncomingMessage, res as http.ServerResponse),
     close: () => app.close(),
   }
 }
 
-/** The listener waits for a body as long as it takes, because the pipeline has deadlines of its own. */
+/** The listener waits for a body without a limit, because the pipeline has its own deadlines. */
 function enforceBodyTimeout(req: http.IncomingMessage, res: http.ServerResponse, bodyTimeout: number): void {
   const timer = setTimeout(() => destroyNow(res), bodyTimeout).unref()
   const whole = (): void => clearTimeout(timer)
   req.once('end', whole).once('close', whole)
 }
 
-/** Says that figures are not those of all gateways, which they should be. */
+/** Tells the client that the figures are of this gateway only, if they should be of all. */
 function nameScope({ reports }: Context, reply: FastifyReply): void {
   if (reports.clusterFailure !== null) void reply.header('x-gateway-scope', 'this-gateway')
 }
@@ -122,7 +122,7 @@ function addOperation<N extends OperationName>(
   const route = routeOf(name)
   api.route({
     ...route,
-    // All of a table would be made, to be thrown away.
+    // HEAD would produce a whole table, only to drop it.
     exposeHeadRoute: response !== null,
     onRequest: guard({ roles, opens: BEGINNERS.has(name) }),
     handler: async (request, reply) => {

@@ -7,7 +7,7 @@ import { tokenOf } from './http/cookies.ts'
 import { digestOf, isCsrf, sessionOf } from './login/sessions.ts'
 import type { Session } from './login/sessions.ts'
 
-/** Who sends a request, as far as that is known. */
+/** Who sends a request, as far as known. */
 export interface Authentication {
   readonly caller: Caller
   readonly token: string | null
@@ -20,7 +20,7 @@ declare module 'fastify' {
   }
 }
 
-/** @throws ConsoleProblem forbidden, where another site sends it */
+/** @throws ConsoleProblem forbidden if another site sends the request */
 export async function authenticate({ host, store, clock }: Context, request: FastifyRequest): Promise<Authentication> {
   const caller = callerOf(host, request.raw)
   checkSite(request.raw, caller)
@@ -34,10 +34,10 @@ export async function authenticate({ host, store, clock }: Context, request: Fas
 }
 
 /**
- * May it go on?
+ * Checks that the caller may use an operation.
  *
  * @param roles null = anybody; empty = anybody who is logged in
- * @param opens it begins a session, for which none is needed
+ * @param opens the operation begins a session and needs none
  */
 export function guard({ roles, opens = false }: { roles: readonly string[] | null; opens?: boolean }) {
   return async (request: FastifyRequest): Promise<void> => {

@@ -6,10 +6,7 @@ import { ConsoleProblem } from './http/console-problem.ts'
 import { ownKey, requireSession } from './context.ts'
 import type { Context, Operations } from './context.ts'
 
-/**
- * Only users who may read bodies learn whether there are any;
- * reading another user's body is an audit event.
- */
+/** Only users who may read bodies learn whether there are any; reading the bodies of another key is an audit event. */
 export function bodyOperations(
   { host, reports, store, clock }: Context,
 ): Pick<Operations, 'GET /logs/:id' | 'GET /logs/:id/bodies'> {
@@ -23,7 +20,7 @@ export function bodyOperations(
       const { id } = asked.params
       const stories = await reports.requestDetails(id, own)
       const mayLook = requireSession(asked).role !== 'viewer'
-      // The story is worth telling where the bodies cannot be read.
+      // The details are useful even if the bodies cannot be read.
       const transcripts = mayLook ? await kept(id, own).catch(() => []) : []
       return {
         ...stories,
@@ -66,7 +63,7 @@ function toTranscript(
   }
 }
 
-/** A text that was cut in the middle of a character ends before that character. */
+/** A text that was cut inside a character ends before that character. */
 function toBody({ contentType, bytes, total }: CapturedBody): Body {
   const body = { content_type: contentType, bytes: total, is_cut: bytes.length < total }
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)

@@ -9,7 +9,7 @@ import type { Session } from './login/sessions.ts'
 import type { SingleSignOn } from './login/single-sign-on.ts'
 import type { ConsoleStoreClient } from './store/console-store-client.ts'
 
-/** What the console works with. */
+/** What the console's operations use. */
 export interface Context {
   readonly host: MountHost
   readonly clock: Pick<Clock, 'monotonic' | 'wall'>
@@ -19,17 +19,17 @@ export interface Context {
   readonly reports: Reports
 }
 
-/** A request that may be answered: who asks, and for what. */
+/** A permitted request to an operation. */
 export interface OperationRequest<N extends OperationName> {
-  /** null where the operation is for anybody, and nobody is logged in. */
+  /** null = nobody is logged in, and the operation is for everybody. */
   readonly session: Session | null
   readonly caller: Caller
   readonly query: QueryOf<N>
   readonly params: ParamsOf<N>
   readonly body: BodyOf<N>
-  /** Begins a session, or ends it: what the browser keeps of it. */
+  /** Sets the session's token in the browser; null = removes it. */
   setToken(token: string | null): void
-  /** Begins a login at the identity provider: what the browser keeps of it. */
+  /** Begins a login at the identity provider: sets the pending login in the browser. */
   setPendingLogin(pending: string): void
   /** The token that came with the request. */
   readonly token: string | null
@@ -39,15 +39,15 @@ type OperationResult<N extends OperationName> = ResponseOf<N> extends undefined
   ? CsvFile
   : Promise<ResponseOf<N>>
 
-/** What stands behind each operation of the table. Problems are thrown as ConsoleProblem or ReportError. */
+/** The implementation of each operation. They throw ConsoleProblem or ReportError. */
 export type Operations = { readonly [N in OperationName]: (asked: OperationRequest<N>) => OperationResult<N> }
 
-/** The only key whose rows may be seen; null for somebody who may see all. */
+/** The only key whose requests the user may see; null = the user may see all. */
 export function ownKey({ session }: { readonly session: Session | null }): string | null {
   return session?.role === 'key' ? session.name : null
 }
 
-/** Of an operation that is not for anybody. */
+/** The session of an operation that requires one. */
 export function requireSession({ session }: { readonly session: Session | null }): Session {
   if (session === null) {
     throw new Error('an operation for those who are logged in was reached by somebody else')

@@ -12,14 +12,14 @@ const MAX_COUNT = 1_000_000_000_000
 const MAX_USD = 1_000_000_000
 const MAX_GLOB_LENGTH = 1_024
 
-/** @throws ConsoleProblem bad_request for a name that no key may have */
+/** @throws ConsoleProblem bad_request for an invalid key name */
 export function checkName(name: string): string {
   const fault = keyNameError(name)
   if (fault !== null) throw invalidField('name', fault)
   return name
 }
 
-/** @throws ConsoleProblem bad_request for an owner or a note that is no line of text */
+/** @throws ConsoleProblem bad_request for an owner or a note that is not a line of text */
 export function checkDescription<T extends { readonly owner?: string | null | undefined, readonly note?: string | null | undefined }>(described: T): T {
   for (const name of ['owner', 'note'] as const) {
     // oxlint-disable-next-line no-control-regex -- those are the ones to refuse
@@ -31,7 +31,7 @@ export function checkDescription<T extends { readonly owner?: string | null | un
 /**
  * @param now ms since 1970
  * @returns ms since 1970
- * @throws ConsoleProblem bad_request for a moment that is over
+ * @throws ConsoleProblem bad_request for a time in the past
  */
 export function expiryOf(timestamp: string, now: number): number {
   const at = Date.parse(timestamp)
@@ -46,7 +46,7 @@ export function checkModels(globs: readonly string[]): string[] {
 }
 
 /**
- * Limits as the API has them, as the gateway has them.
+ * Converts limits from the API's form to the gateway's.
  *
  * @throws ConsoleProblem bad_request
  */
@@ -60,7 +60,7 @@ export function limitsOf({ models = {}, ...own }: PlainLimits): Limits {
   }
 }
 
-/** Limits as the gateway has them, as the API has them. */
+/** Converts limits from the gateway's form to the API's. */
 export function toPlainLimits(limits: Limits | null): PlainLimits | null {
   return limits === null ? null : limitsToJson(limits)
 }

@@ -28,7 +28,7 @@ const NO_LEDGER = 'No ledger is configured, and keys are stored beside it'
 const AUDIT_PAGE = 100
 const DEFAULT_GRACE_SECONDS = 86_400
 
-/** Keys: those of gateway.yaml, which can be shut out here, and those that are made here. */
+/** Operations on keys: keys of gateway.yaml, which can be blocked here, and keys that are created here. */
 export function keyOperations({ host, clock, store, reports }: Context): KeyOperations {
   const configured = (name: string): Key | undefined => host.current().config.keys.find(
     key => key.name === name,
@@ -187,7 +187,7 @@ export function keyOperations({ host, clock, store, reports }: Context): KeyOper
         digest: hash('sha256', made, 'buffer'), prefix: made.slice(0, PREFIX_LENGTH), oldValidUntil: now + grace * 1_000,
       }, now, actorOf(asked))
       if (rotated === 'unknown' && configured(name)) throw configuredKeyError(name)
-      // The caller has to get the secret, also where a gateway has not confirmed it yet.
+      // The caller must get the secret, even if a gateway has not confirmed it yet.
       if (rotated === 'unknown') throw unknownKeyError(name)
       return { name, key: made }
     },
@@ -237,7 +237,7 @@ function actorOf(asked: Pick<OperationRequest<'POST /keys'>, 'session' | 'caller
   return { actor: `console: ${requireSession(asked).name}`, address: asked.caller.address }
 }
 
-/** @throws ConsoleProblem not_found; unavailable where a running gateway may not go by it yet */
+/** @throws ConsoleProblem not_found; unavailable if a running gateway may not apply the change yet */
 function checkChangeResult(changed: ChangeResult, name: string): void {
   if (changed === 'unknown') throw unknownKeyError(name)
   if (changed !== 'unconfirmed') return

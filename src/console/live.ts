@@ -8,12 +8,12 @@ import { ownKey } from './context.ts'
 import type { Context, Operations } from './context.ts'
 import type { Workers } from './state/workers.ts'
 
-/** Requests in progress, and alerts: more are not listed one by one. */
+/** Running requests and alerts beyond this number are not listed. */
 const MAX_ITEMS = 100
-/** ms for which holds what the ledger says of concerns; the pages ask every few seconds. */
+/** ms for which the ledger's alerts are cached; the pages ask every few seconds. */
 const CACHE_MS = 30_000
 
-/** What the gateway does at this moment, all its workers together. */
+/** The current state of the gateway, of all its workers together. */
 export function liveOperations({ host, clock, reports, store }: Context, workers: Workers): Pick<Operations, 'GET /live'> {
   const ofLedger = cached(async () => {
     const gateway = host.current()
@@ -25,10 +25,10 @@ export function liveOperations({ host, clock, reports, store }: Context, workers
   }, CACHE_MS, () => clock.monotonic())
 
   let known: { readonly text: string, readonly lines: Promise<ConfigLines> } | null = null
-  /** Of the active configuration, read once. */
+  /** The lines of the active configuration, read once. */
   const activeLines = ({ config: { text } }: Gateway): Promise<ConfigLines> => {
     if (known?.text === text) return known.lines
-    // Without them the alerts are still shown.
+    // Without the lines the alerts are still shown.
     const lines = store.call('lines', text).catch(() => new Map<string, number>())
     known = { text, lines }
     return lines
@@ -43,7 +43,7 @@ export function liveOperations({ host, clock, reports, store }: Context, workers
       const exchanges = all.flatMap(({ exchanges }) => exchanges)
         .map(one => (own === null ? one : { ...one, upstream: null }))
         .sort((a, b) => (a.started_at < b.started_at ? -1 : 1))
-      // A failing ledger has an alert of its own; the others are still shown.
+      // A failing ledger has its own alert; the others are still shown.
       const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
       const concerns = own === null
         ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets.map(({ alert }) => alert), ...unpriced]

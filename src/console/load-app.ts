@@ -10,15 +10,15 @@ import type { Workers } from './state/workers.ts'
 
 export interface LoadOptions extends Pick<Context, 'host' | 'clock' | 'store'> {
   readonly workers: Workers
-  /** The one with which the process was started; null = there is none. */
+  /** The ledger at the start of the process; null = none. */
   readonly ledgerFile: string | null
-  /** Where the ledger of all gateways is; null = this one's is the only one. */
+  /** Where the shared ledger is; null = this gateway's is the only one. */
   readonly cluster: ClusterSource | null
-  /** ms in which a body has to come. */
+  /** ms within which a body must arrive. */
   readonly bodyTimeout: number
 }
 
-/** Puts the console together. */
+/** Creates the console from its parts. */
 export async function loadApp({ workers, ledgerFile, cluster, bodyTimeout, ...parts }: LoadOptions): Promise<App> {
   const secret = await parts.store.call('secret')
   const reports = openReports({ file: ledgerFile, cluster, now: () => parts.clock.wall(), secret })

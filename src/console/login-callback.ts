@@ -10,12 +10,13 @@ import { entriesFor } from './login/roles.ts'
 import { openSession } from './session-operations.ts'
 import { CALLBACK_PATH, requireOidc } from './login/single-sign-on.ts'
 
-/** What the page of the login has a text for. */
+/** Failures for which the login page has a text. */
 type FailurePage = LoginFailure | 'no_role' | 'too_many'
 
 /**
- * The end of a login by single sign-on: the provider sends the browser here. The request comes from a page of another site,
- * so the browser does not send the session cookie. The cookie of the pending login proves that this browser began the login.
+ * Ends a login by single sign-on: the provider sends the browser here. The request comes from a page of another site,
+ * so the browser does not send the session cookie. The cookie of the pending login proves that this browser began the
+ * login.
  */
 export async function serveLoginCallback(app: FastifyInstance, context: Context): Promise<void> {
   app.addHook('onRequest', app.rateLimit())
@@ -35,14 +36,14 @@ interface Callback {
   readonly pending: string | null
 }
 
-/** @returns the page that the browser goes on to */
+/** @returns the page to which the browser is redirected */
 async function finishLogin(context: Context, callback: Callback): Promise<string> {
   const { host, clock, store } = context
   const gateway = host.current()
   const { address } = callback.caller
   const refuse = async (page: FailurePage, actor: string, reason: string) => {
     gateway.log.warn({ client: address, actor, reason }, 'a login to the console by single sign-on was refused')
-    // What anybody can cause without a login at the provider is in the log alone.
+    // What anybody can cause without a login at the provider is only logged.
     if (page === 'denied' || page === 'no_role') {
       await store.call('note', {
         at: clock.wall(), actor, address, action: 'login.refused', subject: null, detail: `single sign-on: ${reason}`,
@@ -65,7 +66,7 @@ async function logIn(
   const { clock, store, singleSignOn } = context
   const { search } = new URL(request.raw.url ?? '', 'http://console')
   const login = singleSignOn.resume(oidc, search, pending)
-  // Each attempt asks the provider something.
+  // Each attempt sends requests to the provider.
   const attempt = { name: null, address: caller.address }
   if (await store.call('beginAttempt', attempt, clock.wall()) > 0) {
     return refuse('too_many', 'console: unknown', 'too many attempts from this address')

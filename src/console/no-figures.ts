@@ -1,6 +1,6 @@
 import type { Figures } from './api/shapes.ts'
 
-/** Of what did nothing. */
+/** The figures without any request. */
 export const NO_FIGURES: Figures = Object.freeze({
   requests: 0,
   errors: 0,

@@ -24,14 +24,14 @@ export interface ConsoleOptions {
 
 const DRAIN_TIMEOUT = 5_000
 const BODY_TIMEOUT = 30_000
-/** What is below is an exchange, which the gateway itself lets finish. */
+/** Requests below this path become exchanges, which the gateway itself drains. */
 const PLAYGROUND_PREFIX = '/console/api/playground/'
-/** Of the gateway itself; somebody who is logged in gets more of it. */
+/** The gateway's own status path; users of the console get more of it. */
 const STATUS_PATH = '/api/status'
 
 /**
- * The console, for the listener that it stands on. What it takes to serve it is
- * loaded with the first request, so that an unused console takes no memory.
+ * Creates the console for its listener. Its modules are loaded with the first request, so that an unused console
+ * takes no memory.
  */
 export function openConsole(
   { clock = systemClock, drainTimeout: leave = DRAIN_TIMEOUT, bodyTimeout: bodyTime = BODY_TIMEOUT }: ConsoleOptions = {},

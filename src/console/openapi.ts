@@ -8,7 +8,7 @@ import { isSafeMethod } from './http/caller.ts'
 
 export const PREFIX = '/console/api'
 
-/** An operation of the table, as the framework takes it. */
+/** An operation in the form of Fastify. */
 export interface Route {
   readonly method: string
   readonly url: string
@@ -67,13 +67,13 @@ function responseSchema(response: Operation['response']): object {
 }
 
 /**
- * The console's API as an OpenAPI 3.1 document, made from the table.
+ * The console's API as an OpenAPI 3.1 document.
  *
  * @param version of the gateway
  */
 export async function consoleOpenApi(version: string): Promise<object> {
   const app = Fastify()
-  // Nothing is ever asked of it.
+  // This server never gets a request.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => JSON.stringify)
   await app.register(swagger, {

@@ -12,10 +12,10 @@ import { sessionOperations } from './session-operations.ts'
 import { upstreamOperations } from './upstreams.ts'
 import type { Workers } from './state/workers.ts'
 
-/** What stands behind each operation of the API. */
+/** Creates the implementation of each operation of the API. */
 export function createOperations(context: Context, workers: Workers): Operations {
   const { host, reports } = context
-  /** Most reports are not about owners. */
+  /** Most reports need no owners. */
   const ownersFor = async ({ by, owner }: { readonly by?: string, readonly owner?: string }): Promise<KeyOwners> =>
     (owner !== undefined || by?.split(',').includes('owner') === true ? keyOwners(context) : new Map())
   return {

@@ -12,7 +12,7 @@ const INDEX = join(ROOT, 'index.html')
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 const NOT_BUILT = 'The pages of the console are not built. Build them with: npm run build:console\n'
 
-/** The pages: files, and for every other path the one page that shows what the path says. */
+/** Serves the pages: files, and for every other path the one page, which reads the path. */
 export async function servePages(app: FastifyInstance): Promise<void> {
   await app.register(files, {
     root: ROOT,
@@ -32,7 +32,7 @@ export async function servePages(app: FastifyInstance): Promise<void> {
   })
 }
 
-/** Looked for each time: it may be built while the gateway runs. */
+/** Checks each time whether the page exists: it may be built while the gateway runs. */
 function sendPage(reply: FastifyReply): FastifyReply {
   void reply.header('cache-control', 'no-cache')
   if (!existsSync(INDEX)) return reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT)

@@ -9,7 +9,7 @@ import { ConsoleProblem } from './http/console-problem.ts'
 import type { Context } from './context.ts'
 import type { Session } from './login/sessions.ts'
 
-/** Headers of the browser for the console: upstreams do not get them. `Expect` was handled by the console. */
+/** The browser's headers for the console: upstreams do not get them. The console has handled `Expect`. */
 const WITHHELD_HEADERS = new Set<string>([
   'cookie', 'x-csrf-token', 'x-live', 'origin', 'referer',
   'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest',
@@ -17,11 +17,11 @@ const WITHHELD_HEADERS = new Set<string>([
 ])
 
 /**
- * Requests of the API that are tried out: they go through the pipeline as those of
- * the key that is logged in, or under the name of the user, whom nothing limits.
+ * Serves requests of the playground. They go through the pipeline with the user's key, or under the user's name and
+ * without limits.
  */
 export async function servePlayground(app: FastifyInstance, context: Context): Promise<void> {
-  // The body is the pipeline's to read.
+  // The pipeline reads the body.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
   app.addHook('onRequest', app.rateLimit())

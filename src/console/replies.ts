@@ -10,8 +10,8 @@ import { ConsoleStoreError } from './store/console-store-client.ts'
 const RETRY_AFTER_SECONDS = 5
 
 /**
- * What is wrong with the question is found out before the first byte is sent.
- * @param onFirst called with it
+ * Sends a CSV file. An error in the query is thrown before the first byte is sent.
+ * @param onFirst called when the first piece is ready
  */
 export async function sendCsv(
   reply: FastifyReply, { name, pieces }: CsvFile, onFirst: () => void,
@@ -29,9 +29,7 @@ export async function sendCsv(
     .send(Readable.from(all()))
 }
 
-/**
- * Sends an error in the API's format, and logs what the operator has to look at.
- */
+/** Sends an error in the API's format, and logs what the operator has to look at. */
 export function sendProblem(
   host: MountHost, thrown: unknown, request: FastifyRequest, reply: FastifyReply,
 ): FastifyReply {

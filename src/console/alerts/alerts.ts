@@ -14,14 +14,14 @@ import type { Reports } from '../reports/reports.ts'
 import { isoTimeOrNull, isolatedName } from '../state/texts.ts'
 import type { WorkerActivity, WorkerCandidate } from '../state/workers.ts'
 
-/** Used share of a budget from which an alert is raised. */
+/** Share of a budget from which it raises an alert. */
 const BUDGET_ALERT_SHARE = 0.9
 /** Clients can invent model names, and each one costs a lookup in the routes. */
 const MAX_UNPRICED_MODELS = 100
-/** How long a rejected credential of an upstream stays an alert, ms. */
+/** How long a rejected credential of an upstream is an alert, ms. */
 const REJECTION_ALERT_MS = 15 * 60_000
 
-/** An alert, and the path of the setting that it is about, if it is about one of the active configuration. */
+/** An alert with the path of the setting in the active configuration that it is about; null = none. */
 export interface SettingAlert extends Alert {
   readonly setting: Path | null
 }
@@ -106,12 +106,12 @@ function upstreamAlerts({ config }: Gateway, all: readonly WorkerActivity[], now
   }
   const open = all.flatMap(({ candidates }) => candidates).filter(({ circuit }) => circuit !== 'closed')
   const outageOf = findOutages(config.routes, candidateStates(all))
-  // Each worker has circuits of its own: the one that opened first makes the alert.
+  // Each worker has its own circuits: the one that opened first makes the alert.
   for (const candidate of open.sort((a, b) => (a.open_since ?? '').localeCompare(b.open_since ?? ''))) {
     const { upstream, model, open_since: since } = candidate
     const id = `circuit ${upstream} ${model}`
     if (alerts.has(id)) continue
-    // With other targets, requests are served.
+    // With other targets, the requests are still served.
     const outage = outageOf(upstream, model)
     const severity = outage === null ? 'warning' : 'error'
     const alert = createAlert('circuit_open', severity, circuitMessage(candidate), { subject: upstream, about: [upstream, model, since] })
@@ -130,7 +130,7 @@ function circuitMessage(candidate: WorkerCandidate): string {
   return `${state}: ${what}${why}`
 }
 
-/** The ledger of all gateways cannot be read: each page shows less than it should. */
+/** An alert that the shared ledger cannot be read: each page shows only a part. */
 export function clusterAlerts({ clusterFailure }: Reports): SettingAlert[] {
   if (clusterFailure === null) return []
   const message = `PostgreSQL cannot be read: ${clusterFailure}. All pages show the requests of this gateway only`
@@ -138,8 +138,8 @@ export function clusterAlerts({ clusterFailure }: Reports): SettingAlert[] {
 }
 
 /**
- * Models that were used without a price in the last 24 hours. A price that was added since does not change
- * the cost of those requests; the message says so.
+ * Models used without a price in the last 24 hours. A price added since then does not change the cost of those
+ * requests; the message says so.
  *
  * @param now ms since 1970
  */
@@ -155,9 +155,9 @@ export async function unpricedAlerts(gateway: Gateway, reports: Reports, now: nu
   })
 }
 
-/** About a budget that is used up or almost used up. */
+/** A budget that is used up or almost used up. */
 export interface BudgetAlert {
-  /** null: it is the budget of a group. */
+  /** null = the budget of a group. */
   readonly key: string | null
   readonly alert: SettingAlert
 }
@@ -213,7 +213,7 @@ interface AlertDetails {
   readonly subject?: string | null
   /** ms since 1970 */
   readonly since?: number | null
-  /** Tells it from others of its kind and severity; absent = its subject and since when it is do. */
+  /** Distinguishes alerts of the same kind and severity; absent = subject and start distinguish them. */
   readonly about?: readonly unknown[]
   readonly setting?: Path | null | undefined
 }
@@ -226,7 +226,7 @@ function createAlert(
   return { id, kind, severity, message, subject, since: isoTimeOrNull(since), line: null, setting }
 }
 
-/** @param lines null = the lines are not known, or not for this user */
+/** @param lines null = the lines are unknown, or not for this user */
 export function withLine({ setting, ...alert }: SettingAlert, lines: ConfigLines | null): Alert {
   if (lines === null) return { ...alert, line: null }
   return { ...alert, line: setting === null ? alert.line : lineOf(lines, setting) }

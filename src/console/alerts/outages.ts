@@ -3,14 +3,14 @@ import type { Route } from '../../config/types.ts'
 import { circuitOf } from '../state/candidates.ts'
 import type { CandidateState } from '../state/candidates.ts'
 
-/** A target: a model at an upstream; null = no request named one, or the whole upstream fails its health checks. */
+/** A target: a model at an upstream; null = no request named a model, or the whole upstream fails its health checks. */
 type Candidate = readonly [upstream: string, model: string | null]
 
 /**
- * Routes of which no target is left: the circuit of each is open or half-open.
+ * Finds routes without a working target: the circuit of each target is open or half-open.
  *
  * @param states of each upstream
- * @returns the first such route of a candidate; null = its routes have others, or it is in none
+ * @returns the first such route of a candidate; null = its routes have other targets, or it is in none
  */
 export function findOutages(
   routes: readonly Route[], states: ReadonlyMap<string, readonly CandidateState[]>,
@@ -18,14 +18,14 @@ export function findOutages(
   const outages = new Map<string, Route>()
   const known = (upstream: string): readonly CandidateState[] => states.get(upstream) ?? []
   const add = (route: Route, [upstream, model]: Candidate): void => {
-    // Of an upstream that fails its health checks without requests, no model is known.
+    // If an upstream fails its health checks before any request, its models are unknown.
     const shown = known(upstream).some(state => state.model === model) ? model : null
     const id = JSON.stringify([upstream, shown])
     if (!outages.has(id)) outages.set(id, route)
   }
   const table = routes.map(route => ({ route, takes: takesModel(route) }))
   for (const [index, { route, takes }] of table.entries()) {
-    // A target without a model of its own has that of the client.
+    // A target without a model gets the client's model.
     const passing = route.targets.filter(({ model }) => model === null).flatMap(({ upstream }) => known(upstream.name))
     const isReached = (model: string | null): boolean =>
       takes(model) && !table.slice(0, index).some(earlier => earlier.route.path === null && earlier.takes(model))
@@ -43,6 +43,6 @@ export function findOutages(
 function takesModel({ models }: Route): (model: string | null) => boolean {
   if (models === null) return () => true
   const matches = compileGlobs(models)
-  // The upstream as a whole serves each model that a glob may stand for.
+  // null stands for the whole upstream, and so for each model that a glob may match.
   return model => model === null || matches(model)
 }

@@ -12,8 +12,8 @@ import type { Role } from './shapes.ts'
 import { UpstreamDetails } from './upstream.ts'
 
 /**
- * The console's API: what can be asked, by whom, in which shapes. The server takes
- * its routes, their checks and the OpenAPI description from it, the pages their types.
+ * The console's API: its operations, their users and their shapes. The server derives its routes, checks and OpenAPI
+ * description from it, the pages their types.
  */
 
 /** An operation. Its response is JSON, or CSV if `response` is null. */
@@ -164,7 +164,7 @@ export const API = {
 export type Api = typeof API
 export type OperationName = keyof Api
 
-/** Operations that begin a session: nobody has one yet, or its token. */
+/** Operations that begin a session: before them the user has no session and no token. */
 export const BEGINNERS: ReadonlySet<OperationName> = new Set(['POST /session', 'POST /session/single-sign-on'])
 
 type Shape<N extends OperationName, Part extends string> =

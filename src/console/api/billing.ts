@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { Conditions, Count, KnownCost, StrictObject, Day, Figures, Timestamp, Name, Nullable, Usd, StringEnum } from './shapes.ts'
 
-/** What usage can be summed by. The ledger keeps sums by the first four; the others are read from its rows. */
+/** What usage can be summed by. The ledger keeps sums by the first four; sums by the others come from its rows. */
 const DIMENSIONS = ['key', 'model', 'upstream', 'owner', 'group', 'protocol', 'status'] as const
 export type BillingDimension = (typeof DIMENSIONS)[number]
 
@@ -13,7 +13,7 @@ const SORTS = [
   'estimated_cost', 'unpriced_requests', 'name',
 ] as const
 
-/** What is summed: for the table and for its CSV file. */
+/** The requests and groups to sum, for the table and for its CSV file. */
 export const GroupQuery = {
   ...Conditions,
   owner: Type.Optional(Type.String({ maxLength: 128, description: 'Requests with keys of this owner' })),
@@ -23,7 +23,7 @@ export const GroupQuery = {
   })),
 }
 
-/** Which part of the table, in which order. */
+/** The part and the order of the table. */
 export const PageQuery = {
   search: Type.Optional(Type.String({ maxLength: 256, description: 'Only groups with this text in a name' })),
   sort: Type.Optional(StringEnum(SORTS, 'Default: cost')),
@@ -38,12 +38,12 @@ const GroupNames = {
   names: Type.Array(Nullable(Name), { description: 'In the order of `by`; null = the requests have none' }),
 }
 
-/** Whole UTC days: `from` is taken back to a midnight, `to` on to one. */
+/** Whole UTC days: `from` moves back to a midnight, `to` forward to one. */
 export const Billing = StrictObject({
   from: Timestamp,
   to: Timestamp,
   by: Type.String({ description: 'As in the query' }),
-  /** Of all requests, whatever part of the table is asked for. */
+  /** Of all requests, whatever part of the table the query asks for. */
   total: Figures,
   groups: Type.Array(StrictObject({ ...GroupNames, figures: Figures })),
   groups_total: Type.Integer({ minimum: 0, description: 'Number of groups with the searched text' }),
@@ -51,7 +51,7 @@ export const Billing = StrictObject({
     minimum: 0,
     description: 'Requests that are not counted, because their rows have expired: days before the ledger had sums by group, protocol and status need them',
   }),
-  /** The twelve groups with the highest cost, highest first: those that the days tell apart. */
+  /** The twelve groups with the highest cost, highest first. The days name these. */
   charted: Type.Array(StrictObject({ ...GroupNames, cost_usd: KnownCost })),
   /** For the chart: every day, with the cost of each charted group, and of all others together. */
   days: Type.Array(StrictObject({
@@ -65,10 +65,10 @@ export const Billing = StrictObject({
 export type Billing = Static<typeof Billing>
 
 export const Budget = StrictObject({
-  /** null: it is the budget of a group. */
+  /** null = the budget of a group. */
   key: Nullable(Name),
   group: Nullable(Name),
-  /** null: of the key or group as a whole; else the glob of models that it is for. */
+  /** A glob of models; null = all models of the key or group. */
   model: Nullable(Name),
   per: StringEnum(['day', 'month', 'total']),
   limit_usd: Usd,
@@ -76,7 +76,7 @@ export const Budget = StrictObject({
   used: Type.Number({ minimum: 0, description: 'Share of the limit; can be above 1' }),
   period_from: Nullable(Timestamp),
   period_to: Nullable(Timestamp),
-  /** What was spent up to the end of each day of the period; of `total`, the last 30. */
+  /** Total cost up to the end of each day of the period; for `total`, of the last 30 days. */
   course: Type.Array(StrictObject({ day: Day, spent_usd: Usd })),
 })
 export type Budget = Static<typeof Budget>
@@ -96,13 +96,13 @@ export type Budgets = Static<typeof Budgets>
 
 /** A month of one key, or of all keys of an owner, to print or to save. */
 export const Statement = StrictObject({
-  /** null: it is about an owner. */
+  /** null = the statement of an owner. */
   key: Nullable(Name),
   owner: Nullable(Name),
   month: Type.String({ pattern: '^\\d{4}-\\d{2}$' }),
   from: Timestamp,
   to: Timestamp,
-  /** The month is over, and none of its requests still runs. */
+  /** The month is over, and no request of it is still running. */
   final: Type.Boolean(),
   made_at: Timestamp,
   lines: Type.Array(StrictObject({ model: Nullable(Name), figures: Figures })),

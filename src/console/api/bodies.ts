@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { StrictObject, Timestamp, Name, Nullable, StringEnum } from './shapes.ts'
 
-/** A body as far as it was kept. */
+/** The part of a body that was kept. */
 export const Body = StrictObject({
   content_type: Nullable(Type.String()),
   bytes: Type.Integer({ minimum: 0, description: 'Size of the whole body' }),
@@ -12,7 +12,7 @@ export const Body = StrictObject({
 })
 export type Body = Static<typeof Body>
 
-/** What `log.bodies` has kept of a request. */
+/** The bodies of a request that `log.bodies` kept. */
 export const Bodies = StrictObject({
   transcripts: Type.Array(StrictObject({
     request_id: Type.String(),

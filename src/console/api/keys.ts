@@ -9,7 +9,7 @@ const Rates = {
   budget: Type.Optional(StrictObject({ usd: Usd, per: StringEnum(['day', 'month', 'total']) })),
 }
 
-/** As in gateway.yaml; what is not limited is left out. */
+/** As in gateway.yaml; an absent limit means none. */
 export const Limits = StrictObject({
   ...Rates,
   models: Type.Optional(Type.Record(Type.String(), StrictObject(Rates))),
@@ -26,7 +26,7 @@ const State = StringEnum(
 
 export const KeyState = StrictObject({
   name: Name,
-  /** Where it is from: gateway.yaml, or the store that this page and `gateway keys` change. */
+  /** Where the key is defined: in gateway.yaml, or in the store that this page and `gateway keys` change. */
   origin: Origin,
   /** `path:line` of a key in gateway.yaml. */
   place: Nullable(Type.String()),
@@ -38,7 +38,7 @@ export const KeyState = StrictObject({
   note: Nullable(Note),
   expires_at: Nullable(Timestamp),
   prefix: Nullable(Type.String({ description: 'The first characters of the secret' })),
-  /** Secrets that a rotation has replaced, and that still work. */
+  /** Secrets that a rotation has replaced and that are still valid. */
   old_secrets: Type.Array(StrictObject({ sha256_prefix: Type.String(), valid_until: Timestamp })),
   created_at: Nullable(Timestamp),
   revoked_at: Nullable(Timestamp),
@@ -49,10 +49,10 @@ export const KeyState = StrictObject({
 export type KeyState = Static<typeof KeyState>
 
 export const Keys = StrictObject({
-  /** Whether keys can be made and changed here, and if not, why. */
+  /** Whether keys can be created and changed here; if not, why. */
   store: StrictObject({ writable: Type.Boolean(), reason: Nullable(Type.String()) }),
   default_limits: Nullable(Limits),
-  /** Of gateway.yaml: their keys share the limits. */
+  /** The groups of gateway.yaml, whose keys share the limits. */
   groups: Type.Array(StrictObject({
     name: Name,
     parent: Nullable(Name),
@@ -74,7 +74,7 @@ export const NewKey = StrictObject({
 })
 export type NewKey = Static<typeof NewKey>
 
-/** What is absent stays as it is; null takes it away. */
+/** An absent member does not change; null removes it. */
 export const KeyChange = StrictObject({
   models: Type.Optional(Nullable(Type.Array(Name, { maxItems: 1000 }))),
   limits: Type.Optional(Nullable(Limits)),
@@ -85,29 +85,29 @@ export const KeyChange = StrictObject({
 })
 export type KeyChange = Static<typeof KeyChange>
 
-/** How long the old secret works. */
+/** How long the old secret stays valid. */
 export const Rotation = StrictObject({
   grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 31_536_000, default: 86_400 })),
 })
 export type Rotation = Static<typeof Rotation>
 
-/** A key that turned up somewhere. */
+/** A key found outside, for example in a log. */
 export const KeyLookup = StrictObject({ key: Type.String({ minLength: 1, maxLength: 4096 }) })
 
-/** null: it is no key of this gateway, and never was one that it knows of. */
+/** null = this gateway does not know the key and never did. */
 export const KeyOwner = StrictObject({ owner: Nullable(StrictObject({ name: Name, origin: Origin, state: State })) })
 export type KeyOwner = Static<typeof KeyOwner>
 
-/** The only response that has the key itself. */
+/** The only response that contains the key itself. */
 export const CreatedKey = StrictObject({ name: Name, key: Type.String() })
 export type CreatedKey = Static<typeof CreatedKey>
 
 export const Audit = StrictObject({
-  /** The newest first. */
+  /** Newest first. */
   entries: Type.Array(StrictObject({
     id: Type.Integer(),
     at: Timestamp,
-    /** Who: a user of the console, or `gateway keys` on the machine. */
+    /** Who acted: a user of the console, or `gateway keys` on the machine. */
     actor: Type.String(),
     address: Nullable(Type.String()),
     action: StringEnum([
@@ -122,12 +122,12 @@ export const Audit = StrictObject({
 })
 export type Audit = Static<typeof Audit>
 
-/** What bears on one's own key. */
+/** The models, limits and remaining rates of the user's own key. */
 export const OwnKey = StrictObject({
   name: Name,
   models: Nullable(Type.Array(Name)),
   limits: Nullable(Limits),
-  /** What is left of the rates now; null where there is none. */
+  /** What remains of the rates now; null = no limit. */
   requests: Nullable(StrictObject({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
   tokens: Nullable(StrictObject({ limit: Count, remaining: Count, reset_ms: Type.Number() })),
 })

@@ -7,7 +7,7 @@ const ENDS = [
 ] as const
 const SOURCES = ['reported', 'estimated', 'mixed', 'none'] as const
 
-/** One request. For the holder of a key, the upstream and its name for the model are null. */
+/** One request. For key holders, the upstream and its name for the model are null. */
 export const Row = StrictObject({
   request_id: Type.String(),
   started_at: Timestamp,
@@ -37,7 +37,7 @@ export const Row = StrictObject({
 })
 export type Row = Static<typeof Row>
 
-/** What requests can be sorted by, with `-` the largest first. */
+/** What requests can be sorted by; with `-` the largest come first. */
 const SORTS = ['started', 'duration', 'ttft', 'cost', 'input', 'output', 'status'] as const
 
 export const LogConditions = {
@@ -59,14 +59,14 @@ export const LogQuery = StrictObject({
   sort: Type.Optional(StringEnum(
     SORTS.flatMap(name => [name, `-${name}` as const]), 'Default: -started, the newest first. Requests without the value come last',
   )),
-  /** Where an earlier page ended: its `next`. */
+  /** The `next` of the previous page. */
   before: Type.Optional(Type.String({ maxLength: 128 })),
-  /** Where an earlier look ended: its `last`; tells what ended since. */
+  /** The `last` of an earlier response: returns what ended since then. */
   after: Type.Optional(Type.String({ maxLength: 128 })),
 })
 
 export const Logs = StrictObject({
-  /** The newest first, or as `sort` says. */
+  /** Newest first, or in the order of `sort`. */
   rows: Type.Array(Row),
   next: Nullable(Type.String({ description: 'Cursor for older requests; null = there are none' })),
   last: Nullable(Type.String({ description: 'Cursor for requests that ended since' })),
@@ -81,7 +81,7 @@ const CostLine = StrictObject({
   cost_usd: Usd,
 })
 
-/** One try at one upstream. For the holder of a key, `upstream` is null. */
+/** One attempt at one upstream. For key holders, `upstream` is null. */
 const Attempt = StrictObject({
   upstream: Nullable(Name),
   model: Nullable(Name),
@@ -101,13 +101,13 @@ const Attempt = StrictObject({
   cost_usd: Nullable(Usd),
 })
 
-/** All that is known of one request. */
+/** Everything known about one request. */
 export const RequestDetails = StrictObject({
   row: Row,
   running: Type.Boolean({ description: 'The request still runs; its figures are provisional' }),
   bytes_in: Count,
   bytes_out: Count,
-  /** For people: what ended it, where the usage is from. */
+  /** For people: what ended it, and where its usage comes from. */
   end_explanation: Type.String(),
   error_explanation: Nullable(Type.String()),
   source_explanation: Type.String(),
@@ -122,7 +122,7 @@ export const RequestDetails = StrictObject({
 })
 export type RequestDetails = Static<typeof RequestDetails>
 
-/** An id names one request, unless a trusted proxy gave it twice. */
+/** An id names one request, unless a trusted proxy used it twice. */
 export const RequestDetailsList = StrictObject({
   stories: Type.Array(RequestDetails),
   has_bodies: Type.Boolean({ description: 'The bodies are kept, and the user can read them' }),

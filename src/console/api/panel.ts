@@ -2,10 +2,10 @@ import { Type } from 'typebox'
 import type { Static } from 'typebox'
 import { StrictObject, Count, Figures, FirstByte, KnownCost, Timestamp, Ms, Name, Nullable, StringEnum } from './shapes.ts'
 
-/** How long the slices of a time are. */
+/** Lengths of the slices of a time range. */
 export const SLICES = ['minute', 'hour', 'day'] as const
 
-/** How much happened in one slice of the time. */
+/** The figures of one slice of the time range. */
 export const Slice = StrictObject({
   at: Timestamp,
   requests: Count,
@@ -20,11 +20,11 @@ const Period = StrictObject({ from: Timestamp, to: Timestamp, figures: Figures, 
 
 export const Panel = StrictObject({
   now: Period,
-  /** As long, and right before. */
+  /** The range of the same length just before. */
   before: Period,
   slice: StringEnum(SLICES),
   slices: Type.Array(Slice, { description: 'Oldest first, with empty ones' }),
-  /** The dearest first, ten at most. */
+  /** Highest cost first, at most ten. */
   top_keys: Type.Array(StrictObject({ name: Nullable(Name), figures: Figures })),
   top_models: Type.Array(StrictObject({ name: Nullable(Name), figures: Figures })),
 })
@@ -32,7 +32,7 @@ export type Panel = Static<typeof Panel>
 
 export const UpstreamState = StrictObject({
   name: Name,
-  /** null: the simulator, which is in the process. */
+  /** null = the simulator, which runs in the gateway's process. */
   url: Nullable(Type.String()),
   health: StringEnum(['unknown', 'well', 'failing', 'down'], 'down: every circuit is open; failing: some are'),
   in_flight: Count,
@@ -43,7 +43,7 @@ export const UpstreamState = StrictObject({
     in_flight: Count,
     first_byte_ms: Nullable(Ms),
   })),
-  /** Over the chosen time. */
+  /** In the chosen time range. */
   figures: Figures,
   first_byte: FirstByte,
   share: Type.Number({ minimum: 0, maximum: 1, description: 'Share of all requests that an upstream served' }),
@@ -53,7 +53,7 @@ export type UpstreamState = Static<typeof UpstreamState>
 export const Upstreams = StrictObject({ upstreams: Type.Array(UpstreamState) })
 export type Upstreams = Static<typeof Upstreams>
 
-/** Something that somebody should look at. */
+/** A condition that the operator should look at. */
 export const Alert = StrictObject({
   id: Type.String({ description: 'The same as long as the alert lasts' }),
   kind: StringEnum([
@@ -63,21 +63,24 @@ export const Alert = StrictObject({
   ]),
   severity: StringEnum(['error', 'warning']),
   message: Type.String({ description: 'The problem, and what to do' }),
-  /** The key, group, model or upstream that it is about. */
+  /** The key, group, model or upstream of the alert. */
   subject: Nullable(Name),
   since: Nullable(Timestamp),
-  /** Of the rejected configuration in `reload_failed`, else of the active one; null = the alert is about no line of it. */
+  /**
+   * In the rejected configuration for `reload_failed`, otherwise in the active one; null = the alert concerns no
+   * line.
+   */
   line: Nullable(Count),
 })
 export type Alert = Static<typeof Alert>
 
-/** The present moment; asked for every few seconds. */
+/** The current state; the pages ask for it every few seconds. */
 export const Live = StrictObject({
   at: Timestamp,
   status: StringEnum(['ok', 'draining', 'handing_over']),
   running: Type.Integer({ minimum: 0, description: 'Running requests; for key holders those of the own key' }),
   running_streams: Count,
-  /** The longest-running first, a hundred at most. */
+  /** Longest-running first, at most a hundred. */
   exchanges: Type.Array(StrictObject({
     request_id: Type.String(),
     started_at: Timestamp,

@@ -31,7 +31,7 @@ export type RouteRow = Static<typeof RouteRow>
 export const Routes = StrictObject({ file: Type.String(), routes: Type.Array(RouteRow) })
 export type Routes = Static<typeof Routes>
 
-/** Those that the playground offers. */
+/** The protocols that the playground offers. */
 const Protocols = Type.Array(StringEnum(['chat', 'responses', 'messages', 'generate']))
 
 const PriceFields = {
@@ -39,7 +39,7 @@ const PriceFields = {
   price_source: Nullable(Type.String({ description: 'config, or the name and version of the catalogue' })),
 }
 
-/** Where requests for a model can go, and what they cost there. */
+/** A target for requests for a model, with its prices. */
 const ModelTarget = StrictObject({
   upstream: Name,
   model: Nullable(Name),
@@ -50,11 +50,11 @@ const ModelTarget = StrictObject({
   ...PriceFields,
 })
 
-/** A model that some route serves by name, or that has a price. */
+/** A model that a route serves by name, or that has a price. */
 export const Model = StrictObject({
   name: Name,
   listed: Type.Boolean({ description: 'Listed in GET /v1/models' }),
-  /** Protocols in which a request for it can be sent. */
+  /** Protocols in which clients can send requests for it. */
   protocols: Protocols,
   /** At the first target; null for key holders. */
   ...PriceFields,
@@ -68,7 +68,7 @@ export const Model = StrictObject({
 export type Model = Static<typeof Model>
 
 export const Models = StrictObject({
-  /** Where the gateway listens for clients, as far as its configuration tells: `http://0.0.0.0:8080`. */
+  /** Where the gateway listens for clients, according to its configuration: `http://0.0.0.0:8080`. */
   base_url: Nullable(Type.String()),
   models: Type.Array(Model),
 })
@@ -81,15 +81,15 @@ export const ExplainRequest = StrictObject({
 })
 export type ExplainRequest = Static<typeof ExplainRequest>
 
-/** What `gateway explain` says. */
+/** The output of `gateway explain`. */
 export const Explanation = StrictObject({
   endpoint: Type.String(),
   protocol: Nullable(Type.String()),
   model: Nullable(Name),
-  /** The gateway answers it itself. */
+  /** The gateway itself responds. */
   own: Type.Boolean(),
   refusal: Nullable(StrictObject({ code: Type.String(), status: Type.Integer(), message: Type.String() })),
-  /** Every route up to the one that takes it. */
+  /** Every route up to the one that matches. */
   steps: Type.Array(StrictObject({
     index: Count,
     line: Type.Integer(),
@@ -104,7 +104,7 @@ export const Explanation = StrictObject({
       name: Type.String(), value: Type.String({ description: 'Credentials are masked' }),
     })),
     counted_here: Type.Boolean({ description: 'The target does not count tokens: the gateway does, and sends nothing' }),
-    /** null = the target speaks the client's protocol. */
+    /** null = the target accepts the client's protocol. */
     translation: Nullable(StrictObject({
       from: Type.String(),
       to: Type.String(),
@@ -127,17 +127,17 @@ const ConfigurationProblem = StrictObject({
 export const Configuration = StrictObject({
   file: Type.String(),
   loaded_at: Timestamp,
-  /** The active file, comments included; secrets are masked, `${NAME}` stands as it was written. */
+  /** The active file with its comments; secrets are masked, `${NAME}` is as written. */
   text: Type.String(),
   warnings: Type.Array(ConfigurationProblem, { description: 'Of the active configuration' }),
-  /** Of the last attempt to change it; null = it was taken. */
+  /** The last reload, if it failed; null = it succeeded. */
   failure: Nullable(StrictObject({
     at: Timestamp,
     problems: Type.Array(ConfigurationProblem),
     text: Nullable(Type.String({ description: 'The rejected file, with secrets masked; null = it cannot be read' })),
   })),
   reloads: Type.Array(StrictObject({
-    /** null: there is one only. */
+    /** null = there is only one gateway. */
     gateway: Nullable(Name),
     at: Timestamp,
     applied: Type.Boolean(),

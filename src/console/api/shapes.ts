@@ -3,7 +3,7 @@ import type { Static, TProperties, TSchema } from 'typebox'
 
 /** Shapes that several parts of the console's API share. */
 
-/** An object that says nothing beyond its members: what is not declared is not sent. */
+/** An object without members that are not declared: the server does not send them. */
 export function StrictObject<T extends TProperties>(properties: T, description?: string) {
   return Type.Object(properties, {
     additionalProperties: false, ...description !== undefined && { description },
@@ -14,7 +14,7 @@ export function Nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()])
 }
 
-/** One of some words. */
+/** One of several words. */
 export function StringEnum<const T extends readonly string[]>(words: T, description?: string) {
   return Type.Unsafe<T[number]>({
     type: 'string', enum: [...words], ...description !== undefined && { description },
@@ -26,19 +26,19 @@ export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description:
 export const Usd = Type.String({
   pattern: '^-?\\d+(\\.\\d+)?$', description: 'USD, an exact decimal',
 })
-/** Of requests of which some may have an unknown cost. */
+/** The cost of requests, some of which may have an unknown cost. */
 export const KnownCost = Type.Union([Usd, Type.Null()], {
   description: 'The known part of the cost, USD; null = no part of it is known',
 })
 export const Count = Type.Integer({ minimum: 0 })
 export const Ms = Type.Number({ minimum: 0, description: 'Milliseconds' })
-/** A name as clients and operators chose it: any text. */
+/** A name that clients or operators chose: any text. */
 export const Name = Type.String({ maxLength: 256 })
 
-/** A stretch of time: from its first moment, up to and without its last. Without them: the last 24 hours. */
+/** A time range from its first moment up to, but without, its last. Default: the last 24 hours. */
 export const Range = { from: Type.Optional(Timestamp), to: Type.Optional(Timestamp) }
 
-/** Which requests. Several conditions hold together. */
+/** Conditions on requests; all of them must hold. */
 export const Conditions = {
   ...Range,
   key: Type.Optional(Name),
@@ -50,7 +50,7 @@ export const Conditions = {
   })),
 }
 
-/** What some requests used and cost. Rates can be taken from it; averages of it mean nothing. */
+/** Usage and cost of several requests. Rates can be computed from it, but not averaged. */
 export const Figures = StrictObject({
   requests: Count,
   errors: Type.Integer({
@@ -72,11 +72,11 @@ export const Figures = StrictObject({
 })
 export type Figures = Static<typeof Figures>
 
-/** Times to the first byte; null where no request had one. Read from a histogram: right to about 5 %. */
+/** Times to the first byte; null = no request had one. Read from a histogram, exact to about 5 %. */
 export const FirstByte = StrictObject({ p50_ms: Nullable(Ms), p95_ms: Nullable(Ms) })
 export type FirstByte = Static<typeof FirstByte>
 
-/** What was asked for is refused or impossible. */
+/** An error: the operation was refused or is impossible. */
 export const Problem = StrictObject({
   code: StringEnum([
     'bad_request', 'not_logged_in', 'forbidden', 'not_found',
@@ -88,5 +88,5 @@ export const Problem = StrictObject({
 export type Problem = Static<typeof Problem>
 
 export const ROLES = ['admin', 'viewer', 'key'] as const
-/** `key`: the holder of an API key, who sees what is that key's own. */
+/** `key`: the holder of an API key, who sees only the data of that key. */
 export type Role = (typeof ROLES)[number]

@@ -1,8 +1,8 @@
 /**
- * Asks at most so often; in between, what was answered last.
+ * Calls `load` at most once per period; in between it returns the last result.
  *
- * @param load what it costs something to ask for
- * @param ms for which a response holds
+ * @param load is expensive
+ * @param ms how long a result is valid
  * @param now ms, on any clock
  */
 export function cached<T>(load: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {

@@ -2,11 +2,11 @@ import type { Client, MountHost } from '../../pipeline/parts/mount.ts'
 import type { ClientRequest } from '../../proxy/client/client.ts'
 import { ConsoleProblem } from './console-problem.ts'
 
-/** Who sends a request of the console, and by what way. */
+/** The sender of a request to the console, and its connection. */
 export interface Caller extends Client {
-  /** The browser speaks TLS: a trusted proxy says so. */
+  /** The browser uses TLS: a trusted proxy says so. */
   readonly secure: boolean
-  /** How the browser names the console: `console.example.com`, `127.0.0.1:8081`. */
+  /** The console's host as the browser names it: `console.example.com`, `127.0.0.1:8081`. */
   readonly host: string
 }
 
@@ -19,21 +19,21 @@ export function callerOf(host: MountHost, req: ClientRequest): Caller {
   return { ...client, secure, host: firstListItem(headers['x-forwarded-host']) ?? String(own) }
 }
 
-/** Proxies in a row add to the list: the first is the one that the browser spoke to. */
+/** Each proxy in a row adds to the list: the browser connected to the first. */
 function firstListItem(header: string | string[] | undefined): string | undefined {
   return [header].flat()[0]?.split(',', 1)[0]?.trim()
 }
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Does a request of that method change nothing? */
+/** Is it a method that changes nothing? */
 export function isSafeMethod(method: string): boolean {
   return SAFE_METHODS.has(method)
 }
 
 /**
- * Refuses what another site makes a browser send. Programs that are no browsers
- * send neither of the two headers, and nobody can make them send a cookie.
+ * Refuses requests that another site makes a browser send. Programs other than browsers send neither header, and no
+ * site can make them send a cookie.
  *
  * @throws ConsoleProblem forbidden
  */

@@ -13,13 +13,13 @@ const STATUSES: Readonly<Record<Code, number>> = {
   internal: 500,
 }
 
-/** Why an operation is not done. `message` is for the person at the screen: it says what to change. */
+/** Why an operation failed. `message` is for the user: it says what to change. */
 export class ConsoleProblem extends Error {
   override readonly name = 'ConsoleProblem'
   readonly code: Code
-  /** The member of the request that is wrong. */
+  /** The wrong member of the request. */
   readonly field: string | null
-  /** Seconds after which it may be tried again. */
+  /** Seconds until the client may try again. */
   readonly retryAfter: number | null
 
   constructor(code: Code, message: string, detail: { field?: string; retryAfter?: number } = {}) {
@@ -33,13 +33,13 @@ export class ConsoleProblem extends Error {
     return STATUSES[this.code]
   }
 
-  /** In the shape of the API. */
+  /** In the format of the API. */
   get body(): Problem {
     return { code: this.code, message: this.message, ...this.field !== null && { field: this.field } }
   }
 }
 
-/** The code that stands for an HTTP status. */
+/** The code of an HTTP status. */
 export function codeOf(status: number): Code {
   const found = Object.entries(STATUSES).find(([, known]) => known === status)
   return (found?.[0] as Code | undefined) ?? (status < 500 ? 'bad_request' : 'internal')

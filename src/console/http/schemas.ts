@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler } from 'fastify'
 import { ConsoleProblem } from './console-problem.ts'
 
-/** What was sent is checked as it is: nothing is left out, and only texts of a URL are taken for numbers. */
+/** Validates requests as they are: no member is removed, and only the texts of a URL are converted to numbers. */
 export function validatorCompiler(): FastifySchemaCompiler<unknown> {
   const strict = createAjv({})
   const ofUrl = createAjv({ coerceTypes: true })
@@ -13,14 +13,14 @@ export function validatorCompiler(): FastifySchemaCompiler<unknown> {
 
 function createAjv(options: Options): Ajv {
   const ajv = new Ajv({ useDefaults: true, strict: false, allErrors: false, ...options })
-  // The types of the package say that it is the namespace.
+  // The types of the package declare it as its namespace.
   ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
   return ajv
 }
 
-/** What is wrong with a request, for who has sent it. */
+/** The error for the sender of an invalid request. */
 export function validationProblem(errors: readonly ErrorObject[], part: string): ConsoleProblem {
-  // Of a choice, the last error says that none of it fits; those before are of the single choices.
+  // For a union, the last error says that no alternative matches; the errors before it are about the alternatives.
   const error = errors.at(-1)
   if (error === undefined) return new ConsoleProblem('bad_request', `The ${part} is invalid.`)
   const { keyword, params, instancePath, message = 'is invalid' } = error

@@ -1,20 +1,20 @@
 import helmet from '@fastify/helmet'
 import type { FastifyInstance } from 'fastify'
 
-/** What the console has no use for. */
+/** Browser features that the console does not use. */
 const PERMISSIONS = [
   'accelerometer', 'camera', 'display-capture', 'geolocation', 'gyroscope', 'microphone', 'midi', 'payment',
   'publickey-credentials-get', 'screen-wake-lock', 'usb', 'xr-spatial-tracking',
 ].map(feature => `${feature}=()`).join(', ')
 
-/** A year: a browser that has once come by TLS comes by nothing else. */
+/** A year: a browser that has used TLS once uses nothing else. */
 const HSTS = 'max-age=31536000'
 
 /**
- * The headers that keep a browser from doing what the console never wants. Styles
- * are set by script (CSSOM), which is no inline style: so even those need no exception.
+ * The headers that make a browser refuse what the console never does. Scripts set styles through CSSOM, which does
+ * not count as inline style: so styles need no exception.
  *
- * @param isSecure whether a request came by TLS
+ * @param isSecure did a request come over TLS?
  */
 export async function secureHeaders(
   app: FastifyInstance, isSecure: (request: object) => boolean,

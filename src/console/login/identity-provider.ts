@@ -9,7 +9,7 @@ import type { Claims } from './mail-address.ts'
 
 type Library = typeof import('openid-client')
 
-/** Somebody whom the identity provider has logged in. */
+/** A user whom the identity provider has logged in. */
 export interface Account {
   readonly subject: string
   /** Lower case; null = the provider has no valid one, or says that it is not verified. */
@@ -19,7 +19,7 @@ export interface Account {
   readonly idToken: string
 }
 
-/** What a login has to prove when the browser comes back. */
+/** What the browser must bring back for a login. */
 export interface LoginChecks {
   readonly state: string
   readonly nonce: string
@@ -29,9 +29,9 @@ export interface LoginChecks {
 }
 
 /**
- * Why the provider logs nobody in. The page of the login has a text for each of them:
- * `denied` by the provider or the user, `expired` or used already, `unavailable` for now, `clock` of one side wrong,
- * `rejected` for all that an operator has to look at.
+ * Why a login at the provider failed. The login page has a text for each: `denied` by the provider or the user,
+ * `expired` or already used, `unavailable` for now, `clock` of one side wrong, `rejected` for everything that an
+ * operator must look at.
  */
 export type LoginFailure = 'denied' | 'expired' | 'unavailable' | 'clock' | 'rejected'
 
@@ -39,22 +39,22 @@ export class IdentityProviderError extends Error {
   override readonly name = 'IdentityProviderError'
   readonly failure: LoginFailure
 
-  /** @param message a reason for the log, without anything secret */
+  /** @param message a reason for the log, without secrets */
   constructor(failure: LoginFailure, message: string) {
     super(message)
     this.failure = failure
   }
 }
 
-/** Seconds for each request to the provider: somebody waits for a page. */
+/** Seconds for each request to the provider: a user waits for the page. */
 const TIMEOUT_S = 5
-/** ms in which the provider's description is not read again; and in which it is not asked again after a failure. */
+/** ms for which the provider's description is cached, and ms after a failure before the next attempt to read it. */
 const METADATA_LIFETIME = 5 * 60_000
 const RETRY_MS = 1_000
-/** RFC 6749 section 4.1.2.1. What a provider calls an error may hold anything; only these forms are reported. */
+/** RFC 6749 section 4.1.2.1. A provider's error code may be any text; only this form is reported. */
 const ERROR_CODE = /^[a-z_]{1,40}$/
 
-/** One OpenID Connect provider. Nothing is asked of it before the first login. */
+/** One OpenID Connect provider. It gets no request before the first login. */
 export class IdentityProvider {
   readonly #config: OidcConfig
   readonly #now: () => number
@@ -68,7 +68,7 @@ export class IdentityProvider {
   }
 
   /**
-   * Where the browser goes to log in, and what it has to prove when it comes back.
+   * The URL where the user logs in, and what the browser must bring back.
    *
    * @throws IdentityProviderError
    */
@@ -86,7 +86,7 @@ export class IdentityProvider {
   }
 
   /**
-   * Takes what the browser brings back.
+   * Ends a login with the query that the browser brings back.
    *
    * @param query of the redirect URI, with its `?`
    * @throws IdentityProviderError
@@ -112,9 +112,9 @@ export class IdentityProvider {
   }
 
   /**
-   * Where the browser goes to log out of the provider too (OpenID Connect RP-Initiated Logout); null = it offers none.
+   * The URL of a logout at the provider (OpenID Connect RP-Initiated Logout); null = the provider has none.
    *
-   * @param returnUri where the provider sends it back to
+   * @param returnUri where the provider then sends the browser
    * @throws IdentityProviderError
    */
   async endSessionUrl(idToken: string, returnUri: string): Promise<string | null> {
@@ -124,7 +124,7 @@ export class IdentityProvider {
     })
   }
 
-  /** Each time with the secret and the signing keys of that moment: both may be rotated, and logins are few. */
+  /** Reads the secret and the signing keys each time: both may be rotated, and logins are rare. */
   async #using<T>(work: (library: Library, connection: Configuration) => Promise<T>): Promise<T> {
     const library = await import('openid-client')
     try {
@@ -159,7 +159,7 @@ export class IdentityProvider {
     return metadata
   }
 
-  /** The configuration allows plain http for loopback addresses alone. */
+  /** The configuration allows plain http only for loopback addresses. */
   get #isLocal(): boolean {
     const issuer = new URL(this.#config.issuer)
     return issuer.protocol === 'http:' && isSecureUrl(issuer)

@@ -8,12 +8,12 @@ import { ConsoleProblem } from '../http/console-problem.ts'
 import type { VerifiedLogin } from './sessions.ts'
 import type { ConsoleStoreClient } from '../store/console-store-client.ts'
 
-/** scrypt runs at once, each with some 32 MB and a thread of the pool that others need too. */
+/** Concurrent runs of scrypt: each takes about 32 MB and a thread of the pool that others need too. */
 const MAX_CONCURRENT_LOGINS = 2
-/** Logins that wait for their turn. */
+/** Logins that wait. */
 const MAX_QUEUED_LOGINS = 16
 
-/** Finds out whether somebody is who they say. */
+/** Verifies passwords and keys of logins. */
 export class LoginVerifier {
   readonly #store: ConsoleStoreClient
   readonly #queue: (() => void)[] = []
@@ -26,7 +26,7 @@ export class LoginVerifier {
   /**
    * @param address of the client
    * @param now ms since 1970
-   * @returns null for a wrong name, password or key; that took as long as a right one
+   * @returns null = wrong name, password or key; the time is the same as for a right one
    * @throws ConsoleProblem too_many
    */
   async verify(gateway: Gateway, login: Login, address: string, now: number): Promise<VerifiedLogin | null> {
@@ -43,7 +43,7 @@ export class LoginVerifier {
   ): Promise<VerifiedLogin | null> {
     const users = gateway.config.console?.users ?? []
     const user = users.find(user => user.name === name)
-    // For an unknown name, the password of another user is checked: so it takes the same time.
+    // For an unknown name, verify the password of another user, so that it takes the same time.
     const kept = user ?? users[hash('sha256', name, 'buffer').readUInt32LE() % users.length]
     const right = await this.#withConcurrencyLimit(
       () => verifyPassword(password, kept ? parsePasswordHash(kept.password) : DUMMY_PASSWORD_HASH),

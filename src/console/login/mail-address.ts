@@ -12,12 +12,12 @@ const INVISIBLE = /\p{Default_Ignorable_Code_Point}/u
 const MAX_LENGTH = 320
 
 /**
- * The address of somebody, in lower case. What a source says about verification is about its own address only
- * (OpenID Connect Core, section 5.1), but an address that one source calls unverified never counts. Some providers say nothing
- * about verification: their addresses count.
+ * The mail address of a user, in lower case. What a source says about verification concerns only its own address
+ * (OpenID Connect Core, section 5.1), but an address that one source calls unverified never counts. Some providers
+ * say nothing about verification: their addresses count.
  *
  * @param sources the most trusted first
- * @returns null where there is no valid address, or it is not verified
+ * @returns null = no valid address, or it is not verified
  */
 export function mailOf(sources: readonly Claims[]): string | null {
   const words = sources.map(({ email_verified: word }) => word).filter(word => word !== undefined)
@@ -30,13 +30,13 @@ export function hasVerifiedMail(claims: Claims): boolean {
   return claims['email'] !== undefined && isTrue(claims['email_verified'])
 }
 
-/** Some providers write it as a text. */
+/** Some providers send it as a string. */
 function isTrue(word: unknown): boolean {
   return word === true || word === 'true'
 }
 
 function addressOf(email: unknown): string | null {
   if (typeof email !== 'string' || email.length > MAX_LENGTH || !ADDRESS.test(email) || INVISIBLE.test(email)) return null
-  // Signs that are another one's form, such as the Kelvin sign: in lower case they would be a letter of ASCII.
+  // Refuse compatibility characters such as the Kelvin sign: in lower case they would become ASCII letters.
   return email.normalize('NFKC') === email ? email.toLowerCase() : null
 }

@@ -10,48 +10,48 @@ import { roleFor } from './roles.ts'
 import { expiryOf } from '../store/session-table.ts'
 import type { SessionRecord } from '../store/session-table.ts'
 
-/** Somebody who is logged in. */
+/** A user who is logged in. */
 export interface Session {
   readonly digest: Buffer
   readonly name: string
   readonly role: Role
-  /** Of a key's holder: the key's. */
+  /** The identity of the key, for a key holder. */
   readonly identity: Identity | null
-  /** Of a single sign-on: shows the provider at the logout whose session ends. */
+  /** For single sign-on: tells the provider at the logout whose session ends. */
   readonly idToken: string | null
-  /** To be sent with every request that changes something. */
+  /** The client must send it with every request that changes something. */
   readonly csrf: string
-  /** ms since 1970, if nothing more comes. */
+  /** ms since 1970, unless another request arrives. */
   readonly expiresAt: number
 }
 
-/** What has been proved at a login. */
+/** What a login has proved. */
 export type VerifiedLogin = { readonly user: ConsoleUser } | { readonly key: Identity; readonly digest: Buffer } | SingleSignOnLogin
 
 export interface SingleSignOnLogin {
   readonly oidc: OidcConfig
   readonly account: Account
-  /** Those of the configuration that name the account. */
+  /** Entries of the configuration that match the account. */
   readonly entries: readonly string[]
 }
 
-/** What is kept of a login by single sign-on. */
+/** What the session table keeps of a login by single sign-on. */
 interface OidcCredential {
   readonly issuer: string
   readonly clientId: string
   readonly entries: readonly string[]
-  /** Sealed with the session's token, which is kept nowhere. */
+  /** Encrypted with the session's token, which is stored nowhere. */
   readonly idToken: string
 }
 
 const TOKEN_BYTES = 32
 
-/** A new session's token: 256 random bits. */
+/** Creates the token of a session: 256 random bits. */
 export function newToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url')
 }
 
-/** What is kept of a token. It has too many bits to be guessed, whatever the hash. */
+/** The stored hash of a token. The token has too many bits to be guessed, whatever the hash. */
 export function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
@@ -67,7 +67,7 @@ export function isCsrf(session: Session, presented: unknown): boolean {
 }
 
 /**
- * A proof, as it is kept with the session.
+ * Converts a login to what is stored with its session.
  *
  * @param token of the session
  */
@@ -82,8 +82,8 @@ export function recordOf(proof: VerifiedLogin, token: string): Pick<SessionRecor
 }
 
 /**
- * What a stored session allows under the active configuration. It ends when its user is changed or removed, when its key is
- * revoked, blocked or removed, or when no entry names its account.
+ * What a stored session allows under the active configuration. A session ends when its user is changed or removed,
+ * when its key is revoked, blocked or removed, or when no entry matches its account.
  */
 export function sessionOf(gateway: Gateway, token: string, record: SessionRecord): Session | null {
   const { kind, name, credential } = record

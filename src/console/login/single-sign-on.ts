@@ -9,17 +9,17 @@ import { IdentityProvider, IdentityProviderError } from './identity-provider.ts'
 import type { Account, LoginChecks } from './identity-provider.ts'
 import { ConsoleProblem } from '../http/console-problem.ts'
 
-/** Where the provider sends the browser back to, with a code. */
+/** Where the provider sends the browser, with a code. */
 export const CALLBACK_PATH = '/console/login/callback'
-/** Where it sends the browser back to after a logout. */
+/** Where the provider sends the browser after a logout. */
 const LOGOUT_PATH = '/console/'
 /** Characters of the page's address. */
 const MAX_RETURN_PATH = 2_000
 
-/** A login in progress. The browser keeps it, sealed. */
+/** A pending login. The browser keeps it, encrypted. */
 export interface PendingLogin extends LoginChecks {
   readonly issuer: string
-  /** The page that asked for the login. */
+  /** The page that began the login. */
   readonly returnTo: string
   /** ms since 1970 */
   readonly startedAt: number
@@ -29,18 +29,18 @@ export interface PendingLogin extends LoginChecks {
 export class SingleSignOn {
   readonly #key: Buffer
   readonly #clock: Pick<Clock, 'monotonic' | 'wall'>
-  /** After a reload with another configuration the provider may be another. */
+  /** After a reload the provider may be another one. */
   readonly #providers = new WeakMap<OidcConfig, IdentityProvider>()
 
-  /** @param secret of the console: the login may end at another worker or gateway than it began */
+  /** @param secret of the console: a login may end at another worker or gateway than it began */
   constructor(secret: Uint8Array, clock: Pick<Clock, 'monotonic' | 'wall'>) {
     this.#key = createHmac('sha256', secret).update('login').digest()
     this.#clock = clock
   }
 
   /**
-   * @param returnTo the page that asks: a path of the console
-   * @returns where the browser goes, and what it keeps until it is back
+   * @param returnTo the page that began the login: a path of the console
+   * @returns the URL for the browser, and what the browser keeps until it is back
    * @throws ConsoleProblem
    */
   async begin(console: ConsoleConfig | null, caller: Caller, returnTo: string): Promise<{ readonly url: string, readonly pending: string }> {
@@ -57,10 +57,10 @@ export class SingleSignOn {
   }
 
   /**
-   * The login that the browser has begun.
+   * Reads the pending login that the browser kept.
    *
    * @param query of the redirect URI, with its `?`
-   * @param pending what the browser has kept
+   * @param pending what the browser kept
    * @throws IdentityProviderError expired
    */
   resume({ issuer }: OidcConfig, query: string, pending: string | null): PendingLogin {
@@ -81,7 +81,7 @@ export class SingleSignOn {
   }
 
   /**
-   * Where the browser goes to log out of the provider too; null = it offers none, or cannot be asked.
+   * The URL of a logout at the provider; null = it has none, or is unreachable.
    *
    * @param idToken of the login
    */
@@ -108,7 +108,7 @@ export function requireOidc(console: ConsoleConfig | null): OidcConfig {
 }
 
 /**
- * The address of the console for the browser. What a request calls it is believed only where it is this machine.
+ * The console's address for the browser. The Host of a request counts only if it names this machine.
  *
  * @throws ConsoleProblem
  */
@@ -119,12 +119,12 @@ function originOf(console: ConsoleConfig | null, { secure, host }: Caller): stri
     if (own !== null && isSecureUrl(new URL(`http://${own.host}`))) return own.origin
     throw new ConsoleProblem('unavailable', 'Single sign-on needs console.public_url: the address of the console in the browser.')
   }
-  // The browser keeps the login for the host that it is at.
+  // The browser keeps the pending login for its current host.
   if (own?.origin !== publicUrl) throw new ConsoleProblem('unavailable', `Single sign-on works at ${publicUrl}/console/ only. Open the console there.`)
   return publicUrl
 }
 
-/** A page of the console, and no other address. */
+/** The path of a console page, and no other address. */
 function pathOf(returnTo: string): string {
   const url = URL.parse(returnTo, 'http://console')
   const isPage = url !== null && url.origin === 'http://console' && url.pathname.startsWith('/console/')
