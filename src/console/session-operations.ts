@@ -1,6 +1,6 @@
 import { isoTime } from '../base/clock.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
-import type { Login, Session as SessionAnswer } from './api/session.ts'
+import type { Login, Session as SessionResponse } from './api/session.ts'
 import type { Caller } from './http/caller.ts'
 import { ConsoleProblem } from './http/console-problem.ts'
 import type { OperationRequest, Context, Operations } from './context.ts'
@@ -15,7 +15,7 @@ type SessionOperations = Pick<Operations,
 /** Logging in and out, and who is logged in. */
 export function sessionOperations(context: Context): SessionOperations {
   const { host, clock, store, loginVerifier, singleSignOn } = context
-  const answer = (session: Session | null): SessionAnswer => {
+  const responseOf = (session: Session | null): SessionResponse => {
     const { version, config } = host.current()
     return {
       version,
@@ -27,7 +27,7 @@ export function sessionOperations(context: Context): SessionOperations {
     }
   }
 
-  const logIn = async ({ body, caller, token, setToken }: OperationRequest<'POST /session'>): Promise<SessionAnswer> => {
+  const logIn = async ({ body, caller, token, setToken }: OperationRequest<'POST /session'>): Promise<SessionResponse> => {
     const gateway = host.current()
     const now = clock.wall()
     const { address } = caller
@@ -43,7 +43,7 @@ export function sessionOperations(context: Context): SessionOperations {
     }
     const opened = await openSession(context, caller, token, proof)
     setToken(opened.token)
-    return answer(opened.session)
+    return responseOf(opened.session)
   }
 
   const logOut = async ({ session, token, setToken, caller: { address } }: OperationRequest<'DELETE /session' | 'POST /session/logout'>): Promise<void> => {
@@ -56,7 +56,7 @@ export function sessionOperations(context: Context): SessionOperations {
   }
 
   return {
-    'GET /session': ({ session }) => Promise.resolve(answer(session)),
+    'GET /session': ({ session }) => Promise.resolve(responseOf(session)),
     'POST /session': logIn,
     'POST /session/single-sign-on': async ({ body, caller, setPendingLogin }) => {
       const { url, pending } = await singleSignOn.begin(host.current().config.console, caller, body.return_to)

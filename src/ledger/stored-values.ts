@@ -53,7 +53,7 @@ export class StoredValues {
   }
 
   price(column: string): Price | null {
-    const price = parseJson(this.#stored[column])
+    const price = parseStoredJson(this.#stored[column])
     if (price === null) return null
     return isPrice(price) ? price : this.#gap(column, null)
   }
@@ -66,13 +66,13 @@ export class StoredValues {
 
 /** @returns null = unreadable */
 export function parseAttempts(stored: unknown): readonly AttemptRecord[] | null {
-  const value = parseJson(stored)
+  const value = parseStoredJson(stored)
   if (value === null) return []
   return Array.isArray(value) && value.every(isAttempt) ? value : null
 }
 
 /** @returns undefined = not JSON */
-export function parseJson(stored: unknown): unknown {
+export function parseStoredJson(stored: unknown): unknown {
   if (stored === null || stored === undefined) return null
   if (typeof stored !== 'string') return undefined
   try {

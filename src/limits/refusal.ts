@@ -1,5 +1,5 @@
 import type { BlockingLimit } from './scope.ts'
-import type { AdmissionRequest, Refusal } from './types.ts'
+import type { AdmissionRequest, LimitRefusal } from './types.ts'
 
 /**
  * Up to this long a client may wait by itself. Beyond it the vendors' SDKs do
@@ -9,7 +9,7 @@ import type { AdmissionRequest, Refusal } from './types.ts'
 const MAX_RETRY_WAIT_MS = 60_000
 
 /** The refusal that the client gets for the limit that blocks its request. */
-export function refusalOf(blocking: BlockingLimit, request: AdmissionRequest): Refusal {
+export function refusalOf(blocking: BlockingLimit, request: AdmissionRequest): LimitRefusal {
   const { which, waitMs, scope } = blocking
   return {
     which,

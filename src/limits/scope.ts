@@ -4,7 +4,7 @@ import { Bucket } from './bucket.ts'
 import type { Hold } from './bucket.ts'
 import { BudgetAccount, IN_FLIGHT_RETRY_MS } from './budget-account.ts'
 import type { Period } from './budget-account.ts'
-import type { LeaseSize, ActualUsage, RateLimitState, RefusalReason, ScopeLimits } from './types.ts'
+import type { LeaseSize, ActualUsage, RateLimitState, LimitReason, ScopeLimits } from './types.ts'
 
 /** One moment on both clocks. */
 export interface Moment {
@@ -16,7 +16,7 @@ export interface Moment {
 
 /** The limit with the longest wait for a request. */
 export interface BlockingLimit {
-  readonly which: RefusalReason
+  readonly which: LimitReason
   /** ms; Infinity = never. */
   readonly waitMs: number
   readonly scope: Pick<Scope, 'group' | 'model' | 'limits'>
@@ -83,7 +83,7 @@ export class Scope {
    * @returns the limit that blocks the request longest; null = none blocks it
    */
   blockingLimit(tokens: number, pico: bigint | null, now: Moment): BlockingLimit | null {
-    let which: RefusalReason = 'requests'
+    let which: LimitReason = 'requests'
     let waitMs = this.#requestBucket?.wait(1, now.mono) ?? 0
     const tokenWait = this.#tokenBucket?.wait(tokens, now.mono) ?? 0
     if (tokenWait > waitMs) [which, waitMs] = ['tokens', tokenWait]

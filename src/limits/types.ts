@@ -57,7 +57,7 @@ export interface ActualUsage {
 
 export type Admission =
   | { readonly ok: true; readonly reservation: Reservation }
-  | { readonly ok: false; readonly refusal: Refusal }
+  | { readonly ok: false; readonly refusal: LimitRefusal }
 
 /** Ends with the first call of `settle` or `release`; further calls do nothing. */
 export interface Reservation {
@@ -80,8 +80,8 @@ export interface LeaseSize {
   readonly pico: bigint | null
 }
 
-export interface Refusal {
-  readonly which: RefusalReason
+export interface LimitRefusal {
+  readonly which: LimitReason
   /** The limit that refused: of the key or a group as a whole (model null), or of a glob in its `limits.models`. */
   readonly scope: { readonly key: string; readonly group: string | null; readonly model: string | null }
   /**
@@ -99,7 +99,7 @@ export interface Refusal {
  * `unpriced`: there is a budget, and the price of the model is unknown. `unavailable`: limits that several gateways
  * share cannot be checked.
  */
-export type RefusalReason = 'requests' | 'tokens' | 'concurrent' | 'budget' | 'unpriced' | 'unavailable'
+export type LimitReason = 'requests' | 'tokens' | 'concurrent' | 'budget' | 'unpriced' | 'unavailable'
 
 /** The state of one rate limit, as headers report it. */
 export interface RateLimitState {

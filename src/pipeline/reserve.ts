@@ -4,7 +4,7 @@ import type { Plan, Writes } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import { hasBudgetFor, limitsUse } from './holder-limits.ts'
 import { retryHeaders } from '../limits/retry-headers.ts'
-import type { Admission, Refusal } from '../limits/types.ts'
+import type { Admission, LimitRefusal } from '../limits/types.ts'
 import { isMetered } from '../pricing/metering.ts'
 import { estimate, otherQuotes } from './estimate.ts'
 import type { RequestEstimate } from './estimate.ts'
@@ -67,7 +67,7 @@ function unreadableBound(member: string): GatewayError {
   )
 }
 
-function refusalError(refusal: Refusal): GatewayError {
+function refusalError(refusal: LimitRefusal): GatewayError {
   const headers = retryHeaders(refusal)
   switch (refusal.which) {
     case 'budget':

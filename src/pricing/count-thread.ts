@@ -1,5 +1,5 @@
 import { serveThread } from '../base/threads/thread-server.ts'
-import { parseJson } from '../protocols/json/cursor.ts'
+import { parseJsonRange } from '../protocols/json/cursor.ts'
 import { responseTokens, promptTokens } from './body-tokens.ts'
 import type { CountRequest, TokenCounts } from './token-counter.ts'
 import { tokenCount } from './tokenizer.ts'
@@ -10,7 +10,7 @@ serveThread<CountRequest>((request): TokenCounts => {
   if (request.kind === 'texts') {
     return request.texts.map(({ bytes, escaped }) => count(textOf(bytes, escaped)))
   }
-  const body = parseJson(bufferOf(request.body), 0, request.body.length)
+  const body = parseJsonRange(bufferOf(request.body), 0, request.body.length)
   return [request.kind === 'prompt'
     ? promptTokens(request.prompt, body, count)
     : responseTokens(request.members, body, count)]
@@ -21,7 +21,7 @@ function textOf(bytes: Uint8Array, escaped: boolean): string {
   const text = bufferOf(bytes).toString('utf8')
   if (escaped && !text.includes('\\')) return text
   const json = Buffer.from(escaped ? `"${text}"` : text)
-  const parsed = parseJson(json, 0, json.length)
+  const parsed = parseJsonRange(json, 0, json.length)
   if (Number.isNaN(parsed)) return text
   return typeof parsed === 'string' ? parsed : JSON.stringify(parsed)
 }

@@ -35,14 +35,14 @@ export interface InterruptedResponse {
   readonly endpoint: Endpoint
   /** The request's body; null where there is none to look at. */
   readonly request: Buffer | null
-  readonly answer: MeteredResponse
+  readonly response: MeteredResponse
   /** Tokens of the request, as estimated at admission. */
   readonly estimatedInput: number | null
 }
 
 /** Begins to count the usage of a response that broke off. */
 export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse): InterruptedUsage {
-  const meter = input.answer.kind === 'stream' ? input.answer.meter : null
+  const meter = input.response.kind === 'stream' ? input.response.meter : null
   const counting = Promise.try(settleUsage, { ...input, end: 'other', abandoned: 'none' }, counter)
   // Without generated output nothing is billed.
   return new InterruptedUsage(counting, () => meter?.sawContent ? usageSoFar(meter, estimatedInput) : noCharge())
@@ -56,7 +56,7 @@ export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, 
 export function createAbandonedUsage(
   counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse, abandoned: 'prompt' | 'none',
 ): InterruptedUsage {
-  const meter = input.answer.kind === 'stream' ? input.answer.meter : null
+  const meter = input.response.kind === 'stream' ? input.response.meter : null
   const counting = Promise.try(settleUsage, { ...input, end: 'client_gone', abandoned }, counter)
   return new InterruptedUsage(counting, () => {
     if (meter !== null && (meter.sawContent || (meter.reading()?.usage.inputTokens ?? 0) > 0)) return usageSoFar(meter, estimatedInput)

@@ -22,7 +22,7 @@ export interface SettleInput {
   /** `complete`: it reached its proper end. Otherwise who ended it before. */
   readonly end: 'complete' | 'client_gone' | 'other'
   /** null: no upstream took the request, or each refused it. */
-  readonly answer: MeteredResponse | null
+  readonly response: MeteredResponse | null
   /** The request's body as it went upstream; null where there is none to look at. */
   readonly request: Buffer | null
   /** The input, where no request shows it. */
@@ -52,7 +52,7 @@ export interface SettledUsage {
  */
 export function settleUsage(input: SettleInput, counter: TokenCounter): SettledUsage | Promise<SettledUsage> {
   const { metering } = input.endpoint
-  if (metering === null || input.answer === null) return noCharge()
+  if (metering === null || input.response === null) return noCharge()
   return new UsageSettler(input, metering, counter).settle()
 }
 
@@ -88,16 +88,16 @@ class UsageSettler {
     this.#input = input
     this.#metering = metering
     this.#counter = counter
-    const { answer, endpoint, end } = input
-    const meter = answer?.kind === 'stream' ? answer.meter : null
-    const body = answer?.kind === 'body' ? answer.body : null
+    const { response, endpoint, end } = input
+    const meter = response?.kind === 'stream' ? response.meter : null
+    const body = response?.kind === 'body' ? response.body : null
     this.#reading = body ? readBodyUsage(endpoint.usage, body) : (meter?.reading() ?? null)
     this.#reported = meter ? reportedBy(meter, this.#reading) : (this.#reading?.usage ?? blankUsage())
     const { inputTokens, outputTokens } = this.#reported
     const onlyError = body !== null && (inputTokens ?? outputTokens) === null && isErrorBody(body)
     this.#failed = meter?.sawError === true || onlyError
     this.#isComplete = end === 'complete' && !this.#failed
-    if (answer?.kind === 'none') this.#generated = answer.delivered
+    if (response?.kind === 'none') this.#generated = response.delivered
     else this.#generated = body ? !isBlank(body) && !onlyError : meter !== null && this.#didGenerate(meter)
   }
 
@@ -123,9 +123,9 @@ class UsageSettler {
 
   /** A background response that is not complete: the upstream goes on, and how far is unknown. */
   get #runsInBackground(): boolean {
-    const { endpoint, answer, request } = this.#input
+    const { endpoint, response, request } = this.#input
     if (this.#isComplete || this.#failed || !endpoint.supportsBackground) return false
-    if (answer?.kind === 'stream' && answer.meter.terminated === true) return false
+    if (response?.kind === 'stream' && response.meter.terminated === true) return false
     return request !== null && requestsBackground(request)
   }
 
@@ -220,14 +220,14 @@ class UsageSettler {
 
   /** Does what the upstream reported cover all output that arrived? */
   get #coversOutput(): boolean {
-    const { answer } = this.#input
-    return this.#isComplete || answer?.kind !== 'stream' || answer.meter.isOutputReported
+    const { response } = this.#input
+    return this.#isComplete || response?.kind !== 'stream' || response.meter.isOutputReported
   }
 
   /** Is there output that was not reported, and cannot be counted? */
   get #isUncountable(): boolean {
-    const { answer } = this.#input
-    if (answer?.kind !== 'stream' || !answer.meter.uncountable) return false
+    const { response } = this.#input
+    if (response?.kind !== 'stream' || !response.meter.uncountable) return false
     return this.#reported.outputTokens === null || !this.#coversOutput
   }
 
@@ -244,14 +244,14 @@ class UsageSettler {
   }
 
   async #count(): Promise<CountedOutput | null> {
-    const { answer, endpoint } = this.#input
-    if (answer?.kind === 'stream') {
+    const { response, endpoint } = this.#input
+    if (response?.kind === 'stream') {
       // A stream that passed unread: its output is unknown, not 0.
-      return answer.meter.terminated === null ? null : this.#countStream(answer.meter)
+      return response.meter.terminated === null ? null : this.#countStream(response.meter)
     }
-    if (answer?.kind !== 'body') return null
+    if (response?.kind !== 'body') return null
     // A body that was cut is no JSON in which the text could be found.
-    const { body } = answer
+    const { body } = response
     if (endpoint.supportsBackground && isQueuedResponse(body)) return null
     const outputTokens = this.#isComplete
       ? await this.#counter.response(endpoint.responseMembers, body)

@@ -20,7 +20,7 @@ import type { ClientContext, ClientSide, UpstreamSide, WrittenRequest } from './
 import { refusalReason } from './endpoint/refusal-reason.ts'
 import { estimateTokens } from './request/request-estimate.ts'
 import type { Endpoint, Protocol } from './endpoint/protocol.ts'
-import { parseJson } from './events/stream-event.ts'
+import { parseJsonText } from './events/stream-event.ts'
 
 /** How requests of one protocol are sent to an upstream of another. */
 export interface Translator {
@@ -170,7 +170,7 @@ export function translate(
   translator: Translator, body: Buffer, { host, isStrict, ...target }: TranslationTarget,
 ): TranslatedAttempt & Dropped & { readonly written: WrittenRequest } {
   const { client, upstream, to, embeddings: sides } = translator
-  const value = parseJson(body.toString('utf8'))
+  const value = parseJsonText(body.toString('utf8'))
   if (typeof value !== 'object' || value === null) throw new GatewayError('invalid_json', 'the body is not a JSON object')
   const given = value as JsonObject
   const provider = providerTag(to, host)
@@ -221,7 +221,7 @@ export function restoreOpaqueValues(
 ): Dropped & { readonly body: Buffer } | null {
   if (!mayHoldCapsule(body)) return null
   const named = TRANSLATIONS.get(endpoint.name)
-  const value = named?.translation.upstream && parseJson(body.toString('utf8'))
+  const value = named?.translation.upstream && parseJsonText(body.toString('utf8'))
   if (!named?.translation.upstream || typeof value !== 'object' || value === null) return null
   const report = new TranslationReport(new Map(), new Set())
   const reader = new CapsuleReader(capsules, report)
@@ -280,7 +280,7 @@ function embeddingsBody({ sides: { client, upstream }, format, estimatedTokens }
 /** The body as parsed JSON, or as text if it is not JSON. */
 function errorBody(body: Buffer): unknown {
   const text = body.toString('utf8')
-  return parseJson(text) ?? text
+  return parseJsonText(text) ?? text
 }
 
 /** Translates the body of an upstream's error to the client's shape. @param body decompressed */

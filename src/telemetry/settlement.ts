@@ -1,6 +1,6 @@
 import type { GatewayError } from '../base/errors.ts'
 import type { LedgerRow } from '../ledger/row.ts'
-import type { RefusalReason } from '../limits/types.ts'
+import type { LimitReason } from '../limits/types.ts'
 import type { GenAiCall } from '../protocols/endpoint/gen-ai.ts'
 
 /** A request that has ended: metrics and traces take all that they report from here, and the ledger has its row. */
@@ -9,7 +9,7 @@ export interface Settlement {
   /** Why it did not reach its end; null = it did. */
   readonly failure: GatewayError | null
   /** The limit that refused it; null = none did. */
-  readonly refusedBy: RefusalReason | null
+  readonly refusedBy: LimitReason | null
   /** Attempts, by their place in the row, whose response the next one continued. */
   readonly continued: readonly boolean[]
   /** The call of a model; null = no upstream responded, or it called none. */

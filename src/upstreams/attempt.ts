@@ -1,5 +1,5 @@
 import { credentialRejected } from '../base/errors.ts'
-import type { Authorization, HeaderList, Refusal } from './credentials/credential.ts'
+import type { Authorization, HeaderList, CredentialRefusal } from './credentials/credential.ts'
 import type { RefusedFor } from './credentials/refusals.ts'
 import type { OutgoingRequest } from '../proxy/upstream/transport.ts'
 import type { CallCredential } from '../proxy/upstream/upstream-call.ts'
@@ -94,7 +94,7 @@ export class Attempt implements CallCredential {
    *
    * @returns the credentials refused so far, for an attempt with another one; null = there is no other
    */
-  alternatives(refusal: Refusal): readonly Authorization[] | null {
+  alternatives(refusal: CredentialRefusal): readonly Authorization[] | null {
     const credential = this.upstream.credential?.credential
     if (credential === undefined || this.#authorization === null || !this.isRefusal(refusal.status)) return null
     if (this.isClientsChoice && refusal.status !== 429) return null

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { retryHeaders } from '../../src/limits/retry-headers.ts'
-import type { Refusal } from '../../src/limits/types.ts'
+import type { LimitRefusal } from '../../src/limits/types.ts'
 
 t.test('the headers say when to retry', async t => {
-  const refusal = (retryAfterMs: number | null, renewsSoon: boolean): Refusal => ({
+  const refusal = (retryAfterMs: number | null, renewsSoon: boolean): LimitRefusal => ({
     which: 'budget', scope: { key: 'a', group: null, model: null }, retryAfterMs, renewsSoon, message: '',
   })
   t.strictSame(retryHeaders(refusal(1, true)), { 'retry-after': '1', 'retry-after-ms': '1' })

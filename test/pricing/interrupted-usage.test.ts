@@ -41,7 +41,7 @@ t.test('the rough usage is empty when nothing was generated, else what is known 
     const meter = readableMeter(endpointNamed('chat.completions'))
     for (const chunk of chunks) meter.push(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`))
     return createInterruptedUsage(counter, {
-      endpoint: endpointNamed('chat.completions'), request: null, answer: { kind: 'stream', meter }, estimatedInput: 9,
+      endpoint: endpointNamed('chat.completions'), request: null, response: { kind: 'stream', meter }, estimatedInput: 9,
     }).reported
   }
   const role = { choices: [{ delta: { role: 'assistant', content: '' } }] }

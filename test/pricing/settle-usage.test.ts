@@ -48,10 +48,10 @@ function body(value: unknown): MeteredResponse {
 function settle(
   endpoint: EndpointName,
   end: SettleInput['end'],
-  answer: MeteredResponse | null,
+  response: MeteredResponse | null,
   more: Partial<SettleInput> = {},
 ): SettledUsage | Promise<SettledUsage> {
-  return settleUsage({ endpoint: endpointNamed(endpoint), end, answer, request: REQUEST, abandoned: 'prompt', ...more }, counter)
+  return settleUsage({ endpoint: endpointNamed(endpoint), end, response, request: REQUEST, abandoned: 'prompt', ...more }, counter)
 }
 
 /** The known figures, with the source. */
@@ -84,9 +84,9 @@ t.test('chat, completions, responses, cut after every event: usage is counted un
   for (const recording of [chat, completions, responses]) {
     const { endpoint, events, texts } = recording
     for (let cut = 0; cut < events.length; cut++) {
-      const answer = streamed(endpoint, events.slice(0, cut))
-      if (answer.kind === 'stream' && answer.meter.reading()) {
-        t.strictSame(facts(await settle(endpoint, 'other', answer)), {
+      const response = streamed(endpoint, events.slice(0, cut))
+      if (response.kind === 'stream' && response.meter.reading()) {
+        t.strictSame(facts(await settle(endpoint, 'other', response)), {
           ...recording.usage,
           source: 'reported',
           billed: true,
@@ -107,7 +107,7 @@ t.test('chat, completions, responses, cut after every event: usage is counted un
           : NOTHING
         const more = endpoint === 'chat.completions' ? { abandoned: 'none' as const } : { request: null }
         t.strictSame(
-          facts(await settle(endpoint, end, answer, more)),
+          facts(await settle(endpoint, end, response, more)),
           expected,
           `${recording.name} ${end} ${cut}`,
         )
@@ -123,11 +123,11 @@ t.test('zeros at the start of a stream are not usage', async t => {
   const chunk = `data: ${JSON.stringify({ choices: [{ delta: { content: 'Good morning' } }], usage: zeros })}\n\n`
   const cut = [['messages', [start, text]], ['chat.completions', [chunk]]] as const
   for (const [endpoint, events] of cut) {
-    const answer = streamed(endpoint, events)
-    t.strictSame(facts(await settle(endpoint, 'other', answer)), {
+    const response = streamed(endpoint, events)
+    t.strictSame(facts(await settle(endpoint, 'other', response)), {
       inputTokens: PROMPT_TOKENS, outputTokens: count('Good morning'), source: 'estimated', billed: true,
     }, endpoint)
-    if (answer.kind === 'stream') t.match(provisionalUsage(answer.meter, 99), { inputTokens: 99, outputTokens: 3 })
+    if (response.kind === 'stream') t.match(provisionalUsage(response.meter, 99), { inputTokens: 99, outputTokens: 3 })
   }
   const gone = streamed('messages', [start])
   t.strictSame(facts(await settle('messages', 'client_gone', gone, { abandoned: 'none' })), NOTHING)
@@ -221,8 +221,8 @@ t.test('reported reasoning is added to the counted text', async t => {
     candidates: [{ content: { parts: [{ text }] } }], ...more,
   })}\n\n`
   const usageMetadata = { promptTokenCount: 5, thoughtsTokenCount: 50, candidatesTokenCount: 1, totalTokenCount: 56 }
-  const answer = streamed('generate.stream', [chunk('Good', { usageMetadata }), chunk(' morning to all of you')])
-  t.strictSame(facts(await settle('generate.stream', 'other', answer)), {
+  const response = streamed('generate.stream', [chunk('Good', { usageMetadata }), chunk(' morning to all of you')])
+  t.strictSame(facts(await settle('generate.stream', 'other', response)), {
     inputTokens: 5, outputTokens: 50 + count('Good morning to all of you'), reasoningTokens: 50,
     source: 'mixed', billed: true,
   })
@@ -250,8 +250,8 @@ t.test('a response that the upstream did not deliver is not billed', async t => 
     ['chat.completions', 'other', body('')],
     ['chat.completions', 'other', { kind: 'none', delivered: false }],
   ]
-  for (const [endpoint, end, answer] of nothing)
-    t.strictSame(facts(await settle(endpoint, end, answer)), NOTHING)
+  for (const [endpoint, end, response] of nothing)
+    t.strictSame(facts(await settle(endpoint, end, response)), NOTHING)
 })
 
 t.test('a stream that fails in its last event, before any text, has the usage of that event', async t => {
@@ -290,18 +290,18 @@ t.test('a client that leaves before the response is billed for the prompt or not
     streamed('chat.completions', []),
     streamed('chat.completions', chat.events.slice(0, 2)),
   ]
-  for (const answer of before) {
-    t.strictSame(facts(await settle('chat.completions', 'client_gone', answer)), {
+  for (const response of before) {
+    t.strictSame(facts(await settle('chat.completions', 'client_gone', response)), {
       inputTokens: PROMPT_TOKENS,
       outputTokens: 0,
       source: 'estimated',
       billed: true,
     })
     t.strictSame(
-      facts(await settle('chat.completions', 'client_gone', answer, { abandoned: 'none' })),
+      facts(await settle('chat.completions', 'client_gone', response, { abandoned: 'none' })),
       NOTHING,
     )
-    t.strictSame(facts(await settle('chat.completions', 'client_gone', answer, { request: null })), NOTHING)
+    t.strictSame(facts(await settle('chat.completions', 'client_gone', response, { request: null })), NOTHING)
   }
 })
 
@@ -491,8 +491,8 @@ t.test('an incomplete transcript is counted by its text so far', async t => {
 
 t.test('an incomplete image is billed for its prompt', async t => {
   const request = Buffer.from('{"prompt":"a red apple"}')
-  const answer = streamed('images.generations', images.events.slice(0, 1))
-  t.strictSame(facts(await settle('images.generations', 'client_gone', answer, { request })), {
+  const response = streamed('images.generations', images.events.slice(0, 1))
+  t.strictSame(facts(await settle('images.generations', 'client_gone', response, { request })), {
     inputTokens: count('a red apple'),
     source: 'estimated',
     billed: true,
@@ -526,9 +526,9 @@ t.test('an unreadable stream has unknown output, not 0', async t => {
 })
 
 t.test('a running stream has the usage so far, estimated from its bytes', async t => {
-  const answer = streamed('messages', messages.events.slice(0, 6))
-  if (answer.kind !== 'stream') return
-  t.match(provisionalUsage(answer.meter, 99), {
+  const response = streamed('messages', messages.events.slice(0, 6))
+  if (response.kind !== 'stream') return
+  t.match(provisionalUsage(response.meter, 99), {
     inputTokens: 2125,
     cachedInputTokens: 2000,
     outputTokens: Math.ceil('I should say message_stop.'.length / 4),
@@ -548,7 +548,7 @@ t.test('a response that is only an error is not billed, whatever its status', as
   const ask = (body: string) => settleUsage({
     endpoint: endpointNamed('chat.completions'),
     end: 'complete',
-    answer: { kind: 'body', body: Buffer.from(body) },
+    response: { kind: 'body', body: Buffer.from(body) },
     request: Buffer.from('{"model":"m","messages":[{"role":"user","content":"hello"}]}'),
     abandoned: 'prompt',
   }, counter)

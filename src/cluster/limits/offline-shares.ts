@@ -5,7 +5,7 @@ import type { LocalLimiter } from '../../limits/limiter.ts'
 import type { Pending } from './shared-connection.ts'
 import { isAllowed, takeHold } from './shared-key.ts'
 import type { SharedChain, SharedKey, SharedScope } from './shared-key.ts'
-import type { Admission, CompileGlob, LimitedKey, RateLimitStates, Refusal } from '../../limits/types.ts'
+import type { Admission, CompileGlob, LimitedKey, RateLimitStates, LimitRefusal } from '../../limits/types.ts'
 
 const NO_RATES: RateLimitStates = Object.freeze({ requests: null, tokens: null })
 
@@ -87,7 +87,7 @@ function shareOf(limits: Limits | null, instances: number): Limits | null {
   return { ...ofScope(limits), models: new Map([...limits.models].map(([glob, scope]) => [glob, ofScope(scope)])) }
 }
 
-function unavailable(chain: SharedChain): Refusal {
+function unavailable(chain: SharedChain): LimitRefusal {
   return {
     which: 'unavailable',
     scope: { key: chain[0]!.name, group: null, model: null },

@@ -4,7 +4,7 @@ import { LimiterConnection } from '../../limits/workers/limiter-connection.ts'
 import { normalizeEstimate, normalizeUsage } from '../../limits/reservation.ts'
 import { nanoOf } from './shared-key.ts'
 import type { SharedAdmission, SharedChain, SharedHold, SharedScope } from './shared-key.ts'
-import type { LimitedKey, RateLimitStates, Refusal } from '../../limits/types.ts'
+import type { LimitedKey, RateLimitStates, LimitRefusal } from '../../limits/types.ts'
 
 /** ms that a lease lasts. */
 const LEASE_MS = 250
@@ -50,7 +50,7 @@ export class SharedConnection extends LimiterConnection<SharedChain, SharedHold,
     this.reply({ id, refusal: null, rateLimitStates, lease: lease && this.#grant(lease, scopes) })
   }
 
-  refused(id: number, refusal: Refusal, rateLimitStates: RateLimitStates): void {
+  refused(id: number, refusal: LimitRefusal, rateLimitStates: RateLimitStates): void {
     this.reply({ id, refusal, rateLimitStates, lease: null })
   }
 

@@ -17,7 +17,7 @@ import type { AdmitReply, ScriptArgument, ScriptReply } from './shared-script.ts
 import { INSTANCES_KEY, epochKey, hashOf } from './shared-store.ts'
 import { StoreHeartbeat } from './store-heartbeat.ts'
 import type { StoreHeartbeatOptions } from './store-heartbeat.ts'
-import type { CompileGlob, LimitedKey, RefusalReason } from '../../limits/types.ts'
+import type { CompileGlob, LimitedKey, LimitReason } from '../../limits/types.ts'
 
 export interface SharedLimitsOptions extends CommonSpend, StoreHeartbeatOptions {
   /** Unique name of this instance. */
@@ -38,7 +38,7 @@ const RESTORE_AFTER_MS = 3_000
 const MAX_BATCH = 200
 /** Keys and groups in one call. */
 const MAX_KEYS = 50
-const CODES: readonly RefusalReason[] = ['requests', 'tokens', 'concurrent', 'budget', 'unpriced']
+const CODES: readonly LimitReason[] = ['requests', 'tokens', 'concurrent', 'budget', 'unpriced']
 const RESTORE = 6
 
 /**

@@ -40,7 +40,7 @@ const MAX_NAME_LENGTH = 63
 
 /**
  * One connection to PostgreSQL. The first query opens it, and the next one after it was lost. Queries run one
- * after the other. Each has its response in time or is rejected: a connection that does not answer is closed, so
+ * after the other. Each has its response in time or is rejected: a connection that does not reply is closed, so
  * that no silent or half-open socket holds anybody up. So is one to a server that takes no writes any more: the next one
  * resolves the name again.
  */
@@ -113,14 +113,14 @@ export class Database {
 
   async #send(sql: string, values: readonly unknown[], timeoutMs: number): Promise<Row[]> {
     const connection = this.#connection ??= this.#connect()
-    const answer = connection.client.then(client => client.query(sql, [...values]))
+    const reply = connection.client.then(client => client.query(sql, [...values]))
     // After the deadline nobody waits for it.
-    answer.catch(() => undefined)
+    reply.catch(() => undefined)
     const deadline = new AbortController()
     try {
       const late = sleep(timeoutMs, null, { signal: deadline.signal })
       late.catch(() => undefined)
-      const result = await Promise.race([answer, late])
+      const result = await Promise.race([reply, late])
       if (result === null) throw new DatabaseError('timeout', `PostgreSQL did not answer within ${timeoutMs} ms`)
       return ([result].flat().at(-1)?.rows ?? []) as Row[]
     } catch (error) {

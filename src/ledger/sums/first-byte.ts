@@ -1,5 +1,5 @@
 import { isObject } from '../../base/is-object.ts'
-import { parseJson } from '../stored-values.ts'
+import { parseStoredJson } from '../stored-values.ts'
 
 /**
  * Times to the first byte, counted in buckets whose bounds are 10 % apart, so a time
@@ -25,7 +25,7 @@ export function addToBucket(histogram: Histogram, bucket: number, times: number)
 
 /** Adds a stored histogram. Malformed text is ignored. */
 export function addHistogramJson(histogram: Histogram, stored: string): void {
-  const counts = parseJson(stored)
+  const counts = parseStoredJson(stored)
   if (!isObject(counts)) return
   for (const [bucket, times] of Object.entries(counts)) {
     if (/^\d+$/.test(bucket) && Number.isSafeInteger(times)) addToBucket(histogram, Number(bucket), times as number)

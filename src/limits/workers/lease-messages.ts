@@ -1,6 +1,6 @@
 import type { Limits } from '../../config/key-types.ts'
 import type { LeaseSettlement } from '../quota-lease.ts'
-import type { Estimate, LimitedKey, RateLimitStates, LeaseSize, Refusal } from '../types.ts'
+import type { Estimate, LimitedKey, RateLimitStates, LeaseSize, LimitRefusal } from '../types.ts'
 
 /** What a worker asks of the lease server, in order. */
 export type LimiterRequest =
@@ -46,7 +46,7 @@ export interface SharedSpend {
 export interface AdmissionReply {
   readonly id: number
   /** null = admitted. */
-  readonly refusal: Refusal | null
+  readonly refusal: LimitRefusal | null
   readonly rateLimitStates: RateLimitStates
   /** For the next requests. The worker returns its current lease, if it has one. */
   readonly lease: GrantedLease | null

@@ -6,7 +6,7 @@ import type { ActualUsage } from '../types.ts'
  * together. Settlements that follow each other share one message, and a settlement
  * replaces the release of its own concurrency just before it.
  */
-export class Outbox {
+export class LeaseOutbox {
   readonly #send: (requests: readonly LimiterRequest[]) => void
   #requests: LimiterRequest[] = []
   #isSendScheduled = false

@@ -5,7 +5,7 @@ import type { LeaseService, OutstandingLease } from './lease-connection.ts'
 import type { LimiterReplies } from './lease-messages.ts'
 import type { LocalLimiter } from '../limiter.ts'
 import { idOf } from '../types.ts'
-import type { Admission, AdmissionRequest, LimitedKey, Refusal } from '../types.ts'
+import type { Admission, AdmissionRequest, LimitedKey, LimitRefusal } from '../types.ts'
 
 /** Limits as text, to compare those of two processes. */
 function textOf(limits: Limits | null): string {
@@ -118,6 +118,6 @@ export class LeaseServer implements LeaseService {
   }
 }
 
-function ownerOf({ key, group }: Refusal['scope']): string {
+function ownerOf({ key, group }: LimitRefusal['scope']): string {
   return group === null ? key : idOf({ name: group, isGroup: true })
 }

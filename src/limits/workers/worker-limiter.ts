@@ -3,7 +3,7 @@ import { Slots } from '../../base/slots.ts'
 import type { Limits } from '../../config/key-types.ts'
 import { KeyModelState } from './key-model-state.ts'
 import type { LimiterReplies, GrantedLease, AdmissionReply, LimiterRequest } from './lease-messages.ts'
-import { Outbox } from './lease-outbox.ts'
+import { LeaseOutbox } from './lease-outbox.ts'
 import { UNLIMITED } from '../reservation.ts'
 import { idOf, isUnlimited } from '../types.ts'
 import type { Admission, AdmissionRequest, Estimate, RateLimitStates, LimitedKey, Limiter, ActualUsage, Spend } from '../types.ts'
@@ -40,7 +40,7 @@ type WorkerKeyState = KeyModelState<WaitingAdmission>
  * for which there is a quota lease: of many requests far from their limits, few ask.
  */
 export class WorkerLimiter implements Limiter, ReservationOwner {
-  readonly #outbox: Outbox
+  readonly #outbox: LeaseOutbox
   readonly #budgetSpend: () => ReadonlyMap<string, bigint>
   readonly #clock: WorkerLimiterClock
   #defaults: Limits | null
@@ -63,7 +63,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     budgetSpend: () => ReadonlyMap<string, bigint> = () => NO_SPEND,
   ) {
     this.#budgetSpend = budgetSpend
-    this.#outbox = new Outbox(send)
+    this.#outbox = new LeaseOutbox(send)
     this.#clock = clock
     this.#defaults = defaults
     this.#outbox.post({ kind: 'defaults', limits: defaults })

@@ -129,7 +129,7 @@ export class AttemptRecorder {
     attempt.share = createAbandonedUsage(counter, {
       endpoint: attempt.endpoint ?? classified.endpoint,
       request: attempt.sentBody ?? body?.bytes ?? null,
-      answer: attempt.abandonedResponse,
+      response: attempt.abandonedResponse,
       estimatedInput: attempt.estimatedInput,
     }, billing.abandoned)
   }

@@ -4,7 +4,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import { MemoryBudget } from '../../base/memory-budget.ts'
 import type { Route, Target } from '../../config/types.ts'
 import type { LedgerEntry } from '../../ledger/entry.ts'
-import type { RefusalReason, Reservation } from '../../limits/types.ts'
+import type { LimitReason, Reservation } from '../../limits/types.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
 import { classifyPath, isModelCallPath } from '../../protocols/classify-path.ts'
@@ -71,7 +71,7 @@ export interface Reserved {
 /** A request after the phases accept, identify and classify. */
 export type LocatedRequest = Pick<Exchange, 'target' | 'classified' | 'identity' | 'request'>
 
-const EMPTY_REQUEST: RequestContent = { model: null, stream: false, body: null }
+const NO_CONTENT: RequestContent = { model: null, stream: false, body: null }
 const EMPTY_TARGET: RequestTarget = { path: '/', query: '', queryKey: null, isGoogles: false }
 const NO_ENDPOINT = classifyPath(EMPTY_TARGET.path)
 
@@ -118,7 +118,7 @@ class WritableExchange {
   /** Result of `identify`. Written by `pipeline.ts`. */
   identity: Identity = ANONYMOUS
   /** Result of `classify`. Written by `pipeline.ts`. */
-  request: RequestContent = EMPTY_REQUEST
+  request: RequestContent = NO_CONTENT
   /**
    * Bytes from the client: of its body, and of its WebSocket once that has ended. Written by `classify` and
    * `pipeline.ts`.
@@ -131,7 +131,7 @@ class WritableExchange {
   /** Written by `reserve`. */
   reserved: Reserved | null = null
   /** The limit that refused the request; null = none. Written by `reserve` and by `priceable.ts`. */
-  refusedBy: RefusalReason | null = null
+  refusedBy: LimitReason | null = null
   /** Written by `reserve`; null = there is no ledger. */
   ledgerEntry: LedgerEntry | null = null
   /** Records what the client is sent; null = bodies are not kept. Written by `startRecording`. */

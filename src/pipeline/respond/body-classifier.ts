@@ -2,7 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import { decompressed, decompressedOrRaw } from '../../protocols/http/decompress.ts'
 import { beginsJson, withoutByteOrderMark } from '../../protocols/json/json-text.ts'
 import { isErrorBody } from '../../protocols/usage/response-body.ts'
-import { isPresent, member, parseJson } from '../../protocols/events/stream-event.ts'
+import { isPresent, member, parseJsonText } from '../../protocols/events/stream-event.ts'
 import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { MAX_RESPONSE_BYTES, responseTooLarge } from './classification.ts'
 import type { ResponseClassifier, Classification } from './classification.ts'
@@ -88,12 +88,12 @@ export function plainText(body: Buffer, { coding }: ResponseHead): Buffer {
 export function isErrorResponse(body: Buffer): boolean {
   const text = body.toString('latin1', 0, 64).trimStart()
   if (!text.startsWith('[')) return isErrorBody(body)
-  const value = parseJson(body.toString('utf8'))
+  const value = parseJsonText(body.toString('utf8'))
   return Array.isArray(value) && isPresent(member(value[0], 'error'))
 }
 
 /** Is it an object or an array? A response is never a bare value. */
 function isJson(body: Buffer): boolean {
-  const value = parseJson(body.toString('utf8'))
+  const value = parseJsonText(body.toString('utf8'))
   return typeof value === 'object' && value !== null
 }

@@ -113,5 +113,5 @@ function recordPartialResponse({ accounts: { counter } }: Gateway, exchange: Exc
   const { prompt, meteredEndpoint: endpoint } = exchange
   const { metered, estimatedInput } = attempt
   if (metered === null) return
-  attempt.share = createInterruptedUsage(counter, { endpoint, request: prompt, answer: metered, estimatedInput })
+  attempt.share = createInterruptedUsage(counter, { endpoint, request: prompt, response: metered, estimatedInput })
 }

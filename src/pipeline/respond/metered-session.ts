@@ -233,7 +233,7 @@ export class MeteredSession implements Session {
     const { abandoned } = this.#gateway.config.billing
     const request = pending?.body ?? null
     const estimate = request === null && end !== 'complete' ? part.estimate : null
-    const input = { endpoint: this.#billedEndpoint, end, answer: response, request, estimate, abandoned } as const
+    const input = { endpoint: this.#billedEndpoint, end, response, request, estimate, abandoned } as const
     this.#settlingParts.add(part)
     // The counter limits how much waits, and estimates the rest by bytes.
     const settling = Promise.try(settleUsage, input, counter).then(settled => {

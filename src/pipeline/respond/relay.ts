@@ -34,7 +34,7 @@ export class Relay implements ClientDelivery {
   readonly #writer: ClientWriter
   /** Settles when nothing more will be sent, or when the stream broke and may be continued. */
   outcome: Promise<RelayEnd | StreamBreak>
-  #settle: (outcome: RelayEnd | StreamBreak) => void
+  #resolve: (outcome: RelayEnd | StreamBreak) => void
   /** null = no response was opened. */
   #response: OpenResponse | null = null
   /** null = the body passes unread. */
@@ -62,7 +62,7 @@ export class Relay implements ClientDelivery {
     this.#writer = new ClientWriter(exchange.res, () => this.#onDrain())
     const { promise, resolve } = Promise.withResolvers<RelayEnd | StreamBreak>()
     this.outcome = promise
-    this.#settle = resolve
+    this.#resolve = resolve
   }
 
   get bytes(): number {
@@ -243,7 +243,7 @@ export class Relay implements ClientDelivery {
     this.#brokenAtBoundary = null
     const { promise, resolve } = Promise.withResolvers<RelayEnd | StreamBreak>()
     this.outcome = promise
-    this.#settle = resolve
+    this.#resolve = resolve
   }
 
   /**
@@ -274,7 +274,7 @@ export class Relay implements ClientDelivery {
     }
     if (!fault && this.#isEventStream && this.#response?.mayContinue === true && error.source === 'upstream') {
       this.#brokenAtBoundary = atBoundary
-      this.#settle(new StreamBreak(error))
+      this.#resolve(new StreamBreak(error))
       return
     }
     this.#abort(error, atBoundary, null, fault)
@@ -350,6 +350,6 @@ export class Relay implements ClientDelivery {
 
   #close(end: RelayEnd): void {
     this.#writer.stop()
-    this.#settle(end)
+    this.#resolve(end)
   }
 }

@@ -60,7 +60,7 @@ export class ResponseGate implements ResponseSink {
   readonly #exchange: Exchange
   readonly #options: ResponseGateOptions
   readonly #classifier: ResponseClassifier
-  readonly #settle: (rejected: RejectedResponse | null) => void
+  readonly #resolve: (rejected: RejectedResponse | null) => void
   readonly #checkpoint: LedgerCheckpoint
   readonly #held = new ChunkList()
   #timer: Timer | null = null
@@ -76,7 +76,7 @@ export class ResponseGate implements ResponseSink {
     this.#checkpoint = new LedgerCheckpoint(gateway, exchange)
     const { promise, resolve } = Promise.withResolvers<RejectedResponse | null>()
     this.decision = promise
-    this.#settle = resolve
+    this.#resolve = resolve
     if (classifier.timeoutMs !== null) this.#timer = gateway.clock.setTimeout(() => this.#decideNow(), classifier.timeoutMs)
   }
 
@@ -203,7 +203,7 @@ export class ResponseGate implements ResponseSink {
     memory.release(size)
     if (refusal) {
       outlet.abort(refusal)
-      this.#settle({ error: refusal, head, response: null, reason: null })
+      this.#resolve({ error: refusal, head, response: null, reason: null })
       return true
     }
     let more = true
@@ -212,7 +212,7 @@ export class ResponseGate implements ResponseSink {
     // Until the exchange ends, bytes that the client does not read count.
     if (!more) memory.reserve(Math.max(0, size - memory.responseBytes))
     this.#passed = true
-    this.#settle(null)
+    this.#resolve(null)
     return more
   }
 
@@ -225,7 +225,7 @@ export class ResponseGate implements ResponseSink {
     if (!this.#decide()) return
     const { outlet, head } = this.#options
     this.#exchange.memory.release(this.#held.size)
-    this.#settle({ error, head, response, reason: this.#classifier.reason ?? null })
+    this.#resolve({ error, head, response, reason: this.#classifier.reason ?? null })
     outlet.abort(error ?? new GatewayError('upstream_invalid', 'the upstream responded with an error'))
   }
 

@@ -93,7 +93,7 @@ function costOfExchange(gateway: Gateway, exchange: Exchange, failure: GatewayEr
     const settled = settleUsage({
       endpoint: exchange.meteredEndpoint,
       end,
-      answer: response,
+      response,
       request: exchange.prompt,
       abandoned: gateway.config.billing.abandoned,
     }, gateway.accounts.counter)

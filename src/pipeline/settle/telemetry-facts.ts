@@ -6,7 +6,7 @@ import type { LedgerRow } from '../../ledger/row.ts'
 import { genAiCall } from '../../protocols/endpoint/gen-ai.ts'
 import { ResponseFactsReader } from '../../protocols/events/response-facts.ts'
 import type { ResponseFacts } from '../../protocols/events/response-facts.ts'
-import { parseJson } from '../../protocols/events/stream-event.ts'
+import { parseJsonText } from '../../protocols/events/stream-event.ts'
 import type { Settlement } from '../../telemetry/settlement.ts'
 import type { AttemptFacts, RequestFacts } from '../../telemetry/tracing.ts'
 
@@ -62,7 +62,7 @@ function bodyFacts({ response }: UpstreamAttempt): ResponseFacts | null {
   const { body } = response.metered
   if (body.length > MAX_BODY_BYTES) return null
   const facts = new ResponseFactsReader()
-  facts.read(parseJson(body.toString()))
+  facts.read(parseJsonText(body.toString()))
   return facts
 }
 

@@ -38,7 +38,7 @@ export const CHAT_PATHS: readonly KnownPath[] = [
     ...TEXT, name: 'chat.completions', prompt: { members: ['messages'] }, streams: STREAMS,
   })],
   ['/v1/completions', defineEndpoint({
-    ...TEXT, name: 'completions', prompt: { members: ['prompt', 'suffix'] }, answersEachPrompt: true,
+    ...TEXT, name: 'completions', prompt: { members: ['prompt', 'suffix'] }, respondsToEachPrompt: true,
   })],
   ['/v1/embeddings', defineEndpoint({
     name: 'embeddings', format, modelRequired: true, metering: 'embedding', prompt: { members: ['input'] },

@@ -28,7 +28,7 @@ export function defineEndpoint(about: EndpointBasics & Partial<Endpoint>): Endpo
     outputBounds: about.outputBounds ?? [],
     boundsThinking: about.boundsThinking ?? false,
     tokenCount: about.tokenCount ?? null,
-    answersEachPrompt: about.answersEachPrompt ?? false,
+    respondsToEachPrompt: about.respondsToEachPrompt ?? false,
     supportsBackground: about.supportsBackground ?? false,
     usageOption: about.usageOption ?? null,
     respondsWithJson: about.respondsWithJson ?? false,

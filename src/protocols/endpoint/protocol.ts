@@ -162,7 +162,7 @@ export interface Endpoint {
    */
   readonly tokenCount: ((tokens: number) => string) | null
   /** Each prompt of a list gets a response of its own. */
-  readonly answersEachPrompt: boolean
+  readonly respondsToEachPrompt: boolean
   /** A request may ask for a response in the background. */
   readonly supportsBackground: boolean
   /** How to ask streams to report their usage; null = they report it unasked, or never. */

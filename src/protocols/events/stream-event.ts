@@ -49,7 +49,7 @@ export class StreamEvent implements EventContent {
   }
 
   get value(): unknown {
-    if (this.#value === NOT_PARSED) this.#value = parseJson(this.text)
+    if (this.#value === NOT_PARSED) this.#value = parseJsonText(this.text)
     return this.#value
   }
 
@@ -151,7 +151,7 @@ export function looksLikeData({ buf, dataStart, dataEnd, nameStart, nameEnd }: S
 }
 
 /** The value of a JSON text; undefined = it is not JSON, or too large for `parseBounded`. */
-export function parseJson(text: string): unknown {
+export function parseJsonText(text: string): unknown {
   try {
     return parseBounded(text)
   } catch {

@@ -1,6 +1,6 @@
 import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import { ownCopy } from '../../base/own-copy.ts'
-import { JsonCursor, bytesEqual, parseJson } from '../json/cursor.ts'
+import { JsonCursor, bytesEqual, parseJsonRange } from '../json/cursor.ts'
 import { GeneratedText } from './generated-text.ts'
 import type { TextSample, TextKind } from './generated-text.ts'
 import { GrowingBytes } from './growing-bytes.ts'
@@ -258,7 +258,7 @@ export abstract class ProtocolMeter implements StreamMeter {
 
   /** The last usage that was kept, parsed; undefined = none. */
   protected lastUsage(): unknown {
-    return this.#usage.length === 0 ? undefined : parseJson(this.#usage.bytes, 0, this.#usage.length)
+    return this.#usage.length === 0 ? undefined : parseJsonRange(this.#usage.bytes, 0, this.#usage.length)
   }
 
   /** Keeps the data of an error. Call it with each event that was read. */

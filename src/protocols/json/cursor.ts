@@ -159,7 +159,7 @@ export class JsonCursor {
 
   /** The last value skipped, parsed; NaN, which no reader accepts, if it is not JSON. */
   parsed(): unknown {
-    return parseJson(this.#buffer, this.valueStart, this.valueEnd)
+    return parseJsonRange(this.#buffer, this.valueStart, this.valueEnd)
   }
 
   #goTo(pos: number): true {
@@ -199,7 +199,7 @@ function nestedEnd(buffer: Uint8Array, start: number, end: number): number {
 }
 
 /** Parses the bytes from `start` up to `end`; NaN = not JSON, or too large for `parseBounded`. */
-export function parseJson(buffer: Buffer, start: number, end: number): unknown {
+export function parseJsonRange(buffer: Buffer, start: number, end: number): unknown {
   try {
     return parseBounded(buffer.toString('utf8', start, end))
   } catch {

@@ -1,6 +1,6 @@
 import { isObject } from '../../base/is-object.ts'
 import type { JsonObject } from '../neutral/json.ts'
-import { parseJson } from '../json/cursor.ts'
+import { parseJsonRange } from '../json/cursor.ts'
 import { Figures } from '../usage/usage-figures.ts'
 
 const SETTINGS = new Set([
@@ -14,7 +14,7 @@ export function settingsIn(type: string, message: Buffer): JsonObject | null {
 
 /** The event in a message; {} = not an event. */
 export function eventIn(message: Buffer): JsonObject {
-  return objectOf(parseJson(message, 0, message.length))
+  return objectOf(parseJsonRange(message, 0, message.length))
 }
 
 /** A member that is an object; {} = not an object. */

@@ -10,7 +10,7 @@ import type {
   CollectedPart, ErrorKind, NeutralError, NeutralResponse, ResponseEvent, ResponsePart, StopEvent, StopReason, TokenUsage,
 } from '../neutral/response.ts'
 import type { ClientContext, ResponseWriter } from '../neutral/translation.ts'
-import { parseJson } from '../events/stream-event.ts'
+import { parseJsonText } from '../events/stream-event.ts'
 
 const TOOL_ID = /^[a-zA-Z0-9_-]+$/
 
@@ -196,7 +196,7 @@ function sealOpaque(opaque: OpaqueValue | null, keys: CapsuleKeys): string {
 
 /** Arguments that a model generated may be invalid: the client gets them as text. */
 function parseInput(text: string): unknown {
-  const value = parseJson(text)
+  const value = parseJsonText(text)
   return Array.isArray(value) ? value : argumentsObject(text)
 }
 

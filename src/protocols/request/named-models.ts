@@ -1,5 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import { JsonCursor, parseJson } from '../json/cursor.ts'
+import { JsonCursor, parseJsonRange } from '../json/cursor.ts'
 import { WatchedKeys } from '../json/watched-keys.ts'
 
 /**
@@ -173,6 +173,6 @@ class Walk {
 
   #nameOf({ keyStart, keyEnd }: KeyBounds): string {
     const quoted = Buffer.from(`"${this.#bytes.toString('utf8', keyStart, Math.min(keyEnd, keyStart + MAX_NAME_BYTES))}"`)
-    return String(parseJson(quoted, 0, quoted.length))
+    return String(parseJsonRange(quoted, 0, quoted.length))
   }
 }

@@ -77,7 +77,7 @@ export function estimateRequest(
   const { all: inputTokens, media: mediaTokens } = estimateSizes(body)
   if (!endpoint.generatesTokens) return { inputTokens, mediaTokens, output: null }
   const output = readOutputBounds(endpoint, body, json.fields)
-  if (!endpoint.answersEachPrompt) return { inputTokens, mediaTokens, output }
+  if (!endpoint.respondsToEachPrompt) return { inputTokens, mediaTokens, output }
   return { inputTokens, mediaTokens, output: { ...output, answers: output.answers * countPrompts(body, json.fields) } }
 }
 

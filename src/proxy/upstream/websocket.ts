@@ -159,47 +159,47 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
       this.#connected = true
       this.#deadlines.waiting()
     })
-    handshake.prependListener('upgrade', (answer: IncomingMessage, upstream: Duplex) => {
-      this.#open(answer, upstream)
+    handshake.prependListener('upgrade', (response: IncomingMessage, upstream: Duplex) => {
+      this.#open(response, upstream)
     })
     // A response that is not an upgrade is reported by the gateway, in the protocol's shape.
     process.nextTick(() => {
       // After http-proxy-3's own listener: an earlier reader would take the bytes that came with the 101.
       handshake.once('upgrade', (_answer: IncomingMessage, upstream: Duplex) => this.#watch(upstream))
       handshake.removeAllListeners('response')
-      handshake.once('response', (answer: IncomingMessage) => this.#refused(answer))
+      handshake.once('response', (response: IncomingMessage) => this.#refused(response))
     })
   }
 
   /** Reads the refusal, up to a limit of bytes and time. */
-  #refused(answer: IncomingMessage): void {
+  #refused(response: IncomingMessage): void {
     const pieces = new ChunkList()
     const over = () => {
       if (this.#over) return
-      const body = answer.complete && pieces.size <= MAX_REFUSAL_BYTES ? pieces.concat() : null
-      this.refusal = { status: answer.statusCode ?? 0, headers: answer.rawHeaders, body }
+      const body = response.complete && pieces.size <= MAX_REFUSAL_BYTES ? pieces.concat() : null
+      this.refusal = { status: response.statusCode ?? 0, headers: response.rawHeaders, body }
       this.#end(null)
     }
     this.#deadlines.upstreamActive()
     this.#refusalTimer = this.#options.clock.setTimeout(over, REFUSAL_TIMEOUT)
-    answer.on('data', (chunk: Buffer) => {
+    response.on('data', (chunk: Buffer) => {
       pieces.push(chunk)
       if (pieces.size > MAX_REFUSAL_BYTES) over()
     }).once('end', over).once('close', over)
   }
 
-  #open(answer: IncomingMessage, upstream: Duplex): void {
+  #open(response: IncomingMessage, upstream: Duplex): void {
     const { gatewayHeaders: own } = this.#options
     this.#upstream = upstream
     // As long as a `readable` listener is attached, nothing flows.
     this.#options.socket.off('readable', this.#checkClientDisconnected)
     // http-proxy-3 writes the head as a string: one byte for each character, as it was read.
     this.#options.socket.setDefaultEncoding('latin1')
-    const { upgrade, 'sec-websocket-extensions': extensions = null } = answer.headers
-    for (const name of Object.keys(answer.headers)) delete answer.headers[name]
+    const { upgrade, 'sec-websocket-extensions': extensions = null } = response.headers
+    for (const name of Object.keys(response.headers)) delete response.headers[name]
     // These two headers open the tunnel; all other hop-by-hop headers are removed.
-    Object.assign(answer.headers, { connection: 'Upgrade', upgrade }, groupHeaders(
-      clientHeaders(answer.rawHeaders, { own, httpVersion: '1.1', dropContentLength: false }),
+    Object.assign(response.headers, { connection: 'Upgrade', upgrade }, groupHeaders(
+      clientHeaders(response.rawHeaders, { own, httpVersion: '1.1', dropContentLength: false }),
     ))
     upstream.once('close', () => {
       this.#recordFirstEnd('upstream')

@@ -42,7 +42,7 @@ export interface Credential {
    *
    * @returns true if another authorization may succeed
    */
-  recordRefusal(refused: readonly Authorization[], refusal: Refusal): boolean
+  recordRefusal(refused: readonly Authorization[], refusal: CredentialRefusal): boolean
   /** The upstream responded to a request with this authorization; absent = not needed. */
   responded?(authorization: Authorization, status: number, headers: HeaderList): void
   /** The state of each credential of a pool, or of the only one. */
@@ -51,7 +51,7 @@ export interface Credential {
 }
 
 /** How an upstream refused a credential. */
-export interface Refusal {
+export interface CredentialRefusal {
   readonly status: number
   /** The wait that the upstream asks for, ms; null = none. */
   readonly retryAfterMs: number | null

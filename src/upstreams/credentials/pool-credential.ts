@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { GatewayError, credentialUnavailable, upstreamRateLimited } from '../../base/errors.ts'
 import { CONSTANT } from './credential-state.ts'
 import type { CredentialState, RestReason } from './credential-state.ts'
-import type { Authorization, Credential, HeaderList, Refusal, UnauthorizedRequest } from './credential.ts'
+import type { Authorization, Credential, HeaderList, CredentialRefusal, UnauthorizedRequest } from './credential.ts'
 import { RateLimitWindow } from './rate-limit-window.ts'
 
 /** Milliseconds that a credential at its rate limit is paused if the upstream names no time. */
@@ -50,7 +50,7 @@ export class PoolCredential implements Credential {
     return this.#authorizeWith(member, refused)
   }
 
-  recordRefusal(refused: readonly Authorization[], refusal: Refusal): boolean {
+  recordRefusal(refused: readonly Authorization[], refusal: CredentialRefusal): boolean {
     const last = refused.at(-1)
     if (!(last instanceof PoolAuthorization)) return false
     const { member } = last
@@ -123,7 +123,7 @@ export class PoolCredential implements Credential {
     return chosen
   }
 
-  #rest(member: Member, { status, retryAfterMs }: Refusal): void {
+  #rest(member: Member, { status, retryAfterMs }: CredentialRefusal): void {
     const { clock, log, upstream } = this.#options
     member.restReason = status === 429 ? 'rate_limited' : 'refused'
     const ms = status === 429

@@ -2,7 +2,7 @@ import { compileGlob } from '../../../src/config/glob.ts'
 import type { Limits } from '../../../src/config/key-types.ts'
 import { createLimiter } from '../../../src/limits/limiter.ts'
 import type { LocalLimiter } from '../../../src/limits/limiter.ts'
-import type { LimitedKey, Refusal, Reservation } from '../../../src/limits/types.ts'
+import type { LimitedKey, LimitRefusal, Reservation } from '../../../src/limits/types.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 /** 1 USD in 1e-12 USD. */
@@ -34,7 +34,7 @@ export function admitted(limiter: LocalLimiter, key: LimitedKey, wish: Wish = {}
 }
 
 /** Asks for something that has to be refused. */
-export function refused(limiter: LocalLimiter, key: LimitedKey, wish: Wish = {}): Refusal {
+export function refused(limiter: LocalLimiter, key: LimitedKey, wish: Wish = {}): LimitRefusal {
   const admission = ask(limiter, key, wish)
   if (admission.ok) throw new Error('admitted')
   return admission.refusal
