@@ -5,9 +5,9 @@ import type { CallCount, CountedRequest } from './calls.ts'
  * on every request. When a change needs less, lower its limit here.
  */
 export const CALL_LIMITS: Readonly<Record<CountedRequest, CallCount>> = {
-  unary: { files: 124, functions: 493, calls: 800 },
-  stream: { files: 138, functions: 568, calls: 1640 },
-  'translated stream': { files: 175, functions: 755, calls: 3410 },
+  unary: { files: 124, functions: 489, calls: 795 },
+  stream: { files: 138, functions: 563, calls: 1630 },
+  'translated stream': { files: 175, functions: 750, calls: 3410 },
 }
 
 /** What is aimed at. */

@@ -72,8 +72,8 @@ export function estimate(
 function attemptsCost(
   usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[], outputTokens: number, prompts: number,
 ): bigint | null {
-  const costs = (tokens: number) => highestCost(usages.map(usage => ({ ...usage, outputTokens: tokens })), quotes)
-  return prompts === 1 ? costs(outputTokens) : addCost(costs(outputTokens), costs(0))
+  const cost = highestCost(usages.map(usage => ({ ...usage, outputTokens })), quotes)
+  return prompts === 1 ? cost : addCost(cost, highestCost(usages.map(usage => ({ ...usage, outputTokens: 0 })), quotes))
 }
 
 /** null = unknown, which makes the result unknown. */

@@ -49,7 +49,7 @@ export class ClientStream {
   /** Lets other targets continue the client's stream if it breaks; null = not allowed. */
   readonly continuation: Continuation | null
   /** Sends events to a client that waits for a held stream, or for one to be continued; null = not started. */
-  #keepAlive: KeepAliveTimer | null = null
+  keepAliveTimer: KeepAliveTimer | null = null
   readonly #gateway: Gateway
   readonly #exchange: Exchange
   readonly #recorder: AttemptRecorder
@@ -72,17 +72,8 @@ export class ClientStream {
 
   /** Sends keep-alive events to the client from now on, until it gets a response. */
   readonly keepAlive = (): void => {
-    this.#keepAlive ??= new KeepAliveTimer(this.#gateway.clock, this.relay, this.#exchange.classified.endpoint.format)
-    this.#keepAlive.start()
-  }
-
-  /** The client no longer waits: it gets a response or an error. */
-  stopKeepAlive(): void {
-    this.#keepAlive?.stop()
-  }
-
-  get isKeptAlive(): boolean {
-    return this.#keepAlive?.isRunning === true
+    this.keepAliveTimer ??= new KeepAliveTimer(this.#gateway.clock, this.relay, this.#exchange.classified.endpoint.format)
+    this.keepAliveTimer.start()
   }
 
   /** The error that broke the stream that another target is to continue; null = none. */
@@ -170,7 +161,7 @@ export class ClientStream {
 
   #open(attempt: Pick<RelayedAttempt, 'deliver'>, head: ResponseHead, response: OpenResponse & { readonly body: ReadBody | null }): void {
     const { recording } = this.#exchange
-    this.#keepAlive?.stop()
+    this.keepAliveTimer?.stop()
     this.#recorder.lastErrorResponse = null
     this.#headers = head.headers
     attempt.deliver(response.body)

@@ -216,7 +216,7 @@ class WebSocketAttempt extends UpstreamAttempt {
     }
     const tunnel = this.#tunnel = this.#createTunnel(route, socket, head, checkMessage)
     const error = await tunnel.run(this.#gateway.proxy)
-    if (this.#exchange.status === 101) {
+    if (this.#exchange.delivery.status === 101) {
       this.endError = error ?? await this.session?.connectionClosed(tunnel.endedBy) ?? null
       return null
     }

@@ -84,7 +84,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
       this.current?.health.abandoned()
       // The attempt refers to the request's body, and the client's connection may refer to this object for longer.
       this.current = null
-      this.#stream.stopKeepAlive()
+      this.#stream.keepAliveTimer?.stop()
       this.#deadlines.stop()
       this.#hedged?.stopDeadlines()
       exchange.stopBy(null)
@@ -105,7 +105,7 @@ class Forwarding implements Stoppable, AttemptCarrier<HttpAttempt, ForwardEnd>, 
     const { relay, resumeMode, continuation } = this.#stream
     const whole = resumeMode === 'hold'
     // A client that got keep-alive events can only get an event stream.
-    const isFree = !whole && !this.#stream.isKeptAlive && !relay.isWaiting
+    const isFree = !whole && this.#stream.keepAliveTimer?.isRunning !== true && !relay.isWaiting
     const isLast = own === null && isFree && this.#plan.isLast
     const claim = this.isContinuation ? null : this.#hedged?.claim ?? null
     try {

@@ -8,7 +8,7 @@ const ERROR_FIELDS = /"(?:error|base_resp|failed)"/
 
 /** Did the client get an error of the upstream, whatever the status? */
 export function clientReceivedError(exchange: Exchange): boolean {
-  return exchange.status >= 400 || isErrorContent(exchange)
+  return exchange.delivery.status >= 400 || isErrorContent(exchange)
 }
 
 /** Does the content of the response so far report an error of the upstream? */

@@ -191,11 +191,6 @@ class WritableExchange {
     this.memory = init.memory ?? new ExchangeMemory(new MemoryBudget(), Infinity)
   }
 
-  /** The status that the client was sent; 499 = it disconnected before, 0 = none yet. */
-  get status(): number {
-    return this.delivery.status
-  }
-
   /**
    * Attempts that another one continued, or that were cancelled because another one responded: each is billed
    * separately.

@@ -161,10 +161,6 @@ export class Relay implements ClientDelivery {
     return this.#brokenAtBoundary !== null
   }
 
-  get #isClosed(): boolean {
-    return this.#over || this.isBroken
-  }
-
   #write(bytes: Buffer): boolean {
     if (bytes.length === 0) return true
     this.#written += bytes.length
@@ -188,7 +184,7 @@ export class Relay implements ClientDelivery {
 
   /** The response ended properly by HTTP. */
   end(): void {
-    if (this.#isClosed) return
+    if (this.#over || this.#brokenAtBoundary !== null) return
     const atBoundary = this.#atBoundary
     const missingEnd = this.#body?.missingEnd ?? null
     this.#body?.end()
@@ -222,7 +218,7 @@ export class Relay implements ClientDelivery {
 
   /** The response broke after its head. */
   broken(error: GatewayError): void {
-    if (!this.#isClosed) this.#break(error, this.#atBoundary)
+    if (!this.#over && this.#brokenAtBoundary === null) this.#break(error, this.#atBoundary)
   }
 
   /** The stream broke, and another response will continue it. */

@@ -88,7 +88,7 @@ interface RowUsage extends Pick<LedgerRow, 'usage' | 'source' | 'costPico'> {
 export function ledgerRow(
   exchange: Exchange, { usage, source, costPico, quoted, model: reportedModel = null }: RowUsage,
 ): LedgerRow {
-  const { classified, ended, servedBy, delivery: { firstByteAt, bytes } } = exchange
+  const { classified, ended, servedBy, delivery: { status, firstByteAt, bytes } } = exchange
   const model = exchange.request.model ?? reportedModel
   const target = servedBy?.target ?? null
   const { endpoint } = classified
@@ -107,7 +107,7 @@ export function ledgerRow(
     attempts: exchange.attempts.map(({ record }) => (
       { ...record, ms: round(record.ms), atMs: round(record.atMs) }
     )),
-    status: exchange.status === 0 ? null : exchange.status,
+    status: status === 0 ? null : status,
     end: ended === null ? 'interrupted' : endOf(exchange, ended.failure),
     error: ended?.failure?.code ?? null,
     price: quoted?.price ?? null,

@@ -170,7 +170,7 @@ function logLine(
     model: row.model ?? undefined,
     upstream: row.upstream ?? undefined,
     attempts: row.attempts.length > 1 ? row.attempts.length : undefined,
-    status: exchange.status,
+    status: exchange.delivery.status,
     end: row.end,
     error: row.error ?? undefined,
     first_byte_ms: row.firstByteMs ?? undefined,

@@ -30,7 +30,8 @@ export class Utf8Check {
       if (this.#cut.length === character.length) return -1
       if (!isUtf8(character)) return start
     }
-    const end = chunk.length - cutAtEnd(chunk, from)
+    const isCut = chunk.length > 0 && chunk[chunk.length - 1]! >= 0x80
+    const end = isCut ? chunk.length - cutAtEnd(chunk, from) : chunk.length
     // Creating a view of a short chunk takes longer than checking it.
     const whole = from === 0 && end === chunk.length ? chunk : chunk.subarray(from, end)
     if (!isUtf8(whole)) return base + from + firstIllFormed(whole)
