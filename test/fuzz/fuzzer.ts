@@ -50,7 +50,7 @@ export class Fuzzer {
   }
 
   async close(): Promise<void> {
-    await this.#stop()
+    await this.stopGateway()
     this.#upstreams.close()
   }
 
@@ -76,8 +76,17 @@ export class Fuzzer {
     const faults = await this.#ledger.faults()
     const { heap, external } = await gateway.report('collect') ?? { heap: 0, external: 0 }
     if (heap + external > MAX_AT_REST) faults.push(`grows: ${Math.round((heap + external) / 2 ** 20)} MB in use when nothing runs`)
-    if (this.#ofGateway > CASES_OF_GATEWAY) await this.#stop()
+    if (this.#ofGateway > CASES_OF_GATEWAY) await this.stopGateway()
     return faults
+  }
+
+  /** The next case starts a new one, with a new ledger. */
+  async stopGateway(): Promise<void> {
+    this.#ledger?.close()
+    this.#ledger = null
+    await this.#gateway?.stop()
+    this.#gateway = null
+    if (this.#directory !== '') rmSync(this.#directory, { recursive: true, force: true })
   }
 
   async #confirmed(scenario: Omit<Scenario, 'responses'>, script: Script): Promise<string[]> {
@@ -128,21 +137,13 @@ export class Fuzzer {
 
   async #ready(): Promise<GatewayProcess> {
     if (this.#gateway?.isAlive) return this.#gateway
-    await this.#stop()
+    await this.stopGateway()
     this.#directory = mkdtempSync(join(tmpdir(), 'gateway-fuzz-'))
     this.#gateway = await GatewayProcess.start(this.#directory, this.#upstreams.url)
     this.#ledger = new LedgerCheck(this.#gateway.ledger)
     this.#ofGateway = 0
     this.#maxTurnMs = Math.max(MAX_TURN_MS, TURN_IN_CONTROLS * (await this.#gateway.control() ?? 0))
     return this.#gateway
-  }
-
-  async #stop(): Promise<void> {
-    this.#ledger?.close()
-    this.#ledger = null
-    await this.#gateway?.stop()
-    this.#gateway = null
-    if (this.#directory !== '') rmSync(this.#directory, { recursive: true, force: true })
   }
 }
 

@@ -57,6 +57,8 @@ async function searchLong(): Promise<void> {
     console.log(`${new Date().toISOString()} seed ${seed}: ${fuzzer.cases} cases in all`)
     if (finding === null) continue
     findings++
+    // What a key has overspent once is in the ledger, and would be found again with each seed that follows.
+    await fuzzer.stopGateway()
     const file = join(tmpdir(), `fuzz-${seed}.json`)
     if (finding.scenario !== null) writeFileSync(file, `${JSON.stringify(finding.scenario, null, 1)}\n`)
     console.log(`FINDING with --seed ${seed}: ${finding.faults.join('\n  ')}\n  ${finding.scenario === null ? '' : file}`)

@@ -199,6 +199,10 @@ export class Relay implements ClientDelivery {
   /** @param missingEnd bytes that the client needs after the response */
   #conclude(missingEnd: Buffer | null = null): void {
     if (this.#body) this.#write(this.#body.rest())
+    if (this.#body?.hasFailed === true) {
+      this.#break(new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete'), this.#atBoundary)
+      return
+    }
     if (missingEnd !== null) this.#write(missingEnd)
     this.#over = true
     const res = this.#res

@@ -16,6 +16,8 @@ export interface ResponseBody {
    * is missing.
    */
   readonly missingEnd: Buffer | null
+  /** Some bytes could not be passed on: the response is incomplete. */
+  readonly hasFailed?: boolean
   /** The client has the end of its protocol: nothing that follows is for it. */
   readonly isFinished: boolean
   /** The bytes so far end with a whole event: another event can follow. */

@@ -94,17 +94,22 @@ export class ResponseStream implements ResponseBody, ResponseContent {
   }
 
   get terminated(): boolean | null {
-    const { meter, continuation, outlet } = this.#stages
-    if (continuation?.fault || outlet?.hasFailed === true) return false
+    const { meter } = this.#stages
+    if (this.hasFailed) return false
     // An error event of the protocol is a proper end too.
     return meter && (meter.sawError || meter.terminated)
   }
 
   get missingEnd(): Buffer | null {
-    const { meter, continuation, outlet, reader, translateHeaders } = this.#stages
-    if (!meter?.missingEnd || !reader.atBoundary || continuation?.fault || outlet?.hasFailed === true) return null
+    const { meter, reader, translateHeaders } = this.#stages
+    if (!meter?.missingEnd || !reader.atBoundary || this.hasFailed) return null
     // A translated stream gets the end of the client's protocol.
     return translateHeaders === null ? meter.missingEnd : NOTHING
+  }
+
+  get hasFailed(): boolean {
+    const { continuation, outlet } = this.#stages
+    return Boolean(continuation?.fault) || outlet?.hasFailed === true
   }
 
   get isFinished(): boolean {

@@ -51,9 +51,11 @@ export class TranslationStage implements Stage, Outlet {
   }
 
   event(event: StreamEvent): void {
-    if (this.#translator.isOver || !event.terminated) return
+    if (this.#translator.isOver) return
     const { value } = event
     if (value === undefined && event.text !== DONE) {
+      // The end of the stream cuts it off. One that lacks only its blank line counts, as it does where usage is read.
+      if (!event.terminated) return
       if (event.oversize) this.#fail(new GatewayError('upstream_invalid', 'the upstream sent an event that is too long to be translated'))
       else if (event.text !== '') this.#fail(new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed'))
       return

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import { KEY } from '../../support/gateway.ts'
-import { MESSAGE_START, chatStream, messagesEvents, startTranslating, textBlock } from '../../support/translating-gateway.ts'
+import { MESSAGE_START, chatStream, cutAfter, messagesEvents, startTranslating, textBlock } from '../../support/translating-gateway.ts'
 
 /*
  * A stream that ends as its protocol wants, and never said why the model stopped, is not whole. The client's protocol
@@ -21,6 +21,19 @@ const CLIENTS: readonly (readonly [protocol: string, path: string, body: JsonObj
   ['responses', '/v1/responses', { model: 'm', stream: true, input: 'Hi' }], ['generate', '/v1beta/models/m:streamGenerateContent?alt=sse', { contents: [{ parts: [{ text: 'Hi' }] }] }],
   ['generate', '/v1beta/models/m:streamGenerateContent', { contents: [{ parts: [{ text: 'Hi' }] }] }],
 ]
+
+/** The last event is whole, but for its blank line. */
+const WITHOUT_BLANK_LINE = chatStream({ delta: { role: 'assistant', content: 'Hi' } }, { delta: {}, finish_reason: 'stop' }, { usage: USAGE }).trimEnd()
+for (const [protocol, path, body] of CLIENTS) {
+  if (protocol === 'chat') continue
+  for (const isCut of [false, true]) {
+    t.test(`${path} <- chat: a stream that ${isCut ? 'is cut' : 'ends'} before the blank line of its last event is whole`, async t => {
+      const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses: [isCut ? cutAfter(WITHOUT_BLANK_LINE) : { body: WITHOUT_BLANK_LINE }] } })
+      const response = await fetch(gateway.url + path, { method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+      t.match(await response.text(), /message_stop|response\.completed|"finishReason": ?"STOP"/)
+    })
+  }
+}
 
 for (const [speaks, what, stream] of UPSTREAMS) {
   for (const [protocol, path, body] of CLIENTS) {
