@@ -100,6 +100,7 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     text: 'Reference',
+    searchWeight: 0.5,
     items: [
       { text: 'Configuration', link: '/reference/configuration' },
       { text: 'Commands', link: '/reference/commands' },

@@ -1,5 +1,44 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import MiniSearch from 'minisearch'
 import t from 'tap'
-import { searchWeight } from '../../docs/.vitepress/navigation.ts'
+import { SECTIONS, searchWeight } from '../../docs/.vitepress/navigation.ts'
+
+const DOCS = join(import.meta.dirname, '../../docs')
+
+/** What people type, and the page that they look for. */
+const QUERIES: readonly (readonly [query: string, page: string])[] = [
+  ['JWT', '/what-it-does-not-do'],
+  ['mTLS', '/what-it-does-not-do'],
+  ['rerank', '/what-it-does-not-do'],
+  ['queue', '/what-it-does-not-do'],
+  ['http proxy', '/what-it-does-not-do'],
+  ['guardrails', '/what-it-does-not-do'],
+  ['pii', '/what-it-does-not-do'],
+  ['response cache', '/what-it-does-not-do'],
+  ['cursor', '/clients'],
+  ['langchain', '/clients'],
+  ['claude code', '/clients/claude-code'],
+  ['docker', '/operation/container'],
+  ['helm', '/operation/kubernetes'],
+  ['prometheus', '/operation/telemetry'],
+  ['grafana', '/operation/telemetry'],
+  ['opentelemetry', '/operation/telemetry'],
+  ['oidc', '/operation/single-sign-on'],
+  ['webhook', '/operation/alerts'],
+  ['rate limit', '/limits'],
+  ['budget', '/limits'],
+  ['virtual keys', '/migrate-from-litellm'],
+  ['fallback', '/failover'],
+  ['retries', '/failover'],
+  ['certificate', '/operation/tls'],
+  ['zero downtime', '/operation-reload'],
+  ['postgres', '/more-than-one-machine'],
+  ['redis', '/more-than-one-machine'],
+  ['token count', '/metering'],
+  ['pricing', '/metering'],
+  ['s3', '/what-it-does-not-do'],
+]
 
 t.test('the search ranks guides above the changelog', async t => {
   for (const base of ['/', '/gateway/']) {
@@ -11,3 +50,32 @@ t.test('the search ranks guides above the changelog', async t => {
     }
   }
 })
+
+t.test('the first hit for what people type is the page that they look for', t => {
+  const search = searchOf(SECTIONS.flatMap(({ items }) => items.map(({ link }) => link)))
+  const firstPage = (query: string) => String(search.search(query)[0]?.id ?? 'nothing').replace(/#.*/, '')
+  const wrong = QUERIES.filter(([query, page]) => firstPage(query) !== page).map(([query, page]) => `${query}: ${firstPage(query)}, not ${page}`)
+  t.strictSame(wrong, [])
+  t.end()
+})
+
+/** The index of the site: a document for each heading, with VitePress's options. */
+function searchOf(pages: readonly string[]): MiniSearch {
+  const search = new MiniSearch({
+    fields: ['title', 'titles', 'text'],
+    searchOptions: { fuzzy: 0.2, prefix: true, boost: { title: 4, text: 2, titles: 1 }, boostDocument: searchWeight },
+  })
+  for (const page of pages) {
+    const titles: string[] = []
+    const source = readFileSync(join(DOCS, `${page}.md`), 'utf8').replace(/^```[^]*?^```/gm, block => block.replace(/^#/gm, ''))
+    for (const [n, part] of source.split(/^(?=#{1,6} )/m).entries()) {
+      const heading = /^(#{1,6}) (.*)/.exec(part)
+      if (heading === null) continue
+      const [whole, { length: level }, title = ''] = heading as unknown as [string, string, string]
+      titles.length = level - 1
+      search.add({ id: `${page}#${n}`, title, titles: titles.filter(Boolean), text: part.slice(whole.length) })
+      titles[level - 1] = title
+    }
+  }
+  return search
+}
