@@ -73,16 +73,17 @@ class MemoryLimiter implements LocalLimiter {
     const now = this.#now()
     const scopes = this.#scopes(request.key, request.model, now)
     const { tokens, pico } = normalizeEstimate(request.estimate)
+    const isPart = request.isPart === true
 
     let worst: BlockingLimit | null = null
     for (const scope of scopes) {
-      const blocking = scope.blockingLimit(tokens, pico, now)
+      const blocking = scope.blockingLimit(tokens, pico, now, isPart)
       if (blocking !== null && blocking.waitMs > (worst?.waitMs ?? 0)) worst = blocking
     }
     if (worst !== null) return { ok: false, refusal: refusalOf(worst, request) }
 
-    const reservations = scopes.map(scope => scope.reserve(tokens, pico, now))
-    return { ok: true, reservation: new MultiScopeReservation(reservations, this.#clock) }
+    const reservations = scopes.map(scope => scope.reserve(tokens, pico, now, isPart))
+    return { ok: true, reservation: new MultiScopeReservation(reservations, this.#clock, !isPart) }
   }
 
   lease({ key, model, estimate }: AdmissionRequest, maxRequests: number): QuotaLease | null {

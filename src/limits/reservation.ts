@@ -5,12 +5,14 @@ import type { ActualUsage, Admission, Estimate, LimitClock, Reservation } from '
 /** The reservation of one request in each scope that limits it. */
 export class MultiScopeReservation implements Reservation {
   #reservations: readonly ScopeReservation[]
-  #isRunning = true
+  #isRunning: boolean
   readonly #clock: LimitClock
 
-  constructor(reservations: readonly ScopeReservation[], clock: LimitClock) {
+  /** @param isRunning it counts as running */
+  constructor(reservations: readonly ScopeReservation[], clock: LimitClock, isRunning = true) {
     this.#reservations = reservations
     this.#clock = clock
+    this.#isRunning = isRunning
   }
 
   releaseConcurrency(): void {

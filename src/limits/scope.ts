@@ -80,16 +80,17 @@ export class Scope {
   /**
    * @param tokens worst case
    * @param pico worst case in picodollars; null = unknown
+   * @param isPart it counts neither as a request nor as running
    * @returns the limit that blocks the request longest; null = none blocks it
    */
-  blockingLimit(tokens: number, pico: bigint | null, now: Moment): BlockingLimit | null {
+  blockingLimit(tokens: number, pico: bigint | null, now: Moment, isPart = false): BlockingLimit | null {
     let which: LimitReason = 'requests'
-    let waitMs = this.#requestBucket?.wait(1, now.mono) ?? 0
+    let waitMs = isPart ? 0 : this.#requestBucket?.wait(1, now.mono) ?? 0
     const tokenWait = this.#tokenBucket?.wait(tokens, now.mono) ?? 0
     if (tokenWait > waitMs) [which, waitMs] = ['tokens', tokenWait]
     const { concurrent } = this.#limits
     const isFull = concurrent !== null && this.#running >= concurrent
-    const concurrencyWait = !isFull ? 0 : concurrent === 0 ? Infinity : IN_FLIGHT_RETRY_MS
+    const concurrencyWait = isPart || !isFull ? 0 : concurrent === 0 ? Infinity : IN_FLIGHT_RETRY_MS
     if (concurrencyWait > waitMs) [which, waitMs] = ['concurrent', concurrencyWait]
     if (this.#account !== null) {
       const budgetWait = pico === null ? Infinity : this.#account.wait(pico, now.wall)
@@ -99,9 +100,11 @@ export class Scope {
   }
 
   /** Reserves the worst case of a request. Call it only after blockingLimit returned null. */
-  reserve(tokens: number, pico: bigint | null, now: Moment): ScopeReservation {
-    this.#running++
-    this.#requestBucket?.add(1, now.mono)
+  reserve(tokens: number, pico: bigint | null, now: Moment, isPart = false): ScopeReservation {
+    if (!isPart) {
+      this.#running++
+      this.#requestBucket?.add(1, now.mono)
+    }
     const tokenBucket = this.#tokenBucket
     const tokenHold = tokenBucket?.hold(tokens, now.mono) ?? null
     const period = this.#account?.reserve(pico ?? 0n, now.wall) ?? null

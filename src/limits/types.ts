@@ -39,6 +39,8 @@ export interface AdmissionRequest {
   /** As the client sent it; null = none, and then only limits of the key as a whole count. */
   readonly model: string | null
   readonly estimate: Estimate
+  /** A part of a request that was admitted, such as a response in a WebSocket: it counts neither as a request nor as running. */
+  readonly isPart?: boolean | undefined
 }
 
 /** The worst case of a request, before it runs. */

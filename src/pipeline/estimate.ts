@@ -1,3 +1,4 @@
+import { wantsEventStream } from './exchange/exchange.ts'
 import type { Exchange, Plan } from './exchange/exchange.ts'
 import type { Gateway } from './parts/gateway.ts'
 import type { Estimate } from '../limits/types.ts'
@@ -59,13 +60,24 @@ export function estimate(
     const translated = live.isSpoken ? null : translatedBounds(gateway, exchange, live, route.translate)
     return maxOutputTokens(translated ?? output, unbounded)
   })
-  const costs = outputs.map((outputTokens, at) => attemptsCost(usages, [quotes[at] ?? null, ...others[at] ?? []], outputTokens, prompts))
+  const pricesAt = (at: number): (QuotedPrice | null)[] => [quotes[at] ?? null, ...others[at] ?? []]
+  const costs = outputs.map((outputTokens, at) => attemptsCost(usages, pricesAt(at), outputTokens, prompts))
+  const most = Math.max(...outputs)
+  const further = continuations(exchange, plan)
+  // Each reads the prompt and the text so far, and can write as much as the first one.
+  const continued = further === 0 ? 0n : costs.map((_, at) => highestCost(usages.map(usage => ({ ...usage, inputTokens: input + most, outputTokens: most })), pricesAt(at))).reduce(higher)
   return {
     inputTokens,
-    tokens: Math.max(1, prompts * input + Math.max(...outputs)),
-    pico: costs.reduce(higher),
+    tokens: Math.max(1, prompts * input + most + further * (input + 2 * most)),
+    pico: addCost(costs.reduce(higher), continued === null ? null : BigInt(further) * continued),
     fault: output?.fault ?? body.form?.fault ?? null,
   }
+}
+
+/** How many further attempts may continue the stream of a request after it broke (`resume: continue`). */
+function continuations(exchange: Exchange, { route: { resume, retries } }: Plan): number {
+  const isAllowed = resume === 'continue' || resume === 'continue_or_hold'
+  return isAllowed && exchange.classified.endpoint.streams !== null && wantsEventStream(exchange) ? retries : 0
 }
 
 /** @param prompts number of attempts whose prompt is billed; one of them has output */

@@ -12,7 +12,7 @@ import { sendError, sendHandshakeRefusal } from './gateway-response.ts'
 import { identify } from './identify.ts'
 import { reserve } from './reserve.ts'
 import { plan, route, websocketTargets } from './route.ts'
-import { sessionCheck } from './session-check.ts'
+import { sessionRules } from './session-check.ts'
 import { startRecording } from './settle/record-bodies.ts'
 import { settle } from './settle/settle.ts'
 import { sendTokenCount } from './token-count.ts'
@@ -96,7 +96,7 @@ async function serve(gateway: Gateway, exchange: Writes<'identity' | 'request' |
 }
 
 async function serveUpgrade(
-  gateway: Gateway, exchange: Writes<'identity' | 'request' | 'plan' | 'bytesIn'>, upgrade: Upgrade,
+  gateway: Gateway, exchange: Writes<'identity' | 'request' | 'plan' | 'bytesIn' | 'refusedBy'>, upgrade: Upgrade,
 ): Promise<GatewayError | null> {
   accept(gateway, exchange)
   // bytesIn counts what the client sends after the handshake, including `head`.
@@ -117,7 +117,7 @@ async function serveUpgrade(
   exchange.plan = plan(gateway, exchange, { ...found, targets }, found.retries + 1)
   const reserving = reserve(gateway, exchange, exchange.plan, true)
   if (reserving) await reserving
-  const end = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade, sessionCheck(gateway, exchange, exchange.plan))
+  const end = await forwardUpgrade(gateway, exchange, exchange.plan, upgrade, sessionRules(gateway, exchange, exchange.plan))
   if ('denied' in end) {
     sendHandshakeRefusal(gateway, exchange, end.denied)
     return null

@@ -61,13 +61,13 @@ function enter(
 }
 
 /** @param member the member of the request that is not readable */
-function unreadableBound(member: string): GatewayError {
+export function unreadableBound(member: string): GatewayError {
   return new GatewayError(
     'invalid_output_bound', `'${member}' must be a whole number from 0 on, because the key has limits of tokens or a budget`, { param: member },
   )
 }
 
-function refusalError(refusal: LimitRefusal): GatewayError {
+export function refusalError(refusal: LimitRefusal): GatewayError {
   const headers = retryHeaders(refusal)
   switch (refusal.which) {
     case 'budget':

@@ -59,10 +59,10 @@ export class OfflineShares {
   }
 
   /** Checks all limits except budgets. */
-  #admit({ chain, model, tokens }: Pending): Admission {
+  #admit({ chain, model, tokens, isPart }: Pending): Admission {
     const [key, ...groups] = chain.map(each => this.#shareOf(each)) as [Share, ...Share[]]
     const limited = { ...key.limited, groups: groups.map(group => group.limited) }
-    return this.#limiter.admit({ key: limited, model, estimate: { tokens, pico: 0n } })
+    return this.#limiter.admit({ key: limited, model, estimate: { tokens, pico: 0n }, isPart })
   }
 
   /** The share of a key's limits, without the budget. */

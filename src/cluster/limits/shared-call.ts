@@ -29,8 +29,11 @@ export class SharedCall {
       key.isDirty = false
       for (const scope of key.scopes()) this.#addScope(key, n + 1, scope, now, wantsAllowance(key))
     }
-    this.admits = admissions.map(({ chain, model, tokens, nano, leaseRequests }) => [
-      tokens, nano ?? -1, leaseRequests, scopesOf(chain, model).map(scope => this.#places.get(scope) ?? [0, 0, 0, 0]),
+    this.admits = admissions.map(({ chain, model, tokens, nano, leaseRequests, isPart }) => [
+      tokens, nano ?? -1, leaseRequests, scopesOf(chain, model).map(scope => {
+        const [requests, counted, running, account] = this.#places.get(scope) ?? [0, 0, 0, 0]
+        return isPart ? [0, counted, 0, account] : [requests, counted, running, account]
+      }),
     ])
   }
 

@@ -58,9 +58,9 @@ export class SharedConnection extends LimiterConnection<SharedChain, SharedHold,
     return this.#limits.configure(key)
   }
 
-  protected override admit({ id, model, leaseRequests, ...estimate }: LimiterRequest & { kind: 'admit' }, chain: SharedChain): void {
+  protected override admit({ id, model, leaseRequests, isPart = false, ...estimate }: LimiterRequest & { kind: 'admit' }, chain: SharedChain): void {
     const { tokens, pico } = normalizeEstimate(estimate)
-    this.#limits.admit({ id, connection: this, chain, model, tokens, pico, nano: pico === null ? null : nanoOf(pico), leaseRequests })
+    this.#limits.admit({ id, connection: this, chain, model, tokens, pico, nano: pico === null ? null : nanoOf(pico), leaseRequests, isPart })
   }
 
   protected override returnLease(lease: SharedHold, { requests, tokens, pico, open }: LimiterRequest & { kind: 'return-lease' }): void {
@@ -81,7 +81,7 @@ export class SharedConnection extends LimiterConnection<SharedChain, SharedHold,
   protected override settle(open: SharedHold, tokens: number | null, pico: bigint | null): void {
     const usage = normalizeUsage({ tokens, pico })
     open.offline?.settle(usage)
-    this.#settle(open, 1, usage.tokens, usage.pico === null ? null : nanoOf(usage.pico))
+    this.#settle(open, open.requests, usage.tokens, usage.pico === null ? null : nanoOf(usage.pico))
   }
 
   protected override settleLost(lease: SharedHold): void {

@@ -155,6 +155,8 @@ export interface SharedAdmission {
   /** null = no price is known. */
   readonly nano: number | null
   readonly leaseRequests: number
+  /** As in AdmissionRequest. */
+  readonly isPart: boolean
 }
 
 /** Every limit that counts the request. */
@@ -164,12 +166,12 @@ export function scopesOf(chain: SharedChain, model: string | null): readonly Sha
 
 /** Reserves the worst case of a request or a lease. @param now ms since 1970 */
 export function takeHold(
-  { chain, model, tokens, nano }: SharedAdmission, requests: number, now: number, offline: Reservation | null = null,
+  { chain, model, tokens, nano, isPart }: SharedAdmission, requests: number, now: number, offline: Reservation | null = null,
 ): SharedHold {
   const parts = chain.flatMap(key => key.scopesFor(model).map(scope => ({ key, scope, account: scope.account(now), round: key.round })))
-  const hold = new SharedHold(parts, requests, tokens * requests, (nano ?? 0) * requests, offline)
+  const hold = new SharedHold(parts, isPart ? 0 : requests, tokens * requests, (nano ?? 0) * requests, offline)
   for (const { scope, account } of parts) {
-    scope.running += requests
+    scope.running += hold.running
     if (account === null) continue
     account.reserved += hold.nano
     if (offline !== null) account.reservedOffline += hold.nano

@@ -43,8 +43,8 @@ export class LeaseConnection extends LimiterConnection<LimitedKey, Reservation, 
     return key
   }
 
-  protected override admit({ id, model, tokens, pico, leaseRequests }: LimiterRequest & { kind: 'admit' }, key: LimitedKey): void {
-    const request = { key, model, estimate: { tokens, pico } }
+  protected override admit({ id, model, tokens, pico, leaseRequests, isPart }: LimiterRequest & { kind: 'admit' }, key: LimitedKey): void {
+    const request = { key, model, estimate: { tokens, pico }, isPart }
     this.#server.admit(request, admission => {
       if (this.isClosed) {
         if (admission.ok) admission.reservation.release()

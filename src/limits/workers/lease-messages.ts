@@ -16,6 +16,8 @@ export type LimiterRequest =
     readonly pico: bigint | null
     /** How many further requests of this kind the worker wants a lease for; 0 = none. */
     readonly leaseRequests: number
+    /** As in AdmissionRequest. */
+    readonly isPart?: boolean | undefined
   }
   | ({ readonly kind: 'return-lease', readonly leaseId: number, readonly open: readonly OpenRequest[] } & LeaseSettlement)
   | { readonly kind: 'release-concurrency'; readonly id: number }

@@ -10,10 +10,12 @@ export class WorkerReservation implements Reservation {
   #owner: ReservationOwner | null = null
   /** Its slot at the owner. */
   #slot = 0
-  #isRunning = true
+  #isRunning: boolean
 
-  constructor(estimate: Estimate) {
+  /** @param isRunning it counts as running */
+  constructor(estimate: Estimate, isRunning = true) {
     this.estimate = estimate
+    this.#isRunning = isRunning
   }
 
   get isRunning(): boolean {

@@ -24,6 +24,7 @@ interface WaitingAdmission {
   readonly ref: number
   readonly model: string | null
   readonly estimate: Estimate
+  readonly isPart: boolean
   readonly resolve: (admission: Admission) => void
 }
 
@@ -69,7 +70,7 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     this.#outbox.post({ kind: 'defaults', limits: defaults })
   }
 
-  admit({ key, model, estimate }: AdmissionRequest): Admission | Promise<Admission> {
+  admit({ key, model, estimate, isPart = false }: AdmissionRequest): Admission | Promise<Admission> {
     if (isUnlimited(key, this.#defaults)) {
       // The lease server must learn that the key has no limits now.
       const known = this.#keys.get(idOf(key))
@@ -78,11 +79,12 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
     }
     const ref = this.#ref(key)
     const state = this.#keyState(key, model)
-    const reservation = state.admit(estimate, this.#clock.monotonic())
+    // A lease is for whole requests.
+    const reservation = isPart ? null : state.admit(estimate, this.#clock.monotonic())
     if (reservation !== null) return { ok: true, reservation }
     const { promise, resolve } = Promise.withResolvers<Admission>()
-    const waiting = { state, ref, model, estimate, resolve }
-    if (!state.waitForLease(waiting)) this.#requestAdmission(waiting)
+    const waiting = { state, ref, model, estimate, isPart, resolve }
+    if (isPart || !state.waitForLease(waiting)) this.#requestAdmission(waiting)
     return promise
   }
 
@@ -124,20 +126,20 @@ export class WorkerLimiter implements Limiter, ReservationOwner {
   }
 
   #requestAdmission(waiting: WaitingAdmission): void {
-    const { state, ref, model, estimate: { tokens, pico } } = waiting
-    const leaseRequests = state.startLimiterRequest(this.#clock.monotonic())
+    const { state, ref, model, estimate: { tokens, pico }, isPart } = waiting
+    const leaseRequests = isPart ? 0 : state.startLimiterRequest(this.#clock.monotonic())
     const id = this.#open.add({ ...waiting, isLeaseRequested: leaseRequests > 0 })
-    this.#outbox.post({ kind: 'admit', id, ref, model, tokens, pico, leaseRequests })
+    this.#outbox.post({ kind: 'admit', id, ref, model, tokens, pico, leaseRequests, ...isPart && { isPart } })
   }
 
   #handleReply({ id, refusal, rateLimitStates: rateLimits, lease }: AdmissionReply): void {
     const pending = this.#open.at(id)
     if (pending === null || pending instanceof WorkerReservation) return
-    const { state, estimate, isLeaseRequested, resolve } = pending
+    const { state, estimate, isPart, isLeaseRequested, resolve } = pending
     state.updateRateLimitStates(rateLimits, this.#clock.monotonic())
     if (lease !== null) this.#startLease(state, lease)
     if (refusal === null) {
-      const reservation = new WorkerReservation(estimate)
+      const reservation = new WorkerReservation(estimate, !isPart)
       reservation.assignOwner(this, id)
       this.#open.replace(id, reservation)
       resolve({ ok: true, reservation })

@@ -28,6 +28,7 @@ import type { HandshakeRefusal } from '../../proxy/upstream/websocket.ts'
 import { isCredentialRefused } from '../../routing/failure.ts'
 import type { RetryStep } from '../../routing/retry-policy.ts'
 import { MeteredSession } from '../respond/metered-session.ts'
+import type { SessionRules } from '../respond/session-reservations.ts'
 import type { HeldResponse } from '../respond/response-gate.ts'
 import { failureWithoutResponse, requestedRetryDelay, undeliveredError } from './attempt-failure.ts'
 import type { AttemptFailure } from './attempt-failure.ts'
@@ -60,19 +61,16 @@ export interface DeniedHandshake {
 /** How a WebSocket ended: with the error that interrupted it (null = properly), or with the refusal for the client. */
 export type TunnelEnd = { readonly failure: GatewayError | null } | { readonly denied: DeniedHandshake }
 
-/** Throws if the upstream must not get a message of the client. */
-type CheckMessage = (message: Buffer) => void
-
 /**
  * Sends the handshake to the targets, one after the other, until one accepts it, and tunnels the bytes that follow.
  *
- * @param checkMessage throws if the upstream must not get a message of the client; null = all pass
+ * @param rules for the messages of the client
  * @throws GatewayError if no upstream has accepted the handshake, and none has refused it because of its content
  */
 export function forwardUpgrade(
-  gateway: Gateway, exchange: Exchange, plan: Plan, upgrade: Upgrade, checkMessage: CheckMessage | null,
+  gateway: Gateway, exchange: Exchange, plan: Plan, upgrade: Upgrade, rules: SessionRules,
 ): Promise<TunnelEnd> {
-  return new Upgrading(gateway, exchange, plan, upgrade, checkMessage).run()
+  return new Upgrading(gateway, exchange, plan, upgrade, rules).run()
 }
 
 class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd> {
@@ -82,19 +80,19 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
   readonly #plan: Plan
   readonly #recorder: AttemptRecorder
   readonly #socket: Socket
-  readonly #checkMessage: CheckMessage | null
+  readonly #rules: SessionRules
   /** Bytes that the client sent after its request and that are not forwarded yet. */
   #unsent: Buffer
   /** null = no attempt is running. */
   #current: WebSocketAttempt | null = null
 
-  constructor(gateway: Gateway, exchange: Exchange, plan: Plan, { socket, head }: Upgrade, checkMessage: CheckMessage | null) {
+  constructor(gateway: Gateway, exchange: Exchange, plan: Plan, { socket, head }: Upgrade, rules: SessionRules) {
     this.#gateway = gateway
     this.#exchange = exchange
     this.#plan = plan
     this.#recorder = new AttemptRecorder(gateway, exchange)
     this.#socket = socket
-    this.#checkMessage = checkMessage
+    this.#rules = rules
     this.#unsent = head
   }
 
@@ -127,7 +125,7 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
     const head = this.#unsent
     // http-proxy-3 puts the head back onto the connection, where later attempts find it.
     this.#unsent = NOTHING
-    const failure = await attempt.run(this.#plan, this.#socket, head, this.#checkMessage)
+    const failure = await attempt.run(this.#plan, this.#socket, head, this.#rules)
     if (failure !== null) return { kind: 'failed', attempt, failure, isLast: false }
     this.#recorder.sessionEnded(attempt, attempt.endError, attempt.session?.isClientFault ?? false)
     return { kind: 'ended', end: { failure: attempt.endError } }
@@ -205,7 +203,7 @@ class WebSocketAttempt extends UpstreamAttempt {
    * @param head bytes that the client sent after its handshake @returns null when the WebSocket was open and has
    *   ended
    */
-  async run({ route }: Plan, socket: Socket, head: Buffer, checkMessage: CheckMessage | null): Promise<AttemptFailure | null> {
+  async run({ route }: Plan, socket: Socket, head: Buffer, rules: SessionRules): Promise<AttemptFailure | null> {
     const { clock } = this.#gateway
     try {
       const authorizing = this.authorize(this.#request)
@@ -214,7 +212,7 @@ class WebSocketAttempt extends UpstreamAttempt {
     } catch (thrown) {
       return failureWithoutResponse(asGatewayError(thrown), clock.wall())
     }
-    const tunnel = this.#tunnel = this.#createTunnel(route, socket, head, checkMessage)
+    const tunnel = this.#tunnel = this.#createTunnel(route, socket, head, rules)
     const error = await tunnel.run(this.#gateway.proxy)
     if (this.#exchange.delivery.status === 101) {
       this.endError = error ?? await this.session?.connectionClosed(tunnel.endedBy) ?? null
@@ -224,11 +222,11 @@ class WebSocketAttempt extends UpstreamAttempt {
     return refusedHandshake(withoutSecrets(tunnel.refusal, this.secrets), clock.wall())
   }
 
-  #createTunnel({ timeouts }: Plan['route'], socket: Socket, head: Buffer, checkMessage: CheckMessage | null): Tunnel {
+  #createTunnel({ timeouts }: Plan['route'], socket: Socket, head: Buffer, rules: SessionRules): Tunnel {
     const gateway = this.#gateway
     const exchange = this.#exchange
     const delivery = new TunnelDelivery()
-    const guard = checkMessage && new MessageGuard(exchange, checkMessage, error => tunnel.refuse(error))
+    const guard = rules.check && new MessageGuard(exchange, rules.check, error => tunnel.refuse(error))
     const tunnel = new Tunnel({
       socket,
       head,
@@ -247,7 +245,7 @@ class WebSocketAttempt extends UpstreamAttempt {
         const { session } = exchange.classified.endpoint
         // Messages that are not read are billed, but their usage is unknown.
         if (session === null) this.deliver(UNREAD_MESSAGES)
-        else this.session = new MeteredSession(gateway, exchange, this, session, extensions)
+        else this.session = new MeteredSession(gateway, exchange, this, session, extensions, rules.reservations)
         writeCheckpoint(gateway, exchange)
         ;(exchange.res as ServerResponse).detachSocket(socket)
       },
@@ -255,9 +253,11 @@ class WebSocketAttempt extends UpstreamAttempt {
         delivery.bytes += chunk.length
         this.session?.receiveFromUpstream(chunk)
       },
+      holdsClientData: guard !== null,
       onClientData: chunk => {
-        guard?.push(chunk)
+        const deciding = guard?.push(chunk) ?? null
         this.session?.receiveFromClient(chunk)
+        return deciding
       },
     })
     return tunnel

@@ -3,7 +3,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { Target } from '../../config/types.ts'
 import type { Authorization } from '../../upstreams/credentials/credential.ts'
 import type { AttemptRecord } from '../../ledger/row.ts'
-import type { Reservation } from '../../limits/types.ts'
+import type { ActualUsage, Reservation } from '../../limits/types.ts'
 import type { InterruptedUsage } from '../../pricing/interrupted-usage.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
 import type { MeteredResponse } from '../../pricing/settle-usage.ts'
@@ -68,6 +68,8 @@ export interface Session {
   connectionClosed(endedBy: 'client' | 'upstream' | null): Promise<GatewayError | null>
   /** The upstream closed the connection because of what the client sent. */
   readonly isClientFault: boolean
+  /** What the session used, without what its responses have settled with the limits. */
+  unsettled(used: ActualUsage): ActualUsage
   /** Settles all responses. @param failure why the session ended; null = properly */
   end(failure: GatewayError | null): Promise<SessionUsage>
 }

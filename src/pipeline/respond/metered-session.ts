@@ -5,6 +5,7 @@ import { LedgerCheckpoint } from '../parts/ledger-checkpoint.ts'
 import { NOT_DELIVERED } from '../exchange/upstream-attempt.ts'
 import type { Session, SessionUsage, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import type { QuotedPrice } from '../../pricing/prices.ts'
+import type { ActualUsage } from '../../limits/types.ts'
 import { noCharge, settleUsage } from '../../pricing/settle-usage.ts'
 import type { MeteredResponse, SettleInput } from '../../pricing/settle-usage.ts'
 import { settleCost, mergeCosts, provisionalCost } from '../../pricing/settled-cost.ts'
@@ -20,6 +21,7 @@ import { StreamEvent } from '../../protocols/events/stream-event.ts'
 import { blankUsage } from '../../protocols/usage/usage.ts'
 import { Lanes } from './session-lanes.ts'
 import type { PendingRequest } from './session-requests.ts'
+import type { SessionReservations } from './session-reservations.ts'
 
 const RESPONSE_PREFIX = 'response.'
 
@@ -79,11 +81,17 @@ export class MeteredSession implements Session {
   #settling = Promise.resolve()
   #failed = false
   readonly #checkpoint: LedgerCheckpoint
+  readonly #reservations: SessionReservations | null
 
-  /** @param extensions the WebSocket extensions of the handshake; null = none */
+  /**
+   * @param extensions the WebSocket extensions of the handshake; null = none
+   * @param reservations what the responses reserve; null = nothing
+   */
   constructor(
     gateway: Gateway, exchange: Exchange, { target, quoted }: UpstreamAttempt, session: SocketSession, extensions: string | null,
+    reservations: SessionReservations | null = null,
   ) {
+    this.#reservations = reservations
     this.#gateway = gateway
     this.#exchange = exchange
     this.#target = target
@@ -139,8 +147,14 @@ export class MeteredSession implements Session {
     const end = failure?.code === 'client_gone' ? 'client_gone' : 'other'
     while (this.#lanes.openLanes.size > 0) for (const lane of this.#lanes.openLanes) this.#endLane(lane, end)
     await this.#settling
-    if (this.#upstreamMessages.unreadable || this.#failed) this.#add(UNKNOWN_COST)
+    const isUnknown = this.#upstreamMessages.unreadable || this.#failed
+    this.#reservations?.close(isUnknown)
+    if (isUnknown) this.#add(UNKNOWN_COST)
     return { ...this.#total ?? settleCost(noCharge(), null), quoted: this.#quoted, model: this.#modelSoFar }
+  }
+
+  unsettled(used: ActualUsage): ActualUsage {
+    return this.#reservations?.unsettled(used) ?? used
   }
 
   usageSoFar(): SessionUsage | null {
@@ -226,7 +240,11 @@ export class MeteredSession implements Session {
     const part = this.#settlementBasisOf(lane)
     const { response, request: pending } = part
     // A response that was refused or never began is billed only if the client disconnected before.
-    if (!this.#lanes.end(lane) && (pending === null || end !== 'client_gone')) return
+    const held = this.#reservations?.take(lane) ?? null
+    if (!this.#lanes.end(lane) && (pending === null || end !== 'client_gone')) {
+      held?.reservation.release()
+      return
+    }
     const { counter } = this.#gateway.accounts
     const quoted = priceFor(part.quoted, response)
     this.#quoted = quoted
@@ -237,10 +255,15 @@ export class MeteredSession implements Session {
     this.#settlingParts.add(part)
     // The counter limits how much waits, and estimates the rest by bytes.
     const settling = Promise.try(settleUsage, input, counter).then(settled => {
+      const bill = settleCost(settled, quoted)
       this.#settlingParts.delete(part)
-      this.#add(settleCost(settled, quoted))
+      this.#add(bill)
+      if (held !== null) this.#reservations?.settle(held, usedBy(bill))
       this.#checkpoint.writeNow()
-    }).catch((error: unknown) => this.#fail(error))
+    }).catch((error: unknown) => {
+      held?.reservation.settle({ tokens: null, pico: null })
+      this.#fail(error)
+    })
     this.#settling = Promise.all([this.#settling, settling]).then(() => undefined)
   }
 
@@ -276,6 +299,13 @@ export class MeteredSession implements Session {
       pico: this.knownUsage.pico + (costPico ?? 0n),
     }
   }
+}
+
+/** For the limits; null = unknown. */
+function usedBy({ usage: { inputTokens, outputTokens }, billed, unread, costPico }: SettledCost): ActualUsage {
+  if (!billed) return { tokens: 0, pico: 0n }
+  const isCounted = !unread && (inputTokens !== null || outputTokens !== null)
+  return { tokens: isCounted ? (inputTokens ?? 0) + (outputTokens ?? 0) : null, pico: costPico }
 }
 
 function mergeSessionCosts(bills: readonly SettledCost[]): SettledCost {

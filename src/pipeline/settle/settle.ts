@@ -66,7 +66,7 @@ function enter(gateway: Gateway, exchange: Exchange, failure: GatewayError | nul
   const row = ledgerRow(exchange, bill)
   gateway.accounts.ledger?.close(row, exchange.ledgerEntry)
   const used = actualUsage(session, bill, row.costPico)
-  if (bill.billed) reservation?.settle(used)
+  if (bill.billed) reservation?.settle(session?.unsettled(used) ?? used)
   else reservation?.release()
   if (exchange.attempts.some(({ reservation: limited }) => limited !== null)) settleUpstreamLimits(exchange, used.tokens, bill.billed)
   report(gateway, exchange, failure, row)

@@ -49,6 +49,7 @@ export const MEDIA_PATHS: readonly KnownPath[] = [
     modelIn: 'query',
     session: { required: true, laneKey: Buffer.from('response_id'), createConversation: () => new RealtimeConversation() },
     metering: 'unmetered',
+    outputBounds: ['response.max_output_tokens', 'response.max_response_output_tokens', 'session.max_output_tokens', 'session.max_response_output_tokens'],
     usage: REALTIME_USAGE,
     createMeter: limits => new TypedMeter(REALTIME_USAGE, REALTIME_EVENTS, limits),
   })],

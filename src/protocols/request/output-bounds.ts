@@ -82,6 +82,8 @@ class BoundsReader {
   readonly #body: Buffer
   readonly #obeyed: ReadonlySet<string>
   readonly #isThinkingIncluded: boolean
+  /** `"inf"` sets no bound. */
+  readonly #takesInfinity: boolean
   /** The largest figure under each name that the protocol obeys; null = one of its values sets no bound. */
   readonly #bounds = new Map<string, number | null>()
   #other = 0
@@ -89,8 +91,9 @@ class BoundsReader {
   #answers = 1
   #fault: string | null = null
 
-  constructor({ outputBounds, boundsThinking }: Endpoint, body: Buffer) {
+  constructor({ outputBounds, boundsThinking, session }: Endpoint, body: Buffer) {
     this.#body = body
+    this.#takesInfinity = session?.required === true
     this.#obeyed = new Set(outputBounds)
     this.#isThinkingIncluded = boundsThinking
   }
@@ -131,8 +134,9 @@ class BoundsReader {
     const isPlain = isPlainCount(text)
     // Gemini: the model decides how much it thinks.
     const isAutomatic = kind === 'thinking' && text === '-1'
-    if (!isPlain && !isAutomatic && text !== 'null') this.#fault ??= this.#pathOf(keyStart, parent)
-    const value = worstReading(text)
+    const isInfinite = this.#takesInfinity && text === '"inf"'
+    if (!isPlain && !isAutomatic && !isInfinite && text !== 'null') this.#fault ??= this.#pathOf(keyStart, parent)
+    const value = isInfinite ? null : worstReading(text)
     if (kind === 'count') this.#answers = Math.max(this.#answers, value ?? 1)
     else if (kind === 'thinking') this.#thinking = Math.max(this.#thinking, value ?? 0)
     else this.#bound(this.#pathOf(keyStart, parent), isPlain && value !== 0 ? value : null, value ?? 0)

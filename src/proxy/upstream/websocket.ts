@@ -38,8 +38,10 @@ export interface TunnelOptions {
   onOpen(extensions: string | null): void
   /** Sees each chunk from the upstream after the handshake. */
   onUpstreamData(chunk: Buffer): void
-  /** Sees each chunk from the client after the handshake. */
-  onClientData(chunk: Buffer): void
+  /** Chunks from the client can wait until they are forwarded. */
+  readonly holdsClientData: boolean
+  /** Sees each chunk from the client after the handshake. @returns a promise = forward it when that is resolved */
+  onClientData(chunk: Buffer): Promise<void> | null
 }
 
 /** ms in which a client may read what the upstream sent before it ended. */
@@ -209,12 +211,34 @@ export class Tunnel extends EventEmitter implements HandshakeOwner {
   }
 
   #watch(upstream: Duplex): void {
-    const { socket, onUpstreamData: onData, onClientData: onSaid } = this.#options
+    const { socket, holdsClientData, onUpstreamData: onData, onClientData: onSaid } = this.#options
     const active = () => this.#deadlines.upstreamActive()
     active()
     upstream.on('data', active).on('data', onData).once('end', () => this.#recordFirstEnd('upstream'))
     // Before http-proxy-3 forwards it.
-    socket.prependListener('data', onSaid).on('data', active).once('end', () => this.#recordFirstEnd('client'))
+    if (!holdsClientData) socket.prependListener('data', onSaid)
+    socket.on('data', active).once('end', () => this.#recordFirstEnd('client'))
+    if (holdsClientData) this.#forwardHeld(upstream)
+  }
+
+  /** Forwards what the client sends in place of http-proxy-3, which does not wait. */
+  #forwardHeld(upstream: Duplex): void {
+    const { socket, onClientData: onSaid } = this.#options
+    const forward = (chunk: Buffer): boolean => this.#over || upstream.destroyed || upstream.write(chunk)
+    socket.unpipe(upstream)
+    upstream.on('drain', () => socket.resume())
+    socket.on('data', (chunk: Buffer) => {
+      const deciding = onSaid(chunk)
+      if (deciding === null) {
+        if (!forward(chunk)) socket.pause()
+        return
+      }
+      socket.pause()
+      void deciding.then(() => {
+        if (forward(chunk)) socket.resume()
+      })
+    }).once('end', () => upstream.end())
+    socket.resume()
   }
 
   #recordFirstEnd(side: 'client' | 'upstream'): void {

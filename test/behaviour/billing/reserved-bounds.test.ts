@@ -120,6 +120,29 @@ models: { m: { price: { input: 1, output: 1 } } }`)
   })
 }
 
+for (const resume of ['off', 'hold', 'continue', 'continue_or_hold'] as const) {
+  t.test(`a stream reserves each part that can continue it: resume: ${resume}`, async t => {
+    // It refuses all, which costs nothing.
+    const upstream = await startGreedy(t, 400)
+    const { gateway } = await openBooks(t, `
+upstreams: { up: { url: "${upstream.url}" } }
+routes: [{ to: [{ upstream: up }, { upstream: up, model: n, prefill: true }], retries: 1, resume: ${resume} }]
+billing: { assumed_output: ${ASSUMED} }
+keys: [{ name: limited, key: ${KEY}, limits: { budget: { usd: 0.06, per: total } } }]
+models: { m: { price: { input: 1, output: 10 } }, n: { price: { input: 1, output: 10 } } }`)
+    // One part is 0.041 USD without a bound.
+    const isEach = resume.startsWith('continue')
+    for (const [protocol, more, passes] of [
+      ['chat', { stream: true }, !isEach], ['chat', { stream: false }, true], ['chat', { stream: true, max_tokens: 2500 }, true], ['chat', { stream: true, max_tokens: 3000 }, !isEach],
+      ['messages', { stream: true, max_tokens: 3000 }, !isEach], ['responses', { stream: true }, true],
+    ] as const) {
+      const { path, body } = REQUESTS[protocol]
+      const { status } = await ask(gateway.url, KEY, path, JSON.stringify({ ...body, ...more, n: undefined }))
+      t.equal(status !== 429, passes, `${protocol} ${JSON.stringify(more)}`)
+    }
+  })
+}
+
 t.test('the error has the shape of the client\'s protocol', async t => {
   const upstream = await startGreedy(t)
   const { gateway } = await openBooks(t, `

@@ -53,7 +53,8 @@ async function startTunnel(
     startedAt,
     onOpen: () => {},
     onUpstreamData: () => {},
-    onClientData: () => {},
+    holdsClientData: false,
+    onClientData: () => null,
   })
   return { client, clock, socket, tunnel, done: tunnel.run(createProxy()) }
 }

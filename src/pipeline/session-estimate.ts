@@ -1,0 +1,121 @@
+import type { Exchange, Plan } from './exchange/exchange.ts'
+import type { Gateway } from './parts/gateway.ts'
+import type { SessionReservations } from './respond/session-reservations.ts'
+import type { Estimate } from '../limits/types.ts'
+import type { QuotedPrice } from '../pricing/prices.ts'
+import { highestCost } from '../pricing/tier-price.ts'
+import { JsonCursor } from '../protocols/json/cursor.ts'
+import { jsonInspection } from '../protocols/request/inspect.ts'
+import { visitModels } from '../protocols/request/named-models.ts'
+import { readOutputBounds } from '../protocols/request/output-bounds.ts'
+import type { OutputBounds } from '../protocols/request/output-bounds.ts'
+import { estimateRequest, estimateTokens, maxOutputTokens } from '../protocols/request/request-estimate.ts'
+import { blankUsage } from '../protocols/usage/usage.ts'
+
+/** The most that a response of a session can use. */
+export interface ResponseEstimate extends Estimate {
+  /** The first member that bounds the output but is not a whole number from 0 on; null = none. */
+  readonly fault: string | null
+}
+
+const UNBOUNDED: OutputBounds = { bound: null, other: 0, thinking: 0, answers: 1, fault: null }
+const AUDIO = 'input_audio_buffer.append'
+/** Of base64: a token is 100 ms of sound, and G.711 has 8,000 bytes in a second. */
+const BYTES_PER_AUDIO_TOKEN = 1_000
+const EARLIER = [Buffer.from('previous_response_id'), Buffer.from('conversation')]
+const RESPONSE = Buffer.from('response')
+
+/** Tokens that a message of a realtime session adds to the conversation, at most. */
+export function tokensSent(type: string, message: Buffer): number {
+  const sound = Math.ceil(message.length / BYTES_PER_AUDIO_TOKEN)
+  return type === AUDIO ? sound : Math.max(sound, estimateTokens(message))
+}
+
+/** Can a message of a realtime session start a response? With voice detection, what the client says does. */
+export function mayStartResponse(type: string): boolean {
+  return type === AUDIO
+}
+
+/**
+ * The most output that the settings of a session allow for each response.
+ *
+ * @param assumed tokens of a response that nothing bounds
+ */
+export function sessionOutput({ classified: { endpoint } }: Exchange, message: Buffer, assumed: number): { readonly tokens: number, readonly fault: string | null } {
+  const bounds = boundsOf(endpoint, message)
+  return { tokens: maxOutputTokens(bounds, assumed), fault: bounds.fault }
+}
+
+/**
+ * Estimates the worst case of a response that a message requests: it reads the message and what came before it in the
+ * session, and writes as much as it may, at the highest of the prices of all models that it names.
+ *
+ * @param model of the session; null = none is known
+ * @param assumed output tokens of a response that nothing bounds
+ */
+export function estimateResponse(
+  gateway: Gateway, exchange: Exchange, plan: Plan, message: Buffer,
+  { model, assumed, reservations }: { readonly model: string | null, readonly assumed: number, readonly reservations: SessionReservations },
+): ResponseEstimate {
+  const { classified: { endpoint } } = exchange
+  const isConversation = endpoint.session?.createConversation !== null
+  const bounds = boundsOf(endpoint, message)
+  const { contextTokens, unreadTokens } = reservations
+  const own = isConversation ? { inputTokens: unreadTokens, mediaTokens: 0 } : inputOf(exchange, message)
+  const input = own.inputTokens + (isConversation || namesEarlier(message) ? contextTokens : 0)
+  const outputTokens = maxOutputTokens(bounds, assumed)
+  const usage = { ...blankUsage(), inputTokens: input, outputTokens }
+  const usages = isConversation ? [usage, { ...usage, inputAudioTokens: input }] : [{ ...usage, inputImageTokens: own.mediaTokens || null }]
+  const quotes = quotesOf(gateway, exchange, plan, message, model)
+  return { tokens: Math.max(1, input + outputTokens), pico: quotes.length === 0 ? null : highestCost(usages, quotes), fault: bounds.fault }
+}
+
+function boundsOf(endpoint: Exchange['classified']['endpoint'], message: Buffer): OutputBounds {
+  const scan = jsonInspection()
+  scan.push(message)
+  const json = scan.end()
+  return json.ok ? readOutputBounds(endpoint, message, json.fields) : UNBOUNDED
+}
+
+function inputOf({ classified: { endpoint } }: Exchange, message: Buffer): { readonly inputTokens: number, readonly mediaTokens: number } {
+  const scan = jsonInspection()
+  scan.push(message)
+  const json = scan.end()
+  const { inputTokens, mediaTokens } = estimateRequest(endpoint, message, json.ok ? json : null)
+  return { inputTokens: inputTokens ?? estimateTokens(message), mediaTokens }
+}
+
+/** Does a request of a response go on with an earlier one, at its top or in its `response`? */
+function namesEarlier(message: Buffer): boolean {
+  const cursor = new JsonCursor(message)
+  if (!cursor.beginObject()) return false
+  while (cursor.nextMember()) {
+    if (EARLIER.some(name => cursor.keyIs(name))) return true
+    const isResponse = cursor.keyIs(RESPONSE)
+    if (!cursor.skip()) return false
+    if (!isResponse) continue
+    const inner = new JsonCursor(message, cursor.valueStart, cursor.valueEnd)
+    if (!inner.beginObject()) continue
+    while (inner.nextMember()) {
+      if (EARLIER.some(name => inner.keyIs(name))) return true
+      if (!inner.skip()) break
+    }
+  }
+  return false
+}
+
+/** The prices of the session's model, and of those that the message names, at each target. */
+function quotesOf(gateway: Gateway, exchange: Exchange, { reachable }: Plan, message: Buffer, model: string | null): (QuotedPrice | null)[] {
+  const { request: { model: alias }, classified: { endpoint }, startedWall } = exchange
+  const isConversation = endpoint.session?.createConversation !== null
+  const names = new Set<string | null>()
+  visitModels(message, { isKnown: true, skipsOwn: isConversation }, ({ model: named }) => void names.add(named))
+  if (!isConversation && names.size === 0 && model !== null) names.add(model)
+  const at = new Date(startedWall)
+  const { prices } = gateway.accounts
+  return reachable.flatMap(({ upstream: { url }, model: renamed }) => {
+    const own = isConversation ? renamed ?? alias ?? model : null
+    const named = [...names].map(name => name === null ? null : prices.priceOf(url, name, at, name))
+    return own === null ? named : [prices.priceOf(url, own, at, alias ?? own), ...named]
+  })
+}
