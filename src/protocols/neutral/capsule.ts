@@ -50,17 +50,19 @@ const KEY_END = MARK.length + 8
 const MAC_BYTES = 24
 const MAC_END = KEY_END + MAC_BYTES / 3 * 4
 /**
- * The head of the payload: the length of the id and the length of the content. The id follows, then the deflated
- * content.
+ * The head of the payload: the length of the id and the length of the content. The id follows, then the content,
+ * which is deflated if it is long.
  */
 const HEAD_BYTES = 8
+/** Bytes of content. To start to deflate takes longer than all else, and a response can have thousands of capsules. */
+const DEFLATED_FROM = 512
 /** Maximum characters of a capsule: a client sends it with each turn. */
 const MAX_LENGTH = 128 * 1024
 /** Maximum ratio of decompressed to compressed bytes: a client can send a capsule back many times. */
 const MAX_RATIO = 4
 
 /** A rule that no id fits, so that a new one is made. */
-const MADE_ID: ToolIdRule = { pattern: /./, maxLength: 0, prefix: 'call_' }
+const MADE_ID: ToolIdRule = { pattern: /^$/, maxLength: 64, prefix: 'call_' }
 
 /** May the body contain a capsule? Checked before it is parsed. */
 export function mayHoldCapsule(body: Buffer): boolean {
@@ -79,7 +81,7 @@ export function seal(keys: CapsuleKeys, place: CapsulePlace, { id, opaque, think
   const head = Buffer.alloc(HEAD_BYTES)
   head.writeUInt32BE(name.length, 0)
   head.writeUInt32BE(content.length, 4)
-  const bytes = Buffer.concat([head, name, deflateRawSync(content)])
+  const bytes = Buffer.concat([head, name, content.length < DEFLATED_FROM ? content : deflateRawSync(content)])
   // Deflate readers ignore the padding after the end.
   const length = Math.ceil(Math.max(bytes.length, content.length / MAX_RATIO) / 3) * 3
   const payload = Buffer.concat([bytes], length).toString('base64url')
@@ -110,10 +112,12 @@ export class CapsuleReader {
     if (!isMarked(text)) return null
     const payload = this.#payload(place, text, field)
     if (payload === null) return { id: place === 'tool_id' ? madeId(text) : null, opaque: null, thinking: [] }
-    const { id, deflated, contentLength } = payload
+    const { id, packedContent, contentLength } = payload
     this.#access.reserve(contentLength)
-    const content = inflateRawSync(deflated, { maxOutputLength: contentLength }).toString('utf8')
-    const [opaque, thinking] = JSON.parse(content) as unknown[]
+    const content = contentLength < DEFLATED_FROM
+      ? packedContent.subarray(0, contentLength)
+      : inflateRawSync(packedContent, { maxOutputLength: contentLength })
+    const [opaque, thinking] = JSON.parse(content.toString('utf8')) as unknown[]
     return {
       id,
       opaque: unpacked(opaque),
@@ -142,13 +146,14 @@ export class CapsuleReader {
     const bytes = Buffer.from(encoded, 'base64url')
     const idEnd = HEAD_BYTES + bytes.readUInt32BE(0)
     const id = bytes.toString('utf8', HEAD_BYTES, idEnd)
-    return { id: id === '' ? null : id, deflated: bytes.subarray(idEnd), contentLength: bytes.readUInt32BE(4) }
+    return { id: id === '' ? null : id, packedContent: bytes.subarray(idEnd), contentLength: bytes.readUInt32BE(4) }
   }
 }
 
 interface Payload {
   readonly id: string | null
-  readonly deflated: Buffer
+  /** Deflated if it is long, and followed by padding. */
+  readonly packedContent: Buffer
   /** Bytes. */
   readonly contentLength: number
 }
