@@ -69,6 +69,15 @@ function endOfString(text: string, from: number): number {
   }
 }
 
+/** Why a JSON text is not parsed: the bound that it exceeds; null = none. */
+export function exceededBound(text: string): string | null {
+  // Each level takes two characters.
+  if (text.length < 2 * MAX_JSON_DEPTH) return null
+  const size = measureJson(text)
+  if (size.depth > MAX_JSON_DEPTH) return `is nested more than ${MAX_JSON_DEPTH} levels deep`
+  return objectBytes(size) > MAX_OBJECT_BYTES ? `has too many values (${size.values})` : null
+}
+
 /**
  * Parses a JSON text of a client or an upstream.
  *
@@ -76,12 +85,8 @@ function endOfString(text: string, from: number): number {
  * @throws RangeError if its objects would use more than 64 MB, or are nested more than 1,000 levels deep
  */
 export function parseBounded(text: string): unknown {
-  // Each level takes two characters.
-  if (text.length >= 2 * MAX_JSON_DEPTH) {
-    const size = measureJson(text)
-    if (size.depth > MAX_JSON_DEPTH) throw new RangeError(`the JSON text is nested more than ${MAX_JSON_DEPTH} levels deep`)
-    if (objectBytes(size) > MAX_OBJECT_BYTES) throw new RangeError(`the JSON text has ${size.values} values`)
-  }
+  const exceeded = exceededBound(text)
+  if (exceeded !== null) throw new RangeError(`the JSON text ${exceeded}`)
   return JSON.parse(text)
 }
 

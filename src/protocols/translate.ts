@@ -1,5 +1,6 @@
 import type { CapsuleKeys } from '../base/secrets/capsule-keys.ts'
 import { GatewayError } from '../base/errors.ts'
+import { exceededBound } from '../base/json-size.ts'
 import { classifyPath } from './classify-path.ts'
 import { PROTOCOLS } from './index.ts'
 import type { Accepts } from './neutral/accepts.ts'
@@ -256,18 +257,19 @@ export function createTranslator({ attempt: { translator: { client, upstream }, 
 /**
  * Translates a whole response to the client's shape: its body, or the events of a stream if the client asked for one.
  *
- * @param value of the body, parsed
+ * @param body of the upstream, decompressed
  * @throws GatewayError upstream_invalid
  */
-export function translateWhole(translation: ResponseTranslation, value: unknown): string {
+export function translateWhole(translation: ResponseTranslation, body: string): string {
   const { attempt: { translator: { client, upstream }, provider, toolNames, embeddings }, context } = translation
+  const value = parseJsonText(body)
   if (typeof value !== 'object' || value === null) {
-    throw new GatewayError('upstream_invalid', 'the upstream responded with a body that is not a JSON object, or has too many values')
+    throw new GatewayError('upstream_invalid', `the upstream responded with a body that ${exceededBound(body) ?? 'is not a JSON object'}`)
   }
-  const body = value as JsonObject
-  if (embeddings) return JSON.stringify(embeddingsBody(embeddings, body, context.model))
-  if (context.request.stream) return createTranslator(translation).whole(body)
-  return JSON.stringify(translateBody(client, upstream, body, context, provider, toolNames))
+  const given = value as JsonObject
+  if (embeddings) return JSON.stringify(embeddingsBody(embeddings, given, context.model))
+  if (context.request.stream) return createTranslator(translation).whole(given)
+  return JSON.stringify(translateBody(client, upstream, given, context, provider, toolNames))
 }
 
 function embeddingsBody({ sides: { client, upstream }, format, estimatedTokens }: ExpectedEmbeddings, body: JsonObject, model: string): JsonObject {

@@ -232,6 +232,10 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
   }
 
   /** The first byte for the client: later bytes go straight to the relay. */
+  get unsent(): number {
+    return this.#options.stream.relay.unsent
+  }
+
   data(chunk: Buffer): boolean {
     const { stream } = this.#options
     stream.begun(this)

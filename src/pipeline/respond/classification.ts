@@ -1,4 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
+import { exceededBound } from '../../base/json-size.ts'
 import type { MissingEnd } from '../../protocols/endpoint/missing-end.ts'
 import type { UsageFilter } from '../../protocols/endpoint/protocol.ts'
 import type { RefusalReason } from '../../protocols/endpoint/refusal-reason.ts'
@@ -53,4 +54,9 @@ export const MAX_RESPONSE_BYTES = 32 * 1024 * 1024
 /** The response is longer than the limit for held responses. */
 export function responseTooLarge(): GatewayError {
   return new GatewayError('answer_too_large', `the response is larger than the ${MAX_RESPONSE_BYTES >> 20} MB that can be held`)
+}
+
+/** The upstream sent an event that cannot be parsed. @param text its data */
+export function invalidEvent(text: string): GatewayError {
+  return new GatewayError('upstream_invalid', `the upstream sent an event that ${exceededBound(text) ?? 'is not well-formed'}`)
 }

@@ -8,20 +8,21 @@ import { MAX_EVENT, missingLineEnds } from '../../protocols/events/sse.ts'
 import { kindOf, looksLikeData } from '../../protocols/events/stream-event.ts'
 import type { EventContent, EventReader, EventSink, StreamEvent } from '../../protocols/events/stream-event.ts'
 import { ChunkList } from '../../proxy/http/chunk-list.ts'
+import { invalidEvent } from './classification.ts'
 
 const NOTHING = Buffer.alloc(0)
 
 /** Kinds of events that the client must not get, with the error for each. */
 const FAULTS = {
   error: ['upstream_cut', 'the upstream broke off the stream with an error'],
-  malformed: ['upstream_invalid', 'the upstream sent an event that is not well-formed'],
   too_long: ['upstream_invalid', 'the upstream sent an event that is too long to be translated'],
 } as const
 
-type StreamFaultKind = keyof typeof FAULTS
+type StreamFaultKind = keyof typeof FAULTS | 'malformed'
 
 interface FaultLocation {
   readonly kind: StreamFaultKind
+  readonly error: GatewayError
   readonly start: number
   readonly end: number
 }
@@ -94,7 +95,7 @@ export class ContinuationStage implements EventSink {
     const { blockStart, offset } = reader
     const open = offset - blockStart
     if (open > MAX_EVENT || !this.#memory.resize(open)) {
-      if (translate) return this.#stopAtFault({ kind: 'too_long', start: blockStart, end: blockStart }, chunk)
+      if (translate) return this.#stopAtFault({ kind: 'too_long', error: faultError('too_long', ''), start: blockStart, end: blockStart }, chunk)
       this.overflowed = true
       this.#memory.resize(0)
       const bytes = this.#join(chunk)
@@ -139,18 +140,17 @@ export class ContinuationStage implements EventSink {
     if (!isUntranslatable && looksLikeData(event)) return false
     const kind = isUntranslatable ? 'too_long' : kindOf(event)
     if (kind !== 'error' && kind !== 'malformed' && kind !== 'too_long') return false
-    this.#faultLocation = { kind, start, end }
+    this.#faultLocation = { kind, error: faultError(kind, event.text), start, end }
     return true
   }
 
-  #stopAtFault({ kind, start, end }: FaultLocation, chunk: Buffer): Buffer {
+  #stopAtFault({ kind, error, start, end }: FaultLocation, chunk: Buffer): Buffer {
     const heldFrom = this.#heldFrom
     const bytes = this.#join(chunk)
     this.fault = { kind, bytes: Buffer.from(bytes.subarray(start - heldFrom, end - heldFrom)) }
     this.#memory.resize(0)
-    const [code, message] = FAULTS[kind]
     // Later: the bytes before the fault have to reach the client first.
-    queueMicrotask(() => this.#options.onStreamFault(new GatewayError(code, message)))
+    queueMicrotask(() => this.#options.onStreamFault(error))
     return this.#passOn(bytes.subarray(0, start - heldFrom), heldFrom)
   }
 
@@ -203,4 +203,11 @@ function isTooLong({ oversize, start, end }: StreamEvent): boolean {
 
 function withLineEnds(event: Buffer): Buffer {
   return Buffer.concat([event, missingLineEnds(event)])
+}
+
+/** @param text data of the event */
+function faultError(kind: StreamFaultKind, text: string): GatewayError {
+  if (kind === 'malformed') return invalidEvent(text)
+  const [code, message] = FAULTS[kind]
+  return new GatewayError(code, message)
 }

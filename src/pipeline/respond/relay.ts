@@ -69,6 +69,11 @@ export class Relay implements ClientDelivery {
     return this.#written - this.#writer.unsent
   }
 
+  /** Bytes that were written, and that the client's connection has not taken yet. */
+  get unsent(): number {
+    return this.#writer.unsent
+  }
+
   /**
    * May a response with this head go to the client?
    *

@@ -35,6 +35,8 @@ export interface GateOutlet extends Omit<ResponseSink, 'head'> {
   claim(status: number): boolean
   /** Sends the response to the client. @returns an error if it cannot; null = sent */
   pass(head: ResponseHead): GatewayError | null
+  /** Bytes that were passed, and that the client's connection has not taken yet. */
+  readonly unsent: number
   /** Reads nothing more from the upstream. */
   abort(reason: GatewayError): void
 }
@@ -64,6 +66,8 @@ export class ResponseGate implements ResponseSink {
   readonly #checkpoint: LedgerCheckpoint
   readonly #held = new ChunkList()
   #timer: Timer | null = null
+  /** Bytes that count until the exchange ends, because the client does not read them. */
+  #unread = 0
   #claimed = false
   #decided = false
   #passed = false
@@ -162,7 +166,10 @@ export class ResponseGate implements ResponseSink {
     }
     // A filter that has read the whole stream takes all of its bytes at once.
     this.#pass(this.framed?.filter ? [body] : this.#held.list)
-    if (this.#passed) this.#options.outlet.end()
+    if (!this.#passed) return
+    this.#options.outlet.end()
+    // A stream that is collected can be written only at its end.
+    this.#countUnread(this.#options.outlet.unsent)
   }
 
   broken(error: GatewayError): void {
@@ -210,10 +217,17 @@ export class ResponseGate implements ResponseSink {
     for (const chunk of chunks) more = outlet.data(chunk)
     this.#held.clear()
     // Until the exchange ends, bytes that the client does not read count.
-    if (!more) memory.reserve(Math.max(0, size - memory.responseBytes))
+    if (!more) this.#countUnread(size)
     this.#passed = true
     this.#resolve(null)
     return more
+  }
+
+  /** @param bytes all that the client has not read, also what the stages have reserved */
+  #countUnread(bytes: number): void {
+    const { memory } = this.#exchange
+    const more = Math.max(0, bytes - memory.responseBytes - this.#unread)
+    if (memory.reserve(more)) this.#unread += more
   }
 
   #claim(): boolean {

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
+import { exceededBound } from '../../base/json-size.ts'
 import { beginsJson } from '../../protocols/json/json-text.ts'
 import { SseReader } from '../../protocols/events/sse.ts'
 import { kindOf } from '../../protocols/events/stream-event.ts'
@@ -48,7 +49,7 @@ export class FirstEventClassifier implements ResponseClassifier {
         return this.#reject('upstream_cut', 'the upstream ended the stream without a response')
       case 'malformed':
         return event.terminated
-          ? this.#reject('upstream_invalid', "the stream's first event is not well-formed")
+          ? this.#reject('upstream_invalid', `the stream's first event ${exceededBound(event.text) ?? 'is not well-formed'}`)
           : this.#reject('upstream_cut', 'the upstream ended the stream in its first event')
     }
   }

@@ -6,7 +6,6 @@ import { LedgerCheckpoint } from '../parts/ledger-checkpoint.ts'
 import type { ResponseContent, UpstreamAttempt } from '../exchange/upstream-attempt.ts'
 import { createStreamMeter } from '../../protocols/endpoint/create-stream-meter.ts'
 import { SseReader } from '../../protocols/events/sse.ts'
-import { parseJsonText } from '../../protocols/events/stream-event.ts'
 import type { EventReader } from '../../protocols/events/stream-event.ts'
 import { translateError, translateWhole, translatedResponseHeaders } from '../../protocols/translate.ts'
 import type { ResponseTranslation, TranslatedAttempt } from '../../protocols/translate.ts'
@@ -55,7 +54,7 @@ export function createTranslatedStream(context: TranslatedStageContext, translat
     return new ResponseStream(translatedEvents(context, translation, headers))
   }
   const { body } = context
-  const text = body === null ? '' : translateWhole(translation, parseJsonText(plainText(body, head).toString('utf8')))
+  const text = body === null ? '' : translateWhole(translation, plainText(body, head).toString('utf8'))
   return new ResponseStream(translatedBodyStages(headers, new BodyCollector(gateway, exchange, head), () => text))
 }
 

@@ -7,6 +7,7 @@ import type { EventReader, StreamEvent } from '../../protocols/events/stream-eve
 import { createTranslator, responseTranslation } from '../../protocols/translate.ts'
 import type { ResponseTranslation, TranslatedAttempt } from '../../protocols/translate.ts'
 import type { StreamTranslator } from '../../protocols/neutral/translate/translate-response.ts'
+import { invalidEvent } from './classification.ts'
 import type { ContinuationStage, OnStreamFault } from './continuation-stage.ts'
 import type { Outlet, Stage } from './response-stream.ts'
 
@@ -57,7 +58,7 @@ export class TranslationStage implements Stage, Outlet {
       // The end of the stream cuts it off. One that lacks only its blank line counts, as it does where usage is read.
       if (!event.terminated) return
       if (event.oversize) this.#fail(new GatewayError('upstream_invalid', 'the upstream sent an event that is too long to be translated'))
-      else if (event.text !== '') this.#fail(new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed'))
+      else if (event.text !== '') this.#fail(invalidEvent(event.text))
       return
     }
     this.#translate(() => this.#translator.event(event.buf.toString('latin1', event.nameStart, event.nameEnd), value))

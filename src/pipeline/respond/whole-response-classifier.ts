@@ -14,7 +14,7 @@ import type { StreamMeter } from '../../protocols/events/stream-meter.ts'
 import { isEventStream } from '../../proxy/upstream/response-head.ts'
 import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { BodyClassifier } from './body-classifier.ts'
-import { MAX_RESPONSE_BYTES, responseTooLarge } from './classification.ts'
+import { MAX_RESPONSE_BYTES, invalidEvent, responseTooLarge } from './classification.ts'
 import type { ResponseClassifier, Classification, FramedStream } from './classification.ts'
 
 const NOTHING = Buffer.alloc(0)
@@ -63,15 +63,15 @@ export class WholeResponseClassifier implements ResponseClassifier {
   push(chunk: Buffer): Classification {
     if (this.#bodyClassifier && !this.#isFormatUnknown) return 'open'
     this.#reader.push(chunk)
-    if (this.#isMalformed) {
-      this.fault = new GatewayError('upstream_invalid', 'the upstream sent an event that is not well-formed')
-    }
     return this.#isMalformed || this.#meter.sawError ? 'bad' : 'open'
   }
 
   event(event: StreamEvent): void {
     this.#meter.event(event)
-    if (this.#checksEvents && event.terminated && kindOf(event) === 'malformed') this.#isMalformed = true
+    if (this.#checksEvents && event.terminated && kindOf(event) === 'malformed') {
+      this.#isMalformed = true
+      this.fault ??= invalidEvent(event.text)
+    }
     this.#filter?.event(event)
   }
 

@@ -77,9 +77,28 @@ t.test('a response of an upstream that is nested too deep is none, and arguments
   const ask = (): Promise<Response> => fetch(`${gateway.url}/v1/messages`, { method: 'POST', body, headers: { 'x-api-key': KEY, 'content-type': 'application/json' } })
   const refused = await ask()
   t.equal(refused.status, 502)
-  t.match(await refused.json(), { error: { type: 'api_error', message: /too many values/ } })
+  t.match(await refused.json(), { error: { type: 'api_error', message: /nested more than 1000 levels deep/ } })
   t.match(await (await ask()).json(), { content: [{}, { type: 'tool_use', input: { arguments: nested(5000) } }] })
 })
+
+for (const stream of [false, true]) {
+  for (const at of ['first', 'second']) {
+    t.test(`the ${at} event of an upstream is nested too deep, for a client that ${stream ? 'asks for a stream' : 'asks for none'}: the error says so`, async t => {
+      const chunk = (value: string): string => `data: {"choices":[{"index":0,"delta":{"content":"a"},"extra":${value}}]}\n\n`
+      const events = (at === 'first' ? '' : chunk('1')) + chunk(nested(5000))
+      const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses: [{
+        body: res => void res.writeHead(200, { 'content-type': 'text/event-stream' }).write(events),
+      }] } }, ', retries: 0')
+      const body = JSON.stringify({ model: 'm', max_tokens: 5, stream, messages: [{ role: 'user', content: 'Hi' }] })
+      const response = await fetch(`${gateway.url}/v1/messages`, { method: 'POST', body, headers: { 'x-api-key': KEY, 'content-type': 'application/json' } })
+      t.equal(response.status, stream && at === 'second' ? 200 : 502)
+      let text = ''
+      // A stream that has begun breaks behind its error event.
+      await response.body?.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write: piece => { text += piece } })).catch(() => {})
+      t.match(text, /nested more than 1000 levels deep/)
+    })
+  }
+}
 
 const LONG: Readonly<Record<string, readonly [from: string, to: string, body: JsonObject]>> = {
   'parts of messages of one role': ['messages', 'generate', {
