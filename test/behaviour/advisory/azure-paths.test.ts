@@ -118,7 +118,7 @@ for (const [name, gateway] of EACH) {
   })
 }
 
-t.test('usual: the body names the model, as the path does not any more', async t => {
+t.test('usual: the body names the model, because the path no longer does', async t => {
   const path = '/openai/deployments/may/chat/completions'
   for (const [from, to] of [
     ['{}', '{"model":"may"}'],
@@ -150,7 +150,7 @@ t.test("usual: a model's card, whose name may have an escaped slash", async t =>
   }
 })
 
-t.test('usual: so does a form', async t => {
+t.test('usual: a form names the model', async t => {
   const path = '/openai/deployments/fast/audio/transcriptions'
   const form = new FormData()
   form.set('file', new Blob(['x']), 'a.wav')
@@ -173,7 +173,7 @@ t.test('usual: so does a form', async t => {
   t.strictSame(seen, [`/v1/audio/transcriptions ${early.replace('--b ', `${model}--b `)}`])
 })
 
-t.test('named by a route: they go up as they came, and the body follows the path', async t => {
+t.test('named by a route: paths are forwarded unchanged, and the body follows the path', async t => {
   const path = '/openai/deployments/may/chat/completions?api-version=2024-10-21'
   for (const [from, to] of [['{"n":1}', '{"n":1}'], ['{"model":"no"}', '{"model":"may"}']] as const) {
     t.equal((await ask(named, path, from)).status, 200, from)

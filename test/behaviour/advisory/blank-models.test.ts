@@ -71,7 +71,7 @@ t.test('an empty model where the endpoint requires one', async t => {
   t.strictSame(heard, [])
 })
 
-t.test('a body whose model is no name', async t => {
+t.test('a body whose model is not a name', async t => {
   for (const path of [
     '/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages', '/v1/messages/count_tokens', '/v1/embeddings',
     '/v1/images/generations', '/v1/images/edits', '/v1/audio/speech', '/v1beta/interactions', '/v1/other',
@@ -86,7 +86,7 @@ t.test('a body whose model is no name', async t => {
   t.strictSame(heard, [])
 })
 
-t.test('a form whose model is no name', async t => {
+t.test('a form whose model is not a name', async t => {
   for (const path of ['/v1/images/edits', '/v1/images/variations', '/v1/audio/transcriptions', '/v1/other']) {
     for (const model of [' ', '..']) {
       const form = new FormData()
@@ -98,7 +98,7 @@ t.test('a form whose model is no name', async t => {
   t.strictSame(heard, [])
 })
 
-t.test('names in any script, and none where none is needed', async t => {
+t.test('names in any script, and no name where none is required', async t => {
   for (const model of ['m', '7', '模型', 'é', '@cf/x', '-m']) {
     t.equal((await ask('/v1/chat/completions', JSON.stringify({ model }), KEY)).status, 200, model)
     t.equal((await ask(`/v1beta/models/${encodeURIComponent(model)}:generateContent`, '{}', KEY)).status, 200, model)

@@ -128,7 +128,7 @@ t.test('hazard: the fetch option has no total timeout of its own: a stream ' +
   t.equal((await answer.text()).match(/data/g)?.length, 10)
 })
 
-t.test('hazard: a client that disconnects before the request is forwarded is not asked for', async t => {
+t.test('hazard: the request of a client that disconnects before it is forwarded does not go upstream', async t => {
   let connections = 0
   const upstream = await startWireUpstream(t, async () => {
     connections++

@@ -6,7 +6,7 @@ import { bodyOf, rawRequest, startRawUpstream, startUpstream } from '../../suppo
 
 const SECRETS = /sk-test|operator-secret|session=|goog-|query-key/
 
-t.test('headers that must not go up do not, and everything else does, in its spelling', async t => {
+t.test('forbidden request headers are not forwarded, and all others are, in their spelling', async t => {
   let seen: string[] = []
   let url = ''
   const upstream = await startUpstream(t, async (req, res) => {
@@ -89,7 +89,7 @@ routes: [{ path: /v1/*, to: up }]
   t.notMatch(JSON.stringify(gateway.logged), SECRETS, 'no credential is logged')
 })
 
-t.test('a default header goes in when the client sent none', async t => {
+t.test('a default header is added if the client sent none', async t => {
   let version: unknown
   const upstream = await startUpstream(t, (req, res) => {
     version = req.headers['anthropic-version']
@@ -103,7 +103,7 @@ routes: [{ to: up }]
   t.equal(version, '2023-06-01')
 })
 
-t.test('the version header goes up under the name that the upstream wants', async t => {
+t.test('the version header is forwarded under the upstream\'s name', async t => {
   let headers: NodeJS.Dict<string | string[]> = {}
   const upstream = await startUpstream(t, (req, res) => {
     headers = req.headers
@@ -142,7 +142,7 @@ routes: [{ to: up }]
   t.equal(line.client, '1.2.3.4')
 })
 
-t.test('headers that must not come down do not, and everything else does', async t => {
+t.test('forbidden response headers are not forwarded, and all others are', async t => {
   const upstream = await startRawUpstream(t, socket => {
     socket.once('data', () => {
       socket.end([
@@ -189,7 +189,7 @@ routes: [{ to: up }]
   t.notMatch(head, /forged/)
 })
 
-t.test('hazard: Expect: 100-continue is answered by the gateway, and the key still stays here', async t => {
+t.test('hazard: the gateway responds to Expect: 100-continue, and does not forward the key', async t => {
   let headers: NodeJS.Dict<string | string[]> = {}
   const upstream = await startUpstream(t, async (req, res) => {
     headers = req.headers

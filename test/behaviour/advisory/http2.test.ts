@@ -53,7 +53,7 @@ t.test('CVE-2024-27983 and its kin: a CONTINUATION flood ends its ' +
   await serves(t, gateway.url)
 })
 
-t.test('CVE-2023-44487: rapid reset asks nothing of the upstream that is not wanted any more', async t => {
+t.test('CVE-2023-44487: after a rapid reset, cancelled requests do not go upstream', async t => {
   let open = 0
   let most = 0
   const upstream = await startWireUpstream(t, async wire => {

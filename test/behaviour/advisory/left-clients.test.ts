@@ -8,7 +8,7 @@ import { post, proxyTo } from '../../support/wire.ts'
 const EVENT = 'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n'
 
 for (const [when, begin] of [['before the head', ''], ['in mid-stream', EVENT]] as const) {
-  t.test(`hazard: a client that leaves ${when} is no mark against the upstream`, async t => {
+  t.test(`hazard: a client that leaves ${when} does not count against the upstream`, async t => {
     let isSlow = true
     const slow = await startUpstream(t, (req, res) => {
       req.resume()
@@ -50,7 +50,7 @@ routes: [{ to: [a, b] }]
   })
 }
 
-t.test('hazard: a client that leaves while its limits are asked for is not asked for upstream', async t => {
+t.test('hazard: the request of a client that leaves during admission does not go upstream', async t => {
   let requests = 0
   const upstream = await startUpstream(t, () => requests++)
   const request = post('/v1/chat/completions', { model: 'm', messages: [] })

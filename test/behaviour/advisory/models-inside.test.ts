@@ -68,7 +68,7 @@ t.test('a key with a budget may ask for its batches, and cancel them', async t =
   t.equal((await ask('/v1/batches/b1/cancel', {}, BUDGET)).status, 200)
 })
 
-t.test('the requests of batchEmbedContents, and the one to count, are for the model of the path', async t => {
+t.test('the requests inside batchEmbedContents and countTokens must name the model of the path', async t => {
   for (const key of [LIMITED, ANY]) {
     for (const [path, inner] of [
       ['/v1beta/models/a1:batchEmbedContents', { requests: [{ model: 'models/a1' }, { model: 'models/b' }] }],
@@ -110,7 +110,7 @@ t.test('a path that is not known by name: every model that its body names, howev
   t.equal((await ask('/v1beta/models/a1:predict', { instances: [{ model: 'models/b' }] })).status, 403)
 })
 
-t.test('arguments and texts that are called model are none', async t => {
+t.test('arguments and texts named model are ignored', async t => {
   const call = { type: 'tool_use', id: 't', name: 'f', input: { model: 'car' } }
   const messages = [{ role: 'assistant', content: [call] }]
   t.equal((await ask('/v1/messages', { model: 'a1', max_tokens: 1, messages })).status, 200)

@@ -88,7 +88,7 @@ t.test('a server that chooses the model is refused', async t => {
   t.equal((await ask(ANY, GENERATE[0], body)).status, 200)
 })
 
-t.test('the dearest of the models that are named is reserved', async t => {
+t.test('the reservation has the price of the most expensive model that is named', async t => {
   const [path, own] = CHAT
   t.equal((await ask(BUDGET, path, `{${own.replace('5', '1000')}}`)).status, 200)
   t.equal((await ask(BUDGET, path, `{${own.replace('5', '1000')},"models":["costly"]}`)).status, 429)
@@ -108,7 +108,7 @@ t.test('queries and headers', async t => {
   }
 })
 
-t.test('what a client or a schema calls a model is none', async t => {
+t.test('a model in a client\'s text or a schema is ignored', async t => {
   for (const [[path, own], member] of [
     [RESPONSES, '"input":[{"type":"function_call","arguments":"{}","name":"f"},{"type":"message","content":[{"type":"input_text","text":"x","model":"dear"}]}]'],
     [RESPONSES, '"input":"x","metadata":{"model":"dear"}'],

@@ -117,7 +117,7 @@ t.test('framing: pipelined requests are answered in order', async t => {
   t.strictSame(seen.map(request => request.line), ['GET /v1/files/1', 'GET /v1/files/2'])
 })
 
-t.test('framing: what is no request behind a request is refused behind its response', async t => {
+t.test('framing: bytes behind a request that are not a request are refused after its response', async t => {
   const { seen, gateway } = await setUp(t)
   for (const garbage of ['\x01\x02\r\n\r\n', `GET /v1/files HTTP/2.0\r\n${AUTH}\r\n`, 'GET /v1/files HTTP/1.1\r\nX: \0\r\n\r\n']) {
     const answer = await rawRequest(gateway.url, `GET /v1/files/1 HTTP/1.1\r\n${AUTH}\r\nGET /v1/files/2 HTTP/1.1\r\n${AUTH}\r\n${garbage}`)
@@ -127,7 +127,7 @@ t.test('framing: what is no request behind a request is refused behind its respo
   t.strictSame(seen.map(({ line }) => line.slice(-1)), ['1', '2', '1', '2', '1', '2'])
 })
 
-t.test('framing: the absolute form is taken for its path', async t => {
+t.test('framing: the absolute form counts as its path', async t => {
   const { seen, gateway } = await setUp(t)
   const answer = await rawRequest(
     gateway.url, `GET http://other.example/v1/files?a=1 HTTP/1.1\r\n${AUTH}Connection: close\r\n\r\n`,
@@ -171,7 +171,7 @@ t.test('a request without Host is refused', async t => {
     'Connection: close\r\n\r\n'), /^HTTP\/1\.1 400 /)
 })
 
-t.test('a request with two Host headers is refused: others may go by the first, or by the last', async t => {
+t.test('a request with two Host headers is refused: other servers may read the first or the last', async t => {
   const { seen, gateway } = await setUp(t)
   for (const version of ['1.0', '1.1']) {
     t.match(await rawRequest(gateway.url, `GET /v1/files HTTP/${version}\r\n${AUTH}hOST: gateway\r\n` +

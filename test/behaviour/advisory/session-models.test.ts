@@ -82,7 +82,7 @@ t.test('messages in fragments, and two at once', async t => {
   t.notOk(seen.some(message => message.includes('dear')))
 })
 
-t.test('what a tool or a schema calls a model is none', async t => {
+t.test('a model in the output of a tool is ignored', async t => {
   const socket = await open(LIMITED)
   socket.send(JSON.stringify({ type: 'conversation.item.create', item: { type: 'function_call_output', output: '{"model":"dear"}' } }))
   await once(socket, 'message')

@@ -25,7 +25,7 @@ routes: [{ to: { upstream: up, model: renamed } }]
   return { seen, ask }
 }
 
-t.test('a key that a body gives without end is refused, and costs nothing', async t => {
+t.test('a JSON key that repeats without end is refused, at no cost', async t => {
   const { seen, ask } = await setUp(t)
   const chat = (body: string) => ask('/v1/chat/completions', body)
   const times = (count: number, member: string) => `{${member.repeat(count)}"model":"m","messages":[]}`
@@ -43,7 +43,7 @@ t.test('a key that a body gives without end is refused, and costs nothing', asyn
   t.match(seen[1], options, 'left as it is')
 })
 
-t.test('a batch of more requests than anybody answers is refused, and holds up nobody', async t => {
+t.test('a batch of too many requests is refused, and delays no other request', async t => {
   const { seen, ask } = await setUp(t)
   const batch = (count: number) => ask(
     '/v1beta/models/m:batchEmbedContents',

@@ -34,7 +34,7 @@ async function ask({ url }: TestGateway, headers: Record<string, string> = {}): 
   return answer.status
 }
 
-t.test('where no key is needed, the budget of all is as spent after a restart', async t => {
+t.test('without required keys, the common budget is kept over a restart', async t => {
   const file = join(t.testdir({ books: {} }), 'books', 'ledger.db')
   await t.test('before', async t => {
     const gateway = await startTestGateway(t, await configuration(t, file) + BUDGET)
@@ -47,7 +47,7 @@ t.test('where no key is needed, the budget of all is as spent after a restart', 
   })
 })
 
-t.test('where no key is needed, a budget that a reload brings knows what was spent', async t => {
+t.test('without required keys, a budget added by a reload includes what was spent before', async t => {
   const text = await configuration(t, 'ledger.db')
   const gateway = await startTestGateway(t, text)
   t.equal(await ask(gateway), 200)
@@ -55,7 +55,7 @@ t.test('where no key is needed, a budget that a reload brings knows what was spe
   t.equal(await ask(gateway), 429)
 })
 
-t.test('a key by the name of "anonymous" has a budget of its own', async t => {
+t.test('a key named "anonymous" has its own budget', async t => {
   const file = join(t.testdir({ books: {} }), 'books', 'ledger.db')
   const keys = `\nkeys: [{ name: anonymous, key: ${KEY} }]`
   await t.test('before', async t => {

@@ -13,7 +13,7 @@ const SIZE = 16 * MB
 const ANSWER = gzipSync(`{"choices":[{"message":{"content":"${' '.repeat(SIZE)}"}}],`
   + '"usage":{"prompt_tokens":7,"completion_tokens":5}}')
 
-t.test('many large answers at once are all metered, and not all unpacked at once', async t => {
+t.test('many large responses at once are all metered, but not decompressed all at once', async t => {
   let asked = 0
   const all = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, (req, res) => {
@@ -48,7 +48,7 @@ routes: [{ to: up }]
   t.equal(status.body_bytes, 0, 'all of it was given back')
 })
 
-t.test('of a compressed answer that was cut it is known that it came, and not what it cost', async t => {
+t.test('a compressed response that was cut has an unknown cost', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })

@@ -43,7 +43,7 @@ function event(data: { readonly type: string }): string {
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-t.test('a picture that its client leaves half-way', async t => {
+t.test('a client leaves half-way through an image', async t => {
   const price = 'models: { m: { price: { input: 3, output_image: 15 } } }'
   const { client, gateway, drain } = await play(t, 'text/event-stream', event(PARTIAL), false, price)
   const stream = await client.images.generate({ ...ASKED, stream: true })
@@ -53,7 +53,7 @@ t.test('a picture that its client leaves half-way', async t => {
   t.match(row, { end: 'client_gone', usage: { inputTokens: 3, outputTokens: null }, costPico: null })
 })
 
-t.test('a picture in one piece that its client leaves half-way: what was reserved stands', async t => {
+t.test('a client leaves half-way through an image without stream: the reservation is charged', async t => {
   const half = `{"data":[{"b64_json":"${'A'.repeat(5_000)}`
   const limits = 'limits: { budget: { usd: 0.1, per: total } }\nbilling: { assumed_output: 5000 }'
   const { gateway, drain } = await play(t, 'application/json', half, false, `${PRICE}\n${limits}`)
@@ -76,7 +76,7 @@ t.test('a picture in one piece that its client leaves half-way: what was reserve
   t.match(rows.find(row => row.end === 'client_gone'), { usage: { outputTokens: null }, costPico: null })
 })
 
-t.test('a transcript that breaks off', async t => {
+t.test('a transcript is cut', async t => {
   const { client, drain } = await play(t, 'text/event-stream', event(DELTA), true)
   const file = new File(['sound'], 'a.wav', { type: 'audio/wav' })
   await t.rejects(async () => {
@@ -90,7 +90,7 @@ t.test('a transcript that breaks off', async t => {
 const PICTURE = { inlineData: { mimeType: 'image/png', data: 'AAAA' } }
 const PROMPT = { promptTokenCount: 7, totalTokenCount: 7 }
 
-t.test('a picture in a stream of text: its tokens are in no count', async t => {
+t.test('an image in a stream of text: its tokens cannot be counted', async t => {
   const parts = [{ text: 'Here it is: ' }, PICTURE]
   const chunk = { candidates: [{ content: { parts } }], usageMetadata: PROMPT }
   const { gateway, drain } = await play(t, 'text/event-stream', `data: ${JSON.stringify(chunk)}\n\n`, true)
@@ -108,7 +108,7 @@ for (const [what, delta] of [
   ['a picture', { images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] }],
   ['an event that is too long to be read', { content: 'A'.repeat(65 * 1024 * 1024) }],
 ] as const) {
-  t.test(`${what} in a chat: its tokens are in no count`, async t => {
+  t.test(`${what} in a chat: its tokens cannot be counted`, async t => {
     const chunk = JSON.stringify({ choices: [{ index: 0, delta }] })
     const { gateway, drain } = await play(t, 'text/event-stream', `data: ${chunk}\n\n`, true)
     const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -121,7 +121,7 @@ for (const [what, delta] of [
   })
 }
 
-t.test('a response in one piece that breaks off in a picture: the rest of that is no text', async t => {
+t.test('a whole response is cut inside an image: the rest of the image is not counted as text', async t => {
   const half = '{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"image/png","data":"'
     + 'iVBOR'.repeat(100_000)
   const { gateway, drain } = await play(t, 'application/json', half, true)

@@ -69,7 +69,7 @@ ${MODELS}`)
   })
 }
 
-t.test('a budget is not kept by the price of one candidate where another has none', async t => {
+t.test('under a budget, a priced candidate is not enough if another has no price', async t => {
   const up = await startUpstream(t, (_req, res) => res.writeHead(503).end())
   const books = await openBooks(t, `
 upstreams: { up: { url: "${up.url}", websocket: true } }

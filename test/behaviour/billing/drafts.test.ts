@@ -7,7 +7,7 @@ import { openBooks, priced } from './books.ts'
 
 const PIECE = 'data: {"choices":[{"index":0,"delta":{"content":"hello there"}}]}\n\n'
 
-t.test('the draft of a stream tells when it began and what was sent of it, and so does its row', async t => {
+t.test('the draft of a stream has its start and the bytes sent, and so has its row', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.writeHead(200, { 'content-type': 'text/event-stream' }).write(PIECE))
   })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
 import { openBooks } from './books.ts'
 
-t.test('a request has taken until its end, not until its tokens were counted', async t => {
+t.test('the duration of a request does not include the counting of its tokens', async t => {
   const books = await openBooks(t, 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]')
   const answer = await fetch(`${books.gateway.url}/v1/chat/completions`, {
     method: 'POST',

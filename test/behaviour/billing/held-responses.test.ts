@@ -70,7 +70,7 @@ async function startWithheld(t: Test, size: number) {
   }
 }
 
-t.test('large answers count as long as they are kept, and what has no room passes unread', async t => {
+t.test('large responses use memory while they are kept, and pass unread without memory', async t => {
   const upstream = await startWithheld(t, MB)
   const gateway = await start(t, upstream.url)
   const asked = await Promise.all(Array.from({ length: 8 }, () => ask(gateway.url, upstream.size)))
@@ -92,7 +92,7 @@ t.test('large answers count as long as they are kept, and what has no room passe
   t.ok((await bytesHeld(gateway)) >= upstream.size, 'there is room again')
 })
 
-t.test('a small answer does not count', async t => {
+t.test('a small response uses no reserved memory', async t => {
   const upstream = await startWithheld(t, 32_000)
   const gateway = await start(t, upstream.url)
   const { came } = await ask(gateway.url, upstream.size)
@@ -100,7 +100,7 @@ t.test('a small answer does not count', async t => {
   t.ok((await bytesHeld(gateway)) < 1_000)
 })
 
-t.test('a compressed answer counts as it came', async t => {
+t.test('a compressed response uses memory for its compressed bytes', async t => {
   const text = `{"choices":[{"message":{"content":"${' '.repeat(200_000)}"}}],${USAGE}`
   // In gzip's format, and no smaller.
   const packed = gzipSync(text, { level: 0 })
@@ -124,7 +124,7 @@ for (const [how, end] of [
   ['whose client leaves', (req: http.ClientRequest) => req.destroy()],
   ['that is cut by the upstream', (_req: http.ClientRequest, res: http.ServerResponse) => res.destroy()],
 ] as const) {
-  t.test(`the room of a response ${how} is free again`, async t => {
+  t.test(`the memory of a response ${how} is free again`, async t => {
     const upstream = await startWithheld(t, MB)
     const gateway = await start(t, upstream.url)
     const { req, came } = await ask(gateway.url, upstream.size)
@@ -136,7 +136,7 @@ for (const [how, end] of [
   })
 }
 
-t.test('a response too long to be read counts no more', async t => {
+t.test('a response too long to be read uses no more memory', async t => {
   const upstream = await startWithheld(t, 6 * MB)
   const gateway = await start(t, upstream.url)
   const { came } = await ask(gateway.url, upstream.size)
@@ -144,7 +144,7 @@ t.test('a response too long to be read counts no more', async t => {
   t.ok((await bytesHeld(gateway)) < 1_000)
 })
 
-t.test('a response that was held before counts once', async t => {
+t.test('a response that was held before uses memory once', async t => {
   const text = `{"choices":[{"message":{"content":"${' '.repeat(20 * MB)}"}}],${USAGE}`
   const { url } = await startUpstream(t, (req, res) => {
     req.resume()

@@ -15,7 +15,7 @@ function draftsIn(file: string): unknown[] {
   return db.prepare('SELECT status FROM in_flight').all().map(({ status }) => status)
 }
 
-t.test('kill -9: what ran is there, and costs nothing only where that is known', async t => {
+t.test('kill -9: running requests are in the ledger, and cost 0 only if that is known', async t => {
   let asked = 0
   const all = Promise.withResolvers<void>()
   const came = (): void => void (++asked === 5 && all.resolve())

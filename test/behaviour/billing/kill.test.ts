@@ -20,7 +20,7 @@ interface Asked {
   ended: number
 }
 
-t.test('kill -9 under load: what ended is there, what ran is interrupted, nothing is twice', async t => {
+t.test('kill -9 under load: the ledger has each ended request once, and running ones as interrupted', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       const usage = { prompt_tokens: Number(req.headers['x-n']), completion_tokens: 2 }

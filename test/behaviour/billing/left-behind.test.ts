@@ -35,7 +35,7 @@ async function heldBytes(url: string): Promise<number> {
 }
 
 for (const { what, route, stream, type, answer, paid, source } of ANSWERS) {
-  t.test(`${what}: a client that leaves pays for what came of it`, async t => {
+  t.test(`${what}: a client that leaves pays for what arrived`, async t => {
     const upstream = await startUpstream(t, (req, res) => {
       void bodyOf(req).then(() => {
         res.writeHead(200, { 'content-type': type }).write(answer)
@@ -89,7 +89,7 @@ ${priced('m')}`)
   again.abort()
 })
 
-t.test('a client that leaves while an upstream still says why it refuses pays nothing', async t => {
+t.test('a client that leaves while the body of a refusal arrives pays nothing', async t => {
   const refusal = `{"error":{"message":"${'too many '.repeat(200)}`
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
@@ -113,7 +113,7 @@ ${priced('m', 'n')}`)
   t.match(row, { end: 'client_gone', source: 'none', costPico: 0n })
 })
 
-t.test('a client that leaves on an error which the stream tells pays nothing', async t => {
+t.test('a client that leaves at an error in the stream pays nothing', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       res.writeHead(200, { 'content-type': 'text/event-stream' })

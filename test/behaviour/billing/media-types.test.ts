@@ -7,7 +7,7 @@ const ANSWER = `{"choices":[{"message":{"content":"Hello"}}],${USAGE}}`
 const STREAM = 'data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n'
   + `data: {"choices":[],${USAGE}}\n\ndata: [DONE]\n\n`
 
-t.test('a response is metered however its media type and its coding are spelled', async t => {
+t.test('a response is metered in every spelling of its media type and coding', async t => {
   const answers = [
     { type: 'Application/JSON', body: ANSWER },
     { type: 'APPLICATION/VND.X+JSON; Charset=UTF-8', body: ANSWER },
@@ -45,7 +45,7 @@ routes: [{ to: up }]
   }
 })
 
-t.test('a response in one piece to who asked for a stream, without a media type', async t => {
+t.test('a client that asked for a stream gets a whole response without a media type', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     res.writeHead(200, { 'content-length': ANSWER.length }).end(ANSWER)
@@ -82,7 +82,7 @@ routes: [{ to: up }]
   await t.rejects(answer.text(), 'and that it is not whole')
 })
 
-t.test('204 to who asked for a stream', async t => {
+t.test('a client that asked for a stream gets 204', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     res.writeHead(204).end()

@@ -49,7 +49,7 @@ ${priced('m1')}`)
   )
 })
 
-t.test('at Vertex AI the model stands in the path, and a key is held to its list by that', async t => {
+t.test('at Vertex AI the path names the model, and a key\'s allow-list applies to it', async t => {
   const asked: string[] = []
   const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 5, totalTokenCount: 12 }
   const gemini = { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }], usageMetadata }

@@ -94,7 +94,7 @@ ${priced('m')}`
         costPico === 0n && source === 'none' && usage.inputTokens === null))
     })
 
-    await t.test('after a restart it still is', async t => {
+    await t.test('after a restart the budget is still spent', async t => {
       const books = await openBooks(t, yaml, file)
       agent.destroy()
       const got = await ask(new Agent(), books.gateway.url + path, body)

@@ -60,7 +60,7 @@ ${priced('m')}`)
 }
 
 for (const abandoned of ['prompt', 'none'] as const) {
-  t.test(`a client that leaves before any answer, where that costs: ${abandoned}`, async t => {
+  t.test(`a client leaves before any response, where that costs: ${abandoned}`, async t => {
     const reached = Promise.withResolvers<void>()
     const upstream = await startWireUpstream(t, async wire => {
       await wire.request()
@@ -133,7 +133,7 @@ ${priced('m')}`)
   })
 }
 
-t.test('the response to a limited key says what is left, and a failed attempt costs nothing', async t => {
+t.test('the response to a limited key says what remains, and a failed attempt costs nothing', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.socket.destroy()
@@ -163,7 +163,7 @@ ${priced('m')}`)
   t.ok(rows.every(({ costPico, source }) => costPico === 0n && source === 'none'))
 })
 
-t.test('of what was reserved for an embedding the rest is given back: it has no output', async t => {
+t.test('an embedding has no output: the rest of its reservation is released', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {
       res.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[],"usage":{"prompt_tokens":5}}')
@@ -210,7 +210,7 @@ ledger: { file: ${JSON.stringify(file)} }`)
   t.match(await (await fetch(`${gateway.url}/api/status`)).json(), { success: true, ledger: { healthy: false, error: /^foreign$/ } })
 })
 
-t.test('the status tells that the ledger is well, and where there is none', async t => {
+t.test('the status says that the ledger works, or that there is none', async t => {
   const CONFIG = 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n'
   for (const [more, expected] of [
     [`ledger: { file: ${JSON.stringify(`${t.testdir({})}/l.db`)} }`,

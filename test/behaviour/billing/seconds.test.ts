@@ -6,7 +6,7 @@ import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { filesFor, rowsIn } from './books.ts'
 
-t.test('a duration of any number of digits: it is billed as the ledger has it, and nothing falls over', async t => {
+t.test('a duration with many digits is billed as recorded in the ledger', async t => {
   const durations = ['1e-100', '8.470000267028809']
   const left = [...durations]
   const upstream = await startUpstream(t, (req, res) => {

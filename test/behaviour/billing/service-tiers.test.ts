@@ -102,7 +102,7 @@ const CASES: readonly Case[] = [
   },
 ]
 
-t.test('a response costs what its tier costs, as told by the upstream', async t => {
+t.test('a response has the price of the tier that the upstream reports', async t => {
   let answer: unknown
   let packed = false
   const upstream = await startUpstream(t, (req, res) => {
@@ -143,7 +143,7 @@ ${PRICED}`)
   }
 })
 
-t.test('a stream that is cut before its usage costs what its tier costs', async t => {
+t.test('a stream that is cut before its usage has the price of its tier', async t => {
   const upstream = await startWireUpstream(t, async wire => {
     await wire.request()
     const event = events({ service_tier: 'flex', choices: [{ index: 0, delta: { content: 'hi' } }] })

@@ -120,7 +120,7 @@ t.test('sessions at the same time cannot overspend a budget', async t => {
   t.match(await gateway.waitForLog(({ error }) => error === 'budget_spent'), { key: 'team' })
 })
 
-t.test('a response gives back what it has not used, when it ends', async t => {
+t.test('a response releases the unused part of its reservation at its end', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, budget(0.03)))
   const client = await new Client(gateway.url).open()
@@ -137,7 +137,7 @@ t.test('a response gives back what it has not used, when it ends', async t => {
   t.equal(await client.say(create({ max_output_tokens: 2900 })), 'response.created')
 })
 
-t.test('a response that is requested and never made gives back all when the session ends', async t => {
+t.test('a requested response that never begins releases its reservation at the end of the session', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, budget(0.0301)))
   for (let n = 0; n < 3; n++) {
@@ -150,7 +150,7 @@ t.test('a response that is requested and never made gives back all when the sess
   }
 })
 
-t.test('what bounds a response, and what it reads, is reserved', async t => {
+t.test('the reservation covers the output bound and the input of a response', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, budget(0.01)))
   const cases: readonly (readonly [what: string, message: object, passes: boolean])[] = [
@@ -174,7 +174,7 @@ t.test('what bounds a response, and what it reads, is reserved', async t => {
   }
 })
 
-t.test('a response that goes on with an earlier one reserves what that read and wrote', async t => {
+t.test('a response that follows an earlier one reserves that one\'s input and output', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, '{ tokens_per_minute: 3000 }'))
   const client = await new Client(gateway.url).open()
@@ -196,7 +196,7 @@ t.test('responses count neither as requests nor as running', async t => {
   await client.next()
 })
 
-t.test('realtime: a response reserves what the client has sent', async t => {
+t.test('realtime: a response reserves the input that the client sent', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, budget(0.011)))
   const open = () => new Client(gateway.url, '/v1/realtime?model=m').open()

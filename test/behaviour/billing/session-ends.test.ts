@@ -115,7 +115,7 @@ for (const [by, ends] of [['upstream', UPSTREAM_ENDS], ['client', CLIENT_ENDS]] 
   })
 }
 
-t.test('a question that got no response: the upstream\'s end costs nothing, the client\'s by the policy', async t => {
+t.test('a request without a response: costs nothing if the upstream closes, and by the policy if the client does', async t => {
   const { 'closes without a goodbye': dies } = UPSTREAM_ENDS as { [name: string]: Play['end'] }
   const { 'closes without a goodbye': leaves } = CLIENT_ENDS as { [name: string]: Play['end'] }
   const cut = await ended(t, { said: [], end: dies as Play['end'] })
@@ -130,7 +130,7 @@ t.test('a question that got no response: the upstream\'s end costs nothing, the 
   }
 })
 
-t.test('an upstream that names no lanes answers in that of the question', async t => {
+t.test('without lane names, a response belongs to the lane of its request', async t => {
   for (const end of [...Object.values(UPSTREAM_ENDS), ...Object.values(CLIENT_ENDS)]) {
     const { row } = await ended(t, { said: [CREATED, DELTA, COMPLETED], end, lane: 'a' })
     t.match(row, { end: 'complete', source: 'reported', usage: { inputTokens: 10, outputTokens: 4 } })
@@ -145,7 +145,7 @@ t.test('an upstream that names no lanes answers in that of the question', async 
   }
 })
 
-t.test('an error without a lane is of what has not begun, where the upstream names lanes', async t => {
+t.test('with lane names, an error without one belongs to a response that has not begun', async t => {
   const inLane = { stream_id: 'b' }
   const { row } = await ended(t, {
     said: [{ ...CREATED, ...inLane }, { ...DELTA, ...inLane }, { type: 'error' }, { ...COMPLETED, ...inLane }],
@@ -154,7 +154,7 @@ t.test('an error without a lane is of what has not begun, where the upstream nam
   t.match(row, { end: 'complete', source: 'reported', usage: { inputTokens: 10, outputTokens: 4 } })
 })
 
-t.test('a realtime session: what the upstream has said is counted', async t => {
+t.test('a realtime session: what the upstream sent is counted', async t => {
   const said = [{ type: 'response.created', response: {} }, DELTA]
   const path = '/v1/realtime?model=m'
   for (const end of Object.values(UPSTREAM_ENDS)) {
@@ -169,7 +169,7 @@ const inResponse = (response_id: string) => [
 const doneIn = (id: string) =>
   ({ type: 'response.done', response: { id, usage: { input_tokens: 100, output_tokens: 20 } } })
 
-t.test('a realtime session: responses that are made at once are kept apart', async t => {
+t.test('a realtime session: simultaneous responses are kept apart', async t => {
   const path = '/v1/realtime?model=m'
   const said = [...inResponse('a'), ...inResponse('b')]
   const end = UPSTREAM_ENDS['is reset'] as Play['end']
@@ -203,7 +203,7 @@ const SPEECH = [
 const ANSWER = item('3', { role: 'assistant', content: [{ type: 'output_text', text: 'Hello, hello, hello.' }] })
 const DONE = { type: 'response.done', response: { usage: { input_tokens: 100, output_tokens: 20 } } }
 
-t.test('a realtime session: what a response has read that broke off is what the upstream told of', async t => {
+t.test('a realtime session: the input of a broken response is what the upstream reported', async t => {
   const broke = [{ type: 'response.created', response: {} }, DELTA]
   const plays = [
     // 22 bytes and 14 of the settings, 23 of the text: each rounded up.
@@ -226,7 +226,7 @@ t.test('a realtime session: what a response has read that broke off is what the 
   }
 })
 
-t.test('a realtime session: a response that ended without figures, or that nothing came of, has no input', async t => {
+t.test('a realtime session: a response without figures, or without output, has no input', async t => {
   const path = '/v1/realtime?model=m'
   const end = UPSTREAM_ENDS['is reset'] as Play['end']
   const failed = { type: 'response.done', response: { status: 'failed', usage: null } }

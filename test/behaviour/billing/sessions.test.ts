@@ -67,7 +67,7 @@ const KINDS = {
   },
 }
 for (const [what, options] of Object.entries(KINDS)) {
-  t.test(`every response that is made over a WebSocket is billed: ${what}`, async t => {
+  t.test(`every response over a WebSocket is billed: ${what}`, async t => {
     const row = await sessionWith(t, [
       { type: 'response.created', response: { model: 'm' } },
       { type: 'response.output_text.delta', delta: 'hello' },
@@ -95,7 +95,7 @@ t.test('a response that is cut is counted, and one without a price has no cost',
   t.match(unpriced, { source: 'reported', usage: { outputTokens: 8 }, costPico: null })
 })
 
-t.test('each response has the price of its own model, whatever the address says', async t => {
+t.test('each response has the price of its own model, whatever the URL names', async t => {
   const models = `
 models:
   m: { price: { input: 1, output: 1 } }
@@ -148,7 +148,7 @@ models:
   t.match(cut, { source: 'mixed', usage: { outputTokens: 1 + 4 }, costPico: 14_000_000_000n + 1_000_000n })
 })
 
-t.test('more lanes than anybody has are one', async t => {
+t.test('lanes beyond the maximum are counted as one', async t => {
   const lanes = Array.from({ length: 300 }, (_, n) => `${n}`)
   const row = await sessionWith(t, [
     ...lanes.map(lane => inLane(lane, 'response.created', { response: { model: 'm' } })),
@@ -157,7 +157,7 @@ t.test('more lanes than anybody has are one', async t => {
   t.match(row, { source: 'reported', usage: { outputTokens: 4 * 300 }, costPico: 300n * COST })
 })
 
-t.test('a lane whose name is longer than any has none', async t => {
+t.test('a lane name that is too long counts as no name', async t => {
   const long = 'x'.repeat(257)
   const row = await sessionWith(t, [
     inLane(`${long}a`, 'response.created', { response: { model: 'm' } }),
@@ -190,7 +190,7 @@ ${priced('m')}`)
   return [...(await books.close()).values()][0]
 }
 
-t.test('where nothing was asked for nothing is paid, and what cannot be read has no cost', async t => {
+t.test('without requests nothing is paid, and what cannot be read has an unknown cost', async t => {
   t.match(await sessionWith(t, [{ type: 'error', error: { code: 'x' } }, '[]', 'no JSON']), { costPico: 0n })
   const unknown = { costPico: null, usage: { inputTokens: null } }
   t.match(await unreadable(t, '', Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])), unknown)
@@ -199,7 +199,7 @@ t.test('where nothing was asked for nothing is paid, and what cannot be read has
   t.match(await unreadable(t, '\r\nSec-WebSocket-Extensions: ', Buffer.alloc(0)), { costPico: 0n })
 })
 
-t.test('a realtime session is billed by the model of its address', async t => {
+t.test('a realtime session is billed by the model in its URL', async t => {
   const row = await sessionWith(t, [
     { type: 'session.created', session: { model: 'gpt-realtime-2026' } },
     { type: 'conversation.item.input_audio_transcription.delta', delta: 'said by the client' },
@@ -229,7 +229,7 @@ const WRITER = `
   writer: { price: { input: 1, input_audio: 10, output: 5 } }
   ears: { price: { per_second: 0.5 } }`
 
-t.test('transcripts of what the client says have the price of the model that makes them', async t => {
+t.test('transcripts of the client\'s audio have the price of the transcription model', async t => {
   const models = priced('m') + WRITER
   const path = '/v1/realtime?model=m'
   const settings = (transcription: object): object =>
@@ -263,7 +263,7 @@ t.test('a session that only transcribes is billed', async t => {
 })
 
 for (const limit of ['budget: { usd: 0.0000001, per: total }', 'tokens_per_minute: 5']) {
-  t.test(`what is known to be used over a WebSocket counts when it has ended: ${limit}`, async t => {
+  t.test(`known usage of a WebSocket counts when it has ended: ${limit}`, async t => {
     const url = await startSpeaker(t, [completed('m'), completed('nobody-knows')])
     const books = await openBooks(t, `
 upstreams: { up: { url: "${url}", websocket: true } }

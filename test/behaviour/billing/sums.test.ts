@@ -260,7 +260,7 @@ ${priced('m')}`)
   t.equal([...rows.values()].reduce((total, { costPico }) => total + (costPico ?? 0n), 0n), sum)
 })
 
-t.test('figures that cannot be are counted instead, and never billed', async t => {
+t.test('impossible figures are replaced by counts, and never billed', async t => {
   const nonsense = [-5, 1e21, '250', 1.5, null, undefined, {}, []]
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => {

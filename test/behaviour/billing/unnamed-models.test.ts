@@ -5,7 +5,7 @@ import { KEY } from '../../support/gateway.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { openBooks, priced } from './books.ts'
 
-t.test('the cost of a batch is unknown; to ask after it, and to stop it, is free', async t => {
+t.test('the cost of a batch is unknown; reading its state and cancelling it are free', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end('{"id":"batch_1"}'))
   })
@@ -36,7 +36,7 @@ ${priced('m')}`)
   }
 })
 
-t.test('nor what a model makes that need not be named', async t => {
+t.test('the cost of what a default model makes is unknown', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.setHeader('content-type', 'application/json').end('{"id":"made"}'))
   })

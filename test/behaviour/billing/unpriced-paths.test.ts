@@ -135,18 +135,18 @@ for (const [method, path, body] of FREE_OF_CHARGE) {
   })
 }
 
-t.test('a read that asks for more is none', async t => {
+t.test('a GET that overrides its method is refused', async t => {
   for (const name of ['x-http-method-override', 'x-http-method', 'x-method-override']) {
     t.equal((await ask(url, BUDGET, 'GET', '/v1/anything/else', null, { [name]: 'POST' })).status, 403, name)
   }
 })
 
-t.test('a budget of other models holds for none that is named', async t => {
+t.test('a budget of other models does not apply to the named model', async t => {
   const body = JSON.stringify({ model: 'other' })
   t.equal((await ask(url, MODEL_BUDGET, 'POST', '/v1/rerank', body)).status, 200)
 })
 
-t.test('a price per request alone, and a price of 0, are all that is to know', async t => {
+t.test('a price per request alone, or a price of 0, makes the cost known', async t => {
   for (const model of ['gpt-each', 'gpt-zero']) {
     t.equal((await ask(url, BUDGET, 'POST', '/v1/rerank', JSON.stringify({ model }))).status, 200, model)
   }

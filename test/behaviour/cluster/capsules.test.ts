@@ -16,7 +16,7 @@ ledger: { file: gateway.db }
 cluster: { instance: ${instance}, postgres: "${url}" }
 `)
 
-  t.test('each one knows those of the others again, also of gateways that start at once', async t => {
+  t.test('each gateway opens the capsules of the others, also if all start at once', async t => {
     await postgres.createDatabase()
     const gateways = await Promise.all(['gw1', 'gw2', 'gw3'].map(name => start(withOwnFolder(t), name, postgres.url())))
     for (const maker of gateways) {
@@ -25,7 +25,7 @@ cluster: { instance: ${instance}, postgres: "${url}" }
     }
   })
 
-  t.test('a gateway that starts without PostgreSQL knows what it knew last', async t => {
+  t.test('a gateway that starts without PostgreSQL opens the capsules that it could open before', async t => {
     await postgres.createDatabase()
     const proxy = await startTcpProxy(t, postgres.port)
     const machine = withOwnFolder(t)
@@ -39,7 +39,7 @@ cluster: { instance: ${instance}, postgres: "${url}" }
     t.equal(await upstream.comesBack(other, await upstream.capsuleOf(again)), true)
   })
 
-  t.test('a gateway that makes its first key without PostgreSQL gives it to the others later', async t => {
+  t.test('a gateway that creates its first key without PostgreSQL shares it later', async t => {
     await postgres.createDatabase()
     const proxy = await startTcpProxy(t, postgres.port)
     proxy.cut()

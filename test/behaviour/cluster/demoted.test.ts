@@ -43,7 +43,7 @@ async function storesOf(gateway: TestGateway, matches: (failure: string | null) 
 t.test('Valkey is demoted', { skip: withoutRedis, timeout: 120_000 }, async t => {
   const [old, replacement] = await Promise.all([startRedis(t), startRedis(t)])
 
-  t.test('the address leads to the new master: the limits are used again', async t => {
+  t.test('the address leads to the new master: the common limits apply again', async t => {
     const address = await startTcpAddress(t, old.port)
     const gateway = await startTestGateway(t, yamlOf(`valkey: "${old.url(address.port)}", valkey_timeout: 1s`))
     t.equal(await ask(gateway), 200)
@@ -54,7 +54,7 @@ t.test('Valkey is demoted', { skip: withoutRedis, timeout: 120_000 }, async t =>
     t.match(await storesOf(gateway, failure => failure === null), [{ name: 'valkey' }])
   })
 
-  t.test('the address leads to it still: status, metrics and alerts say so, and requests are served', async t => {
+  t.test('the address still leads to the old master: status, metrics and alerts say so, and requests are served', async t => {
     await old.client.call('REPLICAOF', 'NO', 'ONE')
     const hook = await startHook(t)
     const gateway = await startTestGateway(t, yamlOf(`valkey: "${old.url()}", valkey_timeout: 1s`, `
@@ -72,7 +72,7 @@ telemetry: { prometheus: { listen: 127.0.0.1:0 } }`))
     t.match(await hook.reported('store.recovered'), { severity: 'info', message: 'Valkey takes writes again' })
   })
 
-  t.test('a command that is refused replaces the connection', async t => {
+  t.test('after a refused command the connection is replaced', async t => {
     const valkey = new Valkey({ url: old.url() }, `return redis.call('SET', KEYS[1], ARGV[1])`, 1_000)
     t.teardown(() => valkey.close())
     await valkey.run(['a'], '1')
@@ -108,7 +108,7 @@ t.test('PostgreSQL is demoted', { skip: withoutPostgres, timeout: 120_000 }, asy
     await promote(postgres)
   })
 
-  t.test('it takes no writes at all: status and alerts say so', async t => {
+  t.test('PostgreSQL accepts no writes at all: status and alerts say so', async t => {
     await postgres.createDatabase()
     const hook = await startHook(t)
     const gateway = await startTestGateway(t, yamlOf(`postgres: "${postgres.url()}"`, `alerts: { webhook: { url: "${hook.url}" } }`))
@@ -121,7 +121,7 @@ t.test('PostgreSQL is demoted', { skip: withoutPostgres, timeout: 120_000 }, asy
     await hook.reported('store.recovered')
   })
 
-  t.test('a write that is refused, and a connection that only reads, are replaced', async t => {
+  t.test('after a refused write, or if it is read-only, the connection is replaced', async t => {
     await postgres.createDatabase()
     let lost = 0
     const database = new Database({ url: postgres.url(), name: 'test', onLost: () => void lost++ })

@@ -15,7 +15,7 @@ const MESSAGES = {
   PostgreSQL: ['ledger rows cannot be sent to PostgreSQL: they wait in the file', 'ledger rows are sent to PostgreSQL again'],
 } as const
 
-t.test('requests go on while a service fails, and all rows arrive', { skip: withoutPostgres || withoutRedis, timeout: 170_000 }, async t => {
+t.test('requests are served while a service fails, and all rows arrive', { skip: withoutPostgres || withoutRedis, timeout: 170_000 }, async t => {
   const [redis, postgres] = await Promise.all([startRedis(t), startPostgres(t)])
 
   for (const service of ['Valkey', 'PostgreSQL'] as const) for (const fault of ['away', 'slow', 'silent', 'half-open', 'emptied'] as const) {

@@ -131,7 +131,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     t.strictSame(names.map(({ name }) => name), ['before', 'team-a'], 'two workers upload a key once')
   })
 
-  t.test('a session and the audit list are those of all consoles', async t => {
+  t.test('sessions and the audit list are shared by all consoles', async t => {
     await postgres.createDatabase()
     const gateways = [await start(machine(t), 'gw1', postgres.url()), await start(machine(t), 'gw2', postgres.url())]
     const [first, second] = gateways as [TestGateway, TestGateway]
@@ -145,7 +145,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     t.equal((await browser.ask('/audit')).status, 401, 'logged out at both')
   })
 
-  t.test('without PostgreSQL the keys that are known work, also after a restart; changes are refused', async t => {
+  t.test('without PostgreSQL known keys work, also after a restart, and changes are refused', async t => {
     await postgres.createDatabase()
     const proxy = await startTcpProxy(t, postgres.port)
     const place = machine(t)

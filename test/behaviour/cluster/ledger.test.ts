@@ -26,7 +26,7 @@ async function countRows(server: TestPostgres): Promise<number> {
   return Number(found?.['rows'])
 }
 
-t.test('gateways with a common ledger', { skip: withoutPostgres, timeout: 190_000 }, async t => {
+t.test('gateways with a shared ledger', { skip: withoutPostgres, timeout: 190_000 }, async t => {
   const server = await startPostgres(t)
 
   t.test('the rows of two gateways that start at once are in one ledger when they have ended', async t => {
@@ -60,7 +60,7 @@ t.test('gateways with a common ledger', { skip: withoutPostgres, timeout: 190_00
     t.notMatch(JSON.stringify(gateway.logged), encodeURIComponent(PASSWORD))
   })
 
-  t.test('100,000 rows of an outage are sent while requests go on', { timeout: 170_000 }, async t => {
+  t.test('after an outage 100,000 rows are sent while requests are served', { timeout: 170_000 }, async t => {
     await server.createDatabase()
     const waiting = 100_000
     const store = new LedgerStore(join(t.testdir({}), 'gw1.db'), 'before', true)
@@ -89,7 +89,7 @@ t.test('gateways with a common ledger', { skip: withoutPostgres, timeout: 190_00
     t.strictSame(await server.query('SELECT sum(requests)::int AS requests FROM gateway.days'), [{ requests: waiting + requests }])
   })
 
-  t.test('without PostgreSQL to its end, a gateway keeps the rows in its file', async t => {
+  t.test('a gateway that stops without PostgreSQL keeps the rows in its file', async t => {
     await server.createDatabase()
     const proxy = await startTcpProxy(t, server.port)
     proxy.cut()

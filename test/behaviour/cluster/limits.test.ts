@@ -32,7 +32,7 @@ async function count(gateways: readonly TestGateway[], requests: number): Promis
   return counts
 }
 
-t.test('gateways with common limits', { skip: withoutPostgres || withoutRedis, timeout: 170_000 }, async t => {
+t.test('gateways with shared limits', { skip: withoutPostgres || withoutRedis, timeout: 170_000 }, async t => {
   const [redis, postgres] = await Promise.all([startRedis(t), startPostgres(t)])
 
   t.test('requests per minute count at all gateways; without Valkey each has a share', async t => {

@@ -51,7 +51,7 @@ cluster: { instance: gw1, valkey_timeout: 5s, ${cluster} }
     ['certificates of another authority', null, otherCa, /certificate/, /certificate/],
     ['wrong passwords', 'n0t-the-passw0rd', pair.certFile, /WRONGPASS/, /password authentication failed/],
   ] as const) {
-    t.test(`${what}: log and status say it without the password, and requests go on`, async t => {
+    t.test(`${what}: log and status say so without the password, and requests are served`, async t => {
       const gateway = await startTestGateway(t, yaml(
         `valkey: "${valkey(password ?? REDIS_PASSWORD)}", valkey_tls: { ca: ${ca} }, postgres: "${database(password ?? PASSWORD, ca)}"`,
       ))

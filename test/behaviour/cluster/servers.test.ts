@@ -32,7 +32,7 @@ t.test('a cluster of three servers', { skip: withoutRedis || withoutPostgres, ti
   const postgres = await startPostgres(t)
   const cluster = `valkey: { cluster: [${servers.map(({ port }) => `"redis://:${ENCODED}@127.0.0.1:${port}"`).join(', ')}] }`
 
-  t.test('each key counts at one of them, over all gateways', async t => {
+  t.test('each key counts at one server, for all gateways', async t => {
     const gateways = [await start(t, 'gw1', '{ requests_per_minute: 4 }', cluster), await start(t, 'gw2', '{ requests_per_minute: 4 }', cluster)]
     const statuses = await Promise.all(Array.from({ length: 10 }, async (_, key) => {
       const all = await Promise.all(Array.from({ length: 12 }, (_, n) => ask(gateways[n % 2]!, keyOf(key))))
@@ -44,7 +44,7 @@ t.test('a cluster of three servers', { skip: withoutRedis || withoutPostgres, ti
     for (const gateway of gateways) t.notOk(gateway.logged.some(isLost))
   })
 
-  t.test('a server that lost its data alone gets budgets back', async t => {
+  t.test('a server that lost its data gets the budgets back', async t => {
     const shared = `${cluster}, postgres: "${postgres.url()}"`
     const gateways = [await start(t, 'gw1', '{ budget: { usd: 60, per: month } }', shared), await start(t, 'gw2', '{ budget: { usd: 60, per: month } }', shared)]
     const askAll = (times: number) => Promise.all(Array.from({ length: 10 * times }, (_, n) => ask(gateways[n % 2]!, keyOf(n % 10))))
@@ -69,7 +69,7 @@ t.test('a cluster of three servers', { skip: withoutRedis || withoutPostgres, ti
   })
 })
 
-t.test('a cluster by TLS', { skip: withoutRedis }, async t => {
+t.test('a cluster over TLS', { skip: withoutRedis }, async t => {
   const { certFile, keyFile } = certificateFiles(t)
   const ports = [await freePort(), await freePort(), await freePort()]
   await startRedisCluster(t, n => [

@@ -20,7 +20,7 @@ async function everything(browser: Browser, id: string): Promise<Answer[]> {
   return Promise.all(readings(id).map(path => browser.ask(path)))
 }
 
-t.test('the holder of a key sees nothing of another\'s, whatever they ask for', async t => {
+t.test('a key holder sees nothing of another key, in any operation', async t => {
   const gateway = await startConsole(t)
   const [foreign, own] = [await chat(gateway, KEY, 'sim-foreign'), await chat(gateway, SECOND_KEY)]
   const idOf = (response: Response) => String(response.headers.get('x-gateway-request-id'))
@@ -54,7 +54,7 @@ t.test('the holder of a key sees nothing of another\'s, whatever they ask for', 
   t.match((await holder.ask('/models')).json, { models: [{ name: 'demo', upstream: null }] })
 })
 
-t.test('the holder of a key sees no other\'s requests in progress, and of no upstream', async t => {
+t.test('a key holder sees no running requests of other keys, and no upstreams', async t => {
   const gateway = await startConsole(t, YAML.replace('models: [demo]', 'models: [demo, "sim*"]'))
   const stream = async (key: string) => {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -74,7 +74,7 @@ t.test('the holder of a key sees no other\'s requests in progress, and of no ups
   t.match((await admin.ask('/live')).json, { running: 3, exchanges: { length: 3, 0: { upstream: 'sim' } } })
 })
 
-t.test('the holder of a key sees no other\'s budget', async t => {
+t.test('a key holder sees no budget of another key', async t => {
   const limits = 'limits: { budget: { usd: 5, per: day } }'
   const gateway = await startConsole(t, `${YAML.replace('name: test,', `name: test, ${limits},`)}${limits}\n`)
   const keysOf = async (login: object) => {
@@ -86,7 +86,7 @@ t.test('the holder of a key sees no other\'s budget', async t => {
   t.strictSame(await keysOf({ name: 'ops', password: PASSWORD }), [2, ['test', 'second']])
 })
 
-t.test('no secret is in any answer, for anybody', async t => {
+t.test('no response contains a secret, for any role', async t => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end('wrong key, from the account HOLDERS-DO-NOT-SEE'))
   const SECRETS = {
     UP: 'SECRET-FROM-ENVIRONMENT-1', HEADER: 'SECRET-FROM-ENVIRONMENT-2', TEAM: 'team-key-SECRET-FROM-ENVIRONMENT-3',

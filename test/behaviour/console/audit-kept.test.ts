@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { AUDIT_SCHEMA, recordAuditEvent } from '../../../src/auth/audit.ts'
 
-t.test('who logs in and out forever does not fill the disk', async t => {
+t.test('endless logins and logouts do not fill the disk', async t => {
   const db = new DatabaseSync(':memory:')
   t.teardown(() => db.close())
   db.exec(AUDIT_SCHEMA)
@@ -20,7 +20,7 @@ t.test('who logs in and out forever does not fill the disk', async t => {
   }
 })
 
-t.test('holders of keys and strangers drive out no entry of an administrator', async t => {
+t.test('entries of key holders and unknown users displace no entry of an administrator', async t => {
   const db = new DatabaseSync(':memory:')
   t.teardown(() => db.close())
   db.exec(AUDIT_SCHEMA)

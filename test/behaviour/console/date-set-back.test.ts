@@ -8,7 +8,7 @@ const DAY = 24 * 60 * 60_000
 const MONTH = 30 * DAY
 const OPS = { kind: 'user', name: 'ops', credential: 'a' } as const
 
-t.test('who mistyped before the date was set back is not shut out until it is that late again', t => {
+t.test('after the date is set back, earlier failed logins do not lock a user out', t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
   const attempts = new LoginAttemptTable(db)
@@ -20,7 +20,7 @@ t.test('who mistyped before the date was set back is not shut out until it is th
   t.end()
 })
 
-t.test('a session that was used after what is now the present is over', t => {
+t.test('after the date is set back, a session that was used later ends', t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
   const sessions = new SessionTable(db)
@@ -32,7 +32,7 @@ t.test('a session that was used after what is now the present is over', t => {
   t.end()
 })
 
-t.test('nor do those count among the sessions of one user', t => {
+t.test('after the date is set back, later sessions do not count for a user', t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
   const sessions = new SessionTable(db)
@@ -44,7 +44,7 @@ t.test('nor do those count among the sessions of one user', t => {
   t.end()
 })
 
-t.test('what a worker had in progress that has ended since is not shown forever', t => {
+t.test('after the date is set back, the snapshot of an ended worker is not shown', t => {
   const desk = new ConsoleStore({ consoleFile: null, keyFile: null, shared: null })
   t.teardown(() => desk.close())
   desk.saveSnapshot({ worker: 1, data: 'of the worker that has ended' }, MONTH)

@@ -4,7 +4,7 @@ import type { Live } from '../../../src/console/api/panel.ts'
 import { KEY } from '../../support/gateway.ts'
 import { chat, PASSWORD, startConsole, YAML } from './console.ts'
 
-t.test('budgets of groups are listed beside those of keys and raise alerts, but not for holders of keys', async t => {
+t.test('budgets of groups are listed beside those of keys and raise alerts, but not for key holders', async t => {
   const yaml = YAML.replace(`name: test, key: ${KEY}`, `name: test, key: ${KEY}, group: test, limits: { budget: { usd: 2.2, per: total } }`)
     .replace('models: {', 'models: { sim: { price: { per_request: 1 } },')
   const gateway = await startConsole(t, `${yaml}

@@ -2,7 +2,7 @@ import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
 import { PASSWORD, startConsole } from './console.ts'
 
-t.test('a holder of a key beside the owner of a name does not guess any faster for it', async t => {
+t.test('a key holder at the address of a user cannot guess that user\'s password faster', async t => {
   const { browser, login } = await startConsole(t)
   await login({ name: 'ops', password: PASSWORD })
   const statuses: number[] = []

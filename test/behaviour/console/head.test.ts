@@ -6,7 +6,7 @@ import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
 import { startConsole } from './console.ts'
 
-t.test('no table is made for somebody who wants its head alone', async t => {
+t.test('HEAD of a table does not create the table', async t => {
   const { login } = await startConsole(t)
   const holder = await login({ key: KEY })
   for (const path of ['/logs.csv', '/billing.csv']) {
@@ -16,7 +16,7 @@ t.test('no table is made for somebody who wants its head alone', async t => {
   t.equal((await holder.ask('/panel', { method: 'HEAD' })).status, 200)
 })
 
-t.test('a table comes as a file to keep, under its name', async t => {
+t.test('a table is sent as an attachment with its name', async t => {
   const { login } = await startConsole(t)
   const holder = await login({ key: KEY })
   for (const [path, name] of [

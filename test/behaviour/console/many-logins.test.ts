@@ -2,7 +2,7 @@ import t from 'tap'
 import { openConsoleFile } from '../../../src/console/store/console-file.ts'
 import { SessionTable } from '../../../src/console/store/session-table.ts'
 
-t.test('somebody who logs in again and again ends nobody else\'s session', async t => {
+t.test('many logins of one user end no session of another', async t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
   const sessions = new SessionTable(db)

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import t from 'tap'
 import { PASSWORD, startConsole } from './console.ts'
 
-t.test('a client that holds its body back may send it to the playground too', async t => {
+t.test('a client may send its body with a delay to the playground too', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login({ name: 'ops', password: PASSWORD })
   const req = request(`${gateway.console}/console/api/playground/v1/chat/completions`, {

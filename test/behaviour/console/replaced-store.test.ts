@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { PASSWORD, chat, startConsole } from './console.ts'
 
-t.test('a key is taken away in the store that has taken the place of the first', async t => {
+t.test('after the key store is replaced, a key is revoked in the new one', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login({ name: 'ops', password: PASSWORD })
   const made = await admin.ask('/keys', { method: 'POST', body: { name: 'leaked' } })

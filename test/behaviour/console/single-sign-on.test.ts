@@ -103,7 +103,7 @@ t.test('the cookies of a login', async t => {
   t.equal(answer.headers.get('referrer-policy'), 'no-referrer')
 })
 
-t.test('after the login the browser is at a page of the console, and nowhere else', async t => {
+t.test('after the login the browser is sent to a page of the console only', async t => {
   const { gateway, idp } = await setUp(t)
   for (const [returnTo, page] of [
     ['/console/', '/console/'], ['/console/keys', '/console/keys'], ['//example.com/console/', '/console/'], ['https://example.com/', '/console/'],
@@ -114,7 +114,7 @@ t.test('after the login the browser is at a page of the console, and nowhere els
   }
 })
 
-t.test('who has no role is refused, and the audit list says who it was', async t => {
+t.test('a user without a role is refused, and the audit list says who it was', async t => {
   const { gateway, logIn } = await setUp(t)
   const { browser, answer } = await logIn('5')
   t.equal(answer.headers.get('location'), '/console/?login=no_role', 'an unverified mail address is none, and a group with its name neither')
@@ -163,7 +163,7 @@ t.test('what the ID token and the userinfo endpoint say about a mail address', a
   }
 })
 
-t.test('a login ends once, in time, and in the browser that began it', async t => {
+t.test('a login can end only once, in time, and in the browser that began it', async t => {
   const { gateway, idp } = await setUp(t)
   const EXPIRED = '/console/?login=expired'
   const start = async () => {
@@ -204,7 +204,7 @@ t.test('wrong codes are slowed down', async t => {
   t.strictSame(answers, [...Array<string>(5).fill('/console/?login=expired'), '/console/?login=too_many'])
 })
 
-t.test('a session goes by the configuration of the moment', async t => {
+t.test('the active configuration applies to a session', async t => {
   const { gateway, idp, logIn } = await setUp(t)
   const { browser } = await logIn('1')
   const { browser: viewer } = await logIn('2')
@@ -229,7 +229,7 @@ t.test('the role decides what is allowed, and a change needs the token of the se
   t.equal((await admin.ask('/keys', create)).status, 201)
 })
 
-t.test('a logout ends at the provider too, if it offers that', async t => {
+t.test('a logout also logs out of the provider, if it supports that', async t => {
   const logOut = async (browser: Browser) => {
     browser.csrf = ((await browser.ask('/session')).json as { csrf: string }).csrf
     return browser.ask('/session/logout', { method: 'POST' })
@@ -257,7 +257,7 @@ t.test('a logout ends at the provider too, if it offers that', async t => {
   t.match(await logOut((await without.logIn('1')).browser), { status: 200, json: { url: null } })
 })
 
-t.test('the provider is away: the gateway serves, the login says why, and works again', async t => {
+t.test('the provider is unreachable: the gateway serves, the login says why, and works again later', async t => {
   const { gateway, idp, logIn } = await setUp(t)
   const host = new URL(idp.issuer).host
   const refused = async (fault: TestIdentityProvider['fault']) => {
@@ -280,7 +280,7 @@ t.test('the provider is away: the gateway serves, the login says why, and works 
   t.match(await userOf((await logIn('1')).browser), { role: 'admin' })
 })
 
-t.test('the provider is lost between the begin and the end of a login', async t => {
+t.test('the provider becomes unreachable during a login', async t => {
   const { gateway, idp } = await setUp(t)
   const browser = gateway.browser()
   const back = await idp.logIn(((await begin(browser)).json as { url: string }).url, '1')
@@ -352,7 +352,7 @@ t.test('behind a proxy', async t => {
   })
 })
 
-t.test('a login begins at one gateway, ends at another, and lasts over a restart', { skip: withoutPostgres, timeout: 120_000 }, async t => {
+t.test('a login begins at one gateway, ends at another, and survives a restart', { skip: withoutPostgres, timeout: 120_000 }, async t => {
   const postgres = await startPostgres(t)
   const idp = await startIdentityProvider(t)
   idp.accounts.set('1', { email: 'ada@example.com', email_verified: true })

@@ -30,7 +30,7 @@ function guess(attempts: LoginAttemptTable, attempt: LoginAttempt, now: number):
   }
 }
 
-t.test('a right password takes back what was counted of its name and its address', t => {
+t.test('a right password deletes the failures of its name and its address', t => {
   const attempts = new LoginAttemptTable(openDb(t))
   const own = { name: 'ops', address: '192.0.2.1' }
   const elsewhere = { name: 'ops', address: '198.51.100.1' }
@@ -46,7 +46,7 @@ t.test('a right password takes back what was counted of its name and its address
   t.end()
 })
 
-t.test('failures are forgotten after a day, the place of an owner after thirty', t => {
+t.test('failures are forgotten after a day, the known address of a user after thirty', t => {
   const attempts = new LoginAttemptTable(openDb(t))
   const own = { name: 'ops', address: '192.0.2.1' }
   const thief = { name: 'ops', address: '198.51.100.1' }
@@ -69,7 +69,7 @@ t.test('of IPv4 each address counts on its own, however it is written', t => {
   t.end()
 })
 
-t.test('guesses from ever new addresses do not fill the disk', t => {
+t.test('guesses from many addresses do not fill the disk', t => {
   const db = openDb(t)
   const others = db.prepare(`WITH RECURSIVE ${UP_TO} INSERT INTO attempts
     SELECT 'address ' || n, 1, 0, :now + n FROM numbers`)
@@ -105,7 +105,7 @@ t.test('sessions that are over are deleted from the file at the next login', t =
   t.end()
 })
 
-t.test('of one user a hundred sessions are kept, and the key of the same name is somebody else', t => {
+t.test('one user has at most a hundred sessions, and a key of the same name has its own', t => {
   const sessions = new SessionTable(openDb(t))
   sessions.open(digest(0), { ...OPS, kind: 'key' }, NOW)
   sessions.open(digest(1), { ...OPS, name: 'eye' }, NOW)
@@ -120,7 +120,7 @@ t.test('of one user a hundred sessions are kept, and the key of the same name is
   t.end()
 })
 
-t.test('ten thousand sessions are kept in all', t => {
+t.test('at most ten thousand sessions are kept', t => {
   const db = openDb(t)
   const others = db.prepare(`WITH RECURSIVE ${UP_TO} INSERT INTO sessions
     SELECT CAST(n AS BLOB), 'user', 'user ' || n, 'a', :now + n, :now + n FROM numbers`)

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { PASSWORD, YAML, chat, startConsole } from './console.ts'
 
-t.test('while the sums of an older ledger are made there are no reports, which is no fault', async t => {
+t.test('while the sums of an older ledger are computed, reports are unavailable without an error in the log', async t => {
   const gateway = await startConsole(t, YAML)
   await chat(gateway)
   const admin = await gateway.login({ name: 'ops', password: PASSWORD })

@@ -118,7 +118,7 @@ for (const [name, { roles, status = 200, response }] of OPERATIONS) {
   })
 }
 
-t.test('what the API does not have is not there, for nobody', async t => {
+t.test('an unknown operation is 404 for every role', async t => {
   const admin = await people.admin()
   for (
     const [method, path] of [
@@ -131,7 +131,7 @@ t.test('what the API does not have is not there, for nobody', async t => {
   }
 })
 
-t.test('a wrong question is refused, and the response names the member', async t => {
+t.test('an invalid query is refused, and the response names the member', async t => {
   const admin = await people.admin()
   for (const [path, field] of [
     ['/panel?from=yesterday', 'from'],

@@ -13,7 +13,7 @@ import { bodyOf, startUpstream } from '../../support/upstream.ts'
 const HOUR = 3_600_000
 const MINUTE = 60_000
 
-t.test('the role of a container, fetched once for all that wait, and ahead of its end', async t => {
+t.test('the role of a container is fetched once for all waiting requests, and before it expires', async t => {
   const source = await startSource(t, (req, res) => {
     t.equal(req.headers.authorization, 'container-token')
     source.send(res)
@@ -28,7 +28,7 @@ t.test('the role of a container, fetched once for all that wait, and ahead of it
   t.equal(source.fetches, 1)
 })
 
-t.test('credentials near their end are fetched ahead of it, off the path of requests', async t => {
+t.test('credentials are fetched before they expire, without delaying requests', async t => {
   const source = await startSource(t, (_req, res) => source.send(res))
   source.lifetime = 5_000
   const { gateway, bedrock } = await start(t, { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${source.url}/credentials` })
@@ -56,7 +56,7 @@ t.test('the role of an instance, by the metadata service', async t => {
   t.equal(await ask(gateway), 200)
 })
 
-t.test('a role that is assumed', async t => {
+t.test('an assumed role', async t => {
   const source = await startSource(t, (req, res) => {
     void bodyOf(req).then(body => {
       const form = new URLSearchParams(body.toString())
@@ -98,7 +98,7 @@ for (const [what, offset] of [['10 minutes ahead', -10 * MINUTE], ['10 minutes b
   })
 }
 
-t.test('by a clock that is two hours ahead, credentials of one hour have ended when they come', async t => {
+t.test('with a clock two hours ahead, credentials of one hour have expired on arrival', async t => {
   const source = await startSource(t, (_req, res) => source.send(res))
   const { gateway, bedrock } = await start(t, { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${source.url}/credentials` })
   bedrock.clockOffset = source.clockOffset = -2 * HOUR
@@ -108,7 +108,7 @@ t.test('by a clock that is two hours ahead, credentials of one hour have ended w
   t.equal(source.fetches, 2, 'none is fetched for each request')
 })
 
-t.test('a role that is assumed by a clock that is 10 minutes off', async t => {
+t.test('an assumed role with a clock that is 10 minutes off', async t => {
   const clockOffset = 10 * MINUTE
   const faults: (string | null)[] = []
   const source = await startSource(t, (req, res) => {

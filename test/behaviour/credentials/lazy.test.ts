@@ -63,12 +63,12 @@ async function startModel(t: Test): Promise<string> {
   return url
 }
 
-t.test('without the credentials of a cloud nothing of it is loaded', async t => {
+t.test('without credentials for a cloud, no code of that cloud is loaded', async t => {
   const url = await startModel(t)
   t.strictSame(await packagesOf(t, `{ url: "${url}", auth: { pool: [{ bearer: sk-one }, { bearer: sk-two }] } }`), [])
 })
 
-t.test('the first request loads what its own cloud needs, and nothing of the others', async t => {
+t.test('the first request loads the code of its own cloud only', async t => {
   const url = await startModel(t)
   const tokens = await startTokenServer(t)
   const azure = `azure: { tenant: t, client_id: me, client_secret: secret, authority: "${new URL(tokens.url).origin}" }`

@@ -14,7 +14,7 @@ t.test('requests take the credentials in turn', async t => {
   t.strictSame(Object.fromEntries(uses), { 'key-1': 10, 'key-2': 10, 'key-3': 10 })
 })
 
-t.test('one at its rate limit rests alone, and the request goes on with the next', async t => {
+t.test('a credential at its rate limit rests alone, and the request is sent with the next', async t => {
   const { gateway, uses, treat } = await start(t)
   treat('key-2', [429, { 'retry-after': '60' }])
   for (let i = 0; i < 30; i++) t.equal((await ask(gateway)).status, 200)
@@ -24,14 +24,14 @@ t.test('one at its rate limit rests alone, and the request goes on with the next
   t.equal(resting.length, 1)
 })
 
-t.test('one that is refused rests alone', async t => {
+t.test('a refused credential rests alone', async t => {
   const { gateway, uses, treat } = await start(t)
   treat('key-1', [401])
   for (let i = 0; i < 9; i++) t.equal((await ask(gateway)).status, 200)
   t.equal(uses.get('key-1'), 1)
 })
 
-t.test('a stream goes on with the next credential too', async t => {
+t.test('a stream is sent with the next credential too', async t => {
   const { gateway, treat } = await start(t)
   treat('key-1', [429])
   const { status, body } = await ask(gateway, { stream: true })
@@ -63,7 +63,7 @@ t.test('the next target is tried when all rest', async t => {
   }
 })
 
-t.test('one that is nearly exhausted is avoided, and used when there is no other', async t => {
+t.test('a nearly exhausted credential is avoided, and used if there is no other', async t => {
   const { gateway, uses, treat } = await start(t)
   treat('key-1', [200, { 'x-ratelimit-limit-requests': '100', 'x-ratelimit-remaining-requests': '1', 'x-ratelimit-reset-requests': '60s' }])
   for (let i = 0; i < 9; i++) await ask(gateway)
@@ -73,7 +73,7 @@ t.test('one that is nearly exhausted is avoided, and used when there is no other
   t.equal(uses.get('key-1'), 2)
 })
 
-t.test('a refusal for the content rests no credential', async t => {
+t.test('after a refusal for the content no credential rests', async t => {
   const { gateway, uses, treat } = await start(t)
   for (const key of ['key-1', 'key-2', 'key-3']) treat(key, [403, {}])
   t.equal((await ask(gateway, { metadata: { moderated: 'yes' } })).status, 403)

@@ -77,7 +77,7 @@ t.test('for requests at the same time the log says so once', async t => {
   t.strictSame(errors(gateway), [REFUSED])
 })
 
-t.test('another model and another endpoint are asked: their refusal may have another reason', async t => {
+t.test('another model and another endpoint are still asked: their refusal may have another reason', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   for (let n = 0; n < 2; n++) {
@@ -96,7 +96,7 @@ t.test('the other targets of the route are tried', async t => {
   t.equal(seen.filter(each => each.startsWith(GOOD)).length, 5)
 })
 
-t.test('a reload with another credential asks at once, one without does not', async t => {
+t.test('after a reload with another credential the upstream is asked at once, otherwise not', async t => {
   const { url, seen } = await startProvider(t)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   t.equal(await ask(gateway), 502)
@@ -108,7 +108,7 @@ t.test('a reload with another credential asks at once, one without does not', as
   t.equal(seen.length, 2)
 })
 
-t.test('a file with another secret asks at once', async t => {
+t.test('after a change of the secret file the upstream is asked at once', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'credentials-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'key')
@@ -121,7 +121,7 @@ t.test('a file with another secret asks at once', async t => {
   t.equal(await ask(gateway), 200)
 })
 
-t.test('403 is asked each time: it may refuse what is asked for', async t => {
+t.test('after 403 the upstream is asked each time: it may refuse the request, not the credential', async t => {
   const { url, seen } = await startProvider(t, 403)
   const gateway = await startTestGateway(t, configuration(url, DEAD))
   for (let n = 0; n < 3; n++) t.equal(await ask(gateway), 502)
@@ -160,7 +160,7 @@ t.test('a refusal that one client causes does not concern the others', async t =
   t.strictSame(errors(gateway), [REFUSED], 'one line is logged')
 })
 
-t.test('a client that chooses a wrong account makes no credential of a pool rest, and opens no circuit', async t => {
+t.test('a client that chooses a wrong account disables no credential of a pool, and opens no circuit', async t => {
   const credentials: string[] = []
   const { url } = await startUpstream(t, async (req, res) => {
     credentials.push(String(req.headers.authorization))

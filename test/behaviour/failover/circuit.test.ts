@@ -17,7 +17,7 @@ everyWay(t, 'a dead upstream is not hammered', async (t, dialect, stream) => {
   t.ok(dead.simulator.stats.requests <= 5 + probes, `it was asked ${dead.simulator.stats.requests} times`)
 })
 
-t.test('nor by many at once', async t => {
+t.test('a dead upstream is not hammered by many requests at once', async t => {
   const dead = await start(t)
   const { url } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(dead.url, url, 'sim,status=503', 'sim'))
@@ -44,7 +44,7 @@ t.test('a recovered primary takes traffic again within seconds', async t => {
   for (let n = 0; n < 5; n++) t.equal(await served(), 'a')
 })
 
-t.test('one that asks to be left alone is, though it still answers what it was asked before', async t => {
+t.test('an upstream whose error asks for a pause gets one, though it still responds to an earlier request', async t => {
   const early = Promise.withResolvers<() => void>()
   let asked = 0
   const primary = await startUpstream(t, (_req, res) => {
@@ -80,14 +80,14 @@ for (const [fault, streams] of [
   }, [...streams])
 }
 
-t.test('when none is well, they are tried all the same', async t => {
+t.test('when all circuits are open, the targets are asked all the same', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=500', 'sim,status=503'))
   for (let n = 0; n < 8; n++) t.ok((await ask(gateway, CHAT!)).status >= 500)
   t.equal(simulator.stats.requests, 16)
 })
 
-t.test('nor do retries multiply an outage: once its circuit is open each request asks it once', async t => {
+t.test('retries do not multiply an outage: once the circuit is open, each request asks once', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -109,14 +109,14 @@ everyWay(t, 'streams that are cut in the middle count', async (t, dialect) => {
   t.match(await ask(gateway, dialect, { stream: true }), { whole: true, text: WORDS })
 }, [true])
 
-t.test('one that asks to be left alone is', async t => {
+t.test('an upstream whose error asks for a pause gets one', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, twoTargets(url, url, 'sim,status=429,retry_after=30', 'sim'))
   for (let n = 0; n < 4; n++) t.equal((await ask(gateway, CHAT!)).status, 200)
   t.equal(simulator.stats.requests, 5)
 })
 
-t.test('so is one that does in its body, though no other attempt followed', async t => {
+t.test('an upstream that asks for a pause in a body gets one, even without another attempt', async t => {
   const retryInfo = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', 'retryDelay': '30s' }
   let asked = 0
   const primary = await startUpstream(t, (_req, res) => {
@@ -131,7 +131,7 @@ t.test('so is one that does in its body, though no other attempt followed', asyn
   t.equal(asked, 1)
 })
 
-t.test('an error is no response: that it came fast does not make the upstream a fast one', async t => {
+t.test('a fast error does not make an upstream count as fast', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 ${WITH_STATUS}
@@ -145,7 +145,7 @@ routes: [{ to: a, retries: 0 }]
   ])
 })
 
-t.test('requests that are refused for what they are open no circuit', async t => {
+t.test('requests refused for their content open no circuit', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 ${WITH_STATUS}
@@ -158,7 +158,7 @@ routes: [{ to: a, retries: 0 }]
   t.match(await candidatesOf(gateway), Array.from({ length: 3 }, () => ({ circuit: 'closed', in_flight: 0 })))
 })
 
-t.test('one whose streams always break is not well, though others go on with them', async t => {
+t.test('the circuit of an upstream whose streams always break opens, though others continue them', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
@@ -172,7 +172,7 @@ routes: [{ to: [{ upstream: a, model: "sim,close_after=6" }, { upstream: b, mode
   }
 })
 
-t.test('a client that leaves in mid-answer does not make up for failures', async t => {
+t.test('a client that leaves in mid-response does not reset the count of failures', async t => {
   const head = Promise.withResolvers<void>()
   let asked = 0
   const upstream = await startUpstream(t, (_req, res) => {
@@ -196,7 +196,7 @@ routes: [{ to: a, retries: 0 }]
   t.match(await candidatesOf(gateway), [{ upstream: 'a', circuit: 'open' }])
 })
 
-t.test('one that goes on with a stream has answered before it comes to its end', async t => {
+t.test('an upstream that continues a stream counts as working before the end of the stream', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 ${WITH_STATUS}
@@ -208,7 +208,7 @@ routes: [{ to: [{ upstream: a, model: "sim,close_after=6" }, { upstream: b, mode
   t.match(await candidatesOf(gateway), [{ upstream: 'a' }, { upstream: 'b', first_byte_ms: Number }])
 })
 
-t.test('a model that is not well does not speak for the upstream\'s others', async t => {
+t.test('a failing model opens no circuit of the upstream\'s other models', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }

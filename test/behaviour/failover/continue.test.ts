@@ -168,7 +168,7 @@ everyWay(t, 'a prefill that is rejected is not what the ' +
   })
 }, [true])
 
-t.test('who refuses to go on is asked once, however many retries are left', async t => {
+t.test('an upstream that refuses to continue is asked once, however many retries are left', async t => {
   const { url } = await start(t)
   const second = await start(t)
   const gateway = await startTestGateway(t, `
@@ -305,7 +305,7 @@ routes: [{ to: { upstream: a, model: "sim,close_after=8,first=1", prefill: true 
   t.match(await ask(gateway, dialect, { stream: true }), { status: 200, text: WORDS, whole: true })
 }, [true])
 
-t.test('but not one that fell silent, however many retries are left', async t => {
+t.test('an upstream that fell silent is not asked to continue, however many retries are left', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }
@@ -321,7 +321,7 @@ routes:
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('all was said, and only [DONE] is missing: it is made up for', async t => {
+t.test('a complete stream without [DONE] gets its [DONE]', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,no_terminator', 'sim']))
   for (const dialect of DIALECTS.slice(0, 2)) {
@@ -331,7 +331,7 @@ t.test('all was said, and only [DONE] is missing: it is made up for', async t =>
   t.ok(simulator.stats.requests <= 4)
 })
 
-t.test('all was said, and the usage that the client has asked for is missing: that is reported', async t => {
+t.test('a complete stream without the usage that the client asked for ends in an error', async t => {
   const finish = { id: '1', choices: [{ index: 0, delta: { content: 'one' }, finish_reason: 'stop' }] }
   const up = await startWireUpstream(t, async wire => {
     await wire.request()
@@ -357,7 +357,7 @@ routes: [{ to: [a, { upstream: a, model: n, prefill: true }], resume: continue }
   t.match(rowOf(whole), { end: 'complete', source: 'estimated', attempts: [{ outcome: 'upstream_cut' }] })
 })
 
-t.test('all was said, and an error comes instead of [DONE]: what the client got was whole', async t => {
+t.test('a complete stream with an error instead of [DONE] is whole for the client', async t => {
   const up = await startWireUpstream(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD + chunk([
@@ -380,7 +380,7 @@ routes: [{ to: a, resume: continue }]
   t.match(await gateway.waitForLog(each => each.msg === 'exchange'), { end: 'complete' })
 })
 
-t.test('half an event never reaches the client, and the rest of the stream is byte for byte', async t => {
+t.test('the client never gets half an event, and gets the rest of the stream byte for byte', async t => {
   const events = [
     'data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n',
     'data: {"id":"1","choices":[{"index":0,"delta":{"content":"one"}}]}\n\n',
@@ -417,7 +417,7 @@ routes: [{ to: [a, { upstream: b, prefill: true }], resume: continue }]
   })
 })
 
-t.test('a client that leaves in mid-stream: nobody is asked to go on, ' +
+t.test('a client leaves in mid-stream: no upstream is asked to continue, ' +
   'and it is not the upstream\'s fault', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, ['sim,stall_after=4', 'sim']))
@@ -430,7 +430,7 @@ t.test('a client that leaves in mid-stream: nobody is asked to go on, ' +
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('a client that leaves while another is asked to go on: nobody else is asked', async t => {
+t.test('a client leaves while an upstream is asked to continue: no other is asked', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, continued(url, [
     'sim,close_after=8', 'sim,headers_delay=60s', 'sim',

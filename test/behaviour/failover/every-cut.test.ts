@@ -136,7 +136,7 @@ const OUTPUT = TEXT.length
 
 for (const [name, vendor] of Object.entries(VENDORS)) for (const blank of ['\n\n', '\r\n\r\n']) {
   const lines = blank.length === 2 ? 'LF' : 'CRLF'
-  t.test(`wherever a stream is cut its client has one answer, paid for once: ${name}, ${lines}`, async t => {
+  t.test(`wherever a stream is cut, the client gets one response and pays once: ${name}, ${lines}`, async t => {
     const events = vendor.events(TEXT, INPUT, OUTPUT)
       .map(event => event.replace(/\r?\n/g, blank.slice(blank.length / 2)))
     const bytes = Buffer.from(events.join(''))

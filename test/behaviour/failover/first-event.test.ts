@@ -22,7 +22,7 @@ async function playing(t: Test, play: (wire: Wire) => Promise<void>, rest = '') 
   return { gateway, simulator, client: await connect(t, gateway.url) }
 }
 
-t.test('with a candidate left the head waits for the first event, and both go out at once', async t => {
+t.test('with a candidate left, the head waits for the first event and is sent together with it', async t => {
   const { promise: goOn, resolve: letGo } = Promise.withResolvers<void>()
   const headed = Promise.withResolvers<void>()
   const { client, gateway, simulator } = await playing(t, async wire => {
@@ -73,7 +73,7 @@ t.test('the last attempt\'s head is sent at once', async t => {
 })
 
 for (const keepAlive of [': ping\n\n', 'event: ping\ndata: {"type": "ping"}\n\n', 'data:\n\n', '\n\n']) {
-  t.test(`${JSON.stringify(keepAlive)} is no first event: after first_byte ` +
+  t.test(`${JSON.stringify(keepAlive)} does not count as a first event: after first_byte ` +
     'the next candidate is asked', async t => {
     const { client } = await playing(t, async wire => {
       await wire.request()
@@ -113,7 +113,7 @@ t.test('a first event that is an error, a byte at a time', async t => {
   t.match(await client.until(/\[DONE\]/), /x-gateway-upstream: b/)
 })
 
-t.test('a response that fails before it has begun is no response', async t => {
+t.test('a response that fails before its first event does not count as a response', async t => {
   const failed = { type: 'response.failed', response: { status: 'failed', error: { code: 'server_error' } } }
   const { client } = await playing(t, async wire => {
     await wire.request()
@@ -124,7 +124,7 @@ t.test('a response that fails before it has begun is no response', async t => {
   t.match(await client.until(/response\.\w+/), /x-gateway-upstream: b/)
 })
 
-t.test('the mark of the end alone is no response', async t => {
+t.test('an end marker alone does not count as a response', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
     wire.send(`${STREAM_HEAD}${chunk(`: well\n\n${DONE}`)}0\r\n\r\n`)
@@ -134,7 +134,7 @@ t.test('the mark of the end alone is no response', async t => {
   t.match(await client.until(/\[DONE\]/), /x-gateway-upstream: b/)
 })
 
-t.test('a first event that is larger than is looked at passes', async t => {
+t.test('a first event too large to be read passes', async t => {
   const large = `data: {"choices":[{"delta":{"content":"${'x'.repeat(1024 * 1024)}"}}]}\n\n`
   const { client } = await playing(t, async wire => {
     await wire.request()
@@ -188,7 +188,7 @@ for (const resume of ['off', 'hold']) {
   }, [true])
 }
 
-t.test('a 200 whose body is no JSON is no response', async t => {
+t.test('a 200 whose body is not JSON does not count as a response', async t => {
   for (const body of ['<html>maintenance</html>', '', '{"choices":[', 'upstream connect error']) {
     const { client } = await playing(t, async wire => {
       await wire.request()
@@ -216,7 +216,7 @@ everyWay(t, 'nor is a bare value, or a body not compressed as it says', async (t
   }
 })
 
-t.test('one behind a byte order mark, or many blank lines, is a response, and its usage is read', async t => {
+t.test('JSON behind a byte order mark or many blank lines is a response, and its usage is read', async t => {
   const long = 'x'.repeat(600_000)
   for (const [before, padding] of [['\ufeff', ''], ['\ufeff', long], ['\n'.repeat(600), ''], ['\n'.repeat(600), long]] as const) {
     const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 }
@@ -275,7 +275,7 @@ t.test('a generate stream that is one array: its first element decides', async t
   }
 })
 
-t.test('sound passes with its first byte', async t => {
+t.test('audio passes with its first byte', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
     wire.send(
@@ -297,7 +297,7 @@ t.test('a stream of an unknown path passes with its first byte', async t => {
   t.match(await client.until(/da\r\n/), /x-gateway-upstream: a/)
 })
 
-t.test('a stream that comes compressed against the asking passes with its first byte', async t => {
+t.test('a stream that is compressed though the gateway did not ask for it passes with its first byte', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD.replace('\r\n\r\n', '\r\nContent-Encoding: gzip\r\n\r\n') + chunk('packed'))
@@ -307,7 +307,7 @@ t.test('a stream that comes compressed against the asking passes with its first 
   t.match(await client.until(/packed/), /x-gateway-upstream: a/)
 })
 
-t.test('a compressed answer that is larger than is looked at passes', async t => {
+t.test('a compressed response too large to be read passes', async t => {
   const body = gzipSync(JSON.stringify({ choices: [], padding: randomBytes(400_000).toString('base64') }))
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(body)
@@ -319,7 +319,7 @@ t.test('a compressed answer that is larger than is looked at passes', async t =>
   t.equal(answer.headers.get('x-gateway-upstream'), 'a')
 })
 
-t.test('the client does not read: the upstream is held back behind what was kept', async t => {
+t.test('the client does not read: the gateway reads no more from the upstream than it keeps', async t => {
   const piece = `data: {"choices":[{"delta":{"content":"${'x'.repeat(60_000)}"}}]}\n\n`
   let sent = 0
   const stalled = Promise.withResolvers<void>()
@@ -346,9 +346,9 @@ t.test('the client does not read: the upstream is held back behind what was kept
   await taken.promise
 })
 
-t.test('an upstream that shows nothing but that it is alive: after a while so does the gateway', async t => {
+t.test('an upstream sends only keep-alives: after a while the gateway sends its own', async t => {
   for (const goesOn of [true, false]) {
-    t.test(goesOn ? 'and then it answers' : 'and then it fails, and the next one answers', async t => {
+    t.test(goesOn ? 'then the upstream responds' : 'then the upstream fails, and the next one responds', async t => {
       const { promise: seen, resolve: see } = Promise.withResolvers<void>()
       const { client } = await playing(t, async wire => {
         await wire.request()

@@ -112,7 +112,7 @@ t.test('a client that leaves ends both attempts', async t => {
   t.equal(row.usage.inputTokens, (prompts[0] ?? 0) + (prompts[1] ?? 0), 'both prompts are billed')
 })
 
-t.test('a cancelled attempt says nothing about the health of its target', async t => {
+t.test('a cancelled attempt does not count for the health of its target', async t => {
   const { first, second, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT, { stream: true })
   await first.asked.promise
@@ -135,7 +135,7 @@ t.test('a response that is no stream is awaited', async t => {
   t.equal(second.requests, 1)
 })
 
-t.test('a failure before that time is followed by the second target alone', async t => {
+t.test('after a failure before that time, only the second target is asked', async t => {
   const { first, second, books, gateway } = await startPair(t, { after: '1h' })
   const asking = ask(gateway, CHAT, { stream: true })
   refuse(await first.asked.promise, 503)
@@ -146,7 +146,7 @@ t.test('a failure before that time is followed by the second target alone', asyn
   t.equal(row.costPico, costOf({ input: 10, output: 2 }))
 })
 
-t.test('an event without content is no response yet, and goes to the client with the first content', async t => {
+t.test('an event without content is not a response yet, and is sent with the first content', async t => {
   for (const resume of ['off', 'continue', 'hold']) {
     const { first, second, gateway } = await startPair(t, { route: `, resume: ${resume}` })
     const asking = ask(gateway, CHAT, { stream: true })
@@ -161,7 +161,7 @@ t.test('an event without content is no response yet, and goes to the client with
   }
 })
 
-t.test('the response that is chosen is watched by the timeouts of the route', async t => {
+t.test('the timeouts of the route apply to the chosen response', async t => {
   const { second, gateway } = await startPair(t, { route: ', timeouts: { idle: 300ms }' })
   const asking = ask(gateway, CHAT, { stream: true })
   const res = await second.asked.promise
@@ -170,7 +170,7 @@ t.test('the response that is chosen is watched by the timeouts of the route', as
   t.match((await asking).body, /idle_timeout/)
 })
 
-t.test('limits have room for the prompts of both attempts', async t => {
+t.test('limits reserve the prompts of both attempts', async t => {
   const first = await new Provider().start(t)
   const books = await openBooks(t, `
 upstreams: { a: { url: "${first.url}" }, b: { url: "${first.url}" } }
@@ -189,7 +189,7 @@ ${priced('one', 'two')}`)
   t.match(await asking, { status: 200, text: 'first' })
 })
 
-t.test('an error before the first content is followed by the next target', async t => {
+t.test('after an error before the first content, the next target is asked', async t => {
   const [, messages] = DIALECTS as [Dialect, Dialect]
   const { first, second, gateway } = await startPair(t, { after: '1h' })
   const asking = ask(gateway, messages, { stream: true })
@@ -202,7 +202,7 @@ t.test('an error before the first content is followed by the next target', async
   t.match(await asking, { status: 400 })
 })
 
-t.test('metrics: a cancelled attempt is one, and no failover', async t => {
+t.test('metrics: a cancelled attempt counts as an attempt, and not as a failover', async t => {
   const { first, second, gateway } = await startPair(t, { more: 'telemetry: { prometheus: { listen: 127.0.0.1:0 } }' })
   const asking = ask(gateway, CHAT, { stream: true })
   await first.asked.promise
@@ -246,7 +246,7 @@ ${priced('one', 'two')}`)
   t.equal(row.usage.outputTokens, 2)
 })
 
-t.test('a response that another target has to continue after a race is continued, by the one that was cancelled too', async t => {
+t.test('a response that breaks after a race is continued, also by the target that was cancelled', async t => {
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)
   const books = await openBooks(t, `
@@ -270,7 +270,7 @@ ${priced('one', 'two')}`)
   t.match(row.attempts.map(({ upstream, outcome }) => `${upstream} ${outcome}`), ['a hedge_lost', /^b upstream_/, 'a ok'])
 })
 
-t.test('a second attempt for which there is no memory is none, and the first one goes on', async t => {
+t.test('without memory for a second attempt, none begins, and the first continues', async t => {
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)
   const gateway = await startTestGateway(t, `

@@ -82,7 +82,7 @@ for (const dialect of DIALECTS) {
   }
 }
 
-t.test('the protocol\'s end came, and HTTP\'s did not', async t => {
+t.test('the protocol\'s end arrives, and HTTP\'s does not', async t => {
   for (const dialect of DIALECTS) {
     const { url } = await start(t)
     const events = await eventsOf(url, dialect)
@@ -92,7 +92,7 @@ t.test('the protocol\'s end came, and HTTP\'s did not', async t => {
   }
 })
 
-t.test('a protocol that has no end to add: its own came, and HTTP\'s did not', async t => {
+t.test('responses, which have no end marker: the last event arrives, and HTTP\'s end does not', async t => {
   const { url, simulator } = await start(t)
   const responses: Dialect = {
     ...DIALECTS[0] as Dialect,
@@ -109,7 +109,7 @@ t.test('a protocol that has no end to add: its own came, and HTTP\'s did not', a
   t.equal(simulator.stats.requests, 2)
 })
 
-t.test('a part of the protocol\'s end came: the client gets one end', async t => {
+t.test('a part of the protocol\'s end arrives: the client gets one end', async t => {
   const [chat, messages] = DIALECTS as [Dialect, Dialect]
   for (const [dialect, part] of [
     [chat, 'data: [DO'], [chat, 'data: [DONE]'], [chat, 'data: [DONE]\n'], [chat, 'data: [DONE]\r\n'],

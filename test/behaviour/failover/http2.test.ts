@@ -8,7 +8,7 @@ for (const [resume, fault] of [
   ['off', 'status=503'], ['off', 'first_event_error'], ['off', 'reset'],
   ['continue', 'close_after=8'], ['continue', 'error_event_after=8'], ['hold', 'close_after=8'],
 ] as const) {
-  t.test(`over HTTP/2, resume: ${resume}: ${fault} is made up for`, async t => {
+  t.test(`over HTTP/2, resume: ${resume}: the client gets a whole response after ${fault}`, async t => {
     const { url } = await start(t)
     const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
@@ -27,7 +27,7 @@ routes:
   })
 }
 
-t.test('over HTTP/2, nobody can go on: the error event, and a stream that is reset', async t => {
+t.test('over HTTP/2, no upstream can continue: the client gets an error event, and its stream is reset', async t => {
   const { url } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }

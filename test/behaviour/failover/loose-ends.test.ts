@@ -31,7 +31,7 @@ routes: [{ to: [{ upstream: a }, { upstream: b, prefill: true }], resume: contin
   return client.text
 }
 
-t.test('the last event of a stream that goes on with another may lack its blank line', async t => {
+t.test('the last event of a stream that is continued may lack its blank line', async t => {
   const text = await got(t, [
     { bytes: `${said('one ')}\n\n`, cut: true },
     { bytes: `${said('two ')}\n\n${said('three', 'STOP')}\n`, cut: false },
@@ -40,7 +40,7 @@ t.test('the last event of a stream that goes on with another may lack its blank 
   t.match(text, /\r\n0\r\n\r\n$/, 'and it ends properly')
 })
 
-t.test('all was said: half of an event behind it does not reach the client', async t => {
+t.test('half an event behind a complete response does not reach the client', async t => {
   const half = said('', 'STOP').slice(0, 30)
   const text = await got(t, [{ bytes: `${said('all', 'STOP')}\n\n${half}`, cut: true }])
   t.match(text, /all.*STOP/s)

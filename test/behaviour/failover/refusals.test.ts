@@ -128,7 +128,7 @@ for (const [whose, reason, , body] of REFUSALS) {
   })
 }
 
-t.test('other refusals are none of these, and neither is what cannot be read', t => {
+t.test('other refusals have none of these reasons, and unreadable ones have none', t => {
   for (const body of [
     '{"error":{"message":"Unknown model","type":"invalid_request_error","code":"model_not_found"}}',
     '{"error":{"message":"temperature must be at most 2","type":"invalid_request_error","code":null}}',
@@ -145,7 +145,7 @@ t.test('other refusals are none of these, and neither is what cannot be read', t
   t.end()
 })
 
-t.test('how long an error asks to be left alone, where it says so in the way of Gemini', t => {
+t.test('how long an error asks to wait, in the format of Gemini', t => {
   const said = (retryDelay: unknown) => {
     const info = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay }
     return Buffer.from(JSON.stringify({ error: { code: 429, details: [null, info] } }))
@@ -181,7 +181,7 @@ routes:
   })
 }
 
-t.test('for another reason it stays with the client', async t => {
+t.test('a refusal for another reason goes to the client', async t => {
   const { url, simulator } = await start(t)
   const tooLong = await startUpstream(t, (_req, res) => {
     res.writeHead(400, JSON_TYPE).end(TOO_LONG)
@@ -195,7 +195,7 @@ routes: [{ to: a, on: { content_filter: b } }]
   t.equal(simulator.stats.requests, 0)
 })
 
-t.test('with 403 it is no refusal of the credential: nobody is alarmed, and the client is informed', async t => {
+t.test('with 403 it does not count as a refused credential: no alert is raised, and the client gets it', async t => {
   const flagged = '{"error":{"message":"Your input was flagged by moderation","code":403}}'
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(403, JSON_TYPE).end(flagged)
@@ -254,7 +254,7 @@ const DENIALS: readonly (readonly [string, RefusalReason, number, object])[] = [
 ]
 
 for (const [what, reason, status, body] of DENIALS) {
-  t.test(`${what}: ${status} is no refusal of the credential, and the client is informed`, async t => {
+  t.test(`${what}: ${status} does not count as a refused credential, and the client gets the error`, async t => {
     const text = JSON.stringify(body)
     t.equal(denialReason(Buffer.from(text)), reason)
     for (const coding of ['identity', 'gzip'] as const) {
@@ -277,7 +277,7 @@ routes: [{ model: alone, to: a }, { to: [a, b] }]
   })
 }
 
-t.test('what speaks of the credential, or of nothing, is the operator\'s to hear of', t => {
+t.test('an error about the credential, or without a reason, concerns the operator', t => {
   for (const error of [
     { message: 'Your API key does not have access to model `gpt-4o`', code: 'model_not_found' },
     { message: 'The token has no access: no access to model x', code: 'no_access' },
@@ -300,7 +300,7 @@ t.test('what speaks of the credential, or of nothing, is the operator\'s to hear
   t.end()
 })
 
-t.test('a 401 whose body does not come is a refused credential after a moment', async t => {
+t.test('a 401 whose body does not arrive counts as a refused credential after a moment', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(401, JSON_TYPE).write('{"error":{"code":"model_not_found"')
   })
@@ -311,7 +311,7 @@ routes: [{ to: a }]
   t.match(await ask(gateway, DIALECTS[0]!), { status: 502, body: /upstream_rejected_key/ })
 })
 
-t.test('an account that was flagged is the operator\'s to hear of, not the client\'s', async t => {
+t.test('a flagged account concerns the operator, not the client', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(403, JSON_TYPE).end('{"error":{"message":"Your account was flagged for potential abuse"}}')
   })
@@ -325,7 +325,7 @@ routes: [{ to: a }]
   await gateway.waitForLog(({ msg }) => /credential/.test(String(msg)))
 })
 
-t.test('one that refuses for the same reason again is not asked in a circle', async t => {
+t.test('a fallback that refuses for the same reason is not asked again', async t => {
   let asked = 0
   const tooLong = await startUpstream(t, (_req, res) => {
     asked++
@@ -355,7 +355,7 @@ routes: [{ to: a, on: { context_length: b, content_filter: { upstream: c, model:
   t.equal(answer.headers.get('x-gateway-attempts'), '3')
 })
 
-t.test('a refusal is not the upstream\'s fault: its circuit stays closed', async t => {
+t.test('a refusal does not count as a failure of the upstream: its circuit stays closed', async t => {
   const tooLong = await startUpstream(t, (_req, res) => {
     res.writeHead(400, JSON_TYPE).end(TOO_LONG)
   })
@@ -373,7 +373,7 @@ routes:
   }
 })
 
-t.test('nor is one with the status of a refused credential, where that says what was wrong', async t => {
+t.test('a refusal with 403 that says what was wrong does not open the circuit', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(403, JSON_TYPE).end('{"error":{"message":"Your input was flagged by a moderator"}}')
   })

@@ -24,7 +24,7 @@ everyWay(t, 'a single target is asked again, as often as retries say', async (t,
   }
 })
 
-t.test('and no more often', async t => {
+t.test('a single target is not asked more often than retries allow', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, oneTarget(url, 'sim,status=503', 'retries: 2'))
   const answer = await ask(gateway, CHAT!)
@@ -50,7 +50,7 @@ routes: [{ to: [{ upstream: a, model: "sim,status=503" }, a], retries: 0 }]
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('a short Retry-After is waited for', async t => {
+t.test('the gateway waits for a short Retry-After', async t => {
   const times: number[] = []
   const upstream = await startUpstream(t, (_req, res) => {
     times.push(performance.now())
@@ -63,7 +63,7 @@ t.test('a short Retry-After is waited for', async t => {
 })
 
 for (const coding of ['identity', 'gzip']) {
-  t.test(`one that stands in the body alone, in the way of Gemini, is as well: ${coding}`, async t => {
+  t.test(`the gateway waits for a short delay in the body, as Gemini sends it: ${coding}`, async t => {
     const times: number[] = []
     const details = [
       { '@type': 'type.googleapis.com/google.rpc.Help' },
@@ -85,7 +85,7 @@ for (const coding of ['identity', 'gzip']) {
   })
 }
 
-t.test('a long one is not, and the client gets to see it', async t => {
+t.test('the gateway does not wait for a long Retry-After, and the client gets it', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, oneTarget(url, 'sim,status=429,retry_after=20', 'retries: 3'))
   const answer = await ask(gateway, CHAT!)
@@ -153,7 +153,7 @@ routes: [{ to: [{ upstream: a, model: "sim,headers_delay=60s" }, a] }]
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('and is closed, whatever an upstream had sent before', async t => {
+t.test('the request of a client that left ends as client_gone, whatever an upstream sent before', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }

@@ -33,7 +33,7 @@ for (const [whose, body] of ERRORS) {
     t.strictSame(asked, ['/a/v1/chat/completions', '/b/v1/chat/completions'])
   })
 
-  t.test(`an error of ${whose}: without another candidate it passes, and costs nothing`, async t => {
+  t.test(`an error of ${whose}: without another candidate the client gets it, and it costs nothing`, async t => {
     const { gateway } = await start(t, body, 'a')
     t.strictSame(JSON.parse((await ask(gateway.url)).text), body)
     const line = await gateway.waitForLog(each => each['msg'] === 'exchange')
@@ -43,7 +43,7 @@ for (const [whose, body] of ERRORS) {
 }
 
 for (const [whose, body] of ANSWERS) {
-  t.test(`a response of ${whose} is none`, async t => {
+  t.test(`a response of ${whose} does not count as an error`, async t => {
     const { gateway } = await start(t, body, '[a, b]')
     t.equal((await ask(gateway.url)).headers.get('x-gateway-upstream'), 'a')
     t.match(await gateway.waitForLog(each => each['msg'] === 'exchange'), { end: 'complete' })

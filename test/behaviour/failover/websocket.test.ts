@@ -57,7 +57,7 @@ routes: [{ to: [a, b], timeouts: { first_byte: 1s } }]
   })
 }
 
-t.test('one that refuses and asks for a pause is left alone; its client hears for how long', async t => {
+t.test('an upstream that refuses and asks for a pause gets one, and its client gets the Retry-After', async t => {
   const { url } = await start(t)
   let asked = 0
   const busy = await startUpstream(t, (_req, res) => {
@@ -81,7 +81,7 @@ routes:
   t.equal(asked, 2, 'once for each model')
 })
 
-t.test('a WebSocket counts while it is open, and one that is not taken is nobody\'s fault', async t => {
+t.test('a WebSocket counts while it is open, and an upstream that takes none has not failed', async t => {
   const { url } = await start(t)
   const plain = await startUpstream(t, (_req, res) => res.writeHead(404).end())
   const gateway = await startTestGateway(t, `
@@ -102,7 +102,7 @@ routes: [{ model: plain, to: a }, { to: b }]
   t.match(await candidatesOf(gateway), [idle, { upstream: 'b', in_flight: 0 }])
 })
 
-t.test('who hangs up for what the client said is not ill, who does for another reason is', async t => {
+t.test('an upstream that closes because of the client\'s message has not failed; with another code it has', async t => {
   const gateways = await Promise.all([1009, 1011].map(async code => {
     const { server, url } = await startUpstream(t, (_req, res) => res.end())
     new WebSocketServer({ server }).on('connection', peer => peer.once('message', () => peer.close(code)))
@@ -194,7 +194,7 @@ routes: [{ to: up }]
   })
 }
 
-t.test('targets that take no WebSocket are skipped, and retries bound how many are asked', async t => {
+t.test('targets without WebSockets are skipped, and retries limit how many targets are asked', async t => {
   const { url } = await start(t)
   let asked = 0
   const broken = await startUpstream(t, (_req, res) => {
@@ -246,7 +246,7 @@ routes: [{ to: [a, b] }]
   t.equal((await received.promise).split('behind').length, 2)
 })
 
-t.test('none can be reached: one answer, the last one\'s', async t => {
+t.test('no target is reachable: the client gets one response, with the last error', async t => {
   const gateway = await startTestGateway(t, `
 upstreams:
   a: { url: "http://127.0.0.1:1", websocket: true }
