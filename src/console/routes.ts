@@ -22,17 +22,17 @@ import type { Workers } from './state/workers.ts'
 type RouteOperations =
   Pick<Operations, 'GET /routes' | 'GET /models' | 'POST /explain' | 'GET /configuration'>
 
-/** ms for which the names of used models hold. */
+/** ms for which the names of used models are cached. */
 const NAMES_MS = 60_000
 const NO_NAMES: readonly string[] = []
 
-/** What the gateway goes by: routes, models and prices, and the configuration that says so. */
+/** Operations on routes, models, prices and the active configuration. */
 export function routeOperations({ host, clock, store, reports }: Context, workers: Workers): RouteOperations {
   const usedModels = cached(() => reports.filters(null).then(({ models }) => models), NAMES_MS, () => clock.monotonic())
   let served: { readonly gateway: Gateway, readonly used: readonly string[], readonly models: ReadonlyMap<number, readonly string[]> } | null = null
   return {
     'GET /routes': async () => {
-      // Without a ledger, or while it cannot be read, it is those of the configuration.
+      // Without a readable ledger, use the models of the configuration.
       const [activity, used] = await Promise.all([workers.all(), usedModels().catch(() => NO_NAMES)])
       const gateway = host.current()
       const { file, routes } = gateway.config
@@ -55,7 +55,7 @@ export function routeOperations({ host, clock, store, reports }: Context, worker
         models: names
           .filter(name => identity?.allows(name) ?? true)
           .map(name => modelRow(gateway, name, listed.has(name), now))
-          // What no route takes is what upstreams call a model, with its price.
+          // A name that no route matches is an upstream's name for a model, with its price.
           .filter(({ listed, protocols }) => role !== 'key' || listed || protocols.length > 0)
           .map(model => (role === 'key' ? withoutTargets(model) : model)),
       }
@@ -136,7 +136,7 @@ function explanation(config: Config, path: string, model: string | null, key: Ke
   }
 }
 
-/** Headers of the operator's own may be credentials too. */
+/** Headers of the operator may contain credentials too. */
 function maskedHeaderValue(name: string, value: string, { upstream }: Target): string {
   const isCredential = upstream.auth?.headers.some(header => header === name)
   return isCredential || Object.hasOwn(upstream.headers, name) ? '***' : value

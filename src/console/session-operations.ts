@@ -12,7 +12,7 @@ import { urlOf } from './state/texts.ts'
 type SessionOperations = Pick<Operations,
   'GET /session' | 'POST /session' | 'DELETE /session' | 'POST /session/single-sign-on' | 'POST /session/logout'>
 
-/** Logging in and out, and who is logged in. */
+/** Login, logout, and the current session. */
 export function sessionOperations(context: Context): SessionOperations {
   const { host, clock, store, loginVerifier, singleSignOn } = context
   const responseOf = (session: Session | null): SessionResponse => {
@@ -77,10 +77,10 @@ export function sessionOperations(context: Context): SessionOperations {
 }
 
 /**
- * Begins a session.
+ * Opens a session.
  *
- * @param before the token that came with the request: it must not stay valid; null = none came
- * @returns with the token that the browser is to keep
+ * @param before the token that came with the request, which becomes invalid; null = none
+ * @returns the session with the token for the browser
  */
 export async function openSession(
   { host, clock, store }: Context, { address }: Caller, before: string | null, login: VerifiedLogin,
@@ -95,7 +95,7 @@ export async function openSession(
   return { token, session: sessionOf(host.current(), token, { ...record, createdAt: now, seenAt: now }) }
 }
 
-/** @returns null where it is not served, its port is unknown, or another address applies from the next start */
+/** @returns null = not served, its port is unknown, or its address changes with the next start */
 function docsUrl({ config: { docs }, sharedState: { reloads } }: Gateway): string | null {
   return docs === null || reloads.pending.includes('docs.listen') ? null : urlOf(docs.listen, false)
 }
@@ -104,9 +104,7 @@ function actorOf({ kind, name }: Pick<SessionRecord, 'kind' | 'name'>): string {
   return `${kind === 'key' ? 'key' : 'console'}: ${name}`
 }
 
-/**
- * Whose login was refused. A wrong field may contain a password, so only known user names are recorded.
- */
+/** The actor of a refused login. A wrong field may contain a password, so only known user names are recorded. */
 function refusedActor({ config }: Gateway, body: Login): string {
   if ('key' in body) return 'key: unknown'
   const isKnown = config.console?.users.some(({ name }) => name === body.name)

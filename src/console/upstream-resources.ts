@@ -10,9 +10,9 @@ type Credential = UpstreamDetails['credentials'][number]
 type Limits = NonNullable<UpstreamDetails['limits']>
 
 /**
- * What is left of the limits of an upstream.
+ * What remains of an upstream's limits.
  *
- * @param all as each worker sees it
+ * @param all its state in each worker
  * @param running requests
  */
 export function limitsOf({ limits: own }: Upstream, all: readonly WorkerUpstream[], running: number): Limits | null {
@@ -25,7 +25,7 @@ export function limitsOf({ limits: own }: Upstream, all: readonly WorkerUpstream
   }
 }
 
-/** Each worker knows what was left at its last request. What was used since makes it less. */
+/** Each worker knows what remained at its last request. Requests since then reduce it. */
 function rateLimitOf(limit: number | null, all: readonly (RateLimitState | null)[]): Limits['requests'] {
   if (limit === null) return null
   const [least] = all.filter(state => state !== null).sort((a, b) => a.remaining - b.remaining)
@@ -35,7 +35,7 @@ function rateLimitOf(limit: number | null, all: readonly (RateLimitState | null)
 /**
  * The credentials of an upstream.
  *
- * @param all as each worker sees it
+ * @param all its state in each worker
  * @param now ms since 1970
  */
 export function credentialsOf({ auth }: Upstream, all: readonly WorkerUpstream[], now: number): Credential[] {
@@ -50,7 +50,7 @@ function membersOf(auth: Auth | null) {
   return auth.kind === 'pool' ? auth.pool : [auth]
 }
 
-/** What one worker has found out, the others are about to. */
+/** What one worker has found, the others will find soon. */
 function worstOf(states: readonly CredentialState[], now: number): Omit<Credential, 'kind'> {
   const faulty = states.filter(({ fault }) => fault !== null)
   const failing = faulty.every(({ fetchedAt, expiresAt }) => fetchedAt !== null && (expiresAt === null || expiresAt > now))

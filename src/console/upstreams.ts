@@ -16,7 +16,7 @@ type UpstreamOperations = Pick<Operations, 'GET /upstreams' | 'GET /upstreams/:n
 
 const NO_TRAFFIC = { figures: NO_FIGURES, first_byte: { p50_ms: null, p95_ms: null }, share: 0 }
 
-/** The upstreams, and of one of them its circuits now and before, and how its requests ended. */
+/** Operations on upstreams: the list, and for one of them its circuits, their changes, and how its requests ended. */
 export function upstreamOperations({ host, clock, reports, store }: Context, workers: Workers): UpstreamOperations {
   const states = async (all: readonly WorkerActivity[], query: QueryOf<'GET /upstreams'>): Promise<UpstreamState[]> => {
     const gateway = host.current()
@@ -69,7 +69,7 @@ export function upstreamOperations({ host, clock, reports, store }: Context, wor
   }
 }
 
-/** Of each model, the circuit that opened first: each worker has its own. */
+/** For each model, the circuit that opened first: each worker has its own. */
 function openCircuits(all: readonly WorkerActivity[], name: string): UpstreamDetails['circuits'] {
   const open = all.flatMap(({ candidates }) => candidates)
     .filter(({ upstream, circuit }) => upstream === name && circuit !== 'closed')
@@ -80,7 +80,9 @@ function openCircuits(all: readonly WorkerActivity[], name: string): UpstreamDet
   }))
 }
 
-/** A circuit that was open when the process ended was closed when it started again. @param startedAt ms since 1970 */
+/**
+ * Adds that circuits which were open when the process ended were closed at its start. @param startedAt ms since 1970
+ */
 function withRestart(changes: readonly StoredCircuitChange[], startedAt: number): StoredCircuitChange[] {
   const circuit = ({ worker, model }: StoredCircuitChange) => `${worker} ${model}`
   const last = new Map(changes.filter(({ at }) => at < startedAt).map(change => [circuit(change), change]))

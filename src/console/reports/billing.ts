@@ -10,7 +10,7 @@ import { COST_COLUMNS, compareByCost, figures, groupSums, knownCost, sumOf, sums
 import type { Dimensions, NamedDimension, Totals } from './sums.ts'
 import type { View } from './view.ts'
 
-/** Groups that have a colour of their own in the chart. */
+/** Groups with their own colour in the chart. */
 const MAX_CHARTED_GROUPS = 12
 
 type Names = readonly (string | null)[]
@@ -20,7 +20,7 @@ interface Group {
   readonly totals: Totals
 }
 
-/** What is summed: whose requests, when, and by what. */
+/** The requests to sum: whose, when, and by what. */
 interface Grouped {
   readonly period: Period
   readonly dimensions: Dimensions
@@ -29,7 +29,7 @@ interface Grouped {
   readonly owners: KeyOwners
 }
 
-/** @param owners empty where neither the query nor the groups are about owners */
+/** @param owners empty unless the query or the groups use owners */
 export function billing(view: View, query: QueryOf<'GET /billing'>, own: string | null, owners: KeyOwners): Billing {
   const asked = {
     dimensions: permittedDimensions(query, own),
@@ -59,13 +59,13 @@ export function billing(view: View, query: QueryOf<'GET /billing'>, own: string 
 }
 
 /**
- * @param slice null for all figures of the whole period; else the cost in each slice of so many ms
- * @yields what belongs together, with the number of its slice
+ * @param slice null = all figures of the whole period; otherwise the cost in each slice of so many ms
+ * @yields the sums of one group, with the number of the slice
  */
 function* groupsOf(
   view: View, { period, dimensions, by, owner, owners }: Grouped, slice: number | null,
 ): Generator<Group & { readonly slice: number }> {
-  // Keys have owners, so that these are sums of the sums of keys.
+  // Keys have owners, so sums by owner are sums of the sums by key.
   const needed = new Set<NamedDimension>(by.map(name => (name === 'owner' ? 'key' : name)))
   if (owner !== null) needed.add('key')
   const order = [...needed]
@@ -117,7 +117,7 @@ const SORTED: Readonly<Record<SortedBy, (totals: Totals) => number | bigint>> = 
   unpriced_requests: ({ unpriced }) => unpriced,
 }
 
-/** @param groups the highest cost first: what is equal stays in that order */
+/** @param groups highest cost first: equal groups keep that order */
 function inOrder(groups: readonly Group[], { sort = 'cost', order }: QueryOf<'GET /billing'>): readonly Group[] {
   const sign = (order ?? (sort === 'name' ? 'asc' : 'desc')) === 'asc' ? 1 : -1
   if (sort === 'name') return groups.toSorted((a, b) => sign * textOf(a.names).localeCompare(textOf(b.names)))
@@ -132,19 +132,19 @@ function textOf(names: Names): string {
   return names.map(name => name ?? '').join('\0')
 }
 
-/** Sums outlive the rows that they are of. */
+/** Sums are kept longer than the rows that they sum. */
 function missingRequests(view: View, { period, dimensions, by, owner }: Grouped, { requests }: Totals): number {
   const needsRows = by.some(name => name === 'group' || name === 'protocol' || name === 'status')
   return needsRows && owner === null ? Math.max(0, sumOf(view, period, dimensions).requests - requests) : 0
 }
 
-/** A model of which the cost of some requests is not known. */
+/** A model for which the cost of some requests is unknown. */
 export interface UnpricedModel {
   readonly name: string
   readonly requests: number
 }
 
-/** Of the last 24 hours: those of most such requests, so many at most. */
+/** The models of the last 24 hours with the most such requests, at most `most`. */
 export function unpricedModels(view: View, most: number): UnpricedModel[] {
   const sums = sumsBy(view, alignedPeriod(view, periodOf({}, view.now)), {}, 'model')
   return [...sums]

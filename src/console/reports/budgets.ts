@@ -5,13 +5,13 @@ import { ceil, DAY, floor } from './period.ts'
 import { groupDays, nameOf, source, totals } from './sums.ts'
 import type { StoredRow, View } from './view.ts'
 
-/** A budget as it is configured. */
+/** A budget of the configuration. */
 export interface ConfiguredBudget {
-  /** null: it is the budget of a group. */
+  /** null = the budget of a group. */
   readonly key: string | null
-  /** null: it is the budget of a key. */
+  /** null = the budget of a key. */
   readonly group: ConfiguredGroup | null
-  /** null: of the key or group as a whole; else a glob of models. */
+  /** A glob of models; null = all models of the key or group. */
   readonly model: string | null
   readonly per: 'day' | 'month' | 'total'
   readonly limit_usd: string
@@ -19,16 +19,16 @@ export interface ConfiguredBudget {
 
 interface ConfiguredGroup {
   readonly name: string
-  /** The names of itself and of the groups below it: what their keys spend counts. */
+  /** The names of the group and of the groups below it: the cost of their keys counts. */
   readonly members: readonly string[]
 }
 
-/** One that is used to some share of it. */
+/** A budget of which a certain share is used. */
 export interface NearBudget extends ConfiguredBudget {
   readonly used: number
 }
 
-/** Days of the course of a budget that has no period. */
+/** Days of the course of a budget without a period. */
 const RECENT_DAYS = 30
 
 interface DaySpend {
@@ -39,30 +39,30 @@ interface DaySpend {
   readonly cost: bigint
 }
 
-/** A budget with what counts in it. */
+/** A budget with the cost that counts. */
 interface BudgetSpend {
   readonly asked: ConfiguredBudget
-  /** Oldest first; what is older than any course stands before it as one day. */
+  /** Oldest first; everything before the course is one day at the beginning. */
   readonly days: readonly DaySpend[]
   /** Picodollars. */
   readonly cost: bigint
   readonly used: number
 }
 
-/** @param most so many of the fullest; null = all, in their order */
+/** @param most how many of the fullest; null = all, in their order */
 export function budgets(view: View, asked: readonly ConfiguredBudget[], most: number | null): Budgets {
   const all = spentOf(view, asked)
   const shown = most === null ? all : all.toSorted((a, b) => b.used - a.used).slice(0, most)
   return { budgets: shown.map(spent => toBudget(spent, view.now)), total: all.length }
 }
 
-/** Those of which such a share is used, or more. */
+/** The budgets of which at least this share is used. */
 export function nearBudgets(view: View, asked: readonly ConfiguredBudget[], share: number): NearBudget[] {
   return spentOf(view, asked).filter(({ used }) => used >= share).map(({ asked, used }) => ({ ...asked, used }))
 }
 
 function spentOf(view: View, asked: readonly ConfiguredBudget[]): BudgetSpend[] {
-  // A budget of a key as a whole needs none of the models that make most of the sums.
+  // The budget of a whole key needs no sums by model, which are far more.
   const whole = spendOfKeys(view, asked.filter(({ key, model }) => key !== null && model === null), [])
   const byModel = spendOfKeys(view, asked.filter(({ key, model }) => key !== null && model !== null), ['model'])
   const byGroup = spendOfGroups(view, asked.filter(({ group }) => group !== null))
@@ -79,7 +79,7 @@ function spentOf(view: View, asked: readonly ConfiguredBudget[]): BudgetSpend[] 
   })
 }
 
-/** What each key spent, in one question for all of them: of each model where `names` says so. */
+/** What all keys spent, in one query; by model if `names` says so. */
 function spendOfKeys(
   view: View, asked: readonly ConfiguredBudget[], names: readonly 'model'[],
 ): Map<string, DaySpend[]> {
@@ -101,7 +101,7 @@ function spendOfKeys(
   return spent
 }
 
-/** What the keys of each group spent, of all groups that count in the budgets: those of keys that have left it included. */
+/** What the keys of each group spent while they were in the group. */
 function spendOfGroups(view: View, asked: readonly ConfiguredBudget[]): Map<string, DaySpend[]> {
   const spent = new Map<string, DaySpend[]>(asked.flatMap(({ group }) => group?.members ?? []).map(name => [name, []]))
   if (spent.size === 0) return spent
@@ -117,7 +117,7 @@ function spendOfGroups(view: View, asked: readonly ConfiguredBudget[]): Map<stri
   return spent
 }
 
-/** When the first of their periods began, ms since 1970. */
+/** The earliest start of their periods, ms since 1970. */
 function earliestStart(asked: readonly ConfiguredBudget[], now: number): number {
   return Math.min(...asked.map(({ per }) => periodOf(per, now).from ?? 0))
 }
@@ -157,7 +157,7 @@ function toBudget({ asked: { key, group, model, per, limit_usd }, days, cost, us
   }
 }
 
-/** A share is for people: floats will do. */
+/** A share is only displayed: floats are exact enough. */
 function shareOf(pico: bigint, limit: string): number {
   const share = Number(pico) / 1e12 / Number(limit)
   return Number.isFinite(share) ? share : Number(pico > 0n)

@@ -7,7 +7,7 @@ import { POSTGRES } from './dialect.ts'
 import { DAY } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
-/** Where the ledger of all gateways is. */
+/** Where the shared ledger is. */
 export interface ClusterSource {
   /** postgres://user:password@host/database */
   readonly url: string
@@ -17,10 +17,10 @@ export interface ClusterSource {
 
 /** ms for a query of a report. */
 const TIMEOUT_MS = 5_000
-/** ms after a failure in which reports are made from this gateway's file at once. */
+/** ms after a failure in which reports use this gateway's file at once. */
 const RETRY_MS = 5_000
 
-/** The ledger of all gateways, for reports. */
+/** The shared ledger of all gateways, for reports. */
 export class ClusterView {
   readonly #database: BlockingDatabase
   #retryAt = 0
@@ -30,16 +30,16 @@ export class ClusterView {
     this.#database = new BlockingDatabase({ url, name: `gateway reports ${instance}` })
   }
 
-  /** Why the last report is about this gateway only; null where it is about all. */
+  /** Why the last report covers this gateway only; null = it covers all. */
   get failure(): string | null {
     return this.#failure
   }
 
   /**
    * @param now ms since 1970
-   * @param local this gateway's file; null where it cannot be read
-   * @param work makes a report; what it reads is of one moment
-   * @returns its result; null where PostgreSQL cannot be read
+   * @param local this gateway's file; null = it cannot be read
+   * @param work creates a report; all its queries see the same moment
+   * @returns its result; null = PostgreSQL is unreachable
    */
   read<T>(now: number, local: View | null, work: (view: View) => T): { readonly value: T } | null {
     if (performance.now() < this.#retryAt) return null
@@ -81,7 +81,7 @@ export class ClusterView {
     return {
       now,
       summedTo: Number(state?.['last']),
-      // Triggers keep the sums in the transaction that adds the rows.
+      // Triggers update the sums in the transaction that adds the rows.
       unsummed: 0,
       detailedFrom: Number(state?.['detailed_from']),
       get reader() {
@@ -91,7 +91,7 @@ export class ClusterView {
       positions: 'c',
       all: query => this.#all(query),
       rows: query => this.#all(query).map(withoutBigInts),
-      // Other gateways may still send what they wrote.
+      // Other gateways may still send rows.
       mayChange: (key, from, to) => to > now - DAY || local?.mayChange(key, from, to) === true,
     }
   }
@@ -99,7 +99,8 @@ export class ClusterView {
   #all({ sql, values }: Sql): StoredRow[] {
     const texts: unknown[] = []
     let at = 0
-    // Numbers stand in the SQL: PostgreSQL would take the type of a value from the column beside it, and refuse fractions.
+    // Numbers are written into the SQL: PostgreSQL would infer the type of a parameter from the column beside it, and
+    // refuse fractions.
     const text = sql.replaceAll('?', () => {
       const value = values[at++]
       if (typeof value === 'number' || typeof value === 'bigint') return String(value)

@@ -12,10 +12,10 @@ export interface CsvFile {
   readonly pieces: AsyncIterable<string>
 }
 
-/** Columns that the holder of a key does not get. */
+/** Columns that key holders do not get. */
 const HIDDEN_FROM_KEY_HOLDERS: ReadonlySet<string> = new Set(['upstream', 'upstream_model', 'attempts', 'route', 'trace_id'])
 
-/** The columns of `gateway usage --csv`, as far as they may be seen. */
+/** The columns of `gateway usage --csv` that the user may see. */
 export function rowFields(own: string | null): readonly Field<LedgerRow>[] {
   return own === null ? ROW_FIELDS : ROW_FIELDS.filter(({ name }) => !HIDDEN_FROM_KEY_HOLDERS.has(name))
 }
@@ -45,7 +45,7 @@ export function billingFields(by: Billing['by'], period: string): readonly Field
   ]
 }
 
-/** The table in pieces, each of some 64 kB: the header, then the items as they come. */
+/** The table in pieces of about 64 kB: the header, then the items as they arrive. */
 export async function* csv<T>(
   fields: readonly Field<T>[], items: AsyncIterable<T> | Iterable<T>,
 ): AsyncGenerator<string> {

@@ -1,18 +1,17 @@
 import { seal, unseal } from '../../base/secrets/seal.ts'
 import { ReportError } from './report-error.ts'
 
-/** Characters: two numbers of 16 digits, and what stands between them. */
+/** Characters: two numbers of 16 digits, and a separator. */
 const CURSOR_LENGTH = 33
 
 /**
- * Cursors as clients get them. They contain row ids, which count the requests of all keys: the holder of one key
- * could read from them, from their length or from equal ones how much other keys are used. So they are
- * encrypted.
+ * Encrypts the cursors for clients. A cursor contains row ids, which count the requests of all keys: from ids, or
+ * from their length or equality, a key holder could conclude how much other keys are used.
  */
 export class Cursors {
   readonly #secret: Uint8Array
 
-  /** @param secret 32 bytes, the same for all who answer */
+  /** @param secret 32 bytes, the same at all gateways and workers */
   constructor(secret: Uint8Array) {
     this.#secret = secret
   }
@@ -24,7 +23,7 @@ export class Cursors {
 
   /**
    * @param field of the query, for the error
-   * @throws ReportError `bad_request` where `seal` did not make it
+   * @throws ReportError `bad_request` if `seal` did not create it
    */
   open(sealed: string, field: 'before' | 'after'): string {
     const cursor = unseal(this.#secret, sealed)

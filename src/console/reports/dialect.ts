@@ -1,31 +1,31 @@
 import { UNUSUAL } from '../../ledger/file/ledger-schema.ts'
 
-/** What SQLite and PostgreSQL write differently. A name is a key, a model or an upstream. */
+/** The differences between the SQL of SQLite and PostgreSQL. A name is a key, a model or an upstream. */
 export interface Dialect {
-  /** Whether a column of rows or sums has no name. */
+  /** Does a column of rows or sums have no name? */
   isUnnamed(column: string): string
   isNamed(column: string): string
-  /** The name in a column of rows, as the tables of sums have it. */
+  /** The name in a column of rows, in the form of the tables of sums. */
   rowName(column: string): string
   greater(a: string, b: string): string
   /** The texts of a JSON list, as a query. */
   readonly listed: string
-  /** Compares text with a pattern; case does not matter. */
+  /** Compares text with a pattern and ignores case. */
   readonly like: 'LIKE' | 'ILIKE'
-  /** How many items a column with a JSON list has; null where that cannot be read. */
+  /** The length of a JSON list in a column; null = it cannot be read. */
   listLength(column: string): string
-  /** The objects of a column with a JSON list, as a table with the column `value`. */
+  /** The objects of a JSON list in a column, as a table with the column `value`. */
   listItems(column: string): string
-  /** Reads a table by its position, not by the index on time. */
+  /** Makes the query read the table in the order of ids, without the index on time. */
   readonly byPosition: string
   byIndex(name: 'requests_by_time' | 'requests_unusual'): string
-  /** What the index on unusual requests holds. */
+  /** The condition of the index on unusual requests. */
   readonly unusual: string
   /** The table of times to the first byte, with its `counts` as JSON. */
   firstBytes(slot: 'hour' | 'day'): string
 }
 
-/** A name that is none is the number 0 in the tables of sums. */
+/** The tables of sums store 0 for no name. */
 export const SQLITE: Dialect = {
   isUnnamed: column => `typeof(${column}) <> 'text'`,
   isNamed: column => `typeof(${column}) = 'text'`,

@@ -10,9 +10,9 @@ import type { Sql, View } from './view.ts'
 type Scope = keyof typeof FIRST_BYTE_SCOPE
 
 /**
- * Times to the first byte, by name of the upstream or key; of all under ''.
+ * Times to the first byte by upstream or key; for all together under ''.
  * @param period as `alignedPeriod` or `wholeDays` gives it
- * @param only the one name that matters; null for each
+ * @param only one name; null = each
  */
 export function firstBytes(
   view: View, period: Period, scope: Scope, only: string | null,
@@ -37,7 +37,7 @@ export function firstBytes(
   return histograms
 }
 
-/** @param histogram absent where there is none */
+/** @param histogram absent = there is none */
 export function percentiles(histogram: Histogram | undefined): FirstByte {
   const [p50 = null, p95 = null] = quantiles(histogram ?? new Map(), [0.5, 0.95])
   return { p50_ms: p50, p95_ms: p95 }
@@ -53,7 +53,7 @@ function requestsQuery(piece: PeriodSegment, scope: Scope, only: string | null):
   }
 }
 
-/** Days are summed from their hours as long as these are kept. */
+/** Days are summed from their hours as long as the hours are kept. */
 function histogramQueries(
   dialect: Dialect, { table, from, to }: PeriodSegment, scope: Scope, only: string | null,
 ): Sql[] {

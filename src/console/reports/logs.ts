@@ -16,10 +16,10 @@ type LogConditions = QueryOf<'GET /logs.csv'>
 
 const DEFAULT_PAGE_SIZE = 50
 const NEWEST_FIRST = '-started'
-/** Rows that one look at what ended since goes through; the next look goes on from there. */
+/** Rows that one query for ended requests scans; the next query continues from there. */
 const MAX_ROWS_PER_POLL = 100_000
 
-/** A page of requests, the newest first; with `after`, what was entered since. */
+/** A page of requests, newest first; with `after`, the requests that ended since then. */
 export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null): Logs {
   const { before, after, sort, limit = DEFAULT_PAGE_SIZE } = query
   if (after !== undefined && sort !== undefined && sort !== NEWEST_FIRST) {
@@ -30,14 +30,14 @@ export function logs(view: View, query: QueryOf<'GET /logs'>, own: string | null
   return { rows: rows.map(row => toRow(row, own)), next, last: `${view.positions}${lastId(view)}` }
 }
 
-/** A page of rows as the ledger has them, for a table that is written out page by page. */
+/** A page of the ledger's rows, for a table that is written page by page. */
 export interface LogPage {
   readonly rows: LedgerRow[]
   /** Where the next page begins; null = there is none. */
   readonly next: string | null
 }
 
-/** @param before `next` of the page before; null for the first */
+/** @param before `next` of the page before; null = the first page */
 export function logPage(
   view: View, query: LogConditions & Pick<QueryOf<'GET /logs'>, 'sort'>, own: string | null, before: string | null, limit: number,
 ): LogPage {
@@ -51,7 +51,7 @@ export function logPage(
   }
 }
 
-/** @returns null for the order of search: the newest first */
+/** @returns null = newest first, the order of `search` */
 function sortOf(text: QueryOf<'GET /logs'>['sort']): Sort | null {
   if (text === undefined || text === NEWEST_FIRST) return null
   return { by: text.replace('-', '') as Sort['by'], isDescending: text.startsWith('-') }
@@ -66,7 +66,7 @@ function sortedPage(view: View, wanted: RequestFilter, sort: Sort, before: strin
   }
 }
 
-/** A row as the console tells it. */
+/** Converts a row to the console's format. */
 export function toRow(row: LedgerRow, own: string | null): Row {
   const { usage } = row
   return {
@@ -101,7 +101,7 @@ export function toRow(row: LedgerRow, own: string | null): Row {
 function requestFilterOf(view: View, query: LogConditions, own: string | null): RequestFilter {
   const { from, to } = periodOf(query, view.now)
   return {
-    // What began by a clock that is a little ahead is not to be missing.
+    // Include requests that started by a clock that is slightly ahead.
     period: { from, to: query.to === undefined ? Infinity : to },
     dimensions: permittedDimensions(query, own),
     status: query.status,
@@ -110,7 +110,7 @@ function requestFilterOf(view: View, query: LogConditions, own: string | null): 
   }
 }
 
-/** By their ids, so that a request which began early and ended late is not missed. */
+/** Finds rows by id, so that requests which started early and ended late are included. */
 function rowsSince(view: View, wanted: RequestFilter, after: string, limit: number, own: string | null): Logs {
   const last = lastId(view)
   const from = startAfter(view, after, last)
@@ -154,12 +154,12 @@ function parseSortedPosition(text: string): SortedPosition {
   return { value: value === '' ? null : value.includes('.') ? Number(value) : BigInt(value), id: Number(id) }
 }
 
-/** @returns the position behind which to look */
+/** @returns the id after which to search */
 function startAfter(view: View, text: string, last: number): number {
   const [, positions, digits] = /^(c?)(\d{1,16})$/.exec(text) ?? []
   if (digits === undefined) throw new ReportError('bad_request', 'Unknown position.', 'after')
-  // The ledger of the cluster became readable, or unreadable, since the page was made: it goes on from now.
+  // The shared ledger became readable or unreadable since that page: continue from now.
   if (positions !== view.positions) return last
-  // Ids start over in a new ledger, and in one whose rows have all expired.
+  // Ids start again in a new ledger, and in one whose rows have all expired.
   return Number(digits) > last ? 0 : Number(digits)
 }

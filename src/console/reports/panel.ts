@@ -10,22 +10,22 @@ import { sortByCost, figures, knownCost, ZERO_TOTALS, sumOf, sumsBy, sumTotals }
 import type { Totals } from './sums.ts'
 import type { View } from './view.ts'
 
-/** What one upstream did over a time. */
+/** What one upstream did in a period. */
 export interface UpstreamFigures {
   readonly name: string
   readonly figures: Figures
   readonly first_byte: FirstByte
-  /** Of all requests that an upstream served. */
+  /** Share of all requests that an upstream served. */
   readonly share: number
 }
 
 const TOP = 10
-/** A longer period is shown by days, unless another slice is asked for. */
+/** Longer periods are shown by days, unless the query names a slice. */
 const MAX_HOURLY_SPAN = 3 * DAY
-/** A longer period is shown by hours, and one of which rows have expired. */
+/** Longer periods, and those with expired rows, are shown by hours. */
 const MAX_MINUTELY_SPAN = 3 * HOUR
 const SLICE_SIZES = { minute: MINUTE, hour: HOUR, day: DAY } as const
-/** The longest time that is cut into such slices, ms. */
+/** The longest period for each slice, ms. */
 const MAX_SPANS = { minute: DAY, hour: 31 * DAY, day: Infinity } as const
 
 export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | null): Panel {
@@ -39,7 +39,7 @@ export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | nu
   const size = SLICE_SIZES[slice]
   const sums = sumsBy(view, now, dimensions, { slice: size })
   return {
-    // Rows that have expired are in no minute, but they are in the sums.
+    // Expired rows are in no minute, but in the sums.
     now: toPanelPeriod(view, now, slice === 'minute' ? sumOf(view, now, dimensions) : sumTotals(sums.values()), own),
     before: toPanelPeriod(view, before, sumOf(view, before, dimensions), own),
     slice,
@@ -49,7 +49,7 @@ export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | nu
   }
 }
 
-/** Every upstream that occurs in the time, the busiest first. */
+/** Every upstream that occurs in the period, the busiest first. */
 export function upstreamFigures(view: View, query: QueryOf<'GET /upstreams'>): UpstreamFigures[] {
   const period = alignedPeriod(view, periodOf(query, view.now))
   const sums = sumsBy(view, period, {}, 'upstream')
@@ -75,7 +75,7 @@ function sliceOf(view: View, { from, to }: Period, asked: Panel['slice'] | undef
   if (asked === 'minute' && !canReadRows(view, { from, to })) {
     throw new ReportError('bad_request', 'There are too many requests for slices of one minute. Choose a shorter time range.', 'slice')
   }
-  // Only days are summed of what is long ago.
+  // Of old requests only sums by day exist.
   return asked === 'hour' && from < firstHourKept(view.now) * HOUR ? 'day' : asked
 }
 

@@ -13,12 +13,12 @@ export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
 
 const MAX_DAYS = 3700
-/** Rows at the edge of a time that are read one by one, so that the time need not begin at a full hour. */
+/** Rows at the bounds of a period that are read one by one, so that the period need not begin at a full hour. */
 const MAX_SCANNED_ROWS = 200_000
 
 /**
- * The time that a query asks for: the last 24 hours where it does not say; up to
- * now, or 24 hours from the start or to the end, where it says half.
+ * The period of a query. Default: the last 24 hours; with only a start up to now, with only an end the 24 hours
+ * before it.
  * @param now ms since 1970
  * @throws ReportError `bad_request`
  */
@@ -47,7 +47,7 @@ export function ceil(ms: number, unit: number): number {
   return Math.ceil(ms / unit) * unit
 }
 
-/** From midnight to midnight, UTC. */
+/** The whole UTC days that contain the period. */
 export function wholeDays({ from, to }: Period): Period {
   return { from: floor(from, DAY), to: ceil(to, DAY) }
 }
@@ -66,8 +66,8 @@ export function periodName({ from, to }: Period, now: number): string {
 }
 
 /**
- * The period for which there are sums. A bound within an hour whose rows are too many, or deleted, moves outwards to
- * the full hour; one before the hours that are kept, to the full day.
+ * The period for which sums exist. A bound moves outwards to the full hour if the rows of its hour are too many or
+ * deleted, and to the full day before the hours that are kept.
  */
 export function alignedPeriod(view: View, { from, to }: Period): Period {
   return { from: alignedBound(view, from, floor), to: to >= view.now ? to : alignedBound(view, to, ceil) }
@@ -91,7 +91,7 @@ function hasAllRows(view: View, hour: number): boolean {
   return Number(rows?.['rows']) === requests
 }
 
-/** Are there rows of all requests in the time, and not too many to be read one by one? */
+/** Does each request of the period have a row, and can these rows be read one by one? */
 export function hasEachRow(view: View, period: Period): boolean {
   if (!canReadRows(view, period)) return false
   for (let hour = Math.floor(period.from / HOUR); hour * HOUR < period.to; hour++) {
@@ -100,7 +100,7 @@ export function hasEachRow(view: View, period: Period): boolean {
   return true
 }
 
-/** Are there so few requests in the time that their rows can be read one by one? */
+/** Does the period have few enough requests to read their rows one by one? */
 export function canReadRows(view: View, { from, to }: Period): boolean {
   const [sums] = view.all({
     sql: 'SELECT sum(requests) AS requests FROM hours WHERE hour >= ? AND hour < ?', values: [Math.floor(from / HOUR), Math.ceil(to / HOUR)],
@@ -108,25 +108,24 @@ export function canReadRows(view: View, { from, to }: Period): boolean {
   return from >= firstHourKept(view.now) * HOUR && Number(sums?.['requests'] ?? 0) <= MAX_SCANNED_ROWS
 }
 
-/** A period, and the table from which it is read. */
+/** A period, and the table to read it from. */
 export interface PeriodSegment extends Period {
   readonly table: 'days' | 'detailed_days' | 'hours' | 'requests'
-  /** Rows with larger ids only: those that are not in the sums. */
+  /** Only rows with larger ids: those that are not in the sums yet. */
   readonly after?: number
 }
 
 /**
  * @param period as `alignedPeriod` or `wholeDays` gives it
- * @returns days where whole days lie in it, hours beside them, rows at its edges, and
- *   the rows that are in no sum yet
- * @throws ReportError `not_yet` while an older version's ledger is being summed up
+ * @returns days for whole days, hours beside them, rows at the bounds, and the rows that are in no sum yet
+ * @throws ReportError `not_yet` while the ledger of an older version is being summed
  */
 export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
   if (isFarBehind(view)) {
     throw new ReportError('not_yet', `The totals of ${view.unsummed} requests are not ready yet. ` +
       'After an upgrade this takes one or two minutes per ten million requests.')
   }
-  // Of what is to come there is nothing: the hour need not be cut.
+  // Nothing is later than now, so the last hour need not be cut.
   const end = to >= view.now ? ceil(to, HOUR) : to
   const pieces: PeriodSegment[] = []
   for (let at = from; at < end;) {
@@ -141,8 +140,8 @@ export function segmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
 }
 
 /**
- * As segmentsOf, for sums by group, protocol or status.
- * @returns days where whole days lie in it that have such sums; else rows
+ * Like segmentsOf, for sums by group, protocol or status.
+ * @returns days for whole days that have such sums; otherwise rows
  */
 export function detailedSegmentsOf(view: View, { from, to }: Period): PeriodSegment[] {
   const first = Math.max(ceil(from, DAY), view.detailedFrom * DAY)
@@ -154,7 +153,7 @@ export function detailedSegmentsOf(view: View, { from, to }: Period): PeriodSegm
   return [...pieces, ...unsummedRows(view, pieces)]
 }
 
-/** The rows that are in no sum yet, of the time that is read from sums. */
+/** The rows that are in no sum yet, for the part of the period that is read from sums. */
 function unsummedRows(view: View, pieces: readonly PeriodSegment[]): PeriodSegment[] {
   const summed = pieces.filter(({ table }) => table !== 'requests')
   const [first, last] = [summed[0], summed.at(-1)]
@@ -162,14 +161,14 @@ function unsummedRows(view: View, pieces: readonly PeriodSegment[]): PeriodSegme
   return [{ table: 'requests', from: first.from, to: last.to, after: view.summedTo }]
 }
 
-/** Are there so many rows outside the sums that they are not to be read one by one? */
+/** Are too many rows outside the sums to read them one by one? */
 export function isFarBehind(view: View): boolean {
   return view.unsummed > MAX_SCANNED_ROWS
 }
 
-/** The condition on rows of a piece. */
+/** The condition on the rows of a segment. */
 export function segmentCondition({ from, to, after }: PeriodSegment): Sql {
-  // The plus keeps the index on time from being used: these are the last few by id.
+  // The plus keeps SQLite from using the index on time: these are the last few rows by id.
   return after === undefined
     ? { sql: 'started_at >= ? AND started_at < ?', values: [from, to] }
     : { sql: 'id > ? AND +started_at >= ? AND +started_at < ?', values: [after, from, to] }

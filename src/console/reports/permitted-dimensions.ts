@@ -1,7 +1,7 @@
 import { ReportError } from './report-error.ts'
 import type { Dimensions } from './sums.ts'
 
-/** Of a query of the API. */
+/** The members of an API query that restrict or group requests. */
 interface ReportQuery {
   readonly key?: string
   readonly model?: string
@@ -12,10 +12,9 @@ interface ReportQuery {
 }
 
 /**
- * What may be asked for: of the holder of a key, that key's requests alone, and
- * nothing by upstream.
- * @param own the holder's key; null for somebody who may see all
- * @throws ReportError `forbidden`; `bad_request` for what contradicts itself
+ * Checks what a user may ask for: a key holder only for the key's own requests, and nothing by upstream.
+ * @param own the holder's key; null = the user may see all
+ * @throws ReportError `forbidden`; `bad_request` for a contradiction
  */
 export function permittedDimensions(query: ReportQuery, own: string | null): Dimensions {
   const { key, upstream, by, owner } = query

@@ -6,13 +6,13 @@ import { ReportError } from './report-error.ts'
 import type { Dimensions } from './sums.ts'
 import type { Sql } from './view.ts'
 
-/** What a query in text asks for. */
+/** The conditions of a query in text form. */
 export interface ParsedQuery {
-  /** For rows of `requests`; all terms hold together. */
+  /** For rows of `requests`; all terms must hold. */
   readonly condition: Sql
-  /** Names that every row has: with them, sums tell where to look. */
+  /** Names that every row has: the sums then tell where to search. */
   readonly names: Dimensions
-  /** No row is a plain success. */
+  /** No matching row is a plain success. */
   readonly excludesSuccesses: boolean
 }
 
@@ -22,14 +22,14 @@ type Field =
   | { readonly kind: 'number', readonly column: string, readonly unit: keyof typeof UNITS }
   | { readonly kind: 'status' | 'attempts' | 'error' }
 
-/** What a value of each unit looks like, and what it is in the ledger. */
+/** The form of a value in each unit, and its value in the ledger. */
 const UNITS = {
   count: { example: '1000', parse: wholeNumber },
   duration: { example: '250ms or 2s', parse: (text: string) => parseDuration(text) },
   usd: { example: '0.01', parse: (text: string) => picoUsd(text.replace(/^\$/, '')) },
 } as const
 
-/** The fields of the language. Key holders cannot ask for hidden ones, which tell of the operator's side. */
+/** The fields of the language. Key holders cannot use hidden ones, which concern the operator. */
 const FIELDS: Readonly<Record<string, Field>> = {
   key: { kind: 'text', column: 'key' },
   group: { kind: 'text', column: '"group"' },
@@ -60,21 +60,21 @@ const FIELDS: Readonly<Record<string, Field>> = {
 }
 const FIELD_NAMES = Object.keys(FIELDS)
 
-/** The word for no value: `cost:none`. In quotes it is a name. */
+/** Means no value: `cost:none`. In quotes it is a name. */
 const NONE = 'none'
-/** The alternative of `end` for all ends but `complete` and `client_gone`. */
+/** A value of `end`: all ends but `complete` and `client_gone`. */
 const FAILED = 'failed'
 const MAX_TERMS = 30
 const FAILED_SQL = `"end" NOT IN ('complete', 'client_gone')`
 
-/** One condition, as it was written. */
+/** One condition of the query. */
 interface Term {
-  /** Of its first character in the query, from 1. */
+  /** Column of its first character in the query, from 1. */
   readonly at: number
   readonly isNegated: boolean
   readonly name: string
   readonly operator: ':' | '>' | '>=' | '<' | '<='
-  /** One of them has to hold. */
+  /** One of them must match. */
   readonly values: readonly Value[]
 }
 
@@ -86,7 +86,7 @@ interface Value {
 /**
  * Reads a query such as `status:5xx key:team-a model:gpt* -error:rate_limit cost>0.01 ttft>2s`.
  *
- * @param own the key whose holder asks; null for somebody who may see all
+ * @param own the user's key; null = the user may see all
  * @throws ReportError `bad_request`, `forbidden`; the message names the column
  */
 export function parseQuery(text: string, dialect: Dialect, own: string | null): ParsedQuery {
@@ -121,7 +121,7 @@ function termsOf(text: string): Term[] {
   }
 }
 
-/** Reads the values behind an operator. @param next stands there, and is moved behind them */
+/** Reads the values behind an operator. @param next is at the first value, and then behind the last */
 function valuesAt(text: string, next: RegExp, at: number): Value[] {
   const values: Value[] = []
   const value = /"((?:[^"\\]|\\.)*)"|([^\s,"]+)/y
@@ -157,7 +157,7 @@ function conditionOf(term: Term, dialect: Dialect, own: string | null): Sql {
   const alternatives = values.map(value => alternative(field, term, value, dialect, own))
   const sql = `(${alternatives.map(each => each.sql).join(' OR ')})`
   return {
-    // Without a value nothing can be said to be so: then the opposite holds.
+    // A row without a value does not match, so it matches the negation.
     sql: isNegated ? `NOT coalesce(${sql}, FALSE)` : sql,
     values: alternatives.flatMap(each => each.values),
   }
@@ -187,7 +187,7 @@ function textSql(column: string, text: string, isQuoted: boolean, dialect: Diale
   return { sql: `${column} ${dialect.like} ? ESCAPE '\\'`, values: [pattern(text)] }
 }
 
-/** The gateway's code, or what an upstream called its error; a part of it is enough. */
+/** The gateway's error code, or the upstream's name of its error; matches a part too. */
 function errorSql(text: string, dialect: Dialect, own: string | null): Sql {
   const part = `%${pattern(text)}%`
   const matches = (column: string) => `${column} ${dialect.like} ? ESCAPE '\\'`
@@ -229,7 +229,7 @@ function pattern(glob: string): string {
   return glob.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')
 }
 
-/** The one name that a term asks for; null = it asks for others, or for none. */
+/** The single name that a term requires; null = it allows others, or requires none. */
 function onlyName({ isNegated, values: [value, ...others] }: Term): string | null {
   if (isNegated || value === undefined || others.length > 0) return null
   return value.isQuoted || !(value.text === NONE || value.text.includes('*')) ? value.text : null

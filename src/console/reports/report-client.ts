@@ -8,18 +8,18 @@ type ReportName = keyof ReportTable
 type ReportArgs<N extends ReportName> =
   ReportTable[N] extends (view: never, ...args: infer A) => unknown ? A : never
 
-/** Reports that wait; more are refused. */
+/** Waiting reports; further ones are refused. */
 const MAX_PENDING = 100
 const CLOSING = 'The gateway is shutting down.'
 
 export interface ReportClientOptions extends ReportSource {
-  /** ms that a report may take, waiting included. */
+  /** ms for a report, including its wait. */
   readonly deadline: number
   /** ms since 1970. */
   readonly now: () => number
 }
 
-/** Has reports made in a thread, one at a time: a report whose time is up before its turn costs nothing. */
+/** Runs reports in a thread, one at a time: a report whose deadline passes while it waits is not started. */
 export class ReportClient {
   readonly #options: ReportClientOptions
   readonly #thread: ThreadClient
@@ -32,14 +32,14 @@ export class ReportClient {
     this.#thread = new ThreadClient({ name: 'reports', script, workerData: { file, cluster } satisfies ReportSource, serial: true })
   }
 
-  /** Why the last report is about this gateway only; null where it is about all that share a ledger. */
+  /** Why the last report covers this gateway only; null = it covers all that share the ledger. */
   get clusterFailure(): string | null {
     return this.#clusterFailure
   }
 
   /**
    * @param name of the report
-   * @param args its arguments behind the view
+   * @param args its arguments after the view
    * @throws {ReportError} `unavailable`, `not_yet`, or what the report threw; Error for a fault in the report
    */
   async run<N extends ReportName>(name: N, ...args: ReportArgs<N>): Promise<ReturnType<ReportTable[N]>> {

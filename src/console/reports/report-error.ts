@@ -1,13 +1,13 @@
 import type { Problem } from '../api/shapes.ts'
 
 /**
- * Why a report is not to be had; `code` and `field` are for the console's Problem, where `not_yet` is
- * `unavailable`: it passes by itself, and no operator has to look at it.
+ * Why a report failed. `code` and `field` become the console's Problem. There, `not_yet` is `unavailable`: it passes
+ * by itself, and the operator need not act.
  */
 export class ReportError extends Error {
   override readonly name = 'ReportError'
   readonly code: Extract<Problem['code'], 'bad_request' | 'forbidden' | 'not_found' | 'unavailable'> | 'not_yet'
-  /** The member of the query that is wrong. */
+  /** The wrong member of the query. */
   readonly field: string | null
 
   constructor(code: ReportError['code'], message: string, field: string | null = null) {

@@ -22,7 +22,7 @@ const REPORTS = {
 } as const
 export type ReportTable = typeof REPORTS
 
-/** What this thread is asked. */
+/** A request to this thread. */
 export interface ReportRequest {
   readonly name: keyof ReportTable
   /** ms since 1970. */
@@ -30,18 +30,18 @@ export interface ReportRequest {
   readonly args: readonly unknown[]
 }
 
-/** What the thread is started with. */
+/** The parameters of this thread. */
 export interface ReportSource {
   /** Path of the ledger. */
   readonly file: string
-  /** Where the ledger of all gateways is; null = this one's is the only one. */
+  /** Where the shared ledger is; null = this gateway's is the only one. */
   readonly cluster: ClusterSource | null
 }
 
-/** What the thread replies. */
+/** The reply of this thread. */
 export interface ReportResult {
   readonly value: unknown
-  /** Why the report is about this gateway only, and not about all; null where it is as it should be. */
+  /** Why the report covers this gateway only; null = it covers what it should. */
   readonly clusterFailure: string | null
 }
 
@@ -70,7 +70,7 @@ serveThread<ReportRequest>(
   },
 )
 
-/** Opens the ledger again where its path leads to another file: it was moved, or renamed as broken. */
+/** Opens the ledger again if its path now leads to another file: the old one was moved, or renamed as broken. */
 function currentView(): OpenView {
   if (openLedger?.isCurrent() === true) return openLedger
   openLedger?.close()
@@ -78,7 +78,7 @@ function currentView(): OpenView {
   return openLedger = openView(file)
 }
 
-/** This gateway's file is for what others cannot know; a report of all gateways does not need it. */
+/** This gateway's file has what only this gateway knows; a report of all gateways works without it. */
 function readCluster<T>(view: ClusterView, now: number, make: (view: View) => T): { readonly value: T } | null {
   let local: OpenView
   try {
@@ -90,7 +90,7 @@ function readCluster<T>(view: ClusterView, now: number, make: (view: View) => T)
   return local.read(now, ofFile => view.read(now, ofFile, make))
 }
 
-/** What SQLite says of the file. A generic error of SQLite is about the SQL: a fault of the report. */
+/** Is it an error of SQLite about the file? SQLite's generic error is about the SQL: a fault of the report. */
 function isLedgerError(error: unknown): boolean {
   if (error instanceof LedgerError) return true
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' && error.errcode !== SQLITE_ERROR

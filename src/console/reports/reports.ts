@@ -19,61 +19,55 @@ import { ReportError } from './report-error.ts'
 import type { KeyUse } from './used-names.ts'
 
 /**
- * What the ledger says, in the shapes of the console's API. All of it is read in a
- * thread, so that the gateway's own never waits.
+ * Reports from the ledger, in the shapes of the console's API. A thread reads the ledger, so the gateway's main
+ * thread never waits.
  *
- * `own` is the only key whose requests may be seen, null for somebody who may see
- * all; its holder sees no upstreams. Each rejects with a ReportError:
- * `unavailable` when the ledger cannot be read, or not in time; `bad_request` for a
- * query that makes no sense; `forbidden` where `own` must not know; else it is a fault.
+ * `own` is the only key whose requests the user may see, and its holder sees no upstreams; null = the user may see
+ * all. Each report rejects with a ReportError: `unavailable` if the ledger cannot be read, or not in time;
+ * `bad_request` for an invalid query; `forbidden` for what `own` must not see; any other error is a fault.
  */
 export interface Reports {
-  /** Why the last report is about this gateway only; null where it is about all that share a ledger. */
+  /** Why the last report covers this gateway only; null = it covers all that share the ledger. */
   readonly clusterFailure: string | null
   panel(query: QueryOf<'GET /panel'>, own: string | null): Promise<Panel>
-  /** Every upstream that the ledger knows of in that time, the busiest first. */
+  /** Every upstream in the ledger for that period, the busiest first. */
   upstreamFigures(query: QueryOf<'GET /upstreams'>): Promise<UpstreamFigures[]>
-  /** @param owners needed where the query is about owners */
+  /** @param owners required if the query is about owners */
   /** @param name of an upstream */
   upstreamReport(name: string, query: QueryOf<'GET /upstreams/:name'>): Promise<UpstreamReport>
   billing(query: QueryOf<'GET /billing'>, own: string | null, owners?: KeyOwners): Promise<Billing>
-  /** Pieces of text, as fast as they are asked for. What is wrong is thrown before the first. */
+  /** Pieces of text, produced on demand. Errors are thrown before the first. */
   billingCsv(query: QueryOf<'GET /billing.csv'>, own: string | null, owners?: () => Promise<KeyOwners>): AsyncIterable<string>
-  /** Models of which the cost of some requests of late is not known: those of most, so many at most. */
+  /** The models with the most recent requests of unknown cost, at most `most`. */
   unpricedModels(most: number): Promise<UnpricedModel[]>
-  /**
-   * Budgets with what the ledger says was spent; what still runs is not in it. All in
-   * their order, or with `limit` so many of the fullest.
-   */
+  /** Budgets with the cost in the ledger, without running requests. All in their order, or with `limit` the fullest. */
   budgets(asked: readonly ConfiguredBudget[], query: QueryOf<'GET /budgets'>): Promise<Budgets>
-  /** Those of which such a share is used, or more. */
+  /** The budgets of which at least this share is used. */
   nearBudgets(asked: readonly ConfiguredBudget[], share: number): Promise<NearBudget[]>
-  /** Without `own`, the query has to name the key, or an owner. */
+  /** Without `own`, the query must name the key or an owner. */
   statement(query: QueryOf<'GET /statement'>, own: string | null, owners?: KeyOwners): Promise<Statement>
   logs(query: QueryOf<'GET /logs'>, own: string | null): Promise<Logs>
-  /** The newest first, in the columns of `gateway usage --csv`. As billingCsv. */
+  /** Newest first, in the columns of `gateway usage --csv`. Otherwise like billingCsv. */
   logsCsv(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncIterable<string>
-  /** Empty where there is no such request, or none that `own` may see. */
+  /** Empty if there is no such request, or none that `own` may see. */
   requestDetails(requestId: string, own: string | null): Promise<Pick<RequestDetailsList, 'stories'>>
   filters(own: string | null): Promise<Omit<ResponseOf<'GET /filters'>, 'owners'>>
-  /** By the name of the key; without those that never did anything. */
+  /** By the name of the key, without keys that were never used. */
   keyUse(): Promise<Map<string, KeyUse>>
-  /** Ends the thread; what is still asked is rejected. */
+  /** Ends the thread and rejects the waiting reports. */
   close(): Promise<void>
 }
 
 export interface ReportsOptions {
-  /** Path of the ledger; null = the configuration names none, and every report is unavailable. */
+  /** Path of the ledger; null = none is configured, and every report is unavailable. */
   readonly file: string | null
-  /** Where the ledger of all gateways is; absent = this one's is the only one. */
+  /** Where the shared ledger is; absent = this gateway's is the only one. */
   readonly cluster?: ClusterSource | null
   /** ms since 1970; default: the wall clock. */
   readonly now?: () => number
-  /** ms that a report may take; default 10,000. */
+  /** ms for a report; default 10,000. */
   readonly deadline?: number
-  /**
-   * 32 bytes that encrypt cursors; default: random, so that no other process can read them.
-   */
+  /** 32 bytes that encrypt cursors; default: random, so no other process can read them. */
   readonly secret?: Uint8Array
 }
 
@@ -81,7 +75,7 @@ const NO_OWNERS: KeyOwners = new Map()
 const DEFAULT_DEADLINE = 10_000
 const CSV_PAGE_SIZE = 1000
 
-/** Starts its thread when something is asked. */
+/** Creates the reports. Their thread starts with the first one. */
 export function openReports(options: ReportsOptions): Reports {
   const { file, cluster = null, now = () => Date.now(), deadline = DEFAULT_DEADLINE, secret = randomBytes(32) } = options
   if (file === null) return new UnavailableReports()
@@ -174,7 +168,7 @@ class ThreadedReports implements Reports {
 
   async *#rows(query: QueryOf<'GET /logs.csv'>, own: string | null): AsyncGenerator<LedgerRow> {
     let next: string | null = null
-    // The last 24 hours are those before the first page.
+    // Keep the first page's last 24 hours for all pages.
     const fixed = query.from === undefined && query.to === undefined
       ? { ...query, from: new Date(this.#now() - DAY).toISOString() }
       : query
@@ -186,7 +180,7 @@ class ThreadedReports implements Reports {
   }
 }
 
-/** The configuration names no ledger. */
+/** For a configuration without a ledger. */
 class UnavailableReports implements Reports {
   readonly clusterFailure = null
   panel = rejectUnavailable

@@ -62,12 +62,12 @@ function outcomeText({ outcome: code, said }: AttemptRecord): string {
   return errorText(code) ?? 'The attempt failed.'
 }
 
-/** @returns null for a code that an older version may have written */
+/** @returns null = an unknown code, perhaps of an older version */
 function errorText(code: string): string | null {
   return Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode].about : null
 }
 
-/** If several attempts produced the response, each one is billed at its own price. */
+/** If several attempts produced the response, each is billed at its own price. */
 function costLines(row: LedgerRow): RequestDetails['bill'] {
   if (row.costPico === null || row.costPico === 0n) return []
   const shares = row.attempts.flatMap(({ costUsd: cost }, n) => (

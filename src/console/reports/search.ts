@@ -10,29 +10,28 @@ import type { Sql, View } from './view.ts'
 
 type LogConditions = QueryOf<'GET /logs.csv'>
 
-/** Which requests. */
+/** The requests to find. */
 export interface RequestFilter {
   readonly period: Period
   readonly dimensions: Dimensions
   readonly status: LogConditions['status']
   readonly end: LogConditions['end']
-  /** What a query in text asks for beside these. */
+  /** Further conditions from a query in text form. */
   readonly query: ParsedQuery | null
 }
 
-/** Where a request stands in the ledger's order: by start, then by id. */
+/** The position of a request in the ledger's order: by start, then by id. */
 export interface RowPosition {
   readonly at: number
   readonly id: number
 }
 
 /**
- * Finds requests without reading others' rows. Three things make that fast with
- * millions of them: indices that hold all that can be asked for; one of them only
- * of requests that are not plain successes; and the sums, which know in which days
- * and hours a key, model and upstream occur together.
- * @param before only what stands before; null for the newest
- * @returns the newest first, `limit` at most
+ * Finds requests without reading the rows of others. This is fast with millions of rows because of three things:
+ * indices that contain all columns of conditions; one of them only for requests that are not plain successes; and the
+ * sums, which tell in which days and hours a key, model and upstream occur together.
+ * @param before return only requests before it; null = from the newest
+ * @returns newest first, at most `limit`
  */
 export function search(view: View, wanted: RequestFilter, before: RowPosition | null, limit: number): RowPosition[] {
   const { period, dimensions, query } = wanted
@@ -46,7 +45,7 @@ export function search(view: View, wanted: RequestFilter, before: RowPosition | 
   return found
 }
 
-/** What requests can be sorted by. */
+/** The columns by which requests can be sorted. */
 const SORT_COLUMNS = {
   started: 'started_at', duration: 'duration_ms', ttft: 'first_byte_ms', cost: 'cost_pico_usd', input: 'input_tokens', output: 'output_tokens', status: 'status',
 } as const
@@ -56,16 +55,16 @@ export interface Sort {
   readonly isDescending: boolean
 }
 
-/** Where a request is in such an order: by its value, then by id. */
+/** The position of a request in such an order: by its value, then by id. */
 export interface SortedPosition {
-  /** null = it has none, and stands behind all that have one. */
+  /** null = it has no value, and comes after all that have one. */
   readonly value: number | bigint | null
   readonly id: number
 }
 
 /**
- * Finds requests in another order than the newest first. All that match are read.
- * @param after only what stands behind; null for the first
+ * Finds requests in another order than newest first. It reads all that match.
+ * @param after return only requests after it; null = from the first
  * @returns `limit` at most
  */
 export function searchSorted(
@@ -89,13 +88,13 @@ export function searchSorted(
   return found.map(({ id, value }) => ({ id: Number(id), value: value as SortedPosition['value'] }))
 }
 
-/** All conditions in SQL, for rows of `requests`. */
+/** All conditions as SQL, for rows of `requests`. */
 export function conditionsIn(
   dialect: Dialect, period: Period, { dimensions, status, end, query }: Omit<RequestFilter, 'period'>,
 ): Sql {
   const { sql: asked, values } = query?.condition ?? { sql: 'TRUE', values: [] }
   const names = conditionsOf(dialect, dimensions)
-  // A bound of the index even where there is none: a moment that no row can have.
+  // Even without an end, the index gets a bound: a time that no row can have.
   const to = Math.min(period.to, Number.MAX_SAFE_INTEGER)
   return {
     sql: ['started_at >= ? AND started_at < ?', names.sql, statusSql(status), endSql(end), asked].join(' AND '),
@@ -120,14 +119,14 @@ function positionsIn(
   return found.map(({ id, started_at: at }) => ({ id: Number(id), at: Number(at) }))
 }
 
-/** Is none of what is wanted a plain success? */
+/** Is every request to be found something other than a plain success? */
 function excludesSuccesses({ status, end, query }: RequestFilter): boolean {
   if (query?.excludesSuccesses) return true
   if (end !== undefined && end !== 'complete') return true
   return status !== undefined && status !== '200' && status !== '2xx'
 }
 
-/** The hours, or days, in which something of that key, model and upstream began; the newest first. */
+/** The hours or days in which requests of that key, model and upstream started, newest first. */
 function* periodsWithRequests(
   view: View, period: Period, dimensions: Dimensions,
 ): Generator<Period, void, undefined> {
@@ -160,7 +159,7 @@ function intersection(period: Period, at: number, length: number): Period {
   return { from: Math.max(period.from, at), to: Math.min(period.to, at + length) }
 }
 
-/** The values are words of the API's own: they can stand in the SQL. */
+/** The values are words of the API, so they can be written into the SQL. */
 function statusSql(status: string | undefined): string {
   if (status === undefined) return 'TRUE'
   if (status === 'none') return 'status IS NULL'

@@ -7,14 +7,14 @@ import { DAY, detailedSegmentsOf, HOUR, segmentsOf, segmentCondition } from './p
 import type { Period, PeriodSegment } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
-/** Which requests, by what they are summed by. null: those that have none. */
+/** Which requests, by what they are summed by. null = requests without such a name. */
 export interface Dimensions {
   readonly key?: string | null
   readonly model?: string | null
   readonly upstream?: string | null
 }
 
-/** What `Figures` are made of, exact. */
+/** The exact values behind `Figures`. */
 export interface Totals {
   readonly requests: number
   readonly errors: number
@@ -30,24 +30,24 @@ export interface Totals {
   readonly estimatedCost: bigint
 }
 
-/** What hours and days are summed by together. */
+/** The names by which hours and days are summed together. */
 type Dimension = Exclude<LedgerDimension, 'group'>
 
-/** What only rows and detailed days tell. */
+/** Names that only rows and detailed days have. */
 export type DetailDimension = 'group' | 'protocol' | 'status'
 export type NamedDimension = Dimension | DetailDimension
 
-/** What of the sources is grouped by: a name, or the number of the slice that the time lies in. */
+/** A grouping: by a name, or by the number of the time slice. */
 export type Grouping = NamedDimension | { readonly slice: number }
 
-/** The sum of the requests that have these names, in the order of what is grouped by. */
+/** The sum of the requests with these names, in the order of the groupings. */
 export interface GroupSum {
   readonly names: readonly (string | number | null)[]
   readonly totals: Totals
 }
 
 type SumColumn = (typeof SUM_COLUMNS)[number]
-/** What the cost of many groups needs: less to read than all. */
+/** The columns for the cost of many groups: less to read than all. */
 export const COST_COLUMNS: readonly SumColumn[] = ['requests', 'unpriced', 'cost_high', 'cost_low']
 
 const TOKENS = {
@@ -59,7 +59,7 @@ const TOKENS = {
 } as const
 const IS_ESTIMATED = `source IN ('estimated', 'mixed')`
 
-/** One row of `requests` as its own sum. */
+/** One row of `requests` as a sum of its own. */
 const ROW_FIGURES: Readonly<Record<(typeof SUM_COLUMNS)[number], string>> = {
   requests: '1',
   errors: `CASE WHEN "end" IN ('complete', 'client_gone') THEN 0 ELSE 1 END`,
@@ -83,9 +83,9 @@ function highLowColumns<N extends string>(name: N, column: string) {
 
 /**
  * @param period as `alignedPeriod` or `wholeDays` gives it
- * @param by what to sum by; null for one sum of all
- * @returns by name (null for requests without one) or number of the slice since 1970;
- *   what nothing belongs to is not there
+ * @param by what to sum by; null = one sum of all
+ * @returns by name (null = requests without one) or number of the slice since 1970; groups without requests are
+ *   absent
  */
 export function sumsBy(
   view: View, period: Period, dimensions: Dimensions, by: Grouping | null,
@@ -94,7 +94,7 @@ export function sumsBy(
   return new Map(sums.map(({ names: [name = 0], totals }) => [name, totals]))
 }
 
-/** As sumsBy, for each combination that occurs. @param columns the others are 0 in the result */
+/** Like sumsBy, for each combination that occurs. @param columns the other columns are 0 in the result */
 export function groupSums(
   view: View, period: Period, dimensions: Dimensions, by: readonly Grouping[], columns: readonly SumColumn[] = SUM_COLUMNS,
 ): GroupSum[] {
@@ -132,8 +132,8 @@ export function sumTotals(sums: Iterable<Totals>): Totals {
 }
 
 /**
- * Rows and sums of a time, whose columns are `at` (ms since 1970, somewhere in the
- * hour or day), the names that are asked for (0 or null = none) and FIGURES.
+ * The rows and sums of a period. Columns: `at` (ms since 1970, somewhere in the hour or day), the names (0 or null =
+ * none), and FIGURES.
  */
 export function source(
   view: View, period: Period, dimensions: Dimensions, names: readonly NamedDimension[],
@@ -143,7 +143,7 @@ export function source(
 }
 
 /**
- * As `source`, by the group that the key was in then: a ledger has sums by group alone for longer than the detailed ones.
+ * Like `source`, by the group of the key at that time: sums by group alone go further back than the detailed ones.
  *
  * @param days from a midnight to a midnight, UTC
  */
@@ -187,7 +187,7 @@ function segmentSource(
   }
 }
 
-/** The columns of rows that names are in. */
+/** The columns of rows for the names. */
 const ROW_NAMES: Readonly<Record<NamedDimension, string>> = {
   key: 'key', model: 'model', upstream: 'upstream', group: '"group"', protocol: 'protocol', status: 'CAST(status AS text)',
 }
@@ -196,7 +196,7 @@ function isDetail(name: NamedDimension): name is DetailDimension {
   return name === 'group' || name === 'protocol' || name === 'status'
 }
 
-/** Days as far as one dimension alone matters. */
+/** Days if only one dimension matters. */
 function dimensionSource(
   dialect: Dialect, { from, to }: Period, dimension: LedgerDimension, only: string | null | undefined, names: readonly NamedDimension[],
 ): Sql {
@@ -222,12 +222,12 @@ export function conditionsOf(dialect: Dialect, dimensions: Dimensions): Sql {
   return { sql: sql.join(' AND '), values }
 }
 
-/** @param stored a name as the tables of sums have it: 0 or null = none */
+/** @param stored a name from the tables of sums: 0 or null = none */
 export function nameOf(stored: unknown): string | null {
   return typeof stored === 'string' ? stored : null
 }
 
-/** @param stored one record with all of FIGURES; what is absent is 0 */
+/** @param stored one record with all of FIGURES; absent figures are 0 */
 export function totals(stored: StoredRow): Totals {
   const whole = (name: string) => (typeof stored[name] === 'bigint' ? stored[name] : 0n)
   const exact = (name: string) => whole(`${name}_high`) * BigInt(PART_SIZE) + whole(`${name}_low`)
@@ -264,18 +264,18 @@ export function figures(sums: Totals): Figures {
   }
 }
 
-/** @returns USD; null where there is a cost, and no part of it is known */
+/** @returns USD; null = no part of the cost is known */
 export function knownCost({ cost, unpriced }: Pick<Totals, 'cost' | 'unpriced'>): string | null {
   return cost === 0n && unpriced > 0 ? null : formatUsd(cost)
 }
 
-/** The dearest first, then the busiest, then by name. */
+/** Highest cost first, then the busiest, then by name. */
 export function sortByCost<N extends string | number | null>(sums: ReadonlyMap<N, Totals>): [N, Totals][] {
   return [...sums].map(([name, totals]) => ({ names: [name], totals })).sort(compareByCost)
     .map(({ names: [name], totals }) => [name as N, totals])
 }
 
-/** As sortByCost. */
+/** Compares in the order of sortByCost. */
 export function compareByCost(a: GroupSum, b: GroupSum): number {
   if (a.totals.cost !== b.totals.cost) return a.totals.cost < b.totals.cost ? 1 : -1
   return b.totals.requests - a.totals.requests || (String(a.names) < String(b.names) ? -1 : 1)

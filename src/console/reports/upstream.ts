@@ -8,17 +8,17 @@ import type { Latency, Outcomes, UpstreamReport } from '../api/upstream.ts'
 import { MINUTE, floor, periodOf } from './period.ts'
 import type { Sql, StoredRow, View } from './view.ts'
 
-/** Requests that are read one by one; of more, the newest. */
+/** Requests that are read one by one; if there are more, the newest. */
 const MAX_ROWS = 100_000
-/** Slices that a time is cut into, at most. */
+/** Slices of a period, at most. */
 const MAX_SLICES = 100
 const SLICE_SIZES = [1, 5, 15, 60, 360, 1440].map(minutes => minutes * MINUTE)
-/** Statuses of an upstream's own errors that are not the client's fault, although they begin with 4. */
+/** Statuses of an upstream's errors that are not the client's fault, although they begin with 4. */
 const PROVIDER_STATUSES: ReadonlySet<number> = new Set([401, 402, 403, 408, 409, 425, 429])
 
 type Outcome = Exclude<keyof Outcomes, 'requests'>
 
-/** What one upstream did over a time: how requests ended, how long they took, and where they went on. */
+/** What one upstream did in a period: how requests ended, how long they took, and where failovers went. */
 export function upstreamReport(
   view: View, name: string, query: { readonly from?: string, readonly to?: string },
 ): UpstreamReport {
@@ -63,7 +63,7 @@ export function upstreamReport(
   }
 }
 
-/** Requests that the upstream served or was tried for, and those that were refused on a route to it. */
+/** Requests that the upstream served or was tried for, and refused requests of a route to it. */
 function rowsOf({ dialect }: View, name: string, from: number, to: number): Sql {
   const escaped = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`
   return {
@@ -76,7 +76,7 @@ function rowsOf({ dialect }: View, name: string, from: number, to: number): Sql 
   }
 }
 
-/** The text of a route has its targets behind an arrow. */
+/** In the text of a route, the targets follow an arrow. */
 function wasRefusedFor({ end, upstream, route }: StoredRow, name: string): boolean {
   if (end !== 'refused' || upstream !== null) return false
   const targets = String(route).split(' -> ').at(-1) ?? ''
@@ -102,7 +102,7 @@ const OUTCOMES: Readonly<Record<ErrorSource, Outcome>> = {
   client: 'client_errors', gateway: 'gateway_refusals', upstream: 'provider_failures',
 }
 
-/** What some requests have in common. */
+/** Totals of several requests. */
 class Tally {
   readonly outcomes = {
     requests: 0, complete: 0, client_disconnected: 0, provider_failures: 0, client_errors: 0, gateway_refusals: 0,
@@ -139,7 +139,7 @@ class Counter {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
   }
 
-  /** The most frequent first. */
+  /** Most frequent first. */
   get sorted(): [name: string, count: number][] {
     return [...this.#counts].sort((a, b) => b[1] - a[1])
   }

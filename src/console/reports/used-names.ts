@@ -6,11 +6,11 @@ import { figures, ZERO_TOTALS, source, sumsBy } from './sums.ts'
 import type { Dimensions } from './sums.ts'
 import type { View } from './view.ts'
 
-/** What one key did. */
+/** The use of one key. */
 export interface KeyUse {
   /** Of the last 30 days. */
   readonly figures: Figures
-  /** When its last request began, ISO 8601; however long ago. */
+  /** When its last request started, ISO 8601, without a limit of age. */
   readonly last_used_at: string
 }
 
@@ -18,7 +18,7 @@ const RECENT_MS = 30 * DAY
 /** Clients choose the names of models. */
 const MAX_NAMES = 1000
 
-/** The names of the last 30 days, the busiest where there are too many; in their order. */
+/** The names of the last 30 days, sorted; if there are too many, the busiest. */
 export function filters(view: View, own: string | null): Omit<ResponseOf<'GET /filters'>, 'owners'> {
   const dimensions = own === null ? {} : { key: own }
   return {
@@ -40,7 +40,7 @@ function names(view: View, by: 'key' | 'model' | 'upstream', dimensions: Dimensi
   return found.map(({ name }) => String(name)).sort()
 }
 
-/** By name; without keys that never did anything. */
+/** By name, without keys that were never used. */
 export function keyUse(view: View): Map<string, KeyUse> {
   const now = floor(view.now, DAY) + DAY
   const lately = sumsBy(view, { from: now - RECENT_MS, to: now }, {}, 'key')

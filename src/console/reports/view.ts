@@ -11,39 +11,39 @@ import type { Dialect } from './dialect.ts'
 
 export type { StoredRow }
 
-/** A piece of SQL with the values of its question marks. */
+/** A part of SQL with the values of its question marks. */
 export interface Sql {
   readonly sql: string
   readonly values: readonly SQLInputValue[]
 }
 
-/** The ledger at one moment, as a report reads it. */
+/** The ledger at one moment, for a report. */
 export interface View {
   /** ms since 1970. */
   readonly now: number
   /** The last row that is in the sums. */
   readonly summedTo: number
-  /** How many rows, at most, are not. */
+  /** At most how many rows are not in the sums. */
   readonly unsummed: number
-  /** Days since 1970: from this one on there are sums by group, protocol and status. */
+  /** Days since 1970: since then there are sums by group, protocol and status. */
   readonly detailedFrom: number
   readonly reader: LedgerReader
   readonly dialect: Dialect
-  /** Begins the cursors of a ledger: positions in one mean nothing in another. */
+  /** Prefix of the cursors of a ledger: positions in one ledger mean nothing in another. */
   readonly positions: 'c' | ''
-  /** Whole numbers come as bigint. */
+  /** Returns whole numbers as bigint. */
   all(query: Sql): StoredRow[]
-  /** Whole numbers come as number, for columns that hold none too large. */
+  /** Returns whole numbers as number, for columns without large ones. */
   rows(query: Sql): StoredRow[]
-  /** Whether a request of that key and time may be still in progress, or not yet settled after a crash. */
+  /** May a request of that key and time still be running, or unsettled after a crash? */
   mayChange(key: string, from: number, to: number): boolean
 }
 
-/** The ledger of one gateway, or of all, that is open for reports. */
+/** An open ledger for reports: of one gateway, or of all. */
 export interface OpenView {
-  /** What is read inside is of one moment. */
+  /** All queries inside see the same moment. */
   read<T>(now: number, work: (view: View) => T): T
-  /** Whether its path still leads to it. */
+  /** Does the path still lead to this file? */
   isCurrent(): boolean
   close(): void
 }
@@ -53,7 +53,7 @@ const SUMMED_STATE: Sql = {
   values: [],
 }
 const BUSY_TIMEOUT = 2000
-/** KiB: the sums of a day of many keys. */
+/** KiB: the sums of a day with many keys. */
 const CACHE_KIB = 16_384
 
 /**

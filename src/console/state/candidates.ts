@@ -4,10 +4,10 @@ import type { WorkerActivity } from './workers.ts'
 
 export type CandidateState = UpstreamState['candidates'][number]
 
-/** The worse first: what one worker has found out, the others are about to. */
+/** Worse first: what one worker has found, the others will find soon. */
 const CIRCUITS_BY_SEVERITY = ['open', 'probing', 'closed'] as const
 
-/** What all workers together know of each candidate, by upstream. */
+/** The states of each candidate by upstream, merged over all workers. */
 export function candidateStates(all: readonly WorkerActivity[]): Map<string, CandidateState[]> {
   const byUpstream = new Map<string, Map<string | null, CandidateState>>()
   for (const candidate of all.flatMap(({ candidates }) => candidates)) {
@@ -30,7 +30,7 @@ function mergeStates(a: CandidateState, b: CandidateState): CandidateState {
   }
 }
 
-/** @param known of the upstream; a model of it that was not asked for is as well as its checks say */
+/** @param known states of the upstream; a model without requests is as healthy as the health checks say */
 export function circuitOf(model: string | null, known: readonly CandidateState[]): CandidateState['circuit'] {
   const asked = known.find(state => state.model === model)
   if (asked) return asked.circuit
@@ -38,7 +38,7 @@ export function circuitOf(model: string | null, known: readonly CandidateState[]
   return failsChecks ? 'open' : 'closed'
 }
 
-/** How an upstream as a whole is. */
+/** The health of a whole upstream. */
 export function healthOf(states: readonly CandidateState[]): UpstreamState['health'] {
   if (states.length === 0) return 'unknown'
   const failing = states.filter(({ circuit }) => circuit !== 'closed').length
@@ -46,7 +46,7 @@ export function healthOf(states: readonly CandidateState[]): UpstreamState['heal
   return failing === states.length ? 'down' : 'failing'
 }
 
-/** Where an upstream is; null for the simulator. A URL of the configuration has no credentials in it. */
+/** The URL of an upstream; null for the simulator. A URL of the configuration contains no credentials. */
 export function addressOf({ config }: Gateway, name: string): string | null {
   return config.upstreams.get(name)?.url?.href ?? null
 }

@@ -7,16 +7,15 @@ import type { Model } from '../api/routes.ts'
 
 type ProtocolName = Model['protocols'][number]
 
-/** How a model is asked for text in each protocol; the playground speaks all of these. */
+/** The path of a text request in each protocol that the playground supports. */
 const PATHS = PROTOCOLS.flatMap(({ name, textPath }) => textPath ? [{ name: name as ProtocolName, path: textPath }] : [])
 
 type ModelTarget = Model['targets'][number]
 
 /**
- * What is known of a model: in which protocols it can be asked,
- * where such requests go, and what they cost there.
+ * Describes a model: its protocols, its targets and its prices there.
  *
- * @param listed whether GET /v1/models has it
+ * @param listed is it in GET /v1/models?
  * @param now prices can change with the date or the hour
  */
 export function modelRow(gateway: Gateway, name: string, listed: boolean, now: Date): Model {
@@ -24,7 +23,7 @@ export function modelRow(gateway: Gateway, name: string, listed: boolean, now: D
   const served = PATHS.filter(({ path }) => routes.match(path(name), name) !== null)
   const targets = targetsOf(gateway, name, served, now)
   const [first] = targets
-  // What no route takes is what upstreams call a model.
+  // A name that no route matches is an upstream's name for a model.
   const { price, price_source } = first ?? quote(gateway, null, name, now)
   return {
     name,
@@ -38,12 +37,12 @@ export function modelRow(gateway: Gateway, name: string, listed: boolean, now: D
   }
 }
 
-/** The same for the holder of a key, without upstreams and prices. */
+/** The model for key holders, without upstreams and prices. */
 export function withoutTargets(model: Model): Model {
   return { ...model, price: null, price_source: null, price_varies: false, upstream: null, targets: [] }
 }
 
-/** In the order of the protocols and of each route; what several protocols share stands once. */
+/** In the order of the protocols and of each route; a target of several protocols appears once. */
 function targetsOf(gateway: Gateway, name: string, served: typeof PATHS, now: Date): ModelTarget[] {
   const found = new Map<string, ModelTarget>()
   for (const { name: protocol, path } of served) {
@@ -66,13 +65,13 @@ function targetsOf(gateway: Gateway, name: string, served: typeof PATHS, now: Da
   return [...found.values()]
 }
 
-/** As the reservation asks for it, and so the bill. */
+/** Looks the price up as the reservation and the bill do. */
 function quote({ accounts }: Gateway, target: Target | null, name: string, now: Date) {
   const quoted = accounts.prices.priceOf(target?.upstream.url ?? null, target?.model ?? name, now, name)
   return { price: quoted && plainPrice(quoted), price_source: quoted?.version ?? null }
 }
 
-/** By the names of gateway.yaml; of tiers, what is paid above so many tokens, and in a service tier. */
+/** By the names of gateway.yaml, with the prices above each tier's tokens and in each service tier. */
 function plainPrice({ price, serviceTiers }: QuotedPrice): Record<string, string> {
   const apart = [...serviceTiers ?? []].flatMap(([tier, { price }]) => rates(price, ` (${tier})`))
   return Object.fromEntries([...rates(price, ''), ...apart])

@@ -2,13 +2,13 @@ import type { Gateway } from '../../pipeline/parts/gateway.ts'
 import { listedModels } from '../../pipeline/gateway-endpoints.ts'
 import { PROTOCOLS } from '../../protocols/index.ts'
 
-/** Paths on which models are asked for text. */
+/** Paths of text requests. */
 const TEXT_PATHS = PROTOCOLS.flatMap(({ textPath }) => textPath ?? [])
-/** Clients choose the names of models, and each is looked up in the routes. */
+/** Clients choose model names, and each name is looked up in the routes. */
 const MAX_MODELS = 300
 
 /**
- * The models that reach each route without being named by it: through a glob, or because it names none.
+ * The models that reach each route though it does not name them: through a glob, or because it names none.
  *
  * @param used names of models in the ledger
  * @returns sorted names by the index of the route

@@ -9,17 +9,17 @@ export function isoTimeOrNull(at: WallTime | null): string | null {
 }
 
 /**
- * A name in a sentence. Clients choose the names of models, and one that is written from
- * the right, or turns the writing round, is to do so to itself alone (UAX 9, isolates).
+ * A name for use in a sentence. Clients choose model names; a name with right-to-left text or direction marks must
+ * not affect the text around it (UAX 9, isolates).
  */
 export function isolatedName(name: string): string {
   return /^[ -~]*$/.test(name) ? name : `\u2068${name.replace(/[\u2066-\u2069]/g, '')}\u2069`
 }
 
 /**
- * Where something listens, as a URL: `http://0.0.0.0:8080`.
+ * A listening address as a URL: `http://0.0.0.0:8080`.
  *
- * @returns null where the system chooses the port, or hands the socket over
+ * @returns null = the system chooses the port, or another process opened the socket
  */
 export function urlOf({ host, port, fd }: Address, isSecure: boolean): string | null {
   if (port === 0 || fd !== undefined) return null

@@ -10,49 +10,47 @@ import type { CircuitCause } from '../../routing/circuit-log.ts'
 import type { Live, UpstreamState } from '../api/panel.ts'
 import type { ConsoleStoreClient } from '../store/console-store-client.ts'
 
-/** A candidate as one process sees it. */
+/** A candidate's state in one process. */
 export interface WorkerCandidate extends Readonly<UpstreamState['candidates'][number]> {
   readonly upstream: string
   /** When the circuit opened, ISO 8601; null while it is closed. */
   readonly open_since: string | null
   readonly consecutive_failures: number
-  /** What failed since it worked. */
+  /** The failures since it last worked. */
   readonly cause: CircuitCause
 }
 
-/** What one process has in progress, and what it knows of the candidates. */
+/** The running requests of one process, and what it knows about the candidates. */
 export interface WorkerActivity {
   readonly running: number
   readonly streams: number
-  /** The longest-running first; not all where there are many. */
+  /** Longest-running first; limited in number. */
   readonly exchanges: readonly Live['exchanges'][number][]
   readonly candidates: readonly WorkerCandidate[]
   readonly credentialFailures: readonly (readonly [upstream: string, failure: CredentialFailure])[]
   readonly upstreams: readonly WorkerUpstream[]
 }
 
-/** An upstream as one process sees it. */
+/** An upstream's state in one process. */
 export interface WorkerUpstream {
   readonly name: string
-  /** What is left of its limits. */
+  /** What remains of its limits. */
   readonly rateLimits: RateLimitStates
-  /** Of each credential of its pool, or of the one; empty = it has none. */
+  /** State of each credential of its pool, or of its only one; empty = none. */
   readonly credentials: readonly CredentialState[]
 }
 
 const NO_RATE_LIMITS: RateLimitStates = { requests: null, tokens: null }
 
-/**
- * ms between two checks whether the console is in use, and between two snapshots while it is.
- */
+/** ms between two checks whether the console is in use, and between two snapshots while it is. */
 const SNAPSHOT_INTERVAL = 1_500
-/** ms for which the console counts as in use after a request of it. */
+/** ms after a request for which the console counts as in use. */
 const VIEWER_TIMEOUT = 60_000
-/** ms after which a snapshot is that of a worker that has ended. */
+/** ms after which a snapshot belongs to a worker that has ended. */
 const SNAPSHOT_MAX_AGE = 6_000
-/** Exchanges that are listed one by one. */
+/** Exchanges that are listed. */
 const MAX_EXCHANGES = 500
-/** ms between two notes that the console is in use. */
+/** ms between two updates of the file's modification time. */
 const TOUCH_INTERVAL = 5_000
 
 /** @param own the only key whose requests count; null = all do */
@@ -111,16 +109,16 @@ function toLiveExchange(exchange: Exchange): Live['exchanges'][number] {
 
 export interface WorkersOptions {
   readonly current: () => Gateway
-  /** The number of this process among several; null where there is one. */
+  /** The number of this process among several; null = there is only one. */
   readonly worker: number | null
-  /** The file that all of them share; null = they share none. */
+  /** The file that all processes share; null = none. */
   readonly file: string | null
   readonly store: ConsoleStoreClient
 }
 
 /**
- * The activity of all workers. Each one saves a snapshot of its own while the console is in use. The modification time
- * of a file shows that it is, so that no worker has to open the file.
+ * The activity of all workers. Each saves snapshots while the console is in use. The modification time of a file
+ * shows that, so no worker has to open it.
  */
 export class Workers {
   readonly #options: WorkersOptions
@@ -133,7 +131,7 @@ export class Workers {
     if (this.#hasPeers) this.#scheduleSnapshot()
   }
 
-  /** Of every process, this one first. `own` is the only key whose requests count; null = all do. */
+  /** The activity of every process, this one first. `own` is the only key whose requests count; null = all do. */
   async all(own: string | null = null): Promise<WorkerActivity[]> {
     const { current, worker, store } = this.#options
     const here = activityOf(current(), own)
@@ -176,12 +174,12 @@ export class Workers {
   }
 }
 
-/** Counted among those that the snapshot has. */
+/** Counts only the exchanges that the snapshot lists. */
 function activityOfKey(there: WorkerActivity, own: string): WorkerActivity {
   const exchanges = there.exchanges.filter(({ key }) => key === own)
   const streams = exchanges.filter(({ stream }) => stream).length
   return { ...there, exchanges, running: exchanges.length, streams }
 }
 
-/** There is no file before the console is used, and what fails now may succeed the next time. */
+/** The file does not exist before the console is used, and what fails now may succeed later. */
 function ignore(): void {}

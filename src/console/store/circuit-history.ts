@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CircuitChange } from '../../routing/circuit-log.ts'
 
-/** A change, and the process whose circuit it is: 0 where there is only one. */
+/** A change of a circuit with the number of its process; 0 = there is only one. */
 export interface StoredCircuitChange extends CircuitChange {
   readonly worker: number
 }
 
-/** A table that version 2 of the file may lack: it is made without a new version, which would empty the others. */
+/** A table that a file of version 2 may lack. It is added without a new version, which would empty the other tables. */
 export const CIRCUIT_SCHEMA = `
   CREATE TABLE IF NOT EXISTS circuit_changes (
     id INTEGER PRIMARY KEY,
@@ -16,12 +16,12 @@ export const CIRCUIT_SCHEMA = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS circuit_changes_by_upstream ON circuit_changes (upstream, at);`
 
-/** Changes that are kept: of three circuits that open and close every minute, a day. */
+/** Changes that are kept: a day of three circuits that open and close every minute. */
 const MAX_CHANGES = 10_000
-/** Changes between two looks for those beyond. */
+/** Changes between two deletions of older ones. */
 const TRIM_INTERVAL = 100
 
-/** The changes of all circuits, for longer than the process runs. */
+/** The changes of all circuits, kept over restarts. */
 export class CircuitHistory {
   readonly #db: DatabaseSync
 
@@ -37,7 +37,7 @@ export class CircuitHistory {
   }
 
   /**
-   * Those of an upstream in a time, the oldest first, behind the last one before it of each circuit.
+   * The changes of an upstream in a period, oldest first, preceded by the last earlier one of each circuit.
    *
    * @param from ms since 1970
    * @param to ms since 1970

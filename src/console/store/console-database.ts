@@ -4,12 +4,12 @@ import { DatabaseError } from '../../cluster/postgres/database-error.ts'
 import { migrate } from '../../cluster/postgres/migrate.ts'
 import { MIGRATIONS } from '../../cluster/postgres/migrations.ts'
 
-/** ms for a query: somebody waits for a page. */
+/** ms for a query: a user waits for the page. */
 const TIMEOUT_MS = 1_000
-/** ms in which PostgreSQL is not asked again after a failure, so that not every request waits for it */
+/** ms after a failure without another attempt, so that not every request waits for PostgreSQL */
 export const RETRY_MS = 2_000
 
-/** PostgreSQL, for what the consoles of all gateways share. */
+/** The PostgreSQL database that the consoles of all gateways share. */
 export class ConsoleDatabase {
   readonly #database: Database
   #isMigrated = false
@@ -24,7 +24,7 @@ export class ConsoleDatabase {
     return this.#database.query(sql, values, TIMEOUT_MS)
   }
 
-  /** @returns null where PostgreSQL is unreachable */
+  /** @returns null = PostgreSQL is unreachable */
   async ask<T>(work: () => Promise<T>): Promise<T | null> {
     if (performance.now() - this.#failedAt < RETRY_MS) return null
     try {

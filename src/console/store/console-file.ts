@@ -10,10 +10,7 @@ import { RELOAD_SCHEMA } from './reload-history.ts'
 
 /** Marks the file (PRAGMA application_id): the letters GWCN. */
 const APPLICATION_ID = 0x4757434e
-/**
- * PRAGMA user_version. What is in the file is worth nothing for long: a file of
- * another version is emptied.
- */
+/** PRAGMA user_version. The contents matter only for a short time, so a file of another version is emptied. */
 const VERSION = 2
 /** ms that a statement may wait for another process */
 const BUSY_TIMEOUT = 5_000
@@ -43,12 +40,11 @@ const SCHEMA = `
   CREATE TABLE secret (bytes BLOB NOT NULL) STRICT;`
 
 /**
- * Opens the file of what the console has to remember, which all workers share:
- * sessions, refused logins, what each worker has in progress, the secret by which
- * cursors are sealed.
+ * Opens the file of the console's state, which all workers share: sessions, failed logins, snapshots of the workers,
+ * and the secret that encrypts cursors.
  *
- * @param file path; null = in memory, for this process alone
- * @throws node:sqlite's error; an error where the file is something else's
+ * @param file path; null = in memory, for this process only
+ * @throws node:sqlite's error; an error if the file belongs to another program
  */
 export function openConsoleFile(file: string | null): DatabaseSync {
   if (file !== null) {
@@ -57,7 +53,7 @@ export function openConsoleFile(file: string | null): DatabaseSync {
   }
   const db = new DatabaseSync(file ?? ':memory:', { timeout: BUSY_TIMEOUT })
   try {
-    // What a power failure takes, its owner logs in again for: no commit waits for the disk.
+    // After a power failure users may have to log in again: no commit waits for the disk.
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
     prepare(db, file)
     db.exec(CIRCUIT_SCHEMA + RELOAD_SCHEMA)
@@ -76,7 +72,7 @@ function prepare(db: DatabaseSync, file: string | null): void {
       .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
     if (isForeign(db, APPLICATION_ID)) throw new Error(`${file} is a database of another program`)
     for (const { name } of tables) db.exec(`DROP TABLE "${String(name)}"`)
-    // Where there is a key store, the audit table is there.
+    // With a key store, the audit table is there.
     db.exec(file === null ? SCHEMA + AUDIT_SCHEMA : SCHEMA)
     db.prepare('INSERT INTO secret VALUES (?)').run(randomBytes(32))
     writeFileId(db, { id: APPLICATION_ID, version: VERSION })

@@ -2,7 +2,7 @@ import { ThreadClient, ThreadError } from '../../base/threads/thread-client.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
 import type { ConsoleStore, ConsoleStoreOptions } from './console-store.ts'
 
-/** What the thread of the store is asked. */
+/** A request to the store's thread. */
 export interface StoreCall {
   readonly method: keyof ConsoleStore
   readonly args: readonly unknown[]
@@ -13,7 +13,7 @@ type StoreResult<M extends keyof ConsoleStore> = Awaited<ReturnType<ConsoleStore
 /** A call of the store that failed. */
 export class ConsoleStoreError extends Error {
   override readonly name = 'ConsoleStoreError'
-  /** `taken` and its kin from the key store; `down` where the store could not be called; null for other errors. */
+  /** `taken` and other codes of the key store; `down` = the store could not be called; null = another error. */
   readonly code: string | null
 
   constructor(code: string | null, message: string) {
@@ -29,7 +29,7 @@ const CLOSE_TIMEOUT_MS = 2_000
 /** Calls the methods of a ConsoleStore in a thread, because they block. */
 export class ConsoleStoreClient {
   readonly #thread: ThreadClient
-  /** What errors call the store. */
+  /** The store's name in errors. */
   readonly #name: string
 
   constructor(options: ConsoleStoreOptions) {

@@ -31,11 +31,11 @@ import { SharedReloads } from './shared-reloads.ts'
 import { SharedSessions } from './shared-sessions.ts'
 
 export interface ConsoleStoreOptions {
-  /** null = nothing outlasts the process. */
+  /** null = the state is lost when the process ends. */
   readonly consoleFile: string | null
   /** null = there are no stored keys. */
   readonly keyFile: string | null
-  /** Where all gateways have their keys, sessions and audit list; null = this one has its own. */
+  /** Where all gateways keep their keys, sessions and audit list; null = this gateway has its own. */
   readonly shared: SharedOptions | null
 }
 
@@ -44,30 +44,27 @@ interface SharedOptions extends Pick<DatabaseOptions, 'url' | 'name'> {
   readonly gateway: string
 }
 
-/** What became of a change of a key. */
+/** The result of a change of a key. */
 export type ChangeResult =
-  /** Every gateway goes by it. */
+  /** Every gateway applies it. */
   | 'done'
-  /** It is written, and a running gateway has not confirmed it. */
+  /** It is stored, but a running gateway has not confirmed it. */
   | 'unconfirmed'
-  /** There is no live key of that name. */
+  /** There is no live key with that name. */
   | 'unknown'
 
-/** What a worker has in progress, for the others to show. */
+/** A worker's activity, for the others to show. */
 export interface Snapshot {
   readonly worker: number
   readonly data: string
 }
 
-/** ms that running gateways have to take a change over; they look at the store every second at least. */
+/** ms for running gateways to apply a change; they check the store at least every second. */
 const PUBLISH_TIMEOUT = 2_500
-/** ms between two looks whether they have. */
+/** ms between two checks whether they have. */
 const POLL_INTERVAL = 10
 
-/**
- * All that the console writes down, in one place: it blocks while it works, and so
- * stands in a thread of its own.
- */
+/** Everything that the console stores. Its calls block, so it runs in a thread of its own. */
 export class ConsoleStore {
   readonly #options: ConsoleStoreOptions
   readonly #db: DatabaseSync
@@ -95,7 +92,7 @@ export class ConsoleStore {
     this.#sharedReloads = shared && this.#database && new SharedReloads(this.#database, this.#reloads, shared.gateway)
   }
 
-  /** While PostgreSQL is unreachable, a session is one of this gateway alone. */
+  /** While PostgreSQL is unreachable, the session is known to this gateway only. */
   async openSession(
     digest: Uint8Array, session: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number,
   ): Promise<void> {
@@ -112,7 +109,7 @@ export class ConsoleStore {
     await this.#sharedSessions?.close(digest)
   }
 
-  /** @returns ms to wait; 0 = it may go on */
+  /** @returns ms to wait; 0 = the attempt may begin */
   beginAttempt(attempt: LoginAttempt, now: number): number {
     return transaction(this.#db, () => this.#attempts.begin(attempt, now))
   }
@@ -121,7 +118,7 @@ export class ConsoleStore {
     this.#attempts.succeeded(attempt, now)
   }
 
-  /** While PostgreSQL is unreachable, it is noted here; the gateway sends it later. */
+  /** While PostgreSQL is unreachable, the event is stored here; the gateway sends it later. */
   async note(entry: AuditEvent): Promise<void> {
     if (this.#options.keyFile === null) return recordAuditEvent(this.#db, entry)
     try {
@@ -137,7 +134,7 @@ export class ConsoleStore {
     return this.#keyWriter().audit(before, count)
   }
 
-  /** While PostgreSQL is unreachable, those that this gateway knows. */
+  /** While PostgreSQL is unreachable, returns the keys that this gateway knows. */
   async storedKeys(): Promise<{ keys: KeyRecord[]; blocks: BlockRecord[] }> {
     const { keyFile } = this.#options
     try {
@@ -187,7 +184,7 @@ export class ConsoleStore {
     const key = { name, digest: Buffer.from(digest) }
     if (blocked) await file.block(key, now, by)
     else await file.unblock(key, now, by)
-    // Also without a change: a gateway may still have to confirm an earlier one.
+    // Wait even without a change: a gateway may still have to confirm an earlier one.
     return waitUntilPublished(file)
   }
 
@@ -200,7 +197,10 @@ export class ConsoleStore {
     return this.#circuits.read(upstream, from, to)
   }
 
-  /** Every worker reports each reload; only the first report goes into the audit list, with the gateway's name where there are several. */
+  /**
+   * Every worker reports each reload; only the first report is added to the audit list, with the gateway's name if
+   * there are several.
+   */
   async addReload(reload: ReportedReload): Promise<void> {
     if (!this.#reloads.add(reload)) return
     const { at, applied, by, changes, problems } = reload
@@ -211,12 +211,12 @@ export class ConsoleStore {
     await this.note({ at, actor: by, address: null, action: applied ? 'config.reloaded' : 'config.rejected', subject: null, detail })
   }
 
-  /** The newest first, those of all gateways. */
+  /** Newest first, of all gateways. */
   async reloads(): Promise<GatewayReload[]> {
     return await this.#sharedReloads?.read() ?? this.#reloads.read().map(reload => ({ ...reload, gateway: null }))
   }
 
-  /** A configuration's text for people to read: of a large one it takes a while. */
+  /** Masks the secrets of a configuration's text; for a large one this takes a while. */
   masked(text: string): string {
     return maskedText(text)
   }
@@ -231,10 +231,10 @@ export class ConsoleStore {
   }
 
   /**
-   * Of workers that have ended there are older ones, and newer ones where the date has been set back.
+   * Older snapshots belong to workers that have ended, and later ones were made before the date was set back.
    *
    * @param since ms since 1970
-   * @param until ms since 1970: later than now by as much as others may be ahead
+   * @param until ms since 1970: now, plus how far other clocks may be ahead
    */
   snapshots(since: number, until: number): Snapshot[] {
     return this.#db.prepare('SELECT worker, data FROM snapshots WHERE at BETWEEN ? AND ? ORDER BY worker')
@@ -242,7 +242,7 @@ export class ConsoleStore {
       .map(({ worker, data }) => ({ worker: Number(worker), data: String(data) }))
   }
 
-  /** 32 bytes that all workers, and all gateways, share, and nobody else knows. */
+  /** 32 bytes that all workers and all gateways share, and nobody else knows. */
   async secret(): Promise<Uint8Array> {
     const bytes = this.#db.prepare('SELECT bytes FROM secret').get()?.['bytes']
     if (!(bytes instanceof Uint8Array)) {
@@ -268,7 +268,7 @@ export class ConsoleStore {
     const { keyFile } = this.#options
     if (keyFile === null) throw new Error('the configuration names no ledger, beside which keys are kept')
     const identity = fileIdentity(keyFile)
-    // If the open file was replaced by another, what is written to it has no effect.
+    // If another file has replaced the open one, writing to it would have no effect.
     if (this.#keys === null || (identity !== null && identity !== this.#keys.identity)) {
       this.#keys?.file.close()
       this.#keys = null
@@ -279,7 +279,7 @@ export class ConsoleStore {
   }
 }
 
-/** As KeyFile's own waiting, but that others are served meanwhile. */
+/** Like KeyFile's own wait, but without blocking other calls. */
 async function waitUntilPublished(keys: KeyWriter): Promise<ChangeResult> {
   const end = performance.now() + PUBLISH_TIMEOUT
   while (!await keys.waitUntilPublished(0)) {

@@ -1,17 +1,17 @@
 import type { DatabaseSync } from 'node:sqlite'
 
-/** What is guessed: somebody's password, from some address. */
+/** What a login tries to guess: a user's password, from an address. */
 export interface LoginAttempt {
-  /** null for a login with a key, which names nobody. */
+  /** null = a login with a key, which names no user. */
   readonly name: string | null
   readonly address: string
 }
 
-/** Failures that cost nothing: people mistype. */
+/** Failures without a delay: people mistype. */
 const FREE_FAILURES = 4
-/** ms after the first that does; it doubles with each. */
+/** ms after the first failure beyond these; doubles with each further one. */
 const FIRST_DELAY = 1_000
-/** ms at most: for an address, and for a name, whose owner must not be locked out by others. */
+/** Most ms: for an address, and for a name, whose owner others must not lock out. */
 const MAX_DELAY = { address: 15 * 60_000, name: 30_000 } as const
 /** ms after which failures are forgotten. */
 const FAILURE_RETENTION = 24 * 60 * 60_000
@@ -20,8 +20,8 @@ const KNOWN_ADDRESS_RETENTION = 30 * 24 * 60 * 60_000
 const MAX_ROWS = 20_000
 
 /**
- * Makes guessing slow. Each attempt counts as failed from its begin on, so that
- * many at once are no way round; a success takes that back.
+ * Makes guessing slow. Each attempt counts as failed from its start, so that concurrent attempts do not avoid the
+ * delay; a success deletes its failure.
  */
 export class LoginAttemptTable {
   readonly #db: DatabaseSync
@@ -30,7 +30,7 @@ export class LoginAttemptTable {
     this.#db = db
   }
 
-  /** @returns ms to wait before another attempt; 0 = it may begin, and is counted */
+  /** @returns ms to wait before another attempt; 0 = the attempt may begin, and is counted */
   begin(attempt: LoginAttempt, now: number): number {
     this.#deleteExpired(now)
     const subjects = this.#subjects(attempt, now)
@@ -52,9 +52,9 @@ export class LoginAttemptTable {
   }
 
   /**
-   * Guesses from other addresses do not slow down the owner of a name. Where the owner
-   * has been it is counted for itself: others there may be right about a name of
-   * their own, which takes back what is counted of the address.
+   * Guesses from other addresses do not delay the owner of a name. At an address where the owner has logged in,
+   * failures of the name count separately: another user there may log in successfully, which deletes the failures of
+   * the address.
    */
   #subjects({ name, address }: LoginAttempt, now: number): { subject: string; longest: number }[] {
     const byAddress = { subject: addressSubject(address), longest: MAX_DELAY.address }
@@ -71,7 +71,7 @@ export class LoginAttemptTable {
   #wait(subject: string, longest: number, now: number): number {
     const until = this.#db.prepare('SELECT until FROM attempts WHERE subject = ?').get(subject)?.['until']
     const wait = Number(until ?? 0) - now
-    // The date has been set back since.
+    // The date has been set back since then.
     return wait > longest ? 0 : wait
   }
 
@@ -97,7 +97,7 @@ function nameSubject(name: string): string {
   return `name ${name}`
 }
 
-/** A name, where its owner has logged in before. */
+/** A name at an address where its owner has logged in before. */
 function ownerSubject(name: string, address: string): string {
   return `owner ${addressSubject(address)} ${name}`
 }
@@ -106,7 +106,7 @@ function knownSubject(name: string, address: string): string {
   return `known ${addressSubject(address)} ${name}`
 }
 
-/** Of IPv6 a subscriber has a whole /64 (RFC 6177). */
+/** An IPv6 subscriber has a whole /64 (RFC 6177). */
 function addressSubject(address: string): string {
   if (!address.includes(':') || address.includes('.')) return `address ${address}`
   const [head = '', tail = ''] = address.split('::')

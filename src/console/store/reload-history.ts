@@ -6,24 +6,24 @@ import { maskedDiff } from '../../config/text/masked-diff.ts'
 import type { DiffLine } from '../../config/text/masked-diff.ts'
 import type { ReloadEvent } from '../../config/reload-event.ts'
 
-/** A reload that a process reports, with places and messages as text. */
+/** A reload reported by a process, with places and messages as text. */
 export interface ReportedReload extends Omit<ReloadEvent, 'problems'> {
   readonly problems: readonly string[]
 }
 
-/** A reload of the past, without secrets. */
+/** A stored reload, without secrets. */
 export interface StoredReload extends Pick<ReportedReload, 'at' | 'applied' | 'by' | 'changes' | 'problems'> {
-  /** null where there is none: the file could not be read, or too much differs. */
+  /** null = the file could not be read, or too much changed. */
   readonly diff: readonly DiffLine[] | null
 }
 
 /** A reload of one of several gateways. */
 export interface GatewayReload extends StoredReload {
-  /** The name of the gateway; null = there is one only. */
+  /** The name of the gateway; null = there is only one. */
   readonly gateway: string | null
 }
 
-/** A reload as it is kept. */
+/** A row of the table of reloads. */
 export interface ReloadRecord {
   /** ms since 1970 */
   readonly at: number
@@ -32,7 +32,7 @@ export interface ReloadRecord {
   readonly data: string
 }
 
-/** A table that version 2 of the file may lack: it is made without a new version, which would empty the others. */
+/** A table that a file of version 2 may lack. It is added without a new version, which would empty the other tables. */
 export const RELOAD_SCHEMA = `
   CREATE TABLE IF NOT EXISTS reloads (
     id INTEGER PRIMARY KEY,
@@ -45,10 +45,10 @@ export const RELOAD_SCHEMA = `
 export const MAX_RELOADS = 20
 /** Changes and problems that are kept of each. */
 const MAX_TEXTS = 100
-/** ms within which the same reload of several workers is one. */
+/** ms within which equal reports of several workers are one reload. */
 const SAME_WITHIN = 5_000
 
-/** The last reloads of all workers, for longer than the process runs. */
+/** The last reloads of all workers, kept over restarts. */
 export class ReloadHistory {
   readonly #db: DatabaseSync
 
@@ -56,7 +56,7 @@ export class ReloadHistory {
     this.#db = db
   }
 
-  /** @returns false where another worker has reported it */
+  /** @returns false = another worker has already reported it */
   add({ at, applied, by, before, text, changes, problems }: ReportedReload): boolean {
     const digest = createHash('sha256').update(JSON.stringify([applied, before, text, changes, problems])).digest()
     if (this.#isKnown(digest, at)) return false

@@ -1,11 +1,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 
-/** A session as it is kept: of its token only the digest. Times are ms since 1970. */
+/** A stored session, with only the digest of its token. Times are ms since 1970. */
 export interface SessionRecord {
   readonly kind: 'user' | 'key' | 'oidc'
-  /** Of the user, or of the key; the mail address of who came by single sign-on. */
+  /** Name of the user or of the key; for single sign-on the mail address. */
   readonly name: string
-  /** What was proved at the login; when it is not so any more, the session is over. */
+  /** What the login proved; when it no longer holds, the session ends. */
   readonly credential: string
   readonly createdAt: number
   readonly seenAt: number
@@ -13,16 +13,16 @@ export interface SessionRecord {
 
 /** ms without a request after which a session ends. */
 export const IDLE_TIMEOUT = 30 * 60_000
-/** ms after the login when it ends in any case: a working day, which bounds the use of a stolen session. */
+/** ms after the login at which a session ends in any case: a working day, which limits the use of a stolen session. */
 export const MAX_SESSION_AGE = 12 * 60 * 60_000
 /** ms between two writes of a session's last use. */
 export const SEEN_AT_INTERVAL = 30_000
-/** Sessions at once; the one that was used least lately goes. */
+/** Concurrent sessions; beyond that, the least recently used is deleted. */
 export const MAX_SESSIONS = 10_000
-/** Sessions of one user or key, for the same reason: logins without end do not end the sessions of others. */
+/** Sessions of one user or key, so that endless logins do not end the sessions of others. */
 export const MAX_SESSIONS_PER_LOGIN = 100
 
-/** Who is logged in. */
+/** The sessions of logged-in users. */
 export class SessionTable {
   readonly #db: DatabaseSync
   readonly #find: StatementSync
@@ -48,14 +48,14 @@ export class SessionTable {
   }
 
   /**
-   * @param extend whether the user is there, so that the session is extended
-   * @returns null where there is none, or it has ended
+   * @param extend the user is active, so the session is extended
+   * @returns null = there is none, or it has ended
    */
   find(digest: Uint8Array, now: number, extend: boolean): SessionRecord | null {
     const row = this.#find.get(digest)
     if (row === undefined) return null
     const session = sessionOf(row)
-    // If the clock was set back since the last use, the age of the session is unknown.
+    // If the clock was set back since the last use, the session's age is unknown.
     if (now >= expiryOf(session) || session.seenAt > now + SEEN_AT_INTERVAL) {
       this.close(digest)
       return null
@@ -70,7 +70,7 @@ export class SessionTable {
   }
 }
 
-/** A session as a row of its table, in the file or in PostgreSQL, has it. */
+/** Converts a row of the session table, in the file or in PostgreSQL. */
 export function sessionOf(row: Readonly<Record<string, unknown>>): SessionRecord {
   return {
     kind: row['kind'] as SessionRecord['kind'],
@@ -81,7 +81,7 @@ export function sessionOf(row: Readonly<Record<string, unknown>>): SessionRecord
   }
 }
 
-/** When it is over if nothing more comes. */
+/** When the session ends without another request. */
 export function expiryOf({ seenAt, createdAt }: SessionRecord): number {
   return Math.min(seenAt + IDLE_TIMEOUT, createdAt + MAX_SESSION_AGE)
 }

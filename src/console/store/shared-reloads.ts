@@ -5,7 +5,7 @@ import type { GatewayReload, ReloadHistory, StoredReload } from './reload-histor
 
 /** Reloads of all gateways that are shown. */
 const MAX_SHOWN = 50
-/** Reloads of all gateways that are kept: names of gateways may come and go. */
+/** Reloads of all gateways that are kept: gateway names may change. */
 const MAX_KEPT = 500
 
 const INSERT = `INSERT INTO gateway.reloads (instance, at, digest, data)
@@ -20,7 +20,7 @@ export class SharedReloads {
   readonly #database: ConsoleDatabase
   readonly #history: ReloadHistory
   readonly #gateway: string
-  /** Whether PostgreSQL has all of this gateway. */
+  /** PostgreSQL has all reloads of this gateway. */
   #isShared = false
   #retry: NodeJS.Timeout | null = null
 
@@ -34,7 +34,7 @@ export class SharedReloads {
     this.#gateway = gateway
   }
 
-  /** Writes this gateway's reloads to PostgreSQL; while that is unreachable, later. */
+  /** Writes this gateway's reloads to PostgreSQL; if it is unreachable, later. */
   async share(): Promise<void> {
     const records = this.#history.records().map(({ at, digest, data }) => ({ at, digest: Buffer.from(digest).toString('hex'), data }))
     this.#isShared = await this.#database.ask(async () => {
@@ -46,12 +46,12 @@ export class SharedReloads {
     if (this.#isShared) return
     this.#retry ??= setTimeout(() => {
       this.#retry = null
-      // The next reload, or the next look at the page, tries again.
+      // The next reload, or the next request for the page, tries again.
       this.share().catch(() => undefined)
     }, RETRY_MS).unref()
   }
 
-  /** The newest first; while PostgreSQL is unreachable, those of this gateway. */
+  /** Newest first; while PostgreSQL is unreachable, those of this gateway. */
   async read(): Promise<GatewayReload[]> {
     if (!this.#isShared) await this.share()
     const rows = await this.#database.ask(() =>

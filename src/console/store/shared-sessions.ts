@@ -10,7 +10,7 @@ export class SharedSessions {
     this.#database = database
   }
 
-  /** @returns false where PostgreSQL is unreachable */
+  /** @returns false = PostgreSQL is unreachable */
   async open(digest: Uint8Array, { kind, name, credential }: Pick<SessionRecord, 'kind' | 'name' | 'credential'>, now: number): Promise<boolean> {
     return await this.#database.ask(async () => {
       await this.#query('DELETE FROM gateway.console_sessions WHERE seen_at < $1 OR created_at < $2', [now - IDLE_TIMEOUT, now - MAX_SESSION_AGE])
@@ -24,15 +24,16 @@ export class SharedSessions {
   }
 
   /**
-   * @param extend whether the user is there, so that the session is extended
-   * @returns null where there is none, none any more, or PostgreSQL is unreachable
+   * @param extend the user is active, so the session is extended
+   * @returns null = there is none, it has ended, or PostgreSQL is unreachable
    */
   find(digest: Uint8Array, now: number, extend: boolean): Promise<SessionRecord | null> {
     return this.#database.ask(async () => {
       const [row] = await this.#query('SELECT * FROM gateway.console_sessions WHERE digest = $1', [digest])
       if (row === undefined) return null
       const session = sessionOf(row)
-      // Unlike in SessionTable, a later last use is no sign that the clock was set back: another gateway's clock may be ahead.
+      // Unlike in SessionTable, a later last use does not mean that the clock was set back: another gateway's clock
+      // may be ahead.
       if (now >= expiryOf(session)) {
         await this.#delete(digest)
         return null
@@ -49,8 +50,8 @@ export class SharedSessions {
 
   /**
    * The secret that the consoles of all gateways share.
-   * @param own the one of this gateway, which all share if it is the first
-   * @returns hexadecimal; null where PostgreSQL is unreachable
+   * @param own this gateway's secret, which becomes the shared one if it is the first
+   * @returns hexadecimal; null = PostgreSQL is unreachable
    */
   secret(own: string): Promise<string | null> {
     return this.#database.ask(async () => {
