@@ -1,5 +1,6 @@
 import type { CapsuleKeys } from '../base/secrets/capsule-keys.ts'
 import { GatewayError } from '../base/errors.ts'
+import type { ReserveMemory } from '../base/memory-reservation.ts'
 import { exceededBound } from '../base/json-size.ts'
 import { classifyPath } from './classify-path.ts'
 import { PROTOCOLS } from './index.ts'
@@ -238,14 +239,16 @@ export interface ResponseTranslation {
 }
 
 /** @param request id of the request, the model as the client wrote it, and when it arrived, in ms since 1970 */
-export function responseTranslation(attempt: TranslatedAttempt, { id, model, startedWall, isEventStream }: {
+export function responseTranslation(attempt: TranslatedAttempt, { id, model, startedWall, isEventStream, reserveMemory }: {
   readonly id: string, readonly model: string | null, readonly startedWall: number, readonly isEventStream: boolean
+  /** For what is kept until the end of a stream; absent = there always is some. */
+  readonly reserveMemory?: ReserveMemory
 }): ResponseTranslation {
   return {
     attempt,
     context: {
       created: Math.floor(startedWall / 1000), requestId: id, uniqueId: id.replace(/[^a-zA-Z0-9]/g, ''), model: model ?? '',
-      request: attempt.request, capsuleKeys: attempt.capsuleKeys, isEventStream,
+      request: attempt.request, capsuleKeys: attempt.capsuleKeys, isEventStream, reserveMemory,
     },
   }
 }

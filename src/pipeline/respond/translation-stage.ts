@@ -19,7 +19,7 @@ const PING_AFTER = 10_000
 /** Translates the responses of an attempt back. */
 export function translationOf(exchange: Exchange, translated: TranslatedAttempt): ResponseTranslation {
   const { id, request: { model }, startedWall } = exchange
-  return responseTranslation(translated, { id, model, startedWall, isEventStream: wantsEventStream(exchange) })
+  return responseTranslation(translated, { id, model, startedWall, isEventStream: wantsEventStream(exchange), reserveMemory: exchange.memory.reserveForResponse })
 }
 
 export interface TranslationStageOptions {

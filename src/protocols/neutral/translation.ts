@@ -1,3 +1,4 @@
+import type { ReserveMemory } from '../../base/memory-reservation.ts'
 import type { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
 import type { CapsuleReader } from './capsule.ts'
 import type { Accepts } from './accepts.ts'
@@ -98,6 +99,8 @@ export interface ClientContext {
   readonly capsuleKeys: CapsuleKeys
   /** The request, for fields that a response repeats. */
   readonly request: NeutralRequest
+  /** Memory for what a writer keeps until the end of a stream; absent = there always is some. */
+  readonly reserveMemory?: ReserveMemory | undefined
 }
 
 /** Reads one response. It adds the events of each call to `out`, and keeps the rules of `ResponseEvent`. */

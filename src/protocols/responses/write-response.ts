@@ -1,3 +1,5 @@
+import { GatewayError, overloaded } from '../../base/errors.ts'
+import { MemoryReservation } from '../../base/memory-reservation.ts'
 import type { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
 import { seal } from '../neutral/capsule.ts'
 import type { CarriedThinking } from '../neutral/capsule.ts'
@@ -32,12 +34,14 @@ export class ResponsesResponseWriter implements ResponseWriter {
   #sequence = 0
   #items = 0
   #kept = 0
+  readonly #memory: MemoryReservation
   #hasRefusal = false
   #usage: TokenUsage = NO_USAGE
   #stop: StopEvent | null = null
 
   constructor(context: ClientContext) {
     this.#context = context
+    this.#memory = new MemoryReservation(context.reserveMemory)
     this.#tools = new Map(context.request.tools.map(tool => [tool.name, tool]))
   }
 
@@ -116,7 +120,12 @@ export class ResponsesResponseWriter implements ResponseWriter {
     const isFirst = item.text === ''
     item.text += text
     this.#kept += text.length
-    if (this.#kept > MAX_KEPT) throw new Error('the response is too long for this protocol')
+    if (this.#kept > MAX_KEPT) {
+      throw new GatewayError('answer_too_large', `the response is larger than the ${MAX_KEPT >> 20} MB that can be held`)
+    }
+    if (!this.#memory.resize(this.#kept)) {
+      throw overloaded('the bodies of running requests and the responses that are kept use all of server.body_memory')
+    }
     switch (item.part.type) {
       case 'text':
         return this.#partEvent('response.output_text.delta', item, { delta: text, logprobs: [] })

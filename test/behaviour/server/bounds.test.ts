@@ -141,6 +141,35 @@ t.test('a held response counts until the client has received it', async t => {
   while ((await status(gateway.url)).body_bytes > 0);
 })
 
+t.test('what a translated stream of responses repeats at its end counts', async t => {
+  const part = JSON.stringify({ id: 'c', model: 'm', choices: [{ index: 0, delta: { content: 'x'.repeat(60_000) } }] })
+  const open: http.ServerResponse[] = []
+  const upstream = await startUpstream(t, (req, res) => {
+    req.resume()
+    res.writeHead(200, { 'content-type': 'text/event-stream' })
+    res.write(`data: ${part}\n\n`.repeat(100))
+    open.push(res)
+  })
+  const gateway = await startTestGateway(t, `server: { listen: 127.0.0.1:0, body_limit: 1mb, body_memory: 16mb }
+upstreams: { up: { url: "${upstream.url}", speaks: [chat] } }\nroutes: [{ to: up }]\n`)
+  const ask = () => fetch(`${gateway.url}/v1/responses`, { method: 'POST', headers: HEADERS, body: JSON.stringify({ model: 'm', stream: true, input: 'Hi' }) })
+  const first = await ask()
+  const chunks = (first.body as ReadableStream<Uint8Array>)[Symbol.asyncIterator]()
+  for (let length = 0; length < 6_000_000;) length += ((await chunks.next()).value as Uint8Array).length
+  const { body_bytes: held } = await status(gateway.url)
+  t.ok(held >= 6_000_000, `${held} bytes`)
+  // Half of the memory is for responses.
+  let text = ''
+  try {
+    for await (const chunk of (await ask()).body ?? []) text = text.slice(-2000) + Buffer.from(chunk as Uint8Array).toString()
+  } catch {
+    // Behind the error the gateway closes the connection.
+  }
+  t.match(text, /"type":"error"[^]*server\.body_memory/)
+  for (const res of open) res.destroy()
+  while ((await status(gateway.url)).body_bytes > 0);
+})
+
 t.test('incomplete events count, and one beyond the memory limit is forwarded unread', async t => {
   const begun = `data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(5_000_000)}`
   const open = new Map<string, http.ServerResponse>()

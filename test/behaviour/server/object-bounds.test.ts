@@ -1,5 +1,5 @@
 import * as http from 'node:http'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
 import { listening } from '../../cli/command.ts'
@@ -81,6 +81,8 @@ const DEEP_VALUES: Readonly<Record<string, string>> = {
 /** How a request reaches its target: the model's name says it. */
 const WAYS = ['translated', 'renamed', 'passed'] as const
 
+const CODINGS = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync } as const
+
 interface Sent {
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
@@ -129,13 +131,13 @@ log: { level: error }
   }
 
   /** @param members of the body, beside those that it needs */
-  async send(protocol: Protocol, way: typeof WAYS[number], members: string, turns: string | null = null): Promise<Sent> {
+  async send(protocol: Protocol, way: typeof WAYS[number], members: string, turns: string | null = null, coding: keyof typeof CODINGS = 'gzip'): Promise<Sent> {
     const { path, turns: name, turn } = PROTOCOLS[protocol]
     const model = `${way}-${protocol}`
     const body = `{"model":"${model}","max_tokens":9,"${name}":${turns ?? `[${turn}]`}${members === '' ? '' : `,${members}`}}`
     const response = await fetch(`${this.base}${path(model)}`, {
-      method: 'POST', body: gzipSync(protocol === 'generate' ? body.replace(/"model":"[^"]*","max_tokens":9,/, '') : body),
-      headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      method: 'POST', body: CODINGS[coding](protocol === 'generate' ? body.replace(/"model":"[^"]*","max_tokens":9,/, '') : body),
+      headers: { 'authorization': `Bearer ${KEY}`, 'content-type': 'application/json', 'content-encoding': coding },
     })
     return { status: response.status, headers: Object.fromEntries(response.headers), text: await textOf(response) }
   }
@@ -169,6 +171,15 @@ t.test('a request with too many values is refused if it is translated, and forwa
     }
     const turns = await bench.send(protocol, 'translated', '', list('{}'))
     t.equal(turns.status, 413, `${protocol}: empty turns`)
+  }
+})
+
+t.test('values and levels are counted in every content coding', async t => {
+  const bench = await Bench.start(t)
+  for (const coding of ['deflate', 'br', 'zstd'] as const) {
+    t.match(await bench.send('chat', 'translated', '', list('{}'), coding), { status: 413, text: /too many values to be translated/ }, `${coding}: values`)
+    t.match(await bench.send('messages', 'passed', '', DEEP_VALUES['lists'], coding), { status: 400, text: /nested more than 1000 levels deep/ }, `${coding}: levels`)
+    t.match(await bench.send('chat', 'translated', '', null, coding), { status: 200 })
   }
 })
 
@@ -226,11 +237,11 @@ t.test('a response with too many values or levels is not translated, and forward
     for (const [shape, value] of Object.entries(values)) {
       bench.next = { body: other.response.replace('{', `{"more":${value},`) }
       const whole = await bench.send(protocol, 'translated', '')
-      t.match(whole, { status: 502, text: /JSON object, or has too many values/ }, `${protocol}, ${shape}, a body`)
+      t.match(whole, { status: 502, text: shape.endsWith('deep') ? /a body that is nested more than 1000 levels deep/ : /a body that has too many values/ }, `${protocol}, ${shape}, a body`)
 
       bench.next = { type: 'text/event-stream', body: `data: ${bench.next.body}\n\n` }
       const streamed = await bench.send(protocol, 'translated', protocol === 'generate' ? '' : '"stream":true')
-      t.match(streamed.text, /not well-formed|upstream/, `${protocol}, ${shape}, an event`)
+      t.match(streamed.text, shape.endsWith('deep') ? /is nested more than 1000 levels deep/ : /has too many values|upstream/, `${protocol}, ${shape}, an event`)
 
       bench.next = { status: 400, body: `{"error":{"message":"No","details":${value}}}` }
       const failed = await bench.send(protocol, 'translated', '')
