@@ -141,7 +141,7 @@ function ofVendor(vendor: Vendor, framing: Framing, end: Template[] = []): Recor
 
 function streamsOf(vendor: Vendor, framing: Framing, end: Template[] = []): ResponseSeed[] {
   return TURNS.map((turn, number) => {
-    const events = vendor.stream(turn, number).split('\n').filter(line => line.startsWith('data: {')).map(line => withFigures(JSON.parse(line.slice(6)) as Template))
+    const events = String(vendor.stream(turn, number)).split('\n').filter(line => line.startsWith('data: {')).map(line => withFigures(JSON.parse(line.slice(6)) as Template))
     return { status: 200, framing, body: [...events, ...end] }
   })
 }

@@ -58,7 +58,7 @@ export function writeChatRequest(request: NeutralRequest, context: WriteContext)
   if (stopSequences.length > MAX_STOP_SEQUENCES) report.dropField('stopSequences')
   const body = withoutNulls({
     model: context.model,
-    messages: joinInstructions(pairResults(request.messages)).flatMap(message => writeMessage(message, context)),
+    messages: writeMessages(request.messages, context),
     tools: tools.length === 0 ? null : tools.map(tool => writeTool(tool, report)),
     tool_choice: toolChoice && tools.length > 0 ? writeToolChoice(toolChoice) : null,
     parallel_tool_calls: tools.length === 0 ? null : request.parallelToolCalls,
@@ -79,6 +79,15 @@ export function writeChatRequest(request: NeutralRequest, context: WriteContext)
     stream_options: request.stream && context.asksForUsage && !context.accepts.without?.includes('stream_options') ? { include_usage: true } : null,
   })
   return { path: '/v1/chat/completions', body, headers: {} }
+}
+
+/** What the model says between results and the user, for targets that want it. */
+const SEEN = { role: 'assistant', content: 'I have the results.' }
+
+function writeMessages(messages: readonly Message[], context: WriteContext): JsonObject[] {
+  const written = joinInstructions(pairResults(messages)).flatMap(message => writeMessage(message, context))
+  if (context.accepts.userBehindResult !== false) return written
+  return written.flatMap((message, at) => (message['role'] === 'user' && written[at - 1]?.['role'] === 'tool' ? [SEEN, message] : [message]))
 }
 
 /** Joins the instructions at the beginning into one message: chat templates of open models refuse a second one. */

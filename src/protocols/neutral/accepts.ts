@@ -1,4 +1,4 @@
-import { foldInstructions, respondToResults, schemaInstruction } from './conversation.ts'
+import { foldInstructions, schemaInstruction } from './conversation.ts'
 import { EFFORTS } from './request.ts'
 import type { TranslationReport } from './report.ts'
 import type { NeutralRequest, Reasoning } from './request.ts'
@@ -88,7 +88,7 @@ export function fitRequest(request: NeutralRequest, accepts: Accepts, report: Tr
 }
 
 function fitConversation(
-  { messages, outputFormat }: NeutralRequest, { system, without = [], userBehindResult }: Accepts, report: TranslationReport,
+  { messages, outputFormat }: NeutralRequest, { system, without = [] }: Accepts, report: TranslationReport,
 ): Pick<NeutralRequest, 'messages' | 'outputFormat'> {
   let fitting = messages
   let format = outputFormat
@@ -102,7 +102,6 @@ function fitConversation(
     fitting = fitting.map(message => ({ ...message, name: null }))
   }
   if (system === 'first') fitting = foldInstructions(fitting)
-  if (userBehindResult === false) fitting = respondToResults(fitting)
   return { messages: fitting, outputFormat: format }
 }
 

@@ -64,27 +64,6 @@ export function foldInstructions(messages: readonly Message[]): readonly Message
   return [...leading, ...folded.map(({ message }) => message)]
 }
 
-/** For targets that take results of tools, and what the user says, only with a response between them. */
-export function respondToResults(messages: readonly Message[]): readonly Message[] {
-  const out: Message[] = []
-  for (const message of pairResults(messages)) {
-    const results = message.parts.filter(({ type }) => type === 'tool_result')
-    const isBehindResults = out.at(-1)?.parts.some(({ type }) => type === 'tool_result') === true
-    if (results.length === 0) {
-      if (isBehindResults && message.role !== 'assistant') out.push(SEEN)
-      out.push(message)
-      continue
-    }
-    const said = message.parts.filter(part => part.type !== 'tool_result')
-    out.push({ ...message, parts: results })
-    if (said.length > 0) out.push(SEEN, { ...message, parts: said })
-  }
-  return out
-}
-
-/** What the model says between. */
-const SEEN: Message = { role: 'assistant', name: null, parts: [{ type: 'text', path: '', cache: null, text: 'I have the result.', opaque: null }] }
-
 /** Asks for JSON that fits a schema, where there is no field for it. */
 export function schemaInstruction(schema: JsonObject): Message {
   const text = `Respond with one JSON object and nothing else. It fits this JSON Schema: ${JSON.stringify(schema)}`

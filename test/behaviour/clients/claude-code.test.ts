@@ -1,9 +1,11 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
-import { chatVendor } from '../../support/vendors/chat.ts'
+import { chatVendor, deepseekVendor, mistralVendor, openaiVendor } from '../../support/vendors/chat.ts'
 import { generateVendor } from '../../support/vendors/generate.ts'
-import { messagesVendor } from '../../support/vendors/messages.ts'
+import { converseVendor, novaVendor } from '../../support/vendors/converse.ts'
+import { invokeVendor, messagesVendor } from '../../support/vendors/messages.ts'
+import { reasoningVendor } from '../../support/vendors/responses.ts'
 import { SOLUTION, PROMPT, holdSession, isMissing } from './command-line.ts'
 import type { Client } from './command-line.ts'
 
@@ -21,7 +23,7 @@ const CLAUDE_CODE: Client = {
 }
 
 t.test('Claude Code', { skip: isMissing('claude') }, async t => {
-  for (const vendor of [messagesVendor, chatVendor, generateVendor]) {
-    t.test(`over ${vendor.protocol}`, t => holdSession(t, CLAUDE_CODE, vendor))
+  for (const vendor of [messagesVendor, chatVendor, generateVendor, invokeVendor, converseVendor, novaVendor, mistralVendor, openaiVendor, deepseekVendor, reasoningVendor]) {
+    t.test(`over ${vendor.protocol}, ${vendor.model ?? 'any model'}`, t => holdSession(t, CLAUDE_CODE, vendor))
   }
 })

@@ -8,6 +8,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { KEY_ENVIRONMENT, setAwsEnvironment } from '../../support/bedrock.ts'
 import { USAGE, startVendor } from '../../support/vendors/vendor.ts'
 import type { Conversation, Received, Turn, Vendor } from '../../support/vendors/vendor.ts'
 import { openBooks, usedIn } from '../billing/books.ts'
@@ -69,6 +70,8 @@ export async function holdSession(t: Test, client: Client, vendor: Vendor): Prom
   writeFileSync(join(paths.directory, 'picture.png'), Buffer.from(PICTURE, 'base64'))
 
   const results: string[] = []
+  const { model = 'upstream-model' } = vendor
+  setAwsEnvironment(t, KEY_ENVIRONMENT)
   const upstream = await startVendor(t, vendor, conversation => {
     // Clients ask for titles and the like too.
     if (conversation.tools.length === 0) return { text: 'A question' }
@@ -78,8 +81,9 @@ export async function holdSession(t: Test, client: Client, vendor: Vendor): Prom
     return { text: LAST_WORDS }
   })
   const books = await openBooks(t, `
-upstreams: { up: { url: "${upstream.url}", speaks: [${vendor.protocol}] } }
-routes: [{ to: { upstream: up, model: upstream-model } }]`)
+upstreams: { up: { ${vendor.settings?.(upstream.url) ?? `url: "${upstream.url}"`}, speaks: [${vendor.protocol}] } }
+routes: [{ to: { upstream: up, model: "${model}" } }]
+${vendor.accepts === undefined ? '' : `models: { ${model}: { accepts: ${vendor.accepts} } }`}`)
   const place = { ...paths, url: books.gateway.url }
   client.prepare?.(place)
   const { code, stdout, stderr, elsewhere } = await run(t, client, place)
@@ -99,7 +103,7 @@ routes: [{ to: { upstream: up, model: upstream-model } }]`)
   t.equal(rows.length, upstream.requests.length, 'a row for each request')
   for (const row of rows) {
     t.match(row, { protocol: client.protocol, upstreamProtocol: vendor.protocol, end: 'complete', status: 200 })
-    t.match(usedIn(row), USAGE)
+    t.match(usedIn(row), vendor.reportsReasoning === false ? { ...USAGE, reasoning: 0 } : USAGE)
     t.equal(row.attempts[0]?.translated, client.protocol === vendor.protocol ? undefined : `${client.protocol}->${vendor.protocol}`)
   }
   return upstream.requests

@@ -1,6 +1,6 @@
 import { asObject, asText } from '../../../src/protocols/neutral/json.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
-import { USAGE, fullName, objects, pieces, words } from './vendor.ts'
+import { USAGE, fullName, objects, pieces, spoken, withModel, words } from './vendor.ts'
 import type { Conversation, Faults, Turn, Vendor } from './vendor.ts'
 
 const FIELDS = words('model messages audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens metadata modalities n'
@@ -9,6 +9,12 @@ const FIELDS = words('model messages audio frequency_penalty function_call funct
 /** `reasoning_content` is not OpenAI's; vLLM, DeepSeek and others have it. */
 const MESSAGE_FIELDS = words('role content name refusal tool_calls tool_call_id reasoning_content')
 const ROLES = words('system user assistant tool')
+const OPENAI_MODEL = 'gpt-5'
+const MISTRAL_FIELDS = words('model messages temperature top_p max_tokens stream stop random_seed metadata response_format tools tool_choice presence_penalty'
+  + ' frequency_penalty n prediction parallel_tool_calls reasoning_effort prompt_mode guardrails prompt_cache_key safe_prompt')
+const MISTRAL_MESSAGE_FIELDS = words('role content tool_calls tool_call_id prefix')
+const DEEPSEEK_FIELDS = words('model messages thinking reasoning_effort frequency_penalty max_tokens presence_penalty response_format stop stream stream_options temperature'
+  + ' top_p tools tool_choice logprobs top_logprobs')
 
 /** An OpenAI-compatible server whose chat template is as strict as those of open models: one system message, at the beginning. */
 export const chatVendor: Vendor = {
@@ -19,7 +25,7 @@ export const chatVendor: Vendor = {
     faults.known(body, FIELDS, 'body')
     faults.expect(body['max_tokens'] === undefined || body['max_completion_tokens'] === undefined, 'two bounds on tokens')
     faults.expect(body['stream_options'] === undefined || body['stream'] === true, 'stream_options without a stream')
-    return { tools: readTools(body, faults), ...readMessages(objects(body['messages']), faults) }
+    return { tools: readTools(body, faults), ...readMessages(objects(body['messages']), faults, body['model'] === OPENAI_MODEL) }
   },
   body: (turn, number) => ({
     id: `chatcmpl-${number}`, object: 'chat.completion', created: 1, model: 'qwen', usage: usage(),
@@ -64,7 +70,7 @@ function readTools(body: JsonObject, faults: Faults): string[] {
   return names
 }
 
-function readMessages(messages: readonly JsonObject[], faults: Faults): Omit<Conversation, 'tools'> {
+function readMessages(messages: readonly JsonObject[], faults: Faults, isOpenai: boolean): Omit<Conversation, 'tools'> {
   let rounds = 0
   /** Results of the last calls, by id; null = missing. */
   let results = new Map<string, string | null>()
@@ -75,9 +81,9 @@ function readMessages(messages: readonly JsonObject[], faults: Faults): Omit<Con
     const where = `messages[${at}]`
     faults.known(message, MESSAGE_FIELDS, where)
     faults.expect(ROLES.has(role), `${where}: role ${role}`)
-    faults.expect(role !== 'system' || at === 0, `${where}: system message in mid-conversation`)
+    faults.expect(role !== 'system' || at === 0 || isOpenai, `${where}: system message in mid-conversation`)
     faults.expect(role === 'tool' || ![...results.values()].includes(null), `${where}: calls without a result before it`)
-    faults.expect(role !== before || role === 'tool', `${where}: ${role} after ${before}`)
+    faults.expect(role !== before || role === 'tool' || isOpenai, `${where}: ${role} after ${before}`)
     if (role === 'tool') {
       const id = asText(message['tool_call_id']) ?? ''
       faults.expect(results.get(id) === null, `${where}: result of an unknown call ${id}`)
@@ -110,7 +116,7 @@ function textOf(content: unknown, where: string, faults: Faults): string {
   if (typeof content === 'string') return content
   const parts = objects(content)
   for (const part of parts) {
-    faults.known(part, words(part['type'] === 'text' ? 'type text' : 'type image_url file input_audio'), `${where}: part`)
+    faults.known(part, words(part['type'] === 'text' ? 'type text' : 'type image_url file input_audio thinking'), `${where}: part`)
     faults.expect(part['type'] !== 'text' || part['text'] !== '', `${where}: empty text`)
   }
   return parts.map(part => asText(part['text']) ?? '').join('\n')
@@ -140,4 +146,66 @@ function usage(): JsonObject {
     prompt_tokens: USAGE.input, completion_tokens: USAGE.output, total_tokens: USAGE.input + USAGE.output,
     prompt_tokens_details: { cached_tokens: USAGE.cached }, completion_tokens_details: { reasoning_tokens: USAGE.reasoning },
   }
+}
+
+/** OpenAI's API with a model that reasons: instructions stand anywhere, and it refuses sampling and stop sequences. */
+export const openaiVendor: Vendor = withModel(chatVendor, {
+  model: OPENAI_MODEL,
+  accepts: '{ max_tokens: max_completion_tokens, system: anywhere }',
+  body: (turn, number) => chatVendor.body(spoken(turn), number),
+  stream: (turn, number) => chatVendor.stream(spoken(turn), number),
+}, (body, faults) => {
+  faults.expect(body['max_tokens'] === undefined, 'max_tokens: use max_completion_tokens')
+  for (const field of ['temperature', 'top_p']) faults.expect((body[field] ?? 1) === 1, `${field}: only 1`)
+  faults.expect(body['stop'] === undefined, 'stop is not supported with this model')
+  faults.expect(['minimal', 'low', 'medium', 'high'].includes(asText(body['reasoning_effort']) ?? 'low'), `reasoning_effort ${String(body['reasoning_effort'])}`)
+  for (const message of objects(body['messages'])) faults.expect(message['reasoning_content'] === undefined, 'reasoning_content')
+})
+
+
+/** Mistral's API (mistralai/client-python, ChatCompletionRequest; mistral-common, the order of messages). */
+export const mistralVendor: Vendor = {
+  ...withModel(chatVendor, {
+    model: 'mistral-large-latest',
+    accepts: '{ without: [user, service_tier, verbosity, name, stream_options] }',
+    status: 422,
+    body: (turn, number) => withContentThinking(chatVendor.body(spoken(turn), number), turn),
+    stream: (turn, number) => contentThinking(turn, number) + String(chatVendor.stream(spoken(turn), number)),
+  }, (body, faults) => {
+    faults.known(body, MISTRAL_FIELDS, 'body')
+    let before = ''
+    for (const message of objects(body['messages'])) {
+      faults.known(message, MISTRAL_MESSAGE_FIELDS, 'message')
+      faults.expect(message['role'] !== 'user' || before !== 'tool', "Unexpected role 'user' after role 'tool'")
+      const ids = [...objects(message['tool_calls']).map(({ id }) => id), ...message['role'] === 'tool' ? [message['tool_call_id']] : []]
+      for (const id of ids) faults.expect(/^[a-zA-Z0-9]{9}$/.test(String(id)), `Tool call id was ${String(id)} but must be a-z, A-Z, 0-9, with a length of 9.`)
+      before = String(message['role'])
+    }
+  }),
+  error: message => ({ object: 'error', message: { detail: [{ type: 'extra_forbidden', loc: ['body'], msg: message }] }, type: 'invalid_request_error', param: null, code: null }),
+}
+
+/** DeepSeek's API: it has JSON, but no schema. */
+export const deepseekVendor: Vendor = withModel(chatVendor, { model: 'deepseek-chat', accepts: '{ without: [json_schema, user, service_tier, verbosity, prompt_cache_key, parallel_tool_calls] }' }, (body, faults) => {
+  faults.known(body, DEEPSEEK_FIELDS, 'body')
+  faults.expect(asObject(body['response_format'])?.['type'] !== 'json_schema', 'This response_format type is unavailable now')
+})
+
+/** Mistral has its thinking in the content. */
+function thinkingPart(text: string): JsonObject {
+  return { type: 'thinking', thinking: [{ type: 'text', text }] }
+}
+
+function contentThinking({ thinking }: Turn, number: number): string {
+  if (thinking === undefined) return ''
+  return pieces(thinking).map(text => `data: ${JSON.stringify({ id: `chatcmpl-${number}`, choices: [{ index: 0, delta: { role: 'assistant', content: [thinkingPart(text)] }, finish_reason: null }] })}\n\n`).join('')
+}
+
+function withContentThinking(body: JsonObject, { thinking }: Turn): JsonObject {
+  if (thinking === undefined) return body
+  const [choice] = objects(body['choices'])
+  const message = asObject(choice?.['message']) ?? {}
+  const text = message['content']
+  const content = [thinkingPart(thinking), ...typeof text === 'string' ? [{ type: 'text', text }] : []]
+  return { ...body, choices: [{ ...choice, message: { ...message, content } }] }
 }

@@ -1,6 +1,7 @@
-import { asObject, asText } from '../../../src/protocols/neutral/json.ts'
+import { asList, asObject, asText } from '../../../src/protocols/neutral/json.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
-import { USAGE, fullName, objects, pieces, words } from './vendor.ts'
+import { chunkFrame } from '../aws.ts'
+import { USAGE, fullName, objects, pieces, withModel, words } from './vendor.ts'
 import type { Conversation, Faults, Turn, Vendor } from './vendor.ts'
 
 const FIELDS = words('model messages max_tokens cache_control container context_management diagnostics inference_geo mcp_servers metadata output_config'
@@ -36,20 +37,7 @@ export const messagesVendor: Vendor = {
     id: `msg_${number}`, type: 'message', role: 'assistant', model: 'claude', content: blocksOf(turn, number),
     stop_reason: stopReason(turn), stop_sequence: null, usage: { ...inputUsage(), ...outputUsage() },
   }),
-  stream: (turn, number) => {
-    const events: (JsonObject & { readonly type: string })[] = [
-      { type: 'message_start', message: { ...messagesVendor.body({}, number), stop_reason: null, usage: { ...inputUsage(), output_tokens: 1 } } },
-      { type: 'ping' },
-      ...blocksOf(turn, number).flatMap((block, index) => [
-        { type: 'content_block_start', index, content_block: { ...block, ...EMPTY[block.type] } },
-        ...deltasOf(block).map(delta => ({ type: 'content_block_delta', index, delta })),
-        { type: 'content_block_stop', index },
-      ]),
-      { type: 'message_delta', delta: { stop_reason: stopReason(turn), stop_sequence: null }, usage: outputUsage() },
-      { type: 'message_stop' },
-    ]
-    return events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
-  },
+  stream: (turn, number) => eventsOf(turn, number).map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''),
   count: ({ path }) => path.startsWith('/v1/messages/count_tokens') ? { input_tokens: USAGE.input } : null,
   error: message => ({ type: 'error', error: { type: 'invalid_request_error', message }, request_id: 'req_1' }),
   refusal: ({ body }) => body['thread'] === undefined || body['thinking'] === undefined ? null : {
@@ -57,6 +45,20 @@ export const messagesVendor: Vendor = {
       type: 'invalid_request_error', message: 'thinking', details: { error_code: 'thread_unsupported_request', unsupported: ['thinking'] },
     },
   },
+}
+
+function eventsOf(turn: Turn, number: number): (JsonObject & { readonly type: string })[] {
+  return [
+    { type: 'message_start', message: { ...messagesVendor.body({}, number), stop_reason: null, usage: { ...inputUsage(), output_tokens: 1 } } },
+    { type: 'ping' },
+    ...blocksOf(turn, number).flatMap((block, index) => [
+      { type: 'content_block_start', index, content_block: { ...block, ...EMPTY[block.type] } },
+      ...deltasOf(block).map(delta => ({ type: 'content_block_delta', index, delta })),
+      { type: 'content_block_stop', index },
+    ]),
+    { type: 'message_delta', delta: { stop_reason: stopReason(turn), stop_sequence: null }, usage: outputUsage() },
+    { type: 'message_stop' },
+  ]
 }
 
 function readTools(body: JsonObject, faults: Faults): string[] {
@@ -148,4 +150,39 @@ function inputUsage(): JsonObject {
 
 function outputUsage(): JsonObject {
   return { output_tokens: USAGE.output, output_tokens_details: { thinking_tokens: USAGE.reasoning } }
+}
+
+/** Claude from Opus 4.7 on (@anthropic-ai/sdk, MessageCreateParams): no sampling, and thinking by an effort. */
+export const newClaudeVendor: Vendor = withModel(messagesVendor, { model: 'claude-opus-4-7' }, checkNewClaude)
+
+export function checkNewClaude(body: JsonObject, faults: Faults): void {
+  faults.expect((body['temperature'] ?? 1) === 1, 'temperature is deprecated for this model')
+  faults.expect(Number(body['top_p'] ?? 1) >= 0.99, 'top_p is deprecated for this model')
+  faults.expect(body['top_k'] === undefined, 'top_k is deprecated for this model')
+  faults.expect(asObject(body['thinking'])?.['type'] !== 'enabled', 'thinking.type.enabled is not supported for this model')
+}
+
+/** Bedrock's own betas of Anthropic's API, of those that clients send (Amazon Bedrock user guide, "Anthropic Claude Messages API"). */
+const BETAS = words('computer-use-2025-01-24 token-efficient-tools-2025-02-19 interleaved-thinking-2025-05-14 output-128k-2025-02-19 context-1m-2025-08-07'
+  + ' context-management-2025-06-27 effort-2025-11-24 tool-search-tool-2025-10-19 tool-examples-2025-10-29 fine-grained-tool-streaming-2025-05-14'
+  + ' compact-2026-01-12 mid-conversation-tool-changes-2026-07-01 mid-conversation-output-config-2026-07-01 thinking-display-updates-2026-08-18')
+const INVOKED = /^\/model\/[^/]+\/invoke(-with-response-stream)?$/
+
+/** Claude at Amazon Bedrock by InvokeModel: the model stands in the path, betas in the body, and one that is unknown is refused. */
+export const invokeVendor: Vendor = {
+  ...messagesVendor,
+  model: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0',
+  settings: url => `bedrock: { region: us-east-1, endpoint: "${url}" }, auth: { aws: {} }`,
+  isStream: ({ path }) => path.endsWith('/invoke-with-response-stream'),
+  read: ({ path, headers, body: { anthropic_version: version, anthropic_beta: betas, ...body } }, faults) => {
+    faults.expect(INVOKED.test(path), `no such path: ${path}`)
+    faults.expect(version === 'bedrock-2023-05-31', `anthropic_version ${String(version)}`)
+    for (const member of ['model', 'stream']) faults.expect(!(member in body), `${member}: Extra inputs are not permitted`)
+    for (const beta of asList(betas)) faults.expect(BETAS.has(String(beta)), `invalid beta flag: ${String(beta)}`)
+    return messagesVendor.read({ path: '/v1/messages', headers: { ...headers, 'anthropic-version': '2023-06-01' }, body }, faults)
+  },
+  streamType: 'application/vnd.amazon.eventstream',
+  stream: (turn, number) => Buffer.concat(eventsOf(turn, number).map(chunkFrame)),
+  count: ({ path }) => path.endsWith('/count-tokens') ? { inputTokens: USAGE.input } : null,
+  error: message => ({ message }),
 }

@@ -1,6 +1,6 @@
 import { asList, asObject, asText } from '../../../src/protocols/neutral/json.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
-import { USAGE, objects, pieces, words } from './vendor.ts'
+import { USAGE, objects, pieces, withModel, words } from './vendor.ts'
 import type { Conversation, Faults, Turn, Vendor } from './vendor.ts'
 
 const FIELDS = words('model input background client_metadata context_management conversation include instructions max_output_tokens max_tool_calls metadata moderation'
@@ -159,3 +159,10 @@ function usage(): JsonObject {
     output_tokens_details: { reasoning_tokens: USAGE.reasoning }, total_tokens: USAGE.input + USAGE.output,
   }
 }
+
+/** With a model that reasons: it refuses sampling, and efforts that it does not have. */
+export const reasoningVendor: Vendor = withModel(responsesVendor, { model: 'gpt-5' }, (body, faults) => {
+  for (const field of ['temperature', 'top_p']) faults.expect((body[field] ?? 1) === 1, `Unsupported parameter: '${field}' is not supported with this model.`)
+  const effort = asText(asObject(body['reasoning'])?.['effort'])
+  faults.expect(effort === null || ['minimal', 'low', 'medium', 'high'].includes(effort), `reasoning.effort ${String(effort)}`)
+})

@@ -64,12 +64,36 @@ export interface Vendor {
   isStream(received: Received): boolean
   body(turn: Turn, number: number): JsonObject
   /** The same as events. */
-  stream(turn: Turn, number: number): string
+  stream(turn: Turn, number: number): string | Buffer
+  /** Absent = server-sent events. */
+  readonly streamType?: string
   error(message: string): JsonObject
+  /** false = its usage does not tell tokens of reasoning. */
+  readonly reportsReasoning?: boolean
+  /** HTTP status of its errors; absent = 400. */
+  readonly status?: number
+  /** The model's name, by which the gateway knows what it accepts; absent = any other. */
+  readonly model?: string
+  /** Members of the upstream besides `speaks`; absent = `url`. */
+  settings?(url: string): string
+  /** What the operator says that the model accepts, where that depends on the vendor's host. */
+  readonly accepts?: string
   /** The number of tokens, of a request that asks for it; null = it asks for a turn. */
   count?(received: Received): JsonObject | null
   /** The error with which it refuses a request that is not wrong, for clients to send another; absent = it refuses none. */
   refusal?(received: Received): JsonObject | null
+}
+
+/** The same vendor with a model that refuses more. @param check of a request's body */
+export function withModel(vendor: Vendor, more: Partial<Vendor> & { readonly model: string }, check: (body: JsonObject, faults: Faults) => void): Vendor {
+  return {
+    ...vendor,
+    ...more,
+    read: (received, faults) => {
+      check(received.body, faults)
+      return vendor.read(received, faults)
+    },
+  }
 }
 
 /** Every turn reports the same usage. Input has the cached tokens, output the reasoning. */
@@ -84,7 +108,7 @@ export interface ScriptedUpstream {
 }
 
 /** An upstream that speaks a vendor's protocol, and whose model follows a script. */
-export async function startVendor(t: Test, vendor: Vendor, script: (conversation: Conversation) => Turn): Promise<ScriptedUpstream> {
+export async function startVendor(t: Test, vendor: Vendor, script: (conversation: Conversation, received: Received) => Turn): Promise<ScriptedUpstream> {
   const requests: Received[] = []
   const found: string[] = []
   const { url } = await startUpstream(t, async (req, res) => {
@@ -106,14 +130,19 @@ export async function startVendor(t: Test, vendor: Vendor, script: (conversation
     const conversation = vendor.read(received, faults)
     if (faults.found.length > 0) {
       found.push(...faults.found.map(fault => `request ${number}: ${fault}`))
-      sendJson(res, 400, vendor.error(faults.found.join('; ')))
+      sendJson(res, vendor.status ?? 400, vendor.error(faults.found.join('; ')))
       return
     }
-    const turn = script(conversation)
-    if (vendor.isStream(received)) res.writeHead(200, { 'content-type': 'text/event-stream' }).end(vendor.stream(turn, number))
+    const turn = script(conversation, received)
+    if (vendor.isStream(received)) res.writeHead(200, { 'content-type': vendor.streamType ?? 'text/event-stream' }).end(vendor.stream(turn, number))
     else sendJson(res, 200, vendor.body(turn, number))
   })
   return { url, requests, faults: found }
+}
+
+/** A turn without its thinking. */
+export function spoken({ text, calls }: Turn): Turn {
+  return { ...text !== undefined && { text }, ...calls && { calls } }
 }
 
 /** The name of a tool where there are no namespaces. */
