@@ -1,6 +1,9 @@
 import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
-import { messagesVendor } from '../../support/vendors/messages.ts'
+import { deepseekVendor, mistralVendor, openaiVendor } from '../../support/vendors/chat.ts'
+import { converseVendor, novaVendor } from '../../support/vendors/converse.ts'
+import { generateVendor } from '../../support/vendors/generate.ts'
+import { invokeVendor, messagesVendor, newClaudeVendor } from '../../support/vendors/messages.ts'
 import { responsesVendor } from '../../support/vendors/responses.ts'
 import type { Call } from '../../support/vendors/vendor.ts'
 import { SOLUTION, PROMPT, holdSession, isMissing } from './command-line.ts'
@@ -50,5 +53,8 @@ t.test('Codex', { skip: isMissing('codex') }, async t => {
   for (const vendor of [responsesVendor, messagesVendor]) {
     t.test(`over ${vendor.protocol}`, t => holdSession(t, CODEX, vendor))
     t.test(`over ${vendor.protocol}, with programs`, t => holdSession(t, CODEX_CODE_MODE, vendor))
+  }
+  for (const vendor of [newClaudeVendor, generateVendor, mistralVendor, openaiVendor, deepseekVendor, invokeVendor, converseVendor, novaVendor]) {
+    t.test(`over ${vendor.protocol}, ${vendor.model ?? 'any model'}`, t => holdSession(t, CODEX, vendor))
   }
 })

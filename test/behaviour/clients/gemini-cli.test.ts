@@ -2,8 +2,11 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
-import { chatVendor } from '../../support/vendors/chat.ts'
+import { chatVendor, deepseekVendor, mistralVendor, openaiVendor } from '../../support/vendors/chat.ts'
+import { converseVendor, novaVendor } from '../../support/vendors/converse.ts'
 import { generateVendor } from '../../support/vendors/generate.ts'
+import { invokeVendor, newClaudeVendor } from '../../support/vendors/messages.ts'
+import { reasoningVendor } from '../../support/vendors/responses.ts'
 import { SOLUTION, PROMPT, holdSession, isMissing } from './command-line.ts'
 import type { Client } from './command-line.ts'
 
@@ -28,7 +31,7 @@ const GEMINI_CLI: Client = {
 }
 
 t.test('Gemini CLI', { skip: isMissing('gemini') }, async t => {
-  for (const vendor of [generateVendor, chatVendor]) {
-    t.test(`over ${vendor.protocol}`, t => holdSession(t, GEMINI_CLI, vendor))
+  for (const vendor of [generateVendor, chatVendor, newClaudeVendor, mistralVendor, openaiVendor, deepseekVendor, reasoningVendor, invokeVendor, converseVendor, novaVendor]) {
+    t.test(`over ${vendor.protocol}, ${vendor.model ?? 'any model'}`, t => holdSession(t, GEMINI_CLI, vendor))
   }
 })
