@@ -1,4 +1,4 @@
-import { foldInstructions, schemaInstruction } from './conversation.ts'
+import { foldInstructions, schemaInstruction, withoutIdleThinking } from './conversation.ts'
 import { EFFORTS } from './request.ts'
 import type { TranslationReport } from './report.ts'
 import type { NeutralRequest, Reasoning } from './request.ts'
@@ -90,7 +90,7 @@ export function fitRequest(request: NeutralRequest, accepts: Accepts, report: Tr
 function fitConversation(
   { messages, outputFormat }: NeutralRequest, { system, without = [] }: Accepts, report: TranslationReport,
 ): Pick<NeutralRequest, 'messages' | 'outputFormat'> {
-  let fitting = messages
+  let fitting = withoutIdleThinking(messages, report)
   let format = outputFormat
   if (without.includes('json_schema') && outputFormat?.type === 'json_schema') {
     report.dropField('outputFormat')

@@ -1,5 +1,6 @@
 import { pairResults } from './pair-results.ts'
 import type { JsonObject } from './json.ts'
+import type { TranslationReport } from './report.ts'
 import type { Message, Part } from './request.ts'
 
 /** The instructions at the beginning of a conversation, and the messages after them. */
@@ -62,6 +63,38 @@ export function foldInstructions(messages: readonly Message[]): readonly Message
     if (joins && isFolded) last.isFolded = true
   }
   return [...leading, ...folded.map(({ message }) => message)]
+}
+
+/**
+ * Without thinking that leads to nothing, which clients have of a response that they broke off. Targets refuse it at the end of a
+ * turn: "The final block in an assistant message cannot be `thinking`" (Anthropic). The last message may be the beginning of a response.
+ */
+export function withoutIdleThinking(messages: readonly Message[], report: TranslationReport): readonly Message[] {
+  const isIdle = (message: Message, at: number): boolean =>
+    message.role === 'assistant' && isThinking(message.parts.at(-1)) && at < messages.length - 1 && messages[at + 1]?.role !== 'assistant'
+  if (!messages.some(isIdle)) return messages
+  const kept: Message[] = []
+  /** The last turn was left out: what the user says before and behind it is one message. */
+  let joins = false
+  for (const [at, message] of messages.entries()) {
+    const last = kept.at(-1)
+    if (!isIdle(message, at)) {
+      const isOne = joins && message.role === 'user' && last?.role === 'user' && last.name === message.name
+      if (isOne) kept.splice(-1, 1, { ...last, parts: [...last.parts, ...message.parts] })
+      else kept.push(message)
+      joins = false
+      continue
+    }
+    const end = message.parts.findLastIndex(part => !isThinking(part)) + 1
+    for (const { path, type } of message.parts.slice(end)) report.drop(`${path}.${type}`)
+    if (end > 0) kept.push({ ...message, parts: message.parts.slice(0, end) })
+    else joins = true
+  }
+  return kept
+}
+
+function isThinking(part: Part | undefined): boolean {
+  return part?.type === 'thinking' || part?.type === 'redacted_thinking'
 }
 
 /** Asks for JSON that fits a schema, where there is no field for it. */

@@ -215,6 +215,9 @@ function contentOf(item: BodyObject, name: string, path: string): Part[] {
   return content === '' ? [] : [textPart(content, path)]
 }
 
+/** A Fernet token, as OpenAI encrypts (https://github.com/fernet/spec). */
+const CIPHERTEXT = /^gAAAA[\w-]+={0,2}$/
+
 function readPart(part: BodyObject, path: string): Part[] {
   const base = { path, cache: cacheMarkOf(part) }
   const type = part.text('type')
@@ -226,6 +229,13 @@ function readPart(part: BodyObject, path: string): Part[] {
       return [{ ...base, type: 'text', text: part.text('text') ?? '', opaque: null }]
     case 'refusal':
       return [{ ...base, type, text: part.text('refusal') ?? '' }]
+    case 'encrypted_content': {
+      // Of an agent of Codex: OpenAI encrypts it where its model calls the tool. Another model wrote the text itself.
+      const text = part.text('encrypted_content') ?? ''
+      if (!CIPHERTEXT.test(text)) return [{ ...base, type: 'text', text, opaque: null }]
+      part.dropWhole(type)
+      return []
+    }
     case 'input_image':
       return [{ ...base, type: 'image', source: mediaSource(part, part.text('image_url')), detail: part.known('detail', IMAGE_DETAILS) }]
     case 'input_file': {

@@ -6,8 +6,8 @@ import { generateVendor } from '../../support/vendors/generate.ts'
 import { converseVendor, novaVendor } from '../../support/vendors/converse.ts'
 import { invokeVendor, messagesVendor } from '../../support/vendors/messages.ts'
 import { reasoningVendor } from '../../support/vendors/responses.ts'
-import { SOLUTION, PROMPT, holdSession, isMissing } from './command-line.ts'
-import type { Client } from './command-line.ts'
+import { SOLUTION, PROMPT, TASK, holdDelegatedSession, holdSession, isMissing } from './command-line.ts'
+import type { Client, DelegatingClient } from './command-line.ts'
 
 const CLAUDE_CODE: Client = {
   command: 'claude',
@@ -22,8 +22,20 @@ const CLAUDE_CODE: Client = {
   write: ({ directory }) => ({ calls: [{ name: 'Write', input: { file_path: join(directory, 'solution.txt'), content: SOLUTION } }] }),
 }
 
+/** It compacts where the last response had more than 1 % of the window. */
+const DELEGATING: DelegatingClient = {
+  ...CLAUDE_CODE,
+  args: () => ['-p', PROMPT, '--model', 'claude-sonnet-4-5', '--allowedTools', 'Read,Write,Bash,Agent'],
+  env: place => ({ ...CLAUDE_CODE.env(place), CLAUDE_CODE_AUTO_COMPACT_WINDOW: '100000', CLAUDE_AUTOCOMPACT_PCT_OVERRIDE: '1' }),
+  delegate: () => ({ calls: [{ name: 'Agent', input: { description: 'Read it', prompt: TASK, subagent_type: 'general-purpose', run_in_background: false } }] }),
+  compaction: /detailed summary of the conversation/,
+}
+
 t.test('Claude Code', { skip: isMissing('claude') }, async t => {
   for (const vendor of [messagesVendor, chatVendor, generateVendor, invokeVendor, converseVendor, novaVendor, mistralVendor, openaiVendor, deepseekVendor, reasoningVendor]) {
     t.test(`over ${vendor.protocol}, ${vendor.model ?? 'any model'}`, t => holdSession(t, CLAUDE_CODE, vendor))
+  }
+  for (const vendor of [mistralVendor, converseVendor]) {
+    t.test(`over ${vendor.protocol}, with another agent and a compaction`, t => holdDelegatedSession(t, DELEGATING, vendor))
   }
 })

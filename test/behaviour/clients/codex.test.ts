@@ -6,8 +6,8 @@ import { generateVendor } from '../../support/vendors/generate.ts'
 import { invokeVendor, messagesVendor, newClaudeVendor } from '../../support/vendors/messages.ts'
 import { responsesVendor } from '../../support/vendors/responses.ts'
 import type { Call } from '../../support/vendors/vendor.ts'
-import { SOLUTION, PROMPT, holdSession, isMissing } from './command-line.ts'
-import type { Client } from './command-line.ts'
+import { SOLUTION, PROMPT, TASK, holdDelegatedSession, holdSession, isMissing } from './command-line.ts'
+import type { Client, DelegatingClient } from './command-line.ts'
 
 const PATCH = `*** Begin Patch\n*** Add File: solution.txt\n+${SOLUTION.trim()}\n*** End Patch`
 
@@ -49,6 +49,20 @@ function exec(program: string): Call {
   return { name: 'exec', isFreeform: true, input: { input: program } }
 }
 
+/** It compacts where a response had more tokens. */
+const LIMIT = ['-c', 'model_auto_compact_token_limit=900']
+const COMPACTION = /CONTEXT CHECKPOINT COMPACTION/
+
+const DELEGATING: DelegatingClient = {
+  ...CODEX_CODE_MODE,
+  args: place => [...CODEX_CODE_MODE.args(place).slice(0, -1), ...LIMIT, PROMPT],
+  delegate: () => ({ calls: [{ name: 'spawn_agent', namespace: 'collaboration', input: { task_name: 'reader', message: TASK, fork_turns: 'none' } }] }),
+  collect: () => ({ calls: [{ name: 'wait_agent', namespace: 'collaboration', input: { timeout_ms: 60_000 } }] }),
+  // The agent is compacted too, and then has no task any more.
+  isAgent: text => !text.includes(PROMPT),
+  compaction: COMPACTION,
+}
+
 t.test('Codex', { skip: isMissing('codex') }, async t => {
   for (const vendor of [responsesVendor, messagesVendor]) {
     t.test(`over ${vendor.protocol}`, t => holdSession(t, CODEX, vendor))
@@ -56,5 +70,8 @@ t.test('Codex', { skip: isMissing('codex') }, async t => {
   }
   for (const vendor of [newClaudeVendor, generateVendor, mistralVendor, openaiVendor, deepseekVendor, invokeVendor, converseVendor, novaVendor]) {
     t.test(`over ${vendor.protocol}, ${vendor.model ?? 'any model'}`, t => holdSession(t, CODEX, vendor))
+  }
+  for (const vendor of [newClaudeVendor, deepseekVendor]) {
+    t.test(`over ${vendor.protocol}, with another agent and a compaction`, t => holdDelegatedSession(t, DELEGATING, vendor))
   }
 })

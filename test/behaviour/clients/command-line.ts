@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { KEY_ENVIRONMENT, setAwsEnvironment } from '../../support/bedrock.ts'
 import { USAGE, startVendor } from '../../support/vendors/vendor.ts'
-import type { Conversation, Received, Turn, Vendor } from '../../support/vendors/vendor.ts'
+import type { Conversation, Received, ScriptedUpstream, Turn, Vendor } from '../../support/vendors/vendor.ts'
 import { openBooks, usedIn } from '../billing/books.ts'
 
 const CLIENTS = fileURLToPath(new URL('../../clients/node_modules', import.meta.url))
@@ -55,6 +55,16 @@ export function isMissing(command: string): string | false {
   return existsSync(join(CLIENTS, '.installed')) && existsSync(join(BINARIES, command)) ? false : `no ${command}: run test/clients/install`
 }
 
+function preparePlace(t: Test): Pick<Place, 'home' | 'directory'> {
+  const folder = mkdtempSync(join(tmpdir(), 'client-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+  const paths = { home: join(folder, 'home'), directory: join(folder, 'work') }
+  for (const path of Object.values(paths)) mkdirSync(path)
+  writeFileSync(join(paths.directory, 'question.txt'), QUESTION)
+  writeFileSync(join(paths.directory, 'picture.png'), Buffer.from(PICTURE, 'base64'))
+  return paths
+}
+
 /**
  * A session of a client with several turns, through the gateway: the tools ran, the upstream found no fault in what it was
  * sent, the ledger has the tokens of each request, and nothing was sent anywhere else.
@@ -62,17 +72,9 @@ export function isMissing(command: string): string | false {
  * @returns what the upstream was sent
  */
 export async function holdSession(t: Test, client: Client, vendor: Vendor): Promise<readonly Received[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'client-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
-  const paths = { home: join(folder, 'home'), directory: join(folder, 'work') }
-  for (const path of Object.values(paths)) mkdirSync(path)
-  writeFileSync(join(paths.directory, 'question.txt'), QUESTION)
-  writeFileSync(join(paths.directory, 'picture.png'), Buffer.from(PICTURE, 'base64'))
-
+  const paths = preparePlace(t)
   const results: string[] = []
-  const { model = 'upstream-model' } = vendor
-  setAwsEnvironment(t, KEY_ENVIRONMENT)
-  const upstream = await startVendor(t, vendor, conversation => {
+  const session = await runSession(t, client, vendor, paths, (conversation, place) => {
     // Clients ask for titles and the like too.
     if (conversation.tools.length === 0) return { text: 'A question' }
     if (conversation.rounds === 0) return { thinking: 'It has a question.', text: 'I look.', ...client.look(place) }
@@ -80,6 +82,81 @@ export async function holdSession(t: Test, client: Client, vendor: Vendor): Prom
     if (conversation.rounds === 1) return { thinking: 'I know it.', ...client.write(place, conversation) }
     return { text: LAST_WORDS }
   })
+  const { upstream, place } = session
+  t.ok(results.some(result => result.includes(QUESTION.trim())), 'the model read the file', { results })
+  t.ok(JSON.stringify(upstream.requests.at(-1)?.body).includes(PICTURE), 'the model saw the picture', { results })
+  t.equal(contentOf(place, 'counted.txt')?.trim(), String(Buffer.byteLength(QUESTION)), 'the command ran', { results })
+  t.equal(contentOf(place, 'solution.txt')?.trim(), SOLUTION.trim(), 'the file was written', { results })
+  await checkLedger(t, client, vendor, session)
+  return upstream.requests
+}
+
+/** A client that has another agent do a part, and whose conversation is compacted. */
+export interface DelegatingClient extends Client {
+  /** Gives TASK to an agent. */
+  readonly delegate: (place: Place) => Turn
+  /** Waits for the agent, where the client does not do so by itself. */
+  readonly collect?: (conversation: Conversation) => Turn
+  /** The agent's turns after that; absent = a text. @param time from 1 */
+  readonly report?: (text: string, time: number) => Turn
+  /** Is a request the agent's? Absent = it has TASK, and not PROMPT. @param text of the request's body */
+  readonly isAgent?: (text: string) => boolean
+  /** What asks the model for a summary of the conversation. */
+  readonly compaction: RegExp
+}
+
+export const TASK = 'Read question.txt and look at picture.png.'
+const REPORT = 'The question is about six times seven.'
+const SUMMARY = '<summary>The file solution.txt is still to be written.</summary>'
+
+/**
+ * A session in which another agent does a part, and the conversation is compacted: the agent gets its task, the model its report
+ * and the summary, and the vendor finds no fault in any of it.
+ */
+export async function holdDelegatedSession(t: Test, client: DelegatingClient, vendor: Vendor): Promise<void> {
+  const seen = { agent: 0, task: false, report: false, compactions: 0, summary: false }
+  /** Turns of the model that delegates: what it is sent is shorter after a compaction. */
+  let turn = 0
+  const session = await runSession(t, client, vendor, preparePlace(t), (conversation, place, text) => {
+    const isAgent = client.isAgent?.(text) ?? (text.includes(TASK) && !text.includes(PROMPT))
+    seen.summary ||= text.includes('still to be written')
+    seen.report ||= !isAgent && text.includes(REPORT)
+    if (client.compaction.test(text)) {
+      seen.compactions++
+      return { text: SUMMARY }
+    }
+    if (conversation.tools.length === 0) return { text: 'A question' }
+    if (isAgent) {
+      seen.task ||= text.includes(TASK)
+      seen.agent++
+      return seen.agent === 1 ? { thinking: 'I have a task.', text: 'I look.', ...client.look(place) } : client.report?.(REPORT, seen.agent - 1) ?? { text: REPORT }
+    }
+    turn++
+    if (turn === 1) return { thinking: 'Another does it.', text: 'I ask.', ...client.delegate(place) }
+    if (client.collect !== undefined && !seen.report && turn < 6) return { thinking: 'I wait.', ...client.collect(conversation) }
+    if (contentOf(place, 'solution.txt') === null && turn < 9) return { thinking: 'I know it.', ...client.write(place, conversation) }
+    return { text: LAST_WORDS }
+  })
+  t.match(seen, { task: true, report: true, summary: true }, 'what the model was sent', { seen })
+  t.ok(seen.compactions > 0, 'the conversation was compacted')
+  t.equal(contentOf(session.place, 'counted.txt')?.trim(), String(Buffer.byteLength(QUESTION)), "the agent's command ran")
+  t.equal(contentOf(session.place, 'solution.txt')?.trim(), SOLUTION.trim(), 'the file was written')
+  await checkLedger(t, client, vendor, session)
+}
+
+interface Session {
+  readonly upstream: ScriptedUpstream
+  readonly place: Place
+  readonly books: Awaited<ReturnType<typeof openBooks>>
+}
+
+/** @param script gets the body of the request as text too */
+async function runSession(
+  t: Test, client: Client, vendor: Vendor, paths: Pick<Place, 'home' | 'directory'>, script: (conversation: Conversation, place: Place, text: string) => Turn,
+): Promise<Session> {
+  const { model = 'upstream-model' } = vendor
+  setAwsEnvironment(t, KEY_ENVIRONMENT)
+  const upstream = await startVendor(t, vendor, (conversation, { body }) => script(conversation, place, JSON.stringify(body)))
   const books = await openBooks(t, `
 upstreams: { up: { ${vendor.settings?.(upstream.url) ?? `url: "${upstream.url}"`}, speaks: [${vendor.protocol}] } }
 routes: [{ to: { upstream: up, model: "${model}" } }]
@@ -88,16 +165,14 @@ ${vendor.accepts === undefined ? '' : `models: { ${model}: { accepts: ${vendor.a
   client.prepare?.(place)
   const { code, stdout, stderr, elsewhere } = await run(t, client, place)
   const printed = { stdout, stderr, faults: upstream.faults, elsewhere }
-
   t.strictSame(upstream.faults, [], 'what the vendor finds in the requests')
   t.equal(code, 0, 'exit code', printed)
   t.match(stdout, LAST_WORDS, 'what the client prints', printed)
-  t.ok(results.some(result => result.includes(QUESTION.trim())), 'the model read the file', { results })
-  t.ok(JSON.stringify(upstream.requests.at(-1)?.body).includes(PICTURE), 'the model saw the picture', { results })
-  t.equal(contentOf(place, 'counted.txt')?.trim(), String(Buffer.byteLength(QUESTION)), 'the command ran', { results })
-  t.equal(contentOf(place, 'solution.txt')?.trim(), SOLUTION.trim(), 'the file was written', { results })
   t.strictSame(elsewhere, [], 'what was sent past the gateway')
+  return { upstream, place, books }
+}
 
+async function checkLedger(t: Test, client: Client, vendor: Vendor, { books, upstream }: Session): Promise<void> {
   const rows = [...(await books.drain()).values()].filter(row => row.upstream === 'up' && !/count/i.test(row.endpoint ?? ''))
   t.ok(rows.length >= 3, 'a row for each turn')
   t.equal(rows.length, upstream.requests.length, 'a row for each request')
@@ -106,7 +181,6 @@ ${vendor.accepts === undefined ? '' : `models: { ${model}: { accepts: ${vendor.a
     t.match(usedIn(row), vendor.reportsReasoning === false ? { ...USAGE, reasoning: 0 } : USAGE)
     t.equal(row.attempts[0]?.translated, client.protocol === vendor.protocol ? undefined : `${client.protocol}->${vendor.protocol}`)
   }
-  return upstream.requests
 }
 
 interface Ended {

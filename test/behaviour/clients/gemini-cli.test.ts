@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
@@ -7,8 +7,8 @@ import { converseVendor, novaVendor } from '../../support/vendors/converse.ts'
 import { generateVendor } from '../../support/vendors/generate.ts'
 import { invokeVendor, newClaudeVendor } from '../../support/vendors/messages.ts'
 import { reasoningVendor } from '../../support/vendors/responses.ts'
-import { SOLUTION, PROMPT, holdSession, isMissing } from './command-line.ts'
-import type { Client } from './command-line.ts'
+import { SOLUTION, PROMPT, TASK, holdDelegatedSession, holdSession, isMissing } from './command-line.ts'
+import type { Client, DelegatingClient } from './command-line.ts'
 
 const GEMINI_CLI: Client = {
   command: 'gemini',
@@ -30,8 +30,28 @@ const GEMINI_CLI: Client = {
   write: ({ directory }) => ({ calls: [{ name: 'write_file', input: { file_path: join(directory, 'solution.txt'), content: SOLUTION } }] }),
 }
 
+/** It compacts where the last response had more than that part of the window. */
+const COMPRESSION = { model: { compressionThreshold: 0.0005 } }
+
+const DELEGATING: DelegatingClient = {
+  ...GEMINI_CLI,
+  prepare: place => {
+    GEMINI_CLI.prepare?.(place)
+    const file = join(place.home, '.gemini', 'settings.json')
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')) as object, ...COMPRESSION }))
+  },
+  delegate: () => ({ calls: [{ name: 'invoke_agent', input: { agent_name: 'generalist', prompt: TASK } }] }),
+  isAgent: text => text.includes('complete_task'),
+  // It compacts the conversation of an agent that only says something.
+  report: (response, time) => (time === 1 ? { text: response } : { thinking: 'I have it.', calls: [{ name: 'complete_task', input: { result: { response } } }] }),
+  compaction: /state_snapshot/,
+}
+
 t.test('Gemini CLI', { skip: isMissing('gemini') }, async t => {
   for (const vendor of [generateVendor, chatVendor, newClaudeVendor, mistralVendor, openaiVendor, deepseekVendor, reasoningVendor, invokeVendor, converseVendor, novaVendor]) {
     t.test(`over ${vendor.protocol}, ${vendor.model ?? 'any model'}`, t => holdSession(t, GEMINI_CLI, vendor))
+  }
+  for (const vendor of [reasoningVendor, newClaudeVendor]) {
+    t.test(`over ${vendor.protocol}, with another agent and a compaction`, t => holdDelegatedSession(t, DELEGATING, vendor))
   }
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { asList } from '../../../src/protocols/neutral/json.ts'
+import { asList, asObject } from '../../../src/protocols/neutral/json.ts'
 import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import { requestBetween } from '../../support/translation.ts'
 
@@ -79,6 +79,26 @@ for (const target of ['chat', 'messages', 'generate', 'converse']) {
     ] })
     t.match(JSON.stringify(body), /Count the stars\./)
     t.strictSame(dropped, [])
+  })
+  t.test(`${target}: thinking that leads to nothing is left out, also behind a text`, async t => {
+    const reasoning = { type: 'reasoning', summary: [{ type: 'summary_text', text: 'I wait.' }] }
+    const { body, dropped } = requestBetween('responses', target, { input: [
+      said('user', 'One'), reasoning, said('user', 'Two'), said('assistant', 'Three'), reasoning, said('user', 'Four'),
+    ] })
+    const turns = asList(body['messages'] ?? body['contents']).map(turn => asObject(turn)?.['role'])
+    t.strictSame(turns, target === 'chat' ? ['user', 'assistant', 'user'] : ['user', target === 'generate' ? 'model' : 'assistant', 'user'])
+    t.notMatch(JSON.stringify(body), /I wait/)
+    t.strictSame(dropped, ['input[].reasoning.thinking'])
+  })
+  t.test(`${target}: a task of Codex that its model did not encrypt is text, and one that it did is dropped and named`, async t => {
+    const given = (encrypted_content: string) => requestBetween('responses', target, { input: [
+      { type: 'agent_message', author: '/root', recipient: '/root/one', content: [{ type: 'input_text', text: 'Payload:\n' }, { type: 'encrypted_content', encrypted_content }] },
+    ] })
+    t.match(JSON.stringify(given('Count the stars.').body), /Payload:.*Count the stars\./)
+    t.strictSame(given('Count the stars.').dropped, [])
+    const secret = given('gAAAAABpJ5-_secretsecretsecret==')
+    t.notMatch(JSON.stringify(secret.body), /gAAAA/)
+    t.strictSame(secret.dropped, ['input[].content[].encrypted_content'])
   })
   for (const type of ['compaction_trigger', 'compaction_summary', 'compaction']) {
     t.test(`${target}: ${type} is refused`, async t => {

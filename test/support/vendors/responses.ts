@@ -79,7 +79,7 @@ function readItems(items: readonly JsonObject[], faults: Faults): Omit<Conversat
       const kind = item['role'] === 'assistant' ? ['output_text', 'refusal'] : ['input_text', 'input_image', 'input_file']
       for (const part of objects(item['content'])) faults.expect(kind.includes(asText(part['type']) ?? ''), `${where}: part ${String(part['type'])}`)
     } else {
-      faults.expect(type === 'reasoning' || type === 'additional_tools', `${where}: item ${type}`)
+      faults.expect(type === 'reasoning' || type === 'additional_tools' || type === 'agent_message', `${where}: item ${type}`)
     }
     before = isCall ? 'call' : type
   }
