@@ -233,3 +233,44 @@ models: { own: { accepts: { without: [seed, stream_options] } } }` }), 'gateway.
   const { upstreams } = loadConfig(file, {}).config
   t.match(acceptedBy(modelRules(upstreams.get('up') as Upstream, 'chat', 'own', null)), { without: ['seed', 'stream_options'] })
 })
+
+const ALTERNATING = ['messages', 'generate', 'converse']
+
+for (const to of ALTERNATING) {
+  t.test(`responses -> ${to}: a conversation that begins with the model gets a beginning`, async t => {
+    const { body } = requestBetween('responses', to, { input: [{ role: 'assistant', content: 'Yes?' }, { role: 'user', content: 'Hi' }] })
+    const turns = (body['messages'] ?? body['contents']) as { role: string }[]
+    t.strictSame(turns.map(({ role }) => role), ['user', to === 'generate' ? 'model' : 'assistant', 'user'])
+  })
+}
+
+for (const [to, model] of [['messages', 'claude-sonnet-4-5'], ['converse', 'anthropic.claude-sonnet-4-5-20250929-v1:0']] as const) {
+  t.test(`messages -> ${to}: thinking is left out where the user says more beside a result of a call without thinking`, async t => {
+    const asked = (more: Record<string, unknown>[]) => requestBetween('chat', to, {
+      max_tokens: 9000, reasoning_effort: 'high', messages: [
+        { role: 'user', content: 'Hi' }, { role: 'assistant', tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }] },
+        { role: 'tool', tool_call_id: 'c1', content: 'x' }, ...more,
+      ],
+    }, model)
+    const thinks = (request: ReturnType<typeof asked>) => /"thinking":\{"type":"enabled"/.test(JSON.stringify(request.body))
+    t.notOk(thinks(asked([])))
+    t.notOk(thinks(asked([{ role: 'user', content: 'Go on' }])))
+    t.notOk(thinks(asked([{ role: 'system', content: 'Be brief' }])))
+    t.ok(thinks(asked([{ role: 'assistant', content: 'Done' }, { role: 'user', content: 'Next' }])))
+  })
+}
+
+t.test('chat servers get turns that alternate, a user, and parameters of each tool', async t => {
+  const sent = (body: Record<string, unknown>, from: string, model = 'qwen3.5') => requestBetween(from, 'chat', body, model).body
+  const users = { max_tokens: 9, messages: [{ role: 'user', content: 'One' }, { role: 'user', content: 'Two' }] }
+  t.strictSame(sent(users, 'messages')['messages'], [{ role: 'user', content: [{ type: 'text', text: 'One' }, { type: 'text', text: 'Two' }] }])
+  t.match(sent({ instructions: 'Say hi.', input: [] }, 'responses')['messages'], [{ role: 'user', content: 'Say hi.' }])
+  t.match(sent({ contents: [{ parts: [{ text: 'Hi' }] }], tools: [{ functionDeclarations: [{ name: 'look' }] }] }, 'generate')['tools'], [{ function: { parameters: { type: 'object', properties: {} } } }])
+})
+
+t.test('names of tools for Gemini begin with a letter, and types of documents are the registered ones', async t => {
+  const { body } = requestBetween('messages', 'generate', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], tools: [{ name: '1st', input_schema: { type: 'object' } }] })
+  t.match(body['tools'], [{ functionDeclarations: [{ name: /^_1st_[0-9a-f]{8}$/ }] }])
+  const source = { type: 'base64', media_type: 'text/x-markdown', data: 'AAAA' }
+  t.match(requestBetween('messages', 'converse', { max_tokens: 9, messages: [{ role: 'user', content: [{ type: 'document', source }] }] }).body['messages'], [{ content: [{}, { document: { format: 'md' } }] }])
+})

@@ -86,8 +86,25 @@ const SEEN = { role: 'assistant', content: 'I have the results.' }
 
 function writeMessages(messages: readonly Message[], context: WriteContext): JsonObject[] {
   const written = joinInstructions(pairResults(messages)).flatMap(message => writeMessage(message, context))
-  if (context.accepts.userBehindResult !== false) return written
-  return written.flatMap((message, at) => (message['role'] === 'user' && written[at - 1]?.['role'] === 'tool' ? [SEEN, message] : [message]))
+  const joined = context.accepts.system === 'first' ? joinUserMessages(written) : written
+  if (context.accepts.userBehindResult !== false) return joined
+  return joined.flatMap((message, at) => (message['role'] === 'user' && joined[at - 1]?.['role'] === 'tool' ? [SEEN, message] : [message]))
+}
+
+/** Joins what the user says in messages that follow each other: chat templates of open models want turns that alternate. */
+function joinUserMessages(messages: readonly JsonObject[]): JsonObject[] {
+  const joined: JsonObject[] = []
+  for (const message of messages) {
+    const last = joined.at(-1)
+    const isOne = last?.['role'] === 'user' && message['role'] === 'user' && last['name'] === message['name']
+    if (isOne) joined.splice(-1, 1, { ...last, content: [...contentParts(last), ...contentParts(message)] })
+    else joined.push(message)
+  }
+  return joined
+}
+
+function contentParts({ content }: JsonObject): readonly unknown[] {
+  return Array.isArray(content) ? content : [{ type: 'text', text: content }]
 }
 
 /** Joins the instructions at the beginning into one message: chat templates of open models refuse a second one. */
@@ -227,9 +244,12 @@ function textOf(parts: readonly Part[], report: TranslationReport): string {
   }).join('\n\n')
 }
 
+/** Some servers require them, such as Mistral's. */
+const NO_PARAMETERS = { type: 'object', properties: {} }
+
 function writeTool({ name, description, parameters, strict, cache, path }: Tool, report: TranslationReport): JsonObject {
   if (cache !== null) report.drop(`${path}.cache_control`)
-  return { type: 'function', function: withoutNulls({ name, description, parameters, strict }) }
+  return { type: 'function', function: withoutNulls({ name, description, parameters: parameters ?? NO_PARAMETERS, strict }) }
 }
 
 function writeToolChoice(choice: ToolChoice): unknown {

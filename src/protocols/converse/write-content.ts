@@ -28,8 +28,7 @@ export class ContentWriter {
   }
 
   messages(messages: readonly Message[]): JsonObject[] {
-    const turns = writeTurns(messages, this.#context.report, part => this.content(part)).map(withDocumentText)
-    return turns[0]?.['role'] === 'assistant' ? [{ role: 'user', content: [{ text: BEGINNING }] }, ...turns] : turns
+    return writeTurns(messages, this.#context.report, part => this.content(part)).map(withDocumentText)
   }
 
   content(part: Part): JsonObject[] {
@@ -112,10 +111,6 @@ export class ContentWriter {
   }
 }
 
-/**
- * The first user message if the client's conversation begins with the model: Converse requires a user message first.
- */
-const BEGINNING = '(The conversation begins here.)'
 const DOCUMENT_TEXT = 'The document:'
 
 /** A message with a document must contain text (Amazon Bedrock API Reference, "DocumentBlock"). */

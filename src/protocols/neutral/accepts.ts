@@ -34,7 +34,7 @@ export interface Accepts {
   readonly userBehindResult?: boolean
   /** Beta features of Anthropic's protocol that the target has. */
   readonly betas?: readonly string[]
-  readonly toolName?: { readonly length: number, readonly pattern: string }
+  readonly toolName?: { readonly length: number, readonly pattern: string, readonly start?: string }
 }
 
 /** Members of a request without which it is the same conversation, by their names at chat servers. */

@@ -42,6 +42,7 @@ export function alternatingTurns(messages: readonly Message[]): Message[] {
     if (last?.role === role) for (const part of parts) last.parts.push(part)
     else turns.push({ role, parts: [...parts] })
   }
+  if (turns[0]?.role === 'assistant') turns.unshift({ role: 'user', parts: [textPart(BEGINNING)] })
   return turns.map(({ role, parts }) => ({ role, name: null, parts: role === 'user' ? resultsFirst(parts) : parts }))
 }
 
@@ -51,6 +52,7 @@ export function alternatingTurns(messages: readonly Message[]): Message[] {
  */
 export function foldInstructions(messages: readonly Message[]): readonly Message[] {
   const { leading, rest } = splitInstructions(messages)
+  if (rest.length === 0) return messages.map((message, at) => (at === messages.length - 1 ? { ...message, role: 'user' } : message))
   if (!rest.some(isInstruction)) return messages
   const folded: { message: Message, isFolded: boolean }[] = []
   for (const message of rest) {
@@ -101,6 +103,13 @@ function isThinking(part: Part | undefined): boolean {
 export function schemaInstruction(schema: JsonObject): Message {
   const text = `Respond with one JSON object and nothing else. It fits this JSON Schema: ${JSON.stringify(schema)}`
   return { role: 'system', name: null, parts: [{ type: 'text', path: 'outputFormat', cache: null, text, opaque: null }] }
+}
+
+/** What the user says where the client's conversation begins with the model: these protocols begin with the user. */
+const BEGINNING = '(The conversation begins here.)'
+
+function textPart(text: string): Part {
+  return { type: 'text', path: '', cache: null, text, opaque: null }
 }
 
 function isInstruction({ role }: Message): boolean {

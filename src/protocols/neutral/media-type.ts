@@ -2,6 +2,7 @@
 const REGISTERED: Readonly<Record<string, string>> = {
   'image/jpg': 'image/jpeg', 'image/pjpeg': 'image/jpeg', 'image/x-jpeg': 'image/jpeg', 'image/x-png': 'image/png', 'image/x-webp': 'image/webp',
   'audio/x-wav': 'audio/wav', 'audio/wave': 'audio/wav', 'audio/vnd.wave': 'audio/wav', 'application/x-pdf': 'application/pdf',
+  'text/x-markdown': 'text/markdown', 'application/csv': 'text/csv', 'text/x-csv': 'text/csv',
 }
 
 /** A media type in the form that vendors compare: registered, lower-case, without parameters. */

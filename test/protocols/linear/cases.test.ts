@@ -94,5 +94,5 @@ t.test('calls and results that share an id are paired in their order', async t =
     messages: [chatCalls(2, () => 'a'), ...['one', 'two', 'three'].map(content => ({ role: 'tool', tool_call_id: 'a', content }))],
   })
   const response = (output: string): JsonObject => ({ functionResponse: { id: 'a', name: 'look', response: { output } } })
-  t.match((body['contents'] as JsonObject[])[1], { role: 'user', parts: [response('one'), response('two'), { text: 'Result of the tool look:' }, { text: 'three' }] })
+  t.match((body['contents'] as JsonObject[])[2], { role: 'user', parts: [response('one'), response('two'), { text: 'Result of the tool look:' }, { text: 'three' }] })
 })

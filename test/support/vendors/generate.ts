@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../src/protocols/neutral/json.ts'
 import { USAGE, fullName, objects, pieces, words } from './vendor.ts'
 import type { Conversation, Faults, Turn, Vendor } from './vendor.ts'
 
-const FIELDS = words('contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent labels')
+const FIELDS = words('contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent labels serviceTier')
 const CONFIG = words('stopSequences responseMimeType responseSchema responseJsonSchema responseModalities candidateCount maxOutputTokens temperature topP topK'
   + ' seed presencePenalty frequencyPenalty responseLogprobs logprobs thinkingConfig mediaResolution')
 /** Of a part, besides its one content. */

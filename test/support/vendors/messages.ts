@@ -31,7 +31,7 @@ export const messagesVendor: Vendor = {
     faults.expect(!thinks || (body['temperature'] ?? 1) === 1, 'temperature with thinking')
     faults.expect(!thinks || !['any', 'tool'].includes(asText(asObject(body['tool_choice'])?.['type']) ?? ''), 'forced tool with thinking')
     faults.expect(JSON.stringify(body).split('"cache_control":{').length - 1 <= MARKS, 'too many cache_control marks')
-    return { tools: readTools(body, faults), ...readMessages(objects(body['messages']), thinks, faults) }
+    return { tools: readTools(body, faults), ...readMessages(objects(body['messages']), asText(asObject(thinking)?.['type']) === 'enabled', faults) }
   },
   body: (turn, number) => ({
     id: `msg_${number}`, type: 'message', role: 'assistant', model: 'claude', content: blocksOf(turn, number),

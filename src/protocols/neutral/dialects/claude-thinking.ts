@@ -2,7 +2,7 @@ import { THINKING_BUDGETS, forcesTool, thinkingBudget } from './anthropic-reques
 import type { JsonObject } from '../json.ts'
 import { valueFor } from '../opaque.ts'
 import type { TranslationReport } from '../report.ts'
-import type { NeutralRequest, Part, Reasoning } from '../request.ts'
+import type { Message, NeutralRequest, Reasoning } from '../request.ts'
 
 export interface ThinkingContext {
   readonly model: string
@@ -62,11 +62,23 @@ function effortOf({ effort, budgetTokens }: Reasoning): string | null {
 function isRuledOut({ toolChoice, messages }: NeutralRequest, isAdaptive: boolean, provider: string): boolean {
   if (forcesTool(toolChoice)) return true
   if (isAdaptive) return false
-  const isAsked = ({ type }: Part): boolean => type !== 'tool_result'
-  const turnStart = messages.findLastIndex(({ role, parts }) => role === 'user' && parts.some(isAsked))
-  const first = messages.slice(turnStart + 1).find(({ role }) => role === 'assistant')
+  const first = messages.slice(turnStart(messages)).find(({ role }) => role === 'assistant')
   if (first === undefined || !first.parts.some(({ type }) => type === 'tool_call')) return false
   const [begin] = first.parts
   const isKept = (begin?.type === 'thinking' || begin?.type === 'redacted_thinking') && valueFor(begin.opaque, provider) !== null
   return !isKept
+}
+
+/** The index behind what the user said last without a result: what else they say beside a result is in the same turn. */
+function turnStart(messages: readonly Message[]): number {
+  let end = messages.length
+  while (end > 0) {
+    let run = end
+    while (run > 0 && messages[run - 1]?.role !== 'assistant') run--
+    const said = messages.slice(run, end)
+    if (said.length > 0 && !said.some(({ parts }) => parts.some(({ type }) => type === 'tool_result'))) return end
+    end = run
+    while (end > 0 && messages[end - 1]?.role === 'assistant') end--
+  }
+  return 0
 }

@@ -8,6 +8,8 @@ export interface ToolNameRule {
   readonly length: number
   /** One character, as a regular expression: `[A-Za-z0-9_-]`. */
   readonly pattern: string
+  /** The first character, where it has another; absent = any of these. */
+  readonly start?: string
 }
 
 /** Characters of a hash that distinguishes tools whose names begin alike. */
@@ -52,8 +54,10 @@ export class ToolNames {
 
   #fit(name: string): void {
     if (name === '' || this.#written.has(name)) return
-    const { length } = this.#rule
-    const plain = name.replace(this.#refused, '_')
+    const { length, pattern } = this.#rule
+    const { start = pattern } = this.#rule
+    const fitted = name.replace(this.#refused, '_')
+    const plain = new RegExp(`^${start}`, 'su').test(fitted) ? fitted : `_${fitted}`
     if (plain === name && name.length <= length) return
     const hash = createHash('sha256').update(name).digest('hex').slice(0, HASH_LENGTH)
     const fitting = `${plain.slice(0, length - HASH_LENGTH - 1)}_${hash}`
