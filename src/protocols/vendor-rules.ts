@@ -88,7 +88,7 @@ export const VENDOR_RULES: readonly VendorRule[] = [
   },
   {
     about: 'Gemini', protocols: ['generate'],
-    accepts: { toolName: { length: 64, pattern: '[A-Za-z0-9_.:-]', start: '[A-Za-z_]' } },
+    accepts: { toolName: { length: 64, pattern: '[A-Za-z0-9_.:-]', start: '[A-Za-z_]' }, thinkingLast: true },
     source: 'Gemini API reference, FunctionDeclaration',
   },
   {

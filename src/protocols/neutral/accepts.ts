@@ -32,6 +32,8 @@ export interface Accepts {
   readonly toolIdLength?: number
   /** false = the model responds to a result before the user says something else. */
   readonly userBehindResult?: boolean
+  /** true = thinking with a signature may be the last of a turn, such as Gemini's on a part of its own. */
+  readonly thinkingLast?: boolean
   /** Beta features of Anthropic's protocol that the target has. */
   readonly betas?: readonly string[]
   readonly toolName?: { readonly length: number, readonly pattern: string, readonly start?: string }
@@ -88,9 +90,9 @@ export function fitRequest(request: NeutralRequest, accepts: Accepts, report: Tr
 }
 
 function fitConversation(
-  { messages, outputFormat }: NeutralRequest, { system, without = [] }: Accepts, report: TranslationReport,
+  { messages, outputFormat }: NeutralRequest, { system, thinkingLast, without = [] }: Accepts, report: TranslationReport,
 ): Pick<NeutralRequest, 'messages' | 'outputFormat'> {
-  let fitting = withoutIdleThinking(messages, report)
+  let fitting = withoutIdleThinking(messages, report, thinkingLast === true)
   let format = outputFormat
   if (without.includes('json_schema') && outputFormat?.type === 'json_schema') {
     report.dropField('outputFormat')

@@ -68,10 +68,12 @@ export function foldInstructions(messages: readonly Message[]): readonly Message
 }
 
 /**
- * Without thinking that leads to nothing, which clients have of a response that they broke off. Targets refuse it at the end of a
+ * Removes thinking that leads to nothing, which clients have of a response that they broke off. Targets refuse it at the end of a
  * turn: "The final block in an assistant message cannot be `thinking`" (Anthropic). The last message may be the beginning of a response.
  */
-export function withoutIdleThinking(messages: readonly Message[], report: TranslationReport): readonly Message[] {
+export function withoutIdleThinking(messages: readonly Message[], report: TranslationReport, keepsSigned: boolean): readonly Message[] {
+  const isThinking = (part: Part | undefined): boolean =>
+    (part?.type === 'thinking' || part?.type === 'redacted_thinking') && !(keepsSigned && part.opaque !== null)
   const isIdle = (message: Message, at: number): boolean =>
     message.role === 'assistant' && isThinking(message.parts.at(-1)) && at < messages.length - 1 && messages[at + 1]?.role !== 'assistant'
   if (!messages.some(isIdle)) return messages
@@ -93,10 +95,6 @@ export function withoutIdleThinking(messages: readonly Message[], report: Transl
     else joins = true
   }
   return kept
-}
-
-function isThinking(part: Part | undefined): boolean {
-  return part?.type === 'thinking' || part?.type === 'redacted_thinking'
 }
 
 /** Asks for JSON that fits a schema, where there is no field for it. */
