@@ -114,9 +114,10 @@ function costOfExchange(gateway: Gateway, exchange: Exchange, failure: GatewayEr
 
 /** The cost of a response, at the price of the model and tier that served it. */
 function priced(
-  { accounts: { prices } }: Gateway, exchange: Exchange, response: MeteredResponse | null, settled: SettledUsage,
+  { accounts: { prices } }: Gateway, exchange: Exchange, response: MeteredResponse | null, counted: SettledUsage,
 ): Bill {
   const { servedBy, startedWall } = exchange
+  const settled = withoutRepetition(exchange, counted)
   const url = servedBy?.target.upstream.url ?? null
   const priceOf = (model: string) => prices.priceOf(url, model, new Date(startedWall))
   const servedModel = settled.servingModels?.servedBy ?? null
@@ -126,6 +127,14 @@ function priced(
   const bill = settleCostByModel(settled, servingModels, quoted, priceOf)
   noteMixedPrices(exchange, bill, quoted)
   return { ...bill, quoted }
+}
+
+/** Some protocols repeat the model and more for each text of translated embeddings: only the texts are input. */
+function withoutRepetition({ servedBy }: Exchange, settled: SettledUsage): SettledUsage {
+  const embeddings = servedBy?.translated?.embeddings ?? null
+  const { source, usage } = settled
+  if (embeddings === null || source !== 'estimated' || usage.inputTokens === null) return settled
+  return { ...settled, usage: { ...usage, inputTokens: Math.min(usage.inputTokens, embeddings.estimatedTokens) } }
 }
 
 /** If the cost is the sum of several prices that the row's price does not explain, it is stored with the attempt. */
