@@ -7,7 +7,7 @@ import type { CallCount, CountedRequest } from './calls.ts'
 export const CALL_LIMITS: Readonly<Record<CountedRequest, CallCount>> = {
   unary: { files: 124, functions: 489, calls: 795 },
   stream: { files: 138, functions: 563, calls: 1630 },
-  'translated stream': { files: 175, functions: 750, calls: 3410 },
+  'translated stream': { files: 175, functions: 760, calls: 3500 },
 }
 
 /** What is aimed at. */
