@@ -29,6 +29,10 @@ export interface Exchange {
 /** Chooses the response to the `number`th request of a case. */
 export type Script = (kind: string, number: number) => ScriptedResponse
 
+/** Of one WebSocket: all that is sent and received is kept until the case is over. */
+const MOST_RESPONSES = 100
+const COMPLETED = '{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}'
+
 /** All upstreams of the gateway: one server, which knows by the path what it is asked. */
 export class Upstreams {
   readonly url: string
@@ -73,15 +77,17 @@ export class Upstreams {
     else res.destroy()
   }
 
-  /** In a WebSocket each message gets the events of one response. */
+  /** In a WebSocket each message gets the events of one response, of many messages the first ones. */
   #converse(socket: WebSocket, path: string): void {
+    let messages = 0
     socket.on('error', () => {}).on('message', (data: Buffer) => {
+      if (++messages > MOST_RESPONSES) return socket.send(COMPLETED)
       const response = this.script?.('responses stream', this.exchanges.length) ?? { status: 200, framing: 'sse', body: [], wire: PLAIN }
       const events = renderItems(response.body, honestFigures(data, false))
       this.exchanges.push({ kind: 'socket', path, body: data, response, bytes: Buffer.from(events.join('\n')) })
       const last = response.wire.cut === null ? events.length : Math.floor(events.length * response.wire.cut / 1000)
       for (const event of events.slice(0, last)) socket.send(event)
-      if (response.wire.cut === null) socket.send('{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}')
+      if (response.wire.cut === null) socket.send(COMPLETED)
       else socket.terminate()
     })
   }
