@@ -52,12 +52,14 @@ function responseFaults(received: Received, { seed, path, target, exchanges }: O
   if (seed.form === 'socket') return []
   const isTranslated = headers['x-gateway-translated'] !== undefined
   const isOwn = exchanges.length === 0
+  // The second upstream speaks the client's protocol: what is odd in its events is its own.
+  const isContinued = target === 'continued' && exchanges.length > 1
   if (status >= 500 && received.body?.includes(INTERNAL)) return [`internal: ${String(received.body).slice(0, 300)}`]
   if (status === 0) return isOwn ? ['shape: no response'] : []
   if (isUnreadable(received)) return isTranslated || isOwn ? ['shape: a coding that cannot be read'] : []
   const faults: string[] = []
   if (status >= 400 && isWhole && (isTranslated || isOwn)) faults.push(errorFault(seed.protocol, received) ?? '')
-  else if (status === 200 && isTranslated) faults.push(translatedFault(seed.protocol, path, received) ?? '')
+  else if (status === 200 && isTranslated && !isContinued) faults.push(translatedFault(seed.protocol, path, received) ?? '')
   const last = exchanges.at(-1)
   if (endsTooSoon(seed.protocol, path, received) && (last?.response.status ?? 0) < 400) faults.push('ends: a stream ends in order without its last event')
   if (target === 'plain' && last !== undefined && exchanges.length === 1 && !isTranslated) faults.push(passedFault(received, last, path))
