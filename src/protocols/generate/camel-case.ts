@@ -11,6 +11,17 @@ const OPEN = new Set([
  * format).
  */
 export function camelCase(body: JsonObject): JsonObject {
+  // Most clients write camel case already, and a body can have very many members.
+  return hasUnderscores(body) ? rewritten(body) : body
+}
+
+function hasUnderscores(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasUnderscores)
+  const object = asObject(value)
+  return object !== null && Object.keys(object).some(name => name.includes('_') || (!OPEN.has(name) && hasUnderscores(object[name])))
+}
+
+function rewritten(body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(body).map(([given, value]) => {
     const name = given.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
     return [name, OPEN.has(name) ? value : inner(value)]
@@ -20,5 +31,5 @@ export function camelCase(body: JsonObject): JsonObject {
 function inner(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inner)
   const object = asObject(value)
-  return object === null ? value : camelCase(object)
+  return object === null ? value : rewritten(object)
 }

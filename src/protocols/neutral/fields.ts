@@ -41,7 +41,9 @@ export function startReport(fields: FieldTable): TranslationReport {
  * @throws GatewayError not_translatable
  */
 export function reportFields(body: JsonObject, fields: FieldTable, support: SupportTable, report: TranslationReport): void {
-  reportMembers(body, '', { fields, parents: parentsOf(fields), support, report })
+  const parents = parentsOf(fields)
+  const names = new Set([...Object.keys(fields), ...parents].map(path => path.slice(path.lastIndexOf('.') + 1)))
+  reportMembers(body, '', { fields, parents, names, support, report })
 }
 
 /** The paths of the objects whose members are fields, including the body. */
@@ -52,14 +54,21 @@ function parentsOf(fields: FieldTable): ReadonlySet<string> {
 interface FieldCheck {
   readonly fields: FieldTable
   readonly parents: ReadonlySet<string>
+  /** The last parts of all paths: a path is made and looked up only of a name among them. A body can have very many others. */
+  readonly names: ReadonlySet<string>
   readonly support: SupportTable
   readonly report: TranslationReport
 }
 
 function reportMembers(object: JsonObject, prefix: string, check: FieldCheck): void {
-  for (const [name, value] of Object.entries(object)) {
+  for (const name of Object.keys(object)) {
+    const value = object[name]
     if (value === null || value === undefined) continue
     const path = prefix + name
+    if (!check.names.has(name)) {
+      check.report.drop(path)
+      continue
+    }
     const inner = check.parents.has(path) ? asObject(value) : null
     if (inner === null) reportField(path, value, check)
     else reportMembers(inner, `${path}.`, check)

@@ -3,6 +3,8 @@ import type { NeutralField } from './request.ts'
 
 /** Maximum listed field paths; further ones are counted. */
 const MAX_LISTED = 20
+/** Maximum field paths that are distinguished. */
+const MAX_KNOWN = 1000
 /** Maximum characters of a path: the client chooses the names of fields. */
 const MAX_PATH_LENGTH = 100
 
@@ -15,6 +17,8 @@ interface TrackedObject {
 /** What has no counterpart at the target. Paths are those of the client's body. */
 export class TranslationReport {
   readonly #dropped = new Set<string>()
+  /** Further ones, of which some may be the same. */
+  #further = 0
   readonly #paths: ReadonlyMap<NeutralField, string>
   readonly #followed: ReadonlySet<string>
   readonly #objects: TrackedObject[] = []
@@ -30,7 +34,8 @@ export class TranslationReport {
 
   /** Reports that the target does not get this. */
   drop(path: string): void {
-    this.#dropped.add(path.slice(0, MAX_PATH_LENGTH))
+    if (this.#dropped.size < MAX_KNOWN) this.#dropped.add(path.slice(0, MAX_PATH_LENGTH))
+    else this.#further++
   }
 
   /** The same for a field of the neutral request. */
@@ -75,7 +80,7 @@ export class TranslationReport {
   /** In the order in which they were found. */
   get dropped(): readonly string[] {
     const all = [...this.#dropped]
-    const more = all.length - MAX_LISTED
+    const more = all.length + this.#further - MAX_LISTED
     return more > 0 ? [...all.slice(0, MAX_LISTED), `and ${more} more`] : all
   }
 }
