@@ -4,7 +4,9 @@ import type { SessionReservations } from './respond/session-reservations.ts'
 import type { Estimate } from '../limits/types.ts'
 import type { QuotedPrice } from '../pricing/prices.ts'
 import { highestCost } from '../pricing/tier-price.ts'
+import type { Endpoint } from '../protocols/endpoint/protocol.ts'
 import { JsonCursor } from '../protocols/json/cursor.ts'
+import type { ValidJson } from '../protocols/json/json-scan.ts'
 import { jsonInspection } from '../protocols/request/inspect.ts'
 import { visitModels } from '../protocols/request/named-models.ts'
 import { readOutputBounds } from '../protocols/request/output-bounds.ts'
@@ -42,7 +44,7 @@ export function mayStartResponse(type: string): boolean {
  * @param assumed tokens of a response that nothing bounds
  */
 export function sessionOutput({ classified: { endpoint } }: Exchange, message: Buffer, assumed: number): { readonly tokens: number, readonly fault: string | null } {
-  const bounds = boundsOf(endpoint, message)
+  const bounds = boundsOf(endpoint, message, inspected(message))
   return { tokens: maxOutputTokens(bounds, assumed), fault: bounds.fault }
 }
 
@@ -59,9 +61,10 @@ export function estimateResponse(
 ): ResponseEstimate {
   const { classified: { endpoint } } = exchange
   const isConversation = endpoint.session?.createConversation !== null
-  const bounds = boundsOf(endpoint, message)
+  const json = inspected(message)
+  const bounds = boundsOf(endpoint, message, json)
   const { contextTokens, unreadTokens } = reservations
-  const own = isConversation ? { inputTokens: unreadTokens, mediaTokens: 0 } : inputOf(exchange, message)
+  const own = isConversation ? { inputTokens: unreadTokens, mediaTokens: 0 } : inputOf(endpoint, message, json)
   const input = own.inputTokens + (isConversation || namesEarlier(message) ? contextTokens : 0)
   const outputTokens = maxOutputTokens(bounds, assumed)
   const usage = { ...blankUsage(), inputTokens: input, outputTokens }
@@ -70,18 +73,20 @@ export function estimateResponse(
   return { tokens: Math.max(1, input + outputTokens), pico: quotes.length === 0 ? null : highestCost(usages, quotes), fault: bounds.fault }
 }
 
-function boundsOf(endpoint: Exchange['classified']['endpoint'], message: Buffer): OutputBounds {
+/** @returns null = the message is no JSON */
+function inspected(message: Buffer): ValidJson | null {
   const scan = jsonInspection()
   scan.push(message)
   const json = scan.end()
-  return json.ok ? readOutputBounds(endpoint, message, json.fields) : UNBOUNDED
+  return json.ok ? json : null
 }
 
-function inputOf({ classified: { endpoint } }: Exchange, message: Buffer): { readonly inputTokens: number, readonly mediaTokens: number } {
-  const scan = jsonInspection()
-  scan.push(message)
-  const json = scan.end()
-  const { inputTokens, mediaTokens } = estimateRequest(endpoint, message, json.ok ? json : null)
+function boundsOf(endpoint: Endpoint, message: Buffer, json: ValidJson | null): OutputBounds {
+  return json === null ? UNBOUNDED : readOutputBounds(endpoint, message, json.fields)
+}
+
+function inputOf(endpoint: Endpoint, message: Buffer, json: ValidJson | null): { readonly inputTokens: number, readonly mediaTokens: number } {
+  const { inputTokens, mediaTokens } = estimateRequest(endpoint, message, json)
   return { inputTokens: inputTokens ?? estimateTokens(message), mediaTokens }
 }
 

@@ -118,7 +118,7 @@ export class HttpAttempt extends UpstreamAttempt implements GateOutlet {
     exchange.begin(this)
   }
 
-  /** @returns null if the response goes to the client; otherwise the client got nothing of it */
+  /** @returns null = the client gets the response; a failure = the client got nothing */
   async run(): Promise<AttemptFailure | null> {
     const error = await this.#call.run(this.#gateway.proxy)
     if (error !== null) return failureWithoutResponse(error, this.#gateway.clock.wall())

@@ -91,8 +91,7 @@ export function seal(keys: CapsuleKeys, place: CapsulePlace, { id, opaque, think
 }
 
 /**
- * Opens the capsules of one request. It first verifies that a gateway has made a capsule, and reads nothing of it
- * before.
+ * Opens the capsules of one request. It reads a capsule only after its MAC shows that a gateway has made it.
  */
 export class CapsuleReader {
   readonly #access: CapsuleAccess

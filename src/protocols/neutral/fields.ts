@@ -31,7 +31,7 @@ export function startReport(fields: FieldTable): TranslationReport {
     const field = neutralFieldOf(rule)
     if (field !== null && !paths.has(field)) paths.set(field, path)
   }
-  return new TranslationReport(paths, parentsOf(fields))
+  return new TranslationReport(paths, namesOf(fields).parents)
 }
 
 /**
@@ -41,21 +41,31 @@ export function startReport(fields: FieldTable): TranslationReport {
  * @throws GatewayError not_translatable
  */
 export function reportFields(body: JsonObject, fields: FieldTable, support: SupportTable, report: TranslationReport): void {
-  const parents = parentsOf(fields)
-  const names = new Set([...Object.keys(fields), ...parents].map(path => path.slice(path.lastIndexOf('.') + 1)))
-  reportMembers(body, '', { fields, parents, names, support, report })
+  reportMembers(body, '', { fields, ...namesOf(fields), support, report })
 }
 
-/** The paths of the objects whose members are fields, including the body. */
-function parentsOf(fields: FieldTable): ReadonlySet<string> {
-  return new Set(['', ...Object.keys(fields).flatMap(path => path.includes('.') ? [path.slice(0, path.lastIndexOf('.'))] : [])])
-}
-
-interface FieldCheck {
-  readonly fields: FieldTable
+interface FieldNames {
+  /** The paths of the objects whose members are fields, including the body. */
   readonly parents: ReadonlySet<string>
-  /** The last parts of all paths: a path is made and looked up only of a name among them. A body can have very many others. */
+  /** The last parts of all paths. Other names have no path to look up, and a body can have very many of them. */
   readonly names: ReadonlySet<string>
+}
+
+/** Of each table, made once. */
+const FIELD_NAMES = new WeakMap<FieldTable, FieldNames>()
+
+function namesOf(fields: FieldTable): FieldNames {
+  const known = FIELD_NAMES.get(fields)
+  if (known !== undefined) return known
+  const paths = Object.keys(fields)
+  const parents = new Set(['', ...paths.flatMap(path => path.includes('.') ? [path.slice(0, path.lastIndexOf('.'))] : [])])
+  const names = new Set([...paths, ...parents].map(path => path.slice(path.lastIndexOf('.') + 1)))
+  FIELD_NAMES.set(fields, { parents, names })
+  return { parents, names }
+}
+
+interface FieldCheck extends FieldNames {
+  readonly fields: FieldTable
   readonly support: SupportTable
   readonly report: TranslationReport
 }

@@ -1,6 +1,6 @@
 import { JsonCursor, closingQuote } from '../json/cursor.ts'
 import type { Field, ValidJson } from '../json/json-scan.ts'
-import { hexUnit } from '../json/json-text.ts'
+import { hexUnit, matchesName } from '../json/json-text.ts'
 import { MAX_TOKENS, readOutputBounds } from './output-bounds.ts'
 import type { OutputBounds } from './output-bounds.ts'
 import type { Endpoint } from '../endpoint/protocol.ts'
@@ -56,10 +56,7 @@ const MAX_STEPS = 4_000_000
 const MAX_PROMPTS = 100_000
 
 const INPUT = Buffer.from('input')
-const TYPE_NAME = Buffer.from('type')
 const TEXT = Buffer.from('text')
-/** Of a letter as `\uXXXX`. */
-const ESCAPED_BYTES = 6
 type Fields = ReadonlyMap<string, readonly Field[]>
 
 /**
@@ -258,27 +255,15 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
   return { textBytes: textBytes + Math.max(0, body.length - pos), media, mediaBytes, marked, commas }
 }
 
-function isWord(body: Buffer, start: number, end: number, word: Uint8Array): boolean {
-  if (end - start !== word.length) return false
-  for (let n = 0; n < word.length; n++) if ((body[start + n]! | 0x20) !== word[n]) return false
-  return true
-}
-
-/** Does a member say that what its object holds is text: `"type": "text"`, or a media type that is none of a picture or the like? */
+/** Does a member say that its object holds text: `"type": "text"`, or a media type of text? */
 function saysText(body: Buffer, nameStart: number, nameEnd: number, pos: number, end: number): boolean {
   const last = body[nameEnd - 1]
   // The names end in `e`, which may be written `\u0065`.
   if (last !== 0x65 && last !== 0x35) return false
-  // Unescaped, no other name is as short, and no other value of `type` matters.
-  if (nameEnd - nameStart === TYPE_NAME.length) {
-    if (!isWord(body, nameStart, nameEnd, TYPE_NAME)) return false
-    if (isWord(body, pos + 1, end, TEXT)) return true
-    if (end - pos - 1 < TEXT.length + ESCAPED_BYTES - 1) return false
-  }
   const name = KINDS.find(body, nameStart, nameEnd)
   if (name === null) return false
-  const value = (JSON.parse(`"${body.toString('latin1', pos + 1, end)}"`) as string).toLowerCase()
-  return name === 'type' ? value === 'text' : !MEDIA_TYPE.test(value)
+  if (name === 'type') return matchesName(body, pos + 1, end, TEXT, true)
+  return !MEDIA_TYPE.test((JSON.parse(`"${body.toString('latin1', pos + 1, end)}"`) as string).toLowerCase())
 }
 
 /** Is it the type of an object, or the name of a member, that a model does not read as text? */
