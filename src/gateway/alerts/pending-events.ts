@@ -1,5 +1,5 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { rename, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { messageOf } from '../../base/message-of.ts'
 import { FILE_MODE } from '../../base/files/private-file.ts'
@@ -28,8 +28,9 @@ export class PendingEvents {
   readonly #file: string | null
   readonly #log: Logger
   readonly #events: AlertEvent[]
-  /** The running save; null = the file is up to date. */
-  #save: Promise<void> | null = null
+  /** A save is running. */
+  #isSaving = false
+  /** The file lacks a change. */
   #isStale = false
   #isClosed = false
   #hasFailed = false
@@ -68,9 +69,8 @@ export class PendingEvents {
 
   /** Stops. Waiting events are in the file when this returns. */
   close(): void {
-    const isWritten = this.#save === null
     this.#isClosed = true
-    if (this.#file === null || isWritten) return
+    if (this.#file === null || !this.#isSaving) return
     try {
       const part = `${this.#file}.last`
       writeFileSync(part, this.#text, { mode: FILE_MODE })
@@ -83,25 +83,25 @@ export class PendingEvents {
   #changed(): void {
     if (this.#file === null || this.#isClosed) return
     this.#isStale = true
-    this.#save ??= this.#saveAll(this.#file).finally(() => {
-      this.#save = null
-    })
+    if (!this.#isSaving) void this.#saveAll(this.#file)
   }
 
   async #saveAll(file: string): Promise<void> {
     const part = `${file}.new`
+    this.#isSaving = true
     while (this.#isStale) {
       this.#isStale = false
       try {
         await writeFile(part, this.#text, { mode: FILE_MODE })
-        // What `close` has written is newer.
+        // What `close` has written is newer. A rename that runs beside it could still replace it.
         if (this.#isClosed) return
-        await rename(part, file)
+        renameSync(part, file)
         this.#hasFailed = false
       } catch (error) {
         this.#failed(error)
       }
     }
+    this.#isSaving = false
   }
 
   get #text(): string {

@@ -23,3 +23,22 @@ t.test('close saves the waiting events, without the oldest above the limit', asy
   t.equal(again.first?.id, 'e4')
   again.close()
 })
+
+t.test('a save that runs beside close does not replace what close saves', async t => {
+  const directory = t.testdir()
+  const turns = async (count: number): Promise<void> => {
+    for (let turn = 0; turn < count; turn++) await new Promise(resolve => setImmediate(resolve))
+  }
+  const lost: number[] = []
+  for (let before = 0; before < 80; before++) {
+    const file = join(directory, `alerts-${before}.json`)
+    const events = new PendingEvents(file, log)
+    events.add(event('e1'), false)
+    events.add(event('e2'), false)
+    await turns(before)
+    events.close()
+    await turns(80)
+    if ((JSON.parse(readFileSync(file, 'utf8')) as AlertEvent[]).length < 2) lost.push(before)
+  }
+  t.strictSame(lost, [])
+})
