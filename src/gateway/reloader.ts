@@ -1,4 +1,5 @@
 import { messageOf } from '../base/message-of.ts'
+import { nextTurn } from '../base/next-turn.ts'
 import { configChanges } from '../config/changes.ts'
 import type { LoadedConfig } from '../config/load/load.ts'
 import { ConfigError, placeOf } from '../config/problem.ts'
@@ -74,7 +75,7 @@ export class Reloader {
       return this.#nextReload.done
     }
     // One turn of the event loop, so that a burst of signals becomes one reload.
-    const done = this.#lastReload.then(nextEventLoopTurn).then(() => {
+    const done = this.#lastReload.then(nextTurn).then(() => {
       const next = this.#nextReload
       this.#nextReload = null
       return this.#run(next?.load ?? load, next?.by ?? by)
@@ -92,7 +93,7 @@ export class Reloader {
     try {
       const { config, ...loaded } = await load()
       // Receiving thousands of keys from the loader thread takes time: other work gets a turn.
-      await nextEventLoopTurn()
+      await nextTurn()
       const certificate = readCertificate(config.server.tls)
       const simulatorSocket = await this.#options.simulatorFor(config)
       if (newBudgets(config, this.#gateway).length > 0) await waitForLedger(this.#gateway)
@@ -147,10 +148,6 @@ export class Reloader {
     this.#gateway.log.warn('not reloaded: the gateway is shutting down')
     return { applied: false, because: 'drain' }
   }
-}
-
-function nextEventLoopTurn(): Promise<void> {
-  return new Promise(resolve => setImmediate(resolve))
 }
 
 function problemsOf(error: unknown, file: string): readonly Problem[] {

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import type { RegistryContentType } from 'prom-client'
+import { nextTurn } from '../base/next-turn.ts'
 
 /** Lines that are written in one turn of the event loop: a large scrape must not hold up requests. */
 const LINES_PER_TURN = 500
@@ -60,8 +61,4 @@ async function* metricParts(
     // HELP and TYPE stand once.
     yield at === 0 ? text : text.split('\n').slice(2).join('\n')
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise(resolve => setImmediate(resolve))
 }

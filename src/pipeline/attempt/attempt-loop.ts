@@ -1,4 +1,5 @@
 import { GatewayError, upstreamRateLimited } from '../../base/errors.ts'
+import { nextTurn } from '../../base/next-turn.ts'
 import type { Target, UpstreamLimits } from '../../config/types.ts'
 import type { Exchange } from '../exchange/exchange.ts'
 import type { Gateway } from '../parts/gateway.ts'
@@ -12,6 +13,11 @@ import type { AttemptFailure } from './attempt-failure.ts'
 import { otherCredential } from './recorder.ts'
 import type { AttemptRecorder } from './recorder.ts'
 
+/**
+ * Bytes of a request from which on each attempt has a turn of the event loop of its own. Reading such a request, the
+ * error of an attempt, and the request for the next one take long enough to hold up others.
+ */
+const LARGE_BODY = 256 * 1024
 const NONE_REFUSED: readonly Authorization[] = []
 /** retry-after in ms when waiting does not help: the request is larger than the limit. */
 const DEFAULT_WAIT = 60_000
@@ -74,7 +80,12 @@ export class AttemptLoop<A extends UpstreamAttempt, End> {
   async run(carrier: AttemptCarrier<A, End>): Promise<End> {
     let target = this.#plan.current
     let refused = NONE_REFUSED
+    const isLarge = (this.#exchange.request.body?.bytes.length ?? 0) > LARGE_BODY
     for (;;) {
+      if (isLarge) {
+        await nextTurn()
+        this.#exchange.throwIfStopped()
+      }
       const end = carrier.endBefore(target)
       if (end !== null) return end
       const reservation = target.upstream.limits && await this.reserve(target.upstream.limits)

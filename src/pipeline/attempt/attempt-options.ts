@@ -33,6 +33,7 @@ export function attemptOptions(
   }
   return {
     target, upstream: live.upstream, refused, reservation, sent, record, startedAt,
+    ownInput: exchange.reserved?.estimatedInput ?? null,
     use: {
       purpose: live.purpose,
       key: identity.key?.name ?? null,

@@ -116,7 +116,7 @@ class Upgrading implements Stoppable, AttemptCarrier<WebSocketAttempt, TunnelEnd
     const startedAt = gateway.clock.monotonic()
     const live = gateway.targets.at(target, exchange.classified.endpoint, exchange.request.model)
     const request = outgoingHandshake(exchange, live.upstream, target, exchange.trace?.startAttempt() ?? [])
-    const sent = { sentBody: null, estimatedInput: exchange.reserved?.estimatedInput ?? null, hidesUsage: false, dropped: [], translated: null }
+    const sent = { sentBody: null, hidesUsage: false, dropped: [], translated: null }
     const part = attemptOptions(gateway, exchange, { target, live, refused, reservation, sent, startedAt })
     return this.#current = new WebSocketAttempt(gateway, exchange, part, request)
   }

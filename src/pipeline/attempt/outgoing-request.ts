@@ -13,7 +13,6 @@ import { acceptedBy, modelRules } from '../../protocols/model-rules.ts'
 import type { Endpoint } from '../../protocols/endpoint/protocol.ts'
 import { renameQuery } from '../../protocols/request/query.ts'
 import { renameEdits, renamePath } from '../../protocols/request/rename.ts'
-import { estimateTokens } from '../../protocols/request/request-estimate.ts'
 import { spliceBytes } from '../../protocols/json/splice.ts'
 import type { Edit } from '../../protocols/json/splice.ts'
 import { findTranslator, restoreOpaqueValues, translate } from '../../protocols/translate.ts'
@@ -84,11 +83,9 @@ export function outgoingRequest(
       trace,
     }),
   }
-  const continuationBody = continuationEdits === null ? null : changed
-  const estimatedInput = continuationBody === null
-    ? exchange.reserved?.estimatedInput ?? null
-    : estimateTokens(continuationBody)
-  const sent = { sentBody: continuationBody, estimatedInput, hidesUsage: usageEdits !== null, dropped: [...betas.dropped, ...restored?.dropped ?? []], translated: null }
+  const sent = {
+    sentBody: continuationEdits === null ? null : changed, hidesUsage: usageEdits !== null, dropped: [...betas.dropped, ...restored?.dropped ?? []], translated: null,
+  }
   return { request, sent }
 }
 
@@ -173,7 +170,7 @@ export function translatedRequest(
     body: bytes,
     source: headerSource(exchange, { raw: translatedHeaders(req.rawHeaders, written.headers), uncompressed: true, trace }),
   }
-  return { request, sent: { sentBody: bytes, estimatedInput: estimateTokens(bytes), hidesUsage: false, dropped, translated } }
+  return { request, sent: { sentBody: bytes, hidesUsage: false, dropped, translated } }
 }
 
 /** A request for a cloud provider, and how its response is read. */

@@ -11,6 +11,7 @@ import type { SettledCost } from '../../pricing/settled-cost.ts'
 import { EMPTY_REQUEST } from '../../protocols/neutral/request.ts'
 import type { ResponseFactsReader } from '../../protocols/events/response-facts.ts'
 import type { Endpoint } from '../../protocols/endpoint/protocol.ts'
+import { estimateTokens } from '../../protocols/request/request-estimate.ts'
 import type { TranslatedAttempt } from '../../protocols/translate.ts'
 import type { HealthReporter } from '../../routing/health-reporter.ts'
 import { Attempt } from '../../upstreams/attempt.ts'
@@ -24,8 +25,6 @@ export type AttemptDraft = { -readonly [field in keyof AttemptRecord]: AttemptRe
 export interface AttemptRequest {
   /** The body that was sent if it is not the client's own: it is translated, or asks for the rest of a response. */
   readonly sentBody: Buffer | null
-  /** Tokens of the request, estimated before it was sent; null = unknown. */
-  readonly estimatedInput: number | null
   /** The gateway asked for usage in the stream, and the client did not: the client must not see that event. */
   readonly hidesUsage: boolean
   /** Client fields that were not sent upstream. */
@@ -87,6 +86,8 @@ export interface UpstreamAttemptOptions {
   /** Credentials that the target refused for this request. */
   readonly refused: readonly Authorization[]
   readonly sent: AttemptRequest
+  /** Estimated tokens of the client's own body; null = unknown. */
+  readonly ownInput: number | null
   /** The price of the target's model; null = unpriced. */
   readonly quoted: QuotedPrice | null
   readonly record: AttemptDraft
@@ -107,7 +108,10 @@ export abstract class UpstreamAttempt extends Attempt {
   readonly record: AttemptDraft
   /** The price of the target's model; null = unpriced. */
   readonly quoted: QuotedPrice | null
-  readonly estimatedInput: number | null
+  /** Estimated tokens of the client's own body; null = unknown. */
+  readonly #ownInput: number | null
+  /** Estimated tokens of `sentBody`; null = nothing has asked for them. */
+  #sentInput: number | null = null
   readonly hidesUsage: boolean
   /** Reports to the target's health how the attempt ends. */
   readonly health: HealthReporter
@@ -141,7 +145,7 @@ export abstract class UpstreamAttempt extends Attempt {
     this.target = options.target
     this.record = options.record
     this.quoted = options.quoted
-    this.estimatedInput = options.sent.estimatedInput
+    this.#ownInput = options.ownInput
     this.hidesUsage = options.sent.hidesUsage
     this.health = options.health
     this.reservation = options.reservation
@@ -166,6 +170,12 @@ export abstract class UpstreamAttempt extends Attempt {
   /** Reads what is held of a response that does not go to the client; null = nothing is held. */
   readHeld(): ResponseContent | null {
     return null
+  }
+
+  /** Tokens of the request as it was sent, estimated where the upstream does not report them; null = unknown. */
+  get estimatedInput(): number | null {
+    if (this.sentBody !== null) this.#sentInput ??= estimateTokens(this.sentBody)
+    return this.#sentInput ?? this.#ownInput
   }
 
   /** Milliseconds since it started. */

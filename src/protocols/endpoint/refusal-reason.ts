@@ -60,7 +60,7 @@ export function denialReason(body: Buffer): RefusalReason | null {
   if (error === null) return null
   const refused = reasonIn(error)
   if (refused !== null) return refused
-  if (ABOUT_THE_CREDENTIAL.test(body.toString('utf8').replace(WITHIN_CAMEL_CASE, ' '))) return null
+  if (ABOUT_THE_CREDENTIAL.test(body.toString('utf8', 0, MAX_JSON_BYTES).replace(WITHIN_CAMEL_CASE, ' '))) return null
   const message = typeof error['message'] === 'string' ? error['message'] : ''
   const { code } = error
   const coded = typeof code === 'string' ? DENIALS.get(code.toLowerCase()) : undefined
@@ -105,14 +105,16 @@ function record(value: unknown): Record<string, unknown> | null {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
 }
 
-/** Bytes that are read of an error that is not JSON. */
+/** Maximum bytes of an error that is parsed. An error that quotes the prompt may have many; more take too long. */
+const MAX_JSON_BYTES = 256 * 1024
+/** Bytes that are read of an error that is not parsed. */
 const MAX_TEXT_BYTES = 4096
 
 function parse(body: Buffer): unknown {
   try {
-    return parseBounded(body.toString('utf8'))
+    if (body.length <= MAX_JSON_BYTES) return parseBounded(body.toString('utf8'))
   } catch {
     // It may be plain text.
-    return body.toString('utf8', 0, MAX_TEXT_BYTES)
   }
+  return body.toString('utf8', 0, MAX_TEXT_BYTES)
 }

@@ -1,4 +1,5 @@
 import { isObject } from '../../base/is-object.ts'
+import { parseBounded } from '../../base/json-size.ts'
 
 /** Maximum depth of nested errors. */
 const MAX_DEPTH = 5
@@ -44,17 +45,24 @@ function messageOf(value: unknown, depth: number): string | null {
   if (typeof value === 'string') return value === '' ? null : value
   if (Array.isArray(value)) return joined(value.slice(0, 10).map(item => messageOf(item, depth + 1)), '; ')
   if (!isObject(value)) return null
-  const word = WORDS.find(name => messageOf(value[name], depth + 1) !== null)
-  const own = word === undefined ? null : messageOf(value[word], depth + 1)
+  const own = firstText(value, depth + 1)
   const place = Array.isArray(value['loc']) ? value['loc'].join('.') : null
   const raw = isObject(value['metadata']) ? rawMessage(value['metadata']['raw'], depth) : null
   return joined([place, own, raw === own ? null : raw], ': ')
 }
 
+function firstText(value: Record<string, unknown>, depth: number): string | null {
+  for (const word of WORDS) {
+    const text = messageOf(value[word], depth)
+    if (text !== null) return text
+  }
+  return null
+}
+
 function rawMessage(raw: unknown, depth: number): string | null {
   if (typeof raw !== 'string') return messageOf(raw, depth + 1)
   try {
-    const inner = errorIn(JSON.parse(raw))?.['message']
+    const inner = errorIn(parseBounded(raw))?.['message']
     return typeof inner === 'string' ? inner : null
   } catch {
     // It is plain text.

@@ -17,8 +17,8 @@ function newExchange() {
 
 function newAttempt(upstream: string, sentBody: Buffer | null = null): UpstreamAttempt {
   const record = { upstream, model: null, outcome: 'ok', ms: 0, atMs: 0 }
-  const sent = { sentBody, estimatedInput: 3, hidesUsage: false, dropped: [], translated: null }
-  return new UncarriedAttempt({ model: null } as Target, { record, sent })
+  const sent = { sentBody, hidesUsage: false, dropped: [], translated: null }
+  return new UncarriedAttempt({ model: null } as Target, { record, sent, ownInput: 3 })
 }
 
 function bodyOf(text: string): ResponseContent {
@@ -35,6 +35,8 @@ t.test('before the first attempt, price and estimate come from plan and reservat
   t.equal(exchange.estimatedInput, 7)
   exchange.begin(newAttempt('a'))
   t.equal(exchange.estimatedInput, 3)
+  exchange.begin(newAttempt('b', Buffer.from('"the body that was sent"')))
+  t.equal(exchange.estimatedInput, 6)
 })
 
 t.test('a failed response is not settled, unless the client left while the upstream was generating', async t => {
