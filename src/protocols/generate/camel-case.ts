@@ -18,7 +18,10 @@ export function camelCase(body: JsonObject): JsonObject {
 function hasUnderscores(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasUnderscores)
   const object = asObject(value)
-  return object !== null && Object.keys(object).some(name => name.includes('_') || (!OPEN.has(name) && hasUnderscores(object[name])))
+  for (const name in object) {
+    if (name.includes('_') || (!OPEN.has(name) && hasUnderscores(object[name]))) return true
+  }
+  return false
 }
 
 function rewritten(body: JsonObject): JsonObject {

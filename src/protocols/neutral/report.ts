@@ -21,6 +21,8 @@ export class TranslationReport {
   #further = 0
   readonly #paths: ReadonlyMap<NeutralField, string>
   readonly #followed: ReadonlySet<string>
+  /** Characters of the longest followed path. */
+  readonly #longest: number
   readonly #objects: TrackedObject[] = []
 
   /**
@@ -30,6 +32,7 @@ export class TranslationReport {
   constructor(paths: ReadonlyMap<NeutralField, string>, followed: ReadonlySet<string>) {
     this.#paths = paths
     this.#followed = followed
+    this.#longest = Math.max(0, ...Array.from(followed, path => path.length))
   }
 
   /** Reports that the target does not get this. */
@@ -69,7 +72,9 @@ export class TranslationReport {
 
   /** Records an object of the body until the request is read. */
   track(object: TrackedObject): void {
-    if (!this.#followed.has(object.path)) this.#objects.push(object)
+    // A path is a text only when it is looked up: a request can have very many long ones.
+    const { path } = object
+    if (path.length > this.#longest || !this.#followed.has(path)) this.#objects.push(object)
   }
 
   /** Reports the members of recorded objects that were not read. */
