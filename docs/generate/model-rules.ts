@@ -1,12 +1,12 @@
-import { acceptsText } from '../../src/protocols/model-rules.ts'
-import { VENDOR_RULES } from '../../src/protocols/vendor-rules.ts'
-import type { VendorRule } from '../../src/protocols/vendor-rules.ts'
+import { acceptsText } from '../../src/protocols/vendors/model-rules.ts'
+import { VENDOR_RULES } from '../../src/protocols/vendors/vendor-rules.ts'
+import type { VendorRule } from '../../src/protocols/vendors/vendor-rules.ts'
 import { code, generatedFrom, table } from './markdown.ts'
 
 /** docs/reference/models.md: what models accept in translated requests, from the table of the vendors' rules. */
 export function modelRulesPage(): string {
   const rows = VENDOR_RULES.map(rule => [rule.about, conditions(rule), acceptsText(rule.accepts), rule.source])
-  return `${generatedFrom('src/protocols/vendor-rules.ts')}
+  return `${generatedFrom('src/protocols/vendors/vendor-rules.ts')}
 
 # What models accept
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { acceptsText } from '../protocols/model-rules.ts'
+import { acceptsText } from '../protocols/vendors/model-rules.ts'
 import { keyFileOf } from '../auth/key-file.ts'
 import { readKeys } from '../auth/key-reader.ts'
 import { GatewayError } from '../base/errors.ts'

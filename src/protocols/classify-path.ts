@@ -1,32 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { GatewayError } from '../base/errors.ts'
-import { canonicalPath, deploymentPath } from './azure-paths.ts'
-import { CHAT_MODEL_CARD, OTHER, classifyChat } from './chat/paths.ts'
-import { GENERATE_BATCH, GENERATE_MODEL_CARD, GENERATE_OTHER, GENERATE_PREFIX, VERBS, VERSION } from './generate/paths.ts'
-import { BATCH_JOBS, CHAT_AT_GOOGLE, INTERACTIONS, PUBLISHER_PATH, publisherPath } from './google-paths.ts'
+import { CHAT_AT_GOOGLE, VERSION } from './endpoint/google-paths.ts'
 import { PROTOCOLS } from './index.ts'
-import { KNOWN_PATHS, isOpenai } from './known-paths.ts'
-import { modelCardPath, trimPath } from './endpoint/classified.ts'
+import { DEFAULT_PROTOCOL, KNOWN_PATHS, OTHER, STATUS } from './known-paths.ts'
+import { canonicalPath, customEndpointPath, deploymentPath } from './openai-paths.ts'
+import { trimPath, withPathModel } from './endpoint/classified.ts'
 import type { Classified, ClientFormat, Endpoint } from './endpoint/protocol.ts'
 
 /** The error format if the path does not determine the protocol. */
-export const DEFAULT_FORMAT: ClientFormat = OTHER.endpoint.format
+export const DEFAULT_FORMAT: ClientFormat = DEFAULT_PROTOCOL.format
 
 /** Prefixes of API paths, for messages. */
 export const API_PREFIXES = '/v1, /v1alpha, /v1beta, /v1beta1, /openai, /upload and /download'
 
 /** Paths of the API, case-insensitive. */
 const API_PATH = new RegExp(`^/(?:openai|(?:(?:up|down)load/)?${VERSION})/`, 'i')
-
-/**
- * Paths of OpenAI's API, including batches, that call a model without naming it in the request: a default, or one in
- * a file, an assistant or a session.
- */
-const MODEL_CALL_PATHS = new RegExp(
-  '/(?:batches|images/variations|videos(?:/edits|/extensions|/[^/]+/remix)?|(?:threads|evals)(?:/[^/]+)?/runs'
-  + '|submit_tool_outputs|realtime/calls)/?(?:;[^/]*)?$',
-  'i',
-)
 
 /**
  * Classifies a normalised path (without its query). Every path gets a response: an unknown one is `other`, in the
@@ -39,36 +27,23 @@ export function classifyPath(path: string): Classified {
   const fixed = KNOWN_PATHS.get(path)
   if (fixed) return fixed
   const plain = path.toLowerCase()
-  const prefix = GENERATE_PREFIX.exec(plain)?.[0]
-  const bare = prefix === undefined ? trimPath(plain) : `/v1beta/${trimPath(plain).slice(prefix.length)}`
-  const interactions = INTERACTIONS.exec(bare)
-  const known = KNOWN_PATHS.get(interactions?.[1] === '' ? '/v1beta/interactions' : bare)
-  if (known) return known
-  if (interactions) return GENERATE_OTHER
-  if (BATCH_JOBS.test(plain)) return GENERATE_BATCH
-  const chat = CHAT_AT_GOOGLE.exec(plain)
-  if (chat) return googleChatPath(path, plain, chat[0])
-  const deployed = deploymentPath(path, plain)
-  if (deployed) return deployed
-  const usual = canonicalPath(plain)
-  if (usual !== null) return azurePath(usual)
-  const published = PUBLISHER_PATH.exec(plain)
-  if (published) return publisherPath(path, plain, published) ?? (prefix ? GENERATE_OTHER : OTHER)
-  for (const { classify } of PROTOCOLS) {
-    const found = classify?.(path, plain)
+  return KNOWN_PATHS.get(trimPath(plain)) ?? googleChatPath(path, plain) ?? deploymentPath(path, plain) ?? azurePath(plain)
+    ?? customEndpointPath(path, plain) ?? ownPath(path, plain)
+}
+
+const CLASSIFIERS = [...PROTOCOLS.slice(1), DEFAULT_PROTOCOL].flatMap(({ classify }) => classify ?? [])
+
+function ownPath(path: string, plain: string): Classified {
+  for (const classify of CLASSIFIERS) {
+    const found = classify(path, plain)
     if (found) return found
   }
-  return classifyChat(path, plain)
+  return OTHER
 }
 
 /** All endpoints with a known name, with their usual path: `{model}` stands for the model's name. */
 export function knownEndpoints(): { readonly path: string; readonly endpoint: Endpoint }[] {
-  return [
-    ...[...KNOWN_PATHS].map(([path, { endpoint }]) => ({ path, endpoint })),
-    ...VERBS.map(([verb, endpoint]) => ({ path: `/v1beta/models/{model}:${verb}`, endpoint })),
-    { path: '/v1/models/{model}', endpoint: CHAT_MODEL_CARD },
-    { path: '/v1beta/models/{model}', endpoint: GENERATE_MODEL_CARD },
-  ]
+  return [...PROTOCOLS.flatMap(({ paths, modelPaths = [] }) => [...paths, ...modelPaths]), STATUS].map(([path, endpoint]) => ({ path, endpoint }))
 }
 
 /**
@@ -104,9 +79,9 @@ export function callerFormat(endpoint: Endpoint, headers: IncomingHttpHeaders, h
   return PROTOCOLS.findLast(({ isCaller }) => isCaller?.(headers, hasGoogleKey))?.format ?? endpoint.format
 }
 
-/** Is it a path of Google's live API, where the first WebSocket message names the model, whatever the query says? */
+/** Is it the path of a WebSocket whose first message names the model? */
 export function namesModelInMessage(path: string): boolean {
-  return path.toLowerCase().includes('bidigeneratecontent')
+  return PROTOCOLS.some(({ modelInMessage }) => modelInMessage?.test(path))
 }
 
 /** Is the path part of the API, routed or not? Other paths get a response without a key. */
@@ -116,24 +91,29 @@ export function isApiPath(path: string): boolean {
 
 /** Does the path call a model that the request need not name? */
 export function isModelCallPath(path: string): boolean {
-  return MODEL_CALL_PATHS.test(path)
+  return PROTOCOLS.some(({ modelCalls }) => modelCalls?.test(path))
 }
 
-/** Chat paths under another prefix. */
-function googleChatPath(path: string, plain: string, prefix: string): Classified {
-  const cards = `${prefix}models/`
-  if (plain.startsWith(cards) && plain.length > cards.length) return modelCardPath(path, cards, CHAT_MODEL_CARD) ?? OTHER
+/** OpenAI's endpoints at Google. */
+function googleChatPath(path: string, plain: string): Classified | null {
+  const prefix = CHAT_AT_GOOGLE.exec(plain)?.[0]
+  if (prefix === undefined) return null
   const rest = `/v1/${plain.slice(prefix.length)}`
   // No server nests these prefixes, and each nested path would be scanned to its end.
   if (CHAT_AT_GOOGLE.test(rest)) return OTHER
-  const usual = classifyPath(rest)
-  const isOfItself = isOpenai(usual.endpoint) && usual.pathModel === null
-  return isOfItself ? usual : OTHER
+  const own = DEFAULT_PROTOCOL.classify?.(rest, rest)
+  const usual = own ?? classifyPath(rest)
+  if (usual.pathModel === null) return usual.endpoint.format.isOpenais ? usual : OTHER
+  if (!own) return OTHER
+  const moved = prefix.length - '/v1/'.length
+  return withPathModel(own.endpoint, path, own.pathModelStart + moved, own.pathModelEnd + moved)
 }
 
 /** Azure's paths outside its deployments: its list of models is a different one. */
-function azurePath(path: string): Classified {
+function azurePath(plain: string): Classified | null {
+  const path = canonicalPath(plain)
+  if (path === null) return null
   const usual = classifyPath(path)
-  const isOfItself = isOpenai(usual.endpoint) && usual.pathModel === null
-  return isOfItself && usual.endpoint.ownResponse === null ? usual : OTHER
+  const { endpoint, pathModel } = usual
+  return endpoint.format.isOpenais && pathModel === null && endpoint.ownResponse === null ? usual : OTHER
 }

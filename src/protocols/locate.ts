@@ -1,6 +1,6 @@
-import { canonicalPath } from './azure-paths.ts'
 import { checkPathEncoding, classifyPath } from './classify-path.ts'
 import { KNOWN_PATHS } from './known-paths.ts'
+import { canonicalPath } from './openai-paths.ts'
 import type { Classified } from './endpoint/protocol.ts'
 import { canonicalQuery } from './request/query.ts'
 import { parseTarget } from './request/target.ts'

@@ -42,22 +42,32 @@ export function helloCommand(): Command {
     files: {
       'src/protocols/poem/index.ts': `import { OPENAI_FORMAT } from '../endpoint/openai-format.ts'
 import type { ClientFormat, Protocol } from '../endpoint/protocol.ts'
-import { poemPaths } from './paths.ts'
+import { classifyPoem, poemPaths } from './paths.ts'
 
 const format: ClientFormat = { ...OPENAI_FORMAT, protocol: 'poem' }
 
-export const POEM: Protocol = { name: 'poem', format, paths: poemPaths(format) }
+export const POEM: Protocol = {
+  name: 'poem', format, paths: poemPaths(format), classify: classifyPoem, freeWrites: /^\\/v1\\/poems\\/drafts$/,
+}
 `,
-      'src/protocols/poem/paths.ts': `import { defineEndpoint } from '../endpoint/classified.ts'
-import type { ClientFormat, KnownPath } from '../endpoint/protocol.ts'
+      'src/protocols/poem/paths.ts': `import { defineEndpoint, withPathModel } from '../endpoint/classified.ts'
+import { OPENAI_FORMAT } from '../endpoint/openai-format.ts'
+import type { Classified, ClientFormat, KnownPath } from '../endpoint/protocol.ts'
 
 export function poemPaths(format: ClientFormat): readonly KnownPath[] {
   return [['/v1/poems', defineEndpoint({ name: 'poems', format, modelRequired: true })]]
+}
+
+const HAIKU = defineEndpoint({ name: 'haiku', format: { ...OPENAI_FORMAT, protocol: 'poem' }, modelIn: 'path' })
+
+export function classifyPoem(path: string, plain: string): Classified | null {
+  return plain.startsWith('/v1/haiku/') ? withPathModel(HAIKU, path, '/v1/haiku/'.length, path.length) : null
 }
 `,
     },
     edits: {
       'src/protocols/index.ts': [['GENERATE, CONVERSE]', 'GENERATE, CONVERSE, POEM]']],
+      '.dependency-cruiser.mjs': [["'protocols/converse',", "'protocols/converse', 'protocols/poem',"]],
     },
   },
   {
@@ -99,7 +109,9 @@ log: { color: true }
 upstreams:
   cloud: { nimbus: { endpoint: "https://nimbus.example.com" } }
   plain: { url: "http://127.0.0.1:9" }
+  poet: { url: "http://127.0.0.1:8" }
 routes:
+  - { model: ode, to: poet }
   - { model: n-1, to: cloud }
   - { model: "*", to: plain }
 `
@@ -116,7 +128,7 @@ t.test('the table "Where to change what" names every file that a change needs', 
 
 t.test('with these changes alone the sources compile, and what was added works', t => {
   const copy = t.testdir({ 'gateway.yaml': CONFIG })
-  for (const name of ['src', 'docs/generate', 'gateway.schema.json', 'package.json', 'tsconfig.json']) {
+  for (const name of ['src', 'docs/generate', 'gateway.schema.json', 'package.json', 'tsconfig.json', '.dependency-cruiser.mjs', '.ci']) {
     cpSync(join(ROOT, name), join(copy, name), { recursive: true, filter: file => !/console\/web(\/|$)/.test(file) })
   }
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
@@ -144,7 +156,10 @@ t.test('with these changes alone the sources compile, and what was added works',
   t.strictSame(run(join(ROOT, 'node_modules/typescript/lib/tsc.js'), '--noEmit', '--project', 'tsconfig.src.json'), { output: '', status: 0 })
   t.strictSame(run('src/cli/main.ts', 'hello'), { output: 'hello\n', status: 0 })
   t.equal(run('src/cli/main.ts', 'check').status, 0)
-  t.match(run('src/cli/main.ts', 'explain', '--path', '/v1/poems', '--model', 'ode').output, /poems/)
+  for (const path of ['/v1/poems', '/v1/haiku/ode', '/openai/deployments/ode/poems', '/v1/projects/p/locations/l/endpoints/ode/poems']) {
+    t.match(run('src/cli/main.ts', 'explain', '--path', path, '--model', 'ode').output, /^endpoint +(?:poems|haiku) [^]*127\.0\.0\.1:8/m, path)
+  }
+  t.strictSame(run('.ci/protocol-names.ts'), { output: '', status: 0 })
   t.match(run('src/cli/main.ts', 'explain', '--path', '/v1/chat/completions', '--model', 'n-1').output, /nimbus\.example\.com/)
   t.end()
 })

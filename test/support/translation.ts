@@ -1,5 +1,5 @@
 import { PROTOCOLS } from '../../src/protocols/index.ts'
-import { acceptedBy, modelRules } from '../../src/protocols/model-rules.ts'
+import { acceptedBy, modelRules } from '../../src/protocols/vendors/model-rules.ts'
 import type { JsonObject } from '../../src/protocols/neutral/json.ts'
 import { translateRequest } from '../../src/protocols/neutral/translate/translate-request.ts'
 import { StreamTranslator, translateBody } from '../../src/protocols/neutral/translate/translate-response.ts'

@@ -7,7 +7,7 @@ import type { LiveTarget } from '../../upstreams/live-targets.ts'
 import { jsonInspection } from '../../protocols/request/inspect.ts'
 import { outputMembers, readOutputBounds } from '../../protocols/request/output-bounds.ts'
 import type { OutputBounds } from '../../protocols/request/output-bounds.ts'
-import { acceptedBy, modelRules } from '../../protocols/model-rules.ts'
+import { acceptedBy, modelRules } from '../../protocols/vendors/model-rules.ts'
 import { translate } from '../../protocols/translate.ts'
 import { translationHost, translatorFor } from './outgoing-request.ts'
 

@@ -28,10 +28,7 @@ const TEXT = {
   createMeter: limits => new ChunkMeter(CHAT_USAGE, limits),
 } as const satisfies Partial<Parameters<typeof defineEndpoint>[0]>
 
-/** The endpoint of paths that no protocol knows, with errors in this protocol's format or the caller's. */
-export const CHAT_OTHER = otherEndpoint(format, { formatByCaller: true })
-
-export const CHAT_MODEL_CARD = modelCardEndpoint(format, true)
+const MODEL_CARD = modelCardEndpoint(format, true)
 
 export const CHAT_PATHS: readonly KnownPath[] = [
   ['/v1/chat/completions', defineEndpoint({
@@ -47,14 +44,26 @@ export const CHAT_PATHS: readonly KnownPath[] = [
   ['/v1/models', modelListEndpoint(format, true)],
 ]
 
-export const OTHER = withoutPathModel(CHAT_OTHER)
-const BATCH = withoutPathModel({ ...CHAT_OTHER, isBatch: true })
+/** The paths with a model. */
+export const CHAT_MODEL_PATHS: readonly KnownPath[] = [['/v1/models/{model}', MODEL_CARD]]
 
-/** Paths of batches. */
-export const BATCH_PATH = /^\/v1\/batches(?:[/;]|$)/
+/** Writes that cost nothing. */
+export const CHAT_FREE_WRITES = new RegExp([
+  '^/v1/(?:files|uploads(?:/[^/]+/(?:parts|complete|cancel))?|conversations(?:/[^/]+(?:/items)?)?)$',
+  '^/v1/(?:batches|fine_tuning/jobs|(?:threads|evals)/[^/]+/runs)/[^/]+/cancel$',
+].join('|'))
 
-/** Classifies paths that no other protocol knows. */
-export function classifyChat(path: string, plain: string): Classified {
-  if (plain.startsWith('/v1/models/')) return modelCardPath(path, '/v1/models/', CHAT_MODEL_CARD) ?? OTHER
-  return BATCH_PATH.test(plain) ? BATCH : OTHER
+/** Paths that call a model without naming it in the request. */
+export const CHAT_MODEL_CALLS = new RegExp(
+  '/(?:batches|images/variations|videos(?:/edits|/extensions|/[^/]+/remix)?|(?:threads|evals)(?:/[^/]+)?/runs'
+  + '|submit_tool_outputs|realtime/calls)/?(?:;[^/]*)?$',
+  'i',
+)
+
+const BATCH = withoutPathModel(otherEndpoint(format, { formatByCaller: true, isBatch: true }))
+const BATCH_PATH = /^\/v1\/batches(?:[/;]|$)/
+
+export function classifyChat(path: string, plain: string): Classified | null {
+  if (plain.startsWith('/v1/models/')) return modelCardPath(path, '/v1/models/', MODEL_CARD)
+  return BATCH_PATH.test(plain) ? BATCH : null
 }

@@ -18,6 +18,7 @@ export const CONVERSE_FORMAT: ClientFormat = {
   unmaskedMembers: null,
   requestIdHeader: null,
   isGoogles: false,
+  isOpenais: false,
   rateLimitHeaders,
 }
 

@@ -15,6 +15,7 @@ export const OPENAI_FORMAT: ClientFormat = {
   unmaskedMembers: ['usage', 'choices'],
   requestIdHeader: 'x-request-id',
   isGoogles: false,
+  isOpenais: true,
   rateLimitHeaders,
 }
 

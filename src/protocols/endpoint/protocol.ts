@@ -24,12 +24,20 @@ export interface Protocol {
   readonly format: ClientFormat
   /** The paths that are compared as a whole. */
   readonly paths: readonly KnownPath[]
+  /** Paths with `{model}` for the model's name, for the documentation. `classify` recognises them. */
+  readonly modelPaths?: readonly KnownPath[]
   /**
    * Recognises a path with variable parts.
    *
    * @param plain the path in lower case
    */
   readonly classify?: (path: string, plain: string) => Classified | null
+  /** Writes that cost nothing: files, stored conversations, cancellations. In lower case, without a final slash. */
+  readonly freeWrites?: RegExp
+  /** Paths that call a model without naming it in the request: a default, or one in a file, an assistant or a session. */
+  readonly modelCalls?: RegExp
+  /** Paths of WebSockets whose first message names the model. */
+  readonly modelInMessage?: RegExp
   /**
    * Does the caller read this format, if the path alone does not decide? @param hasGoogleKey the key came as `?key=`
    */
@@ -68,6 +76,8 @@ export interface ClientFormat {
   readonly requestIdHeader: string | null
   /** Every server of the protocol accepts Google's field masks. */
   readonly isGoogles: boolean
+  /** Clouds serve the endpoints at paths of their own, as OpenAI's. */
+  readonly isOpenais: boolean
   /** The rate limits of a key: a flat list of names and values. @param nowMs ms since 1970 */
   rateLimitHeaders(figures: RateLimitFigures, nowMs: number): string[]
 }

@@ -18,6 +18,7 @@ export const GENERATE_FORMAT: ClientFormat = {
   unmaskedMembers: ['usageMetadata', 'candidates'],
   requestIdHeader: null,
   isGoogles: true,
+  isOpenais: false,
   rateLimitHeaders,
 }
 

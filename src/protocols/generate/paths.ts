@@ -1,4 +1,5 @@
 import { defineEndpoint, modelCardEndpoint, modelCardPath, modelListEndpoint, otherEndpoint, trimPath, withPathModel, withoutPathModel } from '../endpoint/classified.ts'
+import { GOOGLE_PREFIX, OPERATIONS, PROJECT_LOCATION, PUBLISHER_PATH, VERSION, verbPath } from '../endpoint/google-paths.ts'
 import type { Classified, Endpoint, KnownPath, PromptText, StreamSupport } from '../endpoint/protocol.ts'
 import { GenerateStreamProtocol, asksForSeveralCandidates, generateObstacle, generateText } from './continuation.ts'
 import { GENERATE_FORMAT, INTERACTION_FORMAT } from './errors.ts'
@@ -31,7 +32,7 @@ const TEXT = {
 } as const satisfies Partial<Endpoint>
 
 /** The verbs of a model, which follow its name and a colon. */
-export const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
+const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
   ['generateContent', defineEndpoint({
     ...TEXT, name: 'generate.content', responseMembers: ['candidates'],
   })],
@@ -49,12 +50,7 @@ export const VERBS: readonly (readonly [verb: string, endpoint: Endpoint])[] = [
   })],
 ]
 
-/** Version prefixes that only Google's APIs use; clients of Vertex AI use the last. */
-const GOOGLE_VERSION = 'v1(?:alpha|beta1?)'
-export const VERSION = `${GOOGLE_VERSION}?`
-export const GENERATE_PREFIX = new RegExp(`^/${GOOGLE_VERSION}/`)
-
-/** Verbs that are forwarded unchanged, as are unknown verbs under GENERATE_PREFIX; the path contains the model. */
+/** Verbs that are forwarded unchanged, as are unknown verbs under GOOGLE_PREFIX; the path contains the model. */
 const OTHER_VERBS = ['predict', 'predictLongRunning']
 const BATCH_VERBS = ['batchGenerateContent', 'asyncBatchEmbedContent']
 
@@ -62,20 +58,22 @@ const OTHER_MODEL_ENDPOINT = otherEndpoint(format, { modelIn: 'path' })
 const BATCH_ENDPOINT: Endpoint = { ...OTHER_MODEL_ENDPOINT, isBatch: true }
 
 /** The endpoint of an unknown verb. @param verb lower-case */
-export function unknownVerbEndpoint(verb: string): Endpoint {
+function unknownVerbEndpoint(verb: string): Endpoint {
   return verb.includes('batch') ? BATCH_ENDPOINT : OTHER_MODEL_ENDPOINT
 }
 
 /** Polling a video or a batch costs nothing. */
-export const OPERATION: Endpoint = { ...OTHER_MODEL_ENDPOINT, name: 'generate.operation', metering: null }
+const OPERATION: Endpoint = { ...OTHER_MODEL_ENDPOINT, name: 'generate.operation', metering: null }
 
-export const GENERATE_VERBS: ReadonlyMap<string, Endpoint> = new Map([
+const GENERATE_VERBS: ReadonlyMap<string, Endpoint> = new Map([
   ...VERBS.map(([verb, endpoint]) => [verb.toLowerCase(), endpoint] as const),
   ...[...OTHER_VERBS, ...BATCH_VERBS].map(verb => verb.toLowerCase())
     .map(verb => [verb, unknownVerbEndpoint(verb)] as const),
 ])
+/** Vertex AI polls a video by a verb. */
+const PUBLISHER_VERBS = new Map([...GENERATE_VERBS, ['fetchpredictoperation', OPERATION]])
 
-export const GENERATE_MODEL_CARD = modelCardEndpoint(format, false)
+const MODEL_CARD = modelCardEndpoint(format, false)
 
 export const GENERATE_PATHS: readonly KnownPath[] = [
   ['/v1beta/models', modelListEndpoint(format, false)],
@@ -96,51 +94,86 @@ export const GENERATE_PATHS: readonly KnownPath[] = [
   })],
 ]
 
-export const GENERATE_OTHER = withoutPathModel(otherEndpoint(format))
-export const GENERATE_BATCH = withoutPathModel(otherEndpoint(format, { isBatch: true }))
+/** The paths with a model. */
+export const GENERATE_MODEL_PATHS: readonly KnownPath[] = [
+  ...VERBS.map(([verb, endpoint]) => [`/v1beta/models/{model}:${verb}`, endpoint] as const),
+  ['/v1beta/models/{model}', MODEL_CARD],
+]
+
+/** Writes that cost nothing. */
+export const GENERATE_FREE_WRITES = new RegExp([
+  `^/(?:upload/)?${VERSION}/files$`,
+  `^/${VERSION}/(?:${PROJECT_LOCATION}/)?(?:interactions/[^/]+/cancel|(?:batches|batchpredictionjobs|tuningjobs)/[^/]+:cancel)$`,
+  `^/${VERSION}/(?:[^:]+/)?operations/[^/:]+:(?:cancel|wait)$`,
+  `^/${VERSION}/(?:${PROJECT_LOCATION}/)?(?:publishers/[^/]+/models|endpoints)/[^/:]+:fetchpredictoperation$`,
+].join('|'))
+
+/** By the part of the path that follows a version. */
+const UNVERSIONED = new Map(GENERATE_PATHS.map(([path, endpoint]) => [path.slice('/v1beta/'.length), withoutPathModel(endpoint)]))
+
+const OTHER = withoutPathModel(otherEndpoint(format))
+const BATCH = withoutPathModel(otherEndpoint(format, { isBatch: true }))
+/** Gemini's interactions; at Vertex AI after a project. */
+const INTERACTIONS_PATH = new RegExp(`^/${VERSION}(?:/${PROJECT_LOCATION})?/(?=interactions(?:[/;]|$))`)
+/** Vertex AI's batches: their requests are in a file. */
+const BATCH_JOBS_PATH = new RegExp(`^/${VERSION}/${PROJECT_LOCATION}/batchpredictionjobs(?:[/;]|$)`)
 
 /** Uploads and downloads of Gemini's files: its client declares the pieces of any file as JSON. */
 const FILES = withoutPathModel(otherEndpoint(format, { body: 'bytes', modelIn: 'none' }))
 const FILES_PATH = new RegExp(`^/(?:up|down)load/${VERSION}/`)
 
-/** Classifies paths that are not a cloud's. */
 export function classifyGenerate(path: string, plain: string): Classified | null {
-  const prefix = GENERATE_PREFIX.exec(plain)?.[0]
-  if (prefix) return generatePath(path, plain, prefix) ?? GENERATE_OTHER
-  if (plain.startsWith('/v1/tunedmodels/')) return generatePath(path, plain, '/v1/') ?? GENERATE_OTHER
-  if (plain.startsWith('/v1/models/')) return generatePath(path, plain, '/v1/')
+  const prefix = GOOGLE_PREFIX.exec(plain)?.[0]
+  const interactions = INTERACTIONS_PATH.exec(plain)?.[0]
+  const own = interactions ?? prefix
+  const known = own === undefined ? undefined : UNVERSIONED.get(trimPath(plain.slice(own.length)))
+  if (known) return known
+  if (interactions !== undefined) return OTHER
+  if (BATCH_JOBS_PATH.test(plain)) return BATCH
+  const published = PUBLISHER_PATH.exec(plain)
+  if (published) return publisherPath(path, plain, published) ?? (prefix ? OTHER : null)
+  if (prefix) return modelPath(path, plain, prefix) ?? OTHER
+  if (plain.startsWith('/v1/tunedmodels/')) return modelPath(path, plain, '/v1/') ?? OTHER
+  if (plain.startsWith('/v1/models/')) return modelPath(path, plain, '/v1/')
   return FILES_PATH.test(plain) ? FILES : null
 }
 
+/** Vertex AI's paths are Gemini's after a project and a publisher, or an endpoint. */
+function publisherPath(path: string, plain: string, [prefix, publisher]: RegExpExecArray): Classified | null {
+  const modelStart = prefix.length
+  const known = knownVerbPath(path, plain, modelStart, PUBLISHER_VERBS)
+  if (known || plain.length === modelStart) return known
+  const isEndpoint = publisher === undefined
+  const slash = isEndpoint ? plain.indexOf('/', modelStart) : -1
+  if (slash > modelStart) return withPathModel(unknownVerbEndpoint(plain.slice(slash)), path, modelStart, slash)
+  const colon = Math.max(plain.lastIndexOf(':'), isEndpoint ? plain.lastIndexOf('%3a') : -1)
+  if (isEndpoint && colon < modelStart) return null
+  return colon >= modelStart ? withPathModel(unknownVerbEndpoint(plain.slice(colon)), path, modelStart, colon)
+    : withPathModel(OPERATION, path, modelStart, path.length)
+}
+
 /** @param plain the path in lower case, with the same length */
-function generatePath(path: string, plain: string, prefix: string): Classified | null {
+function modelPath(path: string, plain: string, prefix: string): Classified | null {
   const modelStart = plain.indexOf('/', prefix.length) + 1
   if (modelStart === 0) return null
   const collection = plain.slice(prefix.length, modelStart - 1)
   if (collection !== 'models' && collection !== 'tunedmodels') return null
-  const known = verbPath(path, plain, modelStart, GENERATE_VERBS)
+  const known = knownVerbPath(path, plain, modelStart, GENERATE_VERBS)
   if (known) return known
   const colon = plain.lastIndexOf(':')
   if (prefix !== '/v1/' && colon >= modelStart) {
     return withPathModel(unknownVerbEndpoint(plain.slice(colon)), path, modelStart, colon)
   }
   if (prefix !== '/v1/' && colon === -1 && collection === 'models') {
-    return modelCardPath(path, `${prefix}models/`, GENERATE_MODEL_CARD)
+    return modelCardPath(path, `${prefix}models/`, MODEL_CARD)
   }
   return null
 }
 
-/** A known verb or an operation, after the model that begins at `modelStart` and may be empty. */
-export function verbPath(
+/** A known verb or an operation, after the model that begins at `modelStart`. */
+function knownVerbPath(
   path: string, plain: string, modelStart: number, verbs: ReadonlyMap<string, Endpoint>,
 ): Classified | null {
-  const operation = plain.indexOf('/operations/', modelStart)
-  if (operation > modelStart) return withPathModel(OPERATION, path, modelStart, operation)
-  // The vendor reads an escaped colon as a colon; one inside a model's name does not begin a verb.
-  for (const [at, length] of [[plain.lastIndexOf(':'), 1], [plain.lastIndexOf('%3a'), 3]] as const) {
-    if (at < modelStart) continue
-    const endpoint = verbs.get(trimPath(plain.slice(at + length)))
-    if (endpoint) return withPathModel(endpoint, path, modelStart, at)
-  }
-  return null
+  const operation = plain.indexOf(OPERATIONS, modelStart)
+  return operation > modelStart ? withPathModel(OPERATION, path, modelStart, operation) : verbPath(path, plain, modelStart, verbs)
 }

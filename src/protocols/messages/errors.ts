@@ -25,6 +25,7 @@ export const MESSAGES_FORMAT: ClientFormat = {
   unmaskedMembers: null,
   requestIdHeader: 'request-id',
   isGoogles: false,
+  isOpenais: false,
   rateLimitHeaders: (figures, nowMs) => [...messagesRateLimitHeaders(figures, nowMs), ...rateLimitHeaders(figures)],
 }
 

@@ -1,5 +1,6 @@
 import { defineEndpoint, otherEndpoint, withoutPathModel } from '../endpoint/classified.ts'
-import type { Classified, KnownPath, StreamSupport } from '../endpoint/protocol.ts'
+import { OPERATIONS, PUBLISHER_PATH, verbPath } from '../endpoint/google-paths.ts'
+import type { Classified, Endpoint, KnownPath, StreamSupport } from '../endpoint/protocol.ts'
 import { MessagesStreamProtocol, messagesObstacle, messagesText } from './continuation.ts'
 import { MESSAGES_FORMAT } from './errors.ts'
 import { MessagesMeter } from './meter.ts'
@@ -15,7 +16,7 @@ const STREAMS: StreamSupport = {
   endsWithEach: false,
 }
 
-export const MESSAGES = defineEndpoint({
+const MESSAGES = defineEndpoint({
   name: 'messages',
   format,
   modelRequired: true,
@@ -30,7 +31,7 @@ export const MESSAGES = defineEndpoint({
   streams: STREAMS,
 })
 
-export const COUNT_TOKENS = defineEndpoint({
+const COUNT_TOKENS = defineEndpoint({
   name: 'messages.count_tokens', format, modelRequired: true, generatesTokens: false, respondsWithJson: true,
   prompt: { members: ['system', 'messages'] }, tokenCount: tokens => JSON.stringify({ input_tokens: tokens }),
 })
@@ -43,7 +44,21 @@ export const MESSAGES_PATHS: readonly KnownPath[] = [
 const OTHER = withoutPathModel(otherEndpoint(format))
 const BATCH = withoutPathModel(otherEndpoint(format, { isBatch: true }))
 
-export function classifyMessages(_path: string, plain: string): Classified | null {
+/** Writes that cost nothing. */
+export const MESSAGES_FREE_WRITES = /^\/v1\/messages\/batches\/[^/]+\/cancel$/
+
+/** Claude at Vertex AI: the path contains the model, and the body is that of this protocol. */
+const RAW_VERBS = new Map<string, Endpoint>(['rawpredict', 'streamrawpredict'].map(verb => [verb, { ...MESSAGES, modelIn: 'path' }]))
+const RAW_COUNT_TOKENS = /^count-tokens(?::|%3a)rawpredict/
+
+export function classifyMessages(path: string, plain: string): Classified | null {
+  const published = PUBLISHER_PATH.exec(plain)
+  if (published?.[1] === 'anthropic') return claudePath(path, plain, published[0].length)
   if (!plain.startsWith('/v1/messages')) return null
   return /^\/v1\/messages\/batches(?:[/;]|$)/.test(plain) ? BATCH : OTHER
+}
+
+function claudePath(path: string, plain: string, modelStart: number): Classified | null {
+  if (RAW_COUNT_TOKENS.test(plain.slice(modelStart))) return withoutPathModel(COUNT_TOKENS)
+  return plain.includes(OPERATIONS, modelStart + 1) ? null : verbPath(path, plain, modelStart, RAW_VERBS)
 }

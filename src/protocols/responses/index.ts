@@ -7,6 +7,7 @@ export const RESPONSES: Protocol = {
   name: 'responses',
   format: RESPONSES_FORMAT,
   paths: RESPONSES_PATHS,
+  freeWrites: /^\/v1\/responses\/[^/]+\/cancel$/,
   textPath: () => '/v1/responses',
   translation: RESPONSES_TRANSLATION,
 }

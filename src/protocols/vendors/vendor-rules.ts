@@ -1,4 +1,4 @@
-import type { Accepts } from './neutral/accepts.ts'
+import type { Accepts } from '../neutral/accepts.ts'
 
 /** What models of one vendor accept, at which targets. */
 export interface VendorRule {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { CHAT_AT_GOOGLE } from './google-paths.ts'
-import type { Endpoint } from './endpoint/protocol.ts'
-import type { RequestTarget } from './request/target.ts'
+import { CHAT_AT_GOOGLE } from '../endpoint/google-paths.ts'
+import type { Endpoint } from '../endpoint/protocol.ts'
+import type { RequestTarget } from '../request/target.ts'
 
 const GOOGLE_API_HOST = /(?:^|\.)googleapis\.com$/
 

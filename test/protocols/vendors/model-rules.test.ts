@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { loadConfig } from '../../src/config/load/load.ts'
-import type { Model } from '../../src/config/price-types.ts'
-import type { Upstream } from '../../src/config/types.ts'
-import { acceptedBy, modelRules } from '../../src/protocols/model-rules.ts'
-import { requestBetween } from '../support/translation.ts'
+import { loadConfig } from '../../../src/config/load/load.ts'
+import type { Model } from '../../../src/config/price-types.ts'
+import type { Upstream } from '../../../src/config/types.ts'
+import { acceptedBy, modelRules } from '../../../src/protocols/vendors/model-rules.ts'
+import { requestBetween } from '../../support/translation.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

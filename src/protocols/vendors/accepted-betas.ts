@@ -1,8 +1,8 @@
-import { parseRequest } from '../base/json-size.ts'
-import { GatewayError } from '../base/errors.ts'
-import { TranslationReport } from './neutral/report.ts'
-import type { InspectedBody } from './request/inspect.ts'
-import type { Edit } from './json/splice.ts'
+import { parseRequest } from '../../base/json-size.ts'
+import { GatewayError } from '../../base/errors.ts'
+import { TranslationReport } from '../neutral/report.ts'
+import type { InspectedBody } from '../request/inspect.ts'
+import type { Edit } from '../json/splice.ts'
 
 /** A request with only those beta features of Anthropic's protocol that its target has. */
 interface AcceptedBetas {

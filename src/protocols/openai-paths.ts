@@ -1,6 +1,6 @@
-import { BATCH_PATH, CHAT_OTHER, OTHER } from './chat/paths.ts'
-import { KNOWN_PATHS, isOpenai } from './known-paths.ts'
+import { DEFAULT_PROTOCOL, KNOWN_PATHS, OTHER } from './known-paths.ts'
 import { trimPath, withPathModel } from './endpoint/classified.ts'
+import { PUBLISHER_PATH } from './endpoint/google-paths.ts'
 import type { Classified, Endpoint } from './endpoint/protocol.ts'
 
 /** Azure's paths of one model, or OpenAI's older ones, which LiteLLM's proxy still has. */
@@ -8,13 +8,16 @@ const DEPLOYMENT_PREFIX = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
 /** Azure's prefix in place of /v1. */
 const AZURE_PREFIX = /^\/openai(?:\/v1)?(?=\/)/i
 
-/** By the part of the path that follows the model. */
-const DEPLOYMENT_ENDPOINTS = new Map<string, Endpoint>(
-  [...KNOWN_PATHS].filter(([, { endpoint }]) => isOpenai(endpoint) && endpoint.modelIn === 'body')
-    .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn: 'deployment' }]),
-)
+/** OpenAI's endpoints with the model in the body, by the part of the path that follows /v1. @param modelIn where it is now */
+function movedEndpoints(modelIn: Endpoint['modelIn']): ReadonlyMap<string, Endpoint> {
+  return new Map([...KNOWN_PATHS].filter(([, { endpoint }]) => endpoint.format.isOpenais && endpoint.modelIn === 'body')
+    .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn }]))
+}
 
-const OTHER_DEPLOYMENT_ENDPOINT: Endpoint = { ...CHAT_OTHER, modelIn: 'deployment' }
+const DEPLOYMENT_ENDPOINTS = movedEndpoints('deployment')
+const CUSTOM_ENDPOINTS = movedEndpoints('path')
+
+const OTHER_DEPLOYMENT_ENDPOINT: Endpoint = { ...OTHER.endpoint, modelIn: 'deployment' }
 /** SDKs with their own deployment also use this path for batches. */
 const BATCH_DEPLOYMENT_ENDPOINT: Endpoint = { ...OTHER_DEPLOYMENT_ENDPOINT, isBatch: true }
 
@@ -42,6 +45,22 @@ export function deploymentPath(path: string, plain: string): Classified | null {
   const slash = plain.indexOf('/', modelStart)
   const end = slash === -1 ? path.length : slash
   if (end === modelStart) return OTHER
-  const isBatch = BATCH_PATH.test(`/v1${plain.slice(end)}`)
+  const rest = `/v1${plain.slice(end)}`
+  const isBatch = DEFAULT_PROTOCOL.classify?.(rest, rest)?.endpoint.isBatch
   return withPathModel(isBatch ? BATCH_DEPLOYMENT_ENDPOINT : OTHER_DEPLOYMENT_ENDPOINT, path, modelStart, end)
+}
+
+/**
+ * Classifies a path of a custom endpoint at Vertex AI that serves chat: its model is in the path, whatever the body names.
+ *
+ * @param plain the path in lower case
+ * @returns null for any other path
+ */
+export function customEndpointPath(path: string, plain: string): Classified | null {
+  const published = PUBLISHER_PATH.exec(plain)
+  if (!published || published[1] !== undefined) return null
+  const modelStart = published[0].length
+  const slash = plain.indexOf('/', modelStart)
+  const endpoint = slash > modelStart ? CUSTOM_ENDPOINTS.get(trimPath(plain.slice(slash))) : undefined
+  return endpoint?.body === 'json' ? withPathModel(endpoint, path, modelStart, slash) : null
 }

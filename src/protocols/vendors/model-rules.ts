@@ -1,5 +1,5 @@
-import type { Upstream } from '../config/types.ts'
-import type { Accepts } from './neutral/accepts.ts'
+import type { Upstream } from '../../config/types.ts'
+import type { Accepts } from '../neutral/accepts.ts'
 import { VENDOR_RULES } from './vendor-rules.ts'
 
 /** The properties of a target that rules depend on. */
