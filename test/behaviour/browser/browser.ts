@@ -110,6 +110,14 @@ export async function settled(page: Page): Promise<void> {
     .filter(({ effect }) => effect.getTiming().iterations !== Infinity).map(({ finished }) => finished))`)
 }
 
+/** Changes the colour scheme of the system, and waits until the page is drawn in it. */
+async function useScheme(page: Page, colorScheme: Look['scheme']): Promise<void> {
+  await page.emulateMedia({ colorScheme })
+  await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor({ state: 'attached' })
+  await page.evaluate('new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+  await settled(page)
+}
+
 /** The accessibility violations that axe-core rates serious or critical. */
 export async function barriers(page: Page): Promise<string[]> {
   // In an isolated world, like a browser extension: the page's CSP does not apply there.
@@ -167,8 +175,7 @@ export async function walk(
       await go(page, options.path)
       await ready(page)
       for (const scheme of schemes) {
-        await page.emulateMedia({ colorScheme: scheme })
-        await settled(page)
+        await useScheme(page, scheme)
         t.strictSame(await barriers(page), [], `${scheme}: no accessibility violations`)
         t.equal(await overflow(page), 0, `${scheme}: no horizontal overflow`)
         t.strictSame(faults, [], `${scheme}: no errors, CSP violations or requests to other hosts`)
