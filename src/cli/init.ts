@@ -21,11 +21,11 @@ Examples:
   gateway init --config /etc/gateway.yaml
 ${EXIT_CODES.replace('wrong option or configuration', 'wrong option, or the file exists')}`
 
-const REASONS: Readonly<Record<string, string>> = {
+const REASONS: ReadonlyMap<string, string> = new Map(Object.entries({
   EEXIST: 'it exists already, and is left as it is',
   ENOENT: 'its directory does not exist',
   ENOTDIR: 'its directory does not exist',
-}
+}))
 
 /** `gateway init`: writes a commented configuration to start from. */
 export function initCommand(): Command {
@@ -44,7 +44,7 @@ function init({ config: file }: { config: string }, command: Command): void {
     writeFileSync(file, text, { flag: 'wx', mode: FILE_MODE })
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException
-    const reason = REASONS[code]
+    const reason = REASONS.get(code)
     command.error(`error: cannot write ${file}: ${reason ?? message}`, {
       exitCode: reason === undefined ? EXIT.failed : EXIT.usage,
     })

@@ -2,7 +2,7 @@ import { isIP, isIPv4, isIPv6 } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import type { Address } from './types.ts'
 
-const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+const LOOPBACK: ReadonlyMap<string, string> = new Map(Object.entries({ '0.0.0.0': '127.0.0.1', '::': '::1' }))
 
 const ADDRESS_FORMS = 'write host:port, [IPv6]:port or :port'
 
@@ -68,7 +68,7 @@ export function localUrl(listening: AddressInfo | string | null, isSecure: boole
     throw Object.assign(error, { code: 'EAFNOSUPPORT', syscall: 'listen', address: null })
   }
   const { address, port } = listening
-  const host = LOOPBACK[address] ?? address
+  const host = LOOPBACK.get(address) ?? address
   return addressUrl({ host, port }, isSecure)
 }
 

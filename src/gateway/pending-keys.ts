@@ -1,7 +1,7 @@
 import type { Config } from '../config/types.ts'
 
 /** Configuration keys that take effect only at a restart. */
-const RESTART_ONLY_KEYS: Readonly<Record<string, (config: Config) => unknown>> = {
+const RESTART_ONLY_KEYS: ReadonlyMap<string, (config: Config) => unknown> = new Map(Object.entries({
   'server.listen': ({ server }) => server.listen,
   'server.reuse_port': ({ server }) => server.reusePort,
   'server.workers': ({ server }) => server.workers,
@@ -13,11 +13,11 @@ const RESTART_ONLY_KEYS: Readonly<Record<string, (config: Config) => unknown>> =
   'ledger.keep': ({ ledger }) => ledger?.keep ?? null,
   telemetry: ({ telemetry }) => telemetry,
   cluster: ({ cluster }) => cluster,
-}
+}))
 
 /** @returns the restart-only keys in which a configuration differs from the one at startup */
 export function pendingKeys(started: Config, config: Config): string[] {
-  return Object.entries(RESTART_ONLY_KEYS)
+  return [...RESTART_ONLY_KEYS]
     .filter(([, valueOf]) => JSON.stringify(valueOf(started)) !== JSON.stringify(valueOf(config)))
     .map(([key]) => key)
 }

@@ -9,17 +9,17 @@ export interface CloudEntry {
 
 type CloudReader = (settings: EntrySettings, model: string) => CloudEntry | string | null
 
-const CLOUDS: Readonly<Record<string, CloudReader>> = {
+const CLOUDS: ReadonlyMap<string, CloudReader> = new Map(Object.entries({
   azure: readAzure,
   bedrock: readBedrock,
   bedrock_converse: readBedrock,
   vertex_ai: readVertex,
   vertex_ai_beta: readVertex,
-}
+}))
 
 /** Is it the prefix of a cloud's models? */
 export function isCloud(provider: string): boolean {
-  return Object.hasOwn(CLOUDS, provider)
+  return CLOUDS.has(provider)
 }
 
 /**
@@ -29,7 +29,7 @@ export function isCloud(provider: string): boolean {
  *   of it
  */
 export function readCloud(provider: string, model: string, settings: EntrySettings): CloudEntry | string | null {
-  return isCloud(provider) ? (CLOUDS[provider] as CloudReader)(settings, model) : null
+  return CLOUDS.get(provider)?.(settings, model) ?? null
 }
 
 function readAzure(settings: EntrySettings, model: string): CloudEntry | string | null {

@@ -35,7 +35,7 @@ const NONE = ['max_budget', ...LIMITS.map(([column]) => column)]
 /** The team of LiteLLM's own logins. */
 const DASHBOARD = 'litellm-dashboard'
 /** LiteLLM's durations of a budget whose period exists here. */
-const PERIODS: Readonly<Record<string, string>> = { '': 'total', '1d': 'day', '24h': 'day', '30d': 'month', '1mo': 'month' }
+const PERIODS: ReadonlyMap<string, string> = new Map(Object.entries({ '': 'total', '1d': 'day', '24h': 'day', '30d': 'month', '1mo': 'month' }))
 
 /**
  * Reads the virtual keys of a LiteLLM proxy: its table LiteLLM_VerificationToken as CSV, with a header. The table has the SHA-256
@@ -84,7 +84,7 @@ function keyOf(row: Row, name: string, note: (column: string, text: string) => v
   const usd = numberOf(row['max_budget'])
   const duration = row['budget_duration'] ?? ''
   if (usd !== null) {
-    const per = PERIODS[duration]
+    const per = PERIODS.get(duration)
     if (per === undefined) note('budget_duration', `there is no budget of ${duration} (${name}): it is set for a month`)
     limits['budget'] = { usd, per: per ?? 'month' }
   }

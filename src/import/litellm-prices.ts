@@ -9,7 +9,7 @@ const MIN_PRICE = 1e-18
 const MAX_PRICE = 1_000_000_000
 
 /** LiteLLM's names of prices, ours, and how many of its units are one of ours. */
-const PRICES: Readonly<Record<string, readonly [name: string, factor: number]>> = {
+const PRICES: ReadonlyMap<string, readonly [name: string, factor: number]> = new Map(Object.entries({
   input_cost_per_token: ['input', MILLION],
   output_cost_per_token: ['output', MILLION],
   cache_read_input_token_cost: ['cached_input', MILLION],
@@ -20,7 +20,7 @@ const PRICES: Readonly<Record<string, readonly [name: string, factor: number]>> 
   input_cost_per_second: ['per_second', 1],
   input_cost_per_character: ['per_character', 1],
   output_cost_per_image: ['per_image', 1],
-}
+}))
 
 /**
  * The price that an entry of model_list names.
@@ -29,7 +29,7 @@ const PRICES: Readonly<Record<string, readonly [name: string, factor: number]>> 
  */
 export function readPrice(source: Source, path: Path): Readonly<Record<string, number>> | null {
   const price: Record<string, number> = {}
-  for (const [setting, [name, factor]] of Object.entries(PRICES)) {
+  for (const [setting, [name, factor]] of PRICES) {
     const own = source.number([...path, 'litellm_params', setting])
     const cost = source.number([...path, 'model_info', setting]) ?? own
     if (cost === null || cost < 0 || cost * factor > MAX_PRICE) continue

@@ -15,7 +15,7 @@ export interface Provider {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const PROVIDERS: Readonly<Record<string, Provider>> = {
+const PROVIDERS: ReadonlyMap<string, Provider> = new Map(Object.entries({
   openai: { ...chat('https://api.openai.com', 'OPENAI_API_KEY'), speaks: ['chat', 'responses'] },
   'text-completion-openai': chat('https://api.openai.com', 'OPENAI_API_KEY'),
   anthropic: {
@@ -54,7 +54,7 @@ const PROVIDERS: Readonly<Record<string, Provider>> = {
   vllm: chat(null, null),
   lm_studio: chat(null, null),
   litellm_proxy: chat(null, 'LITELLM_PROXY_API_KEY'),
-}
+}))
 
 /** Providers whose rankings are elsewhere than their chat. */
 export const RERANK_PROVIDERS: ReadonlyMap<string, Provider> = new Map([
@@ -62,12 +62,12 @@ export const RERANK_PROVIDERS: ReadonlyMap<string, Provider> = new Map([
 ])
 
 /** Providers that LiteLLM knows and that a url with a fixed credential cannot reach. */
-const UNSUPPORTED: Readonly<Record<string, string>> = {
+const UNSUPPORTED: ReadonlyMap<string, string> = new Map(Object.entries({
   sagemaker: 'requests to SageMaker are signed one by one (SigV4), which the gateway does not do',
   huggingface: 'its API is none of the three protocols',
   replicate: 'its API is none of the three protocols',
   watsonx: 'its API is none of the three protocols',
-}
+}))
 
 export interface NamedModel {
   readonly provider: string
@@ -82,7 +82,7 @@ export interface NamedModel {
  */
 export function providerOf(model: string, custom: string | null): NamedModel {
   const [prefix = '', ...rest] = model.split('/')
-  const isKnown = Object.hasOwn(PROVIDERS, prefix) || Object.hasOwn(UNSUPPORTED, prefix) || isCloud(prefix)
+  const isKnown = PROVIDERS.has(prefix) || UNSUPPORTED.has(prefix) || isCloud(prefix)
   if (rest.length > 0 && (isKnown || custom === null)) {
     // azure/responses/x says how LiteLLM is to call it.
     const name = rest.join('/')
@@ -94,12 +94,12 @@ export function providerOf(model: string, custom: string | null): NamedModel {
 }
 
 export function findProvider(name: string): Provider | null {
-  return Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] as Provider : null
+  return PROVIDERS.get(name) ?? null
 }
 
 /** Why the gateway cannot reach a provider. */
 export function unsupportedReason(name: string): string {
-  return Object.hasOwn(UNSUPPORTED, name) ? UNSUPPORTED[name] as string : 'the provider is not known here'
+  return UNSUPPORTED.get(name) ?? 'the provider is not known here'
 }
 
 function chat(url: string | null, variable: string | null, v1: string | null = null): Provider {

@@ -42,13 +42,13 @@ interface Settings {
   readonly contentPolicyFallbacks: ReadonlyMap<string, Chain>
 }
 
-const STRATEGIES: Readonly<Record<string, string>> = {
+const STRATEGIES: ReadonlyMap<string, string> = new Map(Object.entries({
   'simple-shuffle': 'weighted',
   'least-busy': 'least_busy',
   'latency-based-routing': 'fastest',
   'usage-based-routing': 'least_busy',
   'usage-based-routing-v2': 'least_busy',
-}
+}))
 
 const STRATEGY: Path = ['router_settings', 'routing_strategy']
 /** These look at the targets alone, and cannot put some of them last. */
@@ -144,7 +144,7 @@ class Router {
 
   #strategy(): string {
     const name = this.#source.text(STRATEGY) ?? 'simple-shuffle'
-    const strategy = Object.hasOwn(STRATEGIES, name) ? STRATEGIES[name] : undefined
+    const strategy = STRATEGIES.get(name)
     if (strategy === undefined) this.#note(STRATEGY, `there is no ${name}: the targets are asked in order`)
     else if (name.startsWith('usage')) this.#note(
       STRATEGY, 'there is no routing by usage: least_busy is nearest',

@@ -99,13 +99,13 @@ function readLog(source: Source): { bodies: object | null, notes: Note[] } {
 const HEADING = ` Made from the configuration of a LiteLLM proxy. Check it with: gateway check
  LiteLLM listens on port 4000; for the same port: server: { listen: ":4000" }`
 
-const COMMENTS: Readonly<Record<string, string>> = {
+const COMMENTS: ReadonlyMap<string, string> = new Map(Object.entries({
   upstreams: " Each url comes before the client's path.",
   routes: ' The first route that matches takes the request.',
   models: " USD per million tokens. Other models have the catalogue's prices.",
   keys: ' The master key is an ordinary key here. For others: gateway keys create',
   ledger: ' One row for each request. Absent: nothing is recorded.',
-}
+}))
 
 /** Comments, blank lines between the blocks, and one line for what is small. */
 function formatDocument(document: Document, routes: readonly Route[]): void {
@@ -126,7 +126,7 @@ function formatDocument(document: Document, routes: readonly Route[]): void {
   const blocks = isMap(document.contents) ? document.contents.items : []
   for (const [index, { key }] of blocks.entries()) {
     const name = key as Scalar
-    name.commentBefore = COMMENTS[String(name.value)] ?? ''
+    name.commentBefore = COMMENTS.get(String(name.value)) ?? ''
     name.spaceBefore = index > 0
   }
 }

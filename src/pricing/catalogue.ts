@@ -19,7 +19,7 @@ const PER_SECOND_PLACES = 24
  * object of the protocols reports in these terms: searches and other tool calls,
  * pages, citations, video, and what audio and images cost when read from a cache.
  */
-const TERMS: Readonly<Record<string, Term>> = {
+const TERMS: ReadonlyMap<string, Term> = new Map(Object.entries({
   input_mtok: { rate: 'input' },
   cache_read_mtok: { rate: 'cachedInput' },
   cache_write_mtok: { rate: 'cacheWrite5m' },
@@ -33,7 +33,7 @@ const TERMS: Readonly<Record<string, Term>> = {
   requests_kcount: { rate: 'perRequest', places: -3 },
   input_audio_hours: { rate: 'perSecond', divisor: 3600n },
   input_mchars: { rate: 'perCharacter', places: -6 },
-}
+}))
 
 /**
  * Translates an entry of @pydantic/genai-prices. Its numbers are decimals of few
@@ -45,7 +45,7 @@ export function fromCatalogue(listed: ModelPrice): Price | null {
   const rates: { [name in RateName]?: string } = {}
   const tiers = new Map<number, { [name in RateName]?: string }>()
   for (const [key, value] of Object.entries(listed)) {
-    const term = TERMS[key]
+    const term = TERMS.get(key)
     if (!term || value === undefined) continue
     if (typeof value === 'number') {
       rates[term.rate] = convert(value, term)

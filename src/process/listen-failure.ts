@@ -2,13 +2,13 @@ import { fstatSync } from 'node:fs'
 import { formatAddress } from '../config/listen-address.ts'
 import type { Config } from '../config/types.ts'
 
-const REASONS: Readonly<Record<string, string>> = {
+const REASONS: ReadonlyMap<string, string> = new Map(Object.entries({
   EADDRINUSE: 'another program listens there already; stop it, or choose another port',
   EACCES: 'this user may not; ports below 1024 are often reserved',
   EADDRNOTAVAIL: 'this machine has no such address',
   ENOTFOUND: 'the host name is not known here',
   ENOTSUP: 'this system shares no ports; remove server.reuse_port',
-}
+}))
 
 /**
  * Why a configured descriptor cannot be listened on; null = no reason found. Call it first: node closes a descriptor
@@ -42,7 +42,7 @@ export function listenFailure(error: unknown): string | null {
       ? 'cannot listen on the descriptor: it is a Unix socket; hand over one of TCP'
       : noSocketMessage(code)
   }
-  const reason = REASONS[code]
+  const reason = REASONS.get(code)
   const host = address ?? hostname
   if (reason === undefined || host === undefined || host === null) return null
   const place = code === 'ENOTFOUND' ? host : formatAddress({ host, port })

@@ -7,10 +7,10 @@ import type { SimulatedRequest } from './request.ts'
 import { sse, type SimulatedResponse, type EventStream } from './simulated-response.ts'
 import { countUsage, figure } from './usage.ts'
 
-const CONTENT_TYPES: Readonly<Record<string, string>> = {
+const CONTENT_TYPES: ReadonlyMap<string, string> = new Map(Object.entries({
   mp3: 'audio/mpeg', opus: 'audio/opus', aac: 'audio/aac', flac: 'audio/flac',
   wav: 'audio/wav', pcm: 'audio/pcm',
-}
+}))
 
 /** A frame of silence: MPEG-1 layer III, 128 kbit/s, 44.1 kHz, 26 ms. */
 const MP3_FRAME = frame([0xff, 0xfb, 0x90, 0x64], 417)
@@ -27,7 +27,7 @@ export function speak(request: SimulatedRequest): SimulatedResponse {
   const frames = framesOf(request, format)
   if (body['stream_format'] === 'sse') return asEvents(request, frames)
   return {
-    headers: { 'content-type': CONTENT_TYPES[format] ?? 'audio/mpeg' },
+    headers: { 'content-type': CONTENT_TYPES.get(format) ?? 'audio/mpeg' },
     sse: false,
     events: behaviour.huge === undefined ? frames : [Buffer.alloc(behaviour.huge)],
     last: null,

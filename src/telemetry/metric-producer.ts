@@ -101,18 +101,18 @@ function conventionalName(name: string): string {
   return CONVENTIONAL_NAMES.get(name.replace(/_(seconds|total)$/, '')) ?? name
 }
 
-const ATTRIBUTES: Readonly<Record<string, string>> = {
+const ATTRIBUTES: ReadonlyMap<string, string> = new Map(Object.entries({
   gen_ai_operation_name: 'gen_ai.operation.name',
   gen_ai_provider_name: 'gen_ai.provider.name',
   gen_ai_request_model: 'gen_ai.request.model',
   gen_ai_token_type: 'gen_ai.token.type',
   server_address: 'server.address',
   error_type: 'error.type',
-}
+}))
 
 function attributesOf(labels: Readonly<Record<string, string | number>>): Attributes {
-  const present = Object.entries(labels).filter(([name, value]) => value !== '' || ATTRIBUTES[name] === undefined)
-  return Object.fromEntries(present.map(([name, value]) => [ATTRIBUTES[name] ?? name, value]))
+  const present = Object.entries(labels).filter(([name, value]) => value !== '' || !ATTRIBUTES.has(name))
+  return Object.fromEntries(present.map(([name, value]) => [ATTRIBUTES.get(name) ?? name, value]))
 }
 
 function unitOf(name: string): string {

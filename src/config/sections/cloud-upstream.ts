@@ -22,11 +22,11 @@ const LOCATION = /^[a-z]+(?:-[a-z]+\d+)?$/
 /** Project ids, including those of old projects with a domain, and project numbers. */
 const PROJECT = /^[a-z\d](?:[a-z\d.:-]*[a-z\d])?$/
 /** Hosts of locations larger than a region; regions have their own host. */
-const VERTEX_HOSTS: Readonly<Record<string, string>> = {
+const VERTEX_HOSTS: ReadonlyMap<string, string> = new Map(Object.entries({
   global: 'aiplatform.googleapis.com',
   us: 'aiplatform.us.rep.googleapis.com',
   eu: 'aiplatform.eu.rep.googleapis.com',
-}
+}))
 
 /**
  * @param auth the credential of the upstream
@@ -71,7 +71,7 @@ function buildVertex(
     }
   }
   if (speaks !== undefined) findings.error([...path, 'speaks'], 'the model decides which protocol Vertex AI speaks; remove it', 'key')
-  const host = VERTEX_HOSTS[location] ?? `${location}-aiplatform.googleapis.com`
+  const host = VERTEX_HOSTS.get(location) ?? `${location}-aiplatform.googleapis.com`
   return {
     provider: { kind: 'vertex', project, location },
     url: endpoint === undefined ? URL.parse(`https://${host}`) : endpointOf(endpoint, [...place, 'endpoint'], findings),

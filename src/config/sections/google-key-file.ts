@@ -4,12 +4,12 @@ import type { Path } from '../text/document.ts'
 import type { Findings } from '../text/findings.ts'
 
 /** Required fields of a credentials file, by its type: https://google.aip.dev/auth/4110 and the pages it links to. */
-const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+const REQUIRED: ReadonlyMap<string, readonly string[]> = new Map(Object.entries({
   service_account: ['private_key', 'client_email'],
   authorized_user: ['client_id', 'client_secret', 'refresh_token'],
   external_account: ['audience', 'subject_token_type', 'token_url', 'credential_source'],
   impersonated_service_account: ['service_account_impersonation_url', 'source_credentials'],
-}
+}))
 
 /** Warns if a file is not a Google Cloud key. It may be replaced later: until then only what needs it fails. */
 export function checkGoogleKeyFile(file: string, path: Path, consequence: string, findings: Findings): void {
@@ -19,7 +19,7 @@ export function checkGoogleKeyFile(file: string, path: Path, consequence: string
   const json = parse(text)
   if (!isObject(json)) return warn('this is not a credentials file of Google Cloud: it is not a JSON object')
   const { type } = json
-  const required = typeof type === 'string' && Object.hasOwn(REQUIRED, type) ? REQUIRED[type] ?? [] : []
+  const required = REQUIRED.get(String(type)) ?? []
   if (type === undefined) return warn('this is not a credentials file of Google Cloud: it has no type, such as service_account')
   const missing = required.filter(name => json[name] === undefined || json[name] === '')
   if (missing.length > 0) warn(`this credentials file of the type ${String(type)} has no ${missing.join(', ')}`)

@@ -24,7 +24,7 @@ export class UnreadableError extends Error {
   }
 }
 
-const READ_ERRORS: Readonly<Record<string, string>> = {
+const READ_ERRORS: ReadonlyMap<string, string> = new Map(Object.entries({
   ENOENT: 'no such file',
   ENOTDIR: 'no such file: a part of the path is not a directory',
   EACCES: 'the file may not be read by this user',
@@ -32,7 +32,7 @@ const READ_ERRORS: Readonly<Record<string, string>> = {
   EISDIR: 'this is a directory, not a file',
   ELOOP: 'too many symbolic links lead to this file',
   ENAMETOOLONG: 'the file name is too long',
-}
+}))
 
 /** Bytes; a file of a hundred thousand keys has a tenth of that. */
 const MAX_BYTES = 64 * 1024 * 1024
@@ -49,7 +49,7 @@ export function readText(file: string): string {
   } catch (error) {
     if (error instanceof UnreadableError) throw error
     const { code = '' } = error as NodeJS.ErrnoException
-    throw new UnreadableError(READ_ERRORS[code] ?? `the file cannot be read: ${code}`, { code })
+    throw new UnreadableError(READ_ERRORS.get(code) ?? `the file cannot be read: ${code}`, { code })
   }
   if (/^(fffe|feff)/.test(bytes.toString('hex', 0, 2))) {
     throw new UnreadableError('the file is in UTF-16; save it as UTF-8')

@@ -16,14 +16,14 @@ export interface SchemaProblem {
   readonly suggestion?: Path
 }
 
-const TYPE_NAMES: Readonly<Record<string, string>> = {
+const TYPE_NAMES: ReadonlyMap<string, string> = new Map(Object.entries({
   object: 'a map of "name: value" lines',
   array: 'a list',
   string: 'text',
   boolean: 'true or false',
   integer: 'a whole number',
   number: 'a number',
-}
+}))
 
 /** Describes a violation of the schema: what to change, and where. Shows no value. */
 export function describeError(error: ErrorObject, schema: JsonSchema, root: Located): SchemaProblem {
@@ -62,7 +62,7 @@ function violationText(
   switch (keyword) {
     case 'type': {
       const types = [params['type']].flat() as string[]
-      const names = types.map(type => TYPE_NAMES[type] ?? type)
+      const names = types.map(type => TYPE_NAMES.get(type) ?? type)
       const what = error.instancePath === '' ? joinWithOr(names) : expectedText(holder, joinWithOr(names))
       return `must be ${what}${quoteHint(types, holder, located)}`
     }

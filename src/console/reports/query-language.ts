@@ -30,7 +30,7 @@ const UNITS = {
 } as const
 
 /** The fields of the language. Key holders cannot use hidden ones, which concern the operator. */
-const FIELDS: Readonly<Record<string, Field>> = {
+const FIELDS: ReadonlyMap<string, Field> = new Map(Object.entries({
   key: { kind: 'text', column: 'key' },
   group: { kind: 'text', column: '"group"' },
   owner: { kind: 'text', column: 'owner' },
@@ -57,8 +57,8 @@ const FIELDS: Readonly<Record<string, Field>> = {
   reasoning: { kind: 'number', column: 'reasoning_tokens', unit: 'count' },
   bytes_in: { kind: 'number', column: 'bytes_in', unit: 'count' },
   bytes_out: { kind: 'number', column: 'bytes_out', unit: 'count' },
-}
-const FIELD_NAMES = Object.keys(FIELDS)
+}))
+const FIELD_NAMES = [...FIELDS.keys()]
 
 /** Means no value: `cost:none`. In quotes it is a name. */
 const NONE = 'none'
@@ -144,7 +144,7 @@ function valuesAt(text: string, next: RegExp, at: number): Value[] {
 
 function conditionOf(term: Term, dialect: Dialect, own: string | null): Sql {
   const { at, isNegated, name, operator, values } = term
-  const field = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined
+  const field = FIELDS.get(name)
   if (field === undefined) {
     refuse(at, `unknown field ${quoted(name)}${didYouMean(name, FIELD_NAMES) || `; known are ${FIELD_NAMES.join(', ')}`}`)
   }

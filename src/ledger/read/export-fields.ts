@@ -66,12 +66,12 @@ export const ROW_FIELDS: readonly Field<LedgerRow>[] = ([
 ] satisfies Field<LedgerRow>[]).map(({ name, value }) => ({ name, value: row => (isUnreadable(row, name) ? 'unreadable' : value(row)) }))
 
 /** The columns behind computed fields. */
-const COLUMNS_OF: Readonly<Record<string, readonly string[]>> = {
+const COLUMNS_OF: ReadonlyMap<string, readonly string[]> = new Map(Object.entries({
   cost_usd: ['cost_pico_usd'], cache_write_tokens: ['cache_write_5m_tokens', 'cache_write_1h_tokens'],
-}
+}))
 
 function isUnreadable({ unreadable }: LedgerRow, field: string): boolean {
-  return unreadable !== undefined && (COLUMNS_OF[field] ?? [field]).some(column => unreadable.includes(column))
+  return unreadable !== undefined && (COLUMNS_OF.get(field) ?? [field]).some(column => unreadable.includes(column))
 }
 
 /** The fields of a sum; the first ones have the names of its groups. */

@@ -8,21 +8,21 @@ import type { JsonObject } from '../neutral/json.ts'
  */
 
 /** By the name of its place: writes reasoning back in the form of its server. */
-const SHAPES: Readonly<Record<string, (text: string) => JsonObject>> = {
+const SHAPES: ReadonlyMap<string, (text: string) => JsonObject> = new Map(Object.entries({
   'content[].thinking': text => ({ type: 'thinking', thinking: [{ type: 'text', text }] }),
   'content[].reasoning': text => ({ type: 'reasoning', summary: [{ type: 'summary_text', text }] }),
-}
+}))
 
 /** @returns the text, and the name of its place; null = not reasoning */
 export function readContentThinking(part: JsonObject): { readonly place: string, readonly text: string } | null {
   const type = asText(part['type'])
   const place = `content[].${type}`
-  if (!(place in SHAPES)) return null
+  if (!SHAPES.has(place)) return null
   const value = part['thinking'] ?? part['summary'] ?? part['reasoning'] ?? part['text']
   return { place, text: asText(value) ?? asList(value).map(piece => asText(piece) ?? asText(asObject(piece)?.['text']) ?? '').join('') }
 }
 
 /** @param place the name of its place @returns null = it was not part of the content */
 export function writeContentThinking(place: string, text: string): JsonObject | null {
-  return SHAPES[place]?.(text) ?? null
+  return SHAPES.get(place)?.(text) ?? null
 }

@@ -132,7 +132,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
   const texts: string[] = []
   const refusals: string[] = []
   const calls: JsonObject[] = []
-  const reasoning: Record<string, string> = {}
+  const reasoning = new Map<string, string>()
   /** Reasoning of a server that sends it in the content. */
   const thoughts: JsonObject[] = []
   for (const part of parts) {
@@ -152,7 +152,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
         const thought = field === null ? null : writeContentThinking(field, part.text)
         if (field === null) report.drop(`${part.path}.thinking`)
         else if (thought !== null) thoughts.push(thought)
-        else reasoning[field] = (reasoning[field] ?? '') + part.text
+        else reasoning.set(field, (reasoning.get(field) ?? '') + part.text)
         break
       }
       case 'redacted_thinking':
@@ -163,7 +163,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
     }
   }
   const isEmpty = thoughts.length === 0 && texts.length === 0 && refusals.length === 0 && calls.length === 0
-  if (isEmpty && Object.keys(reasoning).length === 0) return []
+  if (isEmpty && reasoning.size === 0) return []
   const text = texts.length > 0 ? texts.join('') : calls.length > 0 || refusals.length > 0 ? null : ''
   return [{
     role: 'assistant',
@@ -173,7 +173,7 @@ function writeAssistant(parts: readonly Part[], name: string | null, { provider,
       refusal: refusals.length === 0 ? null : refusals.join(''),
       tool_calls: calls.length === 0 ? null : calls,
     }),
-    ...reasoning,
+    ...Object.fromEntries(reasoning),
   }]
 }
 

@@ -31,16 +31,16 @@ function errorObject({ code, message }: GatewayError) {
 }
 
 /** HTTP status for errors in a stream, which have none. */
-const STATUSES: Readonly<Record<string, number>> = {
+const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
   invalid_request_error: 400, permission_error: 403, not_found_error: 404, timeout_error: 408, rate_limit_error: 429,
   overloaded_error: 503,
-}
+}))
 
 /** Reads an error as the upstream's provider writes it: `{type: "error", error: {type, message}}`. */
 export function readConverseError(status: number | null, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
   const type = asText(error['type'])
-  const actual = status ?? STATUSES[type ?? ''] ?? 500
+  const actual = status ?? STATUSES.get(type ?? '') ?? 500
   return {
     kind: errorKindOf(actual, type),
     status: actual,

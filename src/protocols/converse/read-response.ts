@@ -7,7 +7,7 @@ import { readTokens } from '../usage/token-usage.ts'
 import { readConverseError } from './errors.ts'
 import { CONVERSE_USAGE } from './usage.ts'
 
-const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map(Object.entries({
   end_turn: 'end',
   tool_use: 'tool_calls',
   max_tokens: 'max_tokens',
@@ -16,7 +16,7 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   guardrail_intervened: 'content_filter',
   content_filtered: 'content_filter',
   refusal: 'refusal',
-}
+}))
 
 /** Reads responses of Converse and ConverseStream. */
 export class ConverseResponseReader implements ResponseReader {
@@ -103,7 +103,7 @@ export class ConverseResponseReader implements ResponseReader {
     const reason = asText(event['stopReason'])
     if (reason === null) return
     const fields = asObject(event['additionalModelResponseFields'])
-    out.push({ type: 'stop', reason: STOP_REASONS[reason] ?? 'end', sequence: asText(fields?.['stop_sequence']), explanation: null })
+    out.push({ type: 'stop', reason: STOP_REASONS.get(reason) ?? 'end', sequence: asText(fields?.['stop_sequence']), explanation: null })
   }
 }
 

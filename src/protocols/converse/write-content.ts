@@ -11,12 +11,12 @@ import { makerOf } from './model-fields.ts'
 const TOOL_IDS = { pattern: /^[a-zA-Z0-9_-]+$/, maxLength: 64, prefix: 'tooluse_' }
 const IMAGE_FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'gif', 'webp'])
 /** By media type; source: Amazon Bedrock API Reference, "DocumentBlock". */
-const DOCUMENT_FORMATS: Readonly<Record<string, string>> = {
+const DOCUMENT_FORMATS: ReadonlyMap<string, string> = new Map(Object.entries({
   'application/pdf': 'pdf', 'text/csv': 'csv', 'text/html': 'html', 'text/plain': 'txt', 'text/markdown': 'md',
   'application/msword': 'doc', 'application/vnd.ms-excel': 'xls',
   'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
   'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
-}
+}))
 
 /** Writes the parts of a conversation as content blocks. */
 export class ContentWriter {
@@ -97,7 +97,7 @@ export class ContentWriter {
     const { mediaType, data } = source.kind === 'text'
       ? { mediaType: 'text/plain', data: Buffer.from(source.text).toString('base64') }
       : this.#bytes(source, path)
-    const format = DOCUMENT_FORMATS[mediaType.split(';', 1)[0] ?? '']
+    const format = DOCUMENT_FORMATS.get(mediaType.split(';', 1)[0] ?? '')
     if (format === undefined) this.#context.report.refuse(path, `the target does not accept documents of the type ${mediaType}`)
     this.#documents++
     // Names are required, must be unique, and allow few characters.

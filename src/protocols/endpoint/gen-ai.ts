@@ -29,9 +29,9 @@ const PROVIDERS: readonly (readonly [host: RegExp, name: string])[] = [
 ]
 
 /** The provider name by protocol, used if the host is unknown. */
-const PROTOCOL_OWNERS: Readonly<Record<string, string>> = {
+const PROTOCOL_OWNERS: ReadonlyMap<string, string> = new Map(Object.entries({
   messages: 'anthropic', generate: 'gcp.gemini',
-}
+}))
 
 /** The provider that a host belongs to; null = it tells nothing. */
 export function providerAt(host: string): string | null {
@@ -40,7 +40,7 @@ export function providerAt(host: string): string | null {
 
 /** @param provider that of the upstream's host */
 export function genAiCall(endpoint: Endpoint, provider: string | null): GenAiCall {
-  return { operation: operationOf(endpoint), provider: provider ?? PROTOCOL_OWNERS[endpoint.protocol] ?? 'openai' }
+  return { operation: operationOf(endpoint), provider: provider ?? PROTOCOL_OWNERS.get(endpoint.protocol) ?? 'openai' }
 }
 
 function operationOf({ metering, prompt, format }: Endpoint): string {

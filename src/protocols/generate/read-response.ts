@@ -10,11 +10,11 @@ import { errorIn } from '../neutral/error-body.ts'
 import { readTokens } from '../usage/token-usage.ts'
 import { GENERATE_USAGE } from './usage.ts'
 
-const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map(Object.entries({
   MAX_TOKENS: 'max_tokens', SAFETY: 'content_filter', RECITATION: 'content_filter', BLOCKLIST: 'content_filter',
   PROHIBITED_CONTENT: 'content_filter', SPII: 'content_filter', LANGUAGE: 'content_filter', IMAGE_SAFETY: 'content_filter',
   IMAGE_PROHIBITED_CONTENT: 'content_filter', IMAGE_RECITATION: 'content_filter', MODEL_ARMOR: 'content_filter',
-}
+}))
 
 /**
  * Finish reasons by number, for clients that ask for `enum-encoding=int`
@@ -84,7 +84,7 @@ export class GenerateResponseReader implements ResponseReader {
 
   /** An unknown reason of a response without content is a refusal. */
   #stopReason(given: string): StopReason {
-    const known = STOP_REASONS[given]
+    const known = STOP_REASONS.get(given)
     if (known !== undefined) return known
     if (this.#hasCalls) return 'tool_calls'
     if (given === 'STOP' || this.#hasContent) return 'end'

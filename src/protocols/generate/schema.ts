@@ -55,20 +55,23 @@ function typeOf(value: unknown): unknown {
 
 /** Converts Gemini's own schema to JSON Schema: types in lower case, `nullable` as a type. */
 export function readSchema(schema: JsonObject): JsonObject {
-  const read: Record<string, unknown> = {}
+  const read = new Map<string, unknown>()
   for (const [keyword, value] of Object.entries(schema)) {
-    if (NAMED.has(keyword)) read[keyword] = mapValues(value, readSchema)
-    else if (LISTS.has(keyword)) read[keyword] = asList(value).map(inner => mapSchema(inner, readSchema))
-    else if (INNER.has(keyword)) read[keyword] = mapSchema(value, readSchema)
-    else if (COUNTS.has(keyword)) read[keyword] = Number(value)
-    else if (keyword === 'type') read['type'] = typeOf(value)
-    else if (keyword === 'example') read['examples'] = [value]
-    else if (keyword !== 'nullable' && keyword !== 'propertyOrdering') read[keyword] = value
+    if (NAMED.has(keyword)) read.set(keyword, mapValues(value, readSchema))
+    else if (LISTS.has(keyword)) read.set(keyword, asList(value).map(inner => mapSchema(inner, readSchema)))
+    else if (INNER.has(keyword)) read.set(keyword, mapSchema(value, readSchema))
+    else if (COUNTS.has(keyword)) read.set(keyword, Number(value))
+    else if (keyword === 'type') read.set('type', typeOf(value))
+    else if (keyword === 'example') read.set('examples', [value])
+    else if (keyword !== 'nullable' && keyword !== 'propertyOrdering') read.set(keyword, value)
   }
-  if (schema['nullable'] !== true) return read
-  if (typeof read['type'] === 'string') read['type'] = [read['type'], 'null']
-  if (Array.isArray(read['enum'])) read['enum'] = [...read['enum'], null]
-  return read
+  if (schema['nullable'] === true) {
+    const type = read.get('type')
+    const values = read.get('enum')
+    if (typeof type === 'string') read.set('type', [type, 'null'])
+    if (Array.isArray(values)) read.set('enum', [...values as unknown[], null])
+  }
+  return Object.fromEntries(read)
 }
 
 function mapSchema(value: unknown, map: (schema: JsonObject) => JsonObject): unknown {

@@ -8,7 +8,7 @@ export function takesThinkingLevel(model: string): boolean {
 }
 
 /** Token budgets by effort, for models that accept a budget. */
-const BUDGETS: Readonly<Record<string, number>> = { minimal: 512, low: 1024, medium: 8192, high: 24_576, xhigh: 24_576, max: 24_576 }
+const BUDGETS: ReadonlyMap<string, number> = new Map(Object.entries({ minimal: 512, low: 1024, medium: 8192, high: 24_576, xhigh: 24_576, max: 24_576 }))
 /** Levels by maximum token budget. */
 const LEVELS: readonly (readonly [level: string, tokens: number])[] = [['low', 4096], ['medium', 16_384]]
 
@@ -20,6 +20,6 @@ export function writeThinking({ enabled, effort, budgetTokens, showText }: Reaso
   const level = effort ?? (budgetTokens === null ? null : LEVELS.find(([, tokens]) => budgetTokens <= tokens)?.[0] ?? 'high')
   const amount = isLevel
     ? { thinkingLevel: level && (level === 'xhigh' || level === 'max' ? 'high' : level) }
-    : { thinkingBudget: budgetTokens ?? (effort === null ? null : BUDGETS[effort] ?? null) }
+    : { thinkingBudget: budgetTokens ?? (effort === null ? null : BUDGETS.get(effort) ?? null) }
   return withoutNulls({ includeThoughts: showText ?? true, ...amount })
 }

@@ -111,9 +111,9 @@ function writeContent(part: Part, report: TranslationReport): JsonObject[] {
   }
 }
 
-const MEDIA_TYPES: Readonly<Record<string, string>> = {
+const MEDIA_TYPES: ReadonlyMap<string, string> = new Map(Object.entries({
   png: 'image/png', jpg: 'image/jpeg', jpeg: 'image/jpeg', webp: 'image/webp', gif: 'image/gif', heic: 'image/heic', pdf: 'application/pdf',
-}
+}))
 
 function writeMedia(source: MediaSource, path: string, report: TranslationReport): JsonObject {
   switch (source.kind) {
@@ -122,7 +122,7 @@ function writeMedia(source: MediaSource, path: string, report: TranslationReport
     case 'url': {
       // Gemini itself fetches public addresses.
       const ending = /\.([a-z]{1,5})(?:[?#]|$)/i.exec(source.url)?.[1]?.toLowerCase() ?? ''
-      return { fileData: withoutNulls({ fileUri: source.url, mimeType: source.mediaType ?? MEDIA_TYPES[ending] }) }
+      return { fileData: withoutNulls({ fileUri: source.url, mimeType: source.mediaType ?? MEDIA_TYPES.get(ending) }) }
     }
     case 'file':
       return report.refuse(path, 'a file uploaded to one provider does not exist at another; send its content as base64')

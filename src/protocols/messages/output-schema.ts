@@ -19,27 +19,27 @@ const LISTS = new Set(['anyOf', 'allOf', 'oneOf', 'prefixItems'])
  * description.
  */
 export function outputSchema(schema: JsonObject): JsonObject {
-  const kept: Record<string, unknown> = {}
+  const kept = new Map<string, unknown>()
   const described: string[] = []
   for (const [keyword, value] of Object.entries(schema)) {
     if (UNSUPPORTED.has(keyword) || (keyword === 'minItems' && value !== 0 && value !== 1)) {
       described.push(`${keyword}: ${JSON.stringify(value)}`)
     } else if (NAMED.has(keyword)) {
       const named = Object.entries(asObject(value) ?? {}).map(([name, inner]) => [name, innerSchema(inner)])
-      kept[keyword] = Object.fromEntries(named)
+      kept.set(keyword, Object.fromEntries(named))
     } else if (LISTS.has(keyword)) {
       // `oneOf` is not supported; for branches that exclude each other `anyOf` means the same.
-      kept[keyword === 'oneOf' ? 'anyOf' : keyword] = asList(value).map(innerSchema)
+      kept.set(keyword === 'oneOf' ? 'anyOf' : keyword, asList(value).map(innerSchema))
     } else {
-      kept[keyword] = keyword === 'items' ? innerSchema(value) : value
+      kept.set(keyword, keyword === 'items' ? innerSchema(value) : value)
     }
   }
-  if (schema['type'] === 'object' || schema['properties'] !== undefined) kept['additionalProperties'] = false
+  if (schema['type'] === 'object' || schema['properties'] !== undefined) kept.set('additionalProperties', false)
   if (described.length > 0) {
     const text = `{${described.join(', ')}}`
-    kept['description'] = typeof schema['description'] === 'string' ? `${schema['description']}\n\n${text}` : text
+    kept.set('description', typeof schema['description'] === 'string' ? `${schema['description']}\n\n${text}` : text)
   }
-  return kept
+  return Object.fromEntries(kept)
 }
 
 /**

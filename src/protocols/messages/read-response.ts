@@ -9,7 +9,7 @@ import { errorIn } from '../neutral/error-body.ts'
 import { readTokens } from '../usage/token-usage.ts'
 import { MESSAGES_USAGE } from './usage.ts'
 
-const STOP_REASONS: Readonly<Record<string, StopReason>> = {
+const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map(Object.entries({
   end_turn: 'end',
   max_tokens: 'max_tokens',
   model_context_window_exceeded: 'context_window',
@@ -17,7 +17,7 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   tool_use: 'tool_calls',
   refusal: 'refusal',
   pause_turn: 'pause',
-}
+}))
 
 /** Reads a message: events, or a whole one. Blocks of tools that the provider runs itself are left out. */
 export class MessagesResponseReader implements ResponseReader {
@@ -131,7 +131,7 @@ export class MessagesResponseReader implements ResponseReader {
     if (reason !== null) {
       out.push({
         type: 'stop',
-        reason: STOP_REASONS[reason] ?? 'end',
+        reason: STOP_REASONS.get(reason) ?? 'end',
         sequence: asText(delta['stop_sequence']),
         explanation: asText(asObject(delta['stop_details'])?.['explanation']),
       })
@@ -146,16 +146,16 @@ export class MessagesResponseReader implements ResponseReader {
 }
 
 /** HTTP status for errors in a stream, which have none. */
-const STATUSES: Readonly<Record<string, number>> = {
+const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
   invalid_request_error: 400, authentication_error: 401, billing_error: 402, permission_error: 403, not_found_error: 404,
   request_too_large: 413, rate_limit_error: 429, api_error: 500, timeout_error: 504, overloaded_error: 529,
-}
+}))
 
 /** Reads an error of the shape `{type: "error", error: {type, message}}`. */
 export function readMessagesError(status: number, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
   const type = asText(error['type'])
-  const actual = status === 500 && type !== null ? STATUSES[type] ?? status : status
+  const actual = status === 500 && type !== null ? STATUSES.get(type) ?? status : status
   return {
     kind: errorKindOf(actual, type),
     status: actual,

@@ -7,12 +7,12 @@ export const CONTEXT_LENGTH = 'context_length_exceeded'
  * HTTP statuses of errors that come without one, in a stream or with the status of a success, by their code or type.
  * Sources: OpenAI's guide to error codes and its ResponseError; Codex knows `server_is_overloaded` and `slow_down`.
  */
-const STATUSES: Readonly<Record<string, number>> = {
+const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
   [CONTEXT_LENGTH]: 400, invalid_prompt: 400, invalid_request_error: 400, bio_policy: 400, cyber_policy: 400, image_content_policy_violation: 400,
   content_filter: 400, content_policy_violation: 400, empty_image_file: 400, failed_to_download_image: 400, image_file_not_found: 400,
   model_not_found: 404, insufficient_quota: 429, usage_not_included: 429, rate_limit_exceeded: 429, rate_limit_error: 429,
   server_is_overloaded: 503, slow_down: 503, overloaded_error: 503, vector_store_timeout: 504,
-}
+}))
 
 /**
  * The status of an error that has none.
@@ -25,7 +25,8 @@ export function statusOf(...names: readonly unknown[]): number | null {
     const given = Number(name)
     if (Number.isInteger(given) && given >= 400 && given < 600) return given
     if (typeof name !== 'string') continue
-    if (Object.hasOwn(STATUSES, name)) return STATUSES[name] as number
+    const known = STATUSES.get(name)
+    if (known !== undefined) return known
     if (/^invalid_.*image|^image_|^unsupported_image/.test(name)) return 400
   }
   return null

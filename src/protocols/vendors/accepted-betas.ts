@@ -19,7 +19,7 @@ const MEMBER = 'anthropic_beta'
 /** In a list: all features that a client names. */
 const ANY = '*'
 /** The clouds' names for features of Anthropic's API. Source: LiteLLM, anthropic_beta_headers_config.json. */
-const CLOUD_NAMES: Readonly<Record<string, string>> = { 'advanced-tool-use-2025-11-20': 'tool-search-tool-2025-10-19' }
+const CLOUD_NAMES: ReadonlyMap<string, string> = new Map(Object.entries({ 'advanced-tool-use-2025-11-20': 'tool-search-tool-2025-10-19' }))
 
 /**
  * Drops beta features that the target does not have, because it would refuse the request.
@@ -39,7 +39,7 @@ export function acceptBetas(
   const accepted = new Set(betas)
   const report = new TranslationReport(new Map(), new Set())
   const accept = (names: readonly string[]): string[] => names.flatMap(name => {
-    const own = [name, CLOUD_NAMES[name]].find(each => each !== undefined && accepted.has(each))
+    const own = [name, CLOUD_NAMES.get(name)].find(each => each !== undefined && accepted.has(each))
     if (own === undefined) report.drop(`${HEADER}.${name}`)
     return own ?? []
   })

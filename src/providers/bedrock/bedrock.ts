@@ -30,13 +30,13 @@ export function bedrock(): Provider {
 const COUNT = 'messages.count_tokens'
 const CONVERSE = 'converse'
 /** The operations of an endpoint: without a stream, and with one. */
-const OPERATIONS: Readonly<Record<string, readonly [string, string]>> = {
+const OPERATIONS: ReadonlyMap<string, readonly [string, string]> = new Map(Object.entries({
   messages: ['invoke', 'invoke-with-response-stream'], [COUNT]: ['count-tokens', 'count-tokens'], [CONVERSE]: ['converse', 'converse-stream'],
-}
+}))
 
 /** @throws GatewayError not_translatable */
 function addressOf({ endpoint: { name }, model, stream }: NativeRequest): ProviderAddress {
-  const operations = OPERATIONS[name]
+  const operations = OPERATIONS.get(name)
   if (operations === undefined || model === null || /^\.*$/.test(model)) {
     throw new GatewayError('not_translatable', `the provider of the target does not serve ${name}`)
   }

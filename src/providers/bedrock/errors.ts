@@ -2,7 +2,7 @@ import { parseBounded } from '../../base/json-size.ts'
 import { errorType } from '../shared/error-types.ts'
 
 /** The error types of Anthropic's API for Bedrock's exceptions. */
-const TYPES: Readonly<Record<string, string>> = {
+const TYPES: ReadonlyMap<string, string> = new Map(Object.entries({
   accessdeniedexception: 'permission_error',
   internalserverexception: 'api_error',
   modelerrorexception: 'api_error',
@@ -14,7 +14,7 @@ const TYPES: Readonly<Record<string, string>> = {
   serviceunavailableexception: 'overloaded_error',
   throttlingexception: 'rate_limit_error',
   validationexception: 'invalid_request_error',
-}
+}))
 
 /** Names of the operator's resources, which clients must not learn. */
 const ARN = /\barn:aws[^\s"'`,;)\]]*/g
@@ -29,7 +29,7 @@ const ARN = /\barn:aws[^\s"'`,;)\]]*/g
  */
 export function errorJson(exception: string, status: number | null, body: Buffer): string {
   const name = /^[a-z]+/i.exec(exception)?.[0].toLowerCase() ?? ''
-  return JSON.stringify({ type: 'error', error: { type: TYPES[name] ?? errorType(status), message: messageOf(body) } })
+  return JSON.stringify({ type: 'error', error: { type: TYPES.get(name) ?? errorType(status), message: messageOf(body) } })
 }
 
 function messageOf(body: Buffer): string {

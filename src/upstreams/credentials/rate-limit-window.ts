@@ -9,7 +9,7 @@ const LOW_SHARE = 0.05
 const DEFAULT_RESET = 60_000
 /** Maximum ms for which a reported count is used. */
 const MAX_RESET = 10 * 60_000
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const UNITS: ReadonlyMap<string, number> = new Map(Object.entries({ ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }))
 
 /** What an upstream reports about one limit. */
 interface Reported {
@@ -92,5 +92,5 @@ function resetOf(text: string, wall: number): number | null {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1_000
   if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/.test(text)) return null
   const parts = text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)
-  return Array.from(parts, ([, amount, unit]) => Number(amount) * (UNITS[unit as string] as number)).reduce((a, b) => a + b, 0)
+  return Array.from(parts, ([, amount, unit]) => Number(amount) * (UNITS.get(unit as string) as number)).reduce((a, b) => a + b, 0)
 }

@@ -9,9 +9,9 @@ import type { Message, Part, Tool, ToolChoice } from '../request.ts'
 export const JSON_ONLY = 'Respond with one JSON object and nothing else.'
 
 /** Thinking budgets in tokens by effort, for models that accept a budget. */
-export const THINKING_BUDGETS: Readonly<Record<string, number>> = {
+export const THINKING_BUDGETS: ReadonlyMap<string, number> = new Map(Object.entries({
   minimal: 1024, low: 2048, medium: 8192, high: 16_384, xhigh: 24_576, max: 31_999,
-}
+}))
 /** The smallest accepted budget. */
 export const MIN_THINKING_BUDGET = 1024
 

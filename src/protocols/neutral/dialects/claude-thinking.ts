@@ -32,7 +32,7 @@ export function writeThinking(request: NeutralRequest, context: ThinkingContext)
   }
   const display = reasoning.showText === false ? { display: 'omitted' } : {}
   if (isAdaptive) return { thinking: { type: 'adaptive', ...display }, effort: effortOf(reasoning) }
-  const wanted = reasoning.budgetTokens ?? THINKING_BUDGETS[reasoning.effort ?? 'medium'] ?? THINKING_BUDGETS['medium'] as number
+  const wanted = reasoning.budgetTokens ?? THINKING_BUDGETS.get(reasoning.effort ?? 'medium') ?? THINKING_BUDGETS.get('medium') as number
   const budget = thinkingBudget(wanted, context.maxTokens)
   if (budget === null) {
     context.report.dropField('reasoning')
@@ -52,7 +52,7 @@ function takesEffort(model: string): boolean {
 function effortOf({ effort, budgetTokens }: Reasoning): string | null {
   if (effort !== null) return effort === 'minimal' ? 'low' : effort
   if (budgetTokens === null) return null
-  return Object.keys(THINKING_BUDGETS).find(name => name !== 'minimal' && budgetTokens <= (THINKING_BUDGETS[name] as number)) ?? 'max'
+  return [...THINKING_BUDGETS].find(([name, budget]) => name !== 'minimal' && budgetTokens <= budget)?.[0] ?? 'max'
 }
 
 /**
