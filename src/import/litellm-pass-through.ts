@@ -52,7 +52,7 @@ function serverOf(target: string, path: string): string | null {
 function headersOf(source: Source, path: Path, note: (path: Path, text: string) => void): object {
   const written = source.take(path)
   const entries = typeof written === 'object' && written !== null ? Object.entries(written) : []
-  const headers: Record<string, string> = {}
+  const headers = new Map<string, string>()
   let auth: object | null = null
   for (const [name, value] of entries) {
     const lower = name.toLowerCase()
@@ -60,12 +60,12 @@ function headersOf(source: Source, path: Path, note: (path: Path, text: string) 
     if (['content-type', 'accept', 'content-length'].includes(lower)) continue
     const [, scheme = '', rest = ''] = /^(bearer +)?(.*)$/is.exec(String(value)) ?? []
     if (lower !== 'authorization' && !CREDENTIAL_NAME.test(name)) {
-      headers[lower] = toReference(rest)
+      headers.set(lower, toReference(rest))
       continue
     }
     const variable = variableOf(rest) ?? name.toUpperCase().replace(/\W/g, '_')
     if (variableOf(rest) === null) note([...path, name], `the value itself is not copied: put it into the environment as ${variable}`)
     auth = scheme === '' ? { header: lower, value: `\${${variable}}` } : { bearer: `\${${variable}}` }
   }
-  return { ...auth && { auth }, ...Object.keys(headers).length > 0 && { headers } }
+  return { ...auth && { auth }, ...headers.size > 0 && { headers: Object.fromEntries(headers) } }
 }

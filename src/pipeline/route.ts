@@ -6,6 +6,7 @@ import type { Gateway } from './parts/gateway.ts'
 import { quote } from './parts/quote.ts'
 import { classifyPath } from '../protocols/classify-path.ts'
 import type { Classified } from '../protocols/endpoint/protocol.ts'
+import { headerValue } from '../proxy/http/raw-headers.ts'
 import { upstreamPath } from '../proxy/upstream/upstream-address.ts'
 import { chooseOrder } from '../routing/choose.ts'
 import type { RouteTable } from '../routing/route-table.ts'
@@ -81,8 +82,7 @@ function reachableTargets(
 /** The value shared by requests that go to the same target; null = none. */
 function affinityOf({ identity, req }: Exchange, affinity: Affinity): string | null {
   if (affinity.by === 'key') return identity.key?.name ?? null
-  const value = req.headers[affinity.name]
-  return value === undefined || value === '' ? null : String(value)
+  return headerValue(req.rawHeaders, affinity.name) || null
 }
 
 /** @throws GatewayError model_not_found, unknown_path */

@@ -37,6 +37,16 @@ function routeOf({ routes }: Config, model: string): Route {
  */
 const GOLDEN = new URL('litellm/', import.meta.url)
 
+t.test('a header of a pass-through endpoint may have the name of an inherited member', async t => {
+  const { yaml } = importLitellm(`
+model_list: [{ model_name: m, litellm_params: { model: openai/gpt-4o, api_key: os.environ/KEY } }]
+general_settings:
+  pass_through_endpoints:
+    - { path: /v1/x, target: "https://example.com/v1/x", headers: { __proto__: a, constructor: b } }
+`)
+  t.match(yaml, /__proto__: a, constructor: b/)
+})
+
 for (const name of readdirSync(GOLDEN).filter(file => /^[a-z]+\.yaml$/.test(file)).sort()) {
   t.test(name, async t => {
     const imported = importLitellm(readFileSync(new URL(name, GOLDEN), 'utf8'))

@@ -6,6 +6,7 @@ import type { Command } from 'commander'
 import { parse } from 'yaml'
 import { loadConfig } from '../../config/load/load.ts'
 import { ConfigError } from '../../config/problem.ts'
+import { expandReferences } from '../../config/text/references.ts'
 import { controlPath } from '../../gateway/control.ts'
 import { EXIT } from '../../process/exit.ts'
 import { loadForLedger } from './problems.ts'
@@ -55,8 +56,7 @@ function ledgerPathIn(file: string): string | null {
   try {
     const path = (parse(readFileSync(file, 'utf8')) as { ledger?: { file?: unknown } } | null)?.ledger?.file
     if (typeof path !== 'string') return null
-    const written = path.replace(/\$\{(\w+)(?::-([^}]*))?\}/g, (_, name: string, fallback = '') => process.env[name] ?? String(fallback))
-    return resolve(dirname(file), written)
+    return resolve(dirname(file), expandReferences(path, process.env).text)
   } catch {
     // It cannot be read, or is not YAML.
     return null

@@ -36,7 +36,7 @@ function buildOtlp(
   if (raw.endpoint !== undefined && !/^https?:\/\/[^/\\]/i.test(raw.endpoint)) {
     findings.error([...path, 'endpoint'], 'this is not an http or https URL such as http://127.0.0.1:4318')
   }
-  const headers: Record<string, string> = {}
+  const headers = Object.create(null) as Record<string, string>
   for (const [name, value] of Object.entries(raw.headers ?? {})) {
     if (value === undefined) continue
     headers[headerName(name, [...path, 'headers', name], findings, 'key')] = value

@@ -227,6 +227,7 @@ upstreams: { a: { url: "${url}" }, b: { url: "${url}" } }
 routes:
   - { model: by-key, ${targets}, affinity: key }
   - { model: by-session, ${targets}, affinity: "header:X-Session" }
+  - { model: by-constructor, ${targets}, affinity: "header:Constructor" }
 `)
   const served = async (model: string, headers: Record<string, string> = {}) =>
     (await ask(gateway, CHAT!, { model, headers })).headers.get('x-gateway-upstream')
@@ -239,7 +240,9 @@ routes:
     seen.add(first)
   }
   t.equal(seen.size, 2, 'sessions are spread')
-  const without = new Set<string | null>()
-  for (let n = 0; n < 40 && without.size < 2; n++) without.add(await served('by-session'))
-  t.equal(without.size, 2, 'without the header the strategy chooses')
+  for (const model of ['by-session', 'by-constructor']) {
+    const without = new Set<string | null>()
+    for (let n = 0; n < 40 && without.size < 2; n++) without.add(await served(model))
+    t.equal(without.size, 2, `${model}: without the header the strategy chooses`)
+  }
 })
