@@ -9,7 +9,7 @@ function bytes(length: number): Buffer {
   return Buffer.from(Uint8Array.from({ length }, (_, at) => at * 31 + (at >> 8)))
 }
 
-t.test('whatever was declared and however it comes, it is all there', async () => {
+t.test('a buffer holds all bytes, for any declared length and chunk sizes', async () => {
   const source = bytes(3 * MB)
   const sizes = fc.array(fc.integer({ min: 0, max: 700_000 }), { maxLength: 8 })
   fc.assert(fc.property(fc.integer({ min: 0, max: 3 * MB }), sizes, (declared, sizes) => {
@@ -24,7 +24,7 @@ t.test('whatever was declared and however it comes, it is all there', async () =
   }), { numRuns: 200 })
 })
 
-t.test('a large body that was declared is in memory once, and nothing is copied at its end', async t => {
+t.test('a large body with a declared length is in memory once', async t => {
   const source = bytes(64 * 1024)
   const body = new BodyBuffer(4 * MB)
   for (let i = 0; i < 64; i++) body.push(source)
@@ -34,7 +34,7 @@ t.test('a large body that was declared is in memory once, and nothing is copied 
   t.equal(body.whole().buffer, whole.buffer)
 })
 
-t.test('who declares much and sends little gets memory for what was sent', async t => {
+t.test('memory is allocated for the bytes received, not for the declared length', async t => {
   const before = process.memoryUsage().arrayBuffers
   const bodies = Array.from({ length: 20 }, () => {
     const body = new BodyBuffer(64 * MB)

@@ -28,7 +28,7 @@ async function reading(t: Test, options: Partial<BodyOptions>) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, outcomes }
 }
 
-t.test('a body in pieces is the same body, and each piece is seen as it comes', async t => {
+t.test('a chunked body is joined, and each chunk is reported as it arrives', async t => {
   const seen: string[] = []
   const clock = new FakeClock()
   const { url, outcomes } = await reading(t, { clock, onChunk: piece => seen.push(piece.toString()) })
@@ -45,11 +45,11 @@ t.test('a body in pieces is the same body, and each piece is seen as it comes', 
 for (const [what, request] of [
   ['its declared length', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n'],
   [
-    'what came of it',
+    'the bytes received',
     `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n${'x'.repeat(1001)}\r\n`,
   ],
 ]) {
-  t.test(`a body too large is refused by ${what}, before its end`, async t => {
+  t.test(`a body over the limit is refused before its end, by ${what}`, async t => {
     const { url, outcomes } = await reading(t, {})
     const client = await connect(t, url)
     client.send(request as string)
@@ -58,7 +58,7 @@ for (const [what, request] of [
   })
 }
 
-t.test('the limit itself is allowed', async t => {
+t.test('a body as large as the limit is accepted', async t => {
   const { url, outcomes } = await reading(t, {})
   const client = await connect(t, url)
   client.send(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n${'x'.repeat(1000)}`)
@@ -66,7 +66,7 @@ t.test('the limit itself is allowed', async t => {
   t.equal(((await outcomes[0]) as Buffer).length, 1000)
 })
 
-t.test('the exchange ends with its total, though bytes keep coming', async t => {
+t.test('the total timeout ends a body that keeps arriving', async t => {
   const { url, outcomes } = await reading(t, { total: { endsAt: systemClock.monotonic() + 150, ms: 150 } })
   const client = await connect(t, url)
   client.send('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n')
@@ -76,7 +76,7 @@ t.test('the exchange ends with its total, though bytes keep coming', async t => 
   t.match(await outcomes[0], { code: 'total_timeout' })
 })
 
-t.test('what has a body by its framing has one', async t => {
+t.test('hasBody follows the framing headers', async t => {
   const has = (headers: http.IncomingHttpHeaders) => hasBody({ headers } as http.IncomingMessage)
   t.equal(has({}), false)
   t.equal(has({ 'content-length': '0' }), false)
@@ -88,14 +88,14 @@ const CODINGS: Record<string, (data: Buffer) => Buffer> = {
   gzip: gzipSync, 'x-gzip': gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync,
 }
 for (const [coding, compress] of Object.entries(CODINGS)) {
-  t.test(`${coding}: there and back`, async t => {
+  t.test(`${coding}: decodeBody restores the compressed bytes`, async t => {
     await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 2_000 }), async bytes => {
       const body = Buffer.from(bytes)
       t.ok(body.equals(await decodeBody(compress(body), ` ${coding.toUpperCase()} `, 10_000)))
     }), { numRuns: 10 })
   })
 
-  t.test(`${coding}: a bomb is refused without being unpacked, garbage and a cut body too`, async t => {
+  t.test(`${coding}: a body that decompresses beyond the limit, is invalid or cut is refused`, async t => {
     const bomb = compress(Buffer.alloc(50_000_000))
     await t.rejects(decodeBody(bomb, coding, 1_000_000), { code: 'body_too_large' })
     await t.rejects(
@@ -108,7 +108,7 @@ for (const [coding, compress] of Object.entries(CODINGS)) {
   })
 }
 
-t.test('an unknown coding is refused by name', async t => {
+t.test('an unknown content-encoding is refused', async t => {
   for (const coding of ['compress', 'gzip, br', 'constructor', '__proto__', 'toString']) {
     await t.rejects(decodeBody(Buffer.from('x'), coding, 10), { code: 'wrong_content_encoding' }, coding)
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ChunkList } from '../../../src/proxy/http/chunk-list.ts'
 
-t.test('what went in comes out, in its order, however it was cut', async t => {
+t.test('concat returns all bytes in order, for any chunk sizes', async t => {
   fc.assert(fc.property(fc.array(
     fc.uint8Array({ maxLength: 5 }), { maxLength: 5_000, size: 'max' },
   ), parts => {
@@ -15,7 +15,7 @@ t.test('what went in comes out, in its order, however it was cut', async t => {
   t.pass()
 })
 
-t.test('single bytes are joined; large pieces stay as they came', async t => {
+t.test('single bytes are joined; large chunks are kept unchanged', async t => {
   const pieces = new ChunkList()
   for (let n = 0; n < 100_000; n++) pieces.push(Buffer.from('x'))
   t.ok(pieces.list.length < 2_000)

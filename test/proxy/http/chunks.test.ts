@@ -15,7 +15,7 @@ async function serve(t: Test, answer: (res: ServerResponse, req: IncomingMessage
   return (server.address() as AddressInfo).port
 }
 
-t.test('pieces of every size arrive whole, and the connection serves the next request', async t => {
+t.test('chunks of every size arrive, and the connection serves the next request', async t => {
   const pieces = [1, 9, 10, 15, 16, 255, 4_096, 16_384, 16_385, 300_000].map(size => randomBytes(size))
   const port = await serve(t, res => {
     res.writeHead(200, { 'content-type': 'application/octet-stream' })
@@ -35,7 +35,7 @@ t.test('pieces of every size arrive whole, and the connection serves the next re
   }
 })
 
-t.test('a write is reported when its bytes have left', async t => {
+t.test('the callback of a write is called when its bytes are sent', async t => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const port = await serve(t, res => {
     res.writeHead(200)
@@ -50,7 +50,7 @@ t.test('a write is reported when its bytes have left', async t => {
   req.destroy()
 })
 
-t.test('without its last chunk a response is not whole', async t => {
+t.test('a response without its last chunk is incomplete', async t => {
   const port = await serve(t, res => {
     res.writeHead(200)
     frameChunks(res)
@@ -60,7 +60,7 @@ t.test('without its last chunk a response is not whole', async t => {
   await t.rejects(bodyOf(res), { code: 'ECONNRESET' })
 })
 
-t.test('a response that is not chunked is left alone', async t => {
+t.test('a response that is not chunked is not framed', async t => {
   const port = await serve(t, (res, req) => {
     res.writeHead(req.url === '/empty' ? 204 : 200, req.url === '/sized' ? { 'content-length': '2' } : {})
     frameChunks(res)

@@ -56,7 +56,7 @@ t.test('each phase has its own limit, and ends the one before', async t => {
   t.strictSame(codes(), ['idle_timeout'])
 })
 
-t.test('a phase that is shorter than the one before ends in its own time', async t => {
+t.test('a phase with a shorter limit than the one before ends by its own limit', async t => {
   const { clock, deadlines, codes } = setUp({ connect: 10_000, firstByte: 8_000, idle: 300, total: 100_000 })
   deadlines.connecting()
   deadlines.waiting()
@@ -93,7 +93,7 @@ t.test('idle counts from the last byte, to the millisecond', async t => {
   t.strictSame(codes(), ['idle_timeout'])
 })
 
-t.test('while the client does not read, the silence is the client\'s', async t => {
+t.test('silence while the client does not read is client_stalled', async t => {
   const { clock, deadlines, codes } = setUp()
   deadlines.upstreamActive()
   clock.advance(2_000)
@@ -116,7 +116,7 @@ t.test('while the client does not read, the silence is the client\'s', async t =
   t.strictSame(blocked.codes(), ['client_stalled', 'client_stalled'])
 })
 
-t.test('total counts from the start of the exchange, not of the attempt', async t => {
+t.test('total counts from the start of the request, not of the attempt', async t => {
   const clock = new FakeClock()
   clock.advance(90_000)
   const codes: string[] = []
@@ -131,7 +131,7 @@ t.test('total counts from the start of the exchange, not of the attempt', async 
   t.strictSame(codes, ['total_timeout'])
 })
 
-t.test('an exchange that is over its total already ends at once', async t => {
+t.test('a request that is already over its total ends at once', async t => {
   const clock = new FakeClock()
   clock.advance(200_000)
   const codes: string[] = []
@@ -140,7 +140,7 @@ t.test('an exchange that is over its total already ends at once', async t => {
   t.strictSame(codes, ['total_timeout'])
 })
 
-t.test('after stop nothing fires', async t => {
+t.test('no deadline fires after stop', async t => {
   const { clock, deadlines, codes } = setUp()
   deadlines.connecting()
   deadlines.stop()
@@ -149,7 +149,7 @@ t.test('after stop nothing fires', async t => {
   t.equal(clock.pending, 0)
 })
 
-t.test('it fires once', async t => {
+t.test('a deadline fires once, with status 504', async t => {
   const { clock, deadlines, expired } = setUp()
   deadlines.connecting()
   clock.advance(1_000_000)
@@ -157,7 +157,7 @@ t.test('it fires once', async t => {
   t.equal(expired[0]?.status, 504)
 })
 
-t.test('a byte that passes makes no new timer', async t => {
+t.test('activity makes no new timer', async t => {
   const { clock, deadlines } = setUp()
   deadlines.upstreamActive()
   const { pending } = clock
@@ -170,7 +170,7 @@ t.test('a byte that passes makes no new timer', async t => {
   t.equal(clock.pending, pending)
 })
 
-t.test('quietFor tells how long nothing has happened', async t => {
+t.test('idleMs is the time since the last activity', async t => {
   const { clock, deadlines } = setUp()
   deadlines.waiting()
   clock.advance(700)
@@ -179,7 +179,7 @@ t.test('quietFor tells how long nothing has happened', async t => {
   t.equal(deadlines.idleMs, 0)
 })
 
-t.test('what goes on after a deadline has its own: the last bytes are not waited for without an end', t => {
+t.test('a phase after an expired deadline has its own deadline', t => {
   const { clock, deadlines, codes } = setUp()
   deadlines.upstreamActive()
   clock.advance(TIMEOUTS.idle)

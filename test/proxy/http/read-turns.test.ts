@@ -13,7 +13,7 @@ import { addressOf, requestWith } from '../../support/upstream-address.ts'
 const KB = 1024
 const MB = 1024 * KB
 
-t.test('responses that come at full speed share a turn of the event loop, and every byte comes', async t => {
+t.test('fast responses share a turn of the event loop, and lose no byte', async t => {
   const responses = 40
   const chunks = 4 * KB
   const cell = new Int32Array(new SharedArrayBuffer(4))
@@ -86,7 +86,7 @@ function readAtFullSpeed(turns: ReadTurns, name: string, order: string[], isOver
   read()
 }
 
-t.test('those that wait go on in turn, one share each', async t => {
+t.test('waiting responses take turns, one share each', async t => {
   const turns = new ReadTurns()
   const order: string[] = []
   const over = Promise.withResolvers<void>()
@@ -100,7 +100,7 @@ t.test('those that wait go on in turn, one share each', async t => {
   t.equal(order.join(''), 'abc'.repeat(100))
 })
 
-t.test('a response that came slowly does not wait behind those at full speed', async t => {
+t.test('a slow response does not wait behind fast ones', async t => {
   const turns = new ReadTurns()
   let isOver = false
   for (const name of ['a', 'b']) readAtFullSpeed(turns, name, [], () => isOver)
@@ -112,7 +112,7 @@ t.test('a response that came slowly does not wait behind those at full speed', a
   isOver = true
 })
 
-t.test('a response alone waits once in each megabyte', async t => {
+t.test('a single response waits once per megabyte', async t => {
   const turns = new ReadTurns()
   const over = Promise.withResolvers<void>()
   let waits = 0

@@ -27,12 +27,12 @@ function answering(socket: net.Socket): void {
   socket.on('error', () => {}).on('data', () => socket.write(ANSWER))
 }
 
-t.test('an address that took longer than node gives it has the time that there is', async t => {
+t.test('a connection that takes longer than the default of node is waited for', async t => {
   startSlowName(t)
   t.equal(await ask(t, net.createServer(answering), null), 'ok')
 })
 
-t.test('and over TLS by its name', async t => {
+t.test('a slow TLS connection is verified by its host name', async t => {
   startSlowName(t)
   const certificate = selfSigned()
   const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')

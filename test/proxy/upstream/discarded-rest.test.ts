@@ -20,7 +20,7 @@ t.test('a response that ends in time is not aborted', async t => {
   }
 })
 
-t.test('one that does not end is aborted after a second', async t => {
+t.test('a response that does not end is aborted after a second', async t => {
   const { clock, aborted } = start()
   clock.advance(999)
   t.strictSame(aborted, [])
@@ -28,7 +28,7 @@ t.test('one that does not end is aborted after a second', async t => {
   t.strictSame(aborted, ['client_gone'])
 })
 
-t.test('one that goes on is aborted after 64 kB', async t => {
+t.test('a response that sends more than 64 kB is aborted', async t => {
   const { clock, aborted, rest } = start()
   rest.data(Buffer.alloc(64 * 1024))
   t.strictSame(aborted, [])

@@ -63,7 +63,7 @@ async function send(
 /** What the gateway adds. */
 const OWN = ['x-gateway-request-id: id-1', 'via: 1.1 model-gateway']
 
-t.test('what nobody changes arrives as it was sent: order, spelling, lines and bytes of headers', async t => {
+t.test('headers are forwarded with the order, spelling, lines and bytes that were sent', async t => {
   const headers = ['X-Zero', '\xff', 'X-Twice', '1', 'x-TWICE', '2', 'User-Agent', 'a', 'user-agent', 'b', 'X-Empty', '']
   const { lines, url, error, status, headers: back, body } = await send(t, createProxy(), requestWith(headers))
   t.equal(lines[0], 'GET /x HTTP/1.1')
@@ -78,7 +78,7 @@ t.test('what nobody changes arrives as it was sent: order, spelling, lines and b
   t.equal(body, 'body')
 })
 
-t.test('the path is put behind that of the target', async t => {
+t.test('the path is appended to the path of the target', async t => {
   for (const [target, path, due] of [
     ['/base', '/v1/x?a=1&b=%20', '/base/v1/x?a=1&b=%20'],
     ['/base', "/it's//%2e%2e/x", "/base/it's//%2e%2e/x"],
@@ -89,7 +89,7 @@ t.test('the path is put behind that of the target', async t => {
   }
 })
 
-t.test('a pass of its own changes the request', async t => {
+t.test('an added pass can change the request', async t => {
   const proxy = createProxy()
   const own: Pass = (_req, _res, { target, call: { request } }) => {
     request.headers.push('x-added', `by a pass, for ${target.prefix}`)
@@ -102,7 +102,7 @@ t.test('a pass of its own changes the request', async t => {
   t.ok(lines.includes('x-added: by a pass, for /base'))
 })
 
-t.test('a pass in front of the headers sees the request as the client sent it', async t => {
+t.test('a pass before the address sees the request as the client sent it', async t => {
   const proxy = createProxy()
   const seen: unknown[] = []
   const own: Pass = (_req, _res, { call: { request: { path, source } } }) => void seen.push(path, source.raw)
@@ -134,12 +134,12 @@ t.test('a pass can end the call', async t => {
   t.strictSame(lines, [''])
 })
 
-t.test('a status that is none of HTTP is no response', async t => {
+t.test('a status that HTTP does not have is an invalid response', async t => {
   const { error } = await send(t, createProxy(), requestWith(), { response: 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n' })
   t.match(error, { code: 'upstream_invalid' })
 })
 
-t.test('a body goes up as it is, and none as none', async t => {
+t.test('a body is forwarded with its length, and no body without framing headers', async t => {
   const body = Buffer.from('hi')
   const { lines } = await send(t, createProxy(), requestWith(['Content-Length', '7'], { method: 'POST', body }))
   t.strictSame(lines.filter(line => /^(content-length|transfer-encoding|connection):/i.test(line)), [

@@ -94,7 +94,7 @@ async function exchange(origin: Origin, count: number): Promise<string[]> {
   return texts
 }
 
-t.test('over HTTP/1.1 one connection for each request in progress, used again afterwards', async t => {
+t.test('HTTP/1.1: each running request has its own connection, which is reused', async t => {
   const origin = await setUp(t, http.createServer(), false)
   for (let round = 0; round < 3; round++) {
     t.strictSame(await exchange(origin, 5), Array(5).fill('ok'))
@@ -102,7 +102,7 @@ t.test('over HTTP/1.1 one connection for each request in progress, used again af
   t.equal(origin.connections(), 5)
 })
 
-t.test('the connection that was used last is used first', async t => {
+t.test('the connection used last is reused first', async t => {
   const origin = await setUp(t, http.createServer(), false)
   const ports: (number | undefined)[] = []
   origin.server.on('request', (req: http.IncomingMessage) => ports.push(req.socket.remotePort))
@@ -111,7 +111,7 @@ t.test('the connection that was used last is used first', async t => {
   t.equal(new Set(ports.slice(2)).size, 1, 'the other one can get old')
 })
 
-t.test('a connection that has closed is not used again', async t => {
+t.test('a closed connection is not reused', async t => {
   const origin = await setUp(t, http.createServer(), false)
   const sockets: net.Socket[] = []
   origin.server.on('connection', (socket: net.Socket) => sockets.push(socket))
@@ -127,7 +127,7 @@ t.test('a connection that has closed is not used again', async t => {
   }
 })
 
-t.test('the free connections are all there still when some of them have closed', async t => {
+t.test('free connections stay usable when others have closed', async t => {
   const origin = await setUp(t, http.createServer(), false)
   const sockets: net.Socket[] = []
   origin.server.on('request', (req: http.IncomingMessage) => sockets.push(req.socket))
@@ -156,7 +156,7 @@ async function broughtOver(server: net.Server): Promise<void> {
   await closed
 }
 
-t.test('what cannot begin fails alone, and its connection serves the next', async t => {
+t.test('a request that cannot be sent fails alone, and its connection serves the next', async t => {
   const origin = await setUp(t, http.createServer(), false)
   await exchange(origin, 1)
   await t.rejects(ask(origin.pool, { headers: ['x-a', 'b\r\nc'] }), { code: 'UND_ERR_INVALID_ARG' })
@@ -165,7 +165,7 @@ t.test('what cannot begin fails alone, and its connection serves the next', asyn
   t.equal(origin.connections(), 1)
 })
 
-t.test('what is asked again where it could not begin does not wait for itself', async t => {
+t.test('a retry in the error handler of a request that cannot be sent does not deadlock', async t => {
   const origin = await setUp(t, https.createServer({ ...certificate }), true)
   const again = Promise.withResolvers<string>()
   const refused = ask(origin.pool, { path: 'no path' }, () => {
@@ -176,7 +176,7 @@ t.test('what is asked again where it could not begin does not wait for itself', 
   t.equal(await again.promise, 'ok')
 })
 
-t.test('HTTP/2: what cannot begin leaves the connection to the others', async t => {
+t.test('HTTP/2: a request that cannot be sent does not disturb others on its connection', async t => {
   const origin = await setUp(t, http2.createSecureServer({ ...certificate }), true)
   await exchange(origin, 1)
   const running = askMany(origin.pool, 2)
@@ -187,7 +187,7 @@ t.test('HTTP/2: what cannot begin leaves the connection to the others', async t 
   t.equal(origin.connections(), 1)
 })
 
-t.test('HTTP/2: those that come while the first connects share its connection', async t => {
+t.test('HTTP/2: requests that arrive during the first connect share that connection', async t => {
   const server = http2.createSecureServer({ ...certificate })
   const origin = await setUp(t, server, true)
   freezePatience(t)
@@ -197,7 +197,7 @@ t.test('HTTP/2: those that come while the first connects share its connection', 
   }
 })
 
-t.test('HTTP/2: more connections where one is full', async t => {
+t.test('HTTP/2: more connections are opened when one is full', async t => {
   const server = http2.createSecureServer({ ...certificate, settings: { maxConcurrentStreams: 2 } })
   const origin = await setUp(t, server, true)
   await exchange(origin, 1)
@@ -205,14 +205,14 @@ t.test('HTTP/2: more connections where one is full', async t => {
   t.equal(origin.connections(), 3)
 })
 
-t.test('TLS without HTTP/2: each has its own connection once that is known', async t => {
+t.test('TLS without HTTP/2: each waiting request then gets its own connection', async t => {
   const origin = await setUp(t, https.createServer({ ...certificate }), true)
   freezePatience(t)
   t.strictSame(await exchange(origin, 5), Array(5).fill('ok'))
   t.equal(origin.connections(), 5)
 })
 
-t.test('a first connection that breaks off does not make the others wait for one another', async t => {
+t.test('after the first connection breaks, waiting requests connect in parallel', async t => {
   const server = net.createServer()
   const { pool } = await setUp(t, server, true)
   freezePatience(t)
@@ -231,7 +231,7 @@ t.test('a first connection that breaks off does not make the others wait for one
   await four
 })
 
-t.test('nobody is there: each is reported, and none waits for another', async t => {
+t.test('with a closed port, all requests fail with ECONNREFUSED', async t => {
   for (const secure of [false, true]) {
     const server = secure ? https.createServer({ ...certificate }) : http.createServer()
     const origin = await setUp(t, server, secure)
@@ -243,7 +243,7 @@ t.test('nobody is there: each is reported, and none waits for another', async t 
   }
 })
 
-t.test('close lets finish what runs and what waits, and nothing comes after it', async t => {
+t.test('close lets running and waiting requests finish, and refuses new ones', async t => {
   const origin = await setUp(t, http2.createSecureServer({ ...certificate }), true)
   const answers = askMany(origin.pool, 3)
   const closed = origin.pool.close()
@@ -253,7 +253,7 @@ t.test('close lets finish what runs and what waits, and nothing comes after it',
   await closed
 })
 
-t.test('close while what waits fails with its connections', async t => {
+t.test('close ends when the waiting requests fail to connect', async t => {
   const server = https.createServer({ ...certificate })
   const origin = await setUp(t, server, true)
   const closed = once(server, 'close')
@@ -265,7 +265,7 @@ t.test('close while what waits fails with its connections', async t => {
   await Promise.all(ends)
 })
 
-t.test('close just when a connection has failed', async t => {
+t.test('close ends directly after a failed connection', async t => {
   const server = http.createServer()
   const origin = await setUp(t, server, false)
   const closed = once(server, 'close')
@@ -275,7 +275,7 @@ t.test('close just when a connection has failed', async t => {
   await origin.pool.close()
 })
 
-t.test('close that waits ends when all is destroyed', async t => {
+t.test('destroy ends a pending close', async t => {
   const server = net.createServer()
   const origin = await setUp(t, server, true)
   const connected = once(server, 'connection')
@@ -289,7 +289,7 @@ t.test('close that waits ends when all is destroyed', async t => {
   await closed
 })
 
-t.test('destroy ends what runs, what waits and what comes', async t => {
+t.test('destroy fails running, waiting and later requests', async t => {
   const origin = await setUp(t, http.createServer(), false)
   const running = askMany(origin.pool, 2)
   running.catch(() => {})
@@ -304,7 +304,7 @@ t.test('destroy ends what runs, what waits and what comes', async t => {
   await t.rejects(ask(origin.pool), reason)
 })
 
-t.test('a first connection that is never made does not hold up the others', async t => {
+t.test('a first connection that never completes does not block other requests', async t => {
   let connections = 0
   const silent = net.createServer(socket => {
     connections++

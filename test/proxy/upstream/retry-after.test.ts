@@ -19,7 +19,7 @@ t.test('retry-after: seconds, or any of the three forms of a date', t => {
   t.end()
 })
 
-t.test('retry-after: what is neither counts as absent', t => {
+t.test('retry-after: any other value counts as absent', t => {
   for (const value of [
     '', '-5', '-0.5', '+5', '5 s', '1e3', '0x10', 'soon', 'in 5', 'Sat', 'Sat 5', 'NaN', '12:00:30',
     'Sat, 99 Nov 2026 12:00:30 GMT', 'Sat, 21 Nov 2026 99:00:30 GMT', '1'.repeat(400),

@@ -5,7 +5,7 @@ import { StreamMask, maskBody, maskHeaders, secretsOf } from '../../../src/proxy
 const SECRET = 'sk-operator/secret'
 const MASK = '*'.repeat(SECRET.length)
 
-t.test('what is secret of the headers that were sent', async t => {
+t.test('secretsOf finds the credentials in sent headers', async t => {
   t.strictSame(secretsOf(['authorization', `Bearer ${SECRET}`]), [SECRET])
   t.strictSame(secretsOf(['x-api-key', SECRET]), [SECRET])
   t.strictSame(secretsOf(['authorization', 'Bearer short']), [], 'it may stand anywhere by chance')
@@ -15,7 +15,7 @@ t.test('what is secret of the headers that were sent', async t => {
   ])
 })
 
-t.test('headers', async t => {
+t.test('credentials in response headers are masked', async t => {
   const headers = ['content-type', 'text/plain', 'www-authenticate', `Bearer realm="${SECRET}"`, 'location', `/?key=${encodeURIComponent(SECRET)}`]
   t.strictSame(maskHeaders(headers, [SECRET]), [
     'content-type', 'text/plain', 'www-authenticate', `Bearer realm="${MASK}"`, 'location', `/?key=${MASK}**`,
@@ -24,7 +24,7 @@ t.test('headers', async t => {
   t.equal(maskHeaders(clean, [SECRET]), clean)
 })
 
-t.test('a whole body, plain or compressed', async t => {
+t.test('credentials in a body are masked, plain or compressed', async t => {
   const text = `{"error":"${SECRET} and ${SECRET.replace('/', '\\/')}"}`
   const masked = `{"error":"${MASK} and ${MASK}*"}`
   t.equal(String(maskBody(Buffer.from(text), null, [SECRET])), masked)
@@ -34,7 +34,7 @@ t.test('a whole body, plain or compressed', async t => {
   t.equal(maskBody(Buffer.from(text), 'unknown', [SECRET]), null)
 })
 
-t.test('a body in two pieces, wherever they part', async t => {
+t.test('a credential split over two chunks is masked', async t => {
   const text = Buffer.from(`xx${SECRET}${SECRET}sk-operator/secre sk-`)
   const masked = `xx${MASK}${MASK}sk-operator/secre sk-`
   for (let at = 0; at <= text.length; at++) {
@@ -44,7 +44,7 @@ t.test('a body in two pieces, wherever they part', async t => {
   }
 })
 
-t.test('a body in single bytes; no more waits than the secret is long', async t => {
+t.test('a mask holds back fewer bytes than the secret has', async t => {
   const mask = new StreamMask([SECRET])
   let sent = 0
   let got = ''

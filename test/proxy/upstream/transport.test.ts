@@ -71,7 +71,7 @@ async function call(transport: Transport): Promise<string> {
   return body
 }
 
-t.test('what has not gone out yet when its kept connections are reset goes out on another', async t => {
+t.test('a request not yet written when its kept connections are reset uses a new connection', async t => {
   const sockets: net.Socket[] = []
   let requests = 0
   const server = net.createServer(socket => {
@@ -92,13 +92,13 @@ t.test('what has not gone out yet when its kept connections are reset goes out o
   for (const socket of sockets) socket.destroy()
 })
 
-t.test('an upstream that resets every connection is not asked forever', async t => {
+t.test('an upstream that resets every connection is not retried forever', async t => {
   const server = net.createServer(socket => socket.on('error', () => {}).resetAndDestroy())
   const transport = await transportTo(t, server, null)
   await t.rejects(call(transport))
 })
 
-t.test('a connection that an upstream has told to go is closed, whether or not it does its part', async t => {
+t.test('a connection with GOAWAY is closed, even if the upstream keeps its side open', async t => {
   const certificate = selfSigned()
   const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')
   const options = { ...certificate, ALPNProtocols: ['h2'], allowHalfOpen: true }
@@ -131,7 +131,7 @@ t.test('a connection that an upstream has told to go is closed, whether or not i
   await closed
 })
 
-t.test('an HTTP/2 upstream that allows no streams is left, with what waits for it to', async t => {
+t.test('an HTTP/2 upstream that allows no streams times out, and its connection is closed', async t => {
   const certificate = selfSigned()
   const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')
   const server = http2.createSecureServer({ ...certificate, settings: { maxConcurrentStreams: 0 } })

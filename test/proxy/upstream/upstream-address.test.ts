@@ -1,7 +1,7 @@
 import t from 'tap'
 import { withoutCredential } from '../../../src/proxy/upstream/upstream-address.ts'
 
-t.test('a key in an address is what it is in a request', async t => {
+t.test('the key parameter is removed from an address in any spelling', async t => {
   const rows = [
     ['https://up.example/a?key=s', 'https://up.example/a'],
     ['https://up.example/a?key=s&b=1#c', 'https://up.example/a?b=1#c'],

@@ -86,7 +86,7 @@ const fault = () => {
   throw new TypeError('a fault of our own')
 }
 
-t.test('head, data and end, in this order', async t => {
+t.test('the sink gets head, data and end in this order', async t => {
   const sink = new NotingSink()
   const { call } = await setUp(t, sink, wire => wire.send(`${ANSWER}0\r\n\r\n`))
   t.equal(await call.run(createProxy()), null)
@@ -97,7 +97,7 @@ t.test('head, data and end, in this order', async t => {
   t.equal(sink.told.length, 3, 'after its end nothing is reported')
 })
 
-t.test('a response that the sink refuses fails the attempt, and the upstream is torn down', async t => {
+t.test('a response that the sink refuses fails the attempt, and its connection is closed', async t => {
   const sink = new NotingSink({ head: () => new GatewayError('upstream_rejected_key', 'x') })
   const { call, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
   t.match(await call.run(createProxy()), { code: 'upstream_rejected_key' })
@@ -105,14 +105,14 @@ t.test('a response that the sink refuses fails the attempt, and the upstream is 
   t.strictSame(sink.told, ['head 200'])
 })
 
-t.test('a fault of the sink at the head is ours, not the upstream\'s', async t => {
+t.test('a fault of the sink at the head is an internal error, not one of the upstream', async t => {
   const sink = new NotingSink({ head: fault })
   const { call, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
   t.match(await call.run(createProxy()), { code: 'internal', cause: { message: 'a fault of our own' } })
   await torn
 })
 
-t.test('a fault of the sink in mid-answer breaks it, and the upstream is torn down', async t => {
+t.test('a fault of the sink within a response breaks it, and its connection is closed', async t => {
   const sink = new NotingSink({ data: fault })
   const { call, torn } = await setUp(t, sink, wire => wire.send(ANSWER))
   t.equal(await call.run(createProxy()), null)
@@ -120,7 +120,7 @@ t.test('a fault of the sink in mid-answer breaks it, and the upstream is torn do
   await torn
 })
 
-t.test('a fault of the sink at the end breaks the response: nobody waits forever', async t => {
+t.test('a fault of the sink at the end breaks the response instead of hanging', async t => {
   const sink = new NotingSink({ end: fault })
   const { call } = await setUp(t, sink, wire => wire.send(`${ANSWER}0\r\n\r\n`))
   t.equal(await call.run(createProxy()), null)
@@ -141,7 +141,7 @@ function slowSink(resume: () => void): NotingSink {
   })
 }
 
-t.test('what comes compressed is unpacked, as fast as the sink takes it', async t => {
+t.test('a compressed response is decompressed as fast as the sink reads', async t => {
   const sink = slowSink(() => call.resume())
   const { call } = await setUp(t, sink, wire => wire.send(`${PACKED}${chunk(packed)}0\r\n\r\n`), true)
   t.equal(await call.run(createProxy()), null)
@@ -152,7 +152,7 @@ t.test('what comes compressed is unpacked, as fast as the sink takes it', async 
   t.equal(sink.told.at(-1), 'end')
 })
 
-t.test('each piece of it is unpacked at once, though more is to come', async t => {
+t.test('each flushed part of a compressed response is decompressed at once', async t => {
   for (const [coding, packer] of Object.entries({
     gzip: createGzip(), br: createBrotliCompress(), zstd: createZstdCompress(),
   })) {
@@ -182,7 +182,7 @@ const CODINGS = {
   gzip: gzipSync, br: (text: string) => brotliCompressSync(text, quickly), zstd: zstdCompressSync,
 }
 for (const [coding, compress] of Object.entries(CODINGS)) {
-  t.test(`of what was cut all goes on that can be unpacked, and then that it was: ${coding}`, async t => {
+  t.test(`a cut compressed response is decompressed as far as it goes, then reported as cut: ${coding}`, async t => {
     const sink = slowSink(() => call.resume())
     const { call } = await setUp(t, sink, wire => {
       const bytes = compress(WORDS)
@@ -197,7 +197,7 @@ for (const [coding, compress] of Object.entries(CODINGS)) {
   })
 }
 
-t.test('what is not compressed as it says breaks, and the upstream is torn down', async t => {
+t.test('a response with a wrong content-encoding is invalid, and its connection is closed', async t => {
   const sink = new NotingSink()
   const { call, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk('no gzip')), true)
   t.equal(await call.run(createProxy()), null)
@@ -206,7 +206,7 @@ t.test('what is not compressed as it says breaks, and the upstream is torn down'
   t.strictSame(sink.told, ['head 200', 'broken upstream_invalid'])
 })
 
-t.test('an upstream that goes on behind the end of what it compressed is torn down', async t => {
+t.test('a connection with bytes after the end of the compressed body is closed', async t => {
   const sink = new NotingSink()
   // Padding, as gzip allows it.
   const { call, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(`${packed}\0\0`)), true)
@@ -216,7 +216,7 @@ t.test('an upstream that goes on behind the end of what it compressed is torn do
   t.equal(sink.told.at(-1), 'end')
 })
 
-t.test('a fault of the sink in what was unpacked breaks the response', async t => {
+t.test('a fault of the sink in decompressed data breaks the response', async t => {
   const sink = new NotingSink({ data: fault })
   const { call, torn } = await setUp(t, sink, wire => wire.send(PACKED + chunk(packed)), true)
   t.equal(await call.run(createProxy()), null)
@@ -225,7 +225,7 @@ t.test('a fault of the sink in what was unpacked breaks the response', async t =
   t.equal(sink.told.length, 3, 'nothing comes behind it')
 })
 
-t.test('once aborted, nothing that was unpacked comes any more', async t => {
+t.test('after an abort the sink gets no more decompressed data', async t => {
   const sink = new NotingSink({
     data: () => {
       call.abort(new GatewayError('client_gone', 'gone'))
@@ -238,7 +238,7 @@ t.test('once aborted, nothing that was unpacked comes any more', async t => {
   t.equal(sink.told.length, 2)
 })
 
-t.test('only the headers that tell of the coding are left out', async t => {
+t.test('decompression removes only content-encoding and content-length', async t => {
   let headers: readonly string[] = []
   const sink = new NotingSink({
     head: head => {
@@ -254,7 +254,7 @@ t.test('only the headers that tell of the coding are left out', async t => {
   t.strictSame(headers, ['X-A', '1'])
 })
 
-t.test('an attempt that is aborted before it has a connection asks nothing', async t => {
+t.test('an attempt that is aborted before it has a connection sends nothing', async t => {
   const sink = new NotingSink()
   const { call, requests } = await setUp(t, sink, () => {})
   const run = call.run(createProxy())
@@ -284,7 +284,7 @@ async function begun(sink: ResponseSink, { unpacks = false, breaking = false } =
   return { call, run, aborts, controller: controller as never, raw: controller, handler: await sent.promise }
 }
 
-t.test('an attempt that was ended while it waited for a connection gives that up when it has it', async t => {
+t.test('an attempt that is aborted while it waits releases its connection when it gets one', async t => {
   const { call, handler, controller, aborts } = await begun(new NotingSink())
   call.abort(new GatewayError('client_gone', 'gone'))
   handler.onRequestStart?.(controller, null)
@@ -292,7 +292,7 @@ t.test('an attempt that was ended while it waited for a connection gives that up
   t.match(aborts, [{ code: 'UND_ERR_INFO' }])
 })
 
-t.test('a response that ends as its connection breaks was cut', async t => {
+t.test('a response that ends because its connection breaks is cut', async t => {
   const sink = new NotingSink()
   const { handler, controller } = await begun(sink, { breaking: true })
   handler.onRequestStart?.(controller, null)
@@ -302,14 +302,14 @@ t.test('a response that ends as its connection breaks was cut', async t => {
   t.strictSame(sink.told, ['head 200', 'broken upstream_cut'])
 })
 
-t.test('a connection that undici could not make in time is reported as that', async t => {
+t.test('a connect timeout of undici is reported as connect_timeout', async t => {
   const { handler, controller, run } = await begun(new NotingSink())
   const late = Object.assign(new Error('late'), { code: 'UND_ERR_CONNECT_TIMEOUT' })
   handler.onResponseError?.(controller, late)
   t.match(await run, { code: 'connect_timeout' })
 })
 
-t.test('what came compressed before a reset goes on before that is reported', async t => {
+t.test('compressed data before a reset is delivered before the reset is reported', async t => {
   const sink = new NotingSink()
   const { handler, controller, raw } = await begun(sink, { unpacks: true })
   raw.rawHeaders.push('content-encoding', 'gzip')
@@ -321,7 +321,7 @@ t.test('what came compressed before a reset goes on before that is reported', as
   t.strictSame(sink.told, ['head 200', 'data words', 'broken upstream_cut'])
 })
 
-t.test('a connection instead of a stale one has timeouts.connect to be made', async t => {
+t.test('a connection that replaces a stale one has timeouts.connect as its limit', async t => {
   const clock = new FakeClock()
   let sent = 0
   const transport = {
@@ -347,7 +347,7 @@ t.test('a connection instead of a stale one has timeouts.connect to be made', as
   t.match(await Promise.race([run, 'under way']), { code: 'connect_timeout' })
 })
 
-t.test('a request that cannot be put on the wire is refused, and the process lives', async t => {
+t.test('a request that HTTP cannot carry is refused with bad_header', async t => {
   for (const bad of [
     requestWith(['x a', '1']), requestWith(['x-a', 'a\nb']),
     requestWith([], { path: '/a b' }), requestWith([], { path: '/\u4e2d' }), requestWith([], { method: 'G T' }),

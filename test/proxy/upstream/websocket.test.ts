@@ -68,7 +68,7 @@ function startLastWord(t: Test) {
   })
 }
 
-t.test('the last word of an upstream that ends reaches a client that reads slowly', async t => {
+t.test('the last bytes of an upstream reach a client that reads slowly', async t => {
   const { url } = await startLastWord(t)
   const { client, clock, socket, done } = await startTunnel(t, url, MUCH)
   t.equal(await done, null)
@@ -80,7 +80,7 @@ t.test('the last word of an upstream that ends reaches a client that reads slowl
   t.equal(clock.pending, 0, 'nothing is waited for any more')
 })
 
-t.test('a client that does not read it at all is not kept forever', async t => {
+t.test('a client that never reads the last bytes is closed after 5 s', async t => {
   const { url } = await startLastWord(t)
   const { clock, socket, done } = await startTunnel(t, url, MUCH)
   t.equal(await done, null)
@@ -89,7 +89,7 @@ t.test('a client that does not read it at all is not kept forever', async t => {
   await closed
 })
 
-t.test('an upstream that does not care that the client has left loses its connection', async t => {
+t.test('an upstream that keeps sending after the client disconnected is closed', async t => {
   const ended = Promise.withResolvers<void>()
   const upstream = net.createServer({ allowHalfOpen: true }, socket => {
     socket.on('error', () => {}).once('close', () => ended.resolve())
@@ -107,7 +107,7 @@ t.test('an upstream that does not care that the client has left loses its connec
   await ended.promise
 })
 
-t.test('what either side says keeps it open, and silence of both ends it', async t => {
+t.test('bytes of either side keep a tunnel open, and silence of both ends it', async t => {
   const heard = Promise.withResolvers<net.Socket>()
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => {
@@ -130,7 +130,7 @@ t.test('what either side says keeps it open, and silence of both ends it', async
   t.match(await done, { code: 'idle_timeout', message: 'no byte passed in either direction for 60 s (timeouts.idle)' })
 })
 
-t.test('a client that does not read what waits for it has stalled: the upstream is not to blame', async t => {
+t.test('a client that does not read its data is client_stalled, not an error of the upstream', async t => {
   const { url } = await startRawUpstream(t, socket => socket.once('data', () => socket.write(OPENED)))
   const { clock, socket, done } = await startTunnel(t, url, MUCH)
   // Behind its own end of the handshake nothing reaches the client.
@@ -139,7 +139,7 @@ t.test('a client that does not read what waits for it has stalled: the upstream 
   t.match(await done, { code: 'client_stalled', message: /^the client read nothing for 60 s/ })
 })
 
-t.test('an upstream that takes its time to answer the handshake is not one without a connection', async t => {
+t.test('a slow handshake response counts against timeouts.first_byte, not timeouts.connect', async t => {
   const asked = Promise.withResolvers<void>()
   const { url } = await startRawUpstream(t, socket => socket.once('data', () => asked.resolve()))
   const { clock, done } = await startTunnel(t, url, 0, { connect: 1_000 })
@@ -154,7 +154,7 @@ for (const [code, timeouts, left] of [
   ['idle_timeout', { idle: 2 * MINUTE }, 2 * MINUTE],
   ['total_timeout', { idle: 60 * MINUTE, total: 10 * MINUTE }, 9 * MINUTE],
 ] as const) {
-  t.test(`a tunnel in which nobody says anything from the start is ended by its ${code}`, async t => {
+  t.test(`a silent tunnel ends with ${code}`, async t => {
     const { url } = await startRawUpstream(t, socket => {
       socket.once('data', () => socket.write(OPENED))
     })
@@ -169,7 +169,7 @@ for (const [code, timeouts, left] of [
 
 const FORBIDDEN = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\n'
 
-t.test('a refusal that does not end is waited for, but not for long', async t => {
+t.test('a refused handshake whose body does not end is given up after 2 s', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write(`${FORBIDDEN}no`))
   })
@@ -188,7 +188,7 @@ const ENDS = {
   'cut': [(socket: net.Socket) => socket.end('forbid'), { body: null }],
 } as const
 for (const [what, [end, refusal]] of Object.entries(ENDS)) {
-  t.test(`a refusal whose body is ${what} is one at once`, async t => {
+  t.test(`a refused handshake with a body that is ${what} is reported at once`, async t => {
     const { url } = await startRawUpstream(t, socket => {
       socket.once('data', () => {
         socket.write(FORBIDDEN)
@@ -210,7 +210,7 @@ async function goOn(socket: net.Socket): Promise<void> {
   }
 }
 
-t.test('an address that took longer than node gives it has the time that there is', async t => {
+t.test('a connection that takes longer than the default of node is waited for', async t => {
   startSlowName(t)
   const { url } = await startLastWord(t)
   const { client, done } = await startTunnel(t, url.replace('127.0.0.1', 'localhost'))
@@ -220,7 +220,7 @@ t.test('an address that took longer than node gives it has the time that there i
   t.match(wire.text, /^HTTP\/1\.1 101 [^]*the last word$/)
 })
 
-t.test('an upstream at an IPv6 address', async t => {
+t.test('a tunnel to an IPv6 address', async t => {
   const server = net.createServer(socket => {
     socket.once('data', () => socket.end(`${OPENED}the last word`))
   }).listen(0, '::1')
@@ -231,7 +231,7 @@ t.test('an upstream at an IPv6 address', async t => {
   t.equal(await done, null)
 })
 
-t.test('a connection that stands when its client has left is closed', async t => {
+t.test('a connection that opens after its client disconnected is closed', async t => {
   const certificate = certificateFiles(t)
   const accepted = Promise.withResolvers<net.Socket>()
   const server = net.createServer(socket => accepted.resolve(socket)).listen(0, '127.0.0.1')
