@@ -27,7 +27,7 @@ function open(t: Test, yaml: string) {
   return { clock, result: probeUpstream(upstream, null, { clock, proxy: createProxy(), newId: () => 'id' }) }
 }
 
-t.test('a silent upstream', async t => {
+t.test('a probe of a silent upstream fails after 15 s', async t => {
   const { url, server } = await startUpstream(t, () => {})
   const { clock, result } = open(t, `{ url: "${url}" }`)
   await once(server, 'request')
@@ -35,7 +35,7 @@ t.test('a silent upstream', async t => {
   t.strictSame(await result, { verdict: 'failed', ms: DEADLINE, detail: 'no response within 15 s' })
 })
 
-t.test('a response that does not go on', async t => {
+t.test('a probe whose response stops fails after 15 s', async t => {
   const { url, server } = await startUpstream(t, (_req, res) => {
     res.writeHead(200).write('{')
   })
@@ -46,7 +46,7 @@ t.test('a response that does not go on', async t => {
   t.match(await result, { verdict: 'failed', detail: 'no response within 15 s' })
 })
 
-t.test('a silent token server', async t => {
+t.test('a probe with a silent token server fails', async t => {
   const fetching = Promise.withResolvers<unknown>()
   const tokens = await startTokenServer(t)
   tokens.fault = fetching.resolve

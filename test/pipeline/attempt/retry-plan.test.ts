@@ -25,7 +25,7 @@ function setUp() {
   return { clock, begin, ask: () => health.begin(candidateId(target, 'm')) }
 }
 
-t.test('one that is known to fail is asked once, also while another request probes it', t => {
+t.test('a target with an open circuit gets no second attempt, even during a probe', t => {
   const { clock, begin, ask } = setUp()
   t.ok(begin().next(FAILURE, false), 'a good one is asked again')
   for (let n = 0; n < 3; n++) ask().failed(null)

@@ -46,7 +46,7 @@ const SIZES = [1, 65_536, 65_537, 20_000_000, 3, 200_000, 5]
 const PIECES = SIZES.map((size, n) => Buffer.alloc(size, `${n}${'abcdefgh'.repeat(9)}`))
 
 for (const version of ['h1', 'h2'] as const) {
-  t.test(`${version}: whatever a client takes and when, it gets all bytes in order, and one end`, async t => {
+  t.test(`${version}: a client that reads slowly gets all bytes in order, and one end`, async t => {
     const { res, body } = await begun(t, version)
     let moves = 0
     const out = new ClientWriter(res, () => moves++)
@@ -59,7 +59,7 @@ for (const version of ['h1', 'h2'] as const) {
     t.ok(moves > 100, `seen to read ${moves} times`)
   })
 
-  t.test(`${version}: an end behind a write that waits for the client is written once`, async t => {
+  t.test(`${version}: an end after a blocked write is written once`, async t => {
     const { res, body } = await begun(t, version)
     const faults: unknown[] = []
     res.on('error', error => faults.push(error))
@@ -73,7 +73,7 @@ for (const version of ['h1', 'h2'] as const) {
     t.strictSame(faults, [])
   })
 
-  t.test(`${version}: what its connection was not given is reported, and stays reported`, async t => {
+  t.test(`${version}: unsent counts the bytes that the connection did not get, also after stop`, async t => {
     const { res, body } = await begun(t, version)
     const out = new ClientWriter(res, () => {})
     const total = Buffer.concat(PIECES).length
@@ -94,7 +94,7 @@ for (const version of ['h1', 'h2'] as const) {
     t.equal(total - unsent, came)
   })
 
-  t.test(`${version}: what is flushed does not wait, and what is stopped is not sent`, async t => {
+  t.test(`${version}: flush sends all waiting bytes at once, and stop adds no end`, async t => {
     const { res, body } = await begun(t, version)
     const out = new ClientWriter(res, () => t.fail('no more is reported'))
     for (const piece of PIECES) out.write(piece)
@@ -105,7 +105,7 @@ for (const version of ['h1', 'h2'] as const) {
   })
 }
 
-t.test('bytes that leave together with the head are any bytes', async t => {
+t.test('a write together with the head keeps all byte values', async t => {
   const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
   const server = http.createServer((_, res) => {
     res.writeHead(200, { 'content-length': '512' })

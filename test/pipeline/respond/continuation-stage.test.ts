@@ -84,7 +84,7 @@ const ERRORS = [
 const cuts = fc.array(fc.nat(4_000), { maxLength: 40 })
 const events = fc.array(fc.constantFrom(...EVENTS), { maxLength: 12 })
 
-t.test('whole events pass, however they are cut; half of one is held, and nobody gets it', t => {
+t.test('complete events pass in any split; an incomplete one is held and dropped', t => {
   const halves = fc.constantFrom('data: {"ha', 'data: {"a":{}\n')
   fc.assert(fc.property(events, halves, cuts, (list, half, cuts) => {
     const whole = list.join('')
@@ -94,7 +94,7 @@ t.test('whole events pass, however they are cut; half of one is held, and nobody
   t.end()
 })
 
-t.test('an event that lacks its blank line at the end is whole, and gets it', t => {
+t.test('a last event without its blank line is complete, and gets the blank line', t => {
   const unended = fc.constantFrom(
     ['data: {"a":1}\n', '\n'], ['data: [DONE]', '\n\n'], [': bye', '\n\n'], ['data: {"a":1}\r', '\r'],
     ['event: a\r\ndata: {"a":1}', '\r\n\r\n'], ['event: a\r\ndata: {"a":1}\r', '\n\r\n'],
@@ -107,7 +107,7 @@ t.test('an event that lacks its blank line at the end is whole, and gets it', t 
   t.end()
 })
 
-t.test('where a stream breaks the last event passes only if it is wanted, and nothing that is none', t => {
+t.test('takeLastEvent returns only a complete event that the client needs', t => {
   for (const [rest, wanted] of [
     ['data: {"a":1}\n', true], ['data: {"a":1}\r\n\r', true], ['data: {"b":1}\n', false],
     ['data: {"a":1', false], ['event: a\n', false], ['event: a', false], [': bye', false], ['', false],
@@ -118,7 +118,7 @@ t.test('where a stream breaks the last event passes only if it is wanted, and no
   t.end()
 })
 
-t.test('an error does not pass, nor what is not well-formed, nor what comes behind it', t => {
+t.test('an error or malformed event does not pass, and nothing after it', t => {
   for (const [kind, flaws] of [['error', ERRORS], ['malformed', MALFORMED]] as const) {
     fc.assert(fc.property(events, fc.constantFrom(...flaws), events, cuts, (before, flaw, after, cuts) => {
       const { gate, passed } = feed(before.join('') + flaw + after.join(''), cuts)
@@ -128,7 +128,7 @@ t.test('an error does not pass, nor what is not well-formed, nor what comes behi
   t.end()
 })
 
-t.test('an event that is too long to wait for passes as it comes', t => {
+t.test('an event that is too long to hold passes as it arrives', t => {
   const gate = new StagedStream()
   const piece = Buffer.alloc(4 * 1024 * 1024, 'x')
   let passed = gate.push(Buffer.from('data: {"a":1}\n\ndata: ')).length
@@ -139,7 +139,7 @@ t.test('an event that is too long to wait for passes as it comes', t => {
   t.end()
 })
 
-t.test('joined to another stream, an event passes only if it can be read, however it is cut', t => {
+t.test('in a continuation, an event passes only if it is short enough to be read', t => {
   const most = 16 * 1024 * 1024
   const before = 'data: {"a":1}\n\n'
   for (const size of [most - 1, most, most + 1, most + 2]) {
@@ -165,7 +165,7 @@ t.test('joined to another stream, an event passes only if it can be read, howeve
   t.end()
 })
 
-t.test('an event that finds no memory passes as it comes, and releases what it had', async t => {
+t.test('an event beyond the memory limit passes as it arrives, and releases its memory', async t => {
   const piece = Buffer.alloc(32 * 1024, 'x')
   let reserved = 0
   const events = new StagedStream(false, bytes => {

@@ -49,7 +49,7 @@ server: { hosts: [gateway] }
   return { clock, asked, client: await connect(t, `http://127.0.0.1:${port}`) }
 }
 
-t.test('who waits for the rest of a stream gets signs of life, each time that it breaks', async t => {
+t.test('a client gets keep-alive comments each time it waits for a continuation', async t => {
   const { clock, asked, client } = await startStill(t)
   const first = asked()
   client.send(post('/v1/chat/completions', {

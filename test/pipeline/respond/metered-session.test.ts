@@ -49,7 +49,7 @@ models: { m: { price: { input: 1, output: 1 } } }`,
   return { clock, session }
 }
 
-t.test('who answers a goodbye has not left, though what was said before it is still being inflated', async t => {
+t.test('a client that answers a close frame has not disconnected, even during inflation', async t => {
   const created = deflateRawSync(JSON.stringify({ type: 'response.created', response: { model: 'm' } }), {
     finishFlush: constants.Z_SYNC_FLUSH,
   }).subarray(0, -4)
@@ -60,7 +60,7 @@ t.test('who answers a goodbye has not left, though what was said before it is st
   await session.end(null)
 })
 
-t.test('of the responses that nobody reported no more wait to be counted than the counter lets', async t => {
+t.test('responses beyond the queue of the token counter are counted by bytes', async t => {
   const { clock, session } = openSession(t)
   const said = [
     message({ type: 'response.output_text.delta', delta: 'eight by' }),

@@ -66,7 +66,7 @@ async function startRelay(t: Test, observer: ResponseBody | null = null, goesOn 
   return { relay, open, done: ended(), deadlines, clock, expired, client, res, sent }
 }
 
-t.test('a client that reads again while another response is waited for does not shorten that wait', async t => {
+t.test('a client that reads again does not shorten the wait for the next upstream', async t => {
   const { relay, open, deadlines, clock, expired, client, res } = await startRelay(t)
   deadlines.connecting()
   deadlines.waiting()
@@ -83,7 +83,7 @@ t.test('a client that reads again while another response is waited for does not 
   t.match(expired, [{ code: 'first_byte_timeout' }])
 })
 
-t.test('a client that does not read when the other answer comes is the one that is waited for', async t => {
+t.test('a client that does not read the continuation is client_stalled', async t => {
   const { relay, open, deadlines, clock, expired } = await startRelay(t)
   deadlines.waiting()
   open(200, EVENTS)
@@ -98,7 +98,7 @@ t.test('a client that does not read when the other answer comes is the one that 
   t.match(expired, [{ code: 'client_stalled' }])
 })
 
-t.test('what is no stream of events, or comes compressed, behind a head that says otherwise, is refused', async t => {
+t.test('after an early event-stream head, any other response is refused as invalid', async t => {
   const { relay, open } = await startRelay(t)
   relay.openEventStream()
   t.match(open(200, [...EVENTS, 'content-encoding', 'gzip']), { code: 'upstream_invalid' })
@@ -108,7 +108,7 @@ t.test('what is no stream of events, or comes compressed, behind a head that say
   t.equal(open(200, [...EVENTS, 'content-encoding', 'identity']), null)
 })
 
-t.test('a head that is sent before there is a response has the request id for the SDKs', async t => {
+t.test('a head that is sent before the response has x-request-id', async t => {
   const { relay, client } = await startRelay(t)
   relay.openEventStream()
   relay.sendEvents(': here\n\n')
@@ -116,7 +116,7 @@ t.test('a head that is sent before there is a response has the request id for th
   t.match(head.toString('latin1'), /\r\nx-request-id: id\r\n/)
 })
 
-t.test('all was said, but the client has not taken it by the total timeout: one moment more', async t => {
+t.test('a client gets 5 s after the total timeout to read a complete stream', async t => {
   const said = streamBody({ terminated: true })
   const { relay, open, done, clock, client } = await startRelay(t, said)
   open(200, EVENTS)
@@ -155,7 +155,7 @@ async function startWhole(t: Test, total: number) {
   return { ...started, taken }
 }
 
-t.test('a client that takes a large answer slowly does read, though all of it was there at once', async t => {
+t.test('a client that reads a large response slowly has not stalled', async t => {
   const { relay, done, clock, expired, taken } = await startWhole(t, 3 * STEP)
   relay.end()
   for (let step = 0; step < 3; step++) {
@@ -166,7 +166,7 @@ t.test('a client that takes a large answer slowly does read, though all of it wa
   t.equal(await done, null)
 })
 
-t.test('a client that stops in the middle of a large answer is waited for from there', async t => {
+t.test('the idle timeout of a client that stops reading counts from its last read', async t => {
   const { relay, clock, expired, taken } = await startWhole(t, 2 * STEP)
   relay.end()
   clock.advance(TIMEOUTS.idle - 1)
@@ -180,7 +180,7 @@ t.test('a client that stops in the middle of a large answer is waited for from t
   t.match(expired, [{ code: 'client_stalled' }])
 })
 
-t.test('what waits for a slow client goes out before the break', async t => {
+t.test('data waiting for a slow client is sent before the break', async t => {
   const { relay, done, taken, client } = await startWhole(t, 2 * STEP)
   relay.broken(new GatewayError('upstream_cut', 'cut'))
   t.match(await done, { code: 'upstream_cut' })
@@ -188,7 +188,7 @@ t.test('what waits for a slow client goes out before the break', async t => {
   await closed(client.resume())
 })
 
-t.test('a client that reads a stream slowly gets the reason why it breaks, behind what waits for it', async t => {
+t.test('a client that reads slowly gets the waiting data, then the error event', async t => {
   const { relay, open, client } = await startRelay(t, streamBody(), false)
   open(200, EVENTS)
   t.notOk(relay.data(MUCH))
@@ -232,47 +232,47 @@ async function broken(
   return { text, end: await done, sent: String(Buffer.concat(sent)) }
 }
 
-t.test('a stream that breaks behind a whole event tells why', async t => {
+t.test('a stream that breaks after a complete event ends with an error event', async t => {
   const { text, end, sent } = await broken(t, streamBody())
   t.ok(text.endsWith(`${LAST_WORDS}\r\n`), text)
   t.equal(sent, `: x\n\n${LAST_WORDS}`)
   t.equal(end, CUT)
 })
 
-t.test('one that breaks inside an event does not', async t => {
+t.test('a stream that breaks inside an event has no error event', async t => {
   const { text } = await broken(t, streamBody({ atBoundary: false }))
   t.ok(text.endsWith(': x\n\n\r\n'), text)
 })
 
-t.test('nor does one whose length was sent: they would be a part of it', async t => {
+t.test('a stream with a content-length has no error event', async t => {
   const headers = [...EVENTS, 'content-length', '100']
   const { text } = await broken(t, streamBody({ terminated: null }), { headers })
   t.match(text, /content-length: 100/)
   t.ok(text.endsWith(': x\n\n'), text)
 })
 
-t.test('nor does one whose client does not read', async t => {
+t.test('a client that does not read gets no error event', async t => {
   const { text } = await broken(t, streamBody(), { error: new GatewayError('client_stalled', 'it does not read') })
   t.notMatch(text, LAST_WORDS)
 })
 
-t.test('what breaks with its head has one', async t => {
+t.test('a response that breaks before its body still has its head', async t => {
   const { text } = await broken(t, streamBody({ atBoundary: false }), { body: '' })
   t.match(text, /^HTTP\/1\.1 200 OK\r\n/)
   t.notMatch(text, /0\r\n\r\n$/)
 })
 
-t.test('the length of a stream is not sent, where its protocol marks its end', async t => {
+t.test('content-length is not sent for a stream whose protocol marks its end', async t => {
   const { text } = await broken(t, streamBody(), { headers: [...EVENTS, 'content-length', '7'] })
   t.notMatch(text, /content-length/)
 })
 
-t.test('what is no stream is not gone on with', async t => {
+t.test('a response that is not a stream is not continued', async t => {
   const { end } = await broken(t, streamBody({ terminated: null }), { headers: [], goesOn: true })
   t.equal(end, CUT)
 })
 
-t.test('a stream is not gone on with behind a fault of who looks on', async t => {
+t.test('a stream is not continued after a fault of the response body', async t => {
   const fault = () => {
     throw new TypeError('a fault of our own')
   }
@@ -282,7 +282,7 @@ t.test('a stream is not gone on with behind a fault of who looks on', async t =>
   }
 })
 
-t.test('a stream that ends too soon, and inside an event, does not tell why', async t => {
+t.test('a stream that ends too early inside an event has no error event', async t => {
   const observer = { ...streamBody({ atBoundary: false }) } as { -readonly [key in keyof ResponseBody]: ResponseBody[key] }
   // At its end it takes what it has for an event.
   observer.end = () => {
@@ -301,7 +301,7 @@ t.test('a stream that ends too soon, and inside an event, does not tell why', as
   t.match(await done, { code: 'upstream_cut' })
 })
 
-t.test('a client that leaves when all was said has left', async t => {
+t.test('a client that disconnects before it has read a complete stream is client_gone', async t => {
   const { relay, open, done } = await startRelay(t, streamBody({ terminated: true }), false)
   open(200, EVENTS)
   relay.data(MUCH)
@@ -309,14 +309,14 @@ t.test('a client that leaves when all was said has left', async t => {
   t.match(await done, { code: 'client_gone' })
 })
 
-t.test('what is stopped before its head has sent nothing', async t => {
+t.test('a relay that is stopped before its head sends nothing', async t => {
   const { relay, open, res } = await startRelay(t)
   relay.stop(CUT)
   t.notOk(res.headersSent || res.destroyed)
   t.equal(open(200, EVENTS), null)
 })
 
-t.test('bytes that the client has not taken are not counted, and nothing is said to it meanwhile', async t => {
+t.test('unread bytes are not counted, and no keep-alive is sent behind them', async t => {
   const { relay, open, sent } = await startRelay(t)
   relay.openEventStream()
   relay.sendEvents(': here\n\n')
@@ -331,7 +331,7 @@ t.test('bytes that the client has not taken are not counted, and nothing is said
   t.equal(sent.length, 2)
 })
 
-t.test('a client that closes at the end of the protocol has the whole response', async t => {
+t.test('a client that closes at the end of the protocol has the complete response', async t => {
   const { relay, open, done } = await startRelay(t, streamBody({ isFinished: true }))
   t.notOk(relay.clientClosed(), 'there is no head yet')
   open(200, EVENTS)
@@ -341,7 +341,7 @@ t.test('a client that closes at the end of the protocol has the whole response',
   t.ok(relay.delivered)
 })
 
-t.test('one that has not read all of it has not', async t => {
+t.test('a client that closes before it has read all does not have the complete response', async t => {
   const { relay, open } = await startRelay(t, streamBody({ isFinished: true }))
   open(200, EVENTS)
   relay.data(MUCH)
