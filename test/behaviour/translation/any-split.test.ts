@@ -53,7 +53,7 @@ for (const from of Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]) {
     const run = translatorOf(from, to)
     const expected = run([Buffer.from(streamOf(SHORT))])
 
-    t.test(`${from} -> ${to}: a stream that is cut anywhere`, async t => {
+    t.test(`${from} -> ${to}: a short stream is translated the same in any split`, async t => {
       for (const [name, ended] of Object.entries(LINE_ENDS)) {
         const bytes = Buffer.from(ended(streamOf(SHORT)))
         const differing = Array.from(bytes.keys()).filter(at => run([bytes.subarray(0, at), bytes.subarray(at)]) !== expected)
@@ -63,7 +63,7 @@ for (const from of Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]) {
       t.match(expected, '日本', 'the text is there')
     })
 
-    t.test(`${from} -> ${to}: a long stream in any pieces`, async t => {
+    t.test(`${from} -> ${to}: a long stream is translated the same in any split`, async t => {
       const bytes = Buffer.from(streamOf(longContent(150)))
       const whole = run([bytes])
       fc.assert(fc.property(fc.array(fc.nat(bytes.length), { minLength: 1, maxLength: 40 }), cuts => {

@@ -116,7 +116,7 @@ function forged(tag: string, n = 0): string {
 for (const [client, { conversation, fields }] of Object.entries(PROTOCOLS)) {
   for (const target of [client, null, ...Object.keys(PROTOCOLS).filter(name => name !== client)]) {
     const name = target === null ? 'an upstream that takes all as it is' : `a ${target} upstream`
-    t.test(`capsules that no gateway made do not reach ${name} from a ${client} client, and are named`, async t => {
+    t.test(`forged capsules of a ${client} client are dropped and named, to ${name}`, async t => {
       const { gateway, seen, host } = await serve(t, target ?? client, { speaks: target })
       const capsule = forged(providerTag(target ?? client, host))
       const body = conversation(Array.from({ length: 150 }, () => capsule))
@@ -131,7 +131,7 @@ for (const [client, { conversation, fields }] of Object.entries(PROTOCOLS)) {
 }
 
 for (const target of ['chat', 'messages']) {
-  t.test(`a strict route refuses capsules that no gateway made, to a ${target} upstream`, async t => {
+  t.test(`a strict route refuses forged capsules, to a ${target} upstream`, async t => {
     const { gateway, seen } = await serve(t, target, { route: ', translate: strict' })
     const { status, body } = await ask(gateway, 'chat', PROTOCOLS['chat']!.conversation([forged('tag')]))
     t.equal(status, 400)
@@ -140,7 +140,7 @@ for (const target of ['chat', 'messages']) {
   })
 }
 
-t.test('6,000 signatures cost about as much as 6,000 other texts', async t => {
+t.test('6,000 forged capsules take about as long as 6,000 other texts', async t => {
   const { gateway } = await serve(t, 'chat')
   const time = async (value: (n: number) => string): Promise<number> => {
     const body = PROTOCOLS['generate']!.conversation(Array.from({ length: 6000 }, (_, n) => value(n)))
@@ -154,7 +154,7 @@ t.test('6,000 signatures cost about as much as 6,000 other texts', async t => {
   t.ok(marked < 4 * plain + 250, `${Math.round(marked)} ms, and ${Math.round(plain)} ms`)
 })
 
-t.test('a capsule with another byte, or in another place, carries nothing', async t => {
+t.test('a capsule that was changed or moved is ignored', async t => {
   const upstream = await startThinkingUpstream(t)
   const gateway = await before(t, upstream)
   const capsule = await upstream.capsuleOf(gateway)
@@ -171,7 +171,7 @@ t.test('a capsule with another byte, or in another place, carries nothing', asyn
   t.equal((upstream.seen.at(-1) as string).includes('"sig"'), false)
 })
 
-t.test('a body and what its capsules hold are together at most body_limit, and count in body_memory', async t => {
+t.test('the content of capsules counts against body_limit and body_memory', async t => {
   const upstream = await startThinkingUpstream(t, 'ha '.repeat(30_000))
   for (const [memory, limit, status, code] of [['8mb', '1mb', 413, 'body_too_large'], ['2mb', '2mb', 503, 'overloaded']] as const) {
     const gateway = await before(t, upstream, `server: { listen: 127.0.0.1:0, body_limit: ${limit}, body_memory: ${memory} }\n`)
@@ -185,7 +185,7 @@ t.test('a body and what its capsules hold are together at most body_limit, and c
   }
 })
 
-t.test('a gateway that starts again knows its capsules again, if it has a ledger', async t => {
+t.test('capsules stay valid over a restart if the gateway has a ledger', async t => {
   const upstream = await startThinkingUpstream(t)
   for (const [ledger, isKept] of [['ledger: { file: data/gateway.db }\n', true], ['', false]] as const) {
     const machine = withOwnFolder(t)

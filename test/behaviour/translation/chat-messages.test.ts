@@ -56,7 +56,7 @@ t.test('a messages client streams from a chat upstream', async t => {
   t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { input_tokens: 7, output_tokens: 2, status: 200, end: 'complete' })
 })
 
-t.test('a chat client reaches a messages upstream, whole', async t => {
+t.test('a chat client gets a complete response from a messages upstream', async t => {
   const { gateway, seen } = await start(t, 'messages', { body: MESSAGE })
   const { data, response } = await openai(gateway).chat.completions.create({
     model: 'm', seed: 1, messages: [{ role: 'user', content: 'Hi' }],
@@ -68,7 +68,7 @@ t.test('a chat client reaches a messages upstream, whole', async t => {
   t.match(seen[0], { path: '/v1/messages', headers: { 'anthropic-version': '2023-06-01' } })
 })
 
-t.test('the error of an upstream comes in the shape of the client', async t => {
+t.test('the client gets an error of the upstream in the shape of its protocol', async t => {
   const body = { type: 'error', error: { type: 'rate_limit_error', message: 'slow down' } }
   const { gateway } = await start(t, 'messages', { status: 429, body, headers: { 'retry-after': '7' } })
   const failure = await openai(gateway).chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'Hi' }] })
@@ -77,7 +77,7 @@ t.test('the error of an upstream comes in the shape of the client', async t => {
   t.equal(failure.headers?.get('retry-after'), '7')
 })
 
-t.test('translate: strict names the fields that would be lost, and off refuses', async t => {
+t.test('translate: strict refuses lossy requests and names the field; off refuses all', async t => {
   const strict = await start(t, 'messages', { body: MESSAGE }, ', translate: strict')
   const ask = (gateway: TestGateway): unknown => openai(gateway).chat.completions.create({ model: 'm', seed: 1, messages: [{ role: 'user', content: 'Hi' }] })
   await t.rejects(ask(strict.gateway) as Promise<unknown>, { status: 400, code: 'translation_lossy', message: /seed/ })
@@ -86,7 +86,7 @@ t.test('translate: strict names the fields that would be lost, and off refuses',
   t.equal(strict.seen.length + off.seen.length, 0)
 })
 
-t.test('the same protocol passes byte for byte', async t => {
+t.test('a request in the upstream\'s protocol is not translated', async t => {
   const { gateway, seen } = await start(t, 'messages', { body: MESSAGE })
   const { response } = await anthropic(gateway).messages.create({ model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'Hi' }] }).withResponse()
   t.equal(response.headers.get('x-gateway-translated'), null)

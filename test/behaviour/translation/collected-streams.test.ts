@@ -41,7 +41,7 @@ async function bytesHeld({ url }: TestGateway): Promise<number> {
 }
 
 for (const [name, client] of Object.entries(CLIENTS)) {
-  t.test(`${name}: a stream that does not fit is 503`, async t => {
+  t.test(`${name}: a collected stream beyond the memory limit is 503`, async t => {
     const responses = [2_000_000, 200_000].map(size => ({ body: textOf(size) + END }))
     const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses } }, ', retries: 0', SERVER)
     const refused = await ask(gateway, client)
@@ -54,7 +54,7 @@ for (const [name, client] of Object.entries(CLIENTS)) {
 }
 
 for (const [form, up] of Object.entries(LARGE)) {
-  t.test(`${form}: what the client has not read counts until it leaves`, async t => {
+  t.test(`${form}: unread bytes of a response count as memory until the client disconnects`, async t => {
     const { gateway } = await startTranslating(t, { up }, ', retries: 0')
     const client = await connect(t, gateway.url)
     client.socket.pause()

@@ -72,7 +72,7 @@ for (const [first, second] of pairs) {
     second: { speaks: second, responses: [{ body: streams[1].whole('upon a time.') }] },
   }
 
-  t.test(`resume: continue goes on from ${first} to ${second}, for each client`, async t => {
+  t.test(`resume: continue_or_hold: ${second} continues the stream of ${first}, for each client`, async t => {
     for (const [name, client] of Object.entries(CLIENTS)) {
       // Responses cannot be continued: the gateway holds them.
       const isHeld = name === 'responses'
@@ -87,7 +87,7 @@ for (const [first, second] of pairs) {
 
   // Each protocol breaks once, and responds once.
   if (Object.keys(STREAMS).indexOf(second) !== (Object.keys(STREAMS).indexOf(first) + 1) % 4) continue
-  t.test(`resume: hold: nothing of ${first} is seen, and ${second} responds, for each client`, async t => {
+  t.test(`resume: hold: each client gets only the response of ${second}, nothing of ${first}`, async t => {
     for (const [name, client] of Object.entries(CLIENTS)) {
       const { gateway } = await startTranslating(t, upstreams, ', resume: hold')
       t.equal(await client(gateway), 'upon a time.', name)
@@ -108,7 +108,7 @@ const BROKEN: Readonly<Record<string, Events>> = {
 }
 
 for (const [where, events] of Object.entries(BROKEN)) {
-  t.test(`a stream that breaks ${where} is either started over or reported, never passed off as whole`, async t => {
+  t.test(`a stream that breaks ${where} is restarted or ends with an error`, async t => {
     for (const name of ['chat', 'messages', 'generate']) {
       const { gateway } = await startTranslating(t, {
         first: { speaks: 'messages', responses: [cutAfter(messagesEvents(...events))] },

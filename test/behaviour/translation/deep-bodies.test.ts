@@ -38,7 +38,7 @@ const CLIENTS: Readonly<Record<string, DeepClient>> = {
 
 for (const [client, { path, body, named, shape }] of Object.entries(CLIENTS)) {
   for (const to of Object.keys(CLIENTS).filter(name => name !== client)) {
-    t.test(`${client} to ${to}: a schema that is nested too deep is refused by its name, and a deep one is sent`, async t => {
+    t.test(`${client} to ${to}: a schema nested too deeply is refused and named, a less deep one is sent`, async t => {
       const { gateway, seen } = await startTranslating(t, { up: { speaks: to, responses: [{ status: 400, body: {} }] } })
       const send = async (text: string): Promise<[number, string]> => {
         const response = await fetch(gateway.url + path, { method: 'POST', body: text, headers: { 'x-api-key': KEY, 'content-type': 'application/json' } })
@@ -58,13 +58,13 @@ for (const [client, { path, body, named, shape }] of Object.entries(CLIENTS)) {
 const chatCall = (text: string): JsonObject => ({ messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: text } }] }] })
 
 for (const to of ['messages', 'generate', 'converse']) {
-  t.test(`to ${to}: arguments of a call that are nested too deep are refused`, async t => {
+  t.test(`to ${to}: arguments of a call that are nested too deeply are refused`, async t => {
     t.throws(() => requestBetween('chat', to, chatCall(nested(5000))), { code: 'not_translatable', param: 'messages[].tool_calls[]' })
     t.doesNotThrow(() => JSON.stringify(requestBetween('chat', to, chatCall(nested(400)))))
   })
 }
 
-t.test('a response of an upstream that is nested too deep is none, and arguments of a call are text then', async t => {
+t.test('a response nested too deeply is 502, and arguments nested too deeply stay text', async t => {
   const chat = (text: string): string => `{"choices":[{"finish_reason":"stop","message":{"content":"a","tool_calls":[{"id":"a","function":{"name":"f","arguments":${text}}}]}}]}`
   const responses = [chat(`{"a":${nested(50_000)}}`), chat(JSON.stringify(nested(5000)))].map(text => ({
     body: (res: { writeHead(status: number, headers: Record<string, string>): void, end(text: string): void }) => {
@@ -83,7 +83,7 @@ t.test('a response of an upstream that is nested too deep is none, and arguments
 
 for (const stream of [false, true]) {
   for (const at of ['first', 'second']) {
-    t.test(`the ${at} event of an upstream is nested too deep, for a client that ${stream ? 'asks for a stream' : 'asks for none'}: the error says so`, async t => {
+    t.test(`an error names the nesting of the ${at} event, ${stream ? 'with' : 'without'} stream: true`, async t => {
       const chunk = (value: string): string => `data: {"choices":[{"index":0,"delta":{"content":"a"},"extra":${value}}]}\n\n`
       const events = (at === 'first' ? '' : chunk('1')) + chunk(nested(5000))
       const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses: [{
@@ -118,7 +118,7 @@ const LONG: Readonly<Record<string, readonly [from: string, to: string, body: Js
 }
 
 for (const [name, [from, to, body]] of Object.entries(LONG)) {
-  t.test(`long: ${name}`, async t => {
+  t.test(`a very long body is translated: ${name}`, async t => {
     t.doesNotThrow(() => requestBetween(from, to, body))
   })
 }

@@ -12,7 +12,7 @@ const CHAT = { speaks: 'chat', responses: [{ body: {
 } }] }
 const failureOf = (promise: PromiseLike<unknown>): Promise<unknown> => Promise.resolve(promise).then(() => null, (error: unknown) => error)
 
-t.test('an OpenAI client gets embeddings of Gemini, as base64 and as numbers', async t => {
+t.test('an OpenAI client gets embeddings from Gemini, as base64 and as numbers', async t => {
   const { gateway, seen } = await startTranslating(t, { up: GEMINI })
   for (const format of [undefined, 'base64', 'float'] as const) {
     const { data: list, response } = await openaiClient(gateway).embeddings.create({
@@ -35,7 +35,7 @@ t.test('an OpenAI client gets embeddings of Gemini, as base64 and as numbers', a
   })
 })
 
-t.test('a Gemini client gets embeddings of an OpenAI upstream, one and several', async t => {
+t.test('a Gemini client gets one or several embeddings from an OpenAI upstream', async t => {
   const { gateway, seen } = await startTranslating(t, { up: CHAT })
   const { embeddings } = await genaiClient(gateway).models.embedContent({ model: 'm', contents: ['one', 'two'], config: { taskType: 'RETRIEVAL_QUERY', outputDimensionality: 3 } })
   t.strictSame(embeddings?.map(({ values }) => values), VECTORS)
@@ -51,7 +51,7 @@ t.test('a Gemini client gets embeddings of an OpenAI upstream, one and several',
   t.match(single.seen['up']?.[0]?.body, { input: ['one\nmore'] })
 })
 
-t.test('what cannot be embedded elsewhere is refused, by name', async t => {
+t.test('embeddings that the target does not support are refused with the reason', async t => {
   const { gateway, seen } = await startTranslating(t, { up: GEMINI })
   t.match(await failureOf(openaiClient(gateway).embeddings.create({ model: 'm', input: [[1, 2]] })), { status: 400, param: 'input', message: /token ids/ })
   t.equal(seen['up']?.length, 0)
@@ -59,14 +59,14 @@ t.test('what cannot be embedded elsewhere is refused, by name', async t => {
   t.match(await failureOf(openaiClient(claude.gateway).embeddings.create({ model: 'm', input: 'x' })), { status: 400, code: 'not_translatable', message: /no embeddings/ })
 })
 
-t.test('errors come in the shape of the client', async t => {
+t.test('the client gets errors of embeddings in the shape of its protocol', async t => {
   const down = await startTranslating(t, { up: { speaks: 'generate', responses: [{ status: 429, body: { error: { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED' } } }] } })
   const limited = await failureOf(openaiClient(down.gateway).embeddings.create({ model: 'm', input: 'a' }))
   t.ok(limited instanceof OpenAI.RateLimitError)
   t.match(limited, { message: /slow down/ })
 })
 
-t.test('a request without an input is refused, by name', async t => {
+t.test('a request without input is refused, and the missing field named', async t => {
   const { gateway, seen } = await startTranslating(t, { up: CHAT })
   for (const [verb, body, param] of [['batchEmbedContents', {}, 'content'], ['batchEmbedContents', { requests: [{}] }, 'requests[0].content'], ['embedContent', {}, 'content']] as const) {
     const response = await fetch(`${gateway.url}/v1beta/models/m:${verb}`, {
@@ -79,7 +79,7 @@ t.test('a request without an input is refused, by name', async t => {
 })
 
 for (const [name, embedding] of [['an object', [{}, 1]], ['infinity as base64', Buffer.from(new Float32Array([Infinity]).buffer).toString('base64')]] as const) {
-  t.test(`a vector with ${name} in it is not a response`, async t => {
+  t.test(`a vector with ${name} in it is an invalid response`, async t => {
     const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses: [{ body: { data: [{ index: 0, embedding }] } }] } })
     t.match(await failureOf(genaiClient(gateway).models.embedContent({ model: 'm', contents: 'one' })), { status: 502, message: /not numbers/ })
   })

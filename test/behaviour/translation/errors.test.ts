@@ -70,7 +70,7 @@ const TOO_LONG: Readonly<Record<string, JsonObject>> = {
 }
 
 for (const [to, body] of Object.entries(TOO_LONG)) {
-  t.test(`a request that is too long for a model of ${to}: clients know the error as their own, and on.context_length goes elsewhere`, async t => {
+  t.test(`${to}: a request beyond the context window gets the client's own error, or on.context_length`, async t => {
     for (const [from, client] of Object.entries(CLIENTS)) {
       if (from === to) continue
       const { gateway } = await startTranslating(t, { up: { speaks: to, responses: [{ status: 400, body }] } }, ', retries: 0')
@@ -99,7 +99,7 @@ const SILENT: readonly (readonly [what: string, body: JsonObject | string])[] = 
 ]
 
 for (const [what, body] of SILENT) {
-  t.test(`${what} of a response that failed, without an error, is an error in each client's protocol`, async t => {
+  t.test(`${what} of a failed response without an error is an error for each client`, async t => {
     for (const from of ['chat', 'messages', 'generate']) {
       const { gateway } = await startTranslating(t, { up: { speaks: 'responses', responses: [{ body }] } }, ', retries: 0')
       const thrown: unknown = await Promise.resolve(CLIENTS[from]!(gateway)).then(() => null, (reason: unknown) => reason)
@@ -108,7 +108,7 @@ for (const [what, body] of SILENT) {
   })
 }
 
-t.test('a target whose response failed without an error is followed by the next, in the same protocol too', async t => {
+t.test('a failed response without an error is retried at the next target, also untranslated', async t => {
   const whole = { ...FAILED, status: 'completed', output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] }] }
   const { gateway } = await startTranslating(t, {
     a: { speaks: 'responses', responses: [{ body: FAILED }] }, b: { speaks: 'responses', responses: [{ body: whole }] },

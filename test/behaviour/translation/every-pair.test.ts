@@ -193,7 +193,7 @@ const UPSTREAMS: Readonly<Record<string, Upstream>> = { chat: chatUpstream, mess
 for (const [from, client] of Object.entries(CLIENTS)) {
   for (const [to, { turns, second }] of Object.entries(UPSTREAMS)) {
     if (from === to) continue
-    t.test(`${from} -> ${to}: thinking, text, a tool call and its result, in a stream and whole`, async t => {
+    t.test(`${from} -> ${to}: thinking, text, a tool call and its result, in a stream and a body`, async t => {
       for (const stream of [true, false]) {
         const { gateway, seen } = await startTranslating(t, { up: { speaks: to, responses: turns.map(([events, body]) => ({ body: stream ? events : body })) } })
         const [first, last] = await client(gateway, stream)

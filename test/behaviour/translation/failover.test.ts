@@ -16,7 +16,7 @@ const CHAT = chatStream(
 const MESSAGES = messagesEvents(MESSAGE_START, ...textBlock(0, 'from messages'), ...messageEnd())
 const QUESTION = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Hi' }] }
 
-t.test('a fallback that speaks the client\'s protocol gets its bytes, after a translated target was down', async t => {
+t.test('a fallback with the client\'s protocol gets the original request after a translated target failed', async t => {
   const { gateway, seen } = await startTranslating(t, {
     claude: { speaks: 'messages', responses: [OVERLOADED] }, chat: { speaks: 'chat', responses: [{ body: CHAT }] },
   })
@@ -30,7 +30,7 @@ t.test('a fallback that speaks the client\'s protocol gets its bytes, after a tr
   t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { input_tokens: 5, output_tokens: 3, status: 200 })
 })
 
-t.test('a fallback of another protocol is translated, after the client\'s own protocol was down', async t => {
+t.test('a request is translated for a fallback after a target with the client\'s protocol failed', async t => {
   const { gateway } = await startTranslating(t, {
     claude: { speaks: 'messages', responses: [OVERLOADED] }, chat: { speaks: 'chat', responses: [{ body: CHAT }] },
   })
@@ -41,7 +41,7 @@ t.test('a fallback of another protocol is translated, after the client\'s own pr
   t.equal(response.headers.get('x-gateway-translated'), 'messages->chat')
 })
 
-t.test('all targets down: the last error comes in the client\'s shape', async t => {
+t.test('if all targets fail, the client gets the last error in the shape of its protocol', async t => {
   const { gateway } = await startTranslating(t, {
     chat: { speaks: 'chat', responses: [DOWN] }, claude: { speaks: 'messages', responses: [OVERLOADED] },
   })
@@ -51,7 +51,7 @@ t.test('all targets down: the last error comes in the client\'s shape', async t 
 })
 
 for (const [first, second] of [['claude', 'chat'], ['chat', 'claude']] as const) {
-  t.test(`resume: continue goes on from ${first} to ${second}, of another protocol`, async t => {
+  t.test(`resume: continue: ${second} continues the stream of ${first} in another protocol`, async t => {
     const beginning = {
       claude: cutAfter(messagesEvents(MESSAGE_START, textBlock(0)[0] as JsonObject & { type: string }, textBlock(0, 'Once ')[1] as JsonObject & { type: string })),
       chat: cutAfter(chatChunks({ delta: { role: 'assistant', content: 'Once ' } })),
@@ -73,7 +73,7 @@ for (const [first, second] of [['claude', 'chat'], ['chat', 'claude']] as const)
     }
   })
 
-  t.test(`resume: hold: what ${first} sent before it broke is not seen, and ${second} responds`, async t => {
+  t.test(`resume: hold: the client gets only the response of ${second}, nothing of ${first}`, async t => {
     const beginning = { claude: cutAfter(messagesEvents(MESSAGE_START)), chat: cutAfter(chatChunks({ delta: { content: 'Once ' } })) }
     const speaks = { claude: 'messages', chat: 'chat' }
     const { gateway } = await startTranslating(t, {
@@ -87,7 +87,7 @@ for (const [first, second] of [['claude', 'chat'], ['chat', 'claude']] as const)
   })
 }
 
-t.test('on.context_length goes to another vendor', async t => {
+t.test('on.context_length sends the request to another vendor', async t => {
   const { gateway } = await startTranslating(t, {
     chat: { speaks: 'chat', responses: [{ status: 400, body: { error: { code: 'context_length_exceeded', message: 'too long', type: 'invalid_request_error' } } }] },
     claude: { speaks: 'messages', responses: [{ body: MESSAGES }] },

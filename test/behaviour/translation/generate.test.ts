@@ -48,7 +48,7 @@ t.test('a Gemini client streams from a messages upstream', async t => {
   t.equal(text, 'Hello')
 })
 
-t.test('errors come in Google\'s shape, in mid-stream too', async t => {
+t.test('a Gemini client gets errors in Google\'s shape, also in mid-stream', async t => {
   const { gateway } = await startTranslating(t, { chat: { speaks: 'chat', responses: [
     { status: 400, body: { error: { message: 'no such field', type: 'invalid_request_error', code: null } } },
     { body: `${chatChunks({ delta: { role: 'assistant', content: 'Hel' } })}data: ${JSON.stringify({ error: { message: 'boom', code: 503 } })}\n\n` },
@@ -63,7 +63,7 @@ t.test('errors come in Google\'s shape, in mid-stream too', async t => {
   }, { message: /boom/ })
 })
 
-t.test('messages and chat clients stream from a Gemini upstream, and signatures come back to it', async t => {
+t.test('messages and chat clients stream from a Gemini upstream and return its signatures', async t => {
   const first = chunks([{ text: 'Hm.', thought: true }], [{ text: 'I look.' }], [{ functionCall: { name: 'look', args: { x: 1 } }, thoughtSignature: 'U0lH' }])
   const { gateway, seen } = await startTranslating(t, { gemini: { speaks: 'generate', responses: [
     { body: first }, { body: chunks([{ text: 'Seen' }]) }, { body: first }, { body: chunks([{ text: 'Seen' }]) },
@@ -87,7 +87,7 @@ t.test('messages and chat clients stream from a Gemini upstream, and signatures 
   }
 })
 
-t.test('resume: continue goes on from a Gemini upstream at one of chat', async t => {
+t.test('resume: continue: a chat upstream continues the stream of a Gemini upstream', async t => {
   const { gateway } = await startTranslating(t, {
     gemini: { speaks: 'generate', responses: [{ body: res => {
       res.writeHead(200, { 'content-type': 'text/event-stream' })

@@ -73,13 +73,13 @@ const CLIENTS: Readonly<Record<string, Clients>> = {
 
 for (const [from, { toolTurn, structured, oneCall }] of Object.entries(CLIENTS)) {
   for (const to of others(from)) {
-    t.test(`${from} -> ${to}: images and documents inside tool results dropped`, async t => {
+    t.test(`${from} -> ${to}: images and documents in tool results are kept`, async t => {
       const { body, dropped } = requestBetween(from, to, toolTurn, 'gemini-3-pro')
       for (const content of ['seen', PNG, PDF]) t.match(json(body), content)
       t.strictSame(dropped, [])
     })
 
-    t.test(`${from} -> ${to}: a result has the id and, where it is due, the name of its call`, async t => {
+    t.test(`${from} -> ${to}: a tool result refers to its call by id or name`, async t => {
       const { body } = requestBetween(from, to, toolTurn, 'gemini-3-pro')
       const text = json(body)
       const ids = {
@@ -91,14 +91,14 @@ for (const [from, { toolTurn, structured, oneCall }] of Object.entries(CLIENTS))
       t.equal(result, call)
     })
 
-    t.test(`${from} -> ${to}: structured output dropped silently`, async t => {
+    t.test(`${from} -> ${to}: the schema of structured output is kept`, async t => {
       const { body, dropped } = requestBetween(from, to, structured, 'gemini-3-pro')
       t.match(json(body), json({ at: { type: 'integer' } }))
       t.strictSame(dropped, [])
     })
 
     if (from === 'generate') continue
-    t.test(`${from} -> ${to}: disable_parallel_tool_use dropped`, async t => {
+    t.test(`${from} -> ${to}: disable_parallel_tool_use is translated, or named as dropped`, async t => {
       const { body, dropped } = requestBetween(from, to, oneCall)
       if (to === 'generate') t.match(dropped, [/parallel/], 'it has no counterpart, and that is said')
       else t.match(json(body), to === 'messages' ? '"disable_parallel_tool_use":true' : '"parallel_tool_calls":false')
@@ -110,7 +110,7 @@ const gemini = (parts: readonly JsonObject[], more: JsonObject = {}, usage: Json
   { candidates: [{ content: { role: 'model', parts }, index: 0, ...more }], responseId: 'r', modelVersion: 'g', usageMetadata: { promptTokenCount: 7, ...usage } }
 )
 
-t.test('a thoughtSignature on a part of its own lost', async t => {
+t.test('a thoughtSignature on a separate part comes back', async t => {
   const stream = sse(gemini([{ text: 'Hello.' }]), gemini([{ text: '', thoughtSignature: 'U0lH' }], { finishReason: 'STOP' }, { candidatesTokenCount: 2 }))
   const blocks = dataOf(streamBetween('messages', 'generate', [stream])).flatMap(event => asObject(event['content_block']) ?? [])
   t.match(blocks.map(block => asObject(block)?.['type']), ['text', 'redacted_thinking'])
@@ -119,7 +119,7 @@ t.test('a thoughtSignature on a part of its own lost', async t => {
   t.match(json(asList(body['contents'])[1]), '"thoughtSignature":"U0lH"', 'the next turn has it')
 })
 
-t.test('end_turn instead of tool_use, where Gemini says STOP', async t => {
+t.test('STOP of Gemini after a call becomes tool_use', async t => {
   const call = gemini([{ functionCall: { name: 'look', args: { at: 1 } } }], { finishReason: 'STOP' }, { candidatesTokenCount: 2 })
   t.match(bodyBetween('messages', 'generate', call), { stop_reason: 'tool_use' })
   t.match(bodyBetween('chat', 'generate', call), { choices: [{ finish_reason: 'tool_calls' }] })
@@ -129,7 +129,7 @@ t.test('end_turn instead of tool_use, where Gemini says STOP', async t => {
 const PIECES = ['{"at":"\\u00', 'e9 ', '\\', '"\\ud83d', '\\ude00"}']
 const ARGUMENTS = { at: 'é "😀' }
 
-t.test('arguments split inside UTF-8 or escape sequences', async t => {
+t.test('arguments that are split inside UTF-8 or escape sequences are kept', async t => {
   const chat = chatStream(
     { delta: { role: 'assistant', tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }] } },
     ...PIECES.map(text => ({ delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } })), { delta: {}, finish_reason: 'tool_calls' },
@@ -156,7 +156,7 @@ t.test('arguments split inside UTF-8 or escape sequences', async t => {
   }
 })
 
-t.test('empty arguments are an empty object, in streams and whole', async t => {
+t.test('empty arguments become an empty object, in streams and bodies', async t => {
   const block = { type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }
   const messages = messagesEvents(MESSAGE_START, { type: 'content_block_start', index: 0, content_block: block }, { type: 'content_block_stop', index: 0 }, ...messageEnd('tool_use'))
   const chat = chatStream({ delta: { role: 'assistant', tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }] } }, { delta: {}, finish_reason: 'tool_calls' })
@@ -167,7 +167,7 @@ t.test('empty arguments are an empty object, in streams and whole', async t => {
   t.match(bodyBetween('chat', 'messages', { ...MESSAGE_START.message, content: [block], stop_reason: 'tool_use' }), { choices: [{ message: { tool_calls: [{ function: { arguments: '{}' } }] } }] })
 })
 
-t.test('message_start with zero usage although it is known', async t => {
+t.test('message_start has the usage if it is known, otherwise message_delta has it', async t => {
   const stream = sse(gemini([{ text: 'Hel' }]), gemini([{ text: 'lo' }], { finishReason: 'STOP' }, { candidatesTokenCount: 2 }))
   const [start] = dataOf(streamBetween('messages', 'generate', [stream]))
   t.match(start, { type: 'message_start', message: { usage: { input_tokens: 7 } } })
@@ -177,7 +177,7 @@ t.test('message_start with zero usage although it is known', async t => {
   t.match(delta, { usage: { input_tokens: 5, cache_read_input_tokens: 4, output_tokens: 2 } })
 })
 
-t.test('deltas after stop', async t => {
+t.test('no delta follows the stop', async t => {
   const late = chatChunks({ delta: { role: 'assistant', content: 'Hi' } }, { delta: {}, finish_reason: 'stop' }, { delta: { content: ' late' } }) + 'data: [DONE]\n\n'
   const types = dataOf(streamBetween('messages', 'chat', [Buffer.from(late)])).map(({ type }) => type)
   t.strictSame(types.slice(-2), ['message_delta', 'message_stop'], 'what a server sends late comes before the stop')
@@ -185,7 +185,7 @@ t.test('deltas after stop', async t => {
   for (const to of ['chat', 'responses', 'generate']) t.notMatch(streamBetween(to, 'messages', [Buffer.from(messages)]), 'late', to)
 })
 
-t.test('cached tokens counted twice or subtracted below zero, and reasoning outside or inside', async t => {
+t.test('cached and reasoning tokens are counted once, and never below zero', async t => {
   const USED = { input: 100, cached: 60, output: 30, reasoning: 20 }
   const bodies: Readonly<Record<string, JsonObject>> = {
     chat: { choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hi' } }], usage: { prompt_tokens: 100, prompt_tokens_details: { cached_tokens: 60 }, completion_tokens: 30, completion_tokens_details: { reasoning_tokens: 20 } } },
@@ -207,7 +207,7 @@ t.test('cached tokens counted twice or subtracted below zero, and reasoning outs
   t.match(usage, { input_tokens: 5, cache_read_input_tokens: 0 }, 'a server that reports more cached tokens than there are')
 })
 
-t.test('empty content and consecutive messages of one role', async t => {
+t.test('empty messages are dropped, and consecutive ones of one role merged', async t => {
   const chat = { messages: [{ role: 'user', content: 'a' }, { role: 'user', content: '' }, { role: 'assistant', content: '' }, { role: 'user', content: 'b' }] }
   t.strictSame(asList(requestBetween('chat', 'messages', chat).body['messages']).map(message => asObject(message)?.['role']), ['user'])
   t.strictSame(asList(requestBetween('chat', 'generate', chat).body['contents']), [{ role: 'user', parts: [{ text: 'a' }, { text: 'b' }] }])
@@ -228,7 +228,7 @@ t.test('system or developer messages in mid-conversation keep their position', a
   }
 })
 
-t.test('stop reasons: refusal, pause_turn, context window, content filter', async t => {
+t.test('stop reasons are translated: refusal, pause_turn, context window, content filter', async t => {
   const message = (stop_reason: string, more: JsonObject = {}): JsonObject => ({ ...MESSAGE_START.message, content: [{ type: 'text', text: 'Hi' }], stop_reason, ...more })
   const chat = (finish_reason: string, more: JsonObject = {}): JsonObject => ({ choices: [{ index: 0, finish_reason, message: { role: 'assistant', content: 'Hi', ...more } }] })
   const stops: readonly (readonly [from: string, body: JsonObject, to: string, expected: JsonObject])[] = [
@@ -250,21 +250,21 @@ t.test('stop reasons: refusal, pause_turn, context window, content filter', asyn
   for (const [from, body, to, expected] of stops) t.match(bodyBetween(to, from, body), expected, `${from} -> ${to}: ${json(expected)}`)
 })
 
-t.test('a second system message, which chat templates of open models refuse', async t => {
+t.test('instructions and a developer message become one system message', async t => {
   const input = [{ role: 'developer', content: 'Permissions.' }, { role: 'user', content: 'Hi' }]
   t.strictSame(requestBetween('responses', 'chat', { instructions: 'You are Codex.', input }).body['messages'], [
     { role: 'system', content: 'You are Codex.\n\nPermissions.' }, { role: 'user', content: 'Hi' },
   ])
 })
 
-t.test('sampling parameters that a reasoning model refuses although they say what is the case anyway', async t => {
+t.test('a default temperature is dropped for reasoning models, which refuse it', async t => {
   const body = { max_tokens: 99, temperature: 1, messages: [{ role: 'user', content: 'Hi' }] }
   t.notOk('temperature' in requestBetween('messages', 'responses', body, 'gpt-5.1').body)
   t.equal(requestBetween('messages', 'responses', body, 'llama').body['temperature'], 1)
   t.equal(requestBetween('messages', 'responses', { ...body, temperature: 0.5 }, 'gpt-5.1').body['temperature'], 0.5, 'what would change the response is for the upstream to refuse')
 })
 
-t.test('members of a tool dropped silently', async t => {
+t.test('dropped fields of a tool are named', async t => {
   const tools: Readonly<Record<string, readonly [body: JsonObject, named: string]>> = {
     messages: [{ max_tokens: 9, messages: [], tools: [{ name: 'look', input_schema: SCHEMA, input_examples: [{ at: 1 }], eager_input_streaming: true }] }, 'tools[].input_examples'],
     responses: [{ input: 'Hi', tools: [{ type: 'function', name: 'look', parameters: SCHEMA, strict: false, output_schema: SCHEMA, allowed_callers: ['direct'] }] }, 'tools[].output_schema'],

@@ -7,7 +7,7 @@ import { openBooks } from '../billing/books.ts'
 
 const QUESTION = { model: 'm', max_tokens: 100, top_k: 5, messages: [{ role: 'user' as const, content: 'Hi' }] }
 
-t.test('the ledger has both protocols, and what each target did not get', async t => {
+t.test('the ledger has both protocols, and the dropped fields of each attempt', async t => {
   const { url } = await start(t)
   const books = await openBooks(t, `
 upstreams:
@@ -32,7 +32,7 @@ routes:
   t.match(story, /attempt 2: vllm, model sim, translated messages->chat without top_k: ok/)
 })
 
-t.test('of two protocols of one vendor, each has its name', async t => {
+t.test('the ledger distinguishes chat and responses', async t => {
   const { url } = await start(t)
   const books = await openBooks(t, `
 upstreams: { vllm: { url: "${url}", speaks: [chat] }, openai: { url: "${url}", speaks: [responses] } }
@@ -47,7 +47,7 @@ routes: [{ model: near, to: { upstream: openai, model: sim } }, { to: { upstream
   ])
 })
 
-t.test('a field of the client with a long name does not fill the ledger', async t => {
+t.test('the ledger truncates the names of dropped fields', async t => {
   const { url } = await start(t)
   const books = await openBooks(t, `upstreams: { vllm: { url: "${url}", speaks: [chat] } }\nroutes: [{ to: [{ upstream: vllm, model: sim }] }]`)
   await anthropicClient(books.gateway).messages.create({ ...QUESTION, ['x'.repeat(50_000)]: 1 } as typeof QUESTION)

@@ -30,7 +30,7 @@ type Test = Parameters<typeof startTranslating>[0]
 
 for (const [path, body, end] of CLIENTS) {
   for (const [what, stream] of [['the usage', TEXT + FINISH + USAGE], ['no usage', TEXT + FINISH], ['a chunk with all', chunk({ delta: { content: 'Hi' }, finish_reason: 'stop' })]] as const) {
-    t.test(`${path}: a stream with ${what} and without [DONE] is whole`, async t => {
+    t.test(`${path}: a stream with ${what} and without [DONE] is complete`, async t => {
       const { gateway, response } = await respond(t, path, body, stream)
       t.match(await response.text(), end)
       t.match(await gateway.waitForLog(({ msg }) => msg === 'exchange'), { error: undefined })

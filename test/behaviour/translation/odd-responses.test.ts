@@ -111,7 +111,7 @@ async function start(t: Test, from: Name, to: Name, bodies: readonly Response['b
 
 for (const from of NAMES) {
   for (const to of NAMES.filter(name => name !== from)) {
-    t.test(`${from} -> ${to}: what is no response is a 502 in the client's shape`, async t => {
+    t.test(`${from} -> ${to}: an invalid response is a 502 in the client's shape`, async t => {
       // Gemini's stream may be one object.
       const faults = Object.keys(BROKEN).filter(fault => to !== 'generate' || fault !== 'JSON called a stream')
       const ask = await start(t, from, to, faults.map(fault => BROKEN[fault]?.(to) as Response['body']))
@@ -126,7 +126,7 @@ for (const from of NAMES) {
       }
     })
 
-    t.test(`${from} -> ${to}: an error with the status of a success gets its own`, async t => {
+    t.test(`${from} -> ${to}: an error with status 200 gets the status of an error`, async t => {
       const ask = await start(t, from, to, Object.values(FAILED).map(respond => respond(to)))
       for (const fault of Object.keys(FAILED)) {
         for (const stream of [false, true]) {
@@ -141,7 +141,7 @@ for (const from of NAMES) {
       }
     })
 
-    t.test(`${from} -> ${to}: a response of the other form than the client asked for`, async t => {
+    t.test(`${from} -> ${to}: a body becomes a stream, or a stream a body, as the client asked`, async t => {
       const ask = await start(t, from, to, [raw(STREAMED[to], EVENTS), raw(JSON.stringify(WHOLE[to]))])
       const outcomes = [await ask(false), await ask(true), await ask(false), await ask(true)]
       for (const [n, { status, type, text, row }] of outcomes.entries()) {
@@ -158,7 +158,7 @@ for (const from of NAMES) {
 for (const name of NAMES) {
   for (const stream of [true, false]) {
     if (name === 'chat') continue
-    t.test(`${name} <- chat: a whole response with a call without a name is an error with a status, ${stream ? 'as a stream' : 'whole'}`, async t => {
+    t.test(`${name} <- chat: a call without a name is 502, ${stream ? 'with' : 'without'} stream: true`, async t => {
       const message = { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { arguments: '{}' } }] }
       const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses: [{ body: { id: 'c', object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'tool_calls' }] } }] } })
       const [path, body] = REQUESTS[name](stream)

@@ -12,7 +12,7 @@ const MESSAGE_TOOLS: Anthropic.Tool[] = [{ name: 'look', input_schema: { type: '
 const CHAT_TOOLS: OpenAI.ChatCompletionTool[] = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }]
 const QUESTION = { role: 'user', content: 'Look' } as const
 
-t.test('thinking of a chat upstream does not reach Anthropic, when the next turn goes there untranslated', async t => {
+t.test('thinking of a chat upstream does not reach Anthropic in the next turn', async t => {
   const { gateway, seen } = await startTranslating(t, {
     chat: {
       speaks: 'chat',
@@ -44,7 +44,7 @@ t.test('thinking of a chat upstream does not reach Anthropic, when the next turn
   t.equal(sent['thinking'], undefined, 'a turn whose thinking is missing must not ask for it')
 })
 
-t.test('Anthropic\'s thinking comes back to it through a chat client, and does not reach a chat upstream', async t => {
+t.test('a chat client returns thinking to Anthropic, and not to a chat upstream', async t => {
   const thought = [
     MESSAGE_START,
     { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } },
@@ -78,7 +78,7 @@ t.test('Anthropic\'s thinking comes back to it through a chat client, and does n
   t.notMatch(JSON.stringify(messages), /Gateway1|Hm\./)
 })
 
-t.test('a client that writes about capsules has its body sent as it is', async t => {
+t.test('a body with text that looks like a capsule is forwarded unchanged', async t => {
   const { gateway, seen } = await startTranslating(t, { claude: { speaks: 'messages', responses: [{ body: messagesEvents(MESSAGE_START, ...textBlock(0, 'Hi'), ...messageEnd()) }] } })
   const content = 'What is Gateway1AAAA?'
   await anthropicClient(gateway).messages.stream({ model: 'm', max_tokens: 1, messages: [{ role: 'user', content }] }).finalMessage()

@@ -37,7 +37,7 @@ t.test('a responses client streams text and a tool call from a chat upstream', a
   t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { input_tokens: 7, output_tokens: 3, status: 200, end: 'complete' })
 })
 
-t.test('a responses client reaches a messages upstream, whole', async t => {
+t.test('a responses client gets a complete response from a messages upstream', async t => {
   const { gateway, seen } = await startTranslating(t, { up: { speaks: 'messages', responses: [{ body: MESSAGE }] } })
   const { data, response } = await openaiClient(gateway).responses.create({ model: 'm', input: 'Hi', instructions: 'Be brief.' }).withResponse()
   t.equal(data.output_text, 'Hello')
@@ -55,14 +55,14 @@ t.test('messages and chat clients reach a responses upstream', async t => {
   t.match(seen.up, [{ path: '/v1/responses', body: { model: 'up-model', store: false } }, { path: '/v1/responses' }])
 })
 
-t.test('an upstream that lists the protocol of the client gets the request as it is', async t => {
+t.test('an upstream that speaks the client\'s protocol gets the request untranslated', async t => {
   const { gateway, seen } = await startTranslating(t, { up: { speaks: 'chat, responses', responses: [{ body: RESPONSE }] } })
   const { response } = await openaiClient(gateway).responses.create({ model: 'm', input: 'Hi' }).withResponse()
   t.equal(response.headers.get('x-gateway-translated'), null)
   t.equal(seen.up?.[0]?.path, '/v1/responses')
 })
 
-t.test('a stored response of a provider is refused with what to do instead', async t => {
+t.test('previous_response_id is refused, and the error says what to send instead', async t => {
   const { gateway, seen } = await startTranslating(t, { up: { speaks: 'chat', responses: [{ body: {} }] } })
   const failure = await openaiClient(gateway).responses.create({ model: 'm', input: 'Hi', previous_response_id: 'resp_1' })
     .catch((error: unknown) => error) as InstanceType<typeof OpenAI.APIError>

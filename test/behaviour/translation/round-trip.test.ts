@@ -117,7 +117,7 @@ function plain(part: Part): unknown {
 
 for (const from of NAMES) {
   for (const to of NAMES.filter(name => name !== from)) {
-    t.test(`${from} -> ${to} -> ${from}: what both protocols have is kept`, async t => {
+    t.test(`${from} -> ${to} -> ${from}: fields that both protocols have are kept`, async t => {
       const fields = NEUTRAL_FIELDS.filter(field => !NOT_COMPARED.has(field) && has(from, field) && has(to, field))
       t.ok(fields.length >= 6, fields.join(', '))
       fc.assert(fc.property(requests, given => {

@@ -52,7 +52,7 @@ const UPSTREAMS: Readonly<Record<string, string>> = {
 for (const [from, client] of Object.entries(CLIENTS)) {
   for (const [to, body] of Object.entries(UPSTREAMS)) {
     if (from === to) continue
-    t.test(`${from} -> ${to}: an error in mid-stream comes in the client's shape, after what came before it`, async t => {
+    t.test(`${from} -> ${to}: the client gets the text before an error, then the error in its shape`, async t => {
       const { gateway } = await startTranslating(t, { up: { speaks: to, responses: [{ body }] } })
       const { text, thrown } = await client(gateway)
       t.equal(text, 'Hel')
@@ -61,7 +61,7 @@ for (const [from, client] of Object.entries(CLIENTS)) {
       t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { end: 'error' })
     })
 
-    t.test(`${from} -> ${to}: an event that is not well-formed breaks the stream, instead of being left out`, async t => {
+    t.test(`${from} -> ${to}: a malformed event breaks the stream, and is not skipped`, async t => {
       const broken = body.slice(0, body.lastIndexOf('data: ')) + 'data: {"tru\n\n: more would follow\n\n'
       const respond = (res: ServerResponse): void => {
         res.writeHead(200, { 'content-type': 'text/event-stream' })

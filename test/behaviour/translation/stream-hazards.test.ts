@@ -50,7 +50,7 @@ const CALLS_OF: Readonly<Record<string, (events: readonly JsonObject[]) => strin
 }
 
 for (const [client, callsOf] of Object.entries(CALLS_OF)) {
-  t.test(`${client}: parallel calls sharing an index or block`, async t => {
+  t.test(`${client}: parallel calls do not share an index or block`, async t => {
     for (const [upstream, stream] of upstreamsOf(client)) t.strictSame(callsOf(events(client, upstream, stream)), ARGUMENTS, upstream)
     if (client === 'chat') return
     const call = (id: string, text: string): JsonObject => ({ delta: { tool_calls: [{ index: 0, id, type: 'function', function: { name: 'look', arguments: text } }] } })
@@ -59,7 +59,7 @@ for (const [client, callsOf] of Object.entries(CALLS_OF)) {
   })
 }
 
-t.test('two items on one output_index, items closed twice', async t => {
+t.test('each item of a response has its own output_index, and is closed once', async t => {
   for (const [upstream, stream] of upstreamsOf('responses')) {
     const all = events('responses', upstream, stream)
     const of = (type: string): unknown[] => all.filter(event => event['type'] === type).map(event => event['output_index'])
@@ -73,7 +73,7 @@ t.test('two items on one output_index, items closed twice', async t => {
   }
 })
 
-t.test('blocks that overlap, or are closed twice', async t => {
+t.test('blocks do not overlap, and are closed once', async t => {
   for (const [upstream, stream] of upstreamsOf('messages')) {
     let open: unknown = null
     let next = 0
@@ -93,7 +93,7 @@ t.test('blocks that overlap, or are closed twice', async t => {
   }
 })
 
-t.test('the usage chunk comes only when asked', async t => {
+t.test('the usage chunk comes only if the client asks for it', async t => {
   for (const [upstream, stream] of upstreamsOf('chat')) {
     const usageOf = (body: JsonObject): unknown[] => events('chat', upstream, stream, body).filter(event => asObject(event['usage']) !== null)
     t.strictSame(usageOf({}), [], upstream)
@@ -101,7 +101,7 @@ t.test('the usage chunk comes only when asked', async t => {
   }
 })
 
-t.test('one stop reason, and nothing but usage after it', async t => {
+t.test('a chat stream has one finish_reason, and only usage after it', async t => {
   for (const [upstream, stream] of upstreamsOf('chat')) {
     const choices = events('chat', upstream, stream, { stream_options: { include_usage: true } }).map(event => asObject(asList(event['choices'])[0]))
     const at = choices.findIndex(choice => (choice?.['finish_reason'] ?? null) !== null)
@@ -110,7 +110,7 @@ t.test('one stop reason, and nothing but usage after it', async t => {
   }
 })
 
-t.test('encrypted reasoning items of responses clients go to no other provider', async t => {
+t.test('encrypted reasoning of a responses client does not reach another provider', async t => {
   const input = [
     { role: 'user', content: 'Hi' }, { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }], encrypted_content: 'gAAAAAB-encrypted' },
     { role: 'assistant', content: 'Hello' }, { role: 'user', content: 'And?' },
@@ -122,7 +122,7 @@ t.test('encrypted reasoning items of responses clients go to no other provider',
   }
 })
 
-t.test('forced tool choice together with thinking', async t => {
+t.test('a forced tool choice disables thinking at Anthropic', async t => {
   const SCHEMA = { type: 'object', properties: {} }
   const clients: Readonly<Record<string, JsonObject>> = {
     chat: { messages: [{ role: 'user', content: 'Hi' }], reasoning_effort: 'high', tools: [{ type: 'function', function: { name: 'look', parameters: SCHEMA } }], tool_choice: 'required' },

@@ -9,7 +9,7 @@ import {
 const QUESTION = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Hi' }] }
 const failureOf = (promise: PromiseLike<unknown>): Promise<unknown> => Promise.resolve(promise).then(() => null, (error: unknown) => error)
 
-t.test('an error in mid-stream comes in the shape of the client', async t => {
+t.test('the client gets an error in mid-stream in the shape of its protocol', async t => {
   const chat = await startTranslating(t, { up: {
     speaks: 'chat',
     responses: [{ body: `${chatChunks({ delta: { role: 'assistant', content: 'Hel' } })}data: ${JSON.stringify({ error: { message: 'out of memory', type: 'server_error', code: 500 } })}\n\n` }],
@@ -26,7 +26,7 @@ t.test('an error in mid-stream comes in the shape of the client', async t => {
   t.match(ofChat, { message: 'Overloaded', type: 'server_error' })
 })
 
-t.test('a stream that is cut does not look whole', async t => {
+t.test('the client gets an error if a stream is cut', async t => {
   const { gateway } = await startTranslating(t, { up: {
     speaks: 'chat',
     responses: [{
@@ -40,7 +40,7 @@ t.test('a stream that is cut does not look whole', async t => {
   t.match(await gateway.waitForLog(line => line['msg'] === 'exchange'), { end: 'upstream_cut' })
 })
 
-t.test('a request for a stream that gets a whole body', async t => {
+t.test('a complete body is translated into the stream that the client asks for', async t => {
   const chat = await startTranslating(t, { up: { speaks: 'chat', responses: [{ body: {
     id: 'c', object: 'chat.completion', created: 1, model: 'chat-model', usage: { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 },
     choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hello' } }],
@@ -57,7 +57,7 @@ t.test('a request for a stream that gets a whole body', async t => {
   })
 })
 
-t.test('parallel tool calls, with thinking before them, in a stream', async t => {
+t.test('a stream with thinking and parallel tool calls is translated', async t => {
   const call = (index: number, id: string, text: string): JsonObject => ({ delta: { tool_calls: [{ index, id, type: 'function', function: { name: `f${index}`, arguments: text } }] } })
   const chat = await startTranslating(t, { up: { speaks: 'chat', responses: [{ body: chatStream(
     { delta: { role: 'assistant', reasoning: 'Hm.' } }, { delta: { content: 'I look.' } }, call(0, 'call_a', '{"x":'), call(1, 'call_b', '{"y":2}'),

@@ -27,7 +27,7 @@ const WITHOUT_BLANK_LINE = chatStream({ delta: { role: 'assistant', content: 'Hi
 for (const [protocol, path, body] of CLIENTS) {
   if (protocol === 'chat') continue
   for (const isCut of [false, true]) {
-    t.test(`${path} <- chat: a stream that ${isCut ? 'is cut' : 'ends'} before the blank line of its last event is whole`, async t => {
+    t.test(`${path} <- chat: a stream that ${isCut ? 'is cut' : 'ends'} before its last blank line is complete`, async t => {
       const { gateway } = await startTranslating(t, { up: { speaks: 'chat', responses: [isCut ? cutAfter(WITHOUT_BLANK_LINE) : { body: WITHOUT_BLANK_LINE }] } })
       const response = await fetch(gateway.url + path, { method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/json' }, body: JSON.stringify(body) })
       t.match(await response.text(), /message_stop|response\.completed|"finishReason": ?"STOP"/)
@@ -38,7 +38,7 @@ for (const [protocol, path, body] of CLIENTS) {
 for (const [speaks, what, stream] of UPSTREAMS) {
   for (const [protocol, path, body] of CLIENTS) {
     if (protocol === speaks) continue
-    t.test(`${path} <- ${speaks}: a stream with ${what} does not end in order`, async t => {
+    t.test(`${path} <- ${speaks}: a stream with ${what} is cut`, async t => {
       const { gateway } = await startTranslating(t, { up: { speaks, responses: [{ body: stream }] } })
       const response = await fetch(gateway.url + path, { method: 'POST', headers: { 'x-api-key': KEY, 'content-type': 'application/json' }, body: JSON.stringify(body) })
       let text = ''

@@ -143,16 +143,16 @@ for (const [from, client] of Object.entries(FORMS)) {
 /** Forms of usage that servers have beside that of their protocol's vendor, and what they mean. */
 const ODD: readonly { readonly name: string, readonly to: string, readonly usage: JsonObject, readonly means: Tokens }[] = [
   {
-    name: 'cache hits at the top, as DeepSeek has them', to: 'chat',
+    name: 'cache hits in a top-level field, as DeepSeek reports them', to: 'chat',
     usage: { prompt_tokens: 100, prompt_cache_hit_tokens: 60, completion_tokens: 10, total_tokens: 110 }, means: { input: 100, cached: 60, output: 10, reasoning: 0 },
   },
   {
-    name: 'reasoning beside the completion, as xAI has it', to: 'chat',
+    name: 'reasoning not included in completion_tokens, as xAI reports it', to: 'chat',
     usage: { prompt_tokens: 100, completion_tokens: 10, completion_tokens_details: { reasoning_tokens: 50 }, total_tokens: 160 },
     means: { input: 100, cached: 0, output: 60, reasoning: 50 },
   },
   {
-    name: 'candidates that the total alone has', to: 'generate',
+    name: 'candidates included only in the total', to: 'generate',
     usage: { promptTokenCount: 10, thoughtsTokenCount: 5, totalTokenCount: 22 }, means: { input: 10, cached: 0, output: 12, reasoning: 5 },
   },
   {
@@ -160,12 +160,12 @@ const ODD: readonly { readonly name: string, readonly to: string, readonly usage
     usage: { promptTokenCount: 10, toolUsePromptTokenCount: 4, candidatesTokenCount: 3, totalTokenCount: 17 }, means: { input: 14, cached: 0, output: 3, reasoning: 0 },
   },
   {
-    name: 'writes to the cache by their lifetimes alone', to: 'messages',
+    name: 'cache writes reported only by lifetime', to: 'messages',
     usage: { input_tokens: 10, cache_creation: { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 30 }, output_tokens: 3 },
     means: { input: 60, cached: 0, output: 3, reasoning: 0 },
   },
   {
-    name: 'a context that was compacted', to: 'messages',
+    name: 'usage of a compaction', to: 'messages',
     usage: { input_tokens: 10, output_tokens: 3, iterations: [{ type: 'compaction', input_tokens: 100, output_tokens: 20 }, { type: 'message', input_tokens: 10, output_tokens: 3 }] },
     means: { input: 110, cached: 0, output: 23, reasoning: 0 },
   },
@@ -182,7 +182,7 @@ for (const { name, to, usage, means } of ODD) {
   }
 }
 
-t.test('usage of chat streams that stands in a choice, or in an object of Groq\'s', async t => {
+t.test('usage of a chat stream inside a choice, or inside x_groq', async t => {
   const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
   for (const last of [{ choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] }, { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], x_groq: { usage } }]) {
     const stream = sse({ id: 'c', choices: [{ index: 0, delta: { role: 'assistant', content: 'Hi' } }] }, { id: 'c', ...last }, '[DONE]')
@@ -191,7 +191,7 @@ t.test('usage of chat streams that stands in a choice, or in an object of Groq\'
   }
 })
 
-t.test('a client gets no usage where the upstream reports none, unless its protocol requires it', async t => {
+t.test('a client gets usage only if the upstream reports it or the protocol requires it', async t => {
   const body = { choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Hi' } }] }
   const events = [{ choices: [{ index: 0, delta: { role: 'assistant', content: 'Hi' } }] }, { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }, '[DONE]']
   t.equal(bodyBetween('responses', 'chat', body)['usage'], null)

@@ -13,7 +13,7 @@ const CLIENTS: Readonly<Record<string, { path: string; prompt: string; content: 
 
 for (const [client, { path, prompt, content, shape }] of Object.entries(CLIENTS)) {
   for (const to of Object.keys(CLIENTS).filter(name => name !== client)) {
-    t.test(`${client} to ${to}: a list of another type is refused by its name, and the upstream hears nothing`, async t => {
+    t.test(`${client} to ${to}: a field that must be a list is refused and named, and nothing is sent`, async t => {
       const { gateway, seen } = await startTranslating(t, { up: { speaks: to, responses: [{ body: {} }] } })
       const good = [{ role: 'user', [content]: client === 'generate' ? [{ text: 'hi' }] : 'hi' }]
       const cases: [unknown, string][] = [
@@ -119,7 +119,7 @@ function bodyWith(protocol: string, path: string, value: unknown): JsonObject {
 
 for (const [from, members] of Object.entries(MEMBERS)) {
   for (const to of Object.keys(MEMBERS).filter(name => name !== from)) {
-    t.test(`${from} to ${to}: a member of another type is refused by its path`, async t => {
+    t.test(`${from} to ${to}: a field of a wrong type is refused, and its path named`, async t => {
       for (const [kind, paths] of Object.entries(members)) {
         for (const path of paths.split(/\s+/)) {
           for (const value of WRONG[kind as keyof Members]) {
@@ -134,7 +134,7 @@ for (const [from, members] of Object.entries(MEMBERS)) {
   }
 }
 
-t.test('a request that the vendor takes in several forms is taken in each', async t => {
+t.test('every spelling and form that a vendor accepts is translated', async t => {
   const { body } = requestBetween('generate', 'chat', {
     contents: [{ role: 'user', parts: [{ text: 'Hi' }] }, { role: 'model', parts: { functionCall: { name: 'f' } } },
       { parts: { functionResponse: { name: 'f', response: { output: 'x' }, parts: { inlineData: { mimeType: 'image/png', data: 'AAAA' } } } } }],
