@@ -16,7 +16,7 @@ const CHAT = chatStream(
 const MESSAGES = messagesEvents(MESSAGE_START, ...textBlock(0, 'from messages'), ...messageEnd())
 const QUESTION = { model: 'm', max_tokens: 100, messages: [{ role: 'user' as const, content: 'Hi' }] }
 
-t.test('a fallback with the client\'s protocol gets the original request after a translated target failed', async t => {
+t.test('a fallback in the client\'s protocol gets the original request', async t => {
   const { gateway, seen } = await startTranslating(t, {
     claude: { speaks: 'messages', responses: [OVERLOADED] }, chat: { speaks: 'chat', responses: [{ body: CHAT }] },
   })

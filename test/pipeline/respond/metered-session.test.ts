@@ -49,7 +49,7 @@ models: { m: { price: { input: 1, output: 1 } } }`,
   return { clock, session }
 }
 
-t.test('a client that answers a close frame has not disconnected, even during inflation', async t => {
+t.test('a client that responds to a close frame has not disconnected, even during inflation', async t => {
   const created = deflateRawSync(JSON.stringify({ type: 'response.created', response: { model: 'm' } }), {
     finishFlush: constants.Z_SYNC_FLUSH,
   }).subarray(0, -4)
