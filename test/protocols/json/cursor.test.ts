@@ -21,7 +21,7 @@ function walk(cursor: JsonCursor, text: Buffer): unknown {
   return cursor.parsed()
 }
 
-t.test('walks any JSON to the same value as a parser', async t => {
+t.test('a cursor reads any JSON to the same value as JSON.parse', async t => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(0, 1, 2), fc.string(), (value, indent, around) => {
       const text = JSON.stringify(value, null, indent)
@@ -37,7 +37,7 @@ t.test('walks any JSON to the same value as a parser', async t => {
   )
 })
 
-t.test('skips any value in one step', async t => {
+t.test('skip leaves out any value in one step', async t => {
   fc.assert(
     fc.property(fc.jsonValue(), value => {
       const text = ` ${JSON.stringify(value, null, 1)}\r\n`
@@ -50,7 +50,7 @@ t.test('skips any value in one step', async t => {
   )
 })
 
-t.test('on text that is cut it stops, broken, and says no from then on', async t => {
+t.test('a cursor on cut text ends broken, and returns false from then on', async t => {
   const text = Buffer.from('{"a": [1, {"b": "c\\"d"}, null], "e": {"f": [true, "g"]}, "h": "i"}')
   for (let end = 0; end < text.length; end++) {
     const cursor = new JsonCursor(text, 0, end)
@@ -63,7 +63,7 @@ t.test('on text that is cut it stops, broken, and says no from then on', async t
   }
 })
 
-t.test('comes to an end on any bytes whatever', async () => {
+t.test('a cursor ends on any bytes', async () => {
   const pieces = fc.constantFrom(
     '{',
     '}',
@@ -94,7 +94,7 @@ t.test('comes to an end on any bytes whatever', async () => {
   )
 })
 
-t.test('finds the end of long strings, quotes and backslashes in any number', async t => {
+t.test('closingQuote finds the end of long strings with any quotes and backslashes', async t => {
   const piece = fc.oneof(
     fc.constantFrom('\\', '"', '\\"', '\n', 'é', '\u{1f600}'),
     fc.string({ minLength: 50, maxLength: 200 }),
@@ -110,7 +110,7 @@ t.test('finds the end of long strings, quotes and backslashes in any number', as
   )
 })
 
-t.test('what is not JSON after all parses to NaN', async t => {
+t.test('parsed returns NaN for a value that is not JSON', async t => {
   const cursor = new JsonCursor(Buffer.from('{"a": nonsense}'))
   t.ok(cursor.skip())
   t.ok(Number.isNaN(cursor.parsed()))

@@ -41,14 +41,14 @@ function plain(result: ValidJson | InvalidJson): unknown {
   return result.ok ? { ...result, fields: Object.fromEntries(result.fields) } : result
 }
 
-t.test('accepts what JSON.parse accepts, and nothing else', async t => {
+t.test('scanJson accepts exactly what JSON.parse accepts', async t => {
   for (const text of JSON_CASES) {
     const bytes = Buffer.from(text)
     t.equal(scanJson(bytes, keys).ok, accepted(bytes), bytes.toString('latin1').replace(/[^ -~]/g, '·'))
   }
 })
 
-t.test('refuses what is not UTF-8, inside strings and outside, at the byte where it begins', async t => {
+t.test('invalid UTF-8 is refused at its first byte, inside strings and outside', async t => {
   const bad: [name: string, bytes: number[]][] = [
     ['a lone continuation', [0x80]],
     ['a byte that starts nothing', [0xff]],
@@ -74,7 +74,7 @@ t.test('refuses what is not UTF-8, inside strings and outside, at the byte where
   t.match(quoted(0x0a, 0xff), { ok: false, offset: 1, message: /u000a/ }, 'the first error counts')
 })
 
-t.test('finds the byte that ends a string wherever it stands', async t => {
+t.test('the end of a string is found at any offset', async t => {
   for (let length = 0; length < 40; length++) {
     const text = '~'.repeat(length)
     for (const shift of [0, 1, 2, 3]) {
@@ -93,7 +93,7 @@ t.test('finds the byte that ends a string wherever it stands', async t => {
   }
 })
 
-t.test('says what was expected, and where', async t => {
+t.test('an error names what was expected, with line and column', async t => {
   const cases: [text: string, message: string][] = [
     ['', 'expected a value, but the text ends at line 1, column 1'],
     ['{"a":1,\n "b" 2}', "expected ':' after the key at line 2, column 6"],
@@ -117,7 +117,7 @@ t.test('says what was expected, and where', async t => {
   for (const [text, message] of cases) t.match(scanText(text), { ok: false, message }, text)
 })
 
-t.test('records where the watched members of the root object stand', async t => {
+t.test('the offsets of watched members of the root object are recorded', async t => {
   const nested = '{"model":"inner","stream":[{"model":1}]}'
   const text = `\n{ "model" : "gpt" ,"x":${nested},"stream":true,\t"model":1.0e2 }`
   const { fields, members, root, length } = valid(text)
@@ -131,7 +131,7 @@ t.test('records where the watched members of the root object stand', async t => 
   t.strictSame(members, { open: 2, close: text.length - 1, empty: false })
 })
 
-t.test('knows each type of value', async t => {
+t.test('each type of value is recognized', async t => {
   const types: [text: string, type: string][] = [
     ['"x"', 'string'], ['-1', 'number'], ['0', 'number'], ['{"a":[]}', 'object'], ['[[],{}]', 'array'],
     ['true', 'true'], ['false', 'false'], ['null', 'null']
@@ -142,7 +142,7 @@ t.test('knows each type of value', async t => {
   }
 })
 
-t.test('an object is empty or not, and other roots have no members', async t => {
+t.test('members says if the object is empty, and is null for other roots', async t => {
   t.strictSame(valid(' { \n} ').members, { open: 2, close: 4, empty: true })
   t.strictSame(valid('{"":{}}').members, { open: 1, close: 6, empty: false })
   for (const text of ['[]', '[{"model":1}]', '"model"', '1', 'null']) {
@@ -152,7 +152,7 @@ t.test('an object is empty or not, and other roots have no members', async t => 
   }
 })
 
-t.test('keys with escapes cost no string each, whatever their number', async t => {
+t.test('keys with escapes are compared without a string for each', async t => {
   const keys = [
     '\\u006da', '\\u006dodem', '\\u006dodell', '\\u0073trea\\n', '\\ud83d\\ude00', '\\"', 'm\\u00f6del',
   ]
@@ -163,7 +163,7 @@ t.test('keys with escapes cost no string each, whatever their number', async t =
   t.ok(found.ok && found.fields.get('model')?.length === 1 && found.fields.get('stream')?.length === 1)
 })
 
-t.test('a key is known by what it decodes to', async t => {
+t.test('keys are compared by their decoded text', async t => {
   const thrice = valid('{"m\\u006fdel":1,"\\u006D\\u006f\\u0064\\u0065\\u006C":2,"model":3}')
   t.equal(thrice.fields.get('model')?.length, 3)
   const letters = [...'stream_options'].map(char => `\\u00${char.charCodeAt(0).toString(16)}`)
@@ -183,13 +183,13 @@ t.test('a key is known by what it decodes to', async t => {
   t.equal(valid('{"model":1}').fields.get('toString'), undefined)
 })
 
-t.test('no key to watch is fine', async t => {
+t.test('scanJson accepts an empty list of keys', async t => {
   const scan = scanJson(Buffer.from('{"model":{"a":1}}'), [])
   t.match(scan, { ok: true, root: 'object' })
   t.strictSame(scan.ok && scan.fields, new Map())
 })
 
-t.test('nests as deep as the limit, and says so beyond it', async t => {
+t.test('nesting beyond the limit is refused, and the error names the limit', async t => {
   const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
   t.ok(scanText(nested(10_000)).ok)
   t.match(scanText(nested(10_001)), { ok: false, offset: 10_000, message: /no more than 10000 levels/ })
@@ -198,7 +198,7 @@ t.test('nests as deep as the limit, and says so beyond it', async t => {
   t.notOk(scanText('{"a":'.repeat(1_000_000)).ok)
 })
 
-t.test('push tells when an error is known, and nothing after it counts', async t => {
+t.test('push returns false after the first error, and ignores what follows', async t => {
   const scan = new JsonScan(['model'])
   t.equal(scan.push(Buffer.from('{"model":"x",')), true)
   t.equal(scan.push(Buffer.alloc(0)), true)
@@ -207,7 +207,7 @@ t.test('push tells when an error is known, and nothing after it counts', async t
   t.match(scan.end(), { ok: false, offset: 13, line: 1, column: 14 })
 })
 
-t.test('a chunk may be reused once it was pushed', async t => {
+t.test('a buffer can be reused after push', async t => {
   const scan = new JsonScan(['model'])
   const buffer = Buffer.from('{"mod')
   scan.push(buffer)
@@ -218,7 +218,7 @@ t.test('a chunk may be reused once it was pushed', async t => {
   t.match(result.ok && result.fields.get('model'), [{ keyStart: 1, start: 9, end: 13 }])
 })
 
-t.test('property: the fields of any object are where its members are', async t => {
+t.test('property: fields have the offsets of the object\'s members', async t => {
   fc.assert(fc.property(objectText, text => {
     const bytes = Buffer.from(text)
     const result = scanJson(bytes, keys)
@@ -271,14 +271,14 @@ const tokens = fc.array(
 ).map(parts => Buffer.from(parts.join('')))
 
 // After those that read keys with JSON.parse, which is not to be trusted with them any more: see keyText.
-t.test('property: any bytes are accepted exactly when JSON.parse takes them and they are UTF-8', async t => {
+t.test('property: exactly the UTF-8 that JSON.parse accepts is accepted', async t => {
   fc.assert(
     fc.property(fc.oneof(mutated, tokens), bytes => scanJson(bytes, keys).ok === accepted(bytes)),
     { numRuns: 5000 })
   t.pass()
 })
 
-t.test('property: chunks make no difference, be the bytes valid or not', async t => {
+t.test('property: the result does not depend on chunks, for valid and invalid bytes', async t => {
   const split = fc.oneof(mutated, tokens, objectText.map(text => Buffer.from(text)))
     .chain(bytes => fc.tuple(fc.constant(bytes), chunksOf(bytes)))
   fc.assert(fc.property(split, ([bytes, chunks]) => {

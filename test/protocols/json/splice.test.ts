@@ -42,7 +42,7 @@ t.test('spliceBytes replaces, inserts and removes, in any order', async t => {
   t.equal(body.toString(), '0123456789')
 })
 
-t.test('spliceBytes puts an insertion before what is replaced at the same place', async t => {
+t.test('spliceBytes puts an insertion before a replacement at the same place', async t => {
   t.equal(spliceBytes(Buffer.from('abc'), [edit(1, 2, 'X'), edit(1, 1, '-')]).toString(), 'a-Xc')
 })
 
@@ -72,7 +72,7 @@ t.test('a renamed model is the only change', async t => {
   t.equal(renamed('[{"model":"a"}]', 'b'), '[{"model":"a"}]')
 })
 
-t.test('both changes are made in one splice', async t => {
+t.test('a model and include_usage are changed in one splice', async t => {
   const body = Buffer.from('{"model":"a","stream_options":{"x":1},"n":1.0}')
   const result = scan(body)
   const edits = [...withIncludeUsage(body, result) ?? [], ...modelEdits(result.fields, 'b')]
@@ -90,7 +90,7 @@ t.test('replaceValues makes one edit of each value', async t => {
 
 type Parsed = Record<string, unknown>
 
-t.test('property: a renamed body parses to the same but for the model', async t => {
+t.test('property: renaming the model changes only the model', async t => {
   fc.assert(fc.property(objectText, fc.string({ unit: 'binary' }), (text, model) => {
     const body = Buffer.from(text)
     const { fields } = scan(body)
@@ -104,7 +104,7 @@ t.test('property: a renamed body parses to the same but for the model', async t 
   t.pass()
 })
 
-t.test('property: the edits are the same however the body came in', async t => {
+t.test('property: the edits do not depend on the chunks of the body', async t => {
   const split = objectText.map(text => Buffer.from(text))
     .chain(body => fc.tuple(fc.constant(body), chunksOf(body)))
   fc.assert(fc.property(split, ([body, chunks]) => {
