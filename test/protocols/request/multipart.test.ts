@@ -31,7 +31,7 @@ async function encoded(data: FormData): Promise<{ body: Buffer; contentType: str
   return { body: Buffer.from(await response.arrayBuffer()), contentType }
 }
 
-t.test('finds the watched fields and where their values stand', async t => {
+t.test('watched fields are found with the offsets of their values', async t => {
   const text = form(
     field('model', 'whisper-1'), field('language', 'en'), field('stream', 'true'), field('model', ''))
   const result = scan(text)
@@ -57,7 +57,7 @@ t.test('reads the forms that fetch makes', async t => {
   t.strictSame(values(result, 'pro"mpt\r\n'), ['x'])
 })
 
-t.test('a renamed model is what fetch reads again', async t => {
+t.test('fetch reads a form after its model was renamed', async t => {
   const data = new FormData()
   data.set('model', 'fast')
   data.set('file', new File([new Uint8Array(1000).map((_, n) => n)], 'a.bin'))
@@ -78,7 +78,7 @@ t.test('an empty form has no parts', async t => {
   t.strictSame(scan.ok && scan.fields, new Map())
 })
 
-t.test('takes the boundary from the content-type, quoted or not', async t => {
+t.test('the boundary is read from the content-type, quoted or not', async t => {
   const boundaries: [contentType: string, boundary: string][] = [
     ['multipart/form-data; boundary=----WebKitFormBoundaryAbC123', '----WebKitFormBoundaryAbC123'],
     ['Multipart/Form-Data;BOUNDARY=a', 'a'],
@@ -93,7 +93,7 @@ t.test('takes the boundary from the content-type, quoted or not', async t => {
   }
 })
 
-t.test('refuses a content-type without a usable boundary', async t => {
+t.test('a content-type without a valid boundary is refused', async t => {
   const bad = [
     '', 'application/json', 'multipart/mixed; boundary=xyz', 'multipart/form-data',
     'multipart/form-data, boundary=xyz',
@@ -110,7 +110,7 @@ t.test('refuses a content-type without a usable boundary', async t => {
   }
 })
 
-t.test('takes a preamble, padding after boundaries, an epilogue, and no line end at the end', async t => {
+t.test('a preamble, padding, an epilogue and a missing last line end are accepted', async t => {
   const plain = form(field('model', 'm'), field('stream', 'true'))
   t.strictSame(values(scan(`This is a form.\r\n\r\n${plain}`)), ['m'])
   t.strictSame(values(scan(`\r\n${plain}`)), ['m'])
@@ -119,7 +119,7 @@ t.test('takes a preamble, padding after boundaries, an epilogue, and no line end
   t.strictSame(values(scan(plain.slice(0, -2))), ['m'])
 })
 
-t.test('reads names as clients write them', async t => {
+t.test('names are read in every form that clients write', async t => {
   const name = (disposition: string, watch: string): unknown =>
     values(scan(form(part(disposition, 'v')), TYPE, [watch]), watch)
   t.strictSame(name('form-data; name=model', 'model'), ['v'])
@@ -135,12 +135,12 @@ t.test('reads names as clients write them', async t => {
   t.strictSame(name('form-data; name="100%"', 'model'), [])
 })
 
-t.test('finds the disposition among other headers, in any case', async t => {
+t.test('the content-disposition is found among other headers, in any case', async t => {
   const headers = 'content-type: text/plain\r\ncontent-disposition:form-data; name="model"\r\nX-Empty:\r\n'
   t.strictSame(values(scan(`--xyz\r\n${headers}\r\nm\r\n--xyz--`)), ['m'])
 })
 
-t.test('a watched name with a file name is refused: to Go an empty one makes it a field', async t => {
+t.test('a watched field with a file name is refused: Go takes an empty one for a field', async t => {
   const message = 'part 1: "model" is a field, not a file'
   for (
     const file of [
@@ -153,7 +153,7 @@ t.test('a watched name with a file name is refused: to Go an empty one makes it 
   }
 })
 
-t.test('a name that others may read as a watched one is refused', async t => {
+t.test('a name that another parser can read as a watched one is refused', async t => {
   for (const name of ['mod\\el', 'mod%65l', '%6Dodel', 'mo\\%64el', ' model', '%20model']) {
     const message = 'part 1: its name can be mistaken for "model"'
     t.match(scan(form(field(name, 'm'))), { ok: false, message }, name)
@@ -168,7 +168,7 @@ t.test('a name that others may read as a watched one is refused', async t => {
   }
 })
 
-t.test('a part that is not a proper form part is refused', async t => {
+t.test('a malformed part is refused', async t => {
   const bad: [why: string, part: string][] = [
     ['no headers', '--xyz\r\n\r\nm\r\n'],
     ['no disposition', '--xyz\r\nContent-Type: text/plain\r\n\r\nm\r\n'],
@@ -206,14 +206,14 @@ t.test('a body that is cut off or has no boundary is refused', async t => {
   t.notOk(scan(form(field('model', 'm')), 'multipart/form-data; boundary=abc').ok)
 })
 
-t.test('line ends of LF alone are refused', async t => {
+t.test('line ends without CR are refused', async t => {
   t.notOk(scan(form(field('model', 'm')).replaceAll('\r\n', '\n')).ok)
   t.notOk(scan(`--xyz\r\n${form(field('model', 'm')).slice(7).replaceAll('\r\n', '\n')}`).ok)
   t.notOk(scan(form(field('model', 'm')).replaceAll('--xyz\r\n', '--xyz\n')).ok)
   t.notOk(scan(form(field('model', 'm')).replace('\r\n--xyz--', '\n--xyz--')).ok)
 })
 
-t.test('a boundary behind a line end of another kind is refused: to others it is one', async t => {
+t.test('a boundary after a line end other than CRLF is refused: other parsers accept it', async t => {
   const message = /^a boundary line does not begin after CRLF/
   for (const end of ['\n', '\r', '\n\n', '\r\r']) {
     const hidden = field('model', 'evil')
@@ -224,7 +224,7 @@ t.test('a boundary behind a line end of another kind is refused: to others it is
   }
 })
 
-t.test('what only resembles a boundary is content', async t => {
+t.test('text that resembles a boundary is content', async t => {
   const near = [
     '--xyz', ' --xyz--', '\r\n-xyz', '\r\n--xy', '\r\n--xY\r\n', '\r\n --xyz--\r\n',
     '\r\n--\r\nxyz', '\r\n-'
@@ -236,7 +236,7 @@ t.test('what only resembles a boundary is content', async t => {
   }
 })
 
-t.test('a line that begins with the boundary and goes on is refused: parsers differ on it', async t => {
+t.test('a boundary line with more text is refused, because parsers differ', async t => {
   const lines = ['z', '-', '-z', '-\r\n', ' z', '--z', '--\n', '\0\r\n', '\n', 'z\n', '\r', '\rz']
   for (const line of lines.map(rest => `--xyz${rest}`)) {
     const text = form(field('x', `1\r\n${line}`), field('model', 'm'))
@@ -246,7 +246,7 @@ t.test('a line that begins with the boundary and goes on is refused: parsers dif
   }
 })
 
-t.test('a watched value has to be plain UTF-8 of a sensible length', async t => {
+t.test('a watched value must be unencoded UTF-8 of at most 64 kB', async t => {
   t.match(scan(form(field('model', '\xff'))), { ok: false, message: 'the field "model" is not UTF-8' })
   t.ok(scan(form(field('other', '\xff'))).ok)
   const long = 'm'.repeat(MAX_FIELD_VALUE)
@@ -261,7 +261,7 @@ t.test('a watched value has to be plain UTF-8 of a sensible length', async t => 
   t.ok(scan(encoding('other', 'base64')).ok)
 })
 
-t.test('parts and headers are limited', async t => {
+t.test('the number of parts and the size of headers are limited', async t => {
   const many = (count: number): string => form(...Array.from({ length: count }, (_, n) => field(`f${n}`, '')))
   t.match(scan(many(MAX_PARTS)), { ok: true, parts: MAX_PARTS })
   t.match(scan(many(MAX_PARTS + 1)), { ok: false, message: 'the form has more than 1000 parts' })
@@ -271,7 +271,7 @@ t.test('parts and headers are limited', async t => {
   t.match(scan(padded(MAX_PART_HEADERS)), { ok: false, message: /headers do not end within 16384 bytes/ })
 })
 
-t.test('property: a form of any fields and files gives its fields back', async t => {
+t.test('property: all fields of a form are read back', async t => {
   const crumb = fc.constantFrom('\r', '\n', '\r\n', '-', '--', 'x', 'y', 'xy', ' ', '\0')
   const odd = fc.array(crumb, { maxLength: 20 }).map(all => Buffer.from(all.join('')))
   const text = fc.oneof(fc.string({ unit: 'grapheme' }).map(string => Buffer.from(string)), odd)
@@ -303,7 +303,7 @@ t.test('property: a form of any fields and files gives its fields back', async t
   t.pass()
 })
 
-t.test('a file that is full of the boundary is not looked at place by place', async t => {
+t.test('a file full of boundaries takes few searches', async t => {
   const body = Buffer.from(`---\r\nContent-Disposition: form-data; name=f\r\n\r\nx${'-'.repeat(1e5)}\r\n-----`)
   let searches = 0
   const indexOf = (...args: Parameters<Buffer['indexOf']>): number => {
@@ -315,7 +315,7 @@ t.test('a file that is full of the boundary is not looked at place by place', as
   t.ok(searches < 10, `${searches} searches`)
 })
 
-t.test('property: no bytes make it throw', async t => {
+t.test('property: no input makes the scan throw', async t => {
   const pieces = fc.constantFrom(
     '--xyz', '--xyz--', '\r\n', '\r', '\n', ' ', 'Content-Disposition: form-data; name="model"',
     ';', '"', '\\', 'filename=a', 'v', ':')

@@ -47,7 +47,7 @@ const REFUSED = [
 ] as const
 
 for (const [what, param, member] of REFUSED) {
-  t.test(`a limited key cannot name another model beside its own: ${what}`, async t => {
+  t.test(`a key with models cannot name another model in a further field: ${what}`, async t => {
     const answer = await ask(LIMITED, `{"model":"small",${member}}`)
     t.equal(answer.status, 403)
     t.match(await answer.json(), {
@@ -57,7 +57,7 @@ for (const [what, param, member] of REFUSED) {
   })
 }
 
-t.test('models that it may use pass, and so does all that names none; other keys may name any', async t => {
+t.test('allowed models and text named model pass; a key without models can name any', async t => {
   for (const member of [
     '"models":["small","tiny-2"],"fallbacks":[{"model":"tiny-1"}]',
     '"fallbacks":[{"small":["tiny-1"]}],"context_window_fallbacks":[{"small":[]}]',
@@ -73,7 +73,7 @@ t.test('models that it may use pass, and so does all that names none; other keys
   }
 })
 
-t.test('a request that names models without end is refused, and at the first that is not allowed', async t => {
+t.test('a request that names too many models is refused, a forbidden model before that', async t => {
   const many = '"small",'.repeat(130_000)
   const refused = await ask(LIMITED, `{"model":"small","models":[${many}"small"]}`)
   t.equal(refused.status, 400)
@@ -81,7 +81,7 @@ t.test('a request that names models without end is refused, and at the first tha
   t.equal((await ask(LIMITED, `{"model":"small","plugins":[{"models":["dear",${many}"small"]}]}`)).status, 403)
 })
 
-t.test('lists of models that lie in one another without end are refused', async t => {
+t.test('lists of models that are nested too deeply are refused', async t => {
   const deep = `${'[{"small":'.repeat(9000 / 2)}[]${'}]'.repeat(9000 / 2)}`
   const refused = await ask(LIMITED, `{"model":"small","fallbacks":${deep}}`)
   t.equal(refused.status, 400)

@@ -27,7 +27,7 @@ const NESTED = fc.tuple(fc.constantFrom('generationConfig', 'generation_config',
   .map(([name, object]) => `"${name}":${object}`)
 const REQUEST = fc.array(fc.oneof(MEMBER, NESTED), { maxLength: 5 }).map(members => `{${members.join(',')}}`)
 
-t.test('no server that takes the request generates more than is reserved', async () => {
+t.test('property: no server generates more output than is reserved', async () => {
   fc.assert(fc.property(fc.constantFrom(...Object.keys(ENDPOINTS) as (keyof typeof ENDPOINTS)[]), REQUEST, SERVER, (protocol, text, server) => {
     const bytes = Buffer.from(text)
     const scan = jsonInspection()

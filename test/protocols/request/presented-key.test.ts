@@ -3,13 +3,13 @@ import { holdsKey, withoutKeys } from '../../../src/protocols/request/presented-
 
 const KEY = 'sk-0123456789abcdef'
 
-t.test('a key in a value', async t => {
+t.test('holdsKey finds a key inside a value', async t => {
   for (const value of [KEY, `Bearer ${KEY}`, `a="${KEY}"; b`]) t.ok(holdsKey(value, ['dummy', KEY]), value)
   for (const value of ['', KEY.slice(1), KEY.toUpperCase()]) t.notOk(holdsKey(value, [KEY]), value)
   t.notOk(holdsKey(KEY, []))
 })
 
-t.test('a short key is looked for as a whole, a shorter word not at all', async t => {
+t.test('a short key must be the whole value, and a very short one is ignored', async t => {
   for (const value of ['lm-studio', 'Token lm-studio']) t.ok(holdsKey(value, ['lm-studio']), value)
   for (const value of ['lm-studio/1.0', 'a-lm-studio', 'a lm-studio value', 'by way of lm-studio']) {
     t.notOk(holdsKey(value, ['lm-studio']), value)
@@ -17,7 +17,7 @@ t.test('a short key is looked for as a whole, a shorter word not at all', async 
   for (const value of ['json', '1', 'Token json']) t.notOk(holdsKey(value, ['json', '1']), value)
 })
 
-t.test('a query without the parameters that have a key', async t => {
+t.test('withoutKeys removes the parameters that hold a key', async t => {
   t.equal(withoutKeys('', [KEY]), '')
   t.equal(withoutKeys(`?a=${KEY}`, []), `?a=${KEY}`)
   t.equal(withoutKeys(`?a=1&&b=%41&c=${KEY}`, [KEY]), '?a=1&&b=%41')

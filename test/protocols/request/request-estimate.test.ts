@@ -22,13 +22,13 @@ function mostOutput(endpoint: EndpointName, body: unknown): number | null {
   return output && maxOutputTokens(output, ASSUMED)
 }
 
-t.test('input is about a quarter of the bytes', async t => {
+t.test('input tokens are estimated as a quarter of the bytes', async t => {
   const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'Hello, world! '.repeat(100) }] }
   const bytes = JSON.stringify(body).length
   t.equal(estimate('chat.completions', body).inputTokens, Math.ceil(bytes / 4))
 })
 
-t.test('a prompt of token numbers counts each', async t => {
+t.test('a prompt of token ids counts one token for each', async t => {
   for (const member of ['input', 'prompt']) {
     const tokens = Array.from({ length: 1000 }, (_, i) => i % 10)
     t.ok((estimate('embeddings', { model: 'm', [member]: tokens }).inputTokens ?? 0) >= 1000)
@@ -36,7 +36,7 @@ t.test('a prompt of token numbers counts each', async t => {
   }
 })
 
-t.test('the most output that is asked for, under each name', async t => {
+t.test('the maximum output is read from each endpoint\'s fields', async t => {
   const cases: [EndpointName, unknown, number | null][] = [
     ['chat.completions', { max_tokens: 100 }, 100],
     ['chat.completions', { max_completion_tokens: 50 }, 50],
@@ -85,7 +85,7 @@ t.test('the most output that is asked for, under each name', async t => {
   }
 })
 
-t.test('every spelling that some server may take', async t => {
+t.test('a bound counts in every spelling that a server accepts', async t => {
   for (const name of ['max_tokens', 'maxTokens', 'MAX_TOKENS', 'max-tokens', 'Max_Tokens', 'maxOutput_tokens', 'MaxCompletionTokens', 'max_new_tokens',
     'num_predict', 'max_to\u212aens', 'ma\u0078_tokens', 'maxTo\u006bens', 'max_token\u017f']) {
     for (const body of [`{"max_tokens":1,"${name}":100000}`, `{"${name}":100000,"max_tokens":1}`, `{"max_tokens":1,"extra_body":{"${name}":100000}}`]) {
@@ -99,7 +99,7 @@ t.test('every spelling that some server may take', async t => {
   }
 })
 
-t.test('a value that servers read as different numbers is named, and the largest counts', async t => {
+t.test('an ambiguous number is reported as a fault, and its largest reading counts', async t => {
   const cases: [string, number][] = [
     ['1000000.5', 1_000_001], ['"1000000"', 1_000_000], ['"1_000_000"', 1_000_000], ['1e6', 1_000_000], ['1E+6', 1_000_000], ['"+50"', 50],
     ['" 50 "', 50], ['"50.9abc"', 51], ['5.0', 5], ['-5', ASSUMED], ['-0', ASSUMED], ['true', ASSUMED], ['"inf"', 1e9], ['"Infinity"', 1e9], ['[5]', ASSUMED],
@@ -114,7 +114,7 @@ t.test('a value that servers read as different numbers is named, and the largest
   for (const value of ['0', '7', '123456789012345678901234567890', 'null']) t.equal(estimate('chat.completions', `{"max_tokens":${value}}`).output?.fault, null, value)
 })
 
-t.test('a bound whose name is escaped is one, as it is upstream', async t => {
+t.test('a bound with an escaped name counts', async t => {
   for (const name of ['max_tok\\u0065ns', [...'max_tokens'].map(escaped).join('')]) {
     const body = `{"max_tokens":1,"${name}":100000,"messages":[]}`
     t.equal(mostOutput('chat.completions', body), 100_000, name)
@@ -122,7 +122,7 @@ t.test('a bound whose name is escaped is one, as it is upstream', async t => {
   t.equal(mostOutput('chat.completions', '{"max_tokens":1,"max_\\ud800okens":5}'), 1)
 })
 
-t.test('how many answers are asked for, where their length has no bound', async t => {
+t.test('the number of choices is read if their length has no bound', async t => {
   const cases: [EndpointName, unknown, number][] = [
     ['chat.completions', {}, 1],
     ['chat.completions', { n: 3 }, 3],
@@ -138,7 +138,7 @@ t.test('how many answers are asked for, where their length has no bound', async 
   }
 })
 
-t.test('pictures count flat, not by their bytes; long text counts in full', async t => {
+t.test('an image counts a flat number of tokens, and long text in full', async t => {
   const base64 = Buffer.alloc(300_000, 'picture').toString('base64')
   const frame = JSON.stringify({ messages: [{ content: [{ image_url: { url: '' } }] }] }).length
   for (const url of [`data:image/png;base64,${base64}`, base64, base64.replaceAll('c', '\\/')]) {
@@ -157,7 +157,7 @@ t.test('pictures count flat, not by their bytes; long text counts in full', asyn
   t.ok(estimateTokens(Buffer.from(JSON.stringify({ content: tail }))) > 100_000)
 })
 
-t.test('what is said to be a picture counts as one, of whatever size', async t => {
+t.test('a part that is declared an image counts as one, of any size', async t => {
   const url = 'https://example.com/a.png'
   for (const part of [
     { type: 'image_url', image_url: { url } }, { type: 'input_image', image_url: url }, { type: 'image', source: { type: 'url', url } }, { type: 'input_file', file_id: 'file-1' },
@@ -169,7 +169,7 @@ t.test('what is said to be a picture counts as one, of whatever size', async t =
   t.ok(estimateTokens(Buffer.from('{"messages":[{"name":"image","content":"image"}]}')) < 20)
 })
 
-t.test('text counts in full where it looks like base64', async t => {
+t.test('text that looks like base64 counts in full', async t => {
   const words: readonly (readonly [name: string, word: string])[] = [['letters', 'A'.repeat(400_000)], ['a capsule', `Gateway1${'q1bKBAA'.repeat(57_143)}`], ['zeros that are escaped', '\u0000'.repeat(67_000)]]
   for (const [name, word] of words) {
     for (const body of [
@@ -182,7 +182,7 @@ t.test('text counts in full where it looks like base64', async t => {
   }
 })
 
-t.test('data that its object calls text counts in full, and a picture beside it does not', async t => {
+t.test('data with a text type counts in full, and an image beside it does not', async t => {
   const data = 'A'.repeat(400_000)
   const picture = { source: { type: 'base64', media_type: 'image/png', data } }
   for (const source of [
@@ -199,14 +199,14 @@ t.test('data that its object calls text counts in full, and a picture beside it 
   t.ok(estimateTokens(Buffer.from(JSON.stringify({ call_id: data }))) > 99_000, 'an id is no picture')
 })
 
-t.test('bodies that tell nothing', async t => {
+t.test('a body that is not a JSON object has no estimate', async t => {
   for (const body of ['', '--boundary\r\ncontent-disposition: form-data', '[1]', 'null']) {
     const nothing = { inputTokens: null, mediaTokens: 0, output: null }
     t.strictSame(estimate('audio.transcriptions', body), nothing, body)
   }
 })
 
-t.test('nesting and quotes without end do not stop it', async t => {
+t.test('a body with very much nesting or quoting is estimated', async t => {
   const configs = `${'{"generationConfig":'.repeat(900)}1${'}'.repeat(900)}`
   t.ok(estimate('generate.content', configs).inputTokens)
   t.ok(estimate('chat.completions', `{"a":${'['.repeat(900)}${']'.repeat(900)}}`).inputTokens)
@@ -214,14 +214,14 @@ t.test('nesting and quotes without end do not stop it', async t => {
   t.ok((estimate('chat.completions', `{${'"a":"b",'.repeat(1_500_000)}"c":1}`).inputTokens ?? 0) > 2_000_000)
 })
 
-t.test('what was noted of a body as it came is not walked over again', async t => {
+t.test('fields found while the body arrived are not read again', async t => {
   const walked = t.capture(JsonCursor.prototype, 'nextMember')
   const body = `{"max_tokens":5,${'"a":"b",'.repeat(1_000)}"n":2,"prompt":["a","b"]}`
   t.equal(mostOutput('completions', body), 20)
   t.same(walked(), [])
 })
 
-t.test('speech: characters are the code points of the input', async t => {
+t.test('speech: characters are counted as code points of the input', async t => {
   const characters = (body: unknown) => readCharacters(Buffer.from(JSON.stringify(body)))
   t.equal(characters({ model: 'tts-1', input: 'Hello', voice: 'alloy' }), 5)
   t.equal(characters({ input: 'grüß 你好 \u{1f600}\u{1f600}' }), 10)
@@ -234,7 +234,7 @@ t.test('speech: characters are the code points of the input', async t => {
   t.equal(readCharacters(Buffer.from('{"input":"a","input":[]}')), 1)
 })
 
-t.test('characters are code points however they are escaped', async () => {
+t.test('an escaped character counts as one code point', async () => {
   const written = [
     'a', 'é', '你', '\u{1f600}', '\\n', '\\"', '\\\\', '\\u0061', '\\u4f60', '\\ud83d\\ude00', '\\ud83d', '\\ude00',
   ]
@@ -244,7 +244,7 @@ t.test('characters are code points however they are escaped', async () => {
   }))
 })
 
-t.test('to count them no text is made', async t => {
+t.test('counting characters makes no string', async t => {
   const body = Buffer.from(`{"input":"${'grüß dich '.repeat(1 << 21)}"}`)
   const before = process.memoryUsage()
   t.equal(readCharacters(body), 10 << 21)

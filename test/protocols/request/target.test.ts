@@ -3,7 +3,7 @@ import t from 'tap'
 import { GatewayError } from '../../../src/base/errors.ts'
 import { parseTarget } from '../../../src/protocols/request/target.ts'
 
-t.test('path, query and key are taken apart', async t => {
+t.test('a target is split into path, query and key', async t => {
   const cases: [string, string, string, string | null][] = [
     ['/v1/models', '/v1/models', '', null],
     ['/v1/messages?beta=true', '/v1/messages', '?beta=true', null],
@@ -41,7 +41,7 @@ t.test('path, query and key are taken apart', async t => {
   }
 })
 
-t.test('what two parsers could read as two paths is refused', async t => {
+t.test('a target that parsers read differently is refused', async t => {
   for (const raw of [
     '', '*', 'v1/x', 'ftp://host/v1', 'http://', 'http:///v1',
     'http://[/', 'http://a@b/v1', '?a=1', ' /v1', '/v1 x',
@@ -67,7 +67,7 @@ const piece = fc.oneof(
 )
 const target = fc.array(piece, { maxLength: 12 }).map(parts => `/${parts.join('')}`)
 
-t.test('what comes out is normal, and stays what it is when it is read again', async () => {
+t.test('property: a parsed target is normalized, and parses to itself', async () => {
   fc.assert(fc.property(target, raw => {
     let parsed
     try {
@@ -88,7 +88,7 @@ t.test('what comes out is normal, and stays what it is when it is read again', a
   }), { numRuns: 3_000 })
 })
 
-t.test('no key is ever left in the query', async () => {
+t.test('property: no key is left in the query', async () => {
   const name = fc.constantFrom('key', 'k%65y', '%6Bey', 'api-key', 'api%2Dkey', 'a', 'keys')
   const pair = fc.tuple(name, fc.webQueryParameters())
   fc.assert(fc.property(fc.array(pair, { maxLength: 5 }), pairs => {
