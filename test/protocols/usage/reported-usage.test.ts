@@ -6,7 +6,7 @@ import { blankUsage } from '../../../src/protocols/usage/usage.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 import { doubtful } from '../usage-readings.ts'
 
-t.test('endpoints without usage have none, whatever is there', async t => {
+t.test('usage is not read for endpoints that have none', async t => {
   const none: EndpointName[] = [
     'messages.count_tokens',
     'generate.count_tokens',
@@ -52,7 +52,7 @@ const NONSENSE: readonly unknown[] = [
   { value: 5 },
 ]
 
-t.test('nonsense: the figure becomes null, the other stays, and the reading is suspect', async t => {
+t.test('an invalid count becomes null, the other stays, and the reading is suspect', async t => {
   for (const [endpoint, usage, names] of TABLE) {
     for (const name of names) {
       for (const value of NONSENSE) {
@@ -68,7 +68,7 @@ t.test('nonsense: the figure becomes null, the other stays, and the reading is s
   }
 })
 
-t.test('nonsense: a promised figure that is missing', async t => {
+t.test('a missing required count makes the reading suspect', async t => {
   for (const [endpoint, usage, names] of TABLE) {
     for (const name of names) {
       if (name === 'candidatesTokenCount') continue
@@ -78,7 +78,7 @@ t.test('nonsense: a promised figure that is missing', async t => {
   }
 })
 
-t.test('nonsense instead of the usage object', async t => {
+t.test('a usage that is not an object makes the reading suspect', async t => {
   for (const value of [5, 'lots', true, [], [{ prompt_tokens: 5 }], NaN]) {
     t.strictSame(readUsage(endpointNamed('chat.completions').usage, value), doubtful({}), JSON.stringify(value))
   }
@@ -86,7 +86,7 @@ t.test('nonsense instead of the usage object', async t => {
   t.equal(readUsage(endpointNamed('chat.completions').usage, undefined), null)
 })
 
-t.test('nonsense: details that contradict the whole', async t => {
+t.test('details above their total are ignored, and make the reading suspect', async t => {
   const usage = { prompt_tokens: 10, completion_tokens: 10 }
   t.strictSame(
     readUsage(endpointNamed('chat.completions').usage, { ...usage, prompt_tokens_details: { cached_tokens: 11 } }),
@@ -133,7 +133,7 @@ t.test('nonsense: details that contradict the whole', async t => {
   )
 })
 
-t.test('nonsense: an addend of the input that is not believed leaves the sum unknown', async t => {
+t.test('an invalid part of the input leaves the input unknown', async t => {
   const reading = readUsage(endpointNamed('messages').usage, { input_tokens: 5, cache_read_input_tokens: '7', output_tokens: 6 })
   t.strictSame(reading, doubtful({ outputTokens: 6 }))
   const searched = { promptTokenCount: 5, toolUsePromptTokenCount: '7', candidatesTokenCount: 6 }
@@ -141,7 +141,7 @@ t.test('nonsense: an addend of the input that is not believed leaves the sum unk
 })
 
 t.test(
-  'whatever the upstream sends, the figures are null or counts, and the parts fit the whole',
+  'property: counts are null or valid, and no part is above its total',
   async () => {
     const figure = fc.oneof(fc.nat(2000), fc.constantFrom(...NONSENSE, null, undefined), fc.jsonValue())
     const names = [

@@ -15,7 +15,7 @@ function figures(endpoint: EndpointName, body: unknown) {
   return Object.fromEntries(reading.suspect ? [...known, ['suspect', true]] : known)
 }
 
-t.test('finds the usage of each endpoint', async t => {
+t.test('the usage of each endpoint\'s body is read', async t => {
   const openai = { prompt_tokens: 9, completion_tokens: 12, total_tokens: 21 }
   const chat = {
     id: 'chatcmpl-1',
@@ -60,7 +60,7 @@ t.test('finds the usage of each endpoint', async t => {
 })
 
 t.test(
-  "a nested usage is not the response's, and of two at the top the last counts, as for a parser",
+  'only a top-level usage is read, and of two the last',
   async t => {
     const nested = { choices: [{ usage: { prompt_tokens: 1, completion_tokens: 1 } }], object: 'usage' }
     t.equal(read('chat.completions', nested), null)
@@ -70,7 +70,7 @@ t.test(
   },
 )
 
-t.test('a generate stream as one array: the last metadata counts', async t => {
+t.test('generate: in an array of chunks the last usageMetadata counts', async t => {
   const chunks = [
     { candidates: [], usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1 } },
     { candidates: [], usageMetadata: { promptTokenCount: 8, candidatesTokenCount: 5 } },
@@ -81,7 +81,7 @@ t.test('a generate stream as one array: the last metadata counts', async t => {
   t.equal(read('generate.stream', [1, 'usageMetadata', null]), null)
 })
 
-t.test('images are counted, with their tokens or without', async t => {
+t.test('images are counted, with and without tokens', async t => {
   const data = [{ b64_json: 'AAAA' }, { url: 'https://example.test/usage' }]
   t.strictSame(figures('images.generations', { created: 1, data }), { images: 2 })
   t.strictSame(figures('images.edits', { created: 1, data, usage: { input_tokens: 5, output_tokens: 6 } }), {
@@ -93,7 +93,7 @@ t.test('images are counted, with their tokens or without', async t => {
   t.equal(read('images.generations', { created: 1 }), null)
 })
 
-t.test('transcripts: usage, else the duration; text and subtitles tell nothing', async t => {
+t.test('transcripts: usage or duration is read; plain text and subtitles have none', async t => {
   t.strictSame(
     figures('audio.transcriptions', { text: 'x', usage: { type: 'duration', seconds: 3 }, duration: 2.9 }),
     { seconds: 3 },
@@ -111,7 +111,7 @@ t.test('transcripts: usage, else the duration; text and subtitles tell nothing',
   t.equal(read('audio.transcriptions', 'Just text.'), null)
 })
 
-t.test('nonsense instead of usage is suspect, absence is not', async t => {
+t.test('an invalid usage is suspect, a missing one is not', async t => {
   for (const usage of ['12', 12, [], true]) {
     t.strictSame(read('chat.completions', { usage }), { usage: blankUsage(), suspect: true })
   }
@@ -123,7 +123,7 @@ t.test('nonsense instead of usage is suspect, absence is not', async t => {
   t.equal(read('chat.completions', {}), null)
 })
 
-t.test('bodies that are no object, or none at all', async t => {
+t.test('a body that is not an object has no usage', async t => {
   for (const body of [
     '',
     ' ',
@@ -143,14 +143,14 @@ t.test('bodies that are no object, or none at all', async t => {
   }
 })
 
-t.test('endpoints without usage', async t => {
+t.test('the usage of a body is not read for endpoints that have none', async t => {
   t.equal(read('messages.count_tokens', { input_tokens: 5 }), null)
   t.equal(read('generate.count_tokens', { totalTokens: 5 }), null)
   t.equal(read('models.list', { data: [], usage: { prompt_tokens: 5 } }), null)
   t.equal(read('other', { usage: { prompt_tokens: 5, completion_tokens: 5 } }), null)
 })
 
-t.test('sixty megabytes of base64 are no burden: nothing of them becomes a string', async t => {
+t.test('60 MB of base64 are skipped without becoming a string', async t => {
   const picture = 'A'.repeat(30 * 1024 * 1024)
   const usage = '{"input_tokens":5,"output_tokens":6}'
   const body = Buffer.from(`{"data":[{"b64_json":"${picture}"},{"b64_json":"${picture}"}],"usage":${usage}}`)
