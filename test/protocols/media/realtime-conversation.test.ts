@@ -23,7 +23,7 @@ const done = (response: object) => ({ type: 'response.done', response })
 const USAGE = { input_tokens: 100, output_tokens: 20 }
 const KNOWN = { inputTokens: 120, cachedInputTokens: 120, inputAudioTokens: null }
 
-t.test('what is read: instructions and tools, items of all but the model, speech', t => {
+t.test('instructions, tools, speech and items that the model did not write count as input', t => {
   t.equal(inputAfter(), null)
   t.match(inputAfter({ type: 'session.created', session: { instructions: '1234', tools: [] } } as never), {
     inputTokens: 1, cachedInputTokens: null, inputAudioTokens: null,
@@ -42,7 +42,7 @@ t.test('what is read: instructions and tools, items of all but the model, speech
   t.end()
 })
 
-t.test('what was reported twice, or makes no sense, does not count', t => {
+t.test('repeated and invalid items do not count', t => {
   t.match(inputAfter(said('1234', { id: 'a' }), said('1234', { id: 'a' })), { inputTokens: 1 })
   t.match(inputAfter(said('1234'), said('1234')), { inputTokens: 2 }, 'items without ids are not one')
   for (const [from, to] of [[null, 5], [5, null], [5, 4], ['1', 5], [-1, 5]]) {
@@ -54,7 +54,7 @@ t.test('what was reported twice, or makes no sense, does not count', t => {
   t.end()
 })
 
-t.test('from a response that told what it had read the next goes on', t => {
+t.test('the estimate continues from the usage of the last response', t => {
   const before = [said('1234'), started(0), stopped(100), done({ usage: USAGE })]
   t.strictSame(inputAfter(...before), KNOWN)
   t.match(inputAfter(...before, said('1234')), { inputTokens: 121, cachedInputTokens: 120 })

@@ -3,7 +3,7 @@ import { readUsage } from '../../../src/protocols/usage/reported-usage.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 import { doubtful, sound } from '../usage-readings.ts'
 
-t.test('images: output is pictures unless the details say text', async t => {
+t.test('images: output tokens are image tokens unless the details say text', async t => {
   const usage = {
     input_tokens: 50,
     output_tokens: 1056,
@@ -22,7 +22,7 @@ t.test('images: output is pictures unless the details say text', async t => {
   )
 })
 
-t.test('transcriptions: tokens or a duration', async t => {
+t.test('transcriptions: usage is in tokens or seconds', async t => {
   t.strictSame(
     readUsage(endpointNamed('audio.transcriptions').usage, {
       type: 'tokens',
@@ -47,7 +47,7 @@ t.test('transcriptions: tokens or a duration', async t => {
   }
 })
 
-t.test("transcriptions: Mistral's have seconds and tokens, and vLLM's are a chat's", async t => {
+t.test('transcriptions: Mistral reports seconds and tokens, and vLLM the usage of chat', async t => {
   const heard = { prompt_audio_seconds: 203, prompt_tokens: 4, completion_tokens: 635, total_tokens: 3264 }
   t.strictSame(
     readUsage(endpointNamed('audio.transcriptions').usage, heard),
@@ -63,14 +63,14 @@ t.test("transcriptions: Mistral's have seconds and tokens, and vLLM's are a chat
   )
 })
 
-t.test('speech as events: its output is sound', async t => {
+t.test('speech: output tokens of events are audio tokens', async t => {
   t.strictSame(
     readUsage(endpointNamed('audio.speech').usage, { input_tokens: 14, output_tokens: 101, total_tokens: 115 }),
     sound({ inputTokens: 14, outputTokens: 101, outputAudioTokens: 101 }),
   )
 })
 
-t.test('realtime: what came from the cache is no sound and no picture beside it', async t => {
+t.test('realtime: cached audio and image tokens are not counted twice', async t => {
   const usage = {
     input_tokens: 100, output_tokens: 20,
     input_token_details: {
