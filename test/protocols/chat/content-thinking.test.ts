@@ -42,11 +42,11 @@ const THOUGHT: Readonly<Record<string, unknown>> = {
 
 for (const [what, pieces, whole, back] of CASES) {
   for (const [client, expected] of Object.entries(THOUGHT)) {
-    t.test(`${client}: reasoning in ${what}, whole`, async t => {
+    t.test(`${client}: reasoning in ${what} of a body becomes thinking`, async t => {
       t.match(bodyBetween(client, 'chat', { choices: [{ message: { role: 'assistant', ...whole }, finish_reason: 'stop' }] }), expected as object)
     })
   }
-  t.test(`reasoning in ${what}, streamed, and back to its server`, async t => {
+  t.test(`reasoning in ${what} of a stream becomes thinking, and goes back only to its server`, async t => {
     const chunks = [...pieces.map(delta => ({ choices: [{ index: 0, delta }] })), { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }, '[DONE]']
     const events = dataOf(streamBetween('messages', 'chat', [sse(...chunks)]))
     const textOf = (name: string) => events.map(event => (event['delta'] as JsonObject | undefined)?.[name] ?? '').join('')

@@ -51,7 +51,7 @@ for (const [client, callsOf] of Object.entries(CALLS)) {
   }
 }
 
-t.test('two calls of which the names come late keep their arguments', async t => {
+t.test('two calls whose names arrive late keep their arguments', async t => {
   const stream = streamBetween('responses', 'chat', [sse(
     chunk({ tool_calls: [{ index: 0, id: 'a' }, { index: 1, id: 'b' }] }), piece(1, { function: { name: 'two', arguments: '{"n":2}' } }),
     piece(0, { function: { name: 'one', arguments: '{"n":1}' } }), chunk({}, 'tool_calls'), '[DONE]',
@@ -59,13 +59,13 @@ t.test('two calls of which the names come late keep their arguments', async t =>
   t.strictSame(CALLS['responses']?.(dataOf(stream)).toSorted(), [['a', 'one', '{"n":1}'], ['b', 'two', '{"n":2}']])
 })
 
-t.test('a call that never gets an id gets one', async t => {
+t.test('a call without an id gets a new one', async t => {
   const events = dataOf(streamBetween('messages', 'chat', [sse(piece(0, named('look')), piece(0, text('{}')), chunk({}, 'tool_calls'), '[DONE]')]))
   t.match(CALLS['messages']?.(events), [[/^toolu_/, 'look', '{}']])
 })
 
 for (const client of ['messages', 'responses', 'generate']) {
-  t.test(`${client}: a call that never gets a name is an error`, async t => {
+  t.test(`${client}: a call without a name is an error`, async t => {
     t.match(streamBetween(client, 'chat', [sse(piece(0, { id: 'call_1', ...text('{"at":"sky"}') }), chunk({}, 'tool_calls'), '[DONE]')]), /tool call without a name/)
     t.throws(() => bodyBetween(client, 'chat', {
       choices: [{ message: { tool_calls: [{ id: 'call_1', ...text('{"at":"sky"}') }] }, finish_reason: 'tool_calls' }],
@@ -73,7 +73,7 @@ for (const client of ['messages', 'responses', 'generate']) {
   })
 }
 
-t.test('a call of a responses upstream whose name or id comes with the whole item', async t => {
+t.test('a call of a responses upstream can have its name or id only in the last item', async t => {
   const whole = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'look', arguments: '{"at":"sky"}' }
   for (const missing of [{ name: '' }, { call_id: null }]) {
     const events = dataOf(streamBetween('messages', 'responses', [sse(
@@ -87,7 +87,7 @@ t.test('a call of a responses upstream whose name or id comes with the whole ite
   }
 })
 
-t.test('a custom call of a responses upstream is one for a chat client too', async t => {
+t.test('a custom call of a responses upstream becomes a call for a chat client', async t => {
   const whole = { type: 'custom_tool_call', id: 'ctc_1', call_id: 'call_1', name: 'patch', input: '*** Begin\n+x' }
   const stream = (...deltas: readonly string[]) => dataOf(streamBetween('chat', 'responses', [sse(
     { type: 'response.created', response: { id: 'resp_1', model: 'm' } },
@@ -101,7 +101,7 @@ t.test('a custom call of a responses upstream is one for a chat client too', asy
   t.strictSame(stream(), [begin, { index: 0, custom: { input: '*** Begin\n+x' } }])
 })
 
-t.test('custom calls of a chat upstream are calls', async t => {
+t.test('a custom call of a chat upstream stays a custom call for a responses client', async t => {
   t.match(bodyBetween('responses', 'chat', {
     choices: [{ message: { tool_calls: [{ id: 'call_1', type: 'custom', custom: { name: 'patch', input: 'x' } }] }, finish_reason: 'tool_calls' }],
   }), { output: [{ type: 'custom_tool_call', call_id: 'call_1', name: 'patch', input: 'x' }] })

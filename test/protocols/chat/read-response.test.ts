@@ -45,7 +45,7 @@ t.test('a stream of text becomes a message', async t => {
   ])
 })
 
-t.test('parallel calls that share an index get a block each', async t => {
+t.test('parallel calls that share an index become separate blocks', async t => {
   const events = messagesOf(
     chunk({ role: 'assistant', tool_calls: [call(0, 'call_1', 'a', '{"x":1}')] }),
     chunk({ tool_calls: [call(0, 'call_2', 'b', '{"y":')] }), chunk({ tool_calls: [more(0, '2}')] }),
@@ -59,7 +59,7 @@ t.test('parallel calls that share an index get a block each', async t => {
   ])
 })
 
-t.test('parallel calls whose arguments come interleaved become blocks one after the other', async t => {
+t.test('parallel calls with interleaved arguments become successive blocks', async t => {
   const events = messagesOf(
     chunk({ role: 'assistant', tool_calls: [call(0, 'call_1', 'a')] }), chunk({ tool_calls: [call(1, 'call_2', 'b')] }),
     chunk({ tool_calls: [more(1, '{"y"')] }), chunk({ tool_calls: [more(0, '{"x"')] }),
@@ -73,25 +73,25 @@ t.test('parallel calls whose arguments come interleaved become blocks one after 
   ])
 })
 
-t.test('end_turn instead of tool_use: a server that says stop after a call means the call', async t => {
+t.test('finish_reason stop after a call becomes tool_use', async t => {
   const events = messagesOf(chunk({ tool_calls: [call(0, 'call_1', 'a', '{}')] }), chunk({}, 'stop'), '[DONE]')
   t.match(events.at(-2), { delta: { stop_reason: 'tool_use' } })
 })
 
-t.test('empty arguments are an empty object', async t => {
+t.test('empty arguments become an empty object', async t => {
   t.match(bodyBetween('messages', 'chat', {
     id: 'c', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call(0, 'call_1', 'a')] }, finish_reason: 'tool_calls' }],
   }), { content: [{ type: 'tool_use', id: 'call_1', input: {} }], stop_reason: 'tool_use' })
 })
 
-t.test('an id that the pattern of the client refuses is sealed, and comes back as it was', async t => {
+t.test('an id that the client cannot take is sealed in a capsule, and restored from it', async t => {
   const events = messagesOf(chunk({ tool_calls: [call(0, 'functions.a:0', 'a', '{}')] }), chunk({}, 'tool_calls'), '[DONE]')
   const { id } = (events[1] as JsonObject)['content_block'] as { id: string }
   t.match(id, /^[a-zA-Z0-9_-]+$/)
   t.equal(opened('tool_id', id)?.id, 'functions.a:0')
 })
 
-t.test('reasoning becomes thinking that goes back to its server alone, whatever the field is called', async t => {
+t.test('reasoning of either field becomes thinking that goes back only to its server', async t => {
   for (const field of ['reasoning_content', 'reasoning']) {
     const events = messagesOf(chunk({ [field]: 'Hm' }), chunk({ [field]: '.' }), chunk({ content: 'Hi' }), chunk({}, 'stop'), '[DONE]')
     t.strictSame(events.slice(1, 4).map(event => event['content_block'] ?? event['delta']), [
@@ -102,7 +102,7 @@ t.test('reasoning becomes thinking that goes back to its server alone, whatever 
   }
 })
 
-t.test('stop reasons: length, content filter, a stop sequence that the server names', async t => {
+t.test('stop reasons: length, content filter, and a named stop sequence', async t => {
   const stopOf = (reason: string, more: JsonObject = {}): unknown => messagesOf(chunk({ content: 'x' }), chunk({}, reason, more), '[DONE]').at(-2)
   t.match(stopOf('length'), { delta: { stop_reason: 'max_tokens' } })
   t.match(stopOf('content_filter'), { delta: { stop_reason: 'refusal', stop_details: { type: 'refusal' } } })
@@ -116,12 +116,12 @@ t.test('cached tokens are counted once, and never subtracted below zero', async 
   })
 })
 
-t.test('an error in mid-stream comes in the shape of the client, and nothing after it', async t => {
+t.test('an error in mid-stream comes in the client\'s shape, and ends the stream', async t => {
   const events = messagesOf(chunk({ content: 'x' }), { error: { message: 'busy', type: 'server_error', code: 503 } }, chunk({ content: 'y' }))
   t.strictSame(events.at(-1), { type: 'error', error: { type: 'overloaded_error', message: 'busy' }, request_id: null })
 })
 
-t.test('a stream that breaks off has no end', async t => {
+t.test('a stream that is cut has no message_stop', async t => {
   t.notMatch(streamBetween('messages', 'chat', [sse(chunk({ content: 'x' }), chunk({}, 'stop'))]), 'message_stop')
 })
 

@@ -42,7 +42,7 @@ function filter(chunks: readonly (Buffer | string)[]): string {
   return Buffer.concat([...out, filter.end()]).toString()
 }
 
-t.test('takes out the usage chunk and nothing else, however the stream is cut', async t => {
+t.test('only the usage chunk is removed, in any split', async t => {
   const events = chat.events.filter((_, n) => n !== chat.events.length - 2)
   const bytes = Buffer.from(chat.events.join(''))
   for (const ends of ['\n', '\r\n', '\r']) {
@@ -57,7 +57,7 @@ t.test('takes out the usage chunk and nothing else, however the stream is cut', 
   }
 })
 
-t.test('in the order and the spacing of any vendor', async t => {
+t.test('a usage chunk is removed in any order of members and spacing', async t => {
   const forms = [
     `data: {"choices": [ ], "usage": ${USAGE}}\n\n`,
     `data:{"usage":${USAGE},"choices":[]}\n\n`,
@@ -72,7 +72,7 @@ t.test('in the order and the spacing of any vendor', async t => {
   }
 })
 
-t.test('leaves what only looks like it', async t => {
+t.test('chunks that only resemble a usage chunk stay', async t => {
   const shown = [
     // Azure's first chunk has no choices either.
     'data: {"choices":[],"prompt_filter_results":[{"prompt_index":0}]}\n\n',
@@ -100,7 +100,7 @@ t.test('leaves what only looks like it', async t => {
   }
 })
 
-t.test('a chunk of whole events is passed on as it is, not as a copy', async t => {
+t.test('a chunk of complete events passes without a copy', async t => {
   const filter = new Filter()
   for (const text of [CONTENT, CONTENT + CONTENT, ': ping\n\n', DONE]) {
     const chunk = Buffer.from(text)
@@ -108,7 +108,7 @@ t.test('a chunk of whole events is passed on as it is, not as a copy', async t =
   }
 })
 
-t.test('holds back no more than it must', async t => {
+t.test('bytes that cannot be a usage chunk are not held back', async t => {
   const passed = (text: string) => new Filter().push(Buffer.from(text)).toString()
   const now = [
     CONTENT,
@@ -135,7 +135,7 @@ t.test('holds back no more than it must', async t => {
   for (const [text, expected] of later) t.equal(passed(text), expected, text)
 })
 
-t.test('tells whether it holds something back', async t => {
+t.test('holding says if bytes are held back', async t => {
   const filter = new Filter()
   t.equal(filter.holding, false)
   filter.push(Buffer.from(`${CONTENT}data: {"id"`))
@@ -144,7 +144,7 @@ t.test('tells whether it holds something back', async t => {
   t.equal(filter.holding, false)
 })
 
-t.test('the rest of an event that is let go passes at once', async t => {
+t.test('after the first part of an event has passed, the rest passes at once', async t => {
   const filter = new Filter()
   t.equal(filter.push(Buffer.from('data: {"choices":[{"delta":{"con')).length, 32)
   t.equal(filter.push(Buffer.from('tent":"x')).toString(), 'tent":"x')
@@ -152,19 +152,19 @@ t.test('the rest of an event that is let go passes at once', async t => {
   t.equal(filter.push(Buffer.from(`\n${HIDDEN}`)).toString(), '\n')
 })
 
-t.test('an event of which a part was let go is let go whole', async t => {
+t.test('an event of which a part has passed is not removed', async t => {
   const odd = `data: \ndata: {"choices":[],"usage":${USAGE}}\n\n`
   t.equal(filter([odd]), '')
   t.equal(filter([odd.slice(0, 30), odd.slice(30)]), odd)
 })
 
-t.test('at the end it gives back what it held, unless that was the usage chunk', async t => {
+t.test('at the end held bytes are released, except a usage chunk', async t => {
   t.equal(filter([CONTENT, 'data: {"choices":[]']), `${CONTENT}data: {"choices":[]`)
   t.equal(filter([CONTENT, HIDDEN.trimEnd()]), CONTENT)
   t.equal(filter([]), '')
 })
 
-t.test('what is held is bounded', async t => {
+t.test('the filter holds a bounded number of bytes', async t => {
   const filter = new Filter()
   let passed = 0
   filter.push(Buffer.from('data: {"choices":[],"usage":{"x":"'))

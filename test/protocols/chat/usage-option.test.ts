@@ -22,14 +22,14 @@ function asking(text: string): string | null {
   return edits && spliceBytes(body, edits).toString()
 }
 
-t.test('usage is asked for where stream_options is missing or null', async t => {
+t.test('include_usage is added if stream_options is missing or null', async t => {
   t.equal(asking('{}'), '{"stream_options":{"include_usage":true}}')
   t.equal(asking('\n{ }'), '\n{"stream_options":{"include_usage":true} }')
   t.equal(asking('{ "model":"a"}'), '{"stream_options":{"include_usage":true}, "model":"a"}')
   t.equal(asking('{"stream_options": null ,"a":1}'), '{"stream_options": {"include_usage":true} ,"a":1}')
 })
 
-t.test('usage is asked for inside the stream_options that are there', async t => {
+t.test('include_usage is added to existing stream_options', async t => {
   t.equal(asking('{"stream_options":{}}'), '{"stream_options":{"include_usage":true}}')
   t.equal(asking('{"stream_options":{ "x":1.0}}'), '{"stream_options":{"include_usage":true, "x":1.0}}')
   t.equal(
@@ -43,13 +43,13 @@ t.test('usage is asked for inside the stream_options that are there', async t =>
     '{"stream_options":{"include_usage":true,"x":{"include_usage":true}}}')
 })
 
-t.test('where a key is given twice, both are made true', async t => {
+t.test('a repeated include_usage or stream_options is set each time', async t => {
   t.equal(
     asking('{"stream_options":{"include_usage":true,"include_usage":0},"stream_options":null}'),
     '{"stream_options":{"include_usage":true,"include_usage":true},"stream_options":{"include_usage":true}}')
 })
 
-t.test('what asks already, or is for the upstream to refuse, stays as it is', async t => {
+t.test('a body that already asks for usage, or is invalid, is not changed', async t => {
   t.equal(asking('{"stream_options":{"include_usage": true}}'), null)
   for (const options of ['1', '"x"', '[]', 'true', 'false']) {
     t.equal(asking(`{"stream_options":${options}}`), null, options)
@@ -57,7 +57,7 @@ t.test('what asks already, or is for the upstream to refuse, stays as it is', as
   for (const root of ['[]', 'null', '"{}"', '1']) t.equal(asking(root), null, root)
 })
 
-t.test('property: a body that asks for usage parses to the same but for include_usage', async t => {
+t.test('property: asking for usage changes only include_usage', async t => {
   const options = fc.oneof(
     objectText,
     fc.constantFrom('null', '{"include_usage":false}', '{"include_usage" : true}', '1', '{"a":1}'))

@@ -60,7 +60,7 @@ t.test('chat: absent details are unknown, explicit zeros are zeros', async t => 
   )
 })
 
-t.test('chat: cache hits that vendors report at the top', async t => {
+t.test('chat: cache hits in top-level fields count', async t => {
   const deepseek = {
     prompt_tokens: 9,
     completion_tokens: 1,
@@ -72,7 +72,7 @@ t.test('chat: cache hits that vendors report at the top', async t => {
   t.equal(readUsage(endpointNamed('chat.completions').usage, moonshot)?.usage.cachedInputTokens, 3)
 })
 
-t.test('chat: what was written to the cache, by the names of other vendors', async t => {
+t.test('chat: cache writes count under the names of other vendors', async t => {
   const read = (details: object) => readUsage(endpointNamed('chat.completions').usage, {
     prompt_tokens: 2000, completion_tokens: 1, total_tokens: 2001, prompt_tokens_details: details,
   })
@@ -93,7 +93,7 @@ t.test('chat: what was written to the cache, by the names of other vendors', asy
   }))
 })
 
-t.test('chat: a total that is the sum of all three puts the reasoning beside the completion', async t => {
+t.test('chat: reasoning is added to the completion if the total is the sum of all three', async t => {
   const beside = {
     prompt_tokens: 32,
     completion_tokens: 9,
@@ -112,7 +112,7 @@ t.test('chat: a total that is the sum of all three puts the reasoning beside the
   )
 })
 
-t.test('chat: reasoning at the top: beside the completion at Perplexity, in it at SGLang', async t => {
+t.test('chat: top-level reasoning tokens are added for Perplexity, included for SGLang', async t => {
   const read = (usage: object) => readUsage(endpointNamed('chat.completions').usage, usage)
   const research = {
     prompt_tokens: 33, completion_tokens: 7163, total_tokens: 7196, search_context_size: 'low',
@@ -135,7 +135,7 @@ t.test('chat: reasoning at the top: beside the completion at Perplexity, in it a
   t.equal(read({ ...research, reasoning_tokens: -1 })?.suspect, true)
 })
 
-t.test('chat: thoughts that are in the total alone, as Gemini has them there, are output', async t => {
+t.test('chat: thoughts that Gemini reports only in the total count as output', async t => {
   const gemini = { prompt_tokens: 20, completion_tokens: 424, total_tokens: 1016 }
   const read = (more: object) => readUsage(endpointNamed('chat.completions').usage, { ...gemini, ...more })?.usage
   t.strictSame(
@@ -153,7 +153,7 @@ t.test('chat: thoughts that are in the total alone, as Gemini has them there, ar
   t.match(read({ prompt_audio_seconds: 9 }), other, 'it may be sound')
 })
 
-t.test('chat: audio that was cached is not counted twice', async t => {
+t.test('chat: cached audio is not counted twice', async t => {
   const usage = {
     prompt_tokens: 100,
     completion_tokens: 1,
@@ -165,7 +165,7 @@ t.test('chat: audio that was cached is not counted twice', async t => {
   )
 })
 
-t.test('embeddings: prompt_tokens, or the total where it stands alone', async t => {
+t.test('embeddings: prompt_tokens count, or the total if it is alone', async t => {
   t.strictSame(readUsage(endpointNamed('embeddings').usage, { prompt_tokens: 8, total_tokens: 8 }), sound({ inputTokens: 8 }))
   t.strictSame(readUsage(endpointNamed('embeddings').usage, { total_tokens: 9 }), sound({ inputTokens: 9 }))
   t.strictSame(readUsage(endpointNamed('generate.embed').usage, { promptTokenCount: 3 }), sound({ inputTokens: 3 }))
