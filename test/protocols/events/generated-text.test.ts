@@ -16,7 +16,7 @@ function append(kept: GeneratedText, kind: TextKind, index: number, text: string
   kept.append(kind, index, escaped, bytes, 1, bytes.length - 1)
 }
 
-t.test('puts each text together again, however they were mixed', async t => {
+t.test('interleaved texts are joined separately', async t => {
   const kept = new GeneratedText(10_000)
   append(kept, 'reasoning', 0, 'Let me ')
   append(kept, 'reasoning', 0, 'think.')
@@ -37,7 +37,7 @@ t.test('puts each text together again, however they were mixed', async t => {
   t.strictSame(kept.generated().keptBytes, kept.generatedBytes)
 })
 
-t.test('any appends within the bound come out whole', async t => {
+t.test('property: texts within the limit are kept completely', async t => {
   const piece = fc.record({
     kind: fc.constantFrom<TextKind>('content', 'reasoning', 'tool'),
     index: fc.nat(3),
@@ -59,7 +59,7 @@ t.test('any appends within the bound come out whole', async t => {
   )
 })
 
-t.test('beyond the bound it only counts, and what is kept is whole characters and escapes', async t => {
+t.test('text is cut at the limit between characters and escapes, and counting goes on', async t => {
   for (const [text, whole] of [
     ['abcdefghij', 'abcdef'],
     ['äöüß', 'äöü'],
@@ -78,7 +78,7 @@ t.test('beyond the bound it only counts, and what is kept is whole characters an
   }
 })
 
-t.test('never holds more than its bound', async t => {
+t.test('kept text never exceeds its limit', async t => {
   const kept = new GeneratedText(1000)
   for (let i = 0; i < 10_000; i++) append(kept, 'content', i % 7, 'text')
   const bytes = kept.generated().runs.reduce((sum, run) => sum + run.bytes.length, 0)
@@ -86,7 +86,7 @@ t.test('never holds more than its bound', async t => {
   t.equal(kept.generatedBytes.content, 40_000)
 })
 
-t.test('an upstream cannot grow it by its indexes', async t => {
+t.test('the number of kept texts is limited, whatever indexes an upstream sends', async t => {
   const kept = new GeneratedText(1_000_000)
   for (let i = 0; i < 5000; i++) append(kept, 'content', i * 1000, 'x')
   t.ok(kept.generated().runs.length <= 1026)

@@ -35,7 +35,7 @@ function read(chunks: readonly Buffer[], maxEvent?: number): Outcome {
 const readText = (text: string, maxEvent?: number): Outcome => read([Buffer.from(text)], maxEvent)
 const texts = ({ elements }: Outcome): string[] => elements.map(element => element.text)
 
-t.test('reads a stream as the generate protocol sends it', async t => {
+t.test('a stream of the generate protocol is read', async t => {
   const parts = '[ { "text": "a ] } \\" [ {" } ]'
   const first = `{\n  "candidates": [\n    { "content": { "parts": ${parts} } }\n  ]\n}`
   const second = '{\n  "usageMetadata": { "promptTokenCount": 4 }\n}'
@@ -46,7 +46,7 @@ t.test('reads a stream as the generate protocol sends it', async t => {
   for (const { text: element, start, end } of outcome.elements) t.equal(text.slice(start, end), element)
 })
 
-t.test('an element is reported as soon as it is complete, in place', async t => {
+t.test('an element is reported as soon as it is complete, without a copy', async t => {
   const seen: string[] = []
   let buffer: Buffer | null = null
   const reader = new JsonArrayReader({ event: ({ buf, dataStart, dataEnd }) => {
@@ -81,7 +81,7 @@ t.test('elements may be of any type', async t => {
   t.match(readText(' [ \n] '), { elements: { length: 0 }, closed: true })
 })
 
-t.test('the end cuts off an element', async t => {
+t.test('a last incomplete element is reported as not terminated', async t => {
   t.match(readText('[{"a":1},{"b":'), {
     elements: [
       { text: '{"a":1}', terminated: true },
@@ -95,7 +95,7 @@ t.test('the end cuts off an element', async t => {
   t.strictSame(texts(readText('[{},')), ['{}'])
 })
 
-t.test('what is not one array is malformed, and read no further', async t => {
+t.test('text that is not one array is malformed, and reading stops', async t => {
   const texts = [
     '{"error":{}}', 'x', '"[1]"', '[,1]', '[1,,2]', '[1,]', '[{} {}]', '[}', '[]]', '[] []', '\ufeff[1]'
   ]
@@ -121,7 +121,7 @@ t.test('an element beyond the limit is skipped, and the next one is read', async
   }
 })
 
-t.test('what an endless element holds in memory is bounded', async t => {
+t.test('an endless element uses bounded memory', async t => {
   const piece = Buffer.alloc(64 * 1024, 'x')
   let oversize = 0
   const count = ({ oversize: over }: { oversize: boolean }): void => { if (over) oversize++ }
@@ -144,7 +144,7 @@ const array = fc.tuple(space, fc.array(fc.tuple(space, element, space), { maxLen
     return { text: `${before}[${inside}]${after}`, due: elements.map(parts => parts[1]) }
   })
 
-t.test('property: any split of any array gives its elements', async t => {
+t.test('property: the elements do not depend on the split', async t => {
   const cases = array.chain(({ text, due }) =>
     fc.tuple(fc.constant(due), fc.constant(Buffer.from(text)), chunksOf(Buffer.from(text))))
   fc.assert(fc.property(cases, ([due, bytes, chunks]) => {
@@ -155,7 +155,7 @@ t.test('property: any split of any array gives its elements', async t => {
   t.pass()
 })
 
-t.test('property: any split of any bytes, with any limit, gives what the whole gives', async t => {
+t.test('property: the result does not depend on the split, for any bytes and limit', async t => {
   const piece = fc.constantFrom('[', ']', '{', '}', ',', '"', '\\', ' ', '1', 'true', '"a":', '{"a":1}', 'é')
   const cases = fc.array(piece, { maxLength: 25 }).map(all => Buffer.from(`[${all.join('')}`))
     .chain(bytes => fc.tuple(fc.constant(bytes), chunksOf(bytes)))

@@ -119,7 +119,7 @@ function told(meter: ReadableMeter): unknown {
 }
 
 for (const { name, endpoint, shapes, isArray = false } of STREAMS) {
-  t.test(`${name}: an event that comes again says what it says when it is walked over`, async t => {
+  t.test(`${name}: an event with a remembered shape reads the same as one that is parsed`, async t => {
     // Few shapes, often in a row, as in a stream.
     const events = fc.array(fc.tuple(fc.nat({ max: shapes.length - 1 }), fc.array(values, { minLength: 1, maxLength: 6 })), { maxLength: 8 })
     const property = fc.property(events, events => {

@@ -64,7 +64,7 @@ function reference(bytes: Buffer, maxEvent = Infinity): Seen[] {
   return events
 }
 
-t.test('reads events as the vendors send them', async t => {
+t.test('events of all vendors are read', async t => {
   const chat = 'data: {"id":"1"}\n\ndata: {"id":"2"}\n\ndata: [DONE]\n\n'
   t.strictSame(dataOf(readText(chat)), ['{"id":"1"}', '{"id":"2"}', '[DONE]'])
   const messages = 'event: message_start\ndata: {"type":"message_start"}\n\n'
@@ -75,7 +75,7 @@ t.test('reads events as the vendors send them', async t => {
   t.strictSame(dataOf(readText('data: {"a":1}\r\n\r\ndata: {"a":2}\r\n\r\n')), ['{"a":1}', '{"a":2}'])
 })
 
-t.test("agrees with the standard's own examples", async t => {
+t.test('the examples of the SSE standard are read as it says', async t => {
   const stocks = readText('data: YHOO\ndata: +2\ndata: 10\n\n')
   t.strictSame(dataOf(stocks), ['YHOO\n+2\n10'])
   const test = ': test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n'
@@ -84,7 +84,7 @@ t.test("agrees with the standard's own examples", async t => {
   t.strictSame(dataOf(readText('data:test\n\ndata: test\n\n')), ['test', 'test'])
 })
 
-t.test('fields that are not data or event, comments and case do not matter', async t => {
+t.test('comments and unknown fields are ignored', async t => {
   t.strictSame(dataOf(readText('data2: x\ndat: x\nDATA: x\n data: x\n:data: x\nretry: 1\nid: 2\n\n')), [])
   const names = (text: string): string[] => readText(text).map(event => event.name)
   t.strictSame(names('event: a\nevents: b\nevent:c\ndata: x\n\ndata: y\n\n'), ['c', ''])
@@ -93,7 +93,7 @@ t.test('fields that are not data or event, comments and case do not matter', asy
   t.strictSame(dataOf(readText('data: a: b\n\n')), ['a: b'])
 })
 
-t.test('an event is handed out in place when one chunk holds it', async t => {
+t.test('an event inside one chunk is reported without a copy', async t => {
   const chunk = Buffer.from('event: x\ndata: {"a":"é"}\n\nda')
   let calls = 0
   const reader = new SseReader({ event: event => {
@@ -106,7 +106,7 @@ t.test('an event is handed out in place when one chunk holds it', async t => {
   t.equal(calls, 1)
 })
 
-t.test('several data lines are joined, and the name stays beside them', async t => {
+t.test('several data lines are joined, before and after the name', async t => {
   const before = 'event: e\ndata: a\ndata:\ndata: b\n\n'
   const between = 'data: a\r\ndata:\r\nevent: e\r\ndata: b\r\n\r\n'
   for (const text of [before, between]) {
@@ -134,7 +134,7 @@ t.test('an event is reported as soon as its blank line is there', async t => {
   t.strictSame(seen, [9, 20, 29, 38])
 })
 
-t.test('blockStart is where the first unsettled byte is', async t => {
+t.test('blockStart is the offset of the first incomplete event', async t => {
   const reader = new SseReader({ event: () => {} })
   const after = (text: string): number => {
     reader.push(Buffer.from(text))
@@ -147,7 +147,7 @@ t.test('blockStart is where the first unsettled byte is', async t => {
   t.equal(after('\n\n\n: comment\n\n'), 40)
 })
 
-t.test('the end cuts off an event that had no blank line', async t => {
+t.test('a last event without a blank line is reported as not terminated', async t => {
   const last = (text: string): unknown =>
     readText(text).map(({ data, end, terminated }) => [data, end, terminated])
   t.strictSame(last('data: x'), [['x', 7, false]])
@@ -162,7 +162,7 @@ t.test('the end cuts off an event that had no blank line', async t => {
   t.strictSame(last('\n\n\n'), [])
 })
 
-t.test('a byte order mark at the start is skipped, whole or cut, and only there', async t => {
+t.test('a byte order mark is skipped at the start only, in any split', async t => {
   const bytes = Buffer.from('\ufeffdata: 1\n\n\ufeffdata: 2\n\ndata: 3\n\n')
   for (const cut of [0, 1, 2, 3, 4]) {
     const events = read([bytes.subarray(0, cut), bytes.subarray(cut)])
@@ -192,7 +192,7 @@ t.test('an event beyond the limit is skipped, and the next one is read', async t
   t.match(cut, [{ data: '', oversize: true, terminated: false, end: 106 }])
 })
 
-t.test('a line of many megabytes arrives whole', async t => {
+t.test('a line of many megabytes is read completely', async t => {
   const piece = Buffer.alloc(64 * 1024, 'aGVsbG8=')
   let seen = 0
   const reader = new SseReader({ event: ({ buf, dataStart, dataEnd }) => {
@@ -206,7 +206,7 @@ t.test('a line of many megabytes arrives whole', async t => {
   t.equal(seen, 160 * piece.length)
 })
 
-t.test('what an endless line holds in memory is bounded', async t => {
+t.test('an endless line uses bounded memory', async t => {
   const piece = Buffer.alloc(64 * 1024, 'x')
   const lines = Buffer.from('data:\n'.repeat(10_000))
   for (const chunk of [piece, lines]) {
@@ -233,7 +233,7 @@ const stream = fc.tuple(
   fc.oneof(fc.constant(''), line)
 ).map(([mark, lines, last]) => Buffer.from(mark + lines.flat().join('') + last))
 
-t.test('property: any split gives what the whole gives, with any limit', async t => {
+t.test('property: the events do not depend on the split, with any limit', async t => {
   const cases = stream.chain(bytes => fc.tuple(fc.constant(bytes), chunksOf(bytes)))
   fc.assert(fc.property(cases, fc.constantFrom(undefined, 8, 12, 30), ([bytes, chunks], maxEvent) => {
     const due = JSON.stringify(reference(bytes, maxEvent))
@@ -252,7 +252,7 @@ t.test('property: LF, CRLF and CR give the same events', async t => {
   t.pass()
 })
 
-t.test('property: an event cut out of the stream is missing, and no other', async t => {
+t.test('property: removing an event from the bytes removes exactly that event', async t => {
   fc.assert(fc.property(stream, fc.nat(), (bytes, pick) => {
     const events = readText(bytes.toString())
     if (events.length === 0) return true
