@@ -254,7 +254,7 @@ for (const protocol of PROTOCOLS) {
   const { endpoint, tail, head, sdks, expected, body, events } = protocol
   const all = events(WORDS, 'first').length
 
-  t.test(`${endpoint}: broken behind any event and joined, its SDKs see one answer`, async t => {
+  t.test(`${endpoint}: SDKs see one response if another upstream continues after any event`, async t => {
     for (let cut = 0; cut <= all - tail; cut++) {
       const base = await play(t, joined(protocol, cut))
       for (const [name, ask] of Object.entries(sdks)) {
@@ -266,7 +266,7 @@ for (const protocol of PROTOCOLS) {
     }
   })
 
-  t.test(`${endpoint}: the request for the rest`, async t => {
+  t.test(`${endpoint}: the request for a continuation contains the text so far`, async t => {
     for (let cut = 0; cut <= all - tail; cut++) {
       const prepared = prepare(endpoint, body)
       prepared.recordSent(Buffer.from(events(WORDS, 'first').slice(0, cut).join('')))
@@ -287,7 +287,7 @@ for (const protocol of PROTOCOLS) {
     }
   })
 
-  t.test(`${endpoint}: lines may end in CR, as far as the client has got them`, async t => {
+  t.test(`${endpoint}: a stream with CR line ends is continued`, async t => {
     const withCR = (part: readonly string[]) => Buffer.from(part.join('').replaceAll(/\r?\n/g, '\r'))
     const prepared = prepare(endpoint, body)
     prepared.recordSent(withCR(events(WORDS, 'first').slice(0, head + 2)))
@@ -302,7 +302,7 @@ for (const protocol of PROTOCOLS) {
     t.strictSame(prepared.recovery, { can: 'finish', rest: Buffer.alloc(0) })
   })
 
-  t.test(`${endpoint}: once all is said, nobody is asked`, async t => {
+  t.test(`${endpoint}: a stream that lacks only its end is finished without another request`, async t => {
     for (let cut = all - tail + 1; cut <= all; cut++) {
       // The reason of the stop comes with the last but one, and so does the usage that was asked for.
       const first = events(WORDS, 'first').slice(0, endpoint === 'generate.stream' ? cut : Math.max(cut, all - 1))
@@ -318,7 +318,7 @@ for (const protocol of PROTOCOLS) {
     }
   })
 
-  t.test(`${endpoint}: it can break again and again, cut anywhere`, async () => {
+  t.test(`${endpoint}: property: a stream can break several times, in any split`, async () => {
     await fc.assert(fc.asyncProperty(
       fc.array(fc.nat(3), { maxLength: 4 }),
       fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 }),
@@ -354,7 +354,7 @@ function textOf(stream: string): string {
   ].map(([, word]) => JSON.parse(word as string) as string).join('')
 }
 
-t.test('white space at the end is not sent, and not said twice', async t => {
+t.test('white space at the end of the text is not sent upstream, and not repeated', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(CHAT.events(['Hello', ' \n'], 'a').slice(0, 3).join('')))
   const bytes = Buffer.from(JSON.stringify(CHAT.body))
@@ -364,7 +364,7 @@ t.test('white space at the end is not sent, and not said twice', async t => {
   t.equal(textOf(out), '\nworld')
 })
 
-t.test('white space behind other words is new, though the client has the like', async t => {
+t.test('white space that comes after new text is not dropped as repeated', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(CHAT.events(['Hello', ' \n'], 'a').slice(0, 3).join('')))
   const joiner = prepared.createTranslator(BEFORE)
@@ -372,7 +372,7 @@ t.test('white space behind other words is new, though the client has the like', 
   t.equal(textOf(out), 'you\nall')
 })
 
-t.test('what is in progress and cannot be continued is not', async t => {
+t.test('a stream with content that cannot be continued is not continued', async t => {
   const chunk = (delta: Json, more: Json = {}) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta, ...more }] })}\n\n`
   const block = (type: string) => 'event: content_block_start\n' +
@@ -436,7 +436,7 @@ t.test('what is in progress and cannot be continued is not', async t => {
   }
 })
 
-t.test('a message whose next upstream begins with something other than text', async t => {
+t.test('messages: a continuation can begin with a block other than text', async t => {
   const prepared = prepare('messages', MESSAGES.body)
   prepared.recordSent(Buffer.from(MESSAGES.events(['One'], 'first').slice(0, 3).join('')))
   const event = (type: string, more: Json = {}) =>
@@ -471,7 +471,7 @@ t.test('chat content that is a list of parts cannot be continued', async t => {
   t.match(prepared.recovery, { can: 'nothing', reason: /not plain text/ })
 })
 
-t.test('an obstacle does not hide that all was said, and several answers are never all', async t => {
+t.test('a complete stream is finished despite a tool call, but not one with several choices', async t => {
   const tool = prepare('chat.completions', chatBody)
   tool.recordSent(
     Buffer.from(chunkOf({ tool_calls: [{ index: 0 }] }) + chunkOf({}, { finish_reason: 'tool_calls' })),
@@ -484,7 +484,7 @@ t.test('an obstacle does not hide that all was said, and several answers are nev
   t.match(several.recovery, { can: 'nothing' }, 'the first of them has ended once more')
 })
 
-t.test('the client hears once who speaks, and every count, though the second upstream says more', async t => {
+t.test('the role comes once, and the usage covers both upstreams', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(chunkOf({ role: 'assistant', content: 'One' })))
   const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
@@ -496,7 +496,7 @@ t.test('the client hears once who speaks, and every count, though the second ups
   t.match(out, '"usage":{"prompt_tokens":21,')
 })
 
-t.test('a first chunk with empty names names nothing', async t => {
+t.test('id and model come from the first chunk in which they are not empty', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(chunkOf({}, {}, { id: '', model: '', created: 0 })))
   prepared.recordSent(Buffer.from(chunkOf({ content: 'One' }, {}, { id: 'real', model: 'm', created: 5 })))
@@ -506,7 +506,7 @@ t.test('a first chunk with empty names names nothing', async t => {
   t.match(JSON.parse(out.toString().slice(6)), { id: 'real', model: 'm', created: 5 })
 })
 
-t.test('one finish and one end, however often the second upstream says them', async t => {
+t.test('finish_reason and [DONE] come once, even if the second upstream repeats them', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(chunkOf({ content: 'One' })))
   const stop = chunkOf({}, { finish_reason: 'stop' })
@@ -530,7 +530,7 @@ t.test('generate: generation_config is read like generationConfig', async t => {
   })
 })
 
-t.test('messages: a second answer that has nothing to say closes the block that is open', async t => {
+t.test('messages: a continuation without text closes the open block', async t => {
   const prepared = prepare('messages', MESSAGES.body)
   prepared.recordSent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'All.')))
   const end = eventOf('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 0 } })
@@ -560,7 +560,7 @@ t.test('messages: behind a closed block an empty one is left out, ' +
 const dataIn = (events: Buffer) =>
   [...events.toString().matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data as string) as Json)
 
-t.test('messages: white space said again, what a block begins with, and thoughts', async t => {
+t.test('messages: repeated white space, initial text of a block and thinking are joined', async t => {
   const prepared = prepare('messages', MESSAGES.body)
   prepared.recordSent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One \n')))
   const stop = (index: number) => eventOf('content_block_stop', { index })
@@ -581,7 +581,7 @@ t.test('messages: white space said again, what a block begins with, and thoughts
   ])
 })
 
-t.test('messages: what a block begins with goes on where another was open', async t => {
+t.test('messages: the initial text of a block continues the open block', async t => {
   const prepared = prepare('messages', MESSAGES.body)
   prepared.recordSent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One')))
   const stop = eventOf('content_block_stop', { index: 1 })
@@ -593,7 +593,7 @@ t.test('messages: what a block begins with goes on where another was open', asyn
   ])
 })
 
-t.test('messages: both inputs are reported by the kinds of the protocol, of which none counts twice', async t => {
+t.test('messages: the usage adds the inputs of both upstreams, each kind once', async t => {
   const prepared = prepare('messages', MESSAGES.body)
   prepared.recordSent(Buffer.from(eventOf('message_start', { message: {} }) + textBlock(0) + words(0, 'One')))
   const before = () => ({
@@ -608,7 +608,7 @@ t.test('messages: both inputs are reported by the kinds of the protocol, of whic
   })
 })
 
-t.test('generate: both answers have one name and one usage, and thoughts stay as they are', async t => {
+t.test('generate: both responses get one id and one usage, and thoughts are unchanged', async t => {
   const prepared = prepare('generate.stream', GENERATE.body)
   const chunk = (parts: Json[], more: Json = {}) =>
     Buffer.from(`data: ${JSON.stringify({ candidates: [{ content: { parts } }], ...more })}\n\n`)
@@ -636,7 +636,7 @@ t.test('generate: both answers have one name and one usage, and thoughts stay as
   t.notMatch(nameless.toString(), 'responseId')
 })
 
-t.test('what a joined stream ended in, whole but for its blank line, comes at its end', async t => {
+t.test('a last event without its blank line comes at the end of a continuation', async t => {
   const prepared = prepare('chat.completions', CHAT.body)
   prepared.recordSent(Buffer.from(chunkOf({ content: 'One' })))
   const joiner = prepared.createTranslator(BEFORE)
@@ -651,7 +651,7 @@ const LIMITS: readonly [EndpointName, (limit: string) => string][] = [
   ['generate.stream', limit => `{"contents":[{}],"generationConfig":{"maxOutputTokens":${limit}}}`],
 ]
 
-t.test('a limit that is no count of tokens stays as the client wrote it, and what is asked is JSON', async t => {
+t.test('a limit that is not a number of tokens is not changed in a continuation', async t => {
   const rest = (endpoint: EndpointName, text: string) => {
     const body = Buffer.from(text)
     const prepared = new ByteStream(endpoint, body)

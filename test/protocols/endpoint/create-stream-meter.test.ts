@@ -73,7 +73,7 @@ const whole = (recording: Recording) => Buffer.from(recording.events.join(''))
 for (const recording of RECORDINGS) {
   const { name, endpoint, events, usage } = recording
 
-  t.test(`${name}: whole, in one chunk, in single bytes, cut anywhere`, async t => {
+  t.test(`${name}: a complete stream is metered the same in any split`, async t => {
     const bytes = whole(recording)
     const check = (chunks: readonly Buffer[]) => {
       const meter = ended(meterOf(endpoint, chunks))
@@ -92,7 +92,7 @@ for (const recording of RECORDINGS) {
     fc.assert(fc.property(chunksOf(bytes), check), { numRuns: 30 })
   })
 
-  t.test(`${name}: cut after each event`, async t => {
+  t.test(`${name}: a stream that is cut after an event is not terminated, and its text counts`, async t => {
     for (let cut = 0; cut < events.length; cut++) {
       const meter = ended(meterOf(endpoint, events.slice(0, cut)))
       t.equal(meter.terminated, false, `after ${cut}`)
@@ -100,7 +100,7 @@ for (const recording of RECORDINGS) {
     }
   })
 
-  t.test(`${name}: cut at each byte`, async t => {
+  t.test(`${name}: a stream that is cut at any byte is metered up to its last event`, async t => {
     const bytes = whole(recording)
     const ends = events.map((_, n) => Buffer.byteLength(events.slice(0, n + 1).join('')))
     const step = Math.max(1, Math.floor(bytes.length / 3000))
@@ -119,7 +119,7 @@ for (const recording of RECORDINGS) {
   })
 }
 
-t.test('at a boundary only between events', async t => {
+t.test('atBoundary is true only between events', async t => {
   for (const recording of RECORDINGS) {
     if (recording === generateArray) continue
     const bytes = whole(recording)
@@ -138,7 +138,7 @@ t.test('at a boundary only between events', async t => {
   t.equal(meterOf('generate.stream', ['[{}']).reader.atBoundary, false, 'no event can follow inside an array')
 })
 
-t.test('what was reported before a cut: chat, nothing until the usage chunk', async t => {
+t.test('chat: a cut stream has no usage before its usage chunk', async t => {
   const usageAt = chat.events.length - 2
   for (let cut = 0; cut <= usageAt; cut++) {
     t.equal(ended(meterOf('chat.completions', chat.events.slice(0, cut))).reading(), null)
@@ -148,7 +148,7 @@ t.test('what was reported before a cut: chat, nothing until the usage chunk', as
   t.equal(meter.isOutputReported, true)
 })
 
-t.test('what was reported before a cut: messages, the input at once and the output at last', async t => {
+t.test('messages: a cut stream has its input from the start, and its output at the end', async t => {
   const input = {
     inputTokens: 2125,
     cachedInputTokens: 2000,
@@ -166,7 +166,7 @@ t.test('what was reported before a cut: messages, the input at once and the outp
   t.equal(meter.isOutputReported, true)
 })
 
-t.test('what was reported before a cut: generate, the last metadata', async t => {
+t.test('generate: a cut stream has the usage of its last metadata', async t => {
   for (const { endpoint, events } of [generate, generateArray]) {
     t.strictSame(
       figures(ended(meterOf(endpoint, events.slice(0, 1)))),
@@ -183,7 +183,7 @@ t.test('what was reported before a cut: generate, the last metadata', async t =>
   t.strictSame(figures(meter), { inputTokens: 12, outputTokens: 35, reasoningTokens: 20 })
 })
 
-t.test('usage on every chunk: the last one counts, and covers what came before it', async t => {
+t.test('chat: of usage on every chunk the last one counts', async t => {
   const chunk = (text: string, tokens: number | null) => {
     const usage = tokens === null ? '' : `,"usage":{"prompt_tokens":5,"completion_tokens":${tokens}}`
     return `data: {"choices":[{"index":0,"delta":{"content":"${text}"}}]${usage}}\n\n`
@@ -196,7 +196,7 @@ t.test('usage on every chunk: the last one counts, and covers what came before i
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 2 })
 })
 
-t.test('usage: null after the usage takes nothing back', async t => {
+t.test('chat: usage: null does not reset an earlier usage', async t => {
   const meter = meterOf('chat.completions', [
     'data: {"choices":[{"delta":{"content":"hi"}}],"usage":{"prompt_tokens":5,"completion_tokens":1}}\n\n',
     'data: {"choices":[{"delta":{},"finish_reason":"stop"}],"usage":null}\n\n',
@@ -212,7 +212,7 @@ t.test('usage: null after the usage takes nothing back', async t => {
   t.equal(message.isOutputReported, false)
 })
 
-t.test('usage together with the finish_reason', async t => {
+t.test('chat: usage in the chunk of the finish_reason counts', async t => {
   const last = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],'
     + '"usage":{"prompt_tokens":5,"completion_tokens":2}}\n\n'
   const meter = meterOf('chat.completions', [chat.events[4]!, last, 'data: [DONE]\n\n'])
@@ -220,7 +220,7 @@ t.test('usage together with the finish_reason', async t => {
   t.equal(meter.terminated, true)
 })
 
-t.test('several choices: the texts do not mix', async t => {
+t.test('chat: the texts of several choices are kept separate', async t => {
   const piece = (index: number, text: string) =>
     `data: {"choices":[{"index":${index},"delta":{"content":"${text}"}}]}\n\n`
   const meter = meterOf('chat.completions', [
@@ -235,7 +235,7 @@ t.test('several choices: the texts do not mix', async t => {
   )
 })
 
-t.test('chat: content as a list of parts, audio transcripts, refusals, the old function_call', async t => {
+t.test('chat: parts, audio transcripts, refusals and function_call count as text', async t => {
   const delta = (value: unknown) => `data: ${JSON.stringify({ choices: [{ delta: value, index: 0 }] })}\n\n`
   const meter = meterOf('chat.completions', [
     delta({
@@ -253,7 +253,7 @@ t.test('chat: content as a list of parts, audio transcripts, refusals, the old f
   t.strictSame(texts(meter.partial()), ['yes spoken no', 'hm so', '{}'])
 })
 
-t.test('chat: a picture is something generated', async t => {
+t.test('chat: an image is content', async t => {
   const seen = (delta: object): boolean => {
     return meterOf('chat.completions', [`data: ${JSON.stringify({ choices: [{ delta }] })}\n\n`]).sawContent
   }
@@ -261,7 +261,7 @@ t.test('chat: a picture is something generated', async t => {
   t.equal(seen({ content: '', images: [] }), false)
 })
 
-t.test('chat: usage that stands in x_groq, or in the choice as Moonshot has it', async t => {
+t.test('chat: usage inside x_groq or a choice counts', async t => {
   const usage = { prompt_tokens: 3, completion_tokens: 7, total_tokens: 10 }
   const last = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
   const read = (...chunks: object[]) => {
@@ -276,7 +276,7 @@ t.test('chat: usage that stands in x_groq, or in the choice as Moonshot has it',
   t.strictSame(read({ ...last, x_groq: 'x' }, { choices: [{ usage: null }] }), null)
 })
 
-t.test('content is seen with the first token, and not before', async t => {
+t.test('sawContent is true from the first token', async t => {
   const first: [Recording, number][] = [
     [chat, 2],
     [messages, 3],
@@ -314,14 +314,14 @@ t.test('content is seen with the first token, and not before', async t => {
   }
 })
 
-t.test('thoughts of Claude that are not shown are content', async t => {
+t.test('messages: redacted thinking is content', async t => {
   const block = { type: 'redacted_thinking', data: 'RW5jcnlwdGVk' }
   const event = { type: 'content_block_start', index: 0, content_block: block }
   const wire = [...messages.events.slice(0, 1), `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`]
   t.equal(meterOf('messages', wire).sawContent, true)
 })
 
-t.test("a protocol's own error is seen, is no content and no end", async t => {
+t.test('an error event is seen, and is neither content nor an end', async t => {
   const errors: [EndpointName, string][] = [
     ['chat.completions', 'data: {"error":{"message":"The server had an error","type":"server_error"}}\n\n'],
     ['chat.completions', 'event: error\ndata: {"message":"x"}\n\n'],
@@ -344,13 +344,13 @@ t.test("a protocol's own error is seen, is no content and no end", async t => {
   }
 })
 
-t.test('error: null is none', async t => {
+t.test('error: null is not an error', async t => {
   for (const endpoint of ['chat.completions', 'responses', 'generate.stream'] as const) {
     t.equal(meterOf(endpoint, ['data: {"type":"x","error":null}\n\n']).sawError, false)
   }
 })
 
-t.test('responses: failed and incomplete end the stream too; failed is an error', async t => {
+t.test('responses: failed and incomplete end the stream, and failed is an error', async t => {
   const last = (type: string) =>
     `event: ${type}\ndata: {"type":"${type}","response":{"usage":{"input_tokens":3,"output_tokens":4}}}\n\n`
   const incomplete = meterOf('responses', [last('response.incomplete')])
@@ -362,7 +362,7 @@ t.test('responses: failed and incomplete end the stream too; failed is an error'
   t.equal(unnamed.terminated, true, 'the type in the data is enough')
 })
 
-t.test('generate: over when each candidate has finished, or the prompt was blocked', async t => {
+t.test('generate: a stream ends when each candidate has finished, or the prompt is blocked', async t => {
   const wire = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
   const candidate = (index: number, finishReason?: string) => wire({ candidates: [{ index, finishReason }] })
   const over = (...events: string[]) => meterOf('generate.stream', events).terminated
@@ -384,7 +384,7 @@ t.test('generate: over when each candidate has finished, or the prompt was block
   t.equal(meterOf('generate.stream', ['[{"candidates":[{"finishReason":"STOP"}]}', ']']).terminated, true)
 })
 
-t.test('generate: a response of thoughts alone is zero candidates, not none counted', async t => {
+t.test('generate: a response with only thoughts has their tokens as its output', async t => {
   const meter = meterOf('generate.stream', [
     'data: {"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}],'
       + '"usageMetadata":{"promptTokenCount":5,"totalTokenCount":5}}\n\n',
@@ -394,7 +394,7 @@ t.test('generate: a response of thoughts alone is zero candidates, not none coun
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 60, reasoningTokens: 60 })
 })
 
-t.test('generate: a response that nobody counted is not zero', async t => {
+t.test('generate: a response without a count has an unknown output, not 0', async t => {
   const parts = [
     { text: 'hello' }, { functionCall: { args: {} } }, { executableCode: { code: '' } }, { inlineData: { data: '' } },
   ]
@@ -409,14 +409,14 @@ t.test('generate: a response that nobody counted is not zero', async t => {
   }
 })
 
-t.test('messages: without event lines the type decides', async t => {
+t.test('messages: a stream without event lines is read by type', async t => {
   const events = messages.events.map(event => event.replace(/^event: .*\n/, ''))
   const meter = ended(meterOf('messages', events))
   t.equal(meter.terminated, true)
   t.strictSame(figures(meter), messages.usage)
 })
 
-t.test('nonsense in a stream is not believed', async t => {
+t.test('an invalid count in a stream is ignored, and makes the reading suspect', async t => {
   for (const figure of ['-1', '"12"', '1e300', '0.5', '[]', '{}', 'true']) {
     const chatMeter = meterOf('chat.completions', [
       `data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":${figure}}}\n\n`,
@@ -450,14 +450,14 @@ t.test('nonsense in a stream is not believed', async t => {
   t.equal(meterOf('chat.completions', [huge]).reading()?.suspect, true, 'of absurd size')
 })
 
-t.test('the last event ends the stream only if it is whole', async t => {
+t.test('a last event ends the stream only if it is well-formed', async t => {
   const last = 'event: response.completed\ndata: {"type":"response.completed","response":{"id":\n\n'
   t.equal(ended(meterOf('responses', [last])).terminated, false)
   const usage = 'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}'
   t.match(figures(ended(meterOf('chat.completions', [usage]))), { outputTokens: 1 }, 'but for its line end')
 })
 
-t.test('malformed events harm nobody', async t => {
+t.test('malformed events do not throw', async t => {
   const garbage = [
     'data: {\n\n',
     'data: {"choices":[{"delta":{"content":"x\n\n',
@@ -483,7 +483,7 @@ t.test('malformed events harm nobody', async t => {
   }
 })
 
-t.test('the text kept is bounded, and what came is counted on', async t => {
+t.test('kept text is limited, and counting goes on', async t => {
   const meter = readableMeter(endpointNamed('chat.completions'), { textLimit: 1000 })
   const chunk = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"some words "}}]}\n\n')
   for (let i = 0; i < 1000; i++) meter.push(chunk)
@@ -493,7 +493,7 @@ t.test('the text kept is bounded, and what came is counted on', async t => {
   t.equal(runs[0]?.bytes.length, kept.content)
 })
 
-t.test('events of megabytes: pictures pass, their usage is read', async t => {
+t.test('the usage of an event with 20 MB of base64 is read', async t => {
   const picture = 'A'.repeat(20 * 1024 * 1024)
   const usage = '{"input_tokens":5,"output_tokens":6}'
   const event = Buffer.from(
@@ -504,7 +504,7 @@ t.test('events of megabytes: pictures pass, their usage is read', async t => {
   t.strictSame(figures(meter), { inputTokens: 5, outputTokens: 6, outputImageTokens: 6, images: 1 })
 })
 
-t.test('an event beyond the limit is content that is not read', async t => {
+t.test('an event beyond the limit counts as content, and is not read', async t => {
   const event = `data: {"choices":[{"delta":{"content":"${'x'.repeat(5000)}"}}]}\n\n`
   const meter = ended(meterOf('chat.completions', [event, 'data: [DONE]\n\n'], { maxEvent: 1000 }))
   t.equal(meter.sawContent, true)
@@ -522,7 +522,7 @@ t.test('an event beyond the limit is content that is not read', async t => {
   t.equal(response.terminated, false, 'another one came')
 })
 
-t.test('what is no stream of a known protocol passes unread', async t => {
+t.test('a stream without a known protocol is not read', async t => {
   const opaque: [EndpointName, StreamMeterOptions][] = [
     ['other', {}],
     ['models.list', {}],
@@ -540,7 +540,7 @@ t.test('what is no stream of a known protocol passes unread', async t => {
   }
 })
 
-t.test('the content type may say what the bytes are', async t => {
+t.test('the content type decides how a stream is read', async t => {
   const types: [Recording, string][] = [
     [chat, 'text/event-stream; charset=utf-8'],
     [generate, 'TEXT/EVENT-STREAM'],

@@ -58,7 +58,7 @@ for (const crlf of [false, true]) {
     const bytes = (events: readonly string[]) =>
       Buffer.from(crlf ? events.join('').replaceAll('\n', '\r\n') : events.join(''))
 
-    t.test(`${endpoint}, ${needed.length} events: cut at any byte${crlf ? ', CRLF' : ''}`, t => {
+    t.test(`${endpoint}: ${needed.length} events cut at any byte get the right end${crlf ? ', CRLF' : ''}`, t => {
       const all = bytes([...needed, ...more, end])
       const least = bytes(needed)
       const blank = crlf ? 4 : 2
@@ -82,7 +82,7 @@ function isSame(a: string, b: string): boolean {
   return one === other
 }
 
-t.test('what is not certain is not ended', async t => {
+t.test('a missing end is not added to an uncertain stream', async t => {
   const said = CHAT.needed.join('')
   for (const [endpoint, body, stream] of [
     ['chat.completions', { n: 2 }, said],

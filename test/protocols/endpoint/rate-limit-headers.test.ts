@@ -10,7 +10,7 @@ function named(flat: readonly string[]): Record<string, string> {
   return Object.fromEntries(Array.from({ length: flat.length / 2 }, (_, i) => flat.slice(2 * i, 2 * i + 2)))
 }
 
-t.test('OpenAI names and durations', async t => {
+t.test('OpenAI clients get rate-limit headers with durations', async t => {
   t.strictSame(named(rateLimitHeaders({
     requests: { limit: 60, remaining: 59, resetMs: 1000 },
     tokens: { limit: 150000, remaining: 149984, resetMs: 360_000 },
@@ -34,7 +34,7 @@ t.test('OpenAI names and durations', async t => {
   }
 })
 
-t.test('Anthropic names and times', async t => {
+t.test('Anthropic clients get rate-limit headers with times', async t => {
   t.strictSame(named(messagesRateLimitHeaders({
     requests: { limit: 60, remaining: 59, resetMs: 999 },
     tokens: { limit: 1000, remaining: 0, resetMs: 0 },
@@ -48,7 +48,7 @@ t.test('Anthropic names and times', async t => {
   })
 })
 
-t.test('no limit, no header', async t => {
+t.test('a key without a limit gets no rate-limit header', async t => {
   t.strictSame(rateLimitHeaders(none), [])
   t.strictSame(messagesRateLimitHeaders(none, 0), [])
   const tokens = { limit: 1, remaining: 1, resetMs: 0 }
@@ -57,7 +57,7 @@ t.test('no limit, no header', async t => {
   ])
 })
 
-t.test('any reset can be written, however far', async () => {
+t.test('property: any reset time can be written', async () => {
   fc.assert(fc.property(fc.maxSafeNat(), fc.nat(4e12), (resetMs, now) => {
     const figures = { ...none, tokens: { limit: 1, remaining: 0, resetMs } }
     const instant = named(messagesRateLimitHeaders(figures, now))['anthropic-ratelimit-tokens-reset'] ?? ''

@@ -6,7 +6,7 @@ import { endpointNamed } from '../endpoint-named.ts'
 
 const read = (text: string) => readRequestOptions(Buffer.from(text))
 
-t.test('what a request wishes for is read, and what it says is not', async t => {
+t.test('the options of a request are read, and its content is not', async t => {
   t.strictSame(read(JSON.stringify({
     model: 'm', n: 2, logprobs: true, tools: [{ name: 'n' }], stream_options: { include_usage: true },
     messages: [{ role: 'system', content: 'S' }, { content: [{ role: 'x' }], role: 'user' }],
@@ -21,12 +21,12 @@ t.test('what a request wishes for is read, and what it says is not', async t => 
   for (const other of ['[]', '"n"', '7', 'null']) t.equal(read(other), 'the request is not a JSON object')
 })
 
-t.test('a wish or a list without end is not read', async t => {
+t.test('an option that is too long, and too many turns, are not read', async t => {
   t.match(read(`{"audio":"${'x'.repeat(300_000)}"}`), /'audio' is too long/)
   t.match(read(`{"messages":[${'{},'.repeat(100_000)}{}]}`), /too many turns/)
 })
 
-t.test('the wishes are those that a parser finds', async t => {
+t.test('property: options are read as JSON.parse reads them', async t => {
   const name = fc.constantFrom('n', 'audio', 'thinking', 'messages', 'model', 'generationConfig')
   fc.assert(fc.property(fc.dictionary(name, fc.jsonValue()), fc.boolean(), (request, isWide) => {
     const found = read(JSON.stringify(request, null, isWide ? 2 : 0))
@@ -37,7 +37,7 @@ t.test('the wishes are those that a parser finds', async t => {
   }), { numRuns: 200 })
 })
 
-t.test('a prompt of many small pieces holds up nobody', async t => {
+t.test('a prompt of many small parts makes no objects', async t => {
   const pieces = '{},'.repeat(4_000_000)
   const body = Buffer.from(`{"messages":[{"role":"user","content":[${pieces}{}]}]}`)
   const heap = process.memoryUsage().heapUsed
