@@ -18,7 +18,7 @@ const NOTHING: Capsule = { id: null, opaque: null, thinking: [] }
 const OTHER_PLACE = sealed('opaque_value', { id: 'call_1', opaque: { provider: 'p', value: 'sig' } })
 const CALL = sealed('tool_id', { id: 'call_1', opaque: { provider: 'p', value: 'sig' } })
 
-t.test('what was sealed comes back', async () => {
+t.test('property: an opened capsule has what was sealed', async () => {
   fc.assert(fc.property(capsules, capsule => {
     const text = seal(CAPSULES.keys, 'opaque_value', capsule) as string
     deepStrictEqual(opened('opaque_value', text), capsule)
@@ -27,7 +27,7 @@ t.test('what was sealed comes back', async () => {
   }))
 })
 
-t.test('a text without the mark is no capsule', async t => {
+t.test('a text without the mark is not a capsule', async t => {
   for (const text of ['', 'call_1', 'gateway1', ` ${CALL}`]) {
     t.equal(opened('tool_id', text), null, text)
     t.equal(capsuleReader().toolId(text, 'field'), text)
@@ -51,7 +51,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 }
 
 for (const [name, text] of Object.entries(REFUSED)) {
-  t.test(`${name} has nothing in it, and is named`, async t => {
+  t.test(`${name} is empty, and is named as dropped`, async t => {
     const dropped: string[] = []
     const { id, ...rest } = capsuleReader(dropped).open('tool_id', text, 'calls[].id') as Capsule
     t.strictSame(rest, { opaque: null, thinking: [] })
@@ -62,7 +62,7 @@ for (const [name, text] of Object.entries(REFUSED)) {
   })
 }
 
-t.test('the id of a call is read without inflating what else its capsule has', async t => {
+t.test('the id of a call is read from its capsule', async t => {
   t.equal(capsuleReader().toolId(CALL, 'id'), 'call_1')
 })
 
@@ -74,7 +74,7 @@ t.test('memory is reserved before a capsule is inflated', async t => {
   t.strictSame(reserved, [Buffer.byteLength(JSON.stringify([['p', 'x'.repeat(1000)], []]))])
 })
 
-t.test('a capsule holds at most four times its bytes, however repetitive its content', async t => {
+t.test('a capsule is at least a third of its content\'s size', async t => {
   for (const length of [0, 10, 1000, 100_000]) {
     const value = '0'.repeat(length)
     const text = sealed('opaque_value', { opaque: { provider: null, value } })

@@ -25,9 +25,9 @@ const SHAPES: readonly (readonly [what: string, body: unknown])[] = [
 
 for (const [what, body] of SHAPES) {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-  t.test(`${what}: says that the request is too long`, async t => t.equal(refusalReason(bytes), 'context_length'))
+  t.test(`${what}: the error counts as context_length`, async t => t.equal(refusalReason(bytes), 'context_length'))
   for (const upstream of ['chat', 'responses', 'messages', 'generate', 'converse']) {
-    t.test(`${what}: of ${upstream}, keeps its words`, async t => {
+    t.test(`${what}: the message of ${upstream} is kept for every client`, async t => {
       const error = upstreamSide(upstream).readError(400, body)
       for (const client of ['chat', 'messages', 'responses', 'generate']) {
         t.match(clientSide(client).writeError(error, 'request-1'), { error: { message: new RegExp(LONG) } })
@@ -36,18 +36,18 @@ for (const [what, body] of SHAPES) {
   }
 }
 
-t.test('the words name the field that is wrong', async t => {
+t.test('the message names the invalid field', async t => {
   const body = { detail: [{ loc: ['body', 'max_tokens'], msg: 'Extra inputs are not permitted' }, { loc: ['body', 'user'], msg: 'Field required' }] }
   t.equal(upstreamSide('chat').readError(422, body).message, 'body.max_tokens: Extra inputs are not permitted; body.user: Field required')
 })
 
 for (const page of ['<html><title>502 Bad Gateway</title></html>', '', '   ']) {
-  t.test(`${JSON.stringify(page)} is no reason`, async t => {
+  t.test(`the body ${JSON.stringify(page)} gives the message of the status`, async t => {
     t.equal(upstreamSide('chat').readError(502, page).message, 'the upstream responded with the status 502')
   })
 }
 
-t.test('an error that refers to itself without end is no reason', async t => {
+t.test('an error that contains itself gives the message of the status', async t => {
   const error: Record<string, unknown> = {}
   error['message'] = error
   t.equal(upstreamSide('chat').readError(400, { error }).message, 'the upstream responded with the status 400')

@@ -61,7 +61,7 @@ for (const [target, read] of Object.entries(READERS)) {
   }
 }
 
-t.test('results of a chat client that come late', async t => {
+t.test('results of a chat client that arrive late are put after their calls', async t => {
   const calls = (id: string): JsonObject => ({ role: 'assistant', tool_calls: [{ id, type: 'function', function: { name: 'look', arguments: '{}' } }] })
   const { body } = requestBetween('chat', 'messages', { messages: [
     { role: 'user', content: 'Hi' }, calls('a'), calls('b'), { role: 'tool', tool_call_id: 'b', content: '2' }, { role: 'tool', tool_call_id: 'a', content: '1' },
@@ -73,14 +73,14 @@ t.test('results of a chat client that come late', async t => {
 })
 
 for (const target of ['chat', 'messages', 'generate', 'converse']) {
-  t.test(`${target}: an agent of Codex reads the task that another one gives it`, async t => {
+  t.test(`${target}: an agent message of Codex becomes text`, async t => {
     const { body, dropped } = requestBetween('responses', target, { input: [
       { type: 'agent_message', author: '/root', recipient: '/root/one', content: [{ type: 'input_text', text: 'Count the stars.' }] },
     ] })
     t.match(JSON.stringify(body), /Count the stars\./)
     t.strictSame(dropped, [])
   })
-  t.test(`${target}: thinking that leads to nothing is left out, also behind a text`, async t => {
+  t.test(`${target}: reasoning without a following response is left out, also after a text`, async t => {
     const reasoning = { type: 'reasoning', summary: [{ type: 'summary_text', text: 'I wait.' }] }
     const { body, dropped } = requestBetween('responses', target, { input: [
       said('user', 'One'), reasoning, said('user', 'Two'), said('assistant', 'Three'), reasoning, said('user', 'Four'),
@@ -90,7 +90,7 @@ for (const target of ['chat', 'messages', 'generate', 'converse']) {
     t.notMatch(JSON.stringify(body), /I wait/)
     t.strictSame(dropped, ['input[].reasoning.thinking'])
   })
-  t.test(`${target}: a task of Codex that its model did not encrypt is text, and one that it did is dropped and named`, async t => {
+  t.test(`${target}: an agent message that is not encrypted is text; an encrypted one is dropped`, async t => {
     const given = (encrypted_content: string) => requestBetween('responses', target, { input: [
       { type: 'agent_message', author: '/root', recipient: '/root/one', content: [{ type: 'input_text', text: 'Payload:\n' }, { type: 'encrypted_content', encrypted_content }] },
     ] })
@@ -118,13 +118,13 @@ function withResult(content: readonly JsonObject[], target: string, model: strin
   ] }, model).body
 }
 
-t.test('media in results go beside them to Gemini 2, and into them to Gemini 3', async t => {
+t.test('media of results are sent after them to Gemini 2, and inside them to Gemini 3', async t => {
   const parts = (model: string) => (asList(withResult([{ type: 'text', text: 'seen' }, PNG], 'generate', model)['contents'])[2] as JsonObject)['parts'] as JsonObject[]
   t.match(parts('gemini-2.5-pro'), [{ functionResponse: { response: { output: 'seen' }, parts: undefined } }, { text: /look/ }, { inlineData: { mimeType: 'image/png' } }, { text: 'And?' }])
   t.match(parts('gemini-3-pro'), [{ functionResponse: { response: { output: 'seen' }, parts: [{ inlineData: { mimeType: 'image/png' } }] } }, { text: 'And?' }])
 })
 
-t.test('documents of text in results are their text', async t => {
+t.test('a text document in a result becomes text', async t => {
   for (const model of ['gemini-2.5-pro', 'gemini-3-pro']) {
     t.match(withResult([TEXT_FILE], 'generate', model), { contents: [{}, {}, { parts: [{ functionResponse: { response: { output: /some notes/ }, parts: undefined } }, { text: 'And?' }] }] })
   }
