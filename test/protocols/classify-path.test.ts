@@ -10,7 +10,7 @@ const summary = (path: string) => {
 const VERTEX = '/v1/projects/p/locations/l/publishers'
 const BETA = '/v1beta1/projects/p/locations/l'
 
-t.test('each path is known by name', async t => {
+t.test('each path has an endpoint, a protocol and a model', async t => {
   const cases: [string, string, string, string | null][] = [
     ['/v1/chat/completions', 'chat.completions', 'chat', null],
     ['/v1/completions', 'completions', 'chat', null],
@@ -160,7 +160,7 @@ t.test('each path is known by name', async t => {
   for (const [path, ...expected] of cases) t.strictSame(summary(path), expected, path)
 })
 
-t.test('another spelling that a lenient upstream takes is no way round the meter', async t => {
+t.test('a path in another spelling that an upstream can accept is metered', async t => {
   for (const path of [
     '/v1/Chat/Completions', '/v1/chat/completions/', '/V1/CHAT/COMPLETIONS', '/v1/chat/completions;v=1',
   ]) {
@@ -197,7 +197,7 @@ t.test('another spelling that a lenient upstream takes is no way round the meter
   t.ok(isApiPath('/V1/x'))
 })
 
-t.test('the model stands where it is said to stand', async () => {
+t.test('property: the model is read from the path', async () => {
   const word = fc.stringMatching(/^[a-zA-Z0-9._-]{1,20}$/)
   const prefixes = fc.constantFrom(
     '/v1/models/', '/v1beta/models/', '/v1alpha/models/', '/v1beta1/models/', `${VERTEX}/google/models/`,
@@ -210,13 +210,13 @@ t.test('the model stands where it is said to stand', async () => {
   }))
 })
 
-t.test('every path gets a response', async () => {
+t.test('property: every path has an endpoint with methods', async () => {
   fc.assert(
     fc.property(fc.webPath(), path => classifyPath(path).endpoint.methods.length > 0), { numRuns: 1_000 },
   )
 })
 
-t.test('what is behind the API prefixes is the API', async t => {
+t.test('paths below the API prefixes are API paths', async t => {
   for (const path of ['/v1/x', '/v1beta/x', '/v1alpha/x', '/v1beta1/x', '/v1/', '/upload/v1/x', '/openai/x']) {
     t.ok(isApiPath(path), path)
   }
@@ -226,7 +226,7 @@ t.test('what is behind the API prefixes is the API', async t => {
   }
 })
 
-t.test('a path is classified in one walk, however it is made to be looked at again', async t => {
+t.test('a very long nested path is classified in one pass', async t => {
   const nested = 'projects/a/locations/b/endpoints/openapi/'.repeat(400)
   const { endpoint } = classifyPath(`/v1/${nested}${';'.repeat(40_000)}/x`)
   t.match(endpoint, { name: 'other', protocol: 'chat' })

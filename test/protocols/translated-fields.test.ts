@@ -25,7 +25,7 @@ for (const [protocol, paths] of Object.entries(fields)) {
   })
 }
 
-t.test('each of the twelve pairs says what becomes of each field', async t => {
+t.test('each pair of protocols has an outcome for each field', async t => {
   t.strictSame(NAMES.toSorted(), Object.keys(fields).toSorted())
   const pairs = NAMES.flatMap(from => NAMES.filter(to => to !== from).map(to => [from, to] as const))
   t.equal(pairs.length, 12)
@@ -37,7 +37,7 @@ t.test('each of the twelve pairs says what becomes of each field', async t => {
   }
 })
 
-t.test('each member of messages, content and tools of the vendors\' SDKs is read, refused, or dropped by its name', async t => {
+t.test('each nested field of the vendors\' SDKs is read, refused, or named as dropped', async t => {
   const outcomes = nestedOutcomes()
   for (const [protocol, rules] of Object.entries(outcomes)) t.ok(rules.length > 80, `${protocol}: the compiler finds ${rules.length}`)
   const outcome = (protocol: keyof typeof outcomes, parent: string, kind: string | null, name: string): string | undefined => (
@@ -52,7 +52,7 @@ t.test('each member of messages, content and tools of the vendors\' SDKs is read
   t.equal(outcome('generate', 'contents[].parts[]', null, 'videoMetadata'), 'dropped')
 })
 
-t.test('a conversation that its provider has compacted is not lost', async t => {
+t.test('a compacted conversation is refused if encrypted, and kept if it is text', async t => {
   const input = [{ type: 'compaction', encrypted_content: 'x' }, { role: 'user', content: 'Go on' }]
   t.throws(() => requestBetween('responses', 'chat', { input }), { code: 'not_translatable', param: 'input[0].type' })
   const messages = [{ role: 'user', content: 'Hi' }, { role: 'assistant', content: [{ type: 'compaction', content: 'They said hi.', signature: 'x' }] }]
@@ -61,7 +61,7 @@ t.test('a conversation that its provider has compacted is not lost', async t => 
   t.strictSame(dropped, [])
 })
 
-t.test('the detail of a picture is named where the target has none', async t => {
+t.test('the detail of an image is named as dropped if the target has no such field', async t => {
   const request = (detail: string): Record<string, unknown> => ({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a.example/b.png', detail } }] }] })
   for (const to of ['messages', 'generate', 'converse']) {
     const inline = JSON.parse(JSON.stringify(request('low')).replace('https://a.example/b.png', 'data:image/png;base64,AAAA')) as Record<string, unknown>

@@ -9,14 +9,14 @@ function written(body: JsonObject, model = 'amazon.nova-lite-v1:0', from = 'chat
   return requestBetween(from, 'converse', { model: 'm', messages: [HI], ...body }, model)
 }
 
-t.test('path and sampling', async t => {
+t.test('a chat request becomes the path and sampling fields of Converse', async t => {
   const { path, body, dropped } = written({ max_tokens: 5, temperature: 0.5, top_p: 0.9, stop: ['END'], seed: 1, user: 'u' })
   t.equal(path, '/model/amazon.nova-lite-v1%3A0/converse')
   t.strictSame(body.inferenceConfig, { maxTokens: 5, temperature: 0.5, topP: 0.9, stopSequences: ['END'] })
   t.strictSame([...dropped].sort(), ['seed', 'user'])
 })
 
-t.test('images and documents', async t => {
+t.test('images and documents become blocks of Converse', async t => {
   const content = [
     { type: 'text', text: 'Look' }, { type: 'image_url', image_url: { url: 'data:image/jpg;base64,AAAA' } },
     { type: 'file', file: { filename: 'a/b_c.pdf', file_data: 'data:application/pdf;base64,BBBB' } },
@@ -33,7 +33,7 @@ t.test('images and documents', async t => {
   t.throws(() => image('data:image/tiff;base64,AAAA'), { code: 'not_translatable' })
 })
 
-t.test('which tools the model may call', async t => {
+t.test('tool_choice becomes toolChoice', async t => {
   const choice = (value: unknown, messages: unknown[] = [HI]) => written({ tools: TOOLS, tool_choice: value, messages }).body.toolConfig as JsonObject
   t.strictSame(choice('auto')['toolChoice'], { auto: {} })
   t.strictSame(choice('required')['toolChoice'], { any: {} })
@@ -44,7 +44,7 @@ t.test('which tools the model may call', async t => {
   t.strictSame(written({ tools: TOOLS, parallel_tool_calls: false }).dropped, ['parallel_tool_calls'])
 })
 
-t.test('structured output', async t => {
+t.test('structured output becomes outputConfig', async t => {
   const schema = { type: 'object', properties: { a: { type: 'string' } } }
   const { body } = written({ response_format: { type: 'json_schema', json_schema: { name: 'n', schema } } })
   t.strictSame(body.outputConfig, { textFormat: { type: 'json_schema', structure: { jsonSchema: { schema: JSON.stringify(schema), name: 'n' } } } })
@@ -53,7 +53,7 @@ t.test('structured output', async t => {
   t.strictSame(any.dropped, ['response_format'])
 })
 
-t.test('what only some models have', async t => {
+t.test('fields that only some models have go to additionalModelRequestFields', async t => {
   const claude = 'us.anthropic.claude-sonnet-4-20250514-v1:0'
   const thinking = { max_tokens: 4000, top_k: 5, thinking: { type: 'enabled', budget_tokens: 2000 } }
   t.strictSame(written(thinking, claude, 'messages').body.additionalModelRequestFields, { thinking: { type: 'enabled', budget_tokens: 2000 } })
@@ -62,7 +62,7 @@ t.test('what only some models have', async t => {
   t.strictSame(written({ reasoning_effort: 'low' }, 'openai.gpt-oss-120b-1:0').body.additionalModelRequestFields, { reasoning_effort: 'low' })
 })
 
-t.test('cache marks, tiers and metadata', async t => {
+t.test('cache marks, tiers and metadata become fields of Converse', async t => {
   const { body } = written({
     max_tokens: 5, system: [{ type: 'text', text: 'Be brief', cache_control: { type: 'ephemeral', ttl: '1h' } }],
   }, 'm', 'messages')
@@ -78,7 +78,7 @@ const NOVA = 'amazon.nova-lite-v1:0'
 const LLAMA = 'meta.llama3-1-70b-instruct-v1:0'
 const MARK = { type: 'ephemeral', ttl: '1h' }
 
-t.test('calls in the history without tools, and a conversation that begins with the model', async t => {
+t.test('tools and a first user message are added if the conversation needs them', async t => {
   const called = [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'look', input: {} }] }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }] }]
   const { body } = written({ max_tokens: 9, messages: called }, CLAUDE, 'messages')
   t.match(body.toolConfig, { tools: [{ toolSpec: { name: 'look', inputSchema: { json: { type: 'object' } } } }] })
@@ -86,7 +86,7 @@ t.test('calls in the history without tools, and a conversation that begins with 
   t.equal(written({}).body.toolConfig, undefined)
 })
 
-t.test('a document alone gets a text, and blank stop sequences are left out', async t => {
+t.test('a message with only a document gets a text, and blank stop sequences are dropped', async t => {
   const document = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' } }
   t.match(written({ max_tokens: 9, messages: [{ role: 'user', content: [document] }] }, CLAUDE, 'messages').body.messages, [{ content: [{ text: /./ }, { document: {} }] }])
   t.strictSame((written({ stop: ['\n', ' ', 'END'] }).body.inferenceConfig as JsonObject)['stopSequences'], ['END'])
@@ -96,7 +96,7 @@ t.test('a document alone gets a text, and blank stop sequences are left out', as
 for (const [model, amongTools, inText, behindDocument] of [
   [CLAUDE, { type: 'default', ttl: '1h' }, { type: 'default', ttl: '1h' }, null], [NOVA, null, { type: 'default' }, { type: 'default' }], [LLAMA, null, null, null],
 ] as const) {
-  t.test(`marks of the cache for ${model}`, async t => {
+  t.test(`cache marks for ${model}`, async t => {
     const { body, dropped } = written({
       max_tokens: 9, tools: [{ name: 'look', input_schema: { type: 'object' }, cache_control: MARK }],
       system: [{ type: 'text', text: 'Be brief', cache_control: MARK }],
@@ -110,7 +110,7 @@ for (const [model, amongTools, inText, behindDocument] of [
   })
 }
 
-t.test('thinking: by an effort where the model decides, and without other sampling', async t => {
+t.test('thinking becomes an effort if the model decides, and drops sampling fields', async t => {
   const thinking = { type: 'enabled', budget_tokens: 2000 }
   const fields = (body: JsonObject, model: string) => written({ max_tokens: 8000, ...body }, model, 'messages')
   t.strictSame(fields({ thinking }, CLAUDE).body.additionalModelRequestFields, { thinking })

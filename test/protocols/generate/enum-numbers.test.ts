@@ -23,12 +23,12 @@ for (const [given, text, stop] of REASONS) {
   })
 }
 
-t.test('a prompt that is blocked, as a word and as a number', async t => {
+t.test('a blocked prompt is recognized by word and by number', async t => {
   for (const blockReason of ['SAFETY', 1, 4, 99]) t.match(bodyBetween('chat', 'generate', { promptFeedback: { blockReason } }), { choices: [{ finish_reason: 'content_filter' }] })
 })
 
 for (const [what, reason, isWhole] of [['a number', 1, true], ['a word', 'STOP', true], ['zero', 0, false], ['null', null, false]] as const) {
-  t.test(`a stream whose reason is ${what} is ${isWhole ? 'whole' : 'cut'}`, async t => {
+  t.test(`a stream whose finishReason is ${what} is ${isWhole ? 'complete' : 'cut'}`, async t => {
     const meter = createStreamMeter(classifyPath('/v1beta/models/m:streamGenerateContent').endpoint, { contentType: 'text/event-stream' })
     const reader = meter.createReader(meter)
     reader.push(sse(candidate(reason)))
@@ -37,7 +37,7 @@ for (const [what, reason, isWhole] of [['a number', 1, true], ['a word', 'STOP',
   })
 }
 
-t.test('numbers of a request: the types of schemas, and the mode of calls', async t => {
+t.test('numbers for schema types and the calling mode of a request are read', async t => {
   const { body } = requestBetween('generate', 'chat', {
     contents: [{ parts: [{ text: 'Hi' }] }], toolConfig: { functionCallingConfig: { mode: 2 } },
     tools: [{ functionDeclarations: [{ name: 'look', parameters: { type: 6, properties: { at: { type: 1 }, n: { type: 3, nullable: true }, all: { type: 5, items: { type: 4 } } } } }] }],

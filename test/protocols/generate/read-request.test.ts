@@ -9,7 +9,7 @@ const model = (...parts: JsonObject[]): JsonObject => ({ role: 'model', parts })
 const call = (name: string, args: JsonObject = {}, more: JsonObject = {}): JsonObject => ({ functionCall: { name, args }, ...more })
 const result = (name: string, response: JsonObject, more: JsonObject = {}): JsonObject => ({ functionResponse: { name, response, ...more } })
 
-t.test('instructions, sampling and bounds; names in snake case too', async t => {
+t.test('instructions, sampling and limits are read, also in snake case', async t => {
   const { body, dropped } = toChat({
     system_instruction: { parts: [{ text: 'Be brief.' }] }, contents: [user({ text: 'Hi' }), model({ text: 'Hello' }), user({ text: 'Bye' })],
     generation_config: { max_output_tokens: 5, stopSequences: ['a'], temperature: 0.5, topP: 0.9, topK: 3, candidateCount: 1, seed: 1, thinkingConfig: { thinkingLevel: 'LOW' } },
@@ -25,7 +25,7 @@ t.test('instructions, sampling and bounds; names in snake case too', async t => 
   t.strictSame(dropped, ['generationConfig.topK', 'safetySettings', 'labels'])
 })
 
-t.test('a single object stands for a list of one, as Google reads it', async t => {
+t.test('a single object counts as a list of one', async t => {
   const { body } = toChat({
     system_instruction: { parts: { text: 'Be brief.' } }, contents: { parts: { text: 'Hi' } }, tools: { functionDeclarations: { name: 'f' } },
   })
@@ -33,7 +33,7 @@ t.test('a single object stands for a list of one, as Google reads it', async t =
   t.match(body['tools'], [{ function: { name: 'f' } }])
 })
 
-t.test('calls without ids: results are paired by name and order', async t => {
+t.test('results of calls without ids are paired by name and order', async t => {
   const { body } = toChat({ contents: [
     user({ text: 'Go' }), model(call('f', { n: 1 }), call('g'), call('f', { n: 2 })),
     user(result('f', { output: 'one' }), result('f', { output: 'two' }), result('g', { error: 'no' })),
@@ -44,7 +44,7 @@ t.test('calls without ids: results are paired by name and order', async t => {
   t.strictSame(results.map(({ tool_call_id, content }) => [tool_call_id, content]), [[ids[0], 'one'], [ids[2], 'two'], [ids[1], 'Error: no']])
 })
 
-t.test('a result that is an object comes as JSON, and its media stay', async t => {
+t.test('a result that is an object becomes JSON, and its media are kept', async t => {
   const { body } = toChat({ contents: [
     user({ text: 'Go' }), model(call('f', {}, {})),
     user(result('f', { rows: [1], output: 'x' }, { parts: [{ inlineData: { mimeType: 'image/png', data: '-_8=' } }] })),
@@ -54,7 +54,7 @@ t.test('a result that is an object comes as JSON, and its media stay', async t =
   ])
 })
 
-t.test('Gemini\'s schemas become JSON Schema', async t => {
+t.test('a Gemini schema becomes JSON Schema', async t => {
   const { body, dropped } = toChat({
     contents: [user({ text: 'Go' })],
     tools: [{ functionDeclarations: [{ name: 'f', description: 'd', parameters: {
@@ -73,7 +73,7 @@ t.test('Gemini\'s schemas become JSON Schema', async t => {
   t.strictSame(dropped, ['tools[].googleSearch'])
 })
 
-t.test('thinking and opaque values come out of the signatures of calls, for their provider alone', async t => {
+t.test('thinking inside the signature of a call goes back to its provider', async t => {
   const opaque = { provider: PROVIDER, value: 'sig' }
   const thoughtSignature = sealed('opaque_value', { thinking: [{ text: 'Hm.', opaque }] })
   const contents = [user({ text: 'Go' }), model({ text: 'Hm.', thought: true }, call('f', {}, { thoughtSignature })), user(result('f', {}))]
@@ -84,7 +84,7 @@ t.test('thinking and opaque values come out of the signatures of calls, for thei
   t.notMatch(JSON.stringify(other.body), /sig|Hm/)
 })
 
-t.test('responseFormat says what responseMimeType and responseJsonSchema say', async t => {
+t.test('responseFormat is read like responseMimeType and responseJsonSchema', async t => {
   const schema = { type: 'object', properties: { unit_price: { type: 'number' } } }
   const { body, dropped } = toChat({ contents: [user({ text: 'Hi' })], generationConfig: { responseFormat: [{ text: { mimeType: 'application/json', schema } }] } })
   t.match(body['response_format'], { type: 'json_schema', json_schema: { schema } })
@@ -92,7 +92,7 @@ t.test('responseFormat says what responseMimeType and responseJsonSchema say', a
   t.throws(() => toChat({ contents: [], generationConfig: { response_format: [{ image: {} }] } }), { code: 'not_translatable' })
 })
 
-t.test('files of Google, caches and several candidates are refused', async t => {
+t.test('Google files, cached content and several candidates are refused', async t => {
   t.throws(() => toChat({ contents: [user({ fileData: { fileUri: 'gs://b/x.pdf', mimeType: 'application/pdf' } })] }), { code: 'not_translatable' })
   t.throws(() => toChat({ contents: [], cachedContent: 'cachedContents/1' }), { code: 'not_translatable' })
   t.throws(() => toChat({ contents: [], generationConfig: { candidateCount: 2 } }), { code: 'not_translatable' })

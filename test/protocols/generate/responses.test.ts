@@ -33,22 +33,22 @@ t.test('a Gemini stream becomes a message: thinking, text, parallel calls, signa
   t.match(events.at(-1), { type: 'message_stop' })
 })
 
-t.test('a whole response, and its opaque values on their way back', async t => {
+t.test('a Gemini body becomes a message', async t => {
   const response = bodyBetween('messages', 'generate', { ...chunk(UPSTREAM.flatMap(({ candidates }) => (candidates as { content: { parts: JsonObject[] } }[])[0]?.content.parts ?? []), { finishReason: 'STOP' }), usageMetadata: LAST })
   t.match(response, { stop_reason: 'tool_use', content: [{ type: 'thinking', thinking: 'Hmm.' }, { text: 'I look.' }, { name: 'f', input: { x: 'ü' } }, { name: 'g' }, { type: 'redacted_thinking' }] })
 })
 
-t.test('a blocked prompt, and a response that was filtered', async t => {
+t.test('a blocked prompt and a filtered response have a stop reason in each protocol', async t => {
   t.match(bodyBetween('chat', 'generate', { promptFeedback: { blockReason: 'SAFETY' } }), { choices: [{ finish_reason: 'content_filter' }] })
   t.match(bodyBetween('messages', 'generate', chunk([], { finishReason: 'SAFETY', finishMessage: 'Unsafe.' })), { stop_reason: 'refusal', stop_details: { explanation: 'Unsafe.' } })
 })
 
-t.test('a servers\' finish reason in each chunk ends the stream once', async t => {
+t.test('a finishReason in each chunk ends the stream once', async t => {
   const events = dataOf(whole('chat', [chunk([{ text: 'a' }], { finishReason: 'STOP' }), chunk([{ text: 'b' }], { finishReason: 'STOP' })]))
   t.strictSame(events.map(event => (event['choices'] as JsonObject[])[0]).filter(choice => choice?.['finish_reason'] !== null).length, 1)
 })
 
-t.test('an error in mid-stream, and one that is a list', async t => {
+t.test('an error in mid-stream is translated, and one inside a list is read', async t => {
   const events = dataOf(whole('messages', [chunk([{ text: 'a' }]), { error: { code: 503, message: 'overloaded', status: 'UNAVAILABLE' } }]))
   t.match(events.at(-1), { type: 'error', error: { type: 'overloaded_error', message: 'overloaded' } })
   t.match(upstreamSide('generate').readError(400, [{ error: { code: 400, message: 'bad', status: 'INVALID_ARGUMENT' } }]), { message: 'bad', status: 400 })
@@ -62,7 +62,7 @@ const CHAT = [
 ].map(choice => ({ id: 'c1', model: 'm', choices: [{ index: 0, finish_reason: null, ...choice }] }))
 const USAGE = { id: 'c1', model: 'm', choices: [], usage: { prompt_tokens: 10, completion_tokens: 8, prompt_tokens_details: { cached_tokens: 4 }, completion_tokens_details: { reasoning_tokens: 3 } } }
 
-t.test('a chat stream becomes Gemini\'s: arguments whole, reasoning beside the candidates in the usage', async t => {
+t.test('a chat stream becomes a Gemini stream with complete calls and separate thoughts', async t => {
   const events = dataOf(streamBetween('generate', 'chat', [sse(...CHAT, USAGE, '[DONE]')]))
   const parts = events.flatMap(event => (event['candidates'] as [{ content: { parts: JsonObject[] } }])[0].content.parts)
   t.match(parts, [{ text: 'Hm.', thought: true }, { text: 'I look.' }, { functionCall: { id: 'call_1', name: 'f', args: { x: 'ü' } } }, { functionCall: { id: 'call_2', name: 'g', args: {} } }, { text: '' }])

@@ -3,7 +3,7 @@ import { readUsage } from '../../../src/protocols/usage/reported-usage.ts'
 import { endpointNamed } from '../endpoint-named.ts'
 import { doubtful, sound } from '../usage-readings.ts'
 
-t.test('generate: thoughts stand beside the candidates, tool results are further input', async t => {
+t.test('generate: thoughts are added to the output, and tool results to the input', async t => {
   t.strictSame(
     readUsage(endpointNamed('generate.content').usage, {
       promptTokenCount: 100,
@@ -39,7 +39,7 @@ t.test('generate: thoughts stand beside the candidates, tool results are further
   )
 })
 
-t.test('generate: the total speaks for candidates that are absent', async t => {
+t.test('generate: missing candidates are computed from the total', async t => {
   const start = { promptTokenCount: 8, totalTokenCount: 8 }
   t.strictSame(readUsage(endpointNamed('generate.stream').usage, start, false), sound({ inputTokens: 8 }), 'not counted yet')
   t.strictSame(
@@ -59,7 +59,7 @@ t.test('generate: the total speaks for candidates that are absent', async t => {
   t.strictSame(readUsage(endpointNamed('generate.stream').usage, { totalTokenCount: 60 }), doubtful({}), 'but not for both')
 })
 
-t.test('interactions: as generate, under other names', async t => {
+t.test('interactions: the same usage is read under other names', async t => {
   const usage = {
     total_input_tokens: 62,
     input_tokens_by_modality: [{ modality: 'text', tokens: 50 }, { modality: 'audio', tokens: 12 }],

@@ -9,7 +9,7 @@ const call = (id: string, name: string): JsonObject => ({ id, type: 'function', 
 const calls = (...tool_calls: JsonObject[]): JsonObject => ({ role: 'assistant', content: null, tool_calls })
 const result = (tool_call_id: string, content: string): JsonObject => ({ role: 'tool', tool_call_id, content })
 
-t.test('instructions, sampling and bounds', async t => {
+t.test('instructions, sampling and limits become a Gemini request', async t => {
   const { body, path, dropped } = toGenerate({
     stream: true, messages: [{ role: 'system', content: 'Be brief.' }, user('Hi')], max_tokens: 5, temperature: 2, top_p: 0.5, seed: 1,
     stop: ['a'], presence_penalty: 1, frequency_penalty: 1, reasoning_effort: 'low', parallel_tool_calls: false, service_tier: 'flex',
@@ -26,7 +26,7 @@ t.test('instructions, sampling and bounds', async t => {
   t.strictSame(dropped, ['parallel_tool_calls'])
 })
 
-t.test('as many results as calls, in the order of the calls, with their names', async t => {
+t.test('a Gemini request has one result for each call, in order and with its name', async t => {
   const { body } = toGenerate({ messages: [user('Go'), calls(call('a', 'f'), call('b', 'g'), call('c', 'f')), result('c', 'three'), result('a', 'one'), user('And?')] })
   t.strictSame((body['contents'] as JsonObject[]).slice(1), [
     { role: 'model', parts: [
@@ -42,7 +42,7 @@ t.test('as many results as calls, in the order of the calls, with their names', 
   ])
 })
 
-t.test('its own signature comes back to the call, and a foreign one does not', async t => {
+t.test('a call gets its own signature back, and not one of another provider', async t => {
   const id = (provider: string): string => sealed('tool_id', { id: 'a', opaque: { provider, value: 'SIG' } })
   const contentsOf = (given: string, model?: string): unknown => (toGenerate({ messages: [user('Go'), calls(call(given, 'f')), result(given, 'one')] }, model).body['contents'] as JsonObject[])[1]
   t.match(contentsOf(id(PROVIDER)), { parts: [{ functionCall: { id: 'a' }, thoughtSignature: 'SIG' }] })
@@ -50,7 +50,7 @@ t.test('its own signature comes back to the call, and a foreign one does not', a
   t.notMatch(JSON.stringify(contentsOf(id('other'), 'gemini-2.5-flash')), /thoughtSignature/)
 })
 
-t.test('JSON Schema keywords that Gemini refuses are described; properties named like keywords stay', async t => {
+t.test('schema keywords that Gemini refuses become descriptions', async t => {
   const parameters = {
     $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object', additionalProperties: false,
     properties: { const: { const: 'x' }, pattern: { type: 'string', pattern: '^a', description: 'P' }, $schema: { type: 'string', default: 'y' }, ref: { $ref: '#/definitions/d' } },
@@ -65,7 +65,7 @@ t.test('JSON Schema keywords that Gemini refuses are described; properties named
   t.strictSame(body['toolConfig'], { functionCallingConfig: { mode: 'ANY' } })
 })
 
-t.test('structured output, images and documents', async t => {
+t.test('structured output, images and documents become parts of a Gemini request', async t => {
   const { body } = toGenerate({
     messages: [user([
       { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }, { type: 'image_url', image_url: { url: 'https://a/b.jpg' } },
@@ -82,7 +82,7 @@ t.test('structured output, images and documents', async t => {
   })
 })
 
-t.test('thinking: a budget before Gemini 3, a level from then on', async t => {
+t.test('thinking becomes a budget before Gemini 3, and a level from then on', async t => {
   const thinking = (body: JsonObject, model: string): unknown => (
     requestBetween('messages', 'generate', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], ...body }, model).body['generationConfig'] as JsonObject
   )['thinkingConfig']

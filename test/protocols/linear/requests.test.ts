@@ -12,7 +12,7 @@ const CLIENTS = PROTOCOLS.filter(({ translation }) => translation?.client).map((
 const UPSTREAMS = PROTOCOLS.filter(({ translation }) => translation?.upstream).map(({ name }) => name)
 const COPIES = ['same', 'numbered'] as const
 
-t.test('the sample of each protocol has every word that its reader knows', async t => {
+t.test('the sample request of each protocol has every type that its reader knows', async t => {
   t.strictSame(Object.keys(REQUESTS).toSorted(), CLIENTS.toSorted())
   for (const name of CLIENTS) {
     const folder = new URL(`../../../src/protocols/${name}/`, import.meta.url)
@@ -25,7 +25,7 @@ t.test('the sample of each protocol has every word that its reader knows', async
 
 for (const from of CLIENTS) {
   for (const to of UPSTREAMS.filter(name => name !== from)) {
-    t.test(`${from} to ${to}: twice as much of a list does not take four times as long`, async t => {
+    t.test(`${from} to ${to}: the time to translate a request grows linearly`, async t => {
       const translate = (body: unknown): unknown => requestBetween(from, to, body as JsonObject)
       const sample = withoutRefused(REQUESTS[from] as JsonObject, translate)
       t.doesNotThrow(() => translate(sample))
@@ -54,7 +54,7 @@ const VALUES: Readonly<Record<string, (entries: number) => unknown>> = {
 }
 
 for (const from of CLIENTS) {
-  t.test(`${from}: each field of the protocol may be large, of whatever type`, async t => {
+  t.test(`${from}: the time to translate a field grows linearly, for every type of value`, async t => {
     const to = UPSTREAMS.find(name => name !== from) as string
     const quadratic = Object.keys(clientSide(from).fields).flatMap(path => Object.keys(VALUES).filter(kind => isQuadratic(entries => {
       const body = path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), VALUES[kind]?.(entries)) as JsonObject

@@ -15,7 +15,7 @@ const CLIENTS = PROTOCOLS.filter(({ translation }) => translation?.client).map((
 const UPSTREAMS = PROTOCOLS.filter(({ translation }) => translation?.upstream).map(({ name }) => name)
 const COPIES = ['same', 'numbered'] as const
 
-t.test('the sample of each protocol has every word that its reader knows', async t => {
+t.test('the sample response of each protocol has every type that its reader knows', async t => {
   t.strictSame(Object.keys(RESPONSES).toSorted(), UPSTREAMS.toSorted())
   for (const name of UPSTREAMS) {
     const source = readFileSync(new URL(`../../../src/protocols/${name}/read-response.ts`, import.meta.url), 'utf8')
@@ -39,7 +39,7 @@ const STREAMS: Readonly<Record<string, (events: readonly SampleEvent[], entries:
 for (const from of UPSTREAMS) {
   const { body, events } = RESPONSES[from] as { readonly body: JsonObject, readonly events: readonly SampleEvent[] }
   for (const to of CLIENTS.filter(name => name !== from)) {
-    t.test(`${from} to ${to}: twice as much of a response does not take four times as long`, async t => {
+    t.test(`${from} to ${to}: the time to translate a response grows linearly`, async t => {
       const request = toolsOf(to)
       const wholes = listsIn(body).flatMap(({ path }) => COPIES.filter(copies => isQuadratic(entries => {
         const grown = withLists(body, [path], entries, copies) as JsonObject

@@ -3,7 +3,7 @@ import { GatewayError } from '../../../src/base/errors.ts'
 import { MESSAGES_FORMAT } from '../../../src/protocols/messages/errors.ts'
 import { requestBetween } from '../../support/translation.ts'
 
-t.test('a thread is refused in the words by which the SDKs send the whole conversation', async t => {
+t.test('a thread is refused with the message that makes SDKs send the whole conversation', async t => {
   let refusal: unknown
   try {
     requestBetween('messages', 'chat', { thread: { type: 'create' }, messages: [{ role: 'user', content: 'Hi' }] })

@@ -19,7 +19,7 @@ function toChat(request: Partial<Params> & Record<string, unknown>): { body: Jso
   )
 }
 
-t.test('text, system instructions, sampling and bounds', async t => {
+t.test('text, system instructions, sampling and limits become a chat request', async t => {
   const { body, dropped } = toChat({
     model: 'claude', max_tokens: 100, stream: true, temperature: 0.5, top_p: 0.9, top_k: 5,
     stop_sequences: ['a', 'b'], metadata: { user_id: 'u1' }, service_tier: 'standard_only',
@@ -49,7 +49,7 @@ t.test('system messages in mid-conversation keep their position', async t => {
   ])
 })
 
-t.test('parallel tool calls, their results, and images inside a tool result', async t => {
+t.test('parallel tool calls, their results and images inside them are translated', async t => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } } as const
   const { body, dropped } = toChat({
     tools: [{ name: 'look', description: 'Looks', input_schema: { type: 'object' } }],
@@ -95,7 +95,7 @@ t.test('parallel tool calls, their results, and images inside a tool result', as
   t.strictSame(dropped, [])
 })
 
-t.test('images and documents', async t => {
+t.test('images and documents become parts of a chat message', async t => {
   const { body } = toChat({
     messages: [{
       role: 'user', content: [
@@ -114,7 +114,7 @@ t.test('images and documents', async t => {
   }])
 })
 
-t.test('signatures are not replayed to another provider, and what this one made goes back to it', async t => {
+t.test('a signature goes back to its provider, and not to another', async t => {
   const own = sealed('opaque_value', { opaque: { provider: PROVIDER, value: 'reasoning_content' } })
   const messages = (signature: string): Anthropic.MessageParam[] => [
     { role: 'user', content: 'Hi' },
@@ -129,7 +129,7 @@ t.test('signatures are not replayed to another provider, and what this one made 
   t.strictSame(back.dropped, [])
 })
 
-t.test('structured output, reasoning, and what has no counterpart', async t => {
+t.test('structured output and reasoning are translated, and fields without a counterpart named', async t => {
   const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
   const { body, dropped } = toChat({
     thinking: { type: 'enabled', budget_tokens: 10_000 },
@@ -143,7 +143,7 @@ t.test('structured output, reasoning, and what has no counterpart', async t => {
   t.strictSame(dropped, ['brand_new', 'tools[].web_search_20250305', 'messages[].content[].cache_control'])
 })
 
-t.test('what would make another response of it is refused, by name', async t => {
+t.test('a field whose loss changes the response is refused and named', async t => {
   const refusal = (request: Record<string, unknown>): GatewayError => {
     try {
       toChat(request)

@@ -48,7 +48,7 @@ t.test('thinking, text and parallel tool calls become chunks, with an index each
   t.ok(stream.endsWith('data: [DONE]\n\n'))
 })
 
-t.test('signatures survive a client that keeps standard fields only, and thinking comes before the tool call again', async t => {
+t.test('a client that keeps only standard fields returns thinking and its signature', async t => {
   const [call] = (deltas(streamBetween('chat', 'messages', [sse(...STREAM)]))[3] as JsonObject)['tool_calls'] as JsonObject[]
   const id = call?.['id'] as string
   const next = {
@@ -81,7 +81,7 @@ t.test('signatures survive a client that keeps standard fields only, and thinkin
   t.strictSame(elsewhere.dropped, ['reasoning_effort', 'messages[].tool_calls[].thinking'])
 })
 
-t.test('the usage chunk comes only when asked, and counts cached tokens once', async t => {
+t.test('the usage chunk comes only if asked for, and counts cached tokens once', async t => {
   const text = [START, block(0, { type: 'text', text: 'Hi' }), stop(0), ...finish('end_turn')]
   t.notMatch(streamBetween('chat', 'messages', [sse(...text)]), 'usage')
   const asked = dataOf(streamBetween('chat', 'messages', [sse(...text)], { stream: true, stream_options: { include_usage: true } }))
@@ -91,7 +91,7 @@ t.test('the usage chunk comes only when asked, and counts cached tokens once', a
   t.strictSame(asked.slice(0, -1).map(({ usage }) => usage), asked.slice(0, -1).map(() => null))
 })
 
-t.test('a refusal has its explanation, unary and streamed', async t => {
+t.test('a refusal keeps its explanation, in bodies and streams', async t => {
   const details = { stop_details: { type: 'refusal', category: 'bio', explanation: 'Not this.' } }
   const stream = streamBetween('chat', 'messages', [sse(START, ...finish('refusal', details))])
   t.match(stream, '"refusal":"Not this."')
@@ -101,7 +101,7 @@ t.test('a refusal has its explanation, unary and streamed', async t => {
   })
 })
 
-t.test('pause_turn and a full context window', async t => {
+t.test('pause_turn becomes stop, and a full context window length', async t => {
   const reasonOf = (reason: string): unknown => (bodyBetween('chat', 'messages', { content: [], stop_reason: reason })['choices'] as JsonObject[])[0]?.['finish_reason']
   t.equal(reasonOf('pause_turn'), 'stop')
   t.equal(reasonOf('model_context_window_exceeded'), 'length')
@@ -113,7 +113,7 @@ t.test('deltas after stop are dropped, and pings do not reach a chat client', as
   t.ok(stream.endsWith('data: [DONE]\n\n'))
 })
 
-t.test('an error in mid-stream', async t => {
+t.test('an error in mid-stream ends a chat stream without [DONE]', async t => {
   const stream = streamBetween('chat', 'messages', [sse(START, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })])
   t.strictSame(dataOf(stream).at(-1), { error: { message: 'Overloaded', type: 'server_error', param: null, code: 'overloaded_error' } })
   t.notMatch(stream, 'DONE')

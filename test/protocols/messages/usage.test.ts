@@ -26,7 +26,7 @@ t.test('messages: input_tokens excludes cache reads and writes', async t => {
   )
 })
 
-t.test('messages: writes whose split is null, absent or short count as 5m', async t => {
+t.test('messages: cache writes without a lifetime count as 5m', async t => {
   const usage = {
     input_tokens: 4,
     cache_creation_input_tokens: 50,
@@ -51,7 +51,7 @@ t.test('messages: writes whose split is null, absent or short count as 5m', asyn
   )
 })
 
-t.test('messages: a split without a total is the total; one above it is not believed', async t => {
+t.test('messages: cache writes by lifetime are summed without a total, and suspect above it', async t => {
   const split = { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 5 }
   t.strictSame(
     readUsage(endpointNamed('messages').usage, { input_tokens: 1, output_tokens: 1, cache_creation: split }),
@@ -61,7 +61,7 @@ t.test('messages: a split without a total is the total; one above it is not beli
   t.strictSame(readUsage(endpointNamed('messages').usage, low), doubtful({ cacheWrite5mTokens: 4, outputTokens: 1 }))
 })
 
-t.test('messages: what a compaction used stands beside the figures at the top', async t => {
+t.test('messages: the usage of a compaction is added to the top-level usage', async t => {
   const compaction = {
     type: 'compaction', input_tokens: 180_000, output_tokens: 3_500,
     cache_read_input_tokens: 500, cache_creation_input_tokens: 40,
@@ -93,7 +93,7 @@ t.test('messages: what a compaction used stands beside the figures at the top', 
   t.equal(readUsage(endpointNamed('messages').usage, { ...usage, iterations: 'many' })?.suspect, true)
 })
 
-t.test('messages: the models that made a response beside the one that was asked', async t => {
+t.test('messages: the usage names further models that served the response', async t => {
   const used = { input_tokens: 5, output_tokens: 1 }
   const read = (...iterations: object[]) => readUsage(endpointNamed('messages').usage, { ...used, iterations })
   t.equal(read({ type: 'message', model: 'm', ...used })?.servingModels, undefined)

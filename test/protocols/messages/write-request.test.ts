@@ -6,7 +6,7 @@ import { requestBetween } from '../../support/translation.ts'
 const toMessages = (body: JsonObject, model = 'claude-sonnet-4-5'): ReturnType<typeof requestBetween> => requestBetween('chat', 'messages', body, model)
 const user = (content: unknown): JsonObject => ({ role: 'user', content })
 
-t.test('system and developer messages: first as system, in mid-conversation at their place', async t => {
+t.test('system and developer messages keep their position, the first become the system field', async t => {
   const { body, headers } = toMessages({
     messages: [
       { role: 'system', content: 'One.' }, { role: 'developer', content: 'Two.' }, user('Hi'),
@@ -25,7 +25,7 @@ t.test('system and developer messages: first as system, in mid-conversation at t
   t.strictSame(headers, { 'anthropic-version': '2023-06-01' })
 })
 
-t.test('consecutive messages of one role, and empty content, are no error at the target', async t => {
+t.test('consecutive messages of one role are merged, and empty content dropped', async t => {
   const { body } = toMessages({
     messages: [user('One'), user(''), user([{ type: 'text', text: ' ' }, { type: 'text', text: 'Two' }]), { role: 'assistant', content: '' }, user('Three')],
   })
@@ -34,7 +34,7 @@ t.test('consecutive messages of one role, and empty content, are no error at the
   }])
 })
 
-t.test('tool ids that the pattern of the target refuses are rewritten, and pairs stay pairs', async t => {
+t.test('tool ids that the target refuses are rewritten the same way for call and result', async t => {
   const turn = (id: string): JsonObject[] => [
     { role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '' } }] },
     { role: 'tool', tool_call_id: id, content: 'done' },
@@ -48,7 +48,7 @@ t.test('tool ids that the pattern of the target refuses are rewritten, and pairs
   t.match(blocks[1], { input: {} })
 })
 
-t.test('disable_parallel_tool_use', async t => {
+t.test('parallel_tool_calls: false becomes disable_parallel_tool_use', async t => {
   const tools = [{ type: 'function', function: { name: 'f' } }, { type: 'function', function: { name: 'g' } }]
   const choice = (body: JsonObject): unknown => toMessages({ messages: [user('Go')], tools, ...body }).body['tool_choice']
   t.strictSame(choice({ parallel_tool_calls: false }), { type: 'auto', disable_parallel_tool_use: true })
@@ -60,7 +60,7 @@ t.test('disable_parallel_tool_use', async t => {
   t.match(body, { tools: [{ name: 'g' }], tool_choice: { type: 'auto' } })
 })
 
-t.test('forced tool choice together with thinking', async t => {
+t.test('a forced tool choice drops reasoning_effort, because Anthropic refuses both', async t => {
   const tools = [{ type: 'function', function: { name: 'f' } }]
   const { body, dropped } = toMessages({ messages: [user('Go')], tools, tool_choice: 'required', reasoning_effort: 'high' })
   t.equal(body['thinking'], undefined)
@@ -68,7 +68,7 @@ t.test('forced tool choice together with thinking', async t => {
   t.strictSame(dropped, ['reasoning_effort'])
 })
 
-t.test('thinking: a budget for models that take one, an effort for those that decide themselves', async t => {
+t.test('thinking: a model gets a budget or an effort, whichever it accepts', async t => {
   const of = (model: string, more: JsonObject = {}): JsonObject => toMessages({ messages: [user('Go')], reasoning_effort: 'high', ...more }, model).body
   t.strictSame(of('claude-opus-4-20250514')['thinking'], { type: 'enabled', budget_tokens: 16_000 })
   t.strictSame(of('claude-sonnet-4-5', { max_tokens: 4096 })['thinking'], { type: 'enabled', budget_tokens: 2048 })
@@ -79,7 +79,7 @@ t.test('thinking: a budget for models that take one, an effort for those that de
   t.strictSame(dropped, ['top_p', 'temperature'])
 })
 
-t.test('sampling: temperature with top_p, and what has no counterpart', async t => {
+t.test('sampling: fields without a counterpart are dropped and named', async t => {
   const { body, dropped } = toMessages({
     messages: [user('Go')], temperature: 1.5, top_p: 0.9, seed: 1, presence_penalty: 0.1, logit_bias: { 1: 1 }, n: 1,
     store: false, logprobs: false, user: 'u1', service_tier: 'flex', metadata: { a: 'b' }, stop: 'END',
@@ -88,7 +88,7 @@ t.test('sampling: temperature with top_p, and what has no counterpart', async t 
   t.strictSame(dropped, ['seed', 'presence_penalty', 'logit_bias', 'metadata', 'temperature', 'top_p', 'service_tier'])
 })
 
-t.test('structured output keeps properties that are named like keywords', async t => {
+t.test('a schema keeps properties that are named like keywords', async t => {
   const schema = {
     type: 'object', required: ['minimum'],
     properties: { minimum: { type: 'number', minimum: 3 }, inner: { type: 'array', items: { type: 'object', properties: {} } } },
@@ -113,7 +113,7 @@ t.test('structured output keeps properties that are named like keywords', async 
   t.strictSame(json.dropped, ['response_format'])
 })
 
-t.test('more than four cache_control marks', async t => {
+t.test('of more than four cache_control marks the first and the last three stay', async t => {
   const marked = (text: string): JsonObject => ({ type: 'text', text, cache_control: { type: 'ephemeral' } })
   const { body, dropped } = toMessages({ messages: [user(['a', 'b', 'c', 'd', 'e', 'f'].map(marked))] })
   const [{ content }] = body['messages'] as [{ content: JsonObject[] }]
@@ -121,7 +121,7 @@ t.test('more than four cache_control marks', async t => {
   t.strictSame(dropped, ['cache_control'])
 })
 
-t.test('images and documents; what is at another provider is refused', async t => {
+t.test('images and documents are translated, and files of another provider refused', async t => {
   const { body } = toMessages({
     messages: [user([
       { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }, { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },

@@ -21,7 +21,7 @@ for (const [code, status, type, name] of CODES) {
   const failed = { id: 'resp_1', object: 'response', status: 'failed', error: { code, message: 'It failed.' }, output: [] }
   const begin: JsonObject = { type: 'response.created', response: { id: 'resp_1', model: 'm', output: [] } }
   t.test(`${code} has the status ${status}`, async t => t.match(upstreamSide('responses').readError(500, failed), { status, code }))
-  t.test(`${code}: in the client's shape`, async t => {
+  t.test(`${code} has the client's shape in a body`, async t => {
     t.match(bodyBetween('messages', 'responses', failed), { error: { type, message: /It failed/ } })
     t.match(bodyBetween('generate', 'responses', failed), { error: { code: status, status: name } })
     t.match(bodyBetween('chat', 'responses', failed), { error: { code, message: 'It failed.' } })
@@ -30,7 +30,7 @@ for (const [code, status, type, name] of CODES) {
     ['response.failed', { type: 'response.failed', response: failed }], ['error', { type: 'error', code, message: 'It failed.', param: null }],
     ['an error object', { type: 'error', error: { code, message: 'It failed.' } }],
   ] as const) {
-    t.test(`${code}: in the client's shape, in a stream with ${what}`, async t => {
+    t.test(`${code} has the client's shape in a stream with ${what}`, async t => {
       t.match(dataOf(streamBetween('messages', 'responses', [sse(begin, event)])).at(-1), { type: 'error', error: { type, message: /It failed/ } })
       t.match(dataOf(streamBetween('generate', 'responses', [sse(begin, event)])).at(-1), { error: { code: status, status: name } })
       t.match(dataOf(streamBetween('chat', 'responses', [sse(begin, event)])).at(-1), { error: { code, message: 'It failed.' } })
@@ -38,7 +38,7 @@ for (const [code, status, type, name] of CODES) {
   }
 }
 
-t.test('a request that is too long is known by its words too, in streams of all upstreams', async t => {
+t.test('context_length is recognized by the message too, in the streams of all upstreams', async t => {
   const error = { message: 'maximum context length is 8192 tokens' }
   t.match(streamBetween('messages', 'chat', [sse({ choices: [{ delta: { content: 'x' } }] }, { error })]), /prompt is too long: maximum context/)
   t.match(streamBetween('chat', 'messages', [sse({ type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 9 tokens' } })]), /"code":"context_length_exceeded"/)
@@ -64,7 +64,7 @@ const STREAMS: readonly (readonly [what: string, events: readonly JsonObject[], 
 ]
 
 for (const [what, events, output = OUTPUT] of STREAMS) {
-  t.test(`a stream that tells ${what} before the whole response: the client gets each item once`, async t => {
+  t.test(`the client gets each item once from a stream that has ${what} before its last event`, async t => {
     const stream = sse(
       { type: 'response.created', response: { id: 'resp_1', model: 'm', output: [] } }, ...events,
       { type: 'response.completed', response: { id: 'resp_1', status: 'completed', output } },

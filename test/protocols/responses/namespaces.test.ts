@@ -12,7 +12,7 @@ const TOOLS = [
 const REQUEST = { input: [{ type: 'additional_tools', role: 'developer', tools: TOOLS }, { role: 'user', content: 'Look' }] }
 const CALL = { id: 'call_1', type: 'function', function: { name: 'collaboration__list_agents', arguments: '{}' } }
 
-t.test('tools that a client adds in the conversation, and tools in namespaces, get names of their own', async t => {
+t.test('added tools and tools in namespaces get unique names', async t => {
   const chat = requestBetween('responses', 'chat', REQUEST)
   t.match(chat.body['tools'], [
     { function: { name: 'exec', parameters: { properties: { input: { type: 'string' } } } } }, { function: { name: 'collaboration__list_agents' } },
@@ -22,13 +22,13 @@ t.test('tools that a client adds in the conversation, and tools in namespaces, g
   t.match(requestBetween('responses', 'messages', { input: 'Look', tools: TOOLS }).body['tools'], [{ name: 'exec' }, { name: 'collaboration__list_agents' }])
 })
 
-t.test('of two tools of one name the later one counts', async t => {
+t.test('of two tools with one name the later one counts', async t => {
   const later = { type: 'additional_tools', role: 'developer', tools: [{ ...exec, description: 'Runs it.' }] }
   const { body } = requestBetween('responses', 'messages', { ...REQUEST, input: [...REQUEST.input, later] })
   t.match((body['tools'] as JsonObject[]).map(({ name, description }) => [name, description]), [['exec', 'Runs it.'], ['collaboration__list_agents', undefined]])
 })
 
-t.test('a call comes with its namespace, in a stream and whole, and goes back to its tool', async t => {
+t.test('a call keeps its namespace, in streams and bodies, and in the next turn', async t => {
   const stream = streamBetween('responses', 'chat', [sse(
     { choices: [{ index: 0, delta: { role: 'assistant', tool_calls: [{ index: 0, ...CALL }] } }] },
     { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }, '[DONE]',
@@ -50,7 +50,7 @@ t.test('a call comes with its namespace, in a stream and whole, and goes back to
   }).body['contents'], [{}, { parts: [{ functionCall: { name: 'collaboration__list_agents' } }] }, { parts: [{ functionResponse: { name: 'collaboration__list_agents' } }] }])
 })
 
-t.test('a name that targets refuse becomes another, always the same', async t => {
+t.test('a tool name that targets refuse is always rewritten to the same name', async t => {
   t.equal(fullName({ namespace: 'mcp__files__', name: 'read' }), 'mcp__files__read')
   for (const one of [{ namespace: 'a'.repeat(40), name: 'b'.repeat(40) }, { namespace: 'a.b', name: 'c d' }]) {
     t.match(fullName(one), /^[\w-]{1,64}$/)
@@ -59,12 +59,12 @@ t.test('a name that targets refuse becomes another, always the same', async t =>
   t.not(fullName({ namespace: 'a.b', name: 'c' }), fullName({ namespace: 'a/b', name: 'c' }))
 })
 
-t.test('a tool of a namespace can be chosen', async t => {
+t.test('tool_choice can name a tool of a namespace', async t => {
   const { body } = requestBetween('responses', 'messages', { ...REQUEST, tool_choice: { type: 'function', namespace: 'collaboration', name: 'list_agents' } })
   t.match(body['tool_choice'], { type: 'tool', name: 'collaboration__list_agents' })
 })
 
-t.test('a search for tools that the client runs is a tool, and what it finds can be called', async t => {
+t.test('a tool search that the client runs becomes a tool, and its results can be called', async t => {
   const search = { type: 'tool_search', execution: 'client', description: 'Finds tools.', parameters: { type: 'object', properties: { query: { type: 'string' } } } }
   const request = { input: [{ role: 'user', content: 'Look' }], tools: [search] }
   t.match(requestBetween('responses', 'chat', request).body['tools'], [{ function: { name: 'tool_search', parameters: search.parameters } }])
@@ -87,7 +87,7 @@ t.test('a search for tools that the client runs is a tool, and what it finds can
   ])
 })
 
-t.test('a search for tools that the provider runs is dropped', async t => {
+t.test('a tool search that the provider runs is dropped', async t => {
   const { body, dropped } = requestBetween('responses', 'chat', { input: 'Look', tools: [{ type: 'tool_search' }] })
   t.equal(body['tools'], undefined)
   t.strictSame(dropped, ['tools[].tool_search'])

@@ -40,7 +40,7 @@ t.test('a conversation with instructions, images and tools becomes a chat reques
   })
 })
 
-t.test('what is stored at one provider is refused', async t => {
+t.test('a reference to data stored at a provider is refused', async t => {
   for (const body of [
     { input: 'Hi', previous_response_id: 'resp_1' }, { input: 'Hi', conversation: 'conv_1' }, { input: 'Hi', prompt: { id: 'pmpt_1' } },
     { input: 'Hi', background: true }, { input: [{ type: 'item_reference', id: 'msg_1' }] },
@@ -49,7 +49,7 @@ t.test('what is stored at one provider is refused', async t => {
   }
 })
 
-t.test('a tool that takes plain text gets one argument at an upstream without such tools', async t => {
+t.test('a custom tool becomes a function with one argument', async t => {
   const { body } = requestBetween('responses', 'messages', {
     input: [
       { role: 'user', content: 'Patch it.' },

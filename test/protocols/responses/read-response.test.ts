@@ -47,7 +47,7 @@ t.test('a stream becomes messages events: thinking, text, a tool call, and the u
   t.strictSame(opened('opaque_value', signature)?.opaque, { provider: PROVIDER, value: 'secret-reasoning' }, 'the whole one, of the item that is done')
 })
 
-t.test('encrypted reasoning goes back to its provider alone', async t => {
+t.test('encrypted reasoning goes back only to its provider', async t => {
   const content = bodyBetween('messages', 'responses', BODY)['content']
   const next = { max_tokens: 100, messages: [{ role: 'user', content: 'Look' }, { role: 'assistant', content }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'blue' }] }] }
   const { body } = requestBetween('messages', 'responses', next)
@@ -55,7 +55,7 @@ t.test('encrypted reasoning goes back to its provider alone', async t => {
   t.notMatch(JSON.stringify(requestBetween('messages', 'responses', next, 'gpt', 'another').body), 'secret-reasoning')
 })
 
-t.test('a whole response becomes a chat response', async t => {
+t.test('a responses body becomes a chat body', async t => {
   t.match(bodyBetween('chat', 'responses', BODY), {
     model: 'gpt',
     choices: [{ finish_reason: 'tool_calls', message: { content: 'I look.', reasoning_content: 'Hm.', tool_calls: [{ function: { name: 'look', arguments: '{"at":"sky"}' } }] } }],
@@ -63,7 +63,7 @@ t.test('a whole response becomes a chat response', async t => {
   })
 })
 
-t.test('stop reasons, refusals and failures', async t => {
+t.test('stop reasons, refusals and failures become stop reasons and errors of messages', async t => {
   const ended = (more: JsonObject) => bodyBetween('messages', 'responses', { ...BODY, output: [MESSAGE], ...more })
   t.equal(ended({})['stop_reason'], 'end_turn')
   t.equal(ended({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } })['stop_reason'], 'max_tokens')
@@ -75,7 +75,7 @@ t.test('stop reasons, refusals and failures', async t => {
   t.match(streamBetween('chat', 'responses', [sse(STREAM[0] as JsonObject, event)]), /"message":"broken"/)
 })
 
-t.test('a stream that breaks off has no end', async t => {
+t.test('a stream that is cut has no [DONE]', async t => {
   t.notMatch(streamBetween('chat', 'responses', [sse(...STREAM.slice(0, -1))]), 'DONE')
 })
 

@@ -57,7 +57,7 @@ t.test('an id that the target\'s pattern refuses is rewritten the same way for c
   t.equal(result?.call_id, call?.call_id)
 })
 
-t.test('a bound below the least is raised, and foreign thinking stays behind', async t => {
+t.test('a token limit below the minimum is raised, and thinking of another provider dropped', async t => {
   const { body, dropped } = requestBetween('messages', 'responses', {
     max_tokens: 5, messages: [
       { role: 'user', content: 'Hi' },
@@ -71,7 +71,7 @@ t.test('a bound below the least is raised, and foreign thinking stays behind', a
   t.equal(body['include'], undefined)
 })
 
-t.test('what a gateway put into a conversation for another provider does not reach a responses upstream', async t => {
+t.test('a capsule for another provider does not reach a responses upstream', async t => {
   const capsule = sealed('opaque_value', { thinking: [{ text: 'Hm.', opaque: { provider: 'another', value: 'sig' } }] })
   const own = sealed('opaque_value', { thinking: [{ text: 'Hm.', opaque: { provider: PROVIDER, value: 'secret' } }] })
   const call = { type: 'function_call', call_id: sealed('tool_id', { id: 'c1' }), name: 'look', arguments: '{}' }

@@ -12,7 +12,7 @@ const CHAT = [
   chunk(call(0, 'c1', '{"at":1}')), chunk(call(1, 'c2', '')), chunk({}, 'tool_calls'), USAGE, '[DONE]',
 ]
 
-t.test('each part is an item of its own: added once, done once, on an index of its own', async t => {
+t.test('each part becomes one item with its own index, added and done once', async t => {
   const events = dataOf(streamBetween('responses', 'chat', [sse(...CHAT)]))
   t.equal(events[0]?.['type'], 'response.created')
   t.strictSame(events.map(event => event['sequence_number']), events.map((_, n) => n))
@@ -27,7 +27,7 @@ t.test('each part is an item of its own: added once, done once, on an index of i
   t.match(output[3], { call_id: 'c2', arguments: '{}' })
 })
 
-t.test('a whole response has what a stream has at its end', async t => {
+t.test('a body has status, output and usage of the response', async t => {
   const body = bodyBetween('responses', 'messages', {
     id: 'msg_1', model: 'claude', content: [{ type: 'text', text: 'Hel' }], stop_reason: 'max_tokens', usage: { input_tokens: 7, output_tokens: 2 },
   })
@@ -37,7 +37,7 @@ t.test('a whole response has what a stream has at its end', async t => {
   })
 })
 
-t.test('signatures of thinking come back through a client that keeps standard fields only', async t => {
+t.test('a client that keeps only standard fields returns the signatures of thinking', async t => {
   const response = {
     id: 'msg_1', model: 'claude', stop_reason: 'tool_use', usage: { input_tokens: 7, output_tokens: 2 },
     content: [
@@ -59,7 +59,7 @@ t.test('signatures of thinking come back through a client that keeps standard fi
   t.notMatch(JSON.stringify(requestBetween('responses', 'messages', next, 'm', 'another').body), /sig|hidden/)
 })
 
-t.test('the call of a tool that takes plain text comes as text', async t => {
+t.test('the call of a custom tool comes as text', async t => {
   const body = { input: 'Patch', tools: [{ type: 'custom', name: 'apply_patch' }] }
   const stream = streamBetween('responses', 'chat', [sse(
     chunk({ tool_calls: [{ index: 0, id: 'c1', function: { name: 'apply_patch', arguments: '{"input":"*** ' } }] }),
@@ -69,7 +69,7 @@ t.test('the call of a tool that takes plain text comes as text', async t => {
   t.match(done, { item: { type: 'custom_tool_call', call_id: 'c1', name: 'apply_patch', input: '*** Begin' } })
 })
 
-t.test('an error in mid-stream is an error event, and nothing follows', async t => {
+t.test('an error in mid-stream becomes an error event, and ends the stream', async t => {
   const events = dataOf(streamBetween('responses', 'chat', [sse(chunk({ content: 'Hi' }), { error: { message: 'broken', code: 502 } }, '[DONE]')]))
   t.match(events.at(-1), { type: 'error', message: 'broken' })
 })

@@ -75,7 +75,7 @@ for (const [from, to, model, fields, body, dropped] of CASES) {
   })
 }
 
-t.test('the field of the token bound depends on the server', async t => {
+t.test('the field of the token limit depends on the server', async t => {
   const field = (host: string, model: string, provider: 'azure' | null = null) => acceptedBy(modelRules({
     models: new Map(), url: host === '' ? null : new URL(`https://${host}`), provider: provider && { kind: provider, apiVersion: 'v1' },
   }, 'chat', model, null)).maxTokens
@@ -89,7 +89,7 @@ t.test('the field of the token bound depends on the server', async t => {
   ])
 })
 
-t.test('the configuration overrides the built-in rules, by the name of the model, the alias or the base model', async t => {
+t.test('a configured model, alias or base model overrides the built-in rules', async t => {
   const model = (name: string, rest: Partial<Model>): [string, Model] =>
     [name, { name, baseModel: null, accepts: null, price: null, serviceTiers: new Map(), ...rest }]
   const models = new Map([
@@ -102,7 +102,7 @@ t.test('the configuration overrides the built-in rules, by the name of the model
   t.match(accepts('deployment', null), { temperature: { only: [1] }, stop: true, efforts: ['low', 'medium', 'high'] })
 })
 
-t.test('instructions in mid-conversation become what the user says, except at models of OpenAI', async t => {
+t.test('instructions in mid-conversation become user messages, except for OpenAI models', async t => {
   const { body } = requestBetween('responses', 'chat', {
     instructions: 'A', input: [
       { role: 'user', content: 'B' }, { type: 'function_call', call_id: 'c1', name: 'f', arguments: '{}' }, { role: 'developer', content: 'C' },
@@ -153,7 +153,7 @@ for (const [from, to, name, pattern] of [
   })
 }
 
-t.test('media types are written as they are registered', async t => {
+t.test('media types are normalized to the registered ones', async t => {
   for (const [written, type] of [['image/jpg', 'image/jpeg'], ['IMAGE/JPEG', 'image/jpeg'], ['image/PNG; q=1', 'image/png']] as const) {
     const image = { type: 'image_url', image_url: { url: `data:${written};base64,AAAA` } }
     const { body } = requestBetween('chat', 'messages', { messages: [{ role: 'user', content: [image] }] })
@@ -179,7 +179,7 @@ t.test("Mistral's API gets no field that it refuses", async t => {
 })
 
 for (const from of ['messages', 'generate', 'responses']) {
-  t.test(`${from}: models of Mistral get ids of nine letters and digits, and a response between results and what the user says`, async t => {
+  t.test(`${from}: Mistral models get 9-character ids, and an assistant message after results`, async t => {
     const { body } = requestBetween(from, 'chat', LOOP[from] as Record<string, unknown>, 'Devstral-Small-2-24B-Instruct-2512')
     const written = body['messages'] as Record<string, unknown>[]
     t.strictSame(written.map(({ role }) => role), ['user', 'assistant', 'tool', 'tool', 'assistant', 'user'])
@@ -224,7 +224,7 @@ const LOOP: Readonly<Record<string, Record<string, unknown>>> = {
   },
 }
 
-t.test('the configuration says what a target does not have', async t => {
+t.test('the configuration names fields that a target does not have', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 auth: open
 upstreams: { up: { url: "http://127.0.0.1:9", speaks: [chat] } }
@@ -237,7 +237,7 @@ models: { own: { accepts: { without: [seed, stream_options] } } }` }), 'gateway.
 const ALTERNATING = ['messages', 'generate', 'converse']
 
 for (const to of ALTERNATING) {
-  t.test(`responses -> ${to}: a conversation that begins with the model gets a beginning`, async t => {
+  t.test(`responses -> ${to}: a conversation that begins with the model gets a first user message`, async t => {
     const { body } = requestBetween('responses', to, { input: [{ role: 'assistant', content: 'Yes?' }, { role: 'user', content: 'Hi' }] })
     const turns = (body['messages'] ?? body['contents']) as { role: string }[]
     t.strictSame(turns.map(({ role }) => role), ['user', to === 'generate' ? 'model' : 'assistant', 'user'])
@@ -245,7 +245,7 @@ for (const to of ALTERNATING) {
 }
 
 for (const [to, model] of [['messages', 'claude-sonnet-4-5'], ['converse', 'anthropic.claude-sonnet-4-5-20250929-v1:0']] as const) {
-  t.test(`messages -> ${to}: thinking is left out where the user says more beside a result of a call without thinking`, async t => {
+  t.test(`chat -> ${to}: thinking is disabled after a tool call without thinking in the same turn`, async t => {
     const asked = (more: Record<string, unknown>[]) => requestBetween('chat', to, {
       max_tokens: 9000, reasoning_effort: 'high', messages: [
         { role: 'user', content: 'Hi' }, { role: 'assistant', tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }] },
@@ -260,7 +260,7 @@ for (const [to, model] of [['messages', 'claude-sonnet-4-5'], ['converse', 'anth
   })
 }
 
-t.test('chat servers get turns that alternate, a user, and parameters of each tool', async t => {
+t.test('a chat server gets merged user turns, a user message, and parameters for each tool', async t => {
   const sent = (body: Record<string, unknown>, from: string, model = 'qwen3.5') => requestBetween(from, 'chat', body, model).body
   const users = { max_tokens: 9, messages: [{ role: 'user', content: 'One' }, { role: 'user', content: 'Two' }] }
   t.strictSame(sent(users, 'messages')['messages'], [{ role: 'user', content: [{ type: 'text', text: 'One' }, { type: 'text', text: 'Two' }] }])
@@ -268,7 +268,7 @@ t.test('chat servers get turns that alternate, a user, and parameters of each to
   t.match(sent({ contents: [{ parts: [{ text: 'Hi' }] }], tools: [{ functionDeclarations: [{ name: 'look' }] }] }, 'generate')['tools'], [{ function: { parameters: { type: 'object', properties: {} } } }])
 })
 
-t.test('names of tools for Gemini begin with a letter, and types of documents are the registered ones', async t => {
+t.test('tool names for Gemini are made valid, and document types normalized', async t => {
   const { body } = requestBetween('messages', 'generate', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], tools: [{ name: '1st', input_schema: { type: 'object' } }] })
   t.match(body['tools'], [{ functionDeclarations: [{ name: /^_1st_[0-9a-f]{8}$/ }] }])
   const source = { type: 'base64', media_type: 'text/x-markdown', data: 'AAAA' }
