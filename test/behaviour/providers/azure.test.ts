@@ -18,7 +18,7 @@ const FILTERED = {
   usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
 }
 
-t.test('the current API, with a key', async t => {
+t.test('a request goes to the v1 API of Azure with the operator\'s key', async t => {
   const { gateway, seen } = await start(t, 'api_version: v1', '{ header: api-key, value: azure-key }')
   const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY })
   t.strictSame(await openai.chat.completions.create({ model: 'fast', messages: [{ role: 'user', content: 'Hi' }] }), FILTERED)
@@ -29,7 +29,7 @@ t.test('the current API, with a key', async t => {
   t.equal(seen[1]?.url, '/openai/v1/chat/completions')
 })
 
-t.test('a dated version has the deployment in the path', async t => {
+t.test('with a dated api_version the path names the deployment', async t => {
   const { gateway, seen } = await start(t, 'api_version: 2025-04-01-preview', '{ header: api-key, value: azure-key }')
   const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY })
   await openai.chat.completions.create({ model: 'fast', messages: [{ role: 'user', content: 'Hi' }] })
@@ -38,7 +38,7 @@ t.test('a dated version has the deployment in the path', async t => {
   t.match(line, { input_tokens: 3, output_tokens: 1 })
 })
 
-t.test('a messages client is translated', async t => {
+t.test('a request of a messages client is translated for Azure', async t => {
   const { gateway, seen } = await start(t, 'api_version: v1', '{ header: api-key, value: azure-key }')
   const response = await fetch(`${gateway.url}/v1/messages`, {
     method: 'POST',
@@ -75,7 +75,7 @@ for (const version of ['v1', '2025-04-01-preview']) {
   })
 }
 
-t.test('a prompt that the content filter refuses', async t => {
+t.test('a client gets the full error if the content filter refuses the prompt', async t => {
   const { azure, answer } = await start(t, 'api_version: 2025-04-01-preview', '{ header: api-key, value: azure-key }')
   const error = {
     message: "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
@@ -89,7 +89,7 @@ t.test('a prompt that the content filter refuses', async t => {
   }
 })
 
-t.test('a response that the content filter ends', async t => {
+t.test('a response that the content filter ends has that stop reason in each protocol', async t => {
   const { gateway, azure, answer } = await start(t, 'api_version: v1', '{ header: api-key, value: azure-key }')
   const choice = { index: 0, finish_reason: 'content_filter', content_filter_results: { hate: { filtered: true, severity: 'high' } } }
   answer((res, { stream }) => {
@@ -105,7 +105,7 @@ t.test('a response that the content filter ends', async t => {
   t.equal((await anthropic.messages.stream({ ...asked, max_tokens: 10 }).finalMessage()).stop_reason, 'refusal')
 })
 
-t.test('Entra ID with a client secret', async t => {
+t.test('one Entra ID token is fetched with a client secret for all requests', async t => {
   const server = await startTokenServer(t)
   const authority = new URL(server.url).origin
   const { gateway, seen } = await start(
@@ -118,7 +118,7 @@ t.test('Entra ID with a client secret', async t => {
   t.equal(server.requests[0]?.body.get('scope'), 'https://cognitiveservices.azure.com/.default')
 })
 
-t.test('a managed identity, as App Service has it', async t => {
+t.test('the token of an App Service managed identity is used', async t => {
   const asked: (string | undefined)[] = []
   const identity = await startUpstream(t, (req, res) => {
     asked.push(`${req.headers['x-identity-header']} ${new URL(req.url ?? '', 'http://x').searchParams.get('resource')}`)

@@ -12,7 +12,7 @@ const ARN = 'arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthrop
 const PRIVATE = 'Xyzzy is private'
 const ASKED = { model: 'fast', max_tokens: 10, messages: [{ role: 'user' as const, content: 'Hi' }] }
 
-t.test('a message, signed over its bytes', async t => {
+t.test('a request is sent to Bedrock in its format', async t => {
   const { gateway, bedrock } = await start(t)
   const { data, response } = await client(gateway.url).messages.create(ASKED).withResponse()
   t.match(data, MESSAGE)
@@ -25,7 +25,7 @@ t.test('a message, signed over its bytes', async t => {
   t.match(await gateway.waitForLog(({ msg }) => msg === 'exchange'), { status: 200, input_tokens: 9, output_tokens: 3 })
 })
 
-t.test('a stream becomes the events of the native API', async t => {
+t.test('a Bedrock stream becomes the events of the Anthropic API', async t => {
   const { gateway, bedrock } = await start(t)
   const stream = client(gateway.url).messages.stream(ASKED)
   t.equal(await stream.finalText(), 'Hello\n\u2028ü')
@@ -38,7 +38,7 @@ t.test('a stream becomes the events of the native API', async t => {
   t.equal(text, expected.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''))
 })
 
-t.test('an ARN names the model, and beta features are in the body', async t => {
+t.test('an ARN can name the model, and beta features are sent in the body', async t => {
   const { gateway, bedrock } = await start(t, `
 routes: [{ to: { upstream: aws, model: "${ARN}" } }]`)
   await ask(gateway.url, { ...ASKED, anthropic_beta: ['effort-2025-11-24'] }, '?beta=true', {
@@ -76,7 +76,7 @@ routes:
   t.equal(bedrock.seen.length, length)
 })
 
-t.test('tokens are counted', async t => {
+t.test('Bedrock counts tokens', async t => {
   const { gateway, bedrock } = await start(t)
   t.strictSame(await client(gateway.url).messages.countTokens({ model: 'fast', messages: ASKED.messages }), { input_tokens: 42 })
   const { input } = JSON.parse(bedrock.seen[0]?.body ?? '') as { input: { invokeModel: { body: string } } }
@@ -85,7 +85,7 @@ t.test('tokens are counted', async t => {
   })
 })
 
-t.test('a chat client is translated, in both forms', async t => {
+t.test('a request of a chat client is translated for Bedrock, with and without stream', async t => {
   const { gateway } = await start(t)
   const chat = { model: 'fast', messages: [{ role: 'user', content: 'Hi' }] }
   t.match(await (await post(gateway.url, '/v1/chat/completions', chat)).json(), { choices: [{ message: { content: 'Hello' } }] })
@@ -94,7 +94,7 @@ t.test('a chat client is translated, in both forms', async t => {
   t.match(streamed, /\[DONE\]/)
 })
 
-t.test('what Bedrock does not serve is refused', async t => {
+t.test('a request that Bedrock does not serve is refused', async t => {
   const { gateway, bedrock } = await start(t, 'routes: [{ to: aws }]')
   const batch = await post(gateway.url, '/v1/messages/batches', { requests: [] })
   t.equal(batch.status, 400)
@@ -104,7 +104,7 @@ t.test('what Bedrock does not serve is refused', async t => {
   t.equal(bedrock.seen.length, 0)
 })
 
-t.test('an exception has the shape of the native API', async t => {
+t.test('a Bedrock exception becomes an error of the Anthropic API', async t => {
   const { gateway, bedrock } = await start(t)
   const cases = [
     [400, 'ValidationException', 'invalid_request_error'], [429, 'ThrottlingException', 'rate_limit_error'],
@@ -119,7 +119,7 @@ t.test('an exception has the shape of the native API', async t => {
   }
 })
 
-t.test('an exception in mid-stream is an error event, and before the first event another target responds', async t => {
+t.test('an exception in mid-stream is an error event; before the first event it is retried', async t => {
   const { gateway, bedrock } = await start(t, `
 routes: [{ to: [{ upstream: aws, model: one }, { upstream: aws, model: two }] }]`)
   bedrock.respond = res => sendFrames(res, [...EVENTS.slice(0, 3).map(chunkFrame), exceptionFrame('modelStreamErrorException', 'broken')])
@@ -135,7 +135,7 @@ routes: [{ to: [{ upstream: aws, model: one }, { upstream: aws, model: two }] }]
   t.notMatch(other.text, /event: error/)
 })
 
-t.test('damaged and cut frames break the stream, and never pass for its end', async t => {
+t.test('damaged and cut frames break the stream', async t => {
   const { gateway, bedrock } = await start(t)
   const frames = EVENTS.map(chunkFrame)
   const whole = Buffer.concat(frames)
@@ -175,7 +175,7 @@ t.test('damaged and cut frames break the stream, and never pass for its end', as
   t.notMatch(JSON.stringify(gateway.logged), PRIVATE.slice(0, 4), 'what the frames say is not logged')
 })
 
-t.test('frames that arrive byte by byte', async t => {
+t.test('frames can arrive in pieces of 7 bytes', async t => {
   const { gateway, bedrock } = await start(t)
   bedrock.respond = res => {
     startFrames(res)
@@ -190,7 +190,7 @@ t.test('frames that arrive byte by byte', async t => {
   t.equal(await client(gateway.url).messages.stream(ASKED).finalText(), 'Hello\n\u2028ü')
 })
 
-t.test('a request whose body was compressed is signed as it is sent', async t => {
+t.test('a compressed request is sent uncompressed to Bedrock', async t => {
   const { gateway, bedrock } = await start(t)
   const { gzipSync } = await import('node:zlib')
   const response = await fetch(`${gateway.url}/v1/messages`, {

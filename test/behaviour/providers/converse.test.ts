@@ -38,7 +38,7 @@ const FRAMES = [
   frame('metadata', { usage: USAGE, metrics: { latencyMs: 5 } }),
 ]
 
-t.test('clients of every protocol get the whole response', async t => {
+t.test('clients of every protocol get a response from Converse', async t => {
   const { gateway, bedrock } = await start(t)
   const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY, maxRetries: 0 })
   const chat = await openai.chat.completions.create({ model: 'fast', messages: [{ role: 'system', content: 'Be brief' }, { role: 'user', content: 'Hi' }], max_tokens: 9 })
@@ -58,7 +58,7 @@ t.test('clients of every protocol get the whole response', async t => {
   t.match(await gateway.waitForLog(({ msg }) => msg === 'exchange'), { status: 200, input_tokens: 9, output_tokens: 3 })
 })
 
-t.test('a stream with thinking, text and a tool call', async t => {
+t.test('a messages client streams thinking, text and a tool call, and returns them', async t => {
   const { gateway, bedrock } = await start(t)
   bedrock.respond = res => sendFrames(res, FRAMES)
   const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: KEY, maxRetries: 0 })
@@ -92,7 +92,7 @@ t.test('a stream with thinking, text and a tool call', async t => {
   })
 })
 
-t.test('tool calls of a chat client, streamed', async t => {
+t.test('a chat client streams tool calls, and returns their signature', async t => {
   const { gateway, bedrock } = await start(t)
   bedrock.respond = res => sendFrames(res, FRAMES)
   const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY, maxRetries: 0 })
@@ -117,7 +117,7 @@ t.test('tool calls of a chat client, streamed', async t => {
   })
 })
 
-t.test('errors have the client\'s shape, in mid-stream too, and a cut stream has no end', async t => {
+t.test('a chat client gets errors in its shape, also in mid-stream, and no [DONE] after a cut', async t => {
   const { gateway, bedrock } = await start(t)
   bedrock.respond = res => sendException(res, 429, 'ThrottlingException', 'Too many requests')
   const chat = { model: 'fast', stream: true, messages: [{ role: 'user', content: 'Hi' }] }

@@ -31,7 +31,7 @@ const EVENTS = [
 ]
 const HELLO = [{ role: 'user', content: 'Hi' }] as [{ role: 'user', content: string }]
 
-t.test('Claude for clients of Anthropic', async t => {
+t.test('an Anthropic client uses Claude on Vertex AI', async t => {
   const { gateway, seen, tokens } = await start(t)
   const client = new Anthropic({ baseURL: gateway.url, apiKey: KEY })
   t.match(await client.messages.create({ model: 'haiku', max_tokens: 10, messages: HELLO }), MESSAGE)
@@ -55,7 +55,7 @@ t.test('Claude for clients of Anthropic', async t => {
   t.match(line['cost_usd'] ?? line['cost'], /^0\.0*8/, 'the catalogue knows its price there')
 })
 
-t.test("Claude for Anthropic's client of Vertex AI, whose project and location are replaced", async t => {
+t.test("Anthropic's client for Vertex AI works, and its project and location are replaced", async t => {
   const { gateway, seen } = await start(t)
   const client = new AnthropicVertex({
     baseURL: `${gateway.url}/v1`,
@@ -77,7 +77,7 @@ t.test("Claude for Anthropic's client of Vertex AI, whose project and location a
   t.equal(seen[2]?.url, `${HERE}/publishers/anthropic/models/count-tokens:rawPredict`)
 })
 
-t.test('a compressed body arrives as Vertex AI reads it', async t => {
+t.test('a compressed request is sent uncompressed to Vertex AI', async t => {
   const { gateway, seen } = await start(t)
   const response = await fetch(`${gateway.url}/v1/messages?beta=true`, {
     method: 'POST',
@@ -94,7 +94,7 @@ for (const [name, client, prefix] of [
   ['the Gemini API', (baseUrl: string) => new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl } }), HERE],
   ['Vertex AI', (baseUrl: string) => new GoogleGenAI({ vertexai: true, apiKey: KEY, httpOptions: { baseUrl } }), HERE.replace('v1', 'v1beta1')],
 ] as const) {
-  t.test(`Gemini for clients of ${name}`, async t => {
+  t.test(`a client of ${name} uses Gemini on Vertex AI`, async t => {
     const { gateway, seen } = await start(t)
     const { models } = client(gateway.url)
     const models_ = `${prefix}/publishers/google/models`
@@ -109,7 +109,7 @@ for (const [name, client, prefix] of [
   })
 }
 
-t.test('embeddings, of models that have the method and of those that have predict', async t => {
+t.test('embeddings work for models with embedContent and with predict', async t => {
   const { gateway, seen } = await start(t)
   const { models } = new GoogleGenAI({ apiKey: KEY, httpOptions: { baseUrl: gateway.url } })
   for (const [model, method] of [['gemini-embedding-001', 'predict'], ['gemini-embedding-2', 'batchEmbedContents']] as const) {
@@ -128,7 +128,7 @@ t.test('embeddings, of models that have the method and of those that have predic
   t.match(line, { input_tokens: 2 })
 })
 
-t.test('other clients are translated to the protocol of the model', async t => {
+t.test('requests of other clients are translated to the protocol of the model', async t => {
   const { gateway, seen } = await start(t)
   const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: KEY })
   for (const [model, verb] of [['haiku', `anthropic/models/${CLAUDE}:rawPredict`], ['flash', 'google/models/gemini-2.5-flash:generateContent']] as const) {
@@ -154,7 +154,7 @@ t.test('other clients are translated to the protocol of the model', async t => {
   t.equal(seen.at(-1)?.url, `${HERE}/publishers/google/models/gemini-2.5-flash:generateContent`)
 })
 
-t.test('an error has the form of the client\'s protocol, and not the operator\'s project', async t => {
+t.test('an error has the shape of the client\'s protocol, without the operator\'s project', async t => {
   const { gateway, fail } = await start(t)
   const said = { error: { code: 429, message: 'Quota of projects/my-project exceeded', status: 'RESOURCE_EXHAUSTED' } }
   fail(429, said)
@@ -169,7 +169,7 @@ t.test('an error has the form of the client\'s protocol, and not the operator\'s
   await t.rejects(openai.chat.completions.create({ model: 'haiku', messages: HELLO }), { status: 429, message: /projects\/\*\*\* exceeded/ })
 })
 
-t.test('a slow token server is asked once for all requests that wait, and once more after a 401', async t => {
+t.test('waiting requests share one token fetch, and a 401 fetches another token', async t => {
   const { gateway, seen, tokens, accept } = await start(t)
   const fetching = Promise.withResolvers<ServerResponse>()
   tokens.fault = fetching.resolve
@@ -187,7 +187,7 @@ t.test('a slow token server is asked once for all requests that wait, and once m
   t.ok(tokens.requests.length <= 3)
 })
 
-t.test('a token server that is down fails the target, and the next one responds', async t => {
+t.test('if the token server is down, the next target responds', async t => {
   const { gateway, tokens } = await start(t, '[vertex, spare]')
   tokens.fault = res => sendJson(res, 400, { error: 'invalid_grant' })
   const response = await ask(gateway.url)
@@ -198,7 +198,7 @@ t.test('a token server that is down fails the target, and the next one responds'
   })
 })
 
-t.test('token and project of a metadata server', async t => {
+t.test('token and project come from the metadata server', async t => {
   await startMetadataServer(t)
   const seen: (string | undefined)[] = []
   const upstream = await startUpstream(t, (req, res) => {
