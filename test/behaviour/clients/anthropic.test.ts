@@ -32,7 +32,7 @@ const TOOLS = {
 }
 
 for (const [name, Client, sent] of CLIENTS) {
-  t.test(`${name} by base URL and key alone`, async t => {
+  t.test(`${name} needs only a base URL and a key`, async t => {
     const gateway = await startForClients(t)
     const client = new Client({ baseURL: gateway.url, apiKey: KEY, maxRetries: 0 })
 
@@ -95,7 +95,7 @@ for (const [name, Client, sent] of CLIENTS) {
       t.equal((await client.beta.messages.countTokens(asked)).input_tokens, 2)
     })
 
-    t.test('the beta features that were asked for reach the upstream, the key does not', async t => {
+    t.test('beta features are forwarded, and the key is not', async t => {
       const echo: unknown = await client.beta.messages.create({
         ...ASKED, model: 'sim,echo', betas: ['context-1m-2025-08-07', 'files-api-2025-04-14'],
       })
@@ -107,7 +107,7 @@ for (const [name, Client, sent] of CLIENTS) {
       t.notMatch(JSON.stringify(echo), KEY)
     })
 
-    t.test('models: those that the key may use', async t => {
+    t.test('models are listed if the key can use them', async t => {
       const ids = async (apiKey: string) => {
         const found: string[] = []
         const list = new Client({ baseURL: gateway.url, apiKey, maxRetries: 0 }).models.list()
@@ -123,12 +123,12 @@ for (const [name, Client, sent] of CLIENTS) {
       t.ok(await rejection(t, narrow, 'narrow') instanceof Client.NotFoundError)
     })
 
-    t.test('what the gateway knows nothing of passes through', async t => {
+    t.test('requests to other endpoints are forwarded', async t => {
       const file: unknown = await client.beta.files.retrieveMetadata('file_1')
       t.match(file, { id: 'file_1' })
     })
 
-    t.test('each of these was known for what it is', t => {
+    t.test('the log names the endpoint of each request', t => {
       const lines = gateway.logged.filter(line => line.msg === 'exchange')
       const endpoints = new Set(lines.map(line => line.endpoint))
       t.strictSame(

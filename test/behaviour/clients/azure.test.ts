@@ -19,7 +19,7 @@ for (const [name, Client] of CLIENTS) {
     endpoint, apiKey, apiVersion: VERSION, maxRetries: 0, ...deployment !== undefined && { deployment },
   })
 
-  t.test(`${name}, AzureOpenAI by endpoint and key alone`, async t => {
+  t.test(`${name}: AzureOpenAI needs only an endpoint and a key`, async t => {
     const { url } = await startForClients(t)
     const client = connect(url)
 
@@ -36,7 +36,7 @@ for (const [name, Client] of CLIENTS) {
       t.equal(text, 'w1 w2 w3')
     })
 
-    t.test('the deployment of the client counts, whatever the call names', async t => {
+    t.test('the deployment of the client overrides the model of a call', async t => {
       const deployed = connect(url, KEY, 'sim,tokens=2')
       for (const model of ['', '<ignored>', 'sim,tokens=5']) {
         const answer = await deployed.chat.completions.create({ model, messages: MESSAGES })
@@ -45,7 +45,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('all that has a deployment', async t => {
+    t.test('endpoints with a deployment in the path work', async t => {
       const completion = await client.completions.create({ model: 'sim,tokens=2', prompt: 'x' })
       t.equal(completion.choices[0]?.text, ' w1 w2')
       t.equal((await client.embeddings.create({ model: 'sim', input: ['a', 'b'] })).data.length, 2)
@@ -59,7 +59,7 @@ for (const [name, Client] of CLIENTS) {
       }
     })
 
-    t.test('all that has none', async t => {
+    t.test('endpoints without a deployment in the path work', async t => {
       const asked = { model: 'sim,tokens=2', input: 'x' }
       t.match(await client.responses.create(asked), { output_text: 'w1 w2' })
       const events = await drained(client.responses.create({ ...asked, stream: true }))
@@ -86,7 +86,7 @@ for (const [name, Client] of CLIENTS) {
     })
   })
 
-  t.test(`${name}, AzureOpenAI: what goes up, and what it costs`, async t => {
+  t.test(`${name}: AzureOpenAI requests are forwarded and priced`, async t => {
     const seen: string[] = []
     const upstream = await startUpstream(t, async (req, res) => {
       t.equal(req.headers['api-key'], 'vendor-key', "the operator's key alone goes up")

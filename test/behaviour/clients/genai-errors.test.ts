@@ -21,7 +21,7 @@ for (const [name, Client, Failure] of CLIENTS) {
     // The client hands an error's body on as the text of its own.
     const bodyOf = (error: unknown): unknown => JSON.parse((error as Error).message)
 
-    t.test("the upstream's refusals, body unmodified", async t => {
+    t.test('errors of the upstream are typed, with the original body', async t => {
       const statuses = {
         400: 'INVALID_ARGUMENT', 404: 'NOT_FOUND', 429: 'RESOURCE_EXHAUSTED', 500: 'INTERNAL',
         503: 'UNAVAILABLE',
@@ -40,7 +40,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       }
     })
 
-    t.test('a wrong key', async t => {
+    t.test('a wrong key is not retried', async t => {
       let error: unknown
       const lines = await exchangesOf(gateway, async () => {
         error = await rejection(t, ask('sim', 'x', connect(WRONG_KEY)), 'wrong key')
@@ -52,7 +52,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       t.equal(lines.length, 1, 'exactly one request arrived')
     })
 
-    t.test("the operator's own key, refused, is no bad key of the client's", async t => {
+    t.test('a refused credential of the operator is 502', async t => {
       for (const status of [401, 403]) {
         const error = await rejection(t, ask(`sim,status=${status}`), 'refused')
         t.ok(error instanceof Failure)
@@ -60,7 +60,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       }
     })
 
-    t.test("the gateway's refusals", async t => {
+    t.test('errors of the gateway are typed', async t => {
       const cases: [Promise<unknown>, number, string, string][] = [
         [ask('sim', 'x', connect(NARROW_KEY)), 403, 'PERMISSION_DENIED', 'MODEL_NOT_ALLOWED'],
         [ask('gemini-unknown'), 404, 'NOT_FOUND', 'MODEL_NOT_FOUND'],
@@ -75,13 +75,13 @@ for (const [name, Client, Failure] of CLIENTS) {
       }
     })
 
-    t.test('a stream that stalls', async t => {
+    t.test('a stream that stalls ends with a typed timeout', async t => {
       const error = await rejection(t, drained(stream('stall,stall_after=3')), 'stalled')
       t.ok(error instanceof Failure)
       t.match(error, { status: 504, message: /DEADLINE_EXCEEDED/ })
     })
 
-    t.test('a stream that is cut never ends as if it were complete', async t => {
+    t.test('the client gets an error if a stream is cut', async t => {
       for (const cut of CUTS) {
         for (const upstream of ['sim', 'tcp']) {
           await t.rejects(drained(stream(`${upstream},${cut}`)), `${upstream}: ${cut}`)
@@ -95,7 +95,7 @@ for (const [name, Client, Failure] of CLIENTS) {
       t.match(error, { status: 503, message: /simulated model is overloaded/ })
     })
 
-    t.test('a response in one piece that is cut is no response', async t => {
+    t.test('the client gets an error if a body is cut', async t => {
       for (const cut of ['reset_after=3', 'close_after=3', 'wrong_length']) {
         for (const upstream of ['sim', 'tcp']) {
           await t.rejects(ask(`${upstream},${cut}`), `${upstream}: ${cut}`)

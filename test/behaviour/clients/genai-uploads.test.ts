@@ -104,7 +104,7 @@ keys: [{ name: any, key: ${KEY} }, { name: narrow, key: ${NARROW}, models: [m] }
   })
 }
 
-t.test('a result is downloaded, and nothing of it without a key', async t => {
+t.test('a result is downloaded with a key, and not without one', async t => {
   const google = await startGoogle(t)
   const { url } = await startTestGateway(t, `
 upstreams: { google: { url: "${google.url}", auth: { header: x-goog-api-key, value: vendor-key } } }

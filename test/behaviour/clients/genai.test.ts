@@ -19,7 +19,7 @@ const TOOLS = {
 }
 
 for (const [name, Client, version] of CLIENTS) {
-  t.test(`${name} by base URL and key alone`, async t => {
+  t.test(`${name} needs only a base URL and a key`, async t => {
     const gateway = await startForClients(t)
     const connect = (apiKey: string) => new Client({ apiKey, httpOptions: { baseUrl: gateway.url } })
     const client = connect(KEY)
@@ -97,7 +97,7 @@ for (const [name, Client, version] of CLIENTS) {
       t.strictSame(two.embeddings?.map(each => each.values?.length), [5, 5])
     })
 
-    t.test('models: those that the key may use', async t => {
+    t.test('models are listed if the key can use them', async t => {
       const names = async (apiKey: string) => {
         const found: (string | undefined)[] = []
         for await (const model of await connect(apiKey).models.list()) found.push(model.name)
@@ -112,7 +112,7 @@ for (const [name, Client, version] of CLIENTS) {
       t.match(await rejection(t, narrow, 'narrow'), { name: 'ApiError', status: 404 })
     })
 
-    t.test('the key stays with the gateway, the rest of the headers does not', async t => {
+    t.test('all headers except the key are forwarded', async t => {
       let seen = ''
       // The client shows only the fields that it knows: what came is looked at before it.
       const looking: typeof fetch = async (input, init) => {
@@ -131,7 +131,7 @@ for (const [name, Client, version] of CLIENTS) {
       t.match(headers, { 'x-mine': '1', 'x-goog-api-client': /google-genai-sdk/ })
     })
 
-    t.test('each of these was known for what it is', t => {
+    t.test('the log names the endpoint of each request', t => {
       const lines = gateway.logged.filter(line => line.msg === 'exchange')
       const endpoints = new Set(lines.map(line => line.endpoint))
       t.strictSame([...endpoints].sort(), [

@@ -16,7 +16,7 @@ const TOOLS = [{
 }]
 
 for (const [name, Client] of CLIENTS) {
-  t.test(`${name} by base URL and key alone`, async t => {
+  t.test(`${name} needs only a base URL and a key`, async t => {
     const gateway = await startForClients(t)
     const client = new Client({ baseURL: `${gateway.url}/v1`, apiKey: KEY, maxRetries: 0 })
 
@@ -86,7 +86,7 @@ for (const [name, Client] of CLIENTS) {
       t.equal(many.usage.prompt_tokens, 2)
     })
 
-    t.test('images, made and edited, whole and streamed', async t => {
+    t.test('images are generated and edited, with and without stream', async t => {
       const asked = { model: 'sim', prompt: 'x' }
       t.type((await client.images.generate(asked)).data?.[0]?.b64_json, 'string')
       const image = new File(['x'], 'x.png', { type: 'image/png' })
@@ -139,7 +139,7 @@ for (const [name, Client] of CLIENTS) {
       t.match(called.output, [{ type: 'function_call', name: 'look', arguments: '{}' }])
     })
 
-    t.test('models: those that the key may use', async t => {
+    t.test('models are listed if the key can use them', async t => {
       const ids = async (client: OpenAI) => {
         const found: string[] = []
         for await (const model of client.models.list()) found.push(model.id)
@@ -154,7 +154,7 @@ for (const [name, Client] of CLIENTS) {
       t.ok(await rejection(t, narrow, 'narrow') instanceof Client.NotFoundError)
     })
 
-    t.test('what the gateway knows nothing of passes through', async t => {
+    t.test('requests to other endpoints are forwarded', async t => {
       const file = await client.files.create({ file: new File(['12345'], 'in.jsonl'), purpose: 'batch' })
       t.match(file, { bytes: 5, filename: 'in.jsonl', purpose: 'batch' })
       t.equal((await client.files.retrieve(file.id)).id, file.id)
@@ -169,7 +169,7 @@ for (const [name, Client] of CLIENTS) {
       t.match(await client.batches.cancel('batch_1'), { method: 'POST', path: '/v1/batches/batch_1/cancel' })
     })
 
-    t.test('the key stays with the gateway, the rest of the headers does not', async t => {
+    t.test('all headers except the key are forwarded', async t => {
       const echo: unknown = await client.chat.completions.create(
         { model: 'sim,echo', messages: MESSAGES }, { headers: { 'OpenAI-Project': 'p1', 'x-mine': '1' } },
       )
@@ -180,7 +180,7 @@ for (const [name, Client] of CLIENTS) {
       t.match(headers, { ...passed, via: '1.1 model-gateway' })
     })
 
-    t.test('each of these was known for what it is', t => {
+    t.test('the log names the endpoint of each request', t => {
       const lines = gateway.logged.filter(line => line.msg === 'exchange')
       const endpoints = new Set(lines.map(line => line.endpoint))
       t.strictSame([...endpoints].sort(), [

@@ -52,7 +52,7 @@ t.test('Claude Code', async t => {
   const { url } = await startTestGateway(t, CONFIG)
   const turn = recorded('claude-code-message')
 
-  t.test('a turn, with either kind of key', async t => {
+  t.test('a turn works with both kinds of key', async t => {
     for (const credential of [{ 'x-api-key': KEY }, { authorization: `Bearer ${KEY}` }]) {
       const { status, headers, text } = await send(url, turn, credential)
       t.equal(status, 200)
@@ -82,19 +82,19 @@ t.test('Claude Code', async t => {
     }
   })
 
-  t.test('counting', async t => {
+  t.test('tokens are counted', async t => {
     const { status, text } = await send(url, recorded('claude-code-count-tokens'), { 'x-api-key': KEY })
     t.equal(status, 200)
     t.strictSame(JSON.parse(text), { input_tokens: 2 })
   })
 
-  t.test('its probe', async t => {
+  t.test('its probe gets 404', async t => {
     const { status, text } = await send(url, recorded('claude-code-probe'), {})
     t.equal(status, 404)
     t.equal(text, '')
   })
 
-  t.test('an unknown beta feature is refused by the upstream, in words that the tool looks for', async t => {
+  t.test('an error of the upstream is forwarded with its message', async t => {
     const { status, text } = await send(url, turn, { 'x-api-key': KEY, 'x-simulate': 'status=400' })
     t.equal(status, 400)
     const error = { type: 'invalid_request_error', message: 'Simulated error 400.' }
@@ -107,7 +107,7 @@ t.test('Codex', async t => {
   const credential = { authorization: `Bearer ${KEY}` }
   const turn = recorded('codex-response')
 
-  t.test('a WebSocket that no upstream takes: it goes on with HTTP at once', async t => {
+  t.test('a WebSocket gets 426 if no upstream accepts it, so that Codex uses HTTP', async t => {
     const { status, headers, text } = await send(url, recorded('codex-websocket'), credential)
     t.equal(status, 426)
     t.equal(headers.upgrade, 'websocket')
@@ -153,7 +153,7 @@ t.test('Gemini CLI', async t => {
   const turn = recorded('gemini-cli-stream')
   const byQuery = { ...turn, path: `${turn.path}&key=${KEY}` }
 
-  t.test('a turn, with its header and with the key in the query', async t => {
+  t.test('a turn works with the key in a header and in the query', async t => {
     for (const [what, credential] of [[turn, { 'x-goog-api-key': KEY }], [byQuery, {}]] as const) {
       const { status, headers, text } = await send(url, what, credential)
       t.equal(status, 200)
@@ -179,7 +179,7 @@ t.test('Gemini CLI', async t => {
     }
   })
 
-  t.test('a wrong key, in the shape that it reads', async t => {
+  t.test('a wrong key gets an error in Google\'s shape', async t => {
     const { status, text } = await send(url, turn, { 'x-goog-api-key': 'wrong' })
     t.equal(status, 401)
     t.match(JSON.parse(text), { error: { code: 401, status: 'UNAUTHENTICATED', message: String } })

@@ -30,7 +30,7 @@ const ODD = ' "n" : [1.0,1e5,-0,12345678901234567890123,1E+2,0.10],\t"\\u006dode
   + '"text":"caf\\u00e9 \\ud83d\\ude00 é",'
   + '"twice":1,"twice":2,"nested":{"model":"asked"},"list":[{"model":"asked"}]'
 
-t.test('a request body arrives as it was sent', async t => {
+t.test('a request body is forwarded unchanged', async t => {
   const send = await start(t)
   const bodies: Record<string, string> = {
     '/v1/chat/completions': `{${ODD},"model":"same"}\n`,
@@ -53,7 +53,7 @@ t.test('a request body arrives as it was sent', async t => {
   }
 })
 
-t.test('any JSON arrives as it was sent, or with nothing but another model', async t => {
+t.test('property: any JSON is forwarded unchanged, or with only the model renamed', async t => {
   const send = await start(t)
   const named = fc.constantFrom(
     ['same', '"same"'], ['same', '"s\\u0061me"'], ['asked', '"asked"'], ['asked', '"\\u0061sked"'],
@@ -66,7 +66,7 @@ t.test('any JSON arrives as it was sent, or with nothing but another model', asy
   }), { numRuns: 150 })
 })
 
-t.test('a renamed model changes, and nothing else', async t => {
+t.test('renaming a model changes nothing else in the body', async t => {
   const send = await start(t)
   const inBody = [
     '/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/embeddings', '/v1/messages?beta=true',
@@ -83,7 +83,7 @@ t.test('a renamed model changes, and nothing else', async t => {
   t.equal(twice.body.toString(), '{"model":"Served/größer:1","n":1.0,"mod\\u0065l":"Served/größer:1"}')
 })
 
-t.test('a model that the path names is renamed in the path, and where the body repeats it', async t => {
+t.test('a model in the path is renamed there, and where the body repeats it', async t => {
   const send = await start(t)
   const served = 'Served%2Fgr%C3%B6%C3%9Fer%3A1'
   for (const version of ['v1', 'v1beta']) {
@@ -114,7 +114,7 @@ t.test('a model that the path names is renamed in the path, and where the body r
   }
 })
 
-t.test('a multipart form: the field changes, and nothing else', async t => {
+t.test('renaming a model in a multipart form changes nothing else', async t => {
   const send = await start(t)
   const boundary = '----WebKitFormBoundary7MA4YWxkTrZu0gW'
   const audio = Buffer.from([0x52, 0x49, 0x46, 0x46, 0, 0xff, 0x0d, 0x0a, 0x2d, 0x2d, 0xc3, 0x28])
@@ -138,7 +138,7 @@ t.test('a multipart form: the field changes, and nothing else', async t => {
   }
 })
 
-t.test('a compressed body: as it came, or plain where it had to change', async t => {
+t.test('a compressed body is forwarded unchanged, or uncompressed if it was changed', async t => {
   const send = await start(t)
   const headers = { 'content-encoding': 'gzip' }
   const same = gzipSync(`{${ODD},"model":"same"}`)
@@ -150,7 +150,7 @@ t.test('a compressed body: as it came, or plain where it had to change', async t
   t.equal(changed.headers['content-encoding'], undefined)
 })
 
-t.test('a chat stream is asked for its usage, and that is all that is added', async t => {
+t.test('include_usage is the only addition to a chat stream request', async t => {
   const send = await start(t)
   const path = '/v1/chat/completions'
   const asked = await send({ path, body: `{${ODD},"model":"same","stream":true}` })

@@ -87,7 +87,7 @@ const STREAMS: Record<string, { path: string; type: string; text: string }> = {
   },
 }
 
-t.test('streams are passed on byte by byte, however they are cut', async t => {
+t.test('streams are forwarded byte by byte, in any split', async t => {
   let answer: (res: ServerResponse) => unknown
   const urls = await start(t, res => answer(res))
   for (const [name, { path, type, text }] of Object.entries(STREAMS)) {
@@ -102,7 +102,7 @@ t.test('streams are passed on byte by byte, however they are cut', async t => {
   }
 })
 
-t.test('the usage that only the gateway asked for is taken out, and nothing else', async t => {
+t.test('only the usage that the client did not ask for is removed', async t => {
   const chunk = 'data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":1}}\n\n'
   const [before, after] = [`data: ${CHAT}\n\n: ping\n\n`, 'data: [DONE]\n\n']
   let size = 0
@@ -123,7 +123,7 @@ t.test('the usage that only the gateway asked for is taken out, and nothing else
   }
 })
 
-t.test('whole responses are passed on byte by byte', async t => {
+t.test('bodies are forwarded byte by byte', async t => {
   const odd = ' {"choices":[{"message":{"content":"caf\\u00e9 é"}}],\t"n":1.0,"n":1e5,'
     + '"big":12345678901234567890}\r\n'
   const answers: Record<string, [string, Buffer, Record<string, string>]> = {
@@ -156,7 +156,7 @@ t.test('whole responses are passed on byte by byte', async t => {
   }
 })
 
-t.test("the upstream's refusals are passed on byte by byte", async t => {
+t.test('errors of the upstream are forwarded byte by byte', async t => {
   const bodies: [string, string][] = [
     ['application/json', '{"type":"error","error":{"type":"overloaded_error","message":"no","n":1.0}} \n'],
     ['text/html', '<html><body><h1>503 é</h1></body></html>'],
@@ -175,7 +175,7 @@ t.test("the upstream's refusals are passed on byte by byte", async t => {
   }
 })
 
-t.test('a stream that is answered in one piece is passed on, and its usage is read', async t => {
+t.test('a body in response to stream: true is forwarded, and its usage is read', async t => {
   const usage = {
     '/v1/chat/completions': '"usage":{"prompt_tokens":7,"completion_tokens":3}',
     '/v1/responses': '"usage":{"input_tokens":7,"output_tokens":3}',
@@ -193,7 +193,7 @@ t.test('a stream that is answered in one piece is passed on, and its usage is re
   }
 })
 
-t.test('an error that comes with status 200 is passed on', async t => {
+t.test('an error with status 200 is forwarded', async t => {
   const urls = await start(t, res => res.end('{"error":{"message":"no","code":400}}'))
   const stream = '/v1beta/models/m:streamGenerateContent?alt=sse'
   for (const path of ['/v1/chat/completions', '/v1/messages', stream]) {
@@ -201,7 +201,7 @@ t.test('an error that comes with status 200 is passed on', async t => {
   }
 })
 
-t.test('a stream that is cut breaks off, whatever HTTP makes of it', async t => {
+t.test('a cut stream is cut for the client, in each HTTP framing', async t => {
   const half = {
     '/v1beta/models/m:streamGenerateContent': ['application/json', '[{"candidates":[{"content":{}}]}'],
     '/v1beta/models/m:streamGenerateContent?alt=sse': ['text/event-stream', 'data: {"candidates":[]}\n\n'],

@@ -30,7 +30,7 @@ function withToken(key: string) {
 }
 
 for (const [name, Client] of CLIENTS) {
-  t.test(`${name} as a client of Vertex AI`, async t => {
+  t.test(`${name} works as a client of Vertex AI`, async t => {
     const asked: string[] = []
     const upstream = await startUpstream(t, async (req, res) => {
       asked.push(`${req.method} ${req.url}`)
@@ -86,7 +86,7 @@ ${priced('m')}`)
         ])
       })
 
-      await t.test(`${mode}: a key that is limited to models`, async t => {
+      await t.test(`${mode}: a key with models can use only those`, async t => {
         asked.length = 0
         const { models } = connect(NARROW)
         t.equal((await models.generateContent({ model: 'fast', contents: 'hello' })).text, 'x')

@@ -72,7 +72,7 @@ async function refusal(
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: JSON.parse(text) }
 }
 
-t.test('the key is taken from wherever clients put it, and stays with the gateway', async t => {
+t.test('the key is read from every place where clients put it, and not forwarded', async t => {
   const { open, handshakes, gateway } = await startPair(t)
   const subprotocol = ['realtime', `openai-insecure-api-key.${KEY}`, 'openai-beta.realtime-v1']
   const cases: [string, string, ClientOptions, string[]][] = [
@@ -98,7 +98,7 @@ t.test('the key is taken from wherever clients put it, and stays with the gatewa
   t.notMatch(JSON.stringify(gateway.logged), KEY)
 })
 
-t.test('a key that is the only subprotocol stays with the gateway, too', async t => {
+t.test('a key that is the only subprotocol is not forwarded', async t => {
   const { gateway, handshakes } = await startPair(t)
   const client = connect(t, `${gateway.url}/v1/realtime?model=m`, {}, [`openai-insecure-api-key.${KEY}`])
   // That none was chosen is an error to the client.
@@ -139,7 +139,7 @@ t.test('a session with the simulator, by header, query and subprotocol', async t
   }
 })
 
-t.test('who may not: refused before any upstream hears of it', async t => {
+t.test('a WebSocket without a valid key or model is refused, and nothing goes upstream', async t => {
   const gateway = await startForClients(t)
   const realtime = `${gateway.url}/v1/realtime?model=sim`
   const keyless = await refusal(t, realtime, {})
@@ -160,7 +160,7 @@ t.test('who may not: refused before any upstream hears of it', async t => {
   }
 })
 
-t.test('the query goes up, and unusual bytes of a header come down, as they are', async t => {
+t.test('the query and unusual bytes of response headers are forwarded unchanged', async t => {
   let asked = ''
   const upstream = await startRawUpstream(t, socket => {
     socket.once('data', (request: Buffer) => {
@@ -180,7 +180,7 @@ routes: [{ to: up }]
   t.match(answer, /\r\nx-latin: caf\xe9\r\n/)
 })
 
-t.test('a model under another name', async t => {
+t.test('a model in the query of a handshake is renamed', async t => {
   const { open, handshakes } = await startPair(t)
   await open('/v1/realtime?x=%20&model=asked&y=1')
   t.equal(handshakes.at(-1)?.url, '/v1/realtime?x=%20&model=served%2F1&y=1')
@@ -188,7 +188,7 @@ t.test('a model under another name', async t => {
   t.equal(handshakes.at(-1)?.url, '/v1/realtime?x=%20&model=served%2F1')
 })
 
-t.test('two different models: it is unknown which of them the upstream would take', async t => {
+t.test('a handshake that names two different models is refused as ambiguous', async t => {
   const { gateway } = await startPair(t)
   for (const path of [
     '/v1/realtime?model=m&model=other', '/v1/realtime?model=m&deployment=other&api-version=1',
@@ -202,7 +202,7 @@ t.test('two different models: it is unknown which of them the upstream would tak
   }
 })
 
-t.test('where no upstream takes it: 426', async t => {
+t.test('a WebSocket gets 426 if no upstream accepts it', async t => {
   const gateway = await startForClients(t)
   for (const path of ['/v1/realtime', '/v1/responses', '/v1/chat/completions']) {
     const { status, headers, body } = await refusal(t, `${gateway.url}${path}?model=tcp`)
@@ -212,7 +212,7 @@ t.test('where no upstream takes it: 426', async t => {
   }
 })
 
-t.test('Codex names no model in its handshake: 426 where routes or the key go by the model', async t => {
+t.test('a handshake without a model gets 426 if routes or the key need the model', async t => {
   const gateway = await startTestGateway(t, `
 upstreams: { demo: { simulator: true, websocket: true } }
 routes: [{ model: "sim*", to: demo }, { path: "/v1/files*", to: demo }]
@@ -239,7 +239,7 @@ routes: [{ path: /v1/messages, to: demo }]
   t.equal((await refusal(t, `${nowhere.url}/v1/responses`)).status, 404)
 })
 
-t.test('an upstream that refuses the handshake', async t => {
+t.test('a handshake that the upstream refuses is an error of the gateway', async t => {
   const gateway = await startForClients(t)
   const cases: [string, number, string][] = [
     ['status=401', 502, 'upstream_rejected_key'],
@@ -254,7 +254,7 @@ t.test('an upstream that refuses the handshake', async t => {
   }
 })
 
-t.test('messages pass unchanged, however large and of whichever kind', async t => {
+t.test('messages of every size and kind are forwarded unchanged', async t => {
   for (const perMessageDeflate of [false, true]) {
     const { open } = await startPair(t, { perMessageDeflate })
     const { near, far } = await open('/v1/realtime?model=m', { ...BEARER, perMessageDeflate })
@@ -274,7 +274,7 @@ t.test('messages pass unchanged, however large and of whichever kind', async t =
   }
 })
 
-t.test('what the upstream says in one packet with its handshake is heard', async t => {
+t.test('a message in the same packet as the handshake response is forwarded', async t => {
   const upstream = await startRawUpstream(t, socket => {
     socket.once('data', (request: Buffer) => {
       const key = /sec-websocket-key: (\S+)/i.exec(request.toString())?.[1] ?? ''
@@ -294,7 +294,7 @@ routes: [{ to: up }]
   t.equal(String((await once(client, 'message'))[0]), 'hello')
 })
 
-t.test('when one side goes, the other goes too', async t => {
+t.test('when one side closes, the other is closed with the same code', async t => {
   const { open, gateway } = await startPair(t)
   const leave: Record<string, [(peer: WebSocket) => void, number]> = {
     'with a close frame': [peer => peer.close(4000, 'enough'), 4000],
@@ -313,7 +313,7 @@ t.test('when one side goes, the other goes too', async t => {
   }
 })
 
-t.test('an upstream that disconnects in the middle of a response', async t => {
+t.test('the client gets code 1006 if the upstream disconnects within a response', async t => {
   const gateway = await startForClients(t)
   const client = connect(t, `${gateway.url}/v1/realtime?model=sim,close_after=3`, BEARER)
   const closed = once(client, 'close') as Promise<[number]>
@@ -322,7 +322,7 @@ t.test('an upstream that disconnects in the middle of a response', async t => {
   t.equal((await closed)[0], 1006)
 })
 
-t.test('an upstream over TLS is trusted by its own roots, and by no others', async t => {
+t.test('an upstream over TLS is verified by its configured roots only', async t => {
   const { certFile, cert, key } = certificateFiles(t)
   const server = https.createServer({ cert, key })
   t.teardown(() => server.close())
@@ -351,7 +351,7 @@ routes: [{ model: m, to: known }, { to: unknown }]
   t.match(body, { error: { code: 'upstream_unreachable' } })
 })
 
-t.test("OpenAI's own clients, by base URL and key alone", async t => {
+t.test("OpenAI's realtime clients work with only a base URL and a key", async t => {
   const { certFile, keyFile, cert: ca } = certificateFiles(t)
   const gateway = await startTestGateway(t, `
 server: { listen: 127.0.0.1:0, tls: { cert: "${certFile}", key: "${keyFile}" } }
