@@ -63,7 +63,7 @@ t.test('login', async t => {
   })
 })
 
-t.test('a console without users', async t => {
+t.test('without users the login page says how to create one', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const { origin } = await startScene(t, { withUsers: false })

@@ -23,7 +23,7 @@ const CONFIGURATION = YAML
 const CUT = `[...document.querySelectorAll('main span, main h2')].filter(each => !each.className.includes('unseen')
   && each.scrollWidth > each.clientWidth + 1 && (each.tagName === 'H2' || getComputedStyle(each).overflow === 'hidden')).length`
 
-t.test('an outage, and what is long, is shown in full', async t => {
+t.test('an outage and long names are shown in full', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const gateway = await startConsole(t, CONFIGURATION)

@@ -28,7 +28,7 @@ t.test('panel', async t => {
   })
 
   for (const look of [{ scheme: 'light', width: 1280 }, { scheme: 'dark', width: 390 }] as const) {
-    await t.test(`an alert links to the line of its setting: ${look.width} px`, async t => {
+    await t.test(`an alert links to the line of its setting, ${look.width} px`, async t => {
       const { page, faults } = await visit(t, browser, { origin, as: ADMIN, look })
       await go(page, '/')
       const alerts = page.getByRole('region', { name: 'Alerts' })

@@ -17,7 +17,7 @@ const PAGES = [
   '/keys', '/models', '/routes', '/configuration', '/audit', '/playground',
 ]
 
-t.test('what is shown can be read', async t => {
+t.test('long names, times and shares are readable', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const gateway = await startConsole(t, YAML

@@ -47,7 +47,7 @@ ledger: { file: gateway.db }
     })
   }
 
-  await t.test('login by keyboard to the page that was asked for, and logout', async t => {
+  await t.test('login by keyboard opens the requested page, then logout', async t => {
     const { page, faults } = await visit(t, browser, { origin: originOf() })
     await go(page, '/keys')
     await page.keyboard.press('Enter')
@@ -63,7 +63,7 @@ ledger: { file: gateway.db }
     t.strictSame(faults.filter(fault => !fault.startsWith(`request: ${idp.issuer}/`) && !fault.includes('favicon')), [])
   })
 
-  await t.test('a viewer by group, whose session outlasts a restart', async t => {
+  await t.test('a user is a viewer by group, and stays logged in over a restart', async t => {
     const { page } = await visit(t, browser, { origin: originOf() })
     await go(page, '/keys')
     await page.getByRole('button', { name: 'Log in with single sign-on' }).click()
@@ -78,7 +78,7 @@ ledger: { file: gateway.db }
     t.equal(await page.getByText('bob', { exact: true }).first().isVisible(), true)
   })
 
-  await t.test('a user who has no role, or refuses, sees why, and can try again', async t => {
+  await t.test('a user without a role, or who refuses, sees the reason, and can retry', async t => {
     const { page } = await visit(t, browser, { origin: originOf() })
     await go(page, '/')
     await page.getByRole('button', { name: 'Log in with single sign-on' }).click()
@@ -94,7 +94,7 @@ ledger: { file: gateway.db }
     t.notMatch(page.url(), 'login=')
   })
 
-  await t.test('the provider is away', async t => {
+  await t.test('the login page says if the provider cannot be reached', async t => {
     await gateway.close()
     gateway = await start()
     idp.fault = res => res.destroy()

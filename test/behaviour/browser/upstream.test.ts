@@ -6,7 +6,7 @@ import { go, openBrowser, visit, walk } from './browser.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 
-t.test('since when an upstream is down and what broke first is one click from the panel', async t => {
+t.test('one click from the panel shows since when an upstream fails, and its first error', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   let failures = 0
@@ -45,7 +45,7 @@ t.test('since when an upstream is down and what broke first is one click from th
   t.strictSame(faults, [])
 })
 
-t.test('limits, and the state of each credential', async t => {
+t.test('the page of an upstream shows limits and the state of each credential', async t => {
   const browser = await openBrowser(t)
   if (browser === null) return
   const tokens = await startTokenServer(t)

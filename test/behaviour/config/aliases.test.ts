@@ -1,7 +1,7 @@
 import t from 'tap'
 import { load, problems } from './loading.ts'
 
-t.test('aliases and merge keys stand for what they name', async t => {
+t.test('aliases and merge keys are replaced by their content', async t => {
   const { config } = load(t, `
 upstreams:
   a: &base
@@ -32,7 +32,7 @@ keys:
   t.strictSame(config.keys.map(({ name }) => name), ['team', '<<'], 'a quoted << is a text like others')
 })
 
-t.test('a fault in merged content is reported once, where it was written', async t => {
+t.test('an error in merged content is reported once, at its source', async t => {
   const text = `upstreams:
   a: &base
     simulator: true
@@ -46,7 +46,7 @@ auth: open
   t.equal(problems(t, text).length, 1)
 })
 
-t.test('names that JavaScript reserves are names like others', async t => {
+t.test('names that JavaScript reserves are ordinary names', async t => {
   const { config } = load(t, `
 upstreams:
   __proto__: { simulator: true, headers: { __proto__: a, constructor: b } }

@@ -18,7 +18,7 @@ LvMgFjp+AiEA8mplgPOkNN0RUFayLT+qLpm0xZYfUtEMIYZgZ4xlEWU=
 -----END CERTIFICATE-----
 `
 
-t.test('certificates are read, and key and certificate must be a pair', async t => {
+t.test('certificates are read, and a key must match its certificate', async t => {
   const [one, two, weak] = [selfSigned(), selfSigned(), selfSigned('P-192')]
   const directory = t.testdir({
     'cert.pem': one.cert,
@@ -51,7 +51,7 @@ t.test('certificates are read, and key and certificate must be a pair', async t 
   t.match(told('dir.pem', 'key.pem'), [/this is a directory; name a file/])
 })
 
-t.test('a pipe is refused: it would be waited for, and could be read once alone', {
+t.test('a pipe is refused, because reading it can block and works only once', {
   skip: process.platform === 'win32' && 'no pipes',
 }, async t => {
   const directory = t.testdir({
@@ -66,7 +66,7 @@ t.test('a pipe is refused: it would be waited for, and could be read once alone'
   t.match(told('other.yaml'), [/this is a pipe, a socket or a device/, /no private key/])
 })
 
-t.test('a certificate that has run out is worth a warning', async t => {
+t.test('an expired certificate is a warning', async t => {
   const directory = t.testdir({ 'expired.pem': EXPIRED })
   const file = join(directory, 'gateway.yaml')
   writeFileSync(file, `upstreams: { a: { url: "https://localhost", ca: expired.pem } }
@@ -78,7 +78,7 @@ auth: open
   t.equal(loadConfig(file, {}).config.upstreams.get('a')?.ca, join(directory, 'expired.pem'))
 })
 
-t.test('so is one that is not valid yet', async t => {
+t.test('a certificate that is not valid yet is a warning', async t => {
   const directory = t.testdir({ 'early.pem': selfSigned('P-256', '490102000000Z').cert })
   const file = join(directory, 'gateway.yaml')
   writeFileSync(file, `upstreams: { a: { url: "https://localhost", ca: early.pem } }
@@ -89,7 +89,7 @@ auth: open
   t.match(told, [{ severity: 'warning', line: 1, message: /not valid before Jan  2 .* 2049/ }])
 })
 
-t.test('and one that should have been renewed: two weeks before its end, or in the last quarter of a short life', async t => {
+t.test('a certificate that expires soon is a warning: within two weeks, or its last quarter', async t => {
   const directory = t.testdir({})
   const file = join(directory, 'gateway.yaml')
   writeFileSync(file, `${LEAST}auth: open\nserver: { tls: { cert: cert.pem, key: key.pem } }\n`)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import t from 'tap'
 import { LEAST, load, problems } from './loading.ts'
 
-t.test('the environment gives text, numbers, truth values and durations', async t => {
+t.test('variables can hold text, numbers, booleans and durations', async t => {
   const text = `
 server: { listen: "\${HOST:-127.0.0.1}:\${PORT}", drain: "\${DRAIN}", body_limit: "\${LIMIT}" }
 console: { listen: "\${PORT2}" }
@@ -40,7 +40,7 @@ log:
   t.equal(config.log.level, 'warn')
 })
 
-t.test('a size of the environment may be a plain number of bytes, as in the file', async t => {
+t.test('a size from a variable can be a number of bytes', async t => {
   const text = 'ledger: { file: x.db }\nserver: { body_limit: "${LIMIT}", body_memory: "${LIMIT}" }\n'
   const bodies = 'log: { bodies: [{ key: a, keep: 1d, limit: "${LIMIT}" }] }\n'
   const { config } = load(t, `${LEAST}${text}${bodies}`, { LIMIT: '2048' })
@@ -53,7 +53,7 @@ t.test('a size of the environment may be a plain number of bytes, as in the file
   }
 })
 
-t.test('a value of the environment cannot become structure', async t => {
+t.test('the value of a variable cannot become YAML structure', async t => {
   const { config } = load(t, LEAST.replace('demo }]', '"${UP}" }]'), { UP: 'demo' })
   t.equal(config.routes[0]?.targets[0]?.upstream.name, 'demo')
   const text = 'upstreams: { demo: { simulator: true } }\nroutes:\n  - to: ${UP}\n'
@@ -62,12 +62,12 @@ t.test('a value of the environment cannot become structure', async t => {
   }
 })
 
-t.test('text that the file itself writes is not taken for a number', async t => {
+t.test('quoted text in the file is not read as a number', async t => {
   const told = problems(t, `${LEAST}limits: { concurrent: "5" }\n`)
   t.match(told, [{ severity: 'error', message: /remove the quotes/ }])
 })
 
-t.test('a key that the file shows as a default is public, others are not', async t => {
+t.test('only a key that is the default of a variable is the example key', async t => {
   const text = `${LEAST}keys:
   - { name: a, sha256: "${'0'.repeat(64)}" }
   - { name: b, key: "\${KEY:-public-demo-key-0}" }

@@ -42,7 +42,7 @@ const slip = fc.record({
   ),
 })
 
-t.test('no slip of the fingers makes the loader fall, or tell a secret', async t => {
+t.test('property: typing errors neither crash the loader nor reveal a secret', async t => {
   const file = join(t.testdir(), 'gateway.yaml')
   fc.assert(fc.property(fc.array(slip, { minLength: 1, maxLength: 2 }), slips => {
     const text = slips.reduce((text, { at, remove, insert }) =>
@@ -54,7 +54,7 @@ t.test('no slip of the fingers makes the loader fall, or tell a secret', async t
   }), { numRuns: 400 })
 })
 
-t.test('a secret that has run into the name before it is not shown', async t => {
+t.test('a secret that is merged with the name before it is not shown', async t => {
   const file = join(t.testdir(), 'gateway.yaml')
   const quoted = `name: team-a ke "${SECRET}-${SECRET}-${SECRET}"`
   for (const entry of [quoted, quoted.replaceAll('"', ''), quoted.replace(' "', "'").replace('"', "'")]) {
@@ -74,7 +74,7 @@ function tell(file: string): string {
   }
 }
 
-t.test('a list in brackets whose thousands of lines are not indented has its mistake told, once', async t => {
+t.test('a long list that is not indented is one error', async t => {
   const file = join(t.testdir(), 'gateway.yaml')
   for (const count of [5_000, 20_000]) {
     const items = Array.from({ length: count }, (_, at) => `{name: k${at}, key: ${SECRET}-${at}},\n`)

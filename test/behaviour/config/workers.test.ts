@@ -15,7 +15,7 @@ function loaded(server: string) {
   return loadConfig(`${dir}/gateway.yaml`, {})
 }
 
-t.test('workers: one by default, a number, or one for each core', async t => {
+t.test('workers is 1 by default, a number, or auto for one per core', async t => {
   t.equal(load('drain: 1s').workers, 1)
   t.equal(load('workers: 3').workers, 3)
   t.equal(load('workers: auto').workers, availableParallelism())
@@ -28,7 +28,7 @@ t.test('workers: one by default, a number, or one for each core', async t => {
   t.same(told('workers: many'), otherwise)
 })
 
-t.test('several workers share a socket of their own: not a port with other gateways', async t => {
+t.test('workers and reuse_port cannot be combined', async t => {
   t.throws(
     () => load('workers: 2, reuse_port: true'),
     /:1:20.*server\.workers and server\.reuse_port cannot be combined/,

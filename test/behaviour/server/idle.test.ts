@@ -23,7 +23,7 @@ t.test('idle connections stay open for longer than a load balancer keeps them', 
   }
 })
 
-t.test('idle HTTP/2 sessions end then', async t => {
+t.test('idle HTTP/2 sessions end after server.idle', async t => {
   const { url } = await startTestGateway(t, CONFIG(', idle: 100ms'))
   const { session } = await openSessionOn(t, url)
   const request = session.request({ ':path': '/api/status', 'authorization': `Bearer ${KEY}` })
