@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads'
-import { messageOf } from '../message-of.ts'
+import type { Worker } from 'node:worker_threads'
+import { closeThread, startThread } from './supervised-thread.ts'
 
 /** A request to a thread. */
 export interface ThreadRequest {
@@ -136,13 +136,7 @@ export class ThreadClient {
       void this.terminate()
     }, timeoutMs)
     await this.idle()
-    const worker = this.#worker
-    if (worker !== null) {
-      const exited = new Promise<void>(resolve => worker.once('exit', () => resolve()))
-      worker.ref()
-      worker.postMessage('close', [])
-      await exited
-    }
+    if (this.#worker !== null) await closeThread(this.#worker)
     clearTimeout(timer)
   }
 
@@ -165,18 +159,15 @@ export class ThreadClient {
 
   #startWorker(): Worker {
     const { name, script, workerData } = this.#options
-    // The options of the process (loaders, inspectors) are not for the thread.
-    const worker = new Worker(script, { name, workerData, execArgv: [] })
-    let cause = 'it ended by itself'
     let hasReplied = false
-    worker.on('message', (reply: ThreadReply) => {
-      hasReplied = true
-      this.#handleReply(reply)
+    const worker = startThread({
+      name, script, workerData,
+      onMessage: (reply: ThreadReply) => {
+        hasReplied = true
+        this.#handleReply(reply)
+      },
+      onExit: cause => this.#handleExit(worker, cause, hasReplied),
     })
-    worker.on('error', error => {
-      cause = messageOf(error)
-    })
-    worker.on('exit', () => this.#handleExit(worker, cause, hasReplied))
     worker.unref()
     return worker
   }

@@ -42,7 +42,6 @@ const MAINTENANCE_MS = 10 * 60_000
 const PAUSE_SHARE = 0.25
 
 /**
- * file: the one that holds a lock ships, and the system releases that lock when it dies.
  * file: one of them ships, by a lock that the system releases when it dies.
  */
 export class Shipper {

@@ -1,5 +1,4 @@
-import { Worker } from 'node:worker_threads'
-import { messageOf } from '../../base/message-of.ts'
+import { SupervisedThread } from '../../base/threads/supervised-thread.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
 import { Alarm } from '../../ledger/write/alarm.ts'
 import type { LedgerFailure } from '../../ledger/ledger-failure.ts'
@@ -34,21 +33,27 @@ const RESTART_DELAY_MS = 1_000
 
 /** Sends the rows of the ledger to PostgreSQL in a thread, which is restarted when it dies. */
 export class Shipping {
-  readonly #options: ShipperOptions
   readonly #events: ShippingEvents
   readonly #alarm: Alarm
-  #worker: Worker | null = null
-  #restart: NodeJS.Timeout | null = null
-  #isClosed = false
+  readonly #thread: SupervisedThread<FromShipper>
   #stats: ShippingStats = { pending: 0, shipped: 0, failures: 0, healthy: true, lastError: null }
   /** Rows that dead threads shipped. */
   #shippedBefore = 0
 
   constructor(options: ShipperOptions, events: ShippingEvents) {
-    this.#options = options
     this.#events = events
     this.#alarm = new Alarm(failure => events.onFailure(failure, this.#stats))
-    this.#start()
+    this.#thread = new SupervisedThread({
+      name: 'ledger shipping',
+      script: threadUrl('shipping-thread', import.meta.url),
+      workerData: options,
+      restartDelayMs: [RESTART_DELAY_MS, RESTART_DELAY_MS],
+      onMessage: message => this.#handle(message),
+      onDeath: cause => {
+        this.#shippedBefore = this.#stats.shipped
+        this.#fail({ code: 'crash', message: `the shipping thread died: ${cause}` })
+      },
+    })
   }
 
   stats(): ShippingStats {
@@ -56,34 +61,8 @@ export class Shipping {
   }
 
   /** Sends waiting rows for a few seconds, and ends. Unsent rows stay in the file. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    if (this.#restart !== null) clearTimeout(this.#restart)
-    const worker = this.#worker
-    if (worker === null) return
-    worker.ref()
-    await new Promise<void>(resolve => {
-      const force = setTimeout(() => void worker.terminate(), CLOSE_TIMEOUT_MS)
-      worker.once('exit', () => {
-        clearTimeout(force)
-        resolve()
-      })
-      worker.postMessage('close', [])
-    })
-  }
-
-  #start(): void {
-    const worker = new Worker(threadUrl('shipping-thread', import.meta.url), {
-      name: 'ledger shipping', workerData: this.#options, execArgv: [],
-    })
-    let cause = 'it ended by itself'
-    worker.on('message', (message: FromShipper) => this.#handle(message))
-    worker.on('error', error => {
-      cause = messageOf(error)
-    })
-    worker.on('exit', () => this.#threadExited(cause))
-    worker.unref()
-    this.#worker = worker
+  close(): Promise<void> {
+    return this.#thread.close(CLOSE_TIMEOUT_MS)
   }
 
   #handle(message: FromShipper): void {
@@ -107,13 +86,5 @@ export class Shipping {
     const lastError = { ...failure, at: Date.now() }
     this.#stats = { ...this.#stats, failures: this.#stats.failures + 1, healthy: false, lastError }
     this.#alarm.raise(failure)
-  }
-
-  #threadExited(cause: string): void {
-    this.#worker = null
-    if (this.#isClosed) return
-    this.#shippedBefore = this.#stats.shipped
-    this.#fail({ code: 'crash', message: `the shipping thread died: ${cause}` })
-    this.#restart = setTimeout(() => this.#start(), RESTART_DELAY_MS).unref()
   }
 }

@@ -1,5 +1,6 @@
-import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import type { MessagePort } from 'node:worker_threads'
+import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads'
+import type { MessagePort, Worker } from 'node:worker_threads'
+import { startThread } from '../../base/threads/supervised-thread.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
 import { DatabaseError } from './database-error.ts'
 import type { DatabaseErrorCode } from './database-error.ts'
@@ -72,11 +73,11 @@ export class BlockingDatabase {
     const { port1, port2 } = new MessageChannel()
     const replies = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
     const workerData: BlockingThreadData = { options: this.#options, port: port2, replies }
-    const worker = new Worker(threadUrl('blocking-database-thread', import.meta.url), {
-      name: 'PostgreSQL', workerData, transferList: [port2], execArgv: [],
+    const worker = startThread({
+      name: 'PostgreSQL', script: threadUrl('blocking-database-thread', import.meta.url), workerData, transferList: [port2],
+      // The query that gets no reply reports it.
+      onExit: () => undefined,
     })
-    // The query that gets no reply reports it.
-    worker.on('error', () => undefined)
     worker.unref()
     port1.unref()
     return { worker, port: port1, replies }

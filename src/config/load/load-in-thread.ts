@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import { startThread } from '../../base/threads/supervised-thread.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
 import { deserializeConfig } from './load-message.ts'
 import type { LoadMessage } from './load-message.ts'
@@ -12,14 +12,15 @@ import { ConfigError } from '../problem.ts'
  */
 export function loadConfigInThread(file: string): Promise<LoadedConfig> {
   return new Promise((resolve, reject) => {
-    const thread = new Worker(threadUrl('load-thread', import.meta.url), {
-      name: 'configuration', workerData: file, execArgv: [],
+    startThread<LoadMessage>({
+      name: 'configuration',
+      script: threadUrl('load-thread', import.meta.url),
+      workerData: file,
+      onMessage: parcel => {
+        if ('loaded' in parcel) resolve(deserializeConfig(parcel.loaded, parcel.urls))
+        else reject(new ConfigError(parcel.problems, parcel))
+      },
+      onExit: cause => reject(new Error(`the thread that read the configuration ended: ${cause}`)),
     })
-    thread.once('message', (parcel: LoadMessage) => {
-      if ('loaded' in parcel) resolve(deserializeConfig(parcel.loaded, parcel.urls))
-      else reject(new ConfigError(parcel.problems, parcel))
-    })
-    thread.once('error', reject)
-    thread.once('exit', () => reject(new Error('the thread that read the configuration ended')))
   })
 }

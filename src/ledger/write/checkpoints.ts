@@ -1,4 +1,5 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
+import { startThread } from '../../base/threads/supervised-thread.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
 
 export interface CheckpointTimes {
@@ -58,17 +59,16 @@ export class Checkpoints {
   }
 
   #startThread(): void {
-    const thread = new Worker(threadUrl('checkpoint-thread', import.meta.url), {
+    const thread = startThread({
       name: 'ledger checkpoints',
+      script: threadUrl('checkpoint-thread', import.meta.url),
       workerData: this.#file,
-      execArgv: [],
+      // For example a full disk: the next write starts another thread.
+      onExit: () => {
+        if (this.#thread === thread) this.stop()
+      },
     })
     this.#thread = thread
-    // For example a full disk: the next write starts another thread.
-    thread.on('error', () => undefined)
-    thread.on('exit', () => {
-      if (this.#thread === thread) this.stop()
-    })
     this.#stopWhenIdle(this.#times.idle)
   }
 

@@ -1,13 +1,9 @@
-import { Worker } from 'node:worker_threads'
-import { messageOf } from '../../base/message-of.ts'
+import { SupervisedThread } from '../../base/threads/supervised-thread.ts'
 import { threadUrl } from '../../base/threads/thread-url.ts'
 import type { LedgerFailure } from '../ledger-failure.ts'
 import type { Batch } from './ledger-store.ts'
 import type { StoredRow } from '../stored-values.ts'
-import type { FromWriter, ToWriter, WriterOptions } from './writer-messages.ts'
-
-const MIN_RESTART_DELAY_MS = 50
-const MAX_RESTART_DELAY_MS = 5000
+import type { FromWriter, WriterOptions } from './writer-messages.ts'
 
 /** The events of the writing thread. */
 export interface WriterEvents {
@@ -24,74 +20,40 @@ export interface WriterEvents {
  * rows have a unique key.
  */
 export class WriterLink {
-  readonly #options: WriterOptions
   readonly #events: WriterEvents
+  readonly #thread: SupervisedThread<FromWriter>
   /** Batches that were sent but are not written yet. */
   readonly unwritten: Batch[] = []
-  #worker: Worker | null = null
-  #restart: NodeJS.Timeout | null = null
-  #restartDelay = MIN_RESTART_DELAY_MS
-  #isKeptAlive = false
-  #closed: (() => void) | null = null
 
   constructor(options: WriterOptions, events: WriterEvents) {
-    this.#options = options
     this.#events = events
-    this.#start()
+    this.#thread = new SupervisedThread({
+      name: 'ledger',
+      script: threadUrl('writer-thread', import.meta.url),
+      workerData: options,
+      restartDelayMs: [50, 5000],
+      onMessage: message => this.#handleMessage(message),
+      onDeath: cause => events.failed({ code: 'crash', message: `the writing thread died: ${cause}` }),
+      onRestart: () => this.unwritten.forEach(batch => this.#thread.post(batch)),
+    })
   }
 
   send(batch: Batch): void {
     this.unwritten.push(batch)
-    this.#post(batch)
+    this.#thread.post(batch)
   }
 
   /** @param wanted whether somebody waits, so that the process must stay alive */
   keepAlive(wanted: boolean): void {
-    this.#isKeptAlive = wanted
-    if (wanted) this.#worker?.ref()
-    else this.#worker?.unref()
+    this.#thread.keepAlive(wanted)
   }
 
   /**
    * Ends the thread. Unwritten batches stay unwritten, except for those that it still writes.
    * @param timeoutMs ms until it is ended by force
    */
-  async close(timeoutMs: number): Promise<void> {
-    if (this.#restart !== null) clearTimeout(this.#restart)
-    const worker = this.#worker
-    if (worker === null) return
-    worker.ref()
-    await new Promise<void>(resolve => {
-      const force = setTimeout(() => void worker.terminate(), timeoutMs)
-      this.#closed = () => {
-        clearTimeout(force)
-        resolve()
-      }
-      this.#post('close')
-    })
-  }
-
-  #post(message: ToWriter): void {
-    this.#worker?.postMessage(message)
-  }
-
-  #start(): void {
-    this.#restart = null
-    const worker = new Worker(threadUrl('writer-thread', import.meta.url), {
-      name: 'ledger',
-      workerData: this.#options,
-      // The options of the process (loaders, inspectors) are not for the thread.
-      execArgv: [],
-    })
-    let cause = 'it ended by itself'
-    worker.on('message', (message: FromWriter) => this.#handleMessage(message))
-    worker.on('error', error => {
-      cause = messageOf(error)
-    })
-    worker.on('exit', () => this.#threadExited(cause))
-    this.#worker = worker
-    this.keepAlive(this.#isKeptAlive)
-    for (const batch of this.unwritten) this.#post(batch)
+  close(timeoutMs: number): Promise<void> {
+    return this.#thread.close(timeoutMs)
   }
 
   #handleMessage(message: FromWriter): void {
@@ -101,7 +63,7 @@ export class WriterLink {
         // A response to the same batch, sent twice.
         if (batch?.seq !== message.seq) return
         this.unwritten.shift()
-        this.#restartDelay = MIN_RESTART_DELAY_MS
+        this.#thread.resetDelay()
         return this.#events.written(batch, message.lost, message.refused)
       }
       case 'interrupted':
@@ -111,13 +73,5 @@ export class WriterLink {
       case 'well':
         return this.#events.recovered()
     }
-  }
-
-  #threadExited(cause: string): void {
-    this.#worker = null
-    if (this.#closed !== null) return this.#closed()
-    this.#events.failed({ code: 'crash', message: `the writing thread died: ${cause}` })
-    this.#restart = setTimeout(() => this.#start(), this.#restartDelay)
-    this.#restartDelay = Math.min(this.#restartDelay * 2, MAX_RESTART_DELAY_MS)
   }
 }
