@@ -69,6 +69,12 @@ t.test('the frame around every page', async t => {
     t.equal(await page.evaluate<string>(scheme), 'dark')
   })
 
+  await t.test('with reduced motion no style has a transition', async t => {
+    const { page } = await visit(t, browser, { origin, as: ADMIN })
+    await go(page, '/billing')
+    t.strictSame(await page.evaluate(TRANSITIONS), [])
+  })
+
   await t.test('the documentation opens in a new tab', async t => {
     for (const as of [ADMIN, { key: KEYS.research }]) {
       const { page } = await visit(t, browser, { origin, as })
@@ -89,3 +95,7 @@ t.test('the frame around every page', async t => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 })
+
+/** The durations of the transitions of all elements. */
+const TRANSITIONS = `[...new Set([...document.querySelectorAll('*')].flatMap(each =>
+  getComputedStyle(each).transitionDuration.split(', ')))].filter(duration => duration !== '0s')`
