@@ -35,19 +35,19 @@ export interface BudgetGauge {
 /** What has a budget; the name of its label. */
 export type BudgetHolder = 'key' | 'group'
 
-/** Apart, as what keys spend counts for their groups too. */
+/** Separate sets: what keys spend counts for their groups too. */
 export const BUDGET_SPENT = { key: 'gateway_budget_spent_usd', group: 'gateway_group_budget_spent_usd' } as const
 const BUDGET_LIMIT = { key: 'gateway_budget_limit_usd', group: 'gateway_group_budget_limit_usd' } as const
 
 const CIRCUIT_STATES = { closed: 0, 'half-open': 1, open: 2 } as const
 
-/** Milliseconds between two looks at the delay of the event loop. */
+/** Milliseconds between two measurements of the event loop delay. */
 const EVENT_LOOP_RESOLUTION = 50
 
 /** Gauges of prom-client with the suffix of counters, which Prometheus' own linter rejects; each has one per type. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** Of no registry: `createGauges` registers them. */
+/** Not registered yet: `createGauges` does that. */
 const UNREGISTERED = { registers: [] }
 
 /** The metrics of this process as it is now; those of several processes are merged by their aggregator. */
@@ -127,7 +127,7 @@ function budgetGauges(source: GaugeSource, holder: BudgetHolder): unknown[] {
       }
     },
   })
-  // In this order: the first collects for both.
+  // Keep this order: the first one collects for both.
   return [limit, spent]
 }
 
@@ -171,7 +171,7 @@ function shippingMetrics(source: GaugeSource): unknown[] {
 
 function reloadMetrics(source: GaugeSource): unknown[] {
   return [
-    // Every worker reloads the same configuration: together they count one reload.
+    // Every worker reloads the same configuration, which counts as one reload.
     new Counter({
       ...UNREGISTERED, name: 'gateway_config_reloads_total', help: 'Reloads of the configuration.', labelNames: ['result'],
       aggregator: 'max',
@@ -194,7 +194,7 @@ function reloadMetrics(source: GaugeSource): unknown[] {
       help: 'When the certificate of the listener ends, in seconds since 1970; absent without TLS.', aggregator: 'min',
       collect() {
         const end = source.certificateEnd()
-        // Without labels a reset leaves 0, which would be a date.
+        // A reset would set a gauge without labels to 0, which is a date.
         if (end === null) this.remove()
         else this.set(end / 1000)
       },

@@ -12,7 +12,7 @@ const UNITS: readonly (readonly [suffix: string, unit: string])[] = [
   ['_seconds', 's'], ['_bytes', 'By'], ['_usd', '{USD}'], ['_usd_total', '{USD}'],
 ]
 
-/** Hands the metrics to OpenTelemetry as they are: one source for both. */
+/** Gives OpenTelemetry the metrics that Prometheus reads. */
 export class PrometheusProducer implements MetricProducer {
   readonly #collect: () => Promise<readonly MetricObject[]>
   readonly #version: string
@@ -63,7 +63,7 @@ interface LabelledHistogram {
   readonly histogram: Histogram
 }
 
-/** Puts the lines of each series together. Prometheus counts each bucket with all below it, OpenTelemetry without. */
+/** Joins the lines of each series. A bucket of Prometheus includes all lower ones, a bucket of OpenTelemetry does not. */
 function histogramsOf(values: Values): LabelledHistogram[] {
   const series = new Map<string, { labels: Record<string, string | number>, bounds: number[], counts: number[], sum: number, count: number }>()
   for (const entry of values) {
@@ -87,7 +87,7 @@ function histogramsOf(values: Values): LabelledHistogram[] {
   })
 }
 
-/** By how Prometheus writes them: with underscores. */
+/** By the names in Prometheus, which have underscores. */
 const CONVENTIONAL_NAMES: ReadonlyMap<string, string> = new Map([
   'gen_ai.client.operation.duration', 'gen_ai.client.token.usage', 'gen_ai.server.time_to_first_token',
   'gen_ai.server.time_per_output_token', 'gen_ai.client.inference.duration', 'gen_ai.client.inference.time_to_first_chunk',

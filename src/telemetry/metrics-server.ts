@@ -14,7 +14,7 @@ export interface MetricsServer {
   close(): Promise<void>
 }
 
-/** Prometheus and a few more; each connection costs memory. */
+/** Enough for Prometheus and a few other readers. Each connection uses memory. */
 const MAX_CONNECTIONS = 64
 /** Bytes from which a response is worth compressing. */
 const MIN_COMPRESSED = 4_096
@@ -22,7 +22,7 @@ const MIN_COMPRESSED = 4_096
 const compress = promisify(gzip)
 
 /**
- * Serves GET /metrics, and nothing else.
+ * Serves only GET /metrics.
  *
  * @param render writes the metrics; scrapes at the same time share one text
  * @throws the system's error when the address cannot be listened on

@@ -8,14 +8,14 @@ import type { CounterSeries, HistogramSeries } from './series.ts'
 import { errorTypeOf } from './settlement.ts'
 import type { Settlement } from './settlement.ts'
 
-/** Seconds: from a refusal at once to a stream of half an hour. */
+/** Seconds: from an immediate refusal to a stream of half an hour. */
 const DURATION_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800]
 const FIRST_TOKEN_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2.5, 5, 10, 30, 60, 300]
 const OVERHEAD_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1]
 
 type TokenType = 'input' | 'cached_input' | 'cache_write' | 'output' | 'reasoning'
 
-/** What settlements count that differ in their measured values only. */
+/** The series of all settlements with the same labels. */
 interface SettlementSeries {
   /** The label of the model. */
   readonly model: string
@@ -30,7 +30,7 @@ interface SettlementSeries {
   readonly genAi: GenAiSeries | null
 }
 
-/** Costs add up in whole picodollars: a sum of floating-point numbers would drift away from the ledger's. */
+/** Costs are summed in whole picodollars: a sum of floating-point numbers would drift from the one of the ledger. */
 interface CostSeries {
   readonly usd: CounterSeries
   pico: bigint
@@ -139,7 +139,7 @@ export class Metrics {
     for (const [at, { upstream, outcome, atMs }] of attempts.entries()) {
       this.#attempts.series({ upstream, model, outcome }).value++
       const next = attempts[at + 1]
-      // What ran beside it did not follow a failure.
+      // A hedge runs in parallel: the next attempt is then not a failover.
       if (next === undefined || outcome === HEDGE_LOST || (next.atMs ?? 0) < (atMs ?? 0)) continue
       const labels = { route: routeLabel(route), from: upstream, to: next.upstream }
       if (continued[at]) this.#continuations.series(labels).value++
@@ -156,7 +156,7 @@ export class Metrics {
   }
 }
 
-/** `routes[2]` of the route's text, which names its line too. */
+/** `routes[2]`, from the route's text, which also contains the line. */
 function routeLabel(route: string | null): string {
   return route === null ? '' : /^[^,]*/.exec(route)![0]
 }

@@ -8,10 +8,10 @@ const OTHER_MODEL = 'other'
 /** A request that took no route has no model in the metrics: anyone can write any name. */
 const NO_MODEL = ''
 
-/** Which names of models become label values, so that no client can make series without end. */
+/** Decides which model names become label values, so that clients cannot make an unlimited number of series. */
 export class ModelLabels {
   readonly #maxNames: number
-  /** Names that stand in the configuration. */
+  /** Names in the configuration. */
   #configured: ReadonlySet<string> = new Set()
   /** By the route's text: names that clients chose and that its globs matched. */
   #chosen = new Map<string, Set<string>>()
@@ -55,7 +55,7 @@ export class ModelLabels {
   }
 }
 
-/** Half of a character at the end would make two names one series, and the text invalid. */
+/** Half a character at the end is replaced: it would make the text invalid. */
 function shortened(model: string): string {
   return model.slice(0, MAX_LENGTH).toWellFormed()
 }

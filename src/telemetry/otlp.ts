@@ -11,7 +11,7 @@ import type { Logger } from 'pino'
 import type { OtlpConfig } from '../config/types.ts'
 import { PresetIds, RequestTracer, SpanWriter } from './tracing.ts'
 
-/** Spans that wait to be sent: some 10 MB. Further ones are dropped and counted. */
+/** Spans that can wait to be sent: about 10 MB. Further ones are dropped and counted. */
 const MAX_QUEUED_SPANS = 8192
 const MAX_BATCH = 512
 /** Milliseconds. */
@@ -28,7 +28,7 @@ export interface OtlpOptions {
   readonly worker: number | null
 }
 
-/** What a collector is sent, and what it could not be sent. */
+/** Sends data to a collector, and counts what could not be sent. */
 export interface OtlpExport {
   /** Items that were dropped since the start, because the collector was away, slow, or refused them. */
   readonly dropped: number
@@ -106,7 +106,7 @@ async function grpcOptions({ endpoint, headers }: OtlpConfig) {
   return { ...endpoint !== null && { url: endpoint }, metadata, timeoutMillis: EXPORT_TIMEOUT }
 }
 
-/** Loads the exporter of the protocol alone: together they are some MB. */
+/** Loads only the exporter of the protocol: all of them take several MB. */
 async function createTraceExporter(config: OtlpConfig): Promise<SpanExporter> {
   switch (config.protocol) {
     case 'http/protobuf': {
@@ -141,7 +141,7 @@ async function createMetricExporter(config: OtlpConfig): Promise<PushMetricExpor
   }
 }
 
-/** Counts what was not sent, and warns of it once a minute at most. */
+/** Counts items that were not sent, and logs a warning at most once a minute. */
 class ExportFailures {
   dropped = 0
   readonly #log: Logger
@@ -204,7 +204,7 @@ class BoundedProcessor implements SpanProcessor {
 }
 
 class CountingExporter implements SpanExporter {
-  /** Spans that wait, or are on their way. */
+  /** Spans that are waiting or being sent. */
   queued = 0
   readonly #exporter: SpanExporter
   readonly #failures: ExportFailures
@@ -238,11 +238,11 @@ function countingMetricExporter(exporter: PushMetricExporter, failures: ExportFa
   }
 }
 
-/** A collector that hangs must not hold up the end of the process. */
+/** A collector that hangs must not delay the end of the process. */
 async function withinTimeout(closing: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, SHUTDOWN_TIMEOUT)
-  // What could not be sent is counted and logged already.
+  // Items that could not be sent are already counted and logged.
   await Promise.race([closing.catch(ignore), promise])
   clearTimeout(timer)
 }

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import type { RegistryContentType } from 'prom-client'
 import { nextTurn } from '../base/next-turn.ts'
 
-/** Lines that are written in one turn of the event loop: a large scrape must not hold up requests. */
+/** Lines written in one turn of the event loop: a large scrape must not delay requests. */
 const LINES_PER_TURN = 500
 
 export type MetricsFormat = 'text' | 'openmetrics'
@@ -35,7 +35,7 @@ export async function renderMetrics(registries: readonly Registry[], format: Met
 interface CollectedMetric {
   readonly type: string
   get(): Promise<MetricData>
-  /** Of histograms: shares the labels of one series, which costs less. */
+  /** For histograms: shares the labels of one series, which is cheaper. */
   getForPromString?(): Promise<MetricData>
 }
 
@@ -53,12 +53,12 @@ async function* metricParts(
   metric: CollectedMetric, writer: LineWriter, format: MetricsFormat,
 ): AsyncGenerator<string> {
   const data = await (metric.getForPromString?.() ?? metric.get())
-  // OpenMetrics names the family without the suffix of its lines.
+  // In OpenMetrics the name of a family lacks the suffix of its lines.
   const name = format === 'openmetrics' && metric.type === 'counter' ? data.name.replace(/_total$/, '') : data.name
   for (let at = 0; at === 0 || at < data.values.length; at += LINES_PER_TURN) {
     const slice = { ...data, type: metric.type, name, values: data.values.slice(at, at + LINES_PER_TURN) }
     const text = await writer.getMetricsAsString({ get: () => slice })
-    // HELP and TYPE stand once.
+    // HELP and TYPE are written once.
     yield at === 0 ? text : text.split('\n').slice(2).join('\n')
   }
 }

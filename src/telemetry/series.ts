@@ -21,7 +21,7 @@ export class CounterSeries {
 /** A histogram with fixed labels. */
 export class HistogramSeries {
   readonly labels: Labels
-  /** How many values each bucket has, without those of lower buckets; the last one has no upper bound. */
+  /** Number of values in each bucket, without those of lower buckets; the last bucket has no upper bound. */
   readonly counts: Float64Array
   sum = 0
   readonly #bounds: readonly number[]
@@ -44,8 +44,8 @@ export class HistogramSeries {
 }
 
 /**
- * A metric whose series are counted through the objects above. Counters and histograms of prom-client make one text of
- * all labels at each call, which together cost a request 8 % of its CPU (bench/telemetry.ts).
+ * A metric whose series are counted through the objects above. Counters and histograms of prom-client join all labels
+ * to a string at each call: together 8 % of the CPU of a request (bench/telemetry.ts).
  */
 abstract class Family<S extends { readonly labels: Labels }> {
   readonly name: string
@@ -56,11 +56,11 @@ abstract class Family<S extends { readonly labels: Labels }> {
   constructor(name: string, help: string, registry: Registry) {
     this.name = name
     this.help = help
-    // A registry reads `name`, `type` and `get()`; the type Metric names prom-client's own classes alone.
+    // A registry reads only `name`, `type` and `get()`, but its type Metric lists only prom-client's own classes.
     registry.registerMetric(this as unknown as Metric)
   }
 
-  /** The series with these labels, always in the same order; there is one. */
+  /** The only series with these labels, which are always in the same order. */
   series(labels: Labels): S {
     const id = Object.values(labels).join('\n')
     const known = this.#series.get(id)
@@ -107,7 +107,7 @@ export class HistogramFamily extends Family<HistogramSeries> {
     return new HistogramSeries(labels, this.#bounds)
   }
 
-  /** Prometheus counts each bucket with all below it. */
+  /** A bucket of Prometheus includes all lower ones. */
   protected lines({ labels, counts, sum }: HistogramSeries): Line[] {
     let count = 0
     const buckets = Array.from(counts, (values, at) => {

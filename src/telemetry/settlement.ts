@@ -3,10 +3,10 @@ import type { LedgerRow } from '../ledger/row.ts'
 import type { LimitReason } from '../limits/types.ts'
 import type { GenAiCall } from '../protocols/endpoint/gen-ai.ts'
 
-/** A request that has ended: metrics and traces take all that they report from here, and the ledger has its row. */
+/** A request that has ended. Metrics and traces report only what is in it; the ledger already has its row. */
 export interface Settlement {
   readonly row: LedgerRow
-  /** Why it did not reach its end; null = it did. */
+  /** Why it is incomplete; null = it is complete. */
   readonly failure: GatewayError | null
   /** The limit that refused it; null = none did. */
   readonly refusedBy: LimitReason | null
@@ -19,14 +19,14 @@ export interface Settlement {
   readonly overheadMs: number | null
 }
 
-/** Of a request that ended with another process: the ledger has its row as it was last known. */
+/** The settlement of a request whose process was killed, from its row in the ledger. */
 export function interruptedSettlement(row: LedgerRow): Settlement {
   return {
     row, failure: null, refusedBy: null, continued: [], call: null, isStream: false, overheadMs: null,
   }
 }
 
-/** `error.type`: the code of the gateway's error, or the status of the upstream's own; null = there was none. */
+/** `error.type`: the code of the gateway's error, or the status of the upstream's error; null = no error. */
 export function errorTypeOf({ row: { error, status, end } }: Settlement): string | null {
   if (error !== null) return error
   return end === 'error' && status !== null ? String(status) : null

@@ -26,7 +26,7 @@ export interface TelemetryOptions {
 
 /** The metrics and traces of one process. */
 export class Telemetry {
-  /** Prompts and responses go into the traces. */
+  /** Traces contain prompts and responses. */
   readonly sendsContent: boolean
   readonly #conventions: Conventions
   #metrics: Metrics | null
@@ -78,7 +78,7 @@ export class Telemetry {
   async report(): Promise<MetricsReport> {
     const metrics = this.#metrics
     if (metrics === null || this.#gauges === null) return { counted: [], current: [] }
-    // What is counted from now on belongs to the next report.
+    // Later counts belong to the next report.
     this.#metrics = new Metrics(this.#conventions, metrics.models)
     return { counted: await metrics.registry.getMetricsAsJSON(), current: await this.#gauges.getMetricsAsJSON() }
   }

@@ -12,7 +12,7 @@ import type { Settlement } from './settlement.ts'
 
 const PROPAGATOR = new W3CTraceContextPropagator()
 
-/** What a trace tells of the request that its settlement does not have. */
+/** What a trace contains in addition to the settlement. */
 export interface RequestFacts {
   /** On the monotonic clock, ms. */
   readonly startedAt: number
@@ -21,7 +21,7 @@ export interface RequestFacts {
   readonly client: string
   /** Of each attempt, in their order. */
   readonly attempts: readonly AttemptFacts[]
-  /** Prompt and response, where they are to be sent; null = they stay here. */
+  /** Prompt and response, if traces contain them; otherwise null. */
   readonly content: { readonly request: string, readonly response: string } | null
 }
 
@@ -81,7 +81,7 @@ export class SpanWriter {
   }
 }
 
-/** Gives the next span the ids that upstream and log already have. */
+/** Gives the next span the ids that were already sent upstream and logged. */
 export class PresetIds implements IdGenerator {
   #traceId = ''
   #spanId = ''
@@ -101,8 +101,8 @@ export class PresetIds implements IdGenerator {
 }
 
 /**
- * The trace of one request: its span, and one for each attempt. Spans are made when the request is settled, and only if
- * it is sampled; until then there are their ids.
+ * The trace of one request: its span, and one for each attempt. Until the request is settled, only the ids exist. Then
+ * the spans are made, if the request is sampled.
  */
 export class RequestTrace {
   readonly #spans: SpanWriter
@@ -126,7 +126,7 @@ export class RequestTrace {
     return this.#context.spanId
   }
 
-  /** The spans are sent; otherwise they are only named to the upstream and in the log. */
+  /** The spans are sent; otherwise their ids are only sent upstream and logged. */
   get isSampled(): boolean {
     return this.#context.traceFlags === TraceFlags.SAMPLED
   }
@@ -140,7 +140,7 @@ export class RequestTrace {
     const context = { ...this.#context, spanId: this.#ids.generateSpanId() }
     this.#attempts.push(context)
     const { traceId, spanId, traceFlags, traceState } = context
-    // The propagator makes three objects for this text (W3C Trace Context, 3.2).
+    // Not the propagator: it makes three objects for this text (W3C Trace Context, 3.2).
     const parent = ['traceparent', `00-${traceId}-${spanId}-0${traceFlags}`]
     return traceState === undefined ? parent : [...parent, 'tracestate', traceState.serialize()]
   }
@@ -172,7 +172,7 @@ export class RequestTrace {
       'gateway.request.body': facts.content?.request ?? null,
       'gateway.response.body': facts.content?.response ?? null,
     })
-    // An error of the client is none of the server's span (OpenTelemetry, HTTP spans, status).
+    // A failure of the client is not an error of a server span (OpenTelemetry, HTTP spans, status).
     if (errorType !== null && settlement.failure?.source !== 'client' && (row.status ?? 500) >= 500) {
       span.setStatus({ code: SpanStatusCode.ERROR })
     }

@@ -10,16 +10,16 @@ export type MetricObject = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[num
 export interface MetricsReport {
   /** What was counted since its last report. */
   readonly counted: MetricObject[]
-  /** The state that it is in. */
+  /** Its current state. */
   readonly current: MetricObject[]
 }
 
-/** Reports that are kept before they are added up: that takes as long as there are series. */
+/** Reports that are kept before they are summed: summing takes time for each series. */
 const MAX_UNSUMMED = 16
 
 /**
- * The metrics of several workers as one. Workers report what they counted since their last report: so what a worker
- * counted that has ended stays, and the sums never go back.
+ * Merges the metrics of several workers. A worker reports what it counted since its last report, so the sums include
+ * workers that have ended, and never decrease.
  */
 export class WorkerMetrics {
   #counted: MetricObject[][] = []
