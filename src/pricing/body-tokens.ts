@@ -4,16 +4,16 @@ import { MEDIA_FROM, MEDIA_MARKS, MEDIA_TOKENS, isBase64 } from '../protocols/re
 
 type Count = (text: string) => number
 
-// What a chat template puts round each message, and before the response (OpenAI's cookbook,
+// Tokens that a chat template adds to each message, and before the response (OpenAI's cookbook,
 // "How to count tokens with tiktoken").
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_BEFORE_RESPONSE = 3
 const MAX_DEPTH = 64
 
-/** What a model is given as JSON, keys and all. */
+/** Members that the model gets as JSON, with their keys. */
 const SCHEMA_MEMBERS = ['tools', 'functions', 'response_format']
 
-// Members that say how, not what: no text of the conversation.
+// Parameters: no text of the conversation.
 const METADATA_MEMBERS = new Set([
   'type', 'role', 'id', 'index', 'object', 'status', 'model', 'detail', 'finish_reason', 'finishReason',
   'stop_reason', 'tool_call_id', 'tool_use_id', 'call_id', 'item_id', 'cache_control', 'signature', 'phase',
@@ -31,15 +31,15 @@ const DATA_MEMBERS = new Set(['data', 'b64_json'])
 
 interface Walk {
   readonly count: Count
-  /** Tokens that each message costs beside its text. */
+  /** Tokens of each message in addition to its text. */
   readonly perMessage: number
-  /** Members to pass over. */
+  /** Members that do not count. */
   readonly skippedMembers: ReadonlySet<string>
 }
 
 /**
  * Counts the tokens of a request's prompt: its texts, the usual overhead of a chat
- * template, tools and schemas as JSON, and a flat figure for each picture,
+ * template, tools and schemas as JSON, and a flat number for each image,
  * recording or file.
  *
  * @param prompt null where the endpoint's input is not text: then the count is null too
@@ -58,8 +58,8 @@ export function promptTokens(prompt: PromptText | null, body: unknown, count: Co
 }
 
 /**
- * Counts the tokens of a whole response: text, reasoning as far as it shows, tool
- * calls; null where it is not text.
+ * Counts the tokens of a response body: text, visible reasoning and tool calls;
+ * null = it is not text.
  */
 export function responseTokens(members: readonly string[] | null, body: unknown, count: Count): number | null {
   if (members === null || !isObject(body)) return null
@@ -72,7 +72,7 @@ function textTokens(value: unknown, walk: Walk, depth: number): number {
   if (typeof value === 'string') return count(value)
   if (depth > MAX_DEPTH) return 0
   if (Array.isArray(value)) {
-    // A prompt may come as token numbers.
+    // A prompt can be a list of token ids.
     if (typeof value[0] === 'number') return value.length
     return value.reduce<number>((sum, item) => sum + textTokens(item, walk, depth + 1), 0)
   }

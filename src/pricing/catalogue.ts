@@ -6,18 +6,18 @@ type RateName = Exclude<keyof Price, 'tiers'>
 
 interface Term {
   readonly rate: RateName
-  /** From the catalogue's unit to the price's: a power of ten, then a divisor. */
+  /** Converts the catalogue's unit to the price's: a power of ten, then a divisor. */
   readonly places?: number
   readonly divisor?: bigint
 }
 
-// Enough that an hour's price divided by 3,600 stays exact to the picodollar over years of audio.
+// Enough digits for a price per hour divided by 3,600 to be exact to the picodollar over years of audio.
 const PER_SECOND_PLACES = 24
 
 /**
- * The catalogue's price keys and what they are here. Left out is what no usage
- * object of the protocols reports in these terms: searches and other tool calls,
- * pages, citations, video, and what audio and images cost when read from a cache.
+ * The catalogue's price keys and the items that they are here. Missing are those that
+ * the usage of no protocol reports: searches and other tool calls, pages, citations,
+ * video, and cached audio and images.
  */
 const TERMS: ReadonlyMap<string, Term> = new Map(Object.entries({
   input_mtok: { rate: 'input' },
@@ -36,8 +36,8 @@ const TERMS: ReadonlyMap<string, Term> = new Map(Object.entries({
 }))
 
 /**
- * Translates an entry of @pydantic/genai-prices. Its numbers are decimals of few
- * digits, so the shortest form that JavaScript prints is the one published.
+ * Translates an entry of @pydantic/genai-prices. Its numbers are decimals with few
+ * digits, so JavaScript prints them as they were published.
  *
  * @returns null when nothing in the entry can be billed here
  */
@@ -67,7 +67,7 @@ function convert(value: number, { places = 0, divisor }: Term): string {
   return formatDecimal(divisor ? divide(moved, divisor, PER_SECOND_PLACES) : moved)
 }
 
-/** Each key has tiers of its own; a request is billed by one, which so holds what the lower ones changed. */
+/** In the catalogue each key has its own tiers. A request is billed by one tier, so each also contains the changes of lower ones. */
 function cumulative(tiers: ReadonlyMap<number, Omit<Price, 'tiers'>>): NonNullable<Price['tiers']> {
   let price: Omit<Price, 'tiers'> = {}
   return [...tiers]

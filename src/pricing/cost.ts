@@ -18,12 +18,12 @@ export interface CostLine {
   readonly cost: string
 }
 
-/** Moves the point from a million to one. */
+/** Moves the decimal point from a price per million to a price per unit. */
 const MILLIONTH = -6
 
 /**
- * What the usage costs, in picodollars (10^-12 USD). Exact: the sum is rounded
- * once, at the end, halves up; at usual prices there is nothing to round.
+ * The cost of the usage in picodollars (10^-12 USD). Only the sum is rounded, half
+ * up; with usual prices it is already whole.
  *
  * @param which `ceiling` = what it costs at most where only the sums of output and of media are known
  * @returns null, not 0, when the price does not tell: no price at all, none for a
@@ -33,7 +33,7 @@ export function cost(usage: Usage, price: Price | null, which: 'rates' | 'ceilin
   const bill = price && priceQuantities(usage, price, which)
   if (!bill) return null
   const { perMillion, scale } = bill.rates
-  // Nearly all quantities are whole; seconds need not be.
+  // Only seconds can have fractions.
   let whole = 0n
   let others = ZERO
   for (let i = 0; i < ITEMS.length; i++) {
@@ -64,13 +64,13 @@ export function explainCost(usage: Usage, price: Price | null): CostLine[] {
   })
 }
 
-/** What was used beside what it is billed at, item by item. */
+/** Quantities and rates, by item. */
 interface PricedQuantities {
   readonly quantities: readonly (number | null)[]
   readonly rates: Rates
 }
 
-/** null when the price does not cover what is known to be used. */
+/** null = the price does not cover all known usage. */
 function priceQuantities(usage: Usage, price: Price, which: 'rates' | 'ceiling'): PricedQuantities | null {
   const tariff = tariffOf(price)
   const { inputTokens } = usage

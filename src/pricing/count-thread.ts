@@ -16,7 +16,7 @@ serveThread<CountRequest>((request): TokenCounts => {
     : responseTokens(request.members, body, count)]
 })
 
-/** What a string says, or JSON without its white space; the bytes as they are if the run was cut. */
+/** The decoded text of a string, or JSON without white space; if the text was cut, its raw bytes. */
 function textOf(bytes: Uint8Array, escaped: boolean): string {
   const text = bufferOf(bytes).toString('utf8')
   if (escaped && !text.includes('\\')) return text

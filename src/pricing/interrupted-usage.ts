@@ -7,11 +7,11 @@ import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 import type { TokenCounter } from './token-counter.ts'
 
 /**
- * The usage of a response that broke off and that another target continues. The ledger must have the figures that the
- * client receives: those of the count, or of the estimate if the client gets the usage before the count is done.
+ * The usage of a response that broke and that another target continues. The ledger must have the numbers that the
+ * client gets: the count, or the estimate if the client gets its usage before counting is finished.
  */
 export class InterruptedUsage {
-  /** The figures for the ledger. */
+  /** The usage for the ledger. */
   readonly settled: Promise<SettledUsage>
   readonly #estimate: () => SettledUsage
   #known: SettledUsage | null = null
@@ -20,27 +20,27 @@ export class InterruptedUsage {
   constructor(counting: Promise<SettledUsage>, estimate: () => SettledUsage) {
     this.#estimate = estimate
     this.settled = counting.then(counted => (this.#known ??= counted))
-    // The settlement awaits it and handles a rejection; until then it is not an unhandled one.
+    // The settlement handles a rejection later; this prevents an unhandled one until then.
     this.settled.catch(() => {})
   }
 
-  /** The figures for the client. */
+  /** The usage for the client. */
   get reported(): SettledUsage {
     return (this.#known ??= this.#estimate())
   }
 }
 
-/** A response that broke off, after its client got some of it. */
+/** A response that broke after the client got a part of it. */
 export interface InterruptedResponse {
   readonly endpoint: Endpoint
-  /** The request's body; null where there is none to look at. */
+  /** The request's body; null = it cannot be read. */
   readonly request: Buffer | null
   readonly response: MeteredResponse
   /** Tokens of the request, as estimated at admission. */
   readonly estimatedInput: number | null
 }
 
-/** Begins to count the usage of a response that broke off. */
+/** Starts to count the usage of a response that broke. */
 export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, ...input }: InterruptedResponse): InterruptedUsage {
   const meter = input.response.kind === 'stream' ? input.response.meter : null
   const counting = Promise.try(settleUsage, { ...input, end: 'other', abandoned: 'none' }, counter)
@@ -49,7 +49,7 @@ export function createInterruptedUsage(counter: TokenCounter, { estimatedInput, 
 }
 
 /**
- * Begins to count what an attempt used that was cancelled before any of its response went to the client.
+ * Starts to count the usage of an attempt that was cancelled before the client got any of its response.
  *
  * @param abandoned what is billed for such a request
  */

@@ -5,17 +5,17 @@ export function isMetered({ metering }: Endpoint): boolean {
   return metering !== null && metering !== 'unmetered'
 }
 
-/** Does it respond with text, or with the arguments of tools? */
+/** Does it respond with text or tool calls? */
 export function respondsWithText({ metering }: Endpoint): boolean {
   return metering === 'text'
 }
 
-/** Does it respond with a picture, or with a transcript of sound, whose tokens are known at the end only? */
+/** Does it respond with an image or a transcript, whose tokens are known only at the end? */
 export function reportsTokensAtEnd({ metering }: Endpoint): boolean {
   return metering === 'images' || metering === 'transcript'
 }
 
-/** Does a request to this endpoint, for a model, use something whose amount cannot be known? */
+/** Does a request to this endpoint for a model use something that cannot be counted? */
 export function isUnmetered({ metering }: Endpoint): boolean {
   return metering === 'unmetered'
 }

@@ -18,7 +18,7 @@ export interface PriceBook {
    * @returns null for a model without a price
    */
   priceOf(upstream: URL | null, model: string, at: Date, alias?: string): QuotedPrice | null
-  /** Names of models that may have a price there: the operator's, and those of the catalogue. */
+  /** Models with a price: those of the operator, and of the catalogue. */
   knownModels(upstream: URL | null): string[]
 }
 
@@ -26,11 +26,11 @@ export interface QuotedPrice {
   readonly price: Price
   /** Which price list: `genai-prices 0.1.8`, or `config 1f3870be274f` (a digest of the operator's price). */
   readonly version: string
-  /** What holds instead for what the upstream served in a tier of its own: `config 8d969eef6eca, flex`. */
+  /** The price list of a service tier with its own prices: `config 8d969eef6eca, flex`. */
   readonly serviceTiers?: ReadonlyMap<string, QuotedPrice>
 }
 
-/** Addresses of vendors beside those that the catalogue knows: of regions, of other kinds of access. */
+/** Further addresses of vendors, which the catalogue does not know: regions, and other kinds of access. */
 const OTHER_HOSTS: readonly (readonly [RegExp, string])[] = [
   [/^[a-z]+\.api\.openai\.com$/, 'openai'],
   [/^[a-z\d]+\.api\.cognitive\.microsoft\.com$/, 'azure'],
@@ -38,28 +38,28 @@ const OTHER_HOSTS: readonly (readonly [RegExp, string])[] = [
   [/\.bedrock-runtime\.[a-z\d-]+\.vpce\.amazonaws\.com$/, 'aws'],
   [/^api\.together\.ai$/, 'together'],
 ]
-/** Models of one maker alone, which the catalogue does not find by their names. */
+/** Names of models of one vendor that the catalogue does not recognize. */
 const OTHER_MODELS: readonly (readonly [RegExp, string])[] = [
   [/^(?:text-embedding-(?:3-|ada)|chatgpt-|codex-mini|computer-use|text-davinci-)/, 'openai'],
   [/^embed-v\d/, 'cohere'],
 ]
-/** What Ollama serves: `deepseek-r1:7b`, `:latest`, `:671b-cloud`. No vendor sells a model by such a name. */
+/** Models of Ollama: `deepseek-r1:7b`, `:latest`, `:671b-cloud`. No vendor sells a model with such a name. */
 const TAGGED = /:(?:latest|cloud|[a-z]?\d[\w.]*[bmt])\b/i
-/** It sells the models of all makers, as `maker/model`. */
+/** It sells models of all vendors, as `vendor/model`. */
 const RESELLER = 'openrouter'
-/** The catalogue takes each name that begins with deepseek-r1 for it; these are small models of others. */
+/** The catalogue takes every name with this prefix for deepseek-r1, but these are small models of other vendors. */
 const R1 = 'deepseek-reasoner'
 const DISTILLED = /distill|-(?:qwen|llama)/i
 const FREE: Price = Object.freeze({ input: '0', output: '0' })
 
-/** Of others that are listed without any price it is only known that it is not by tokens. */
+/** Of other models without prices, the catalogue says only that they are not billed by tokens. */
 function isFree(id: string, listed: object): boolean {
   return id.endsWith(':free') && Object.keys(listed).length === 0
 }
 
 /**
- * Builds the price book from the configuration's models and the catalogue of the
- * package @pydantic/genai-prices: the data inside the package, nothing is fetched.
+ * Builds the price book from the configuration's models and the catalogue inside the
+ * package @pydantic/genai-prices. Nothing is downloaded.
  *
  * @throws RangeError when a price of the configuration is not a decimal
  */
@@ -127,14 +127,14 @@ class Book implements PriceBook {
   }
 
   /**
-   * It takes 7 MB, and is read when the first model is asked for whose price the
-   * operator has not set: some 50 ms, once in the life of a process.
+   * It takes 7 MB, and about 50 ms to read. It is read at the first request for a model
+   * without a price of the operator.
    */
   get #catalogue(): typeof GenaiPrices {
     return this.#catalogueModule ??= createRequire(import.meta.url)('@pydantic/genai-prices') as typeof GenaiPrices
   }
 
-  /** Remembered by origin and path: the upstreams of a configuration are few. */
+  /** Cached by origin and path: a configuration has few upstreams. */
   #providerOf(upstream: URL): string | null {
     const url = upstream.origin + upstream.pathname
     let id = this.#providers.get(url)
@@ -164,7 +164,7 @@ function digest(price: Price): string {
   return createHash('sha256').update(JSON.stringify(price)).digest('hex').slice(0, 12)
 }
 
-/** The package's own version: its data changes with nothing else. */
+/** The version of the package, which is also the version of its data. */
 function catalogueVersion(): string {
   const manifest = new URL('../package.json', import.meta.resolve('@pydantic/genai-prices'))
   const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }

@@ -11,11 +11,11 @@ import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 /** What is known of the response of an exchange in progress. */
 export interface ResponseProgress {
   readonly endpoint: Endpoint
-  /** null: none arrived yet. */
+  /** null = none has arrived yet. */
   readonly response: MeteredResponse | null
-  /** Of the request, as estimated at admission. */
+  /** Input tokens, as estimated at admission. */
   readonly inputTokens: number | null
-  /** Its body; null where there is none to look at. */
+  /** The request's body; null = it cannot be read. */
   readonly request: Buffer | null
   /** It is generated to its end, also if the client disconnects. */
   readonly inBackground: boolean
@@ -24,8 +24,8 @@ export interface ResponseProgress {
 }
 
 /**
- * What is known of an exchange at this moment, without counting: for the checkpoint that is left if the process dies.
- * What a break at this moment would make unknown is unknown here too.
+ * The usage of a running request as known now, without counting: for its checkpoint, which remains if the process is
+ * killed. What would be unknown if the response broke now is unknown here too.
  */
 export function provisional(
   { endpoint, response, inputTokens, request, inBackground, isCompressed }: ResponseProgress,
@@ -45,7 +45,7 @@ export function provisional(
     case 'transcript':
       return { usage, unread: hasCome && (usage.inputTokens ?? usage.seconds) === null }
     case 'speech': {
-      // The text to speak is no prompt, and only the end reports the tokens of the audio.
+      // The text to speak is not a prompt, and the tokens of the audio are reported only at the end.
       const known = hasCome ? provisionalUsage(meter, null) : usage
       return { usage: { ...known, characters: request && readCharacters(request) }, unread: false }
     }
@@ -60,14 +60,14 @@ function isUnfinished(response: MeteredResponse | null): boolean {
   return response?.kind !== 'body' || isQueuedResponse(response.body)
 }
 
-/** Can the text that arrived be counted, as far as it was not reported? null = it passed unread. */
+/** Can the unreported part of the received text be counted? null = it was not read. */
 function isCountable(meter: StreamMeter | null): boolean {
   if (meter === null || meter.terminated === null) return false
   return !meter.uncountable
 }
 
 /**
- * The figures at this moment: those that were reported, and estimates of the rest.
+ * The usage as known now: what was reported, and estimates of the rest.
  *
  * @param inputTokens the estimate made at admission
  * @param text a whole response; null where none is there yet
@@ -75,7 +75,7 @@ function isCountable(meter: StreamMeter | null): boolean {
 export function provisionalUsage(
   meter: StreamMeter | null, inputTokens: number | null, text: Buffer | null = null,
 ): Usage {
-  // Nothing is known; that does not mean that nothing was used.
+  // Unknown usage is not 0.
   if (meter === null && inputTokens === null) return blankUsage()
   const reported = meter ? reportedBy(meter, meter.reading()) : blankUsage()
   const { content, reasoning, tool } = meter?.generatedBytes ?? { content: 0, reasoning: 0, tool: 0 }

@@ -3,7 +3,7 @@ import type { Usage } from '../protocols/usage/usage.ts'
 /** A price is for so many of an item. */
 export type Per = 1 | 1_000_000
 
-/** What is paid for, each at a rate of its own or at that of its kin. */
+/** Billed items. One without its own rate has the rate of a related item. */
 export const ITEMS = [
   { item: 'cached_input', per: 1_000_000 },
   { item: 'cache_write_5m', per: 1_000_000 },
@@ -38,7 +38,7 @@ export function quantities(usage: Usage): (number | null)[] {
   return known
 }
 
-/** Adds the parts of a total, and what is left of it as they are taken out; an unknown total gives whatever is asked. */
+/** Splits a total into parts, and keeps the rest; of an unknown total, any part can be taken. */
 function addParts(known: (number | null)[], total: number | null, parts: readonly (number | null)[]): void {
   let left = total
   for (const part of parts) {

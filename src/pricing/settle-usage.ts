@@ -9,23 +9,23 @@ import { blankUsage, minInputTokens, minOutputTokens } from '../protocols/usage/
 import type { Usage } from '../protocols/usage/usage.ts'
 import type { TokenCounter } from './token-counter.ts'
 
-/** What of an upstream's successful response there is to settle by. */
+/** The part of a successful response that settlement needs. */
 export type MeteredResponse =
   | { readonly kind: 'stream'; readonly meter: StreamMeter }
-  /** Of a response that was cut, what came of it. */
+  /** Of a cut response, the part that arrived. */
   | { readonly kind: 'body'; readonly body: Buffer }
-  /** No body to look at: none arrived yet, or it is not kept (audio). */
+  /** There is no body: none has arrived yet, or it is not kept (audio). */
   | { readonly kind: 'none'; readonly delivered: boolean }
 
 export interface SettleInput {
   readonly endpoint: Endpoint
-  /** `complete`: it reached its proper end. Otherwise who ended it before. */
+  /** `complete`, or what ended it early. */
   readonly end: 'complete' | 'client_gone' | 'other'
-  /** null: no upstream took the request, or each refused it. */
+  /** null = no upstream accepted the request. */
   readonly response: MeteredResponse | null
-  /** The request's body as it went upstream; null where there is none to look at. */
+  /** The request's body as sent upstream; null = it cannot be read. */
   readonly request: Buffer | null
-  /** The input, where no request shows it. */
+  /** The input, if it is not in a request body. */
   readonly estimate?: InputEstimate | null
   /** What is billed for a request whose client disconnected before any response. */
   readonly abandoned: 'prompt' | 'none'
@@ -33,11 +33,11 @@ export interface SettleInput {
 
 export interface SettledUsage {
   readonly usage: Usage
-  /** Who counted: the upstream, the gateway, both, or nobody. */
+  /** Reported by the upstream, estimated by the gateway, mixed, or unknown. */
   readonly source: 'reported' | 'estimated' | 'mixed' | 'none'
   /** False: nothing is billed, whatever the price. True: the usage is billed, and its cost may be unknown. */
   readonly billed: boolean
-  /** The upstream reported figures that cannot be right; they were counted instead, or are null. */
+  /** The upstream reported invalid counts: they were counted instead, or are null. */
   readonly suspect: boolean
   /** Part of the response was not read or not reported, so its amount is unknown. */
   readonly unread: boolean
@@ -46,9 +46,9 @@ export interface SettledUsage {
 }
 
 /**
- * Decides what an exchange is billed for. The upstream's own figures come first, also those of a response that ends
- * early. What it did not report, or not credibly, is counted; then the result is a promise. Without generated output
- * nothing is billed, except the prompt of a client that disconnected, by the operator's policy.
+ * Decides what a request is billed for: what the upstream reported, also for a response that ends early. Unreported
+ * and invalid counts are counted; then the result is a promise. Without generated output nothing is billed, except the
+ * prompt of a client that disconnected, depending on the operator's policy.
  */
 export function settleUsage(input: SettleInput, counter: TokenCounter): SettledUsage | Promise<SettledUsage> {
   const { metering } = input.endpoint
@@ -57,8 +57,8 @@ export function settleUsage(input: SettleInput, counter: TokenCounter): SettledU
 }
 
 /**
- * What the upstream of a stream has reported. Some streams begin with zeros and report figures at the end: until
- * then 0 is no figure for the prompt, nor for the output of which text has arrived.
+ * What the upstream of a stream has reported. Some streams begin with zeros, and report the usage at the end. So 0
+ * is not a count of the prompt, nor of the output if text has arrived.
  */
 export function reportedBy(meter: StreamMeter, reading: ReportedUsage | null): Usage {
   if (reading === null) return blankUsage()
@@ -101,7 +101,7 @@ class UsageSettler {
     else this.#generated = body ? !isBlank(body) && !onlyError : meter !== null && this.#didGenerate(meter)
   }
 
-  /** Text arrived, or the end of the stream reports output: hidden reasoning, and then a failure. */
+  /** Text has arrived, or the usage has output, such as hidden reasoning before a failure. */
   #didGenerate(meter: StreamMeter): boolean {
     return meter.sawContent || (meter.terminated === true && (this.#reported.outputTokens ?? 0) > 0)
   }
@@ -111,17 +111,17 @@ class UsageSettler {
     const { inputTokens, outputTokens } = this.#reported
     if (!this.#isComplete && !this.#generated) {
       if (this.#input.end !== 'client_gone') return noCharge()
-      // The upstream has reported figures: it has begun, and will bill them.
+      // The upstream has reported usage, so it has started and will bill it.
       if ((inputTokens ?? outputTokens) === null) return this.#abandoned()
     }
-    // Nothing is to be counted: that is the usual case.
+    // Usually there is nothing to count.
     const isReported = this.#metering === 'text' && inputTokens !== null && outputTokens !== null && this.#coversOutput
     if (!isReported) return this.#usage().then(usage => this.#settled(usage))
     this.#usesReported = true
     return this.#settled(this.#reported)
   }
 
-  /** A background response that is not complete: the upstream goes on, and how far is unknown. */
+  /** An incomplete background response: the upstream continues it, so its usage is unknown. */
   get #runsInBackground(): boolean {
     const { endpoint, response, request } = this.#input
     if (this.#isComplete || this.#failed || !endpoint.supportsBackground) return false
@@ -151,7 +151,7 @@ class UsageSettler {
     }
   }
 
-  /** Only the proper end reports the tokens of images and of transcribed audio. */
+  /** The tokens of images and of transcribed audio are reported only at the end. */
   #isIncomplete({ inputTokens, outputTokens, seconds }: Usage): boolean {
     if (this.#metering === 'text') return outputTokens === null
     if (this.#isComplete) return false
@@ -170,7 +170,7 @@ class UsageSettler {
       case 'images':
         return this.#isComplete ? this.#asReported() : { ...this.#reported, inputTokens: await this.#inputTokens() }
       case 'transcript':
-        // Of one that was cut, the text that arrived is counted.
+        // Of a cut response, the received text is counted.
         return this.#isComplete ? this.#asReported() : this.#withOutput(this.#asReported())
       case 'unmetered':
         return blankUsage()
@@ -188,7 +188,7 @@ class UsageSettler {
     return this.#reported
   }
 
-  /** Characters of the text to speak; null = it is no speech. */
+  /** Characters of the text to speak; null = not speech. */
   get #characters(): number | null {
     const { request } = this.#input
     return request && this.#metering === 'speech' ? readCharacters(request) : null
@@ -218,20 +218,20 @@ class UsageSettler {
     return tokens
   }
 
-  /** Does what the upstream reported cover all output that arrived? */
+  /** Does the reported usage cover all received output? */
   get #coversOutput(): boolean {
     const { response } = this.#input
     return this.#isComplete || response?.kind !== 'stream' || response.meter.isOutputReported
   }
 
-  /** Is there output that was not reported, and cannot be counted? */
+  /** Is there output that is neither reported nor countable? */
   get #isUncountable(): boolean {
     const { response } = this.#input
     if (response?.kind !== 'stream' || !response.meter.uncountable) return false
     return this.#reported.outputTokens === null || !this.#coversOutput
   }
 
-  /** The output as reported, if that is all of it; otherwise counted, but never below what was reported. */
+  /** The reported output if it is all of the output; otherwise the count, but at least what was reported. */
   async #withOutput(usage: Usage): Promise<Usage> {
     const reported = this.#reported.outputTokens
     if (this.#isUncountable) return { ...usage, outputTokens: null }
@@ -246,11 +246,11 @@ class UsageSettler {
   async #count(): Promise<CountedOutput | null> {
     const { response, endpoint } = this.#input
     if (response?.kind === 'stream') {
-      // A stream that passed unread: its output is unknown, not 0.
+      // The output of a stream that was not read is unknown, not 0.
       return response.meter.terminated === null ? null : this.#countStream(response.meter)
     }
     if (response?.kind !== 'body') return null
-    // A body that was cut is no JSON in which the text could be found.
+    // A cut body is not JSON, so its text cannot be found.
     const { body } = response
     if (endpoint.supportsBackground && isQueuedResponse(body)) return null
     const outputTokens = this.#isComplete
@@ -261,7 +261,7 @@ class UsageSettler {
     return { outputTokens, reasoningTokens: this.#reported.reasoningTokens }
   }
 
-  /** A page of a proxy is no output of the model. A transcript can be plain text. */
+  /** The page of a proxy is not output of the model. A transcript can be plain text. */
   #estimateInterrupted(body: Buffer): number | null {
     return this.#metering === 'transcript' || beginsJson(body) ? estimateTextTokens(body) : null
   }

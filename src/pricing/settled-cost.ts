@@ -11,13 +11,13 @@ import { provisional } from './provisional.ts'
 import type { MeteredResponse, SettledUsage } from './settle-usage.ts'
 import { priceFor } from './tier-price.ts'
 
-/** What an exchange used, and what that costs. */
+/** The usage of a request, and its cost. */
 export interface SettledCost extends SettledUsage {
-  /** Millionths of a millionth of a USD; null = unknown. */
+  /** 1e-12 USD; null = unknown. */
   readonly costPico: bigint | null
 }
 
-/** Where the tokens and the cost of an attempt are noted. */
+/** The record for the tokens and the cost of an attempt. */
 export interface AttemptShare {
   inputTokens?: number
   outputTokens?: number
@@ -31,23 +31,23 @@ export interface AttemptCost {
   readonly bill: SettledCost
 }
 
-/** What is billed for what one upstream was asked, at its price. */
+/** The bill of one attempt, at the price of its upstream. */
 export function settleCost(settled: SettledUsage, quoted: QuotedPrice | null): SettledCost {
   const price = quoted?.price ?? null
   const { usage, unread, billed } = settled
-  // What was read has a cost; but where something passed unread that is paid for, it is not all.
+  // If a billed part was not read, the cost of the rest is not the total.
   const isUnknown = unread && price !== null && hasUnreportedCost(usage, price)
   return { ...settled, costPico: !billed ? 0n : isUnknown ? null : cost(usage, price) }
 }
 
-/** The source of figures that are reported before the response ends. @param meter null = of no stream */
+/** The source of usage that is reported before the response ends. @param meter null = not a stream */
 export function provisionalSource(meter: StreamMeter | null, usage: Usage): SettledCost['source'] {
   if (meter?.reading()) return 'mixed'
   return Object.values(usage).some(count => count !== null) ? 'estimated' : 'none'
 }
 
 /**
- * What is known at this moment, without counting, of what a response in a session costs.
+ * The cost of a response of a session, as known now, without counting.
  *
  * @param estimate of what it reads; null = unknown
  * @param inBackground it is generated to its end, also if the client disconnects
@@ -66,7 +66,7 @@ export function provisionalCost(
   return settleCost({ usage, source, billed: true, suspect: false, unread }, priceFor(quoted, response))
 }
 
-/** The same where other models had a part in it: each at its own price. */
+/** The same if other models took part, each at its own price. */
 export function settleCostByModel(
   settled: SettledUsage, makers: ServingModels, quoted: QuotedPrice | null, priceOf: (model: string) => QuotedPrice | null,
 ): SettledCost {
@@ -85,7 +85,7 @@ function hasUnreportedCost({ images }: Usage, price: Price): boolean {
   return perToken !== undefined || (perImage !== undefined && images === null)
 }
 
-/** The bill of a response to which several attempts contributed; each one's share is noted in its record. */
+/** The bill of a response of several attempts. The share of each is stored in its record. */
 export function mergeCosts(parts: readonly AttemptCost[]): SettledCost {
   for (const { record, bill } of parts) if (record) noteCost(record, bill)
   const bills = parts.map(({ bill }) => bill)
@@ -101,23 +101,23 @@ export function mergeCosts(parts: readonly AttemptCost[]): SettledCost {
   }
 }
 
-/** Usage of two responses together: what one of them does not report is what the other reports. */
+/** The sum of two usages. If only one of them has a count, the sum is that count. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const sum = blankUsage()
   for (const name of Object.keys(sum) as (keyof Usage)[]) {
     const [x, y] = [a[name], b[name]]
-    // Seconds have fractions, to the millisecond.
+    // Seconds are rounded to milliseconds.
     sum[name] = x === null ? y : y === null ? x : Math.round((x + y) * 1000) / 1000
   }
   return sum
 }
 
-/** Costs of two responses together; unknown where one is. */
+/** The sum of two costs; unknown if one of them is. */
 export function addCost(a: bigint | null, b: bigint | null): bigint | null {
   return a === null || b === null ? null : a + b
 }
 
-/** Notes in an attempt's record what it contributed. */
+/** Stores the share of an attempt in its record. */
 export function noteCost(record: AttemptShare, { usage, billed, costPico }: SettledCost): void {
   if (!billed) return
   const { inputTokens, outputTokens } = usage

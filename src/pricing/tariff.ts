@@ -3,36 +3,36 @@ import type { Price } from '../config/price-types.ts'
 import { ITEMS } from './quantities.ts'
 import type { Item } from './quantities.ts'
 
-/** USD for a million, times 10^6, are picodollars for one. */
+/** USD per million times 10^6 = picodollars per unit. */
 export const MIN_SCALE = 6
 
-/** What each item costs, brought to one unit: what is used is then multiplied and added as it is. */
+/** The rates of all items in one unit, so that a cost is a sum of products. */
 export interface Rates {
-  /** USD for a million of each, times 10^`scale`, in the order of ITEMS; null = nothing is said of it. */
+  /** USD per million of each item, times 10^`scale`, in the order of ITEMS; null = no rate. */
   readonly perMillion: readonly (bigint | null)[]
-  /** At least MIN_SCALE: what is added up at that scale are picodollars. */
+  /** At least MIN_SCALE: sums with that scale are in picodollars. */
   readonly scale: number
 }
 
 interface Tier {
   readonly rates: Rates
   /**
-   * The same before it is known what was used: output at the rate of the dearest that it
-   * can be, and so the input that is no text, which is to be reported as pictures.
+   * The rates for a reservation, before the usage is known: output has its highest possible
+   * rate. So has input that is not text, which must be reported as images.
    */
   readonly ceiling: Rates
 }
 
-/** A price made ready for counting: every decimal read, every item with the rate of its kin. */
+/** A price with parsed decimals, in which items without a rate have that of a related item. */
 export interface Tariff {
-  /** It has a rate for tokens: one direction without any is a gap, not a gift. */
+  /** It has a rate for tokens: then a direction without a rate is unpriced, not free. */
   readonly pricesTokens: boolean
   readonly base: Tier
-  /** Those of larger inputs, in their order. A tier replaces what it names of the price, for the whole request. */
+  /** Tiers for larger inputs, ascending. A tier replaces the rates that it names, for the whole request. */
   readonly tiers: readonly (Tier & { readonly above: number })[]
 }
 
-/** Prices are constants: each is made ready once, and forgotten with its price. */
+/** Prices are constants: each is converted once. */
 const tariffs = new WeakMap<Price, Tariff>()
 
 /** @throws RangeError when a rate is not a decimal */
@@ -58,7 +58,7 @@ function tierOf(price: Omit<Price, 'tiers'>): Tier {
   return { rates, ceiling }
 }
 
-/** What cannot be distinguished beforehand, the first standing for all. */
+/** Items that cannot be distinguished before the response; the first one counts for all. */
 const OUTPUTS: readonly Item[] = ['output', 'reasoning', 'output_audio', 'output_image']
 const MEDIA: readonly Item[] = ['input_image', 'input_audio', 'input']
 

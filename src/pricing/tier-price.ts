@@ -5,7 +5,7 @@ import { cost } from './cost.ts'
 import type { QuotedPrice } from './prices.ts'
 import type { MeteredResponse } from './settle-usage.ts'
 
-/** The price of a response: that of the tier which its upstream says it was served in, if one is set. */
+/** The price of a response: that of the service tier that the upstream reports, if it has a price. */
 export function priceFor(quoted: QuotedPrice | null, response: MeteredResponse | null): QuotedPrice | null {
   if (!quoted?.serviceTiers || response === null) return quoted
   const tier = reportedTier(response)
@@ -17,7 +17,7 @@ function reportedTier(response: MeteredResponse): string | null {
   return response.kind === 'body' ? readBodyTier(response.body) : null
 }
 
-/** Has what is written to the cache a rate of its own, in whichever tier? */
+/** Does any tier have a separate rate for cache writes? */
 export function hasCacheWriteRate(quoted: QuotedPrice | null): boolean {
   return pricesOf(quoted).some(price => price !== null
     && (hasWriteRate(price) || (price.tiers?.some(tier => hasWriteRate(tier.price)) ?? false)))
@@ -25,12 +25,12 @@ export function hasCacheWriteRate(quoted: QuotedPrice | null): boolean {
 
 /** Of every service tier. */
 function pricesOf(quoted: QuotedPrice | null): readonly (Price | null)[] {
-  // Asked twice for each request, and almost none has tiers.
+  // Called twice for each request, and few models have tiers.
   if (!quoted?.serviceTiers) return [quoted && quoted.price]
   return [quoted.price, ...Array.from(quoted.serviceTiers.values(), tier => tier.price)]
 }
 
-/** Does a request cost the same, whatever it uses? A model whose rates are all 0 is free. */
+/** Does every request cost the same? A model whose rates are all 0 is free. */
 export function isPricedByRequest(quoted: QuotedPrice | null): boolean {
   const isFixed = ({ tiers, ...rates }: Price): boolean =>
     Object.entries(rates).every(([name, rate]) => name === 'perRequest' || Number(rate) === 0) && (tiers ?? []).every(tier => isFixed(tier.price))
@@ -42,8 +42,8 @@ function hasWriteRate({ cacheWrite5m, cacheWrite1h }: Price): boolean {
 }
 
 /**
- * What it costs at most, in picodollars, whichever of these it is going to use, in whichever
- * tier and at whichever of these prices it is going to be served; null = unknown.
+ * The highest possible cost in picodollars, over these usages, prices and all service tiers;
+ * null = unknown.
  */
 export function highestCost(usages: readonly Usage[], quotes: readonly (QuotedPrice | null)[]): bigint | null {
   let most = 0n

@@ -9,8 +9,8 @@ import { MEDIA_TOKENS, estimateTokens, scanStrings } from '../protocols/request/
 import { BYTES_PER_TOKEN, tokensOfBytes } from '../protocols/usage/tokens-of-bytes.ts'
 
 /**
- * Counts tokens that no upstream reported, in a thread. It never rejects: what the
- * thread cannot count (too many requests wait, it died, it takes too long) is
+ * Counts tokens that no upstream reported, in a thread. It never rejects: if the thread
+ * cannot count (too many requests wait, it crashed, it takes too long), tokens are
  * estimated by bytes.
  */
 export interface TokenCounter {
@@ -20,7 +20,7 @@ export interface TokenCounter {
   prompt(prompt: PromptText | null, body: Buffer): Promise<number | null>
   /** Tokens of a whole response's text; null where it is not JSON, or not text. */
   response(members: readonly string[] | null, body: Buffer): Promise<number | null>
-  /** Waits for what is being counted, then ends the thread. What is asked later is estimated by bytes. */
+  /** Waits for running counts, then ends the thread. Later requests are estimated by bytes. */
   close(): Promise<void>
 }
 
@@ -49,15 +49,15 @@ export type CountRequest =
 /** Its reply: the tokens of each text, or of the body; null for a body that is not text. */
 export type TokenCounts = readonly (number | null)[]
 
-/** A longer body is not copied to the thread: a sample of its text gives the rate. */
+/** A longer body is not copied to the thread: the rate is taken from a sample of its text. */
 const MAX_BODY_BYTES = 1024 * 1024
 const SAMPLE_BYTES = 256 * 1024
-/** Bytes that wait for the thread: as long as there are more, each further text is counted by a shorter sample. */
+/** Waiting bytes above which further texts are counted by a shorter sample. */
 const BUSY_BYTES = 1024 * 1024
 const BUSY_SAMPLE_BYTES = 4 * 1024
 const MAX_PENDING = 512
 const TIMEOUT_MS = 30_000
-/** Deaths in a row, without a reply between them, after which no thread is started for PAUSE_MS. */
+/** Crashes in a row, without a reply, after which no thread is started for PAUSE_MS. */
 const MAX_CRASHES = 3
 const PAUSE_MS = 60_000
 /** ms without work after which the thread ends: its vocabulary takes 70 MB, and 300 ms to read again. */
@@ -130,7 +130,7 @@ class ThreadCounter implements TokenCounter {
     return counts ? (counts[0] ?? null) : estimateTokens(body)
   }
 
-  /** Counts the beginning of the text, and takes the rest to be like it. */
+  /** Counts the beginning of the text, and assumes the same rate for the rest. */
   async #sampledBody(body: Buffer, sampleBytes: number): Promise<number> {
     const sample: Buffer[] = []
     let sampled = 0
@@ -194,7 +194,7 @@ class ThreadCounter implements TokenCounter {
   }
 }
 
-/** The first so many bytes of all runs together. */
+/** The first bytes of all runs together. */
 function beginningOf(runs: readonly GeneratedRun[], maxBytes: number): GeneratedRun[] {
   const sample: GeneratedRun[] = []
   let left = maxBytes

@@ -1,10 +1,10 @@
 import { countTokens as countWithVocabulary, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base'
 
-// A run of letters, of signs or of spaces that is this long is no word of any language. The
-// tokenizer takes quadratic time over one, and a hostile megabyte of it would take hours.
+// No word of any language is this long. The tokenizer takes quadratic time for a run of letters,
+// signs or spaces: a hostile megabyte would take hours.
 const LONG_RUN = /[\p{L}\p{M}]{256}|[^\s\p{L}\p{M}\p{N}]{256}|\s{256}/gu
 const MERGES_REMEMBERED = 20_000
-// What looks like a control token is text, as in a prompt that quotes one.
+// Text that looks like a control token counts as text: a prompt can quote one.
 const PLAIN = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() }
 
 /**
