@@ -55,10 +55,10 @@ function azureAuth(settings: EntrySettings): object {
 }
 
 const AWS_KEYS = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token']
-/** How LiteLLM is to call it, and where. */
+/** The API and the region that LiteLLM calls. */
 const BEDROCK_PREFIX = /^(?:converse\/|invoke\/)?(?:([a-z]{2}(?:-[a-z]+)+-\d+)\/)?/
 
-/** Embeddings, images, video and rankings. */
+/** Models for embeddings, images, video and reranking. */
 const WITHOUT_TEXT = /embed|stability\.|canvas|reel|image|rerank/
 
 function readBedrock(settings: EntrySettings, name: string): CloudEntry | string {
@@ -76,14 +76,14 @@ function readBedrock(settings: EntrySettings, name: string): CloudEntry | string
     model,
     upstream: {
       bedrock: { region, ...endpoint !== null && { endpoint } },
-      // Converse serves the models of all makers.
+      // Converse serves the models of all vendors.
       ...!model.includes('anthropic.') && { speaks: ['converse'] },
       auth: key === null ? { aws } : { bearer: key },
     },
   }
 }
 
-/** Where LiteLLM asks unless the entry says it. */
+/** LiteLLM's default. */
 const DEFAULT_LOCATION = 'us-central1'
 
 function readVertex(settings: EntrySettings, model: string): CloudEntry | string {
@@ -100,7 +100,7 @@ function readVertex(settings: EntrySettings, model: string): CloudEntry | string
   }
 }
 
-/** LiteLLM takes the name of a file, or all that is in it. */
+/** LiteLLM accepts the name of a file, or its content. */
 function googleCredentials(settings: EntrySettings): object {
   const setting = 'vertex_credentials'
   const written = settings.text(setting)

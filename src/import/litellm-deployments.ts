@@ -11,7 +11,7 @@ import type { Path, Source } from './source.ts'
 
 /** One entry of model_list that the gateway can serve. */
 export interface Deployment {
-  /** What clients ask for; may be a glob. */
+  /** The model that clients request; can be a glob. */
   readonly group: string
   /** The upstream's name in the result. */
   readonly upstream: string
@@ -43,7 +43,7 @@ interface Address {
 interface Upstream extends Address {
   readonly auth?: { readonly bearer: string } | { readonly header: string; readonly value: string }
   readonly headers?: Readonly<Record<string, string>>
-  /** The protocols that it takes: requests of others are translated. */
+  /** The protocols that it speaks: requests of others are translated. */
   readonly speaks: readonly string[]
 }
 
@@ -56,7 +56,7 @@ export interface Deployments {
   readonly notes: readonly Note[]
 }
 
-/** Reads model_list: what clients ask for, where it goes, and what it costs. */
+/** Reads model_list: the models that clients request, their upstreams, and their prices. */
 export function readDeployments(source: Source): Deployments {
   return new ModelList(source).read()
 }
@@ -65,7 +65,7 @@ class ModelList {
   readonly #source: Source
   readonly #upstreams = new Map<string, object>()
   readonly #models = new Map<string, ImportedModel>()
-  /** What entries may share, by name: where its values stand. */
+  /** Credentials that entries can share, by name: the paths of their values. */
   readonly #credentials = new Map<string, Path>()
   readonly #notes: Note[] = []
 
@@ -161,7 +161,7 @@ class ModelList {
     this.#notes.push({ place: this.#source.place(path), setting: formatPath(path), text })
   }
 
-  /** @returns a text where there is none, which says why */
+  /** @returns a text that says why, if there is none */
   #address(settings: EntrySettings, provider: string, { url, v1, speaks }: Provider): Address | string {
     const path = settings.pathOf('api_base')
     const written = this.#source.text(path) ?? this.#source.text(settings.ownPathOf('base_url'))
@@ -185,7 +185,7 @@ class ModelList {
     }
     const bare = plain.replace(/\/v1(beta)?$/, '')
     const parsed = URL.parse(bare)
-    // OpenAI's SDK puts its paths, such as /chat/completions, right behind the address.
+    // OpenAI's SDK appends its paths, such as /chat/completions, directly to the address.
     if (speaks.includes('chat') && bare === plain && parsed && parsed.pathname !== '/') {
       this.#note(path, `requests go to ${bare}/chat/completions and so on, as they did`)
       return { url: parsed.origin, v1: parsed.pathname }
@@ -203,12 +203,12 @@ class ModelList {
     return { ...secret !== null && { auth }, ...headersOf(headers) }
   }
 
-  /** A reference to the environment, whatever the file has; null where none is needed. */
+  /** A reference to the environment, also if the file contains the secret itself; null = no secret is needed. */
   #secret(path: Path, provider: string, { variable: usual, url: own }: Provider, url: string): string | null {
     const written = this.#source.text(path)
     if (written === null && usual === null) return null
     const named = written === null ? null : variableOf(written)
-    // The usual variable holds the provider's own key, which is nobody else's business.
+    // Do not send the provider's own key, which is in the usual variable, to another server.
     const isElsewhere = written !== null && own !== null && url !== own && URL.canParse(url)
     const name = named
       ?? (isElsewhere ? `KEY_FOR_${new URL(url).hostname.toUpperCase().replace(/\W+/g, '_')}` : usual)
@@ -221,12 +221,12 @@ class ModelList {
 
   #weight(params: Path): number | null {
     const weight = this.#source.number([...params, 'weight'])
-    // Where there is no weight, LiteLLM's shuffle goes by rpm.
+    // Without a weight, LiteLLM's shuffle uses rpm.
     const share = weight ?? toNumber(this.#source.peek([...params, 'rpm']))
     return share !== null && share >= 0 ? share : null
   }
 
-  /** The name of an upstream like this; one more is made where there is none. */
+  /** The name of an equal upstream, which is added if there is none. */
   #upstreamName(provider: string, upstream: object): string {
     const same = JSON.stringify(upstream)
     for (const [name, known] of this.#upstreams) if (JSON.stringify(known) === same) return name
@@ -255,7 +255,7 @@ function baseModelOf(written: string): string {
   return provider === 'azure' ? model.replace(/^.*\//, '') : model
 }
 
-/** @returns null where the name stays as it is, undefined where a pattern would have to change it */
+/** @returns null = the name does not change, undefined = a pattern would have to change it */
 function upstreamModel(group: string, model: string): string | null | undefined {
   if (group === model) return null
   const stars = (text: string): number => text.split('*').length - 1
@@ -267,7 +267,7 @@ function toNumber(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-/** @param v1 what stands there instead of /v1; null = /v1 itself */
+/** @param v1 the path that replaces /v1; null = /v1 itself */
 function addressOf(url: string, v1: string | null): Address {
   return v1 === null ? { url } : { url, v1 }
 }

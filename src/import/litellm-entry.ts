@@ -6,7 +6,7 @@ import type { Path, Source } from './source.ts'
 export class EntrySettings {
   readonly #source: Source
   readonly #params: Path
-  /** Where the values of the credential stand; null = the entry names none. */
+  /** The path of the values of the credential; null = the entry names none. */
   readonly #credential: Path | null
   readonly #note: (path: Path, text: string) => void
 
@@ -22,13 +22,13 @@ export class EntrySettings {
     this.#credential = (typeof name === 'string' ? credentials.get(name) : undefined) ?? null
   }
 
-  /** Where a setting stands that an entry may have by its credential. */
+  /** The path of a setting that can be in the entry or in its credential. */
   pathOf(setting: string): Path {
     const own = this.ownPathOf(setting)
     return this.#credential === null || this.#source.peek(own) !== undefined ? own : [...this.#credential, setting]
   }
 
-  /** Where a setting stands that only the entry itself can have. */
+  /** The path of a setting that can be only in the entry itself. */
   ownPathOf(setting: string): Path {
     return [...this.#params, setting]
   }
@@ -40,9 +40,9 @@ export class EntrySettings {
   }
 
   /**
-   * Takes a secret, which is a reference in any case.
+   * Takes a secret, and always returns a reference.
    *
-   * @param variable what holds the secret where the file has it itself
+   * @param variable the variable for a secret that is in the file itself
    */
   secret(setting: string, variable: string): string | null {
     const path = this.pathOf(setting)
@@ -60,13 +60,13 @@ export class EntrySettings {
     return this.withoutSecrets(this.pathOf(setting), reference).replace(/\/+$/, '')
   }
 
-  /** Takes settings, and says what became of them, where one of them is there. */
+  /** Takes settings, and adds a note if one of them is there. */
   note(settings: readonly string[], text: string): void {
     const found = settings.map(setting => this.pathOf(setting)).filter(path => this.#source.take(path) !== undefined)
     for (const path of found.slice(0, 1)) this.#note(path, text)
   }
 
-  /** A url must not hold credentials, and nobody's are to be copied; a query may be one, and has no place. */
+  /** Removes credentials, which must not be copied, and the query, which can be one. */
   withoutSecrets(path: Path, url: string): string {
     const bare = url.replace(/(?<=^\w+:\/\/)[^/]*@/, '')
     if (bare !== url) this.#note(path, 'the credentials in the address are not copied: put them under auth')
@@ -88,7 +88,7 @@ export class EntrySettings {
     }
   }
 
-  /** A credential is a reference to the environment in any case. */
+  /** A credential is always a reference to the environment. */
   #header(path: Path, name: string, value: string): string {
     if (variableOf(value) !== null || !CREDENTIAL_NAME.test(name)) return toReference(value)
     const variable = name.toUpperCase().replace(/\W/g, '_')

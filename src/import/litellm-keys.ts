@@ -15,7 +15,7 @@ export interface ImportedKey {
 
 export interface VirtualKeys {
   readonly list: readonly ImportedKey[]
-  /** What is not as it was, by line of the table. */
+  /** What changed or is missing, by line of the table. */
   readonly notes: readonly Note[]
 }
 
@@ -30,11 +30,11 @@ const MODEL_GROUPS: ReadonlySet<string> = new Set(['all-proxy-models', 'all-team
 const LIMITS = [
   ['rpm_limit', 'requests_per_minute'], ['tpm_limit', 'tokens_per_minute'], ['max_parallel_requests', 'concurrent'],
 ] as const
-/** Of these a 0 lets no request through. */
+/** Limits for which 0 refuses every request. */
 const NONE = ['max_budget', ...LIMITS.map(([column]) => column)]
 /** The team of LiteLLM's own logins. */
 const DASHBOARD = 'litellm-dashboard'
-/** LiteLLM's durations of a budget whose period exists here. */
+/** LiteLLM's budget durations that have a period here. */
 const PERIODS: ReadonlyMap<string, string> = new Map(Object.entries({ '': 'total', '1d': 'day', '24h': 'day', '30d': 'month', '1mo': 'month' }))
 
 /**

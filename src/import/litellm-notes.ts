@@ -1,7 +1,7 @@
 import { formatPath } from './source.ts'
 import type { Path, Source } from './source.ts'
 
-/** Something of the file that is not in the result as it was. */
+/** Something of the file that is missing in the result, or changed. */
 export interface Note {
   /** `line:column` in the file. */
   readonly place: string
@@ -22,7 +22,7 @@ const NO_DATABASE = "LiteLLM's database is not read: make keys anew with `gatewa
 const CLOUD = 'how the gateway gets credentials of a cloud is under auth of the upstream'
 const NO_SUCH_SETTING = 'there is no such setting'
 
-/** What to say of a setting without an equal, by its name without places in lists; the first match counts. */
+/** The notes for settings without an equivalent, by name without list indexes; the first match counts. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^model_list\.litellm_params\.rpm$/, LIMIT_OR_WEIGHT],
   [/^model_list\.litellm_params\.(tpm|max_parallel_requests)$/, LIMITS],
@@ -58,7 +58,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^guardrails/, 'there are no guardrails'],
 ]
 
-/** A note for each kind of setting that nobody took; entries of a list with the same gap are reported once. */
+/** A note for each kind of setting that was not taken; the same setting in several entries is reported once. */
 export function notesOnUnusedSettings(source: Source): Note[] {
   const kinds = new Map<string, { first: Path, count: number }>()
   for (const path of source.unusedSettings()) {

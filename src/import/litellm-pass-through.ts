@@ -14,7 +14,7 @@ export interface PassThrough {
   readonly notes: readonly Note[]
 }
 
-/** Reads general_settings.pass_through_endpoints: a path that goes to another server as it is. */
+/** Reads general_settings.pass_through_endpoints: paths that are forwarded unchanged to another server. */
 export function readPassThrough(source: Source): PassThrough {
   const upstreams = new Map<string, object>()
   const routes: Route[] = []
@@ -40,7 +40,7 @@ export function readPassThrough(source: Source): PassThrough {
   return { upstreams, routes, notes }
 }
 
-/** What stands before the path in the target's address; null where the target has another path. */
+/** The target's address without the path; null = the target has another path. */
 function serverOf(target: string, path: string): string | null {
   const url = URL.parse(target)
   if (url === null || !/^https?:$/.test(url.protocol) || !path.startsWith('/') || url.search !== '') return null
@@ -48,7 +48,7 @@ function serverOf(target: string, path: string): string | null {
   return there.endsWith(path) ? `${url.origin}${there.slice(0, -path.length)}` : null
 }
 
-/** `auth` and `headers` of the upstream. A credential is a reference to the environment in any case. */
+/** `auth` and `headers` of the upstream. A credential is always a reference to the environment. */
 function headersOf(source: Source, path: Path, note: (path: Path, text: string) => void): object {
   const written = source.take(path)
   const entries = typeof written === 'object' && written !== null ? Object.entries(written) : []
@@ -56,7 +56,7 @@ function headersOf(source: Source, path: Path, note: (path: Path, text: string) 
   let auth: object | null = null
   for (const [name, value] of entries) {
     const lower = name.toLowerCase()
-    // The client's own pass.
+    // The client's own headers are forwarded.
     if (['content-type', 'accept', 'content-length'].includes(lower)) continue
     const [, scheme = '', rest = ''] = /^(bearer +)?(.*)$/is.exec(String(value)) ?? []
     if (lower !== 'authorization' && !CREDENTIAL_NAME.test(name)) {

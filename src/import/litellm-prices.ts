@@ -1,14 +1,14 @@
 import type { Path, Source } from './source.ts'
 
 const MILLION = 1_000_000
-/** As many as a double keeps of any decimal. */
+/** A double keeps this many digits of any decimal. */
 const PRICE_DIGITS = 15
-/** USD; a million of what costs less than this are no picodollar. */
+/** USD; below this, a million units cost less than a picodollar. */
 const MIN_PRICE = 1e-18
-/** USD; what the configuration takes. */
+/** USD; the limit of the configuration. */
 const MAX_PRICE = 1_000_000_000
 
-/** LiteLLM's names of prices, ours, and how many of its units are one of ours. */
+/** LiteLLM's names of prices, the gateway's, and the number of LiteLLM's units in one of the gateway's. */
 const PRICES: ReadonlyMap<string, readonly [name: string, factor: number]> = new Map(Object.entries({
   input_cost_per_token: ['input', MILLION],
   output_cost_per_token: ['output', MILLION],
@@ -33,7 +33,7 @@ export function readPrice(source: Source, path: Path): Readonly<Record<string, n
     const own = source.number([...path, 'litellm_params', setting])
     const cost = source.number([...path, 'model_info', setting]) ?? own
     if (cost === null || cost < 0 || cost * factor > MAX_PRICE) continue
-    // All digits that were written, without the noise of the product.
+    // Keeps all written digits, without the rounding error of the product.
     price[name] = cost * factor < MIN_PRICE ? 0 : Number((cost * factor).toPrecision(PRICE_DIGITS))
   }
   return Object.keys(price).length === 0 ? null : price

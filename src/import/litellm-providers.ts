@@ -1,10 +1,10 @@
 import { isCloud } from './litellm-clouds.ts'
 
-/** Where a provider of LiteLLM's is, for a gateway that puts its url in front of the client's path. */
+/** The address of a LiteLLM provider, for a gateway that appends the client's path to it. */
 export interface Provider {
-  /** null: the operator's api_base alone says it. */
+  /** null = only the operator's api_base has it. */
   readonly url: string | null
-  /** What stands there instead of /v1; null = /v1 itself. */
+  /** The path that replaces /v1; null = /v1 itself. */
   readonly v1: string | null
   /** The variable that LiteLLM reads when the file names no key; null = none is needed. */
   readonly variable: string | null
@@ -26,7 +26,7 @@ const PROVIDERS: ReadonlyMap<string, Provider> = new Map(Object.entries({
     url: 'https://generativelanguage.googleapis.com', v1: null, variable: 'GEMINI_API_KEY',
     auth: 'x-goog-api-key', speaks: ['generate'],
   },
-  // Azure's v1 API takes the deployment as the model, and no api-version.
+  // In Azure's v1 API the model is the deployment, and there is no api-version.
   azure: { url: null, v1: null, variable: 'AZURE_API_KEY', auth: 'api-key', speaks: ['chat', 'responses'] },
   groq: chat('https://api.groq.com/openai', 'GROQ_API_KEY'),
   mistral: chat('https://api.mistral.ai', 'MISTRAL_API_KEY'),
@@ -56,12 +56,12 @@ const PROVIDERS: ReadonlyMap<string, Provider> = new Map(Object.entries({
   litellm_proxy: chat(null, 'LITELLM_PROXY_API_KEY'),
 }))
 
-/** Providers whose rankings are elsewhere than their chat. */
+/** Providers whose reranking has another address than their chat. */
 export const RERANK_PROVIDERS: ReadonlyMap<string, Provider> = new Map([
   ['cohere', chat('https://api.cohere.com', 'COHERE_API_KEY')],
 ])
 
-/** Providers that LiteLLM knows and that a url with a fixed credential cannot reach. */
+/** Providers of LiteLLM that need more than a URL and a fixed credential. */
 const UNSUPPORTED: ReadonlyMap<string, string> = new Map(Object.entries({
   sagemaker: 'requests to SageMaker are signed one by one (SigV4), which the gateway does not do',
   huggingface: 'its API is none of the three protocols',
@@ -76,7 +76,7 @@ export interface NamedModel {
 }
 
 /**
- * `anthropic/claude-x` is the provider and the model; without a prefix the model's name tells.
+ * Splits `anthropic/claude-x` into provider and model. Without a prefix, the model's name decides.
  *
  * @param custom the provider that the entry names itself, or null
  */
@@ -84,7 +84,7 @@ export function providerOf(model: string, custom: string | null): NamedModel {
   const [prefix = '', ...rest] = model.split('/')
   const isKnown = PROVIDERS.has(prefix) || UNSUPPORTED.has(prefix) || isCloud(prefix)
   if (rest.length > 0 && (isKnown || custom === null)) {
-    // azure/responses/x says how LiteLLM is to call it.
+    // In azure/responses/x the middle part selects the API that LiteLLM calls.
     const name = rest.join('/')
     const hasMode = prefix === 'openai' || prefix === 'azure'
     return { provider: custom ?? prefix, model: hasMode ? name.replace(/^responses\//, '') : name }

@@ -1,4 +1,4 @@
-/** `os.environ/NAME` as the gateway writes it; anything else as it is, but never taken for a reference. */
+/** Writes `os.environ/NAME` as a reference of the gateway, and escapes any other text so that it is not a reference. */
 export function toReference(text: string): string {
   const name = variableOf(text)
   return name === null ? text.replaceAll('${', () => '$${') : `\${${name}}`

@@ -24,7 +24,7 @@ export interface Routes {
   readonly notes: readonly Note[]
 }
 
-/** Models that follow another, and where the file says so. */
+/** The fallbacks of a model, and their place in the file. */
 interface Chain {
   readonly path: Path
   readonly names: readonly string[]
@@ -51,11 +51,11 @@ const STRATEGIES: ReadonlyMap<string, string> = new Map(Object.entries({
 }))
 
 const STRATEGY: Path = ['router_settings', 'routing_strategy']
-/** These look at the targets alone, and cannot put some of them last. */
+/** These choose among all targets, so fallbacks cannot come last. */
 const LOAD_STRATEGIES: ReadonlySet<string> = new Set(['least_busy', 'fastest'])
 
 const MAX_WEIGHT = 1_000_000
-/** So rarely is a fallback asked first: once in so many requests. */
+/** A fallback is tried first in at most one of so many requests. */
 export const FALLBACK_WEIGHT_RATIO = 1000
 
 /** A route for each model that clients ask for, with the router's settings. */
@@ -84,7 +84,7 @@ class Router {
       contextWindowFallbacks: this.#fallbacks('context_window_fallbacks'),
       contentPolicyFallbacks: this.#fallbacks('content_policy_fallbacks'),
     }
-    // A pattern takes what no name, and no longer pattern, before it has taken.
+    // Names come before patterns, and longer patterns before shorter ones.
     const rank = (name: string): number => (name.includes('*') ? name.length : Infinity)
     const names = [...this.#groups.keys()].toSorted((a, b) => rank(a) === rank(b) ? 0 : rank(b) - rank(a))
     const aliases = [...this.#aliases()].map(([alias, name]) => this.#aliasRoute(alias, name, settings))
@@ -105,7 +105,7 @@ class Router {
   }
 
   #aliasRoute(alias: string, name: string, settings: Settings): Route {
-    // A target without a name would get the alias.
+    // A target without a model name would get the alias as its model.
     const named = (this.#groups.get(name) ?? []).map(each => ({ ...each, model: each.model ?? name }))
     return { ...this.#route(name, named, settings), model: alias }
   }
@@ -152,14 +152,14 @@ class Router {
     return strategy ?? 'ordered'
   }
 
-  /** A setting of the router, which may stand in two places. */
+  /** A setting of the router, which can be in two places. */
   #setting(name: string, elsewhere: string): number | null {
     const inRouter = this.#source.number(['router_settings', name])
     const outside = this.#source.number(['litellm_settings', elsewhere])
     return inRouter ?? outside
   }
 
-  /** `[{a: [b, c]}]`, in either of the two places: for each model the groups that follow it. */
+  /** `[{a: [b, c]}]`, in either of the two places: the fallbacks of each model. */
   #fallbacks(name: string): Map<string, Chain> {
     const found = new Map<string, Chain>()
     for (const path of [['router_settings', name], ['litellm_settings', name]]) {
@@ -192,7 +192,7 @@ class Router {
   }
 }
 
-/** The targets of a model and, behind them, those of its fallbacks. */
+/** The targets of a model, followed by those of its fallbacks. */
 function targets(
   group: readonly Deployment[], spare: readonly Deployment[], strategy: string,
 ): Pick<Route, 'to' | 'strategy'> {
@@ -207,7 +207,7 @@ function targets(
   if (spare.length === 0 && strategy !== 'weighted') {
     return { to: group.map(each => target(each, null)), strategy }
   }
-  // What has a weight of 0 is asked by LiteLLM where nothing else of the group is well.
+  // LiteLLM uses a deployment of weight 0 only if no other one of the group is healthy.
   const off = group.every(({ weight }) => weight === 0) ? [] : group.filter(({ weight }) => weight === 0)
   const shared = group.filter(each => !off.includes(each))
   const weights = wholeWeights(shared.map(({ weight }) => weight ?? 1), off.length + spare.length > 0)
@@ -221,7 +221,7 @@ function targets(
   }
 }
 
-/** Whole weights in the same ratios; far above 1 where fallbacks stand beside them. */
+/** Whole weights with the same ratios; far above 1 if there are fallbacks. */
 function wholeWeights(shares: readonly number[], beside: boolean): number[] {
   const whole = shares.map(
     share => Math.max(1, Math.round(share * (shares.every(Number.isInteger) ? 1 : 100))),
@@ -236,7 +236,7 @@ function commonDivisor(a: number, b: number): number {
   return b === 0 ? a : commonDivisor(b, a % b)
 }
 
-/** @param isElsewhere the client asked for another model: the name has to be said */
+/** @param isElsewhere a target of another model than the client requests: it needs the model's name */
 function target({ upstream, model, group }: Deployment, weight: number | null, isElsewhere = false): Target {
   const name = model ?? (isElsewhere && !group.includes('*') ? group : null)
   return { upstream, ...name !== null && { model: name }, ...weight !== null && weight !== 1 && { weight } }

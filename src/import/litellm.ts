@@ -16,7 +16,7 @@ import { ImportError, Source, formatPath } from './source.ts'
 export interface Imported {
   /** The text of a gateway.yaml. */
   readonly yaml: string
-  /** What has no equal, or not the same, in the file's order. */
+  /** What is missing or differs in the result, in the file's order. */
   readonly notes: readonly Note[]
   /** The variables of the environment that the result refers to. */
   readonly variables: readonly string[]
@@ -57,7 +57,7 @@ export function importLitellm(text: string, virtualKeys: readonly ImportedKey[] 
   return { yaml, notes: all, variables: variablesIn(yaml) }
 }
 
-/** One target that is an upstream alone is written as its name. */
+/** A single target with only an upstream is written as its name. */
 function compactRoute(route: Route): object {
   const to = route.to.map(target => (Object.keys(target).length === 1 ? target.upstream : target))
   return { ...route, to: to.length === 1 ? to[0] : to }
@@ -83,7 +83,7 @@ function readKeys(source: Source): { list: object[]; notes: Note[] } {
   return { list: [], notes: [{ place: source.place(path), setting: 'general_settings.master_key', text }] }
 }
 
-/** LiteLLM keeps prompts without an end unless a time is set. */
+/** LiteLLM keeps prompts for ever by default. */
 const DEFAULT_RETENTION = '30d'
 
 /** Whose bodies are kept. */
@@ -107,7 +107,7 @@ const COMMENTS: ReadonlyMap<string, string> = new Map(Object.entries({
   ledger: ' One row for each request. Absent: nothing is recorded.',
 }))
 
-/** Comments, blank lines between the blocks, and one line for what is small. */
+/** Adds comments and blank lines, and writes small values on one line. */
 function formatDocument(document: Document, routes: readonly Route[]): void {
   document.commentBefore = HEADING
   routes.forEach((route, index) => {
@@ -135,13 +135,13 @@ function isFlow(node: unknown): boolean {
   return isCollection(node) && node.flow === true
 }
 
-/** Targets, credentials and the like: a few scalars. */
+/** A few scalars, such as a target or a credential. */
 function isSmall(map: YAMLMap): boolean {
   const isBlock = map.items.some(({ key }) => ['url', 'to', 'name', 'file'].includes(String(key)))
   return map.items.length < 8 && !isBlock && map.items.every(({ value }) => !isCollection(value))
 }
 
-/** What clients have to know of a route that LiteLLM served otherwise. */
+/** The comment on a route that differs from LiteLLM. */
 function routeComment({ to, strategy }: Route): string {
   const hasFallbacks = strategy === 'weighted' && to.some(({ weight = 1 }) => weight === 1)
     && to.some(({ weight = 1 }) => weight >= FALLBACK_WEIGHT_RATIO)
@@ -153,7 +153,7 @@ function variablesIn(yaml: string): string[] {
   return [...new Set(found)].sort()
 }
 
-/** Names of the file are in it. */
+/** Notes contain names from the file. */
 function printableNote({ place, setting, text }: Note): Note {
   return { place, setting: printable(setting), text: printable(text) }
 }

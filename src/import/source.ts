@@ -3,25 +3,25 @@ import type { Alias, Document, Node } from 'yaml'
 
 export type Path = readonly (string | number)[]
 
-/** A file that cannot be imported; the message says why, with its place where there is one. */
+/** A file that cannot be imported; the message has the reason, and the place if known. */
 export class ImportError extends Error {
   override readonly name = 'ImportError'
 }
 
-/** Of a list of defaults each model takes its own; aliases of aliases multiply beyond this. */
+/** Enough for an alias in each model; aliases of aliases can multiply beyond it. */
 const MAX_ALIASES = 100_000
 const TOO_DEEP = 'values are nested too deeply'
 
-/** A foreign YAML file that is read setting by setting: what nobody took is known at the end. */
+/** A YAML file of another program. Settings are taken one by one, so that the rest is known at the end. */
 export class Source {
   readonly #document: Document
   readonly #lines = new LineCounter()
-  /** Plain data: what came by an alias or a merge key stands there as if it were written out. */
+  /** Plain data, in which aliases and merge keys are replaced by their content. */
   readonly #settings: unknown
   /** What each alias stands for. */
   readonly #aliased: ReadonlyMap<Alias, Node | undefined>
   readonly #taken = new Set<string>()
-  /** What holds something that was taken. */
+  /** Values of which a part was taken. */
   readonly #partlyTaken = new Set<string>()
 
   /** @throws ImportError for text that is no YAML mapping */
@@ -38,7 +38,7 @@ export class Source {
     this.#aliased = withImportErrors(() => aliasesOf(this.#document))
   }
 
-  /** The value at a path, with all that is below; it counts as taken. undefined where there is none. */
+  /** Takes the whole value at a path; undefined = there is none. */
   take(path: Path): unknown {
     this.#taken.add(pathKey(path))
     for (let length = 0; length < path.length; length++) this.#partlyTaken.add(pathKey(path.slice(0, length)))
@@ -52,7 +52,7 @@ export class Source {
     ), this.#settings)
   }
 
-  /** Takes a text that is not empty; null, and nothing taken, where there is none. */
+  /** Takes a text that is not empty; null = there is none, and nothing is taken. */
   text(path: Path): string | null {
     const value = this.peek(path)
     if (typeof value !== 'string' || value === '') return null
@@ -60,7 +60,7 @@ export class Source {
     return value
   }
 
-  /** Takes a number, be it in quotes; null, and nothing taken, where there is none. */
+  /** Takes a number, also in quotes; null = there is none, and nothing is taken. */
   number(path: Path): number | null {
     const value = this.peek(path)
     const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
@@ -82,7 +82,7 @@ export class Source {
     return `${line}:${col}`
   }
 
-  /** The outermost settings of which nobody took anything, in the file's order. */
+  /** The outermost settings of which nothing was taken, in the file's order. */
   unusedSettings(): Path[] {
     return this.#unusedIn(this.#settings, [])
   }
@@ -95,13 +95,13 @@ export class Source {
     return Object.entries(value).flatMap(([name, each]) => this.#unusedIn(each, [...path, name]))
   }
 
-  /** What a node holds under a name or an index, by merge keys too. */
+  /** The child of a node by name or index, including merge keys. */
   #childNode(holder: unknown, step: string | number): unknown {
     const node = this.#resolveAlias(holder)
     if (!isMap(node)) return isSeq(node) ? node.get(step, true) : undefined
     const own = node.get(step, true)
     if (own !== undefined) return own
-    // The parser reads << as a symbol.
+    // The parser represents << as a symbol.
     const merge = node.items.find(pair => isScalar(pair.key) && typeof pair.key.value === 'symbol')
     const merged = this.#resolveAlias(merge?.value)
     const sources = isSeq(merged) ? merged.items : [merged]
@@ -114,7 +114,7 @@ export class Source {
   }
 }
 
-/** The parser calls itself for each level, on the way in and on the way out. */
+/** The parser is recursive, so deep nesting throws a RangeError. */
 function withImportErrors<T>(read: () => T): T {
   try {
     return read()
@@ -123,7 +123,7 @@ function withImportErrors<T>(read: () => T): T {
   }
 }
 
-/** All in one walk: the parser's own way walks over the document for each. An anchor may be set anew. */
+/** Resolves all aliases in one pass: the parser's own method scans the document for each. An anchor can be redefined. */
 function aliasesOf(document: Document): Map<Alias, Node | undefined> {
   const anchored = new Map<string, Node>()
   const aliased = new Map<Alias, Node | undefined>()
