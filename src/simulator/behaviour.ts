@@ -5,16 +5,16 @@
  *     "model": "sim,status=503,retry_after=2"
  *
  * In a model name the list follows the first comma. Comma and equals sign are
- * legal in a path segment (RFC 3986, section 3.3), so that the generate
- * protocol, which names the model in the path, takes the same names. Where
- * both places set a key, the header wins.
+ * legal in a path segment (RFC 3986, section 3.3), so the same names work in the
+ * generate protocol, which has the model in the path. If both places set a key,
+ * the header wins.
  */
 
 const MB = 1024 * 1024
 
 /** Every behaviour by its name; docs/simulator.md lists the same (a test compares them). */
 export const GRAMMAR = {
-  // What is answered.
+  // The response.
   tokens: count(0, 10_000_000),
   chunk: size(1, 64 * MB),
   huge: size(1, 256 * MB),
@@ -22,7 +22,7 @@ export const GRAMMAR = {
   tool_call: flag,
   reject_prefill: flag,
   echo: flag,
-  // What is reported as usage.
+  // The reported usage.
   input: count(0, 1e12),
   output: count(0, 1e12),
   cached: count(0, 1e12),
@@ -30,16 +30,16 @@ export const GRAMMAR = {
   cache_write_1h: count(0, 1e12),
   seconds: count(0, 1e9),
   usage: choice('none', 'null', 'negative', 'fraction', 'huge', 'string'),
-  // When it is sent.
+  // The timing.
   headers_delay: duration,
   first_delay: duration,
   pace: duration,
-  // How it is written.
+  // The bytes on the wire.
   split: count(1, MB),
   crlf: flag,
   comments: flag,
   gzip: flag,
-  // What goes wrong.
+  // Failures.
   status: count(200, 599),
   retry_after: count(0, 1e9),
   retry_after_ms: count(0, 1e12),
@@ -57,15 +57,15 @@ export const GRAMMAR = {
   reset_after: count(0, 1e9),
   no_terminator: flag,
   wrong_length: flag,
-  // Which requests it happens to.
+  // The requests that fail.
   first: count(1, 1e9),
   every: count(1, 1e9),
 }
 
-/** What a request asked for, under the names of the grammar; absent = normal. */
+/** The behaviours of a request, by the names of the grammar; absent = normal. */
 export type Behaviour = { readonly [K in keyof typeof GRAMMAR]?: ReturnType<(typeof GRAMMAR)[K]> }
 
-/** `first` and `every` decide over these; the rest of a list always holds. */
+/** `first` and `every` apply to these; the rest of a list always applies. */
 const OCCASIONAL: ReadonlySet<string> = new Set<keyof Behaviour>([
   'headers_delay', 'first_delay', 'status', 'retry_after', 'retry_after_ms', 'retry_after_date', 'error_200',
   'reset', 'close', 'first_event_error', 'error_event_after', 'malformed_after', 'stall_after', 'cut_after',
@@ -74,7 +74,7 @@ const OCCASIONAL: ReadonlySet<string> = new Set<keyof Behaviour>([
 
 const NORMAL: Behaviour = Object.freeze({})
 
-/** A list that is not of the grammar. The message names the key and what it takes. */
+/** A list that does not follow the grammar. The message names the key and its possible values. */
 export class BehaviourError extends Error {
   override readonly name = 'BehaviourError'
 }
@@ -100,15 +100,14 @@ export function parseBehaviour(text: string): Behaviour {
   return behaviour
 }
 
-/** The list that a model name carries after its first comma; '' when it has none. */
+/** The list after the first comma of a model name; '' = there is none. */
 export function behaviourOfModel(model: string): string {
   const comma = model.indexOf(',')
   return comma === -1 ? '' : model.slice(comma + 1)
 }
 
 /**
- * Leaves out what goes wrong when `first` or `every` say that it is not this
- * request's turn.
+ * Leaves out the failures if `first` or `every` exempt this request.
  *
  * @param turn how many requests with the same list came before, from 0
  */

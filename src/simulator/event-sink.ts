@@ -5,7 +5,7 @@ import type { Behaviour } from './behaviour.ts'
 
 /** Where a script is played: a response or a WebSocket. */
 export interface EventSink {
-  /** Events may be sent several at once; where each is a message of its own, they may not. */
+  /** Several events can be sent at once; false if each one is a message. */
   readonly batches: boolean
   /**
    * Sends one event.
@@ -15,7 +15,7 @@ export interface EventSink {
    */
   send(event: string | Buffer, resume: () => void): boolean
   /**
-   * The end that the transport calls a good one.
+   * Ends the response in the regular way of the transport.
    *
    * @param complete the script was played to its end
    */
@@ -29,8 +29,8 @@ export interface EventSink {
 type Write = (bytes: string | Buffer, resume: () => void) => boolean
 
 /**
- * A response whose head is written, as a stage. What `crlf`, `comments`,
- * `gzip` and `split` ask for happens here, in that order.
+ * A response with a written head, as an event sink. It applies `crlf`, `comments`,
+ * `gzip` and `split`, in that order.
  *
  * @param sse server-sent events: `crlf` and `comments` apply
  * @param deliberate called before the connection is ended otherwise than it should
@@ -49,7 +49,7 @@ export function responseSink(
   const framed = sse && (behaviour.crlf || behaviour.comments)
   const close = () => afterWrites(res, deliberate, socket => socket.destroy())
   const end = () => {
-    // The client waits for the rest that was promised: the connection has to tell it that none comes.
+    // The client waits for the announced rest, so the connection is closed.
     if (behaviour.wrong_length) res.once('finish', close)
     res.end()
   }
@@ -63,8 +63,7 @@ export function responseSink(
 }
 
 /**
- * Resets a connection (RST). On a Unix socket, which knows no reset, it closes:
- * the peer finds the connection gone all the same.
+ * Resets a connection (RST). A Unix socket has no reset: it is closed.
  */
 export function resetSocket(socket: Socket): void {
   if (socket.remoteAddress === undefined) socket.destroy()
@@ -76,7 +75,7 @@ function reframe(event: string, behaviour: Behaviour): string {
   return behaviour.crlf ? text.replaceAll('\n', '\r\n') : text
 }
 
-/** A turn of the event loop between two pieces lets each leave on its own. */
+/** A turn of the event loop between two pieces makes each a separate write. */
 function inPieces(write: Write, length: number): Write {
   return (bytes, resume) => {
     const whole = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
@@ -91,7 +90,7 @@ function inPieces(write: Write, length: number): Write {
   }
 }
 
-/** Each event is flushed, so that a reader can decode it when it comes. */
+/** Each event is flushed, so that a reader can decode it at once. */
 function gzipped(write: Write): { write: Write; finish(done: () => void): void } {
   const gzip = createGzip()
   let ready: Buffer[] = []
@@ -113,7 +112,7 @@ function gzipped(write: Write): { write: Write; finish(done: () => void): void }
   }
 }
 
-/** What was sent before must not be lost on the way out of this process. */
+/** Acts when all earlier bytes have left the process. */
 function afterWrites(res: ServerResponse, deliberate: () => void, act: (socket: Socket) => void): void {
   const { socket } = res.req
   socket.write('', () => {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * Marks in an event that is rendered once and filled often: TEXT is replaced as
- * it stands, inside a JSON string or not; NUMBER loses its quotes. They are
- * random so that nothing that a client sends can contain them.
+ * Marks in an event that is rendered once and filled often. TEXT is replaced
+ * anywhere, also inside a JSON string; NUMBER is replaced with its quotes. They are
+ * random, so that no client can send them.
  */
 export const TEXT: string = randomUUID()
 export const NUMBER: string = randomUUID()
@@ -17,9 +17,8 @@ export function event(data: unknown, name?: string): string {
 }
 
 /**
- * A function that puts its arguments into the marks of the text, in the order in
- * which they stand. An argument must need no JSON escape: words and numbers do
- * not.
+ * A function that replaces the marks of the text by its arguments, in order. An
+ * argument must not need a JSON escape: words and numbers do not.
  */
 export function template(text: string): (...values: (string | number)[]) => string {
   const [head = '', ...tails] = text.split(PLACEHOLDER)

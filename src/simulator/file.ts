@@ -3,8 +3,8 @@ import type { SimulatedRequest } from './request.ts'
 import { json, responseOf, type SimulatedResponse } from './simulated-response.ts'
 
 /**
- * /v1/files and below. Nothing is kept: a file that is uploaded is described,
- * and any file that is asked for exists.
+ * /v1/files and below. Nothing is stored: an uploaded file is only described, and
+ * every requested file exists.
  */
 export function files(request: SimulatedRequest): SimulatedResponse {
   const [id, part] = request.path.slice('/v1/files'.length).split('/').slice(1)

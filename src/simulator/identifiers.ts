@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * A source of identifiers: the prefix, what sets this source apart from others,
- * and a number that only grows. They have the length of the vendors' own.
+ * A source of identifiers: the prefix, the id of this source, and an increasing
+ * number. They are as long as those of the vendors.
  */
 export function identifiers(): (prefix: string) => string {
   const source = randomBytes(8).toString('hex')

@@ -13,9 +13,8 @@ export interface SimulatorOptions {
 }
 
 /**
- * An HTTP server, which also has the counts of what it did. It emits `aborted`,
- * with the request's `{ method, path, model }`, when a client leaves before the
- * end of a response.
+ * An HTTP server that counts its requests. It emits `aborted` with the request's
+ * `{ method, path, model }` when a client disconnects before the end of a response.
  */
 export interface Simulator extends Server {
   readonly stats: Readonly<Stats>
@@ -32,7 +31,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
     noDelay: true,
     requestTimeout: 0,
     keepAliveTimeout: 75_000,
-    // Anything else that asks for an upgrade is answered as plain HTTP.
+    // Other upgrade requests get an HTTP response.
     shouldUpgradeCallback: incoming => isWebSocket(incoming),
   })
   const counter = countExchanges(request => server.emit('aborted', request), options.log)
@@ -48,7 +47,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
   const closeAll = server.closeAllConnections.bind(server)
   return Object.assign(server, {
     stats: counter.stats,
-    // Node forgets a connection that was upgraded.
+    // Node does not track upgraded connections.
     closeAllConnections: () => {
       websockets.closeAll()
       closeAll()

@@ -9,7 +9,7 @@ import { json, sse, type SimulatedResponse } from './simulated-response.ts'
 import { argumentPieces, callTool, readTools, type ToolCall } from './tool.ts'
 import { countUsage, figure, type Counts } from './usage.ts'
 
-/** Opaque to everybody but its provider; it has to come back unchanged. */
+/** Only the provider can read it; clients must return it unchanged. */
 const SIGNATURE = Buffer.from('simulated signature of a thinking block').toString('base64')
 
 /** POST /v1/messages, with and without `?beta=true`. */
@@ -150,7 +150,7 @@ function head(request: SimulatedRequest, content: readonly Json[], stopReason: s
   }
 }
 
-/** `input_tokens` is what neither came from the cache nor went into it. */
+/** `input_tokens` excludes tokens read from or written to the cache. */
 function startUsage(counts: Counts, behaviour: Behaviour, output: number): Json | undefined {
   if (behaviour.usage === 'none') return undefined
   const nothing = behaviour.usage === 'null'
@@ -169,7 +169,7 @@ function startUsage(counts: Counts, behaviour: Behaviour, output: number): Json 
   }
 }
 
-/** Cumulative, as the last word on the whole response. */
+/** Cumulative: the last one counts for the whole response. */
 function deltaUsage(counts: Counts, behaviour: Behaviour): Json | undefined {
   if (behaviour.usage === 'none') return undefined
   return {

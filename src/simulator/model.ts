@@ -2,7 +2,7 @@ import type { Json } from './json.ts'
 import type { SimulatedRequest } from './request.ts'
 import { json, type SimulatedResponse } from './simulated-response.ts'
 
-/** What the list names. Any other name is served as well. */
+/** The listed models. Every other name is served too. */
 const MODELS = ['sim', 'sim-embedding', 'sim-image', 'sim-speech', 'sim-transcription'] as const
 
 /** GET /v1/models and /v1beta/models, in the family's shape. */
@@ -15,7 +15,7 @@ export function listModels(request: SimulatedRequest): SimulatedResponse {
   }
 }
 
-/** GET /v1/models/{id} and /v1beta/models/{id}: there is no model that does not exist. */
+/** GET /v1/models/{id} and /v1beta/models/{id}: every model exists. */
 export function getModel(request: SimulatedRequest): SimulatedResponse {
   return json(modelObject(request, request.model))
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SimulatedRequest } from './request.ts'
 import { json, type SimulatedResponse } from './simulated-response.ts'
 
-/** Any path that the simulator does not know by name: it says what it was sent. */
+/** Any other path: the response describes the request. */
 export function otherPath(request: SimulatedRequest): SimulatedResponse {
   return json({
     id: request.id('sim-'),
@@ -15,12 +15,12 @@ export function otherPath(request: SimulatedRequest): SimulatedResponse {
   })
 }
 
-/** A larger body is echoed by its digest alone. */
+/** A larger body is echoed only as its digest. */
 const ECHO_LIMIT = 1024 * 1024
 
 /**
- * The response to `echo`: everything that arrived, credentials included. Names and
- * values take turns in `raw_headers`.
+ * The response to `echo`: the whole request, including credentials. `raw_headers`
+ * has names and values alternately.
  */
 export function echo(request: SimulatedRequest): SimulatedResponse {
   return json({

@@ -14,11 +14,11 @@ export interface Plan {
   readonly from: number
   /** How many words. */
   readonly words: number
-  /** What stands before the first word: a space where it continues a text. */
+  /** Text before the first word: a space if it continues a text. */
   readonly lead: '' | ' '
   /** Bytes of a word with its space, at least; shorter ones are filled with dots. */
   readonly chunk: number
-  /** The token limit came before the response's end. */
+  /** The token limit ended the response. */
   readonly clipped: boolean
   /** Tokens of the text alone. */
   readonly tokens: number
@@ -34,9 +34,9 @@ export interface PlanInput {
 }
 
 /**
- * Decides what a response says. Everything follows from the request and its
- * behaviours: the whole response is w1 to w`tokens`, a prefilled answer goes on
- * after its last word, and the limit takes reasoning first, words after it.
+ * Decides the content of a response from the request and its behaviours. The whole
+ * response is w1 to w`tokens`; a prefilled one continues after its last word. The
+ * token limit counts reasoning first, then words.
  */
 export function planOutput(behaviour: Behaviour, input: PlanInput): Plan {
   const limit = input.limit ?? Infinity
@@ -90,7 +90,7 @@ interface Run {
   readonly chunk: number
 }
 
-/** `w7 w8 w9`, as bytes: a string for each of millions would hold up everybody, and fill the memory. */
+/** `w7 w8 w9` as bytes: millions of strings would block the process, and fill its memory. */
 function numbered(letter: string, { from, count, lead, chunk }: Run): string {
   const most = count * Math.max(chunk, ` ${letter}${from + count}`.length)
   if (most > constants.MAX_STRING_LENGTH) throw new RangeError('the text is longer than a string can be')

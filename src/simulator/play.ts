@@ -2,15 +2,14 @@ import type { Behaviour } from './behaviour.ts'
 import type { EventSink } from './event-sink.ts'
 import type { EventStream } from './simulated-response.ts'
 
-/** Events are sent together up to so many characters where nothing has to happen between them. */
+/** Events are sent together up to so many characters if nothing happens between them. */
 const BATCH = 16 * 1024
 
 type Ending = 'stall' | 'error' | 'cut' | 'close' | 'reset'
 
 /**
- * Plays a script on a stage, with the behaviours that concern its course: how
- * fast the events come, which of them is malformed, and after which one it ends
- * other than it should.
+ * Plays a script to an event sink, with the behaviours that concern its course: the
+ * pace of the events, which one is malformed, and after which one the stream fails.
  *
  * @returns stops it at once; nothing is made or sent after that
  */
@@ -81,7 +80,7 @@ function needsSingleEvents(behaviour: Behaviour): boolean {
   return malformed_after !== undefined || split !== undefined || comments === true || gzip === true
 }
 
-/** The one that comes first; of several after the same event, the one named first here. */
+/** The earliest failure; of several after the same event, the first one of this list. */
 function endingOf(behaviour: Behaviour, reports: boolean): { kind: Ending; after: number } | null {
   const error = behaviour.first_event_error ? 0 : behaviour.error_event_after
   const planned: [Ending, number | undefined][] = [
@@ -103,7 +102,7 @@ function batch(pull: () => string | Buffer | null): string | Buffer | null {
   while (text.length < BATCH) {
     const event = pull()
     if (event === null) return text === '' ? null : text
-    // Buffers are as large as their maker wanted them.
+    // Buffers are not joined: their maker has chosen their size.
     if (typeof event !== 'string') return event
     text += event
   }
@@ -111,9 +110,8 @@ function batch(pull: () => string | Buffer | null): string | Buffer | null {
 }
 
 /**
- * Half of an event, framed as a whole one. It is no longer what its protocol
- * calls well-formed; what stands at the end of a body's half is no JSON wherever
- * the cut fell.
+ * Half of an event, framed as a complete one. It is malformed in its protocol: the
+ * half of a body is not JSON, wherever it is cut.
  */
 function garble(event: string | Buffer): string | Buffer {
   if (typeof event !== 'string') {

@@ -22,8 +22,8 @@ export function inputTokens(value: unknown): number {
 }
 
 /**
- * The text of the last message when it is the model's own, so that the response
- * continues it; null otherwise. A message that calls a tool is not continued.
+ * The text of the last message if the model wrote it: the response continues it.
+ * Otherwise null. A message with a tool call is not continued.
  */
 export function prefillOf(messages: unknown, role: 'assistant' | 'model'): string | null {
   const last = record(list(messages).at(-1))
@@ -41,7 +41,7 @@ export function endsInToolResult(messages: unknown): boolean {
   return parts.some((part: Json) => part['type'] === 'tool_result' || member(part, 'functionResponse') !== undefined)
 }
 
-// A stack of its own: a prompt may be nested deeper than calls can be.
+// An explicit stack: a prompt can be nested deeper than the call stack.
 function textBytes(value: unknown): number {
   let bytes = 0
   const stack = [value]

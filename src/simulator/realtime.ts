@@ -9,8 +9,7 @@ import { countUsage, figure } from './usage.ts'
 import type { WebSocketProtocol, Reply } from './websocket-session.ts'
 
 /**
- * GET /v1/realtime: a session in text. Audio that is sent is taken and not
- * listened to.
+ * GET /v1/realtime: a session in text. Received audio is ignored.
  *
  * @param model as the query names it
  */
@@ -24,7 +23,7 @@ export function realtimeProtocol(context: SimulatorContext, model: string): WebS
     instructions: '', tools: [], tool_choice: 'auto', max_output_tokens: 'inf',
   }
   let previous: string | null = null
-  // Tokens of all items: each response is asked with the whole conversation.
+  // Tokens of all items: each response has the whole conversation as its prompt.
   let tokens = 0
   let response = ''
 
@@ -96,7 +95,7 @@ function scriptOf(behaviour: Behaviour, ids: Ids, input: number, limit: number |
     yield emit('response.output_item.added', { ...at, item: item('in_progress', []) })
     yield emit('conversation.item.added', { previous_item_id: ids.before, item: item('in_progress', []) })
     yield emit('response.content_part.added', { ...part, part: { type: 'text', text: '' } })
-    // Every event has an identifier of its own, deltas included.
+    // Every event has a unique identifier, also deltas.
     const fill = template(event({ type: 'response.output_text.delta', event_id: TEXT, ...part, delta: TEXT }))
     for (const piece of words(plan)) yield fill(ids.event(), piece)
     yield emit('response.output_text.done', { ...part, text })

@@ -3,7 +3,7 @@ import type { Behaviour } from './behaviour.ts'
 import { Refusal, type Family } from './error.ts'
 import { record, string, type Json } from './json.ts'
 
-/** A request that has arrived whole. */
+/** A request whose body has arrived. */
 export interface SimulatedRequest {
   readonly method: string
   /** The request target as it was sent. */
@@ -31,7 +31,7 @@ export interface SimulatedRequest {
   readonly id: (prefix: string) => string
 }
 
-/** The body and what it says. */
+/** The body, raw and parsed. */
 export interface ParsedBody {
   readonly body: Buffer
   readonly json: Json
@@ -65,13 +65,13 @@ export function readBody(incoming: IncomingMessage): Promise<Buffer | null> {
     })
     incoming.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
     incoming.on('close', () => resolve(null))
-    // The close that follows says all there is to say.
+    // The `close` event follows, and handles the error.
     incoming.on('error', () => {})
   })
 }
 
 /**
- * Reads what the body says.
+ * Parses the body.
  *
  * @param bodyKind whether the endpoint takes JSON alone, a form as well, or anything
  * @throws Refusal 400 when the body is not what the endpoint takes

@@ -4,7 +4,7 @@ import { responseSink } from './event-sink.ts'
 import { play } from './play.ts'
 import type { SimulatedResponse, EventStream, CompleteResponse } from './simulated-response.ts'
 
-/** Pieces of a whole body where something has to happen between them. */
+/** Number of pieces of a body, between which something can happen. */
 const PIECES = 8
 /** By how much `wrong_length` exceeds the body. */
 const EXCESS_LENGTH = 64
@@ -33,18 +33,18 @@ export function send(
   if (behaviour.wrong_length) headers['content-length'] = length === null ? STREAM_LENGTH : length + EXCESS_LENGTH
   else if (length !== null) headers['content-length'] = length
   res.writeHead(status, headers)
-  // A delay or an end may come before the first byte that would carry the head along.
+  // Send the head now: a delay or an end can come before the first byte of the body.
   if (disturbed) res.flushHeaders()
   return play(script, behaviour, responseSink(res, behaviour, script.sse, deliberate))
 }
 
-/** Sends a body as it should be sent. */
+/** Sends a body without failures. */
 export function sendAtOnce(res: ServerResponse, { status, headers, body }: CompleteResponse): void {
   if (isEmpty(status)) res.writeHead(status).end()
   else res.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
 }
 
-/** Answers with these statuses have no content, and so no length (RFC 9110, section 8.6). */
+/** Responses with these statuses have no content and no length (RFC 9110, section 8.6). */
 function isEmpty(status: number): boolean {
   return status === 204 || status === 304
 }
@@ -65,7 +65,7 @@ function inPieces(answer: CompleteResponse): EventStream {
   return { headers: answer.headers, sse: false, events, last: null, error: null }
 }
 
-/** The length to announce: none where the body's end would contradict it, so that HTTP sees a good end. */
+/** The content-length: none if the body ends early, so that HTTP ends regularly. */
 function lengthOf(answer: CompleteResponse, behaviour: Behaviour): number | null {
   const { gzip, cut_after: cut, malformed_after: malformed } = behaviour
   if (behaviour.wrong_length) return Buffer.byteLength(answer.body)

@@ -1,4 +1,4 @@
-/** What a endpoint responses, before it misbehaves. */
+/** The response of an endpoint, before behaviours change it. */
 export type SimulatedResponse = CompleteResponse | EventStream
 
 /** A body that is known at once. */
@@ -15,7 +15,7 @@ export interface EventStream {
   readonly sse: boolean
   /** All strings, or all buffers. Server-sent events include their blank line. */
   readonly events: Iterable<string | Buffer>
-  /** The event that marks the end in this protocol; null where the framing alone does. */
+  /** The event that marks the end in this protocol; null = only the framing does. */
   readonly last: (() => string) | null
   /** The event by which this protocol reports a failure in mid-stream; null where it has none. */
   readonly error: (() => string) | null
@@ -27,7 +27,7 @@ const SSE_HEADERS = Object.freeze({
   'cache-control': 'no-cache',
 })
 
-/** A JSON answer with status 200 unless said otherwise. */
+/** A JSON response, by default with status 200. */
 export function json(value: unknown, status = 200, headers?: Readonly<Record<string, string>>): CompleteResponse {
   return {
     status,

@@ -13,7 +13,7 @@ export interface SimulatorContext {
   readonly counter: ExchangeCounter
 }
 
-/** Lists that are counted at once; past it the one unused for longest is forgotten. */
+/** Maximum number of counted lists; beyond it the least recently used one is dropped. */
 const MAX_TURNS = 10_000
 
 /** The list of the header; '' when there is none. */
@@ -23,8 +23,7 @@ export function behaviourHeader(incoming: IncomingMessage): string {
 }
 
 /**
- * The behaviours of one request. It is the turn of that request: `first` and
- * `every` count it.
+ * The behaviours of one request. `first` and `every` count the request.
  *
  * @param list that of the header
  * @throws BehaviourError

@@ -18,8 +18,8 @@ const MP3_FRAME = frame([0xff, 0xfb, 0x90, 0x64], 417)
 const PCM_FRAME = frame([], 960)
 
 /**
- * POST /v1/audio/speech: as many frames of silence as the response has tokens. MP3,
- * WAV and PCM can be played; the other formats carry their content type alone.
+ * POST /v1/audio/speech: one frame of silence for each token. MP3, WAV and PCM can
+ * be played; other formats have only the right content type.
  */
 export function speak(request: SimulatedRequest): SimulatedResponse {
   const { json: body, behaviour } = request

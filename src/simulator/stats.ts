@@ -2,9 +2,9 @@
 export interface Stats {
   requests: number
   in_flight: number
-  /** Answered to the end, or ended otherwise as its behaviours asked. */
+  /** Ended by the simulator: completely, or as its behaviours requested. */
   completed: number
-  /** The client left first. */
+  /** The client disconnected first. */
   aborted: number
 }
 
@@ -16,12 +16,12 @@ export interface RequestLine {
 
 export interface ExchangeCounter {
   readonly stats: Readonly<Stats>
-  /** A request began; the function that is returned says once how it ended. */
+  /** Counts a request; call the returned function once with how it ended. */
   begin(): (request: RequestLine, outcome: 'completed' | 'aborted', status: number) => void
 }
 
 /**
- * Counts requests and tells of their ends.
+ * Counts requests, and reports how they ended.
  *
  * @param onAborted hears of each request whose client left
  * @param log hears of each request

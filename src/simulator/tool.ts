@@ -15,7 +15,7 @@ export interface ToolCall {
 
 /**
  * The call of one tool, with arguments that its schema accepts: the required
- * properties, or all when it names none as required.
+ * properties, or all if none is required.
  *
  * @param tools those of the request
  * @param name the tool that has to be called; '' = the first
@@ -42,7 +42,7 @@ export function readTool(value: unknown): Tool {
   }
 }
 
-/** The tools of a request that have a name; those without one are the provider's own. */
+/** The tools of a request with a name; the others are run by the provider. */
 export function readTools(values: unknown): Tool[] {
   return list(values).map(readTool).filter(tool => tool.name !== '')
 }

@@ -40,11 +40,11 @@ function handleHandshake(
   const [path, query] = splitTarget(incoming.url ?? '/')
   const model = new URLSearchParams(query).get('model') ?? ''
   const count = context.counter.begin()
-  // Until the handshake is over, a connection that closes was left by its client.
+  // A connection that closes during the handshake was closed by its client.
   let outcome: 'completed' | 'aborted' = 'aborted'
   let status = 0
   let stop = () => {}
-  // The close that follows says all there is to say.
+  // The `close` event follows, and handles the error.
   socket.on('error', () => {})
   socket.once('end', () => socket.end())
   socket.once('close', () => {
@@ -85,8 +85,8 @@ function handleHandshake(
 }
 
 /**
- * Waits, and reads on meanwhile: a connection that nobody reads does not say
- * that the peer disconnected.
+ * Waits, and keeps reading: a connection that is not read does not report that the
+ * peer disconnected.
  *
  * @returns gives up the waiting
  */

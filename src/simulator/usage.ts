@@ -1,6 +1,6 @@
 import type { Behaviour } from './behaviour.ts'
 
-/** What a response reports, in one vocabulary for all protocols. Tokens. */
+/** The usage of a response in tokens, in the same terms for all protocols. */
 export interface Counts {
   /** All input, cached reads and cache writes included. */
   readonly input: number
@@ -13,7 +13,7 @@ export interface Counts {
 }
 
 /**
- * What is reported: what was said, unless behaviours set other figures.
+ * The reported usage: the real one, unless behaviours set other numbers.
  *
  * @param input tokens of the prompt
  * @param text tokens of the response without its reasoning
@@ -34,7 +34,7 @@ export function countUsage(behaviour: Behaviour, input: number, text: number, re
   }
 }
 
-/** A figure as it is reported: itself, or the nonsense that `usage` asks for. */
+/** A count as reported: itself, or the invalid value that `usage` selects. */
 export function figure(behaviour: Behaviour, tokens: number): unknown {
   switch (behaviour.usage) {
     case 'none': return undefined

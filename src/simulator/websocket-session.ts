@@ -7,13 +7,13 @@ import { play } from './play.ts'
 import type { EventStream } from './simulated-response.ts'
 import { behaviourOf, type SimulatorContext } from './simulator-context.ts'
 
-/** A protocol over a WebSocket: what it says on its own, and in reply. */
+/** A protocol over a WebSocket: its first events, and its replies. */
 export interface WebSocketProtocol {
   /** Events that are sent when the connection opens. */
   readonly initialEvents: () => readonly Json[]
   /** The reply to one message. */
   readonly reply: (message: Json) => Reply
-  /** The event that says that something is wrong. */
+  /** The event that reports an error. */
   readonly error: (status: number, message: string) => Json
 }
 
@@ -28,14 +28,13 @@ export interface SessionOptions {
   /** The connection below the WebSocket. */
   readonly socket: Socket
   readonly protocol: WebSocketProtocol
-  /** What the handshake asked for. */
+  /** The behaviours of the handshake. */
   readonly behaviour: Behaviour
 }
 
 /**
- * Holds a dialogue until the connection closes. Answers are played one at a
- * time, each with the behaviours of its own model and, above them, those of the
- * handshake.
+ * Serves a session until the connection closes. Responses are played one at a time,
+ * each with the behaviours of its own model, which those of the handshake override.
  *
  * @param onOutcome called before the connection closes, with whether a response is cut off by it
  */
@@ -60,7 +59,7 @@ export function runSession(
     onOutcome('aborted')
     stop = () => {}
     const playing = play(reply.script(behaviour), behaviour, stage)
-    // A response of no events is over by now.
+    // A response without events has already ended.
     if (stop !== null) stop = playing
   }
   const hear = (message: Json) => {
@@ -81,15 +80,15 @@ export function runSession(
       else say(dialogue.error(500, `The simulator failed: ${String(thrown)}`))
     }
   })
-  // The close that follows says all there is to say.
+  // The `close` event follows, and handles the error.
   client.on('error', () => {})
   client.on('close', () => stop?.())
   dialogue.initialEvents().forEach(say)
 }
 
 /**
- * A WebSocket as a stage. An event is a message: the data of the server-sent
- * event that it would be over HTTP. A complete response leaves the connection open.
+ * A WebSocket as an event sink. A message is the data of the server-sent event that
+ * HTTP would have. The connection stays open after a complete response.
  */
 function webSocketSink({ client, socket }: SessionOptions, idle: () => void): EventSink {
   return {
