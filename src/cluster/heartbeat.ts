@@ -92,6 +92,6 @@ export class Heartbeat {
     const { clock, log } = this.#options
     if (Math.abs(difference) <= MAX_CLOCK_DIFFERENCE_MS || clock.monotonic() - this.#warnedAt < WARNING_INTERVAL_MS) return
     this.#warnedAt = clock.monotonic()
-    log.warn({ difference_ms: Math.round(difference) }, 'the clocks of this machine and of PostgreSQL differ by more than a second')
+    log.warn({ difference_ms: Math.round(difference) }, 'the clocks of this machine and of PostgreSQL differ by more than a second: synchronize them')
   }
 }

@@ -90,7 +90,7 @@ export function controlPath(ledgerFile: string): string | null {
 export async function openControl(ledgerFile: string, handlers: ControlHandlers, log: Logger): Promise<() => void> {
   const path = controlPath(ledgerFile)
   if (path === null) {
-    log.warn({ path: dirname(ledgerFile) }, 'gateway status and gateway reload cannot be used: the path of the ledger is too long for a socket')
+    log.warn({ path: dirname(ledgerFile) }, 'gateway status and gateway reload cannot be used: the path of the ledger is too long for a socket; use a shorter one')
     return () => {}
   }
   const server = createSideServer((req, res) => {
@@ -107,7 +107,7 @@ export async function openControl(ledgerFile: string, handlers: ControlHandlers,
     await promise
     chmodSync(path, FILE_MODE)
   } catch (error) {
-    log.warn({ err: error }, 'gateway status and gateway reload cannot be used: the socket cannot be opened')
+    log.warn({ err: error }, 'gateway status and gateway reload cannot be used: the socket cannot be opened; check the rights to the directory of the ledger')
     return () => {}
   }
   server.unref()

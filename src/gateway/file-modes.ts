@@ -33,7 +33,7 @@ function correct(path: string, mode: number, log: Logger): void {
   } catch (error) {
     // Another process may have deleted its lock meanwhile.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-    log.warn({ file: path, mode: octal(mode), why: messageOf(error) }, 'the mode of this file cannot be corrected')
+    log.warn({ file: path, mode: octal(mode), why: messageOf(error) }, 'the mode of this file cannot be corrected: other users of this machine can have rights to it; set the mode yourself')
   }
 }
 

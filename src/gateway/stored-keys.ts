@@ -24,7 +24,7 @@ export function openStoredKeys({ ledger, keys, groups }: Config, clock: Clock, l
   const configured = new Set(keys.map(({ name }) => name))
   for (const { name, group } of store.keys()) {
     if (group !== undefined && !groups.has(group)) {
-      log.warn({ key: name, group, file }, 'the group of a stored key is not configured: no group limits apply to it')
+      log.warn({ key: name, group, file }, 'the group of a stored key is not configured: no group limits apply to the key; add it under groups')
     }
     if (configured.has(name)) {
       log.warn(

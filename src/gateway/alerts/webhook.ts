@@ -71,8 +71,8 @@ export class Webhook {
       const failure = await this.#post(config, event)
       if (failure === null || this.#abort.signal.aborted) return
       const line = { event: event.id, type: event.type, why: failure.why, attempt, dropped: this.#pending.dropped }
-      if (!failure.retryable || attempt === MAX_ATTEMPTS) return log.error(line, 'an alert could not be sent to the webhook')
-      if (attempt === 1) log.warn(line, 'an alert could not be sent to the webhook: it is tried again')
+      if (!failure.retryable || attempt === MAX_ATTEMPTS) return log.error(line, 'an alert could not be sent to the webhook: check alerts.webhook')
+      if (attempt === 1) log.warn(line, 'an alert could not be sent to the webhook: it is retried')
       await this.#pause(Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), MAX_RETRY_MS))
     }
   }

@@ -75,7 +75,7 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
       limiter.restoreSpend(spendOf({ file, unwritten: ledger?.unwritten() ?? [], clock }))
     } catch (error) {
       const why = messageOf(error)
-      log.error({ file, why }, 'the ledger cannot be read: budgets start from nothing spent')
+      log.error({ file, why }, 'the ledger cannot be read: budgets count no past spend; make the file readable, then restart')
     }
   }
   const restore = (keys: readonly LimitedKey[], defaults: Limits | null, isFew: boolean): void =>

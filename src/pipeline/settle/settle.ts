@@ -192,7 +192,7 @@ function logLine(
   }
   if (suspect) {
     const which = { ...exchange.logIds, upstream: row.upstream }
-    gateway.log.warn(which, 'the upstream reported impossible usage')
+    gateway.log.warn(which, 'the upstream reported invalid usage: it was counted instead, or is unknown')
   }
   if (failure === null) gateway.log.info(line, 'exchange')
   else if (failure.source === 'client') gateway.log.info({ ...line, why: failure.message }, 'exchange')
