@@ -59,9 +59,9 @@ return found
 `
 
 /**
- * Tells other gateways which circuits are open here, and learns of theirs: a gateway that has just started, or that
- * has no traffic, need not find out by failed requests of clients. Only local failures are reported, so that gateways
- * do not keep a hint alive by repeating it.
+ * Exchanges open circuits with other gateways, so that one that has just started, or has no traffic, does not learn of
+ * an outage by failed requests of clients. Only local failures are reported, so that gateways do not keep a hint alive
+ * by repeating it.
  */
 export class CircuitHints {
   readonly #options: CircuitHintsOptions

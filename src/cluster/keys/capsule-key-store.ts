@@ -9,7 +9,7 @@ import { MIGRATIONS } from '../postgres/migrations.ts'
 import { mergeWithFile } from '../../auth/capsule-key-file.ts'
 
 export interface CapsuleKeyStoreOptions {
-  /** null = the keys are kept in no file. */
+  /** null = there is no file for the keys. */
   readonly file: string | null
   /** postgres://user:password@host/database, for the gateways of a cluster; null = there is none. */
   readonly url: string | null
@@ -23,9 +23,9 @@ export interface CapsuleKeyStoreOptions {
   readonly onRecovered: () => void
 }
 
-/** ms between two looks at the file: a new key of another worker is used a day later */
+/** ms between two reads of the file: a new key of another worker is used only a day later */
 const FILE_INTERVAL_MS = 60 * 60 * 1000
-/** ms between two looks at PostgreSQL */
+/** ms between two reads of PostgreSQL */
 const DATABASE_INTERVAL_MS = 30_000
 /** ms after a failure */
 const RETRY_MS = 2_000
@@ -39,8 +39,8 @@ const LOCK = 0x4757434b
 const PREFIX = 'capsule_key:'
 
 /**
- * Keeps the keys of capsules, as long as a gateway runs: in a file over restarts, and in PostgreSQL for all gateways of a
- * cluster. No request waits for either: what this process knows is in memory.
+ * Keeps the keys of capsules: in a file over restarts, and in PostgreSQL for all gateways of a cluster. Requests use the
+ * keys in memory, and wait for neither.
  */
 export class CapsuleKeyStore {
   readonly keys: CapsuleKeys
@@ -125,7 +125,7 @@ export class CapsuleKeyStore {
   }
 
   async #mergeWithDatabase(query: Query): Promise<void> {
-    // Of several gateways that start together, the first makes the key.
+    // If several gateways start together, the first one makes the key.
     await query('SELECT pg_advisory_xact_lock($1)', [LOCK], TIMEOUT_MS)
     const rows = await query('SELECT value FROM gateway.settings WHERE name LIKE $1', [`${PREFIX}%`], TIMEOUT_MS)
     const shared = rows.map(({ value }) => JSON.parse(String(value)) as CapsuleKey)

@@ -85,7 +85,7 @@ export class KeyCopy {
   }
 
   /**
-   * Writes all changes or none.
+   * Writes all changes, or none after an error.
    * @param isComplete the changes contain all keys of the database: other keys are revoked
    */
   apply({ database, position, keys, blocks }: SharedChanges, isComplete: boolean): void {

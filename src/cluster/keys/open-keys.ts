@@ -5,7 +5,7 @@ import type { KeyWriter } from '../../auth/key-writer.ts'
 import { SharedKeys } from './shared-keys.ts'
 
 /**
- * Opens the keys for changes: those of all gateways, where there are several.
+ * Opens the keys for changes: in a cluster, those of all gateways.
  *
  * @param file of this gateway's keys
  * @throws what KeyFile throws
@@ -15,7 +15,7 @@ export function openKeys(file: string, cluster: ClusterConfig | null): KeyWriter
   return new SharedKeys({ url: cluster.postgres, name: `gateway keys of ${cluster.instance}` })
 }
 
-/** The same, but nothing is made: null where this gateway has no keys of its own, and there are no others. */
+/** The same without creating anything; null = there are no keys. */
 export function openExistingKeys(file: string, cluster: ClusterConfig | null): KeyWriter | null {
   return (cluster?.postgres ?? null) === null && !fileExists(file) ? null : openKeys(file, cluster)
 }

@@ -17,9 +17,9 @@ import type { KeyWriter } from '../../auth/key-writer.ts'
 
 /** unique_violation: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 export const NOT_UNIQUE = '23505'
-/** ms between two looks whether all gateways have applied a change */
+/** ms between two checks whether all gateways have applied a change */
 const POLL_MS = 20
-/** Tries of a change that depends on what is stored, and which others may change meanwhile. */
+/** Attempts at a change that depends on stored data, which others can change meanwhile. */
 const MAX_TRIES = 5
 
 /** Gateways that did not report for longer are not waited for. They report every 5 seconds. */
@@ -177,7 +177,7 @@ export function hasOldSecret(digest: string): string {
   return `(properties ->> 'old_secrets')::jsonb @> jsonb_build_array(jsonb_build_array(encode(${digest}, 'hex')))`
 }
 
-/** A row of gateway.keys as the file of one gateway has it. */
+/** A row of gateway.keys in the form of the file of one gateway. */
 function keyRowOf({ id, name, digest, created_at: createdAt, revoked_at: revokedAt, properties }: Row): KeyRow {
   return {
     ...properties as KeyProperties,
@@ -189,7 +189,7 @@ function keyRowOf({ id, name, digest, created_at: createdAt, revoked_at: revoked
   }
 }
 
-/** A text in PostgreSQL cannot have this character; names that are tried at the login can. */
+/** Text in PostgreSQL cannot contain this character; names in login attempts can. */
 function withoutNul<T>(value: T): T | string {
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value
 }

@@ -3,7 +3,7 @@ import { DIMENSION } from '../../ledger/sums/contributions.ts'
 import { openReadOnly } from '../../ledger/file/read-only.ts'
 
 /**
- * When each key was last used, no matter how long ago.
+ * When each key was last used, over all time.
  *
  * @param file a ledger of this version
  * @returns ms since 1970 by key name, without unused keys

@@ -34,7 +34,7 @@ export async function raiseToCommonSpend(
 }
 
 /**
- * Finds out what was spent of budgets that the store does not know.
+ * Reads the spend of budgets that the store does not know.
  * @param at since when the store has its data, and the time now; ms since 1970
  */
 export async function restoreSpend(

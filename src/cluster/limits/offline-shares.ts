@@ -17,8 +17,7 @@ interface Share {
 }
 
 /**
- * Decides requests while the store is away, by the share of one instance of each limit, and by the allowances of
- * budgets.
+ * Admits requests while the store is unreachable, by this instance's share of each limit and its allowances of budgets.
  */
 export class OfflineShares {
   readonly #mode: 'share' | 'refuse'

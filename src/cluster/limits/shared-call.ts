@@ -54,8 +54,8 @@ export class SharedCall {
   }
 
   /**
-   * Whether the server executed the call is unknown. Whatever it admitted does not count against allowances,
-   * and after the next call it counts no longer.
+   * It is unknown if the server executed the call. What it admitted does not count against allowances, and no longer
+   * counts after the next call.
    */
   failed(): void {
     for (const key of this.#keys) key.isDirty = true

@@ -246,7 +246,7 @@ export class SharedKey {
   }
 
   /**
-   * Has the next call raise what was spent to what these rows say, which are all of the accounts' periods.
+   * The next call raises the spend to that of these rows, which are all rows of the accounts' periods.
    * @param restores also where the server does not know the account
    */
   raiseFloors(rows: readonly Omit<Spend, 'key'>[], restores: boolean): void {

@@ -42,9 +42,9 @@ const CODES: readonly LimitReason[] = ['requests', 'tokens', 'concurrent', 'budg
 const RESTORE = 6
 
 /**
- * The limits of several gateways as one. State is in the store; this instance knows what it holds of it, and says so
- * with each call. One call of a lane is in progress at a time, and takes all that has come meanwhile. It speaks with
- * workers as LeaseServer does, so that most requests are admitted on a lease without a call.
+ * Limits that several gateways share. Their state is in the store. This instance knows its own reservations and spend,
+ * and sends them with each call. A lane has one call in progress at a time; the next one has all requests that came
+ * meanwhile. Workers get leases as from LeaseServer, so most requests are admitted without a call.
  *
  * Without the store, `share` admits by limits divided by the number of instances, and budgets by the allowance that
  * this instance has: part of the budget, which no other instance spends.

@@ -1,6 +1,6 @@
 /** ms after which the reservations of an instance that does not report no longer count. */
 const DEAD_AFTER_MS = 20_000
-/** ms after which its allowances are released. */
+/** ms after which the allowances of such an instance are released. */
 const FORGOTTEN_AFTER_MS = 600_000
 
 /** ms without new allowances after a request was refused because of allowances. */
@@ -12,7 +12,7 @@ export const SEPARATOR = '\u001f'
 export const PERIOD_SEPARATOR = '\u001e'
 
 /*
- * Each limit names the hash that has its state, from 1: that of the key, or of a group above it.
+ * Each limit has the number of the hash with its state, from 1: that of the key, or of a parent group.
  */
 
 /** A rate per minute: its name, requests or tokens a minute, and what is given back since the last call. */

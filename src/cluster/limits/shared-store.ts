@@ -9,7 +9,7 @@ export interface SharedStore {
   /** Runs SCRIPT. Rejects when there is no reply in time. */
   run(keys: readonly string[], argument: string): Promise<unknown>
   /**
-   * Since when the store has its data: when a key was asked for first. Rejects when there is no reply in time.
+   * The time since which the store has its data: when it was first asked for a key. Rejects if no reply comes in time.
    * @returns both ms since 1970 by the clock of the store
    */
   since(key: string): Promise<{ readonly since: number, readonly now: number }>
@@ -38,7 +38,7 @@ function tagOf(partition: string): string {
   return partition === '' ? '' : `{${partition}}`
 }
 
-/** Has the store note since when it has its data, where it has none. */
+/** Makes a store without data record the current time. */
 export async function noteEpochs(store: SharedStore): Promise<void> {
   const partitions = store.isPartitioned ? [GROUPS_PARTITION, ...Array(PARTITIONS).keys()] : ['']
   await Promise.all(partitions.map(partition => store.since(epochKey(String(partition)))))

@@ -29,8 +29,8 @@ export type BlockingReply =
 const THREAD_TIMEOUT_MS = 2_000
 
 /**
- * A connection to PostgreSQL for code that reads a SQLite file as well, and so cannot wait for a promise: a query
- * blocks until its response is there. Not for a thread that serves requests. Whole numbers come as bigint.
+ * A connection to PostgreSQL for code that also reads a SQLite file, and so cannot await a promise: a query blocks until
+ * its response arrives. Do not use it in a thread that serves requests. Whole numbers are bigint.
  */
 export class BlockingDatabase {
   readonly #options: BlockingThreadData['options']
@@ -53,7 +53,7 @@ export class BlockingDatabase {
     Atomics.wait(replies, 0, before, timeoutMs + THREAD_TIMEOUT_MS)
     const reply = receiveMessageOnPort(port)?.message as BlockingReply | undefined
     if (reply === undefined) {
-      // A late reply must not be taken for that of the next query.
+      // A late reply must not become the reply to the next query.
       this.close()
       throw new DatabaseError('timeout', `PostgreSQL did not answer within ${timeoutMs} ms`)
     }
@@ -75,7 +75,7 @@ export class BlockingDatabase {
     const workerData: BlockingThreadData = { options: this.#options, port: port2, replies }
     const worker = startThread({
       name: 'PostgreSQL', script: threadUrl('blocking-database-thread', import.meta.url), workerData, transferList: [port2],
-      // The query that gets no reply reports it.
+      // The query without a reply reports it.
       onExit: () => undefined,
     })
     worker.unref()

@@ -6,7 +6,7 @@ export type DatabaseErrorCode =
   | 'unreachable'
   /** No response came in time. */
   | 'timeout'
-  /** The server rejected the query, and the connection is as good as before. */
+  /** The server rejected the query, and the connection stays usable. */
   | 'rejected'
 
 /** A failed query. Its message never contains the password. */
@@ -51,7 +51,7 @@ function decoded(password: string): string {
   try {
     return decodeURIComponent(password)
   } catch {
-    // It has a percent sign that has no special meaning.
+    // It contains a percent sign that is not an escape.
     return password
   }
 }

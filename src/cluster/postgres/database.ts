@@ -6,7 +6,7 @@ import { DatabaseError, toDatabaseError } from './database-error.ts'
 export interface DatabaseOptions {
   /** postgres://user:password@host:port/database */
   readonly url: string
-  /** What the server shows of this connection (application_name). */
+  /** The name of this connection on the server (application_name). */
   readonly name: string
   /** How values are read; absent = as pg does. */
   readonly types?: CustomTypesConfig
@@ -39,9 +39,9 @@ const IS_READ_ONLY = `SELECT pg_is_in_recovery() OR current_setting('default_tra
 const MAX_NAME_LENGTH = 63
 
 /**
- * One connection to PostgreSQL. The first query opens it, and the next one after it was lost. Queries run one
- * after the other. Each has its response in time or is rejected: a connection that does not reply is closed, so
- * that no silent or half-open socket holds anybody up. So is one to a server that takes no writes any more: the next one
+ * One connection to PostgreSQL. The first query opens it, and so does the next one after a loss. Queries run one after
+ * the other. Each gets its response in time or is rejected: a connection that does not reply is closed, so that a silent
+ * or half-open socket blocks nothing. A connection to a server that no longer accepts writes is closed too: the next one
  * resolves the name again.
  */
 export class Database {
@@ -61,7 +61,7 @@ export class Database {
   readonly query: Query = (sql, values, timeoutMs) => this.#inTurn(() => this.#run(sql, values, timeoutMs))
 
   /**
-   * Does all of the work or nothing. Other queries wait meanwhile.
+   * Runs the work in a transaction. Other queries wait for its end.
    *
    * @param work uses the query that it is given
    * @throws {DatabaseError}, and what `work` throws
@@ -76,14 +76,14 @@ export class Database {
         await query('COMMIT')
         return result
       } catch (error) {
-        // Where the connection was lost, the server has rolled back.
+        // If the connection was lost, the server has rolled back.
         if (connection !== null && connection === this.#connection) await query('ROLLBACK').catch(() => undefined)
         throw error
       }
     })
   }
 
-  /** Closes the connection at once. What has no response is rejected. */
+  /** Closes the connection at once, and rejects queries without a response. */
   close(): void {
     this.#connection?.socket.destroy()
     this.#connection = null
@@ -100,7 +100,7 @@ export class Database {
     return this.#send(sql, values, timeoutMs)
   }
 
-  /** A connection that only reads would notice nothing of a failover. */
+  /** A connection that only reads would not notice a failover. */
   async #checkConnection(timeoutMs: number): Promise<void> {
     const connection = this.#connection
     const { checkIntervalMs = CHECK_INTERVAL_MS } = this.#options
@@ -114,7 +114,7 @@ export class Database {
   async #send(sql: string, values: readonly unknown[], timeoutMs: number): Promise<Row[]> {
     const connection = this.#connection ??= this.#connect()
     const reply = connection.client.then(client => client.query(sql, [...values]))
-    // After the deadline nobody waits for it.
+    // After the deadline its result is not used.
     reply.catch(() => undefined)
     const deadline = new AbortController()
     try {
@@ -125,7 +125,7 @@ export class Database {
       return ([result].flat().at(-1)?.rows ?? []) as Row[]
     } catch (error) {
       const failure = toDatabaseError(error, this.#options.url)
-      // After an error in SQL the connection is as good as before.
+      // The connection stays usable after an error in SQL.
       if (failure.code !== 'rejected') this.#lose(connection)
       throw failure
     } finally {
@@ -154,7 +154,7 @@ export class Database {
       stream: () => socket,
       ...types && { types },
     })
-    // The socket's close says it too.
+    // The `close` event of the socket reports it too.
     client.on('error', () => undefined)
     if (onNotification) client.on('notification', onNotification)
     await client.connect()

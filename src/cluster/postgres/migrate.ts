@@ -6,9 +6,8 @@ const MIGRATION_TIMEOUT_MS = 60_000
 const MIGRATION_LOCK = 0x47574d47
 
 /**
- * Brings the schema `gateway` up to date, all of it or nothing. Of several gateways that start at once one does
- * the work, and the others wait for it. A schema of a later version is left as it is: migrations only add, so
- * that two versions can run side by side.
+ * Migrates the schema `gateway` in one transaction. If several gateways start together, one migrates and the others
+ * wait. A schema of a later version is not changed: migrations only add, so that two versions can run side by side.
  *
  * @param migrations one script a version, the first at index 0; a released script is never edited
  * @throws {DatabaseError}
@@ -17,7 +16,7 @@ export async function migrate(database: Database, migrations: readonly string[])
   if (await versionOf(database.query) >= migrations.length) return
   await database.transaction(async query => {
     await query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK], MIGRATION_TIMEOUT_MS)
-    // Again, behind the lock: another gateway may have been faster.
+    // Check again inside the lock: another gateway may have migrated.
     const version = await versionOf(query)
     if (version >= migrations.length) return
     await query('CREATE SCHEMA IF NOT EXISTS gateway')
@@ -30,7 +29,7 @@ export async function migrate(database: Database, migrations: readonly string[])
 
 /** @returns 0 where there is no schema yet */
 async function versionOf(query: Query): Promise<number> {
-  // Not to_regclass: inside a transaction it may not know yet what another one has made.
+  // Not to_regclass: inside a transaction it may not see tables that another one has created.
   const found = await query(`SELECT FROM pg_tables WHERE schemaname = 'gateway' AND tablename = 'schema_version'`)
   if (found.length === 0) return 0
   const [row] = await query('SELECT version FROM gateway.schema_version')

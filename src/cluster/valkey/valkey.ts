@@ -14,7 +14,7 @@ const MAX_RECONNECT_MS = 500
  */
 const NEEDS_NEW_CONNECTION = /(?:^|[ -])(?:READONLY|MASTERDOWN|LOADING|NOREPLICAS)\b/
 
-/** What a lost connection, or a reply that is late, is to the caller. */
+/** The error for a lost connection or a late reply. */
 export class ValkeyError extends Error {
   override readonly name = 'ValkeyError'
 }
@@ -34,11 +34,11 @@ export class Valkey {
   /** Keys are spread over several servers. */
   readonly isPartitioned: boolean
   readonly #ready = Promise.withResolvers<void>()
-  /** There was a connection before. */
+  /** Whether there was a connection before. */
   #wasReady = false
-  /** Why the last connection ended or did not come about. */
+  /** Why the last connection ended or failed. */
   #lastError: string | null = null
-  /** ms of a monotonic clock when the server took the connection. */
+  /** When the server accepted the connection, ms of a monotonic clock. */
   #acceptedAt = 0
 
   /**
@@ -63,7 +63,7 @@ export class Valkey {
   }
 
   /**
-   * Since when the server has its data: when a key was asked for first.
+   * The time since which the server has its data: when it was first asked for a key.
    * @returns both ms since 1970 by the clock of the server
    * @throws {ValkeyError}
    */
@@ -77,7 +77,7 @@ export class Valkey {
   }
 
   /**
-   * Has the server answer.
+   * Checks that the server responds.
    * @returns ms until the response
    * @throws {ValkeyError}
    */
@@ -109,11 +109,11 @@ export class Valkey {
     const late = new Promise<never>((_, reject) => {
       const expire = (): void => {
         if (isDone) return
-        // Every later reply of this connection would be late too; one that is being opened has its own deadline.
+        // Later replies of this connection would be late too. A connection that is being opened has its own deadline.
         if (client.status === 'ready') client.disconnect(true)
         reject(new ValkeyError(`Valkey did not answer within ${this.#timeoutMs} ms${this.#reason}`))
       }
-      // After a pause of this process the reply may be there, and is read first.
+      // After a pause of this process, a reply may have arrived: read it first.
       deadline = setTimeout(() => setImmediate(expire), this.#timeoutMs)
     })
     try {
@@ -181,7 +181,7 @@ export class Valkey {
       this.#lastError = null
       this.#ready.resolve()
     })
-    // Each command that fails says it. That of the client's own commands only says that there is no connection.
+    // Each failed command reports it. Errors of the client's own commands say only that there is no connection.
     client.on('error', (error: Error) => {
       if (error.name !== 'MaxRetriesPerRequestError') this.#lastError = messageOf(error)
     })
