@@ -4,7 +4,7 @@ import { decompressBody } from './decompress-captured.ts'
 import type { Compression, Transcript } from './transcript.ts'
 import { TranscriptStore } from './transcript-store.ts'
 
-/** What this thread is asked: to keep a transcript, or to find those of a request id. */
+/** A request to this thread: store a transcript, or find those of a request id. */
 export type ArchiveRequest =
   | { readonly kind: 'keep'; readonly transcript: Transcript; readonly compression: Compression | null }
   | { readonly kind: 'find'; readonly requestId: string }
@@ -16,7 +16,7 @@ const sweep = (): void => {
   try {
     while (store.expire(Date.now()));
   } catch {
-    // Another process writes, or the disk is full: the next sweep finds the same ones.
+    // Another process writes, or the disk is full: the next sweep deletes them.
   }
 }
 sweep()

@@ -8,23 +8,23 @@ import type { Compression, Transcript } from './transcript.ts'
 export interface ArchiveOptions {
   readonly file: string
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Bytes of transcripts that may wait to be written; more are lost. Default: 64 MiB. */
+  /** Maximum bytes of waiting transcripts; further ones are lost. Default: 64 MiB. */
   readonly maxWaiting?: number
-  /** Transcripts are lost; `lost` counts them all. Called once a minute at most. */
+  /** Transcripts were lost; `lost` is their total number. Called at most once a minute. */
   readonly onFailure: (failure: { readonly message: string; readonly lost: number }) => void
 }
 
 const MAX_WAITING = 64 * 1024 * 1024
 const REPORT_INTERVAL_MS = 60_000
-/** ms until a thread is started again that could not start: each start takes 100 ms of CPU. */
+/** ms before another start of a thread that could not start: each start takes 100 ms of CPU. */
 const RESTART_DELAY_MS = 5_000
-/** Bytes of a transcript beside its bodies, roughly. */
+/** Approximate bytes of a transcript without its bodies. */
 const OVERHEAD = 512
 const CLOSE_TIMEOUT_MS = 5_000
 
 /**
- * Keeps transcripts in a file of their own. A thread writes them, one after the other, so that no request waits.
- * It starts with the first transcript, or at once where the file exists: it deletes what has expired.
+ * Keeps transcripts in a separate file. A thread writes them one after the other, so that no request waits. It starts
+ * with the first transcript, or at once if the file exists, because it also deletes expired ones.
  */
 export class Archive {
   readonly #options: ArchiveOptions
@@ -33,7 +33,7 @@ export class Archive {
   #waiting = 0
   #lost = 0
   #reportedAt = -Infinity
-  /** Why the last thread could not start, and until when none is started (ms, monotonic). */
+  /** Why the last thread could not start, and when the next start is allowed (ms, monotonic). */
   #startBackoff: { readonly cause: string; readonly until: number } | null = null
   #closed = false
 
@@ -50,7 +50,7 @@ export class Archive {
   }
 
   /**
-   * Keeps a transcript, if there is room for it.
+   * Stores a transcript, if there is room for it.
    * @param compression how its response body is compressed; it is kept decompressed
    */
   keep(transcript: Transcript, compression: Compression | null): void {
@@ -77,7 +77,7 @@ export class Archive {
   }
 
   /**
-   * All that is kept of a request id, the oldest first.
+   * All transcripts of a request id, the oldest first.
    * @throws Error when the file cannot be read
    */
   async find(requestId: string): Promise<readonly Transcript[]> {
@@ -87,7 +87,7 @@ export class Archive {
     return this.#request({ kind: 'find', requestId })
   }
 
-  /** Writes what waits, then closes. */
+  /** Writes waiting transcripts, then closes. */
   close(): Promise<void> {
     this.#closed = true
     return this.#thread.close(CLOSE_TIMEOUT_MS)
@@ -97,7 +97,7 @@ export class Archive {
     return this.#thread.request<T>(request)
   }
 
-  /** null: the thread runs, or may be started. */
+  /** null = the thread runs, or can be started. */
   #backoffCause(): string | null {
     const backoff = this.#startBackoff
     return backoff !== null && this.#options.clock.monotonic() < backoff.until ? backoff.cause : null
@@ -106,7 +106,7 @@ export class Archive {
   #handleExit(cause: string, hasReplied: boolean): void {
     if (!hasReplied) {
       this.#startBackoff = { cause, until: this.#options.clock.monotonic() + RESTART_DELAY_MS }
-      // What waits would start another thread, which would end the same way.
+      // Waiting transcripts would start another thread, which would fail the same way.
       this.#thread.cancel(cause)
     }
     if (!this.#closed) this.#recordLost(cause)

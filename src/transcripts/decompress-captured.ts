@@ -1,19 +1,19 @@
 import { CODINGS } from '../protocols/http/content-codings.ts'
 import type { Compression, CapturedBody } from './transcript.ts'
 
-/** Bytes after which nobody counts how much more a body unpacks to. */
+/** Decompressed bytes after which counting stops. */
 const MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024
 
 /**
- * A compressed body as what it unpacks to; as it is where it is not what it says,
- * or in an unknown coding.
+ * Decompresses a body. Returns it unchanged if it is not compressed as stated, or with
+ * an unknown coding.
  *
  * @returns with a `total` that is exact where all of it could be unpacked, and else more than `bytes` has
  */
 export async function decompressBody(text: CapturedBody, { encoding, limit }: Compression): Promise<CapturedBody> {
   const coding = CODINGS.get(encoding.trim().toLowerCase())
   if (coding === undefined) return text
-  // What was cut is read as far as it goes.
+  // A cut body is decompressed as far as possible.
   const decoder = coding.stream({ finishFlush: coding.truncatedFlush })
   const { contentType, bytes, total } = text
   const pieces: Buffer[] = []
@@ -30,7 +30,7 @@ export async function decompressBody(text: CapturedBody, { encoding, limit }: Co
       break
     }
   } catch {
-    // What came before the damage can be read.
+    // The data before the damage is readable.
     if (size === 0) return text
     isWhole = false
   }

@@ -20,13 +20,13 @@ export class ResponseRecorder {
     this.#total += chunk.length
     const room = this.limit - this.#kept
     if (room <= 0) return
-    // A copy: a piece of a larger buffer would keep all of that alive.
+    // Copy it: a part of a larger buffer would keep the whole buffer in memory.
     const piece = Buffer.from(chunk.subarray(0, room))
     this.#chunks.push(piece)
     this.#kept += piece.length
   }
 
-  /** What has passed so far. */
+  /** What has arrived so far. */
   responseBody(): CapturedBody {
     return { contentType: this.contentType, bytes: Buffer.concat(this.#chunks), total: this.#total }
   }
@@ -35,7 +35,7 @@ export class ResponseRecorder {
     return this.encoding === null ? null : { encoding: this.encoding, limit: this.limit }
   }
 
-  /** The beginning of the request's body, in memory of its own. */
+  /** The beginning of the request's body, as a copy. */
   requestBody(body: Uint8Array, contentType: string | null): CapturedBody {
     return { contentType, bytes: Uint8Array.from(body.subarray(0, this.limit)), total: body.length }
   }

@@ -10,7 +10,7 @@ import type { CapturedBody, Transcript } from './transcript.ts'
 const APPLICATION_ID = 0x47575452
 /** How long a statement waits for another process, in ms. */
 const BUSY_TIMEOUT_MS = 2_000
-/** Deleted in one transaction. */
+/** Rows deleted in one transaction. */
 const SWEEP_BATCH = 500
 
 const SCHEMA = new Schema({
@@ -29,8 +29,8 @@ const SCHEMA = new Schema({
 type StoredRow = Readonly<Record<string, SQLOutputValue>>
 
 /**
- * The file of transcripts; all calls block. It is readable by its owner alone, and
- * what is deleted in it is overwritten.
+ * The file of transcripts; all calls block. Only its owner can read it, and deleted
+ * data is overwritten.
  */
 export class TranscriptStore {
   readonly #db: DatabaseSync
@@ -40,7 +40,7 @@ export class TranscriptStore {
   readonly #count: StatementSync
 
   /**
-   * Opens the file, and makes it where it is missing.
+   * Opens the file, and creates it if it is missing.
    * @throws Error for another program's database; else what node:fs or node:sqlite throw
    */
   constructor(file: string) {
@@ -61,7 +61,7 @@ export class TranscriptStore {
     }
   }
 
-  /** Keeps it; one of the same request is replaced. */
+  /** Stores a transcript; one of the same request is replaced. */
   add({ requestId, startedAt, key, expiresAt, request, response: answer }: Transcript): void {
     this.#insert.run(requestId, startedAt, key, expiresAt, ...bodyValues(request), ...bodyValues(answer))
   }
@@ -79,7 +79,7 @@ export class TranscriptStore {
   }
 
   /**
-   * Deletes some of those whose time is up.
+   * Deletes some expired transcripts.
    * @param now ms since 1970
    * @returns whether there may be more
    */
@@ -98,9 +98,9 @@ export class TranscriptStore {
   }
 
   #open(): void {
-    // First, because the next line would change a file that is not ours.
+    // Check this first: the next line would change a file of another program.
     SCHEMA.versionOf(this.#db)
-    // auto_vacuum has effect before the first table alone.
+    // auto_vacuum has an effect only before the first table.
     this.#db.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
       PRAGMA secure_delete = ON`)
     SCHEMA.migrate(this.#db)
