@@ -1,9 +1,9 @@
 import type { AbstractConnector } from 'ioredis'
 
 /**
- * Has every connection of ioredis ignore errors after its first one. ioredis listens to one alone
+ * Makes every connection of ioredis ignore errors after the first one. ioredis listens only to one
  * (https://github.com/redis/ioredis/pull/962), and a TLS connection whose certificate was rejected emits a second one
- * when the server answers to that: https://www.rfc-editor.org/rfc/rfc8446#section-6.2. Without a listener it would end
+ * when the server responds to that: https://www.rfc-editor.org/rfc/rfc8446#section-6.2. Without a listener it would end
  * the process. The option `Connector` does not reach the connections to sentinels, so the class itself is changed.
  * Written for ioredis 5.11.1.
  *

@@ -1,18 +1,18 @@
 import type { Socket } from 'node:net'
 
 const CONTINUE = 100
-/** An interim status that undici tells as what it is. */
+/** An interim status that undici handles. */
 const PROCESSING = 102
 
-/** What reads the responses of a connection over HTTP/1.1, as undici has it on the socket. */
+/** The parser of an HTTP/1.1 connection, which undici stores on the socket. */
 interface Parser {
   /** @returns whether a body follows */
   onHeadersComplete(status: number, isUpgrade: boolean, keepsAlive: boolean): number
 }
 
 /**
- * Fixes a fault of HTTP/1.1 to upstreams: undici breaks the connection at a `100 Continue` that it did
- * not ask for. A client must accept one (RFC 9110 section 15.2). Written for undici 8.12.4.
+ * Fixes a fault of HTTP/1.1 to upstreams: undici closes the connection at a `100 Continue` that it did
+ * not request. A client must accept one (RFC 9110 section 15.2). Written for undici 8.12.4.
  *
  * @param socket a connection that undici has taken over; one over HTTP/2 stays as it is
  */
