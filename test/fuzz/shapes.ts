@@ -22,11 +22,13 @@ const ERRORS: Readonly<Record<Protocol, Shape>> = {
 }
 
 const USAGE = { prompt_tokens: count, completion_tokens: count } as const
-const TOOL_CALLS: Shape = [{ id: 'string', type: 'string' }]
+const named: Shape = value => typeof value === 'string' && value !== ''
+const NAMED: Shape = { name: named }
+const TOOL_CALLS: Shape = [{ id: named, type: 'string', function: optional(NAMED), custom: optional(NAMED) }]
 const BODIES: Readonly<Record<string, Shape>> = {
   '/v1/chat/completions': { id: 'string', object: equal('chat.completion'), created: 'number', model: 'string', usage: optional(orNull(USAGE)), choices: [{ index: 'number', finish_reason: 'string', message: { role: equal('assistant'), content: orNull('string'), tool_calls: optional(TOOL_CALLS) } }] },
   '/v1/responses': { id: 'string', object: equal('response'), created_at: 'number', status: 'string', model: 'string', output: [{ type: 'string' }], usage: optional(orNull({ input_tokens: count, output_tokens: count })) },
-  '/v1/messages': { id: 'string', type: equal('message'), role: equal('assistant'), model: 'string', content: [{ type: 'string' }], stop_reason: 'string', usage: { input_tokens: count, output_tokens: count } },
+  '/v1/messages': { id: 'string', type: equal('message'), role: equal('assistant'), model: 'string', content: [{ type: 'string', name: optional(named) }], stop_reason: 'string', usage: { input_tokens: count, output_tokens: count } },
   ':generateContent': { candidates: optional([{ content: optional({ role: equal('model'), parts: optional(['object']) }), finishReason: 'string' }]) },
   '/v1/embeddings': { object: equal('list'), data: [{ index: 'number' }], model: 'string' },
   '/v1/messages/count_tokens': { input_tokens: count }, ':countTokens': { totalTokens: count }, '/v1/responses/input_tokens': { input_tokens: count },
@@ -35,8 +37,8 @@ const BODIES: Readonly<Record<string, Shape>> = {
 
 /** Of each event of a stream; and what must have come when a stream ends in order. */
 const EVENTS: Readonly<Record<Protocol, Shape>> = {
-  chat: { choices: [{ index: 'number', delta: 'object' }] }, responses: { type: 'string', sequence_number: 'number' }, messages: { type: 'string' },
-  generate: { candidates: optional([{ content: optional({ parts: optional(['object']) }) }]) },
+  chat: { id: named, object: 'string', created: 'number', model: named, choices: [{ index: 'number', delta: 'object' }] }, responses: { type: 'string', sequence_number: 'number' }, messages: { type: 'string' },
+  generate: { responseId: named, modelVersion: named, candidates: optional([{ content: optional({ parts: optional([{ functionCall: optional(NAMED) }]) }) }]) },
 }
 const ENDS: Readonly<Record<Protocol, RegExp>> = {
   chat: /\[DONE\]|"type":\s*"(?:image_generation|image_edit|speech|transcript)\.[\w.]*(?:completed|done)"/, responses: /"type":\s*"response\.(?:completed|incomplete|failed)"/, messages: /"type":\s*"message_stop"/, generate: /finishReason|finish_reason|blockReason|interaction\.complete|\[DONE\]/,

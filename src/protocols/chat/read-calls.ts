@@ -81,10 +81,6 @@ export class ToolCallReader {
 
   #begin(call: OpenCall, out: ResponseEvent[]): void {
     const { id, name, isFreeform } = call
-    if (name === '') {
-      out.push({ type: 'error', error: NAMELESS })
-      return
-    }
     this.#endText(out)
     this.hasCalls = true
     call.index = this.#parts.start({ type: 'tool_call', id, name, isFreeform, opaque: null }, out)
@@ -98,10 +94,6 @@ export class ToolCallReader {
     if (call.index !== null) this.#parts.end(call.index, null, out)
   }
 }
-
-const NAMELESS = {
-  kind: 'server', status: 502, message: 'the upstream sent a tool call without a name', code: 'upstream_invalid', param: null,
-} as const
 
 /**
  * Some servers use one index for all parallel calls: a different id means another call, and so do arguments that

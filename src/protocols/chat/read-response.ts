@@ -32,6 +32,7 @@ export class ChatResponseReader implements ResponseReader {
     const chunk = asObject(value)
     if (chunk === null) {
       // `[DONE]`, which is not JSON.
+      this.end(out)
       if (this.#started && !this.#ended) out.push({ type: 'end' })
       this.#ended = true
       return
@@ -51,6 +52,12 @@ export class ChatResponseReader implements ResponseReader {
     this.#usage(chunk['usage'] ?? choice?.['usage'] ?? asObject(chunk['x_groq'])?.['usage'], out)
   }
 
+  /** Some servers send text after the reason why they stopped. */
+  end(out: ResponseEvent[]): void {
+    this.#parts.endText(this.#opaque, out)
+    this.#calls.endAll(out)
+  }
+
   body(value: JsonObject, out: ResponseEvent[]): void {
     if (hasError(value)) {
       out.push({ type: 'error', error: readOpenaiError(500, value) })
@@ -61,7 +68,7 @@ export class ChatResponseReader implements ResponseReader {
     this.#start(value, out)
     this.#delta(asObject(choice['message']) ?? {}, out)
     this.#finish(choice, out)
-    this.#endParts(out)
+    this.end(out)
     this.#usage(value['usage'], out)
     out.push({ type: 'end' })
   }
@@ -69,7 +76,7 @@ export class ChatResponseReader implements ResponseReader {
   #start(chunk: JsonObject, out: ResponseEvent[]): void {
     if (this.#started) return
     this.#started = true
-    out.push(startEvent(asText(chunk['id']) || null, asText(chunk['model']) || null, readTokens(CHAT_USAGE, chunk['usage'])))
+    out.push(startEvent(asText(chunk['id']), asText(chunk['model']), readTokens(CHAT_USAGE, chunk['usage'])))
   }
 
   /** @param delta of a chunk, or the message of a whole response */
@@ -115,15 +122,10 @@ export class ChatResponseReader implements ResponseReader {
     const reason = asText(choice['finish_reason'])
     // Some servers send an empty reason in each chunk.
     if (!reason) return
-    this.#endParts(out)
+    this.end(out)
     // vLLM names the stop sequence that was matched.
     const sequence = reason === 'stop' ? asText(choice['stop_reason']) : null
     out.push({ type: 'stop', reason: this.#stopReason(reason, sequence), sequence, explanation: null })
-  }
-
-  #endParts(out: ResponseEvent[]): void {
-    this.#parts.endText(this.#opaque, out)
-    this.#calls.endAll(out)
   }
 
   #stopReason(reason: string, sequence: string | null): StopReason {

@@ -32,6 +32,7 @@ export class ChatResponseWriter implements ResponseWriter {
   #head: JsonObject = {}
   #calls = 0
   #hasRefusal = false
+  #hasStopped = false
   #usage: TokenUsage = NO_USAGE
 
   constructor(context: ClientContext) {
@@ -100,6 +101,8 @@ export class ChatResponseWriter implements ResponseWriter {
   }
 
   #stop({ reason, explanation }: StopEvent): string {
+    if (this.#hasStopped) return ''
+    this.#hasStopped = true
     const isRefused = reason === 'refusal' && !this.#hasRefusal && explanation !== null
     const refusal = isRefused ? this.#chunk({ refusal: explanation }) : ''
     return refusal + this.#chunk({}, this.#hasRefusal ? 'stop' : FINISH_REASONS[reason])

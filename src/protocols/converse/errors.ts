@@ -39,7 +39,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
 /** Reads an error as the upstream's provider writes it: `{type: "error", error: {type, message}}`. */
 export function readConverseError(status: number | null, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
-  const type = asText(error['type'])
+  const type = asText(error['type']) || null
   const actual = status ?? STATUSES.get(type ?? '') ?? 500
   return {
     kind: errorKindOf(actual, type),

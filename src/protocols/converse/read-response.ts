@@ -22,6 +22,7 @@ const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map(Object.entries({
 export class ConverseResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts: NumberedParts
+  #isStarted = false
   #isOver = false
 
   constructor(provider: string) {
@@ -35,9 +36,10 @@ export class ConverseResponseReader implements ResponseReader {
     const number = asNumber(event['contentBlockIndex']) ?? 0
     switch (name) {
       case 'messageStart':
-        start(out)
+        this.#start(out)
         break
       case 'contentBlockStart':
+        this.#start(out)
         this.#parts.start(number, this.#partOf(asObject(event['start']) ?? {}), out)
         break
       case 'contentBlockDelta':
@@ -51,6 +53,7 @@ export class ConverseResponseReader implements ResponseReader {
         break
       case 'metadata':
         this.#isOver = true
+        this.end(out)
         pushEnd(event, out)
         break
       case 'error':
@@ -60,10 +63,14 @@ export class ConverseResponseReader implements ResponseReader {
     }
   }
 
+  end(out: ResponseEvent[]): void {
+    this.#parts.endAll(out)
+  }
+
   body(value: JsonObject, out: ResponseEvent[]): void {
     const message = asObject(asObject(value['output'])?.['message'])
     if (message === null) return
-    start(out)
+    this.#start(out)
     const content = asList(message['content'])
     for (const [number, block] of content.entries()) {
       this.#delta(number, asObject(block) ?? {}, out)
@@ -73,11 +80,19 @@ export class ConverseResponseReader implements ResponseReader {
     pushEnd(value, out)
   }
 
+  /** A stream may begin without its start. */
+  #start(out: ResponseEvent[]): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    out.push({ type: 'start', id: null, model: null, usage: null })
+  }
+
   /**
    * A delta of a stream, or a whole block, whose members have the same names. Some blocks of a stream have no start
    * event.
    */
   #delta(number: number, delta: JsonObject, out: ResponseEvent[]): void {
+    this.#start(out)
     if (!this.#parts.isOpen(number)) this.#parts.start(number, this.#partOf(delta), out)
     const reasoning = asObject(delta['reasoningContent'])
     const whole = asObject(reasoning?.['reasoningText']) ?? reasoning
@@ -99,6 +114,7 @@ export class ConverseResponseReader implements ResponseReader {
   }
 
   #stop(event: JsonObject, out: ResponseEvent[]): void {
+    this.#start(out)
     this.#parts.endAll(out)
     const reason = asText(event['stopReason'])
     if (reason === null) return
@@ -112,10 +128,6 @@ function pushEnd(value: JsonObject, out: ResponseEvent[]): void {
   const usage = readTokens(CONVERSE_USAGE, value['usage'])
   if (usage !== null) out.push({ type: 'usage', usage })
   out.push({ type: 'end' })
-}
-
-function start(out: ResponseEvent[]): void {
-  out.push({ type: 'start', id: null, model: null, usage: null })
 }
 
 /** The input of a tool is JSON text in a stream, and an object in a whole response. */

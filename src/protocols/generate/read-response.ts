@@ -104,7 +104,7 @@ export class GenerateResponseReader implements ResponseReader {
   #start(chunk: JsonObject, out: ResponseEvent[]): void {
     if (this.#started) return
     this.#started = true
-    out.push(startEvent(asText(chunk['responseId']) || null, asText(chunk['modelVersion']) || null, readTokens(GENERATE_USAGE, this.#usage, false)))
+    out.push(startEvent(asText(chunk['responseId']), asText(chunk['modelVersion']), readTokens(GENERATE_USAGE, this.#usage, false)))
   }
 
   #part(part: JsonObject, out: ResponseEvent[]): void {
@@ -175,7 +175,7 @@ export function readGenerateError(status: number, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
   const given = asNumber(error['code'])
   const actual = given !== null && given >= 400 && given < 600 ? given : status
-  const code = asText(error['status'])
+  const code = asText(error['status']) || null
   return {
     kind: errorKindOf(actual, null),
     status: actual,

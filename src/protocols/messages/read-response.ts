@@ -84,10 +84,12 @@ export class MessagesResponseReader implements ResponseReader {
 
   /** The usage is read once: each event may report some counts, and may contain a long list. */
   end(out: ResponseEvent[]): void {
+    this.#parts.endAll(out)
     const tokens = this.#isOver ? null : readTokens(MESSAGES_USAGE, this.#usage)
     if (tokens !== null) out.push({ type: 'usage', usage: tokens })
   }
 
+  /** @param message empty = the stream begins without its start */
   #start(message: JsonObject, out: ResponseEvent[]): void {
     if (this.#isStarted) return
     this.#isStarted = true
@@ -96,6 +98,7 @@ export class MessagesResponseReader implements ResponseReader {
   }
 
   #startBlock(number: number, block: JsonObject, out: ResponseEvent[]): void {
+    this.#start({}, out)
     const part = this.#partOf(block)
     if (part === null) return
     this.#parts.start(number, part, out)
@@ -125,6 +128,7 @@ export class MessagesResponseReader implements ResponseReader {
 
   /** @param delta of the event `message_delta`, or the whole message */
   #finish(delta: JsonObject, usage: unknown, out: ResponseEvent[]): void {
+    this.#start({}, out)
     this.#parts.endAll(out)
     this.#mergeUsage(usage)
     const reason = asText(delta['stop_reason'])
@@ -154,7 +158,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map(Object.entries({
 /** Reads an error of the shape `{type: "error", error: {type, message}}`. */
 export function readMessagesError(status: number, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
-  const type = asText(error['type'])
+  const type = asText(error['type']) || null
   const actual = status === 500 && type !== null ? STATUSES.get(type) ?? status : status
   return {
     kind: errorKindOf(actual, type),

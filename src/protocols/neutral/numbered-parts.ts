@@ -23,6 +23,8 @@ export class NumberedParts {
 
   /** @param part null = not for the client: its content is dropped */
   start(number: number, part: ResponsePart | null, out: ResponseEvent[]): void {
+    // A server that numbers all blocks alike leaves out their ends.
+    this.end(number, out)
     this.#open.set(number, part && { index: this.#writer.start(part, out), signature: '' })
   }
 

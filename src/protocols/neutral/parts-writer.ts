@@ -1,15 +1,20 @@
 import type { OpaqueValue } from './opaque.ts'
 import type { ResponseEvent, ResponsePart } from './response.ts'
 
+const NAMELESS = {
+  kind: 'server', status: 502, message: 'the upstream sent a tool call without a name', code: 'upstream_invalid', param: null,
+} as const
+
 /** Numbers the parts that a reader finds in a response, and adds their events to its output. */
 export class PartsWriter {
   #next = 0
   #open: { readonly index: number, readonly kind: ResponsePart['type'] } | null = null
 
-  /** Starts a part; others may start before it ends. @returns its number */
+  /** Starts a part; others may start before it ends. A call without a name is an error. @returns its number */
   start(part: ResponsePart, out: ResponseEvent[]): number {
     const index = this.#next++
-    out.push({ type: 'part_start', index, part })
+    const isNameless = part.type === 'tool_call' && part.name === ''
+    out.push(isNameless ? { type: 'error', error: NAMELESS } : { type: 'part_start', index, part })
     return index
   }
 

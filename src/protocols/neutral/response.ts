@@ -26,9 +26,9 @@ export interface StartEvent {
 /** Maximum characters of an id or a model's name: some protocols repeat both in each event. */
 const MAX_NAME = 256
 
-/** @param id and model: a longer one is not passed on */
+/** @param id and model: an empty or longer one is not passed on */
 export function startEvent(id: string | null, model: string | null, usage: TokenUsage | null): StartEvent {
-  const fitting = (name: string | null): string | null => name !== null && name.length <= MAX_NAME ? name : null
+  const fitting = (name: string | null): string | null => name !== null && name !== '' && name.length <= MAX_NAME ? name : null
   return { type: 'start', id: fitting(id), model: fitting(model), usage }
 }
 

@@ -116,6 +116,7 @@ export class ResponsesResponseReader implements ResponseReader {
   }
 
   #begin(key: string, part: ResponsePart, out: ResponseEvent[]): OpenPart {
+    this.#end(key, null, out)
     const open = { index: this.#parts.start(part, out), hasText: false, summary: 0 }
     this.#open.set(key, open)
     return open

@@ -108,8 +108,8 @@ export class ResponsesResponseWriter implements ResponseWriter {
     const item = this.#add({ type: 'thinking' }, '')
     const encrypted = seal(this.#context.capsuleKeys, 'opaque_value', { id: call?.id ?? null, opaque: call?.opaque ?? null, thinking })
     const done = itemOf(item, 'completed', encrypted)
-    this.#output.push(done)
     const { outputIndex } = item
+    this.#output[outputIndex] = done
     return this.#event('response.output_item.added', { output_index: outputIndex, item: itemOf(item, 'in_progress', null) })
       + this.#event('response.output_item.done', { output_index: outputIndex, item: done })
   }
@@ -151,7 +151,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
     if (item === undefined) return ''
     this.#open.delete(index)
     const done = itemOf(item, 'completed', encryptedOf(item, opaque, this.#context.capsuleKeys))
-    this.#output.push(done)
+    this.#output[item.outputIndex] = done
     return this.#contentDone(item) + this.#event('response.output_item.done', { output_index: item.outputIndex, item: done })
   }
 

@@ -25,8 +25,8 @@ const ERROR_TYPES: Readonly<Record<ErrorKind, string>> = {
  */
 export function readOpenaiError(status: number, body: unknown): NeutralError {
   const error = errorIn(body) ?? {}
-  const code = asText(error['code'])
-  const type = asText(error['type'])
+  const code = asText(error['code']) || null
+  const type = asText(error['type']) || null
   const given = asNumber(error['code'])
   const actual = (status === 500 ? statusOf(error['code'], type) : statusOf(given)) ?? status
   return {
