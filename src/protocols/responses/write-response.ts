@@ -24,9 +24,17 @@ const INCOMPLETE: Partial<Readonly<Record<StopReason, string>>> = {
   max_tokens: 'max_output_tokens', context_window: 'max_output_tokens', content_filter: 'content_filter',
 }
 
+/** @param members of the event, without its type and number */
+type EncodeEvent = (type: string, sequenceNumber: number, members: JsonObject) => string
+
+function eventText(type: string, sequenceNumber: number, members: JsonObject): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequenceNumber, ...members })}\n\n`
+}
+
 /** Writes the events of a streamed response. Each part is a separate item. */
 export class ResponsesResponseWriter implements ResponseWriter {
   readonly #context: ClientContext
+  readonly #encode: EncodeEvent
   readonly #open = new Map<number, OpenItem>()
   readonly #output: JsonObject[] = []
   readonly #tools: ReadonlyMap<string, Tool>
@@ -39,8 +47,9 @@ export class ResponsesResponseWriter implements ResponseWriter {
   #usage: TokenUsage = NO_USAGE
   #stop: StopEvent | null = null
 
-  constructor(context: ClientContext) {
+  constructor(context: ClientContext, encode: EncodeEvent = eventText) {
     this.#context = context
+    this.#encode = encode
     this.#memory = new MemoryReservation(context.reserveMemory)
     this.#tools = new Map(context.request.tools.map(tool => [tool.name, tool]))
   }
@@ -206,7 +215,7 @@ export class ResponsesResponseWriter implements ResponseWriter {
   }
 
   #event(type: string, more: JsonObject): string {
-    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...more })}\n\n`
+    return this.#encode(type, this.#sequence++, more)
   }
 }
 
@@ -214,7 +223,11 @@ export class ResponsesResponseWriter implements ResponseWriter {
 export function writeResponsesBody(response: NeutralResponse, context: ClientContext): JsonObject {
   const { id, model, parts, usage } = response
   const stop = response.stop ?? { type: 'stop', reason: 'end', sequence: null, explanation: null } as const
-  const writer = new ResponsesResponseWriter(context)
+  let final: JsonObject = {}
+  const writer = new ResponsesResponseWriter(context, (_type, _sequenceNumber, members) => {
+    final = members
+    return ''
+  })
   const events: ResponseEvent[] = [
     { type: 'start', id, model, usage },
     ...parts.flatMap(({ part, text, opaque }, index): ResponseEvent[] => [
@@ -226,9 +239,8 @@ export function writeResponsesBody(response: NeutralResponse, context: ClientCon
     { type: 'usage', usage: usage ?? NO_USAGE },
     { type: 'end' },
   ]
-  const last = events.map(event => writer.write(event)).at(-1) as string
-  const final = JSON.parse(last.slice(last.lastIndexOf('\ndata: ') + 7)) as { readonly response: JsonObject }
-  return final.response
+  for (const event of events) writer.write(event)
+  return final['response'] as JsonObject
 }
 
 function head(id: string | null, model: string | null, { created, uniqueId, model: asked, request }: ClientContext): JsonObject {
