@@ -17,6 +17,7 @@ import type { NeutralRequest } from './neutral/request.ts'
 import type { ToolNames } from './neutral/translate/tool-names.ts'
 import { translateRequest } from './neutral/translate/translate-request.ts'
 import type { TranslatedRequest } from './neutral/translate/translate-request.ts'
+import { wellFormed } from './neutral/translate/whole-characters.ts'
 import { StreamTranslator, translateBody } from './neutral/translate/translate-response.ts'
 import type { ClientContext, ClientSide, UpstreamSide, WrittenRequest } from './neutral/translation.ts'
 import { refusalReason } from './endpoint/refusal-reason.ts'
@@ -292,7 +293,7 @@ function errorBody(body: Buffer): unknown {
 export function translateError({ translator: { client, upstream } }: TranslatedAttempt, status: number, body: Buffer, requestId: string): string {
   const error = upstream.readError(status, errorBody(body))
   const isTooLong = refusalReason(body) === 'context_length'
-  return JSON.stringify(client.writeError({ ...error, status, ...isTooLong && { code: CONTEXT_LENGTH } }, requestId))
+  return JSON.stringify(client.writeError(wellFormed({ ...error, status, ...isTooLong && { code: CONTEXT_LENGTH } }), requestId))
 }
 
 /**

@@ -7,6 +7,7 @@ import { FreeformUnwrapper } from './freeform.ts'
 import type { JsonObject } from '../json.ts'
 import type { ErrorEvent, NeutralResponse, ResponseEvent } from '../response.ts'
 import type { ToolNames } from './tool-names.ts'
+import { WholeCharacters } from './whole-characters.ts'
 import type { ClientContext, ClientSide, ResponseReader, ResponseWriter, UpstreamSide } from '../translation.ts'
 
 /** Translates one streamed response. */
@@ -15,6 +16,7 @@ export class StreamTranslator {
   readonly #writer: ResponseWriter
   readonly #unwrapper: FreeformUnwrapper
   readonly #toolNames: ToolNames | null
+  readonly #characters = new WholeCharacters()
   readonly #events: ResponseEvent[] = []
   #hasStopped = false
   #isOver = false
@@ -72,7 +74,8 @@ export class StreamTranslator {
     let text = ''
     for (const given of this.#events) {
       if (this.#isOver) break
-      const read = given.type === 'error' ? withReason(given) : given
+      const whole = this.#characters.next(given)
+      const read = whole.type === 'error' ? withReason(whole) : whole
       // Without a stop reason the response is incomplete, and the client's protocol has no end for it.
       if (read.type === 'end' && !this.#hasStopped) throw new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
       this.#hasStopped ||= read.type === 'stop'
@@ -114,7 +117,11 @@ export function translateBody(
   readBody(upstream.createReader(provider), body, read)
   const unwrapper = new FreeformUnwrapper(context.request)
   const collector = new ResponseCollector()
-  for (const event of read) for (const unwrapped of unwrapper.next(toolNames?.restore(event) ?? event)) collector.add(unwrapped)
+  const characters = new WholeCharacters()
+  for (const given of read) {
+    const event = characters.next(given)
+    for (const unwrapped of unwrapper.next(toolNames?.restore(event) ?? event)) collector.add(unwrapped)
+  }
   return writeWhole(client, collector, context)
 }
 

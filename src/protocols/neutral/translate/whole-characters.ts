@@ -1,0 +1,31 @@
+import { isObject } from '../../../base/is-object.ts'
+import type { ResponseEvent } from '../response.ts'
+
+const isFirstHalf = (unit: number): boolean => (unit & 0xfc00) === 0xd800
+
+/**
+ * Keeps the characters of a response whole. Some servers split a character of two UTF-16 units between two deltas, or
+ * send half of one: parsers such as Rust's refuse the JSON of an event with a half, and Go's replaces both halves.
+ */
+export class WholeCharacters {
+  /** The first half of a character at the end of the text so far, by part. */
+  readonly #halves = new Map<number, string>()
+
+  next(event: ResponseEvent): ResponseEvent {
+    if (event.type !== 'delta') return wellFormed(event)
+    const { index } = event
+    if (this.#halves.size === 0 && event.text.isWellFormed()) return event
+    const text = (this.#halves.get(index) ?? '') + event.text
+    this.#halves.delete(index)
+    if (!isFirstHalf(text.charCodeAt(text.length - 1))) return { ...event, text: text.toWellFormed() }
+    this.#halves.set(index, text.slice(-1))
+    return { ...event, text: text.slice(0, -1).toWellFormed() }
+  }
+}
+
+/** The same with U+FFFD for each half of a character in its texts. */
+export function wellFormed<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).map(([name, member]: [string, unknown]) => [
+    name, typeof member === 'string' ? member.toWellFormed() : isObject(member) ? wellFormed(member) : member,
+  ])) as T
+}
