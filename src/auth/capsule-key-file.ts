@@ -13,7 +13,6 @@ const PATIENCE_MS = 200
 const SCHEMA = new Schema({
   id: APPLICATION_ID,
   scripts: ['CREATE TABLE capsule_keys (id TEXT PRIMARY KEY, secret TEXT NOT NULL, starts_at INTEGER NOT NULL) STRICT'],
-  createError: (_why, message) => new Error(message),
 })
 
 /** Where the keys of capsules are: beside the ledger. */

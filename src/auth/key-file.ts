@@ -11,7 +11,8 @@ import { readBlocks, readKeys } from './key-reader.ts'
 import type { BlockRecord } from './key-reader.ts'
 import { oldSecretsAfter, propertiesOf, readRecord, summaryOf } from './key-record.ts'
 import type { KeyEdit, KeyRecord, KeySummary, NewSecret } from './key-record.ts'
-import { KEY_SCHEMA, KeyStoreError, revokedError, takenError } from './key-schema.ts'
+import { StoreError } from '../base/files/store-error.ts'
+import { KEY_SCHEMA, revokedError, takenError } from './key-schema.ts'
 import { descriptionText, rotationText } from './key-texts.ts'
 import type { KeyWriter } from './key-writer.ts'
 
@@ -36,7 +37,7 @@ export class KeyFile implements KeyWriter {
    * Opens a store; makes its directory, the file and the schema where they are missing.
    *
    * @param patience ms that a statement may wait for another process
-   * @throws {KeyStoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
+   * @throws {StoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
    */
   constructor(file: string, patience = BUSY_TIMEOUT_MS) {
     this.#file = file
@@ -47,7 +48,7 @@ export class KeyFile implements KeyWriter {
    * Adds a key.
    *
    * @param now ms since 1970
-   * @throws {KeyStoreError} `taken` where a live key has the name
+   * @throws {StoreError} `taken` where a live key has the name
    */
   create(key: Key, now: number, by: Actor): void {
     const { name, digest } = key
@@ -213,7 +214,7 @@ export class KeyFile implements KeyWriter {
  * Opens a store for writing; makes its directory, the file and the schema where they are missing.
  *
  * @param patience ms that a statement may wait for another process
- * @throws {KeyStoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
+ * @throws {StoreError} `foreign`, `newer`, `unshared`; else what node:fs or node:sqlite throw
  */
 export function openKeyDatabase(file: string, patience: number): DatabaseSync {
   makeDirectory(dirname(file))
@@ -224,7 +225,7 @@ export function openKeyDatabase(file: string, patience: number): DatabaseSync {
     KEY_SCHEMA.migrate(db)
     const { journal_mode: mode } = db.prepare('PRAGMA journal_mode = WAL').get() ?? {}
     if (mode === 'wal') return db
-    throw new KeyStoreError('unshared', 'the file system cannot share a file between processes as WAL needs')
+    throw new StoreError('unshared', 'the file system cannot share a file between processes as WAL needs')
   } catch (error) {
     db.close()
     throw error

@@ -3,7 +3,8 @@ import type { StatementSync } from 'node:sqlite'
 import { fileExists } from '../base/files/file-exists.ts'
 import { readRecord } from './key-record.ts'
 import type { KeyRecord, KeyRow } from './key-record.ts'
-import { KEY_SCHEMA, KeyStoreError } from './key-schema.ts'
+import { StoreError } from '../base/files/store-error.ts'
+import { KEY_SCHEMA } from './key-schema.ts'
 
 /** A blocked key, configured or stored. */
 export interface BlockRecord {
@@ -26,13 +27,13 @@ export class KeyReader {
 
   /**
    * @param patience ms that a statement may wait for a lock
-   * @throws {KeyStoreError} `foreign`, `newer`, `outdated`; else node:sqlite's error
+   * @throws {StoreError} `foreign`, `newer`, `outdated`; else node:sqlite's error
    */
   constructor(file: string, patience: number) {
     this.#db = new DatabaseSync(file, { readOnly: true, timeout: patience })
     try {
       if (KEY_SCHEMA.versionOf(this.#db) < KEY_SCHEMA.latest) {
-        throw new KeyStoreError('outdated', 'the file is empty or of an older version; ' +
+        throw new StoreError('outdated', 'the file is empty or of an older version; ' +
           'the gateway brings it up to date when it starts')
       }
       this.#version = this.#db.prepare('SELECT max(last) AS version FROM changes')
@@ -86,7 +87,7 @@ const BUSY_TIMEOUT_MS = 5_000
  * All keys of a store, revoked ones included, in the order of their creation.
  *
  * @param file path; a missing file has no keys
- * @throws {KeyStoreError} `foreign`, `newer`, `outdated`, `row`; else what node:fs or node:sqlite throw
+ * @throws {StoreError} `foreign`, `newer`, `outdated`, `row`; else what node:fs or node:sqlite throw
  */
 export function readKeys(file: string): KeyRecord[] {
   return withReader(file, reader => Array.from(reader.rowsSince(0), readRecord))

@@ -2,7 +2,7 @@ import type { SQLOutputValue } from 'node:sqlite'
 import { isObject } from '../base/is-object.ts'
 import { messageOf } from '../base/message-of.ts'
 import type { Budget, Key, Limits, OldSecret } from '../config/key-types.ts'
-import { KeyStoreError } from './key-schema.ts'
+import { StoreError } from '../base/files/store-error.ts'
 
 /** A stored key. Times are ms since 1970. */
 export interface KeyRecord {
@@ -70,12 +70,12 @@ const MAX_DIGITS = 64
 /** Maximum number of replaced secrets of a key; the oldest are dropped. */
 const MAX_OLD_SECRETS = 16
 
-/** @throws {KeyStoreError} `row` = the row was not written by a gateway */
+/** @throws {StoreError} `row` = the row was not written by a gateway */
 export function readRecord(row: KeyRow): KeyRecord {
   const { id, name, digest, models, limits, created_at: createdAt, revoked_at: revokedAt } = row
   const { group_name: group, owner, note, expires_at: expiresAt, prefix, old_secrets: oldSecrets } = row
   if (typeof name !== 'string' || !(digest instanceof Uint8Array) || typeof createdAt !== 'number') {
-    throw new KeyStoreError('row', 'a row of the store is not that of a key')
+    throw new StoreError('row', 'a row of the store is not that of a key')
   }
   try {
     const key = {
@@ -98,7 +98,7 @@ export function readRecord(row: KeyRow): KeyRecord {
     }
   } catch (error) {
     const reason = messageOf(error)
-    throw new KeyStoreError('row', `the key ${JSON.stringify(name)} cannot be read: ${reason}`)
+    throw new StoreError('row', `the key ${JSON.stringify(name)} cannot be read: ${reason}`)
   }
 }
 

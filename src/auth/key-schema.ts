@@ -1,44 +1,17 @@
+import { StoreError } from '../base/files/store-error.ts'
 import { Schema } from '../base/files/sqlite-schema.ts'
 import { AUDIT_SCHEMA } from './audit.ts'
 
 /** Marks a SQLite file as a store of keys (PRAGMA application_id): the letters GWKS. */
 const APPLICATION_ID = 0x47574b53
 
-/** What is wrong with the store or a request to it. */
-export type KeyStoreErrorCode =
-  /** There is no file. */
-  | 'missing'
-  /** The database is not a store of keys. */
-  | 'foreign'
-  /** The file was written by a newer version. */
-  | 'newer'
-  /** The file was written by an older version and not migrated yet. */
-  | 'outdated'
-  /** The file system cannot share the file between processes. */
-  | 'unshared'
-  /** The row of a key is invalid. */
-  | 'row'
-  /** Another live key has this name. */
-  | 'taken'
-
-/** A failure of the store with a known code. */
-export class KeyStoreError extends Error {
-  readonly code: KeyStoreErrorCode
-
-  constructor(code: KeyStoreErrorCode, message: string) {
-    super(message)
-    this.name = 'KeyStoreError'
-    this.code = code
-  }
-}
-
 /** @param name of the existing live key */
-export function takenError(name: string): KeyStoreError {
-  return new KeyStoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
+export function takenError(name: string): StoreError {
+  return new StoreError('taken', `a live key has the name ${JSON.stringify(name)} already`)
 }
 
-export function revokedError(name: string): KeyStoreError {
-  return new KeyStoreError('missing', `the key ${JSON.stringify(name)} was revoked`)
+export function revokedError(name: string): StoreError {
+  return new StoreError('missing', `the key ${JSON.stringify(name)} was revoked`)
 }
 
 /**
@@ -130,5 +103,4 @@ export const MIGRATIONS: readonly string[] = [
 export const KEY_SCHEMA = new Schema({
   id: APPLICATION_ID,
   scripts: MIGRATIONS,
-  createError: (why, message) => new KeyStoreError(why, message),
 })

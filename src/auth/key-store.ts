@@ -9,7 +9,7 @@ import { KeyReader } from './key-reader.ts'
 import type { BlockRecord } from './key-reader.ts'
 import { readRecord } from './key-record.ts'
 import type { KeyRow } from './key-record.ts'
-import { KeyStoreError } from './key-schema.ts'
+import { StoreError } from '../base/files/store-error.ts'
 
 /** Changes of live keys. A changed key is both added and removed. */
 export interface KeyChange {
@@ -247,7 +247,7 @@ export class KeyStore {
 }
 
 function openReaders(file: string, identity: string | null): OpenReaders {
-  if (identity === null) throw new KeyStoreError('missing', 'the file does not exist any more')
+  if (identity === null) throw new StoreError('missing', 'the file does not exist any more')
   const held = new KeyReader(file, 0)
   try {
     return { identity, current: held, next: new KeyReader(file, 0) }

@@ -8,14 +8,14 @@ type Awaitable<T> = T | Promise<T>
 
 /** Changes keys: those in the file of one gateway, or those of several gateways in PostgreSQL. Times are ms since 1970. */
 export interface KeyWriter extends Disposable {
-  /** @throws {KeyStoreError} `taken` = a live key has this name */
+  /** @throws {StoreError} `taken` = a live key has this name */
   create(key: Key, now: number, by: Actor): Awaitable<void>
   /**
    * @param to absent members stay unchanged, also when another process changes them in between
    * @param detail the changes, for the audit list
    */
   change(key: KeySummary, to: KeyEdit, detail: string, now: number, by: Actor): Awaitable<void>
-  /** @throws {KeyStoreError} `missing` = it was revoked in between */
+  /** @throws {StoreError} `missing` = it was revoked in between */
   rotate(key: KeySummary, to: NewSecret, now: number, by: Actor): Awaitable<void>
   /** Finds the live key with a name, a secret's digest or an id; if there is none, the key that was revoked last. */
   find(by: 'name' | 'digest' | 'id', value: string | Buffer | number): Awaitable<KeySummary | null>

@@ -12,7 +12,7 @@ import { clusterFailure, openClusterReader } from '../cluster/ledger/cluster-rea
 import { csvHeader, csvLine, jsonLine, ROW_FIELDS, sumFields } from '../ledger/read/export-fields.ts'
 import type { Field } from '../ledger/read/export-fields.ts'
 import { openReader } from '../ledger/read/file-reader.ts'
-import { LedgerError } from '../ledger/ledger-failure.ts'
+import { StoreError } from '../base/files/store-error.ts'
 import type { LedgerReader } from '../ledger/read/ledger-reader.ts'
 import { sumsWithOwners } from '../ledger/read/owner-sums.ts'
 import { requestReport } from '../ledger/request-report.ts'
@@ -82,7 +82,7 @@ export function usageCommand(environment: UsageEnvironment = processEnvironment(
       } catch (error) {
         const why = clusterFailure(error)
         if (why !== null) command.error(`error: cannot read the ledger in PostgreSQL: ${why}`, { exitCode: EXIT.failed })
-        if (!(error instanceof LedgerError) && !isSqliteError(error)) throw error
+        if (!(error instanceof StoreError) && !isSqliteError(error)) throw error
         command.error(`error: cannot read the ledger ${file}: ${error.message}`, { exitCode: EXIT.failed })
       }
     })
@@ -152,7 +152,7 @@ function openIfThere(file: string): LedgerReader | null {
   try {
     return openReader(file)
   } catch (error) {
-    if (error instanceof LedgerError) return null
+    if (error instanceof StoreError) return null
     throw error
   }
 }

@@ -1,3 +1,4 @@
+import { StoreError } from '../base/files/store-error.ts'
 import { statSync } from 'node:fs'
 import { messageOf } from '../base/message-of.ts'
 
@@ -35,17 +36,6 @@ export interface LedgerFailure {
   readonly message: string
 }
 
-/** A failure of the ledger with a known code. */
-export class LedgerError extends Error {
-  readonly code: LedgerFailureCode
-
-  constructor(code: LedgerFailureCode, message: string) {
-    super(message)
-    this.name = 'LedgerError'
-    this.code = code
-  }
-}
-
 // Primary result codes: https://www.sqlite.org/rescode.html
 const SQLITE: Readonly<Record<number, LedgerFailureCode>> = {
   5: 'locked',
@@ -69,7 +59,8 @@ const NOT_PERMITTED = new Set<unknown>([8, 14, 'EACCES', 'EPERM'])
  */
 export function toLedgerFailure(error: unknown, file: string | null = null): LedgerFailure {
   const message = messageOf(error)
-  if (error instanceof LedgerError) return { code: error.code, message }
+  // The ledger throws only codes of its own.
+  if (error instanceof StoreError) return { code: error.code as LedgerFailureCode, message }
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
   const primary = typeof errcode === 'number' ? errcode & 0xff : null
   const known = primary === null ? knownCode(code) : SQLITE[primary]

@@ -23,7 +23,6 @@ const SCHEMA = new Schema({
       PRIMARY KEY (request_id, started_at)
     ) STRICT;
     CREATE INDEX transcripts_by_end ON transcripts (expires_at)`],
-  createError: (_why, message) => new Error(message),
 })
 
 type StoredRow = Readonly<Record<string, SQLOutputValue>>

@@ -9,7 +9,8 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { openReader } from '../../src/ledger/read/file-reader.ts'
-import { LedgerError, toLedgerFailure } from '../../src/ledger/ledger-failure.ts'
+import { StoreError } from '../../src/base/files/store-error.ts'
+import { toLedgerFailure } from '../../src/ledger/ledger-failure.ts'
 import { draft, MIDNIGHT, UNBINDABLE, row } from './rows.ts'
 import { watch } from './watched.ts'
 
@@ -403,7 +404,7 @@ t.test('errors of node and SQLite become failure codes by what the operator can 
   }
   t.equal(toLedgerFailure(thrown(() => new DatabaseSync(join(dir, 'directory')))).code, 'unwritable')
   t.equal(toLedgerFailure(thrown(() => mkdirSync(join(dir, 'directory')))).code, 'unwritable')
-  t.strictSame(toLedgerFailure(new LedgerError('newer', 'of tomorrow')), { code: 'newer', message: 'of tomorrow' })
+  t.strictSame(toLedgerFailure(new StoreError('newer', 'of tomorrow')), { code: 'newer', message: 'of tomorrow' })
   t.strictSame(toLedgerFailure('a string'), { code: 'unwritable', message: 'a string' })
   t.equal(toLedgerFailure(Object.assign(new Error('no space'), { code: 'ENOSPC' })).code, 'full')
   const db = new DatabaseSync(':memory:')

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { StoreError } from './store-error.ts'
 
 /** The identification in the head of a SQLite file. */
 export interface SqliteFileId {
@@ -54,8 +55,6 @@ export interface SchemaOptions {
    * never changed: a change is a new script.
    */
   readonly scripts: readonly string[]
-  /** The error for a file of another program or a later version. */
-  createError(why: 'foreign' | 'newer', message: string): Error
 }
 
 /** The schema of a kind of SQLite file, which grows from version to version. */
@@ -75,14 +74,13 @@ export class Schema {
    * Checks whether this version of the program can use a file, without changing it.
    *
    * @returns the version of the schema; 0 = none yet
-   * @throws what `refuse` makes
+   * @throws {StoreError} `foreign`, `newer`
    */
   versionOf(db: DatabaseSync): number {
-    const { id, createError: refuse } = this.#options
-    if (isForeign(db, id)) throw refuse('foreign', 'the file is a database of another program')
+    if (isForeign(db, this.#options.id)) throw new StoreError('foreign', 'the file is a database of another program')
     const { version } = readFileId(db)
     if (version > this.latest) {
-      throw refuse('newer', `the file has schema version ${version}, written by a newer gateway; ` +
+      throw new StoreError('newer', `the file has schema version ${version}, written by a newer gateway; ` +
         `this one knows versions up to ${this.latest}`)
     }
     return version
@@ -91,7 +89,7 @@ export class Schema {
   /**
    * Migrates a file to the latest schema, as a whole or not at all. Several processes can try at once.
    *
-   * @throws what `refuse` makes; else node:sqlite's error
+   * @throws {StoreError} `foreign`, `newer`; else node:sqlite's error
    */
   migrate(db: DatabaseSync): void {
     if (this.versionOf(db) === this.latest) return

@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander'
 import type { Actor } from '../../auth/audit.ts'
 import { keyFileOf } from '../../auth/key-file.ts'
 import { readBlocks, readKeys } from '../../auth/key-reader.ts'
-import { KeyStoreError } from '../../auth/key-schema.ts'
+import { StoreError } from '../../base/files/store-error.ts'
 import { openExistingKeys } from '../../cluster/keys/open-keys.ts'
 import type { Config } from '../../config/types.ts'
 import { DatabaseError } from '../../cluster/postgres/database-error.ts'
@@ -52,7 +52,7 @@ export async function exitOnStoreError<T>(file: string, command: Command, work: 
       return command.error(`error: the keys are in PostgreSQL: ${error.message}; ${remedy}`, { exitCode: EXIT.failed })
     }
     const isSystems = error instanceof Error && 'code' in error && !(error instanceof CommanderError)
-    if (!(error instanceof KeyStoreError) && !isSystems) throw error
+    if (!(error instanceof StoreError) && !isSystems) throw error
     return command.error(`error: ${file}: ${error.message}`, { exitCode: EXIT.failed })
   }
 }

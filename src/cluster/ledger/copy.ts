@@ -4,7 +4,7 @@ import { Database } from '../postgres/database.ts'
 import { migrate } from '../postgres/migrate.ts'
 import { MIGRATIONS } from '../postgres/migrations.ts'
 import { ClusterLedger } from './cluster-ledger.ts'
-import { LedgerError } from '../../ledger/ledger-failure.ts'
+import { StoreError } from '../../base/files/store-error.ts'
 import { ledgerSchema } from '../../ledger/file/ledger-schema.ts'
 import { Outbox } from './outbox.ts'
 
@@ -32,12 +32,12 @@ export interface CopyResult {
  * Copies the rows of a ledger to the ledger of all gateways. A row that exists there changes nothing, so an interrupted
  * copy can run again and continues.
  *
- * @throws {LedgerError} the file is not a ledger; {DatabaseError}; an error of node:sqlite
+ * @throws {StoreError} the file is not a ledger; {DatabaseError}; an error of node:sqlite
  */
 export async function copyLedger({ file, url, instance, onProgress }: CopyOptions): Promise<CopyResult> {
   const daysWithoutRows = prepareFile(file)
   const outbox = Outbox.open(file)
-  if (outbox === null) throw new LedgerError('missing', 'there is no such file')
+  if (outbox === null) throw new StoreError('missing', 'there is no such file')
   const database = new Database({ url, name: 'gateway ledger copy' })
   try {
     await migrate(database, MIGRATIONS)
@@ -63,7 +63,7 @@ export async function copyLedger({ file, url, instance, onProgress }: CopyOption
 
 /** Migrates a file of an older version. @returns the number of days with sums but no rows */
 function prepareFile(file: string): number {
-  if (!fileExists(file)) throw new LedgerError('missing', 'there is no such file')
+  if (!fileExists(file)) throw new StoreError('missing', 'there is no such file')
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {
     ledgerSchema().migrate(db)

@@ -1,6 +1,7 @@
 import { workerData } from 'node:worker_threads'
 import { serveThread } from '../../base/threads/thread-server.ts'
-import { LedgerError, toLedgerFailure } from '../../ledger/ledger-failure.ts'
+import { StoreError } from '../../base/files/store-error.ts'
+import { toLedgerFailure } from '../../ledger/ledger-failure.ts'
 import { billing, unpricedModels } from './billing.ts'
 import { budgets, nearBudgets } from './budgets.ts'
 import { ClusterView } from './cluster-view.ts'
@@ -92,6 +93,6 @@ function readCluster<T>(view: ClusterView, now: number, make: (view: View) => T)
 
 /** Is it an error of SQLite about the file? SQLite's generic error is about the SQL: a fault of the report. */
 function isLedgerError(error: unknown): boolean {
-  if (error instanceof LedgerError) return true
+  if (error instanceof StoreError) return true
   return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' && error.errcode !== SQLITE_ERROR
 }

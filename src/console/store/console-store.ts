@@ -146,7 +146,7 @@ export class ConsoleStore {
     return { keys: readKeys(keyFile), blocks: readBlocks(keyFile) }
   }
 
-  /** @throws {KeyStoreError} `taken` */
+  /** @throws {StoreError} `taken` */
   async createKey(key: Key, now: number, by: Actor): Promise<ChangeResult> {
     const file = this.#keyWriter()
     await file.create({ ...key, digest: Buffer.from(key.digest) }, now, by)

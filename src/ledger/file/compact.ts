@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { fileExists } from '../../base/files/file-exists.ts'
-import { LedgerError } from '../ledger-failure.ts'
+import { StoreError } from '../../base/files/store-error.ts'
 import { ledgerSchema } from './ledger-schema.ts'
 
 /** Bytes of the file. */
@@ -17,14 +17,14 @@ const BUSY_TIMEOUT_MS = 10_000
  * gateway may run: its rows wait meanwhile.
  *
  * @param file path
- * @throws {LedgerError} where the file is no ledger; else what node:sqlite throws
+ * @throws {StoreError} where the file is no ledger; else what node:sqlite throws
  */
 export function compactLedger(file: string): Compaction {
-  if (!fileExists(file)) throw new LedgerError('missing', 'there is no such file')
+  if (!fileExists(file)) throw new StoreError('missing', 'there is no such file')
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
   try {
     const schema = ledgerSchema()
-    if (schema.versionOf(db) !== schema.latest) throw new LedgerError('missing', 'the file is empty or of an older version: start a gateway with it first')
+    if (schema.versionOf(db) !== schema.latest) throw new StoreError('missing', 'the file is empty or of an older version: start a gateway with it first')
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     const before = statSync(file).size
     db.exec('PRAGMA auto_vacuum = INCREMENTAL; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)')

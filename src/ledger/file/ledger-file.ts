@@ -4,7 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { makeDirectory } from '../../base/files/directory.ts'
 import { fileIdentity, nonFileKind } from '../../base/files/file-exists.ts'
 import { createPrivateFile } from '../../base/files/private-file.ts'
-import { LedgerError, toLedgerFailure } from '../ledger-failure.ts'
+import { StoreError } from '../../base/files/store-error.ts'
+import { toLedgerFailure } from '../ledger-failure.ts'
 import { ledgerSchema } from './ledger-schema.ts'
 import { acquireLock } from './lock.ts'
 
@@ -28,7 +29,7 @@ export interface LedgerFile {
  * missing. A corrupt file is kept unchanged under a new name beside it, and a new file
  * replaces it.
  * @param file path
- * @throws {LedgerError} `foreign`, `newer`, `unwritable`; else what node:fs or node:sqlite throw
+ * @throws {StoreError} `foreign`, `newer`, `unwritable`; else what node:fs or node:sqlite throw
  */
 export function openFile(file: string): LedgerFile {
   makeDirectory(dirname(file))
@@ -50,7 +51,7 @@ export function openFile(file: string): LedgerFile {
 function connect(file: string): Omit<LedgerFile, 'setAside'> {
   const other = nonFileKind(file)
   // SQLite would wait for a writer to a pipe, and report a directory only as impossible to open.
-  if (other !== null) throw new LedgerError('unwritable', `this is ${other}, not a file`)
+  if (other !== null) throw new StoreError('unwritable', `this is ${other}, not a file`)
   createPrivateFile(file)
   const schema = ledgerSchema()
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
@@ -64,7 +65,7 @@ function connect(file: string): Omit<LedgerFile, 'setAside'> {
       PRAGMA wal_autocheckpoint = ${WRITER_CHECKPOINT_PAGES}; PRAGMA journal_size_limit = ${LOG_LIMIT}`)
     schema.migrate(db)
     const identity = fileIdentity(file)
-    if (identity === null) throw new LedgerError('moved', 'the file was deleted while it was opened')
+    if (identity === null) throw new StoreError('moved', 'the file was deleted while it was opened')
     return { db, identity }
   } catch (error) {
     db.close()

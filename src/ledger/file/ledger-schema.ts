@@ -1,5 +1,4 @@
 import { Schema } from '../../base/files/sqlite-schema.ts'
-import { LedgerError } from '../ledger-failure.ts'
 import { DETAILED_SCHEMA, ROLLUP_SCHEMA, TAKEN_BACK_SCHEMA } from '../sums/rollups.ts'
 
 /** Marks a SQLite file as a ledger (PRAGMA application_id): the letters GWLG. */
@@ -99,5 +98,5 @@ export const MIGRATIONS: readonly string[] = [
 
 /** @param scripts of all versions; an older or a later gateway has others */
 export function ledgerSchema(scripts: readonly string[] = MIGRATIONS): Schema {
-  return new Schema({ id: APPLICATION_ID, scripts, createError: (why, message) => new LedgerError(why, message) })
+  return new Schema({ id: APPLICATION_ID, scripts })
 }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { LedgerError } from '../ledger-failure.ts'
+import { StoreError } from '../../base/files/store-error.ts'
 
 /** Milliseconds. */
 const BUSY_TIMEOUT_MS = 5000
@@ -12,7 +12,7 @@ const NOT_WRITABLE = new Set([8, 14])
  * Opens a file to read. If no process has its log open, SQLite writes an index of the log beside the file. A user who
  * may not write there opens the file as one that does not change, which holds as long as no gateway has it open.
  *
- * @throws {LedgerError} `unwritable`; else node:sqlite's error
+ * @throws {StoreError} `unwritable`; else node:sqlite's error
  */
 export function openReadOnly(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS })
@@ -24,7 +24,7 @@ export function openReadOnly(file: string): DatabaseSync {
     if (!NOT_WRITABLE.has(((error as { errcode?: number }).errcode ?? 0) & 0xff)) throw error
   }
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
-    throw new LedgerError('unwritable', 'a gateway that was killed left rows beside it, and to read them takes ' +
+    throw new StoreError('unwritable', 'a gateway that was killed left rows beside it, and to read them takes ' +
       'the right to write in its directory: do this as the user that the gateway runs as')
   }
   const url = pathToFileURL(file)

@@ -3,7 +3,7 @@ import { fileExists } from '../../base/files/file-exists.ts'
 import { decode, READ_LIST } from '../columns.ts'
 import { dailyTable, DAY_MS, FIGURE_LIST, FIGURE_SUMS, ROW_FIGURE_LIST, splitByDay, toUsageSum } from './daily-sums.ts'
 import { isAlive } from '../file/instance.ts'
-import { LedgerError } from '../ledger-failure.ts'
+import { StoreError } from '../../base/files/store-error.ts'
 import type { Filter, FoundRequest, LedgerReader } from './ledger-reader.ts'
 import { ledgerSchema } from '../file/ledger-schema.ts'
 import { openReadOnly } from '../file/read-only.ts'
@@ -17,24 +17,24 @@ function isReachable(file: string): boolean {
   try {
     return fileExists(file)
   } catch (error) {
-    throw new LedgerError('unwritable', (error as Error).message)
+    throw new StoreError('unwritable', (error as Error).message)
   }
 }
 
 /**
  * Opens a ledger for reading.
  * @param file path
- * @throws {LedgerError} `missing`, `foreign`, `newer`, `unwritable`; else node:sqlite's error
+ * @throws {StoreError} `missing`, `foreign`, `newer`, `unwritable`; else node:sqlite's error
  */
 export function openReader(file: string): LedgerReader {
   if (!isReachable(file)) {
-    throw new LedgerError('missing', 'there is no such file; the gateway makes it when it starts')
+    throw new StoreError('missing', 'there is no such file; the gateway makes it when it starts')
   }
   const db = openReadOnly(file)
   try {
     const schema = ledgerSchema()
     if (schema.versionOf(db) < schema.latest) {
-      throw new LedgerError('missing', 'the file is empty or of an older version: ' +
+      throw new StoreError('missing', 'the file is empty or of an older version: ' +
         'the gateway brings it up to date when it starts')
     }
     return new FileLedgerReader(file, db)

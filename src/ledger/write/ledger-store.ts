@@ -4,7 +4,8 @@ import { transaction } from '../../base/files/sqlite-schema.ts'
 import { COLUMN_LIST, COLUMNS, READ_LIST } from '../columns.ts'
 import type { RowValues } from '../columns.ts'
 import { isAlive, lockInstance, removeStaleLocks } from '../file/instance.ts'
-import { LedgerError, toLedgerFailure } from '../ledger-failure.ts'
+import { StoreError } from '../../base/files/store-error.ts'
+import { toLedgerFailure } from '../ledger-failure.ts'
 import { openFile, quarantineFile } from '../file/ledger-file.ts'
 import type { LedgerFile } from '../file/ledger-file.ts'
 import { Rollups } from '../sums/rollups.ts'
@@ -119,13 +120,13 @@ export class LedgerStore {
    * Writes a batch as a whole or not at all, without rows that SQLite refuses
    * as invalid.
    * @returns the refused rows; null when there is none
-   * @throws {LedgerError} `moved`; else node:sqlite's error
+   * @throws {StoreError} `moved`; else node:sqlite's error
    */
   write(batch: Batch): RejectedRows | null {
     if (fileIdentity(this.file) !== this.#openFile.identity) {
       // Its log is not moved with it: copy the log into the moved file first.
       this.#openFile.db.exec('PRAGMA wal_checkpoint(FULL)')
-      throw new LedgerError('moved', 'the file was moved or deleted')
+      throw new StoreError('moved', 'the file was moved or deleted')
     }
     let closed = 0
     let first: unknown = null

@@ -66,7 +66,7 @@ t.test('a migration runs only the new steps, and only once', async t => {
   db.exec('UPDATE requests SET note = NULL')
   later.migrate(db)
   t.equal(db.prepare('SELECT note FROM requests').get()?.['note'], null)
-  t.throws(() => schema.versionOf(db), { name: 'LedgerError', code: 'newer' })
+  t.throws(() => schema.versionOf(db), { name: 'StoreError', code: 'newer' })
 })
 
 t.test('a failed migration leaves the file unchanged', async t => {
@@ -82,9 +82,9 @@ t.test('a failed migration leaves the file unchanged', async t => {
 t.test('a database of another program is refused and not changed', async t => {
   const db = new DatabaseSync(':memory:')
   db.exec('CREATE TABLE theirs (it TEXT)')
-  t.throws(() => schema.migrate(db), { name: 'LedgerError', code: 'foreign' })
+  t.throws(() => schema.migrate(db), { name: 'StoreError', code: 'foreign' })
   const marked = new DatabaseSync(':memory:')
   marked.exec('PRAGMA application_id = 42')
-  t.throws(() => schema.migrate(marked), { name: 'LedgerError', code: 'foreign' })
+  t.throws(() => schema.migrate(marked), { name: 'StoreError', code: 'foreign' })
   t.equal(db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.['n'], 1)
 })
