@@ -87,7 +87,7 @@ async function valkeyState({ valkey }: ClusterConfig): Promise<ServiceState | nu
 /** Sets a key that expires after a second. */
 const WRITE_SCRIPT = `return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)`
 
-async function askValkey(address: ValkeyAddress): Promise<ServiceAnswer> {
+async function askValkey(address: ValkeyAddress): Promise<ServiceReply> {
   const valkey = new Valkey(address, WRITE_SCRIPT, TIMEOUT_MS)
   try {
     // The first ping connects; the second one measures.
@@ -118,14 +118,14 @@ async function postgresState({ postgres: url }: ClusterConfig): Promise<{ postgr
   }
 }
 
-interface ServiceAnswer {
+interface ServiceReply {
   /** ms */
   readonly latency: number
   /** Why it accepts no writes; null = it does. */
   readonly refusal: string | null
 }
 
-async function stateOf(ask: () => Promise<ServiceAnswer>): Promise<ServiceState> {
+async function stateOf(ask: () => Promise<ServiceReply>): Promise<ServiceState> {
   try {
     const { latency, refusal } = await ask()
     return { reachable: true, writable: refusal === null, latency_ms: Math.round(latency * 100) / 100, error: refusal }

@@ -51,7 +51,7 @@ export function bodyOperations(
 }
 
 function toTranscript(
-  { requestId, startedAt, key, expiresAt, request, response: answer }: Transcript,
+  { requestId, startedAt, key, expiresAt, request, response }: Transcript,
 ): Bodies['transcripts'][number] {
   return {
     request_id: requestId,
@@ -59,7 +59,7 @@ function toTranscript(
     key,
     expires_at: isoTime(expiresAt),
     request: toBody(request),
-    answer: toBody(answer),
+    answer: toBody(response),
   }
 }
 

@@ -36,7 +36,7 @@ export interface CostLine {
 }
 
 /**
- * Everything that the ledger knows about one request, to answer a complaint: the request,
+ * Everything that the ledger knows about one request, to look into a complaint: the request,
  * its timeline, its usage with the source of the counts, and its cost.
  * @param running whether the request still runs, so that the row is a draft
  * @param bill the lines of the cost; empty = unknown

@@ -45,9 +45,9 @@ export function estimate(
   const input = inputTokens ?? 0
   const { assumedOutput, abandoned } = gateway.config.billing
   const unbounded = unboundedOutput(endpoint, assumedOutput)
-  const answers = output?.answers ?? body.form?.count ?? 1
+  const responses = output?.responses ?? body.form?.count ?? 1
   const used = {
-    ...blankUsage(), ...estimateItems(endpoint, body.bytes, answers), inputTokens: input, inputImageTokens: mediaTokens || null,
+    ...blankUsage(), ...estimateItems(endpoint, body.bytes, responses), inputTokens: input, inputImageTokens: mediaTokens || null,
   }
   const write = quotes.some(hasCacheWriteRate) ? cacheWriteField(body.bytes) : null
   // It is unknown whether media are written to the cache too.
@@ -55,7 +55,7 @@ export function estimate(
   // A second attempt may run beside the first: its prompt is billed too.
   const prompts = hedgeAfter === null || abandoned === 'none' ? 1 : 2
   const outputs = reachable.map(target => {
-    if (output === null) return unbounded * answers
+    if (output === null) return unbounded * responses
     const live = gateway.targets.at(target, endpoint, model)
     const translated = live.isSpoken ? null : translatedBounds(gateway, exchange, live, route.translate)
     return maxOutputTokens(translated ?? output, unbounded)

@@ -20,7 +20,7 @@ export interface ResponseEstimate extends Estimate {
   readonly fault: string | null
 }
 
-const UNBOUNDED: OutputBounds = { bound: null, other: 0, thinking: 0, answers: 1, fault: null }
+const UNBOUNDED: OutputBounds = { bound: null, other: 0, thinking: 0, responses: 1, fault: null }
 const AUDIO = 'input_audio_buffer.append'
 /** Of base64: a token is 100 ms of sound, and G.711 has 8,000 bytes in a second. */
 const BYTES_PER_AUDIO_TOKEN = 1_000

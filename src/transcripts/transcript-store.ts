@@ -61,8 +61,8 @@ export class TranscriptStore {
   }
 
   /** Stores a transcript; one of the same request is replaced. */
-  add({ requestId, startedAt, key, expiresAt, request, response: answer }: Transcript): void {
-    this.#insert.run(requestId, startedAt, key, expiresAt, ...bodyValues(request), ...bodyValues(answer))
+  add({ requestId, startedAt, key, expiresAt, request, response }: Transcript): void {
+    this.#insert.run(requestId, startedAt, key, expiresAt, ...bodyValues(request), ...bodyValues(response))
   }
 
   /** @param now ms since 1970 */

@@ -63,7 +63,7 @@ function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], { mod
   // responses).
   const takesMedia = takesThinkingLevel(model)
   const media: JsonObject[] = []
-  const answers = calls.map(call => {
+  const responses = calls.map(call => {
     // Calls and results with the same id are paired in order.
     const result = results.get(call.id)?.pop()
     if (result === undefined) return writeResponse(call, { error: 'There is no result.' })
@@ -78,7 +78,7 @@ function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], { mod
     if (!left.has(part)) return []
     return [{ text: resultHeading(part) }, ...part.parts.flatMap(inner => writeContent(inner, report))]
   })
-  return [...answers, ...media, ...rest]
+  return [...responses, ...media, ...rest]
 }
 
 function writeResult(call: ToolCallPart, { parts, isError }: ToolResultPart, media: readonly JsonObject[]): JsonObject {

@@ -15,7 +15,7 @@ export interface OutputBounds {
   /** Tokens for thinking in addition to the output. */
   readonly thinking: number
   /** How many responses the request asks for, each with its own output. */
-  readonly answers: number
+  readonly responses: number
   /** The first member whose value is not a whole number from 0 on; null = none. */
   readonly fault: string | null
 }
@@ -88,7 +88,7 @@ class BoundsReader {
   readonly #bounds = new Map<string, number | null>()
   #other = 0
   #thinking = 0
-  #answers = 1
+  #responses = 1
   #fault: string | null = null
 
   constructor({ outputBounds, boundsThinking, session }: Endpoint, body: Buffer) {
@@ -104,7 +104,7 @@ class BoundsReader {
       bound: known.length === 0 ? null : Math.max(...known),
       other: this.#isThinkingIncluded ? Math.max(this.#other, this.#thinking) : this.#other,
       thinking: this.#isThinkingIncluded ? 0 : this.#thinking,
-      answers: this.#answers,
+      responses: this.#responses,
       fault: this.#fault,
     }
   }
@@ -137,7 +137,7 @@ class BoundsReader {
     const isInfinite = this.#takesInfinity && text === '"inf"'
     if (!isPlain && !isAutomatic && !isInfinite && text !== 'null') this.#fault ??= this.#pathOf(keyStart, parent)
     const value = isInfinite ? null : worstReading(text)
-    if (kind === 'count') this.#answers = Math.max(this.#answers, value ?? 1)
+    if (kind === 'count') this.#responses = Math.max(this.#responses, value ?? 1)
     else if (kind === 'thinking') this.#thinking = Math.max(this.#thinking, value ?? 0)
     else this.#bound(this.#pathOf(keyStart, parent), isPlain && value !== 0 ? value : null, value ?? 0)
   }

@@ -75,7 +75,7 @@ export function estimateRequest(
   if (!endpoint.generatesTokens) return { inputTokens, mediaTokens, output: null }
   const output = readOutputBounds(endpoint, body, json.fields)
   if (!endpoint.respondsToEachPrompt) return { inputTokens, mediaTokens, output }
-  return { inputTokens, mediaTokens, output: { ...output, answers: output.answers * countPrompts(body, json.fields) } }
+  return { inputTokens, mediaTokens, output: { ...output, responses: output.responses * countPrompts(body, json.fields) } }
 }
 
 /**
@@ -95,8 +95,8 @@ export function unboundedOutput({ metering, generatesTokens }: Endpoint, assumed
  *
  * @param assumed tokens of a response without a bound
  */
-export function maxOutputTokens({ bound, other, thinking, answers }: OutputBounds, assumed: number): number {
-  return Math.min((Math.max(bound ?? assumed, other) + thinking) * answers, MAX_TOKENS)
+export function maxOutputTokens({ bound, other, thinking, responses }: OutputBounds, assumed: number): number {
+  return Math.min((Math.max(bound ?? assumed, other) + thinking) * responses, MAX_TOKENS)
 }
 
 type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
@@ -309,7 +309,7 @@ function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
   return true
 }
 
-/** The number of prompts that are answered: all elements of a list, but a list that begins with a number is one prompt of tokens. */
+/** The number of prompts that get a response: all elements of a list, but a list that begins with a number is one prompt of tokens. */
 function countPrompts(body: Buffer, fields: Fields): number {
   let prompts = 0
   for (const { start, end } of fields.get('prompt') ?? []) {

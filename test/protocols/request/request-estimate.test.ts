@@ -133,8 +133,8 @@ t.test('the number of choices is read if their length has no bound', async t => 
     ['completions', { prompt: [1, 2, 'a'] }, 1],
     ['chat.completions', { n: 9e15 }, 1e9],
   ]
-  for (const [endpoint, body, answers] of cases) {
-    t.match(estimate(endpoint, body).output, { answers, bound: null }, `${endpoint} ${JSON.stringify(body)}`)
+  for (const [endpoint, body, responses] of cases) {
+    t.match(estimate(endpoint, body).output, { responses, bound: null }, `${endpoint} ${JSON.stringify(body)}`)
   }
 })
 
