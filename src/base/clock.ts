@@ -28,6 +28,13 @@ export interface Timer {
   cancel(): void
 }
 
+/** Resolves with the promise, or after `ms`. */
+export function within(clock: Pick<Clock, 'setTimeout'>, ms: number, promise: Promise<void>): Promise<void> {
+  const { promise: timeout, resolve } = Promise.withResolvers<void>()
+  const deadline = clock.setTimeout(resolve, ms)
+  return Promise.race([promise, timeout]).finally(() => deadline.cancel())
+}
+
 /** The machine's clock. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   // A wrapper around them would be the most called function of the process.

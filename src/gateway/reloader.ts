@@ -1,3 +1,4 @@
+import { within } from '../base/clock.ts'
 import { messageOf } from '../base/message-of.ts'
 import { nextTurn } from '../base/next-turn.ts'
 import { configChanges } from '../config/changes.ts'
@@ -158,9 +159,5 @@ function problemsOf(error: unknown, file: string): readonly Problem[] {
 
 /** Resolves when the ledger's file contains all spend so far, or at the timeout. */
 async function waitForLedger({ accounts: { ledger }, clock }: Gateway): Promise<void> {
-  if (ledger?.stats().healthy !== true) return
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const deadline = clock.setTimeout(resolve, LEDGER_FLUSH_TIMEOUT)
-  await Promise.race([ledger.flush(), promise])
-  deadline.cancel()
+  if (ledger?.stats().healthy === true) await within(clock, LEDGER_FLUSH_TIMEOUT, ledger.flush())
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import { within } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import type { Gateway } from '../pipeline/parts/gateway.ts'
 import type { Listener } from './listen/listener.ts'
@@ -50,7 +50,7 @@ export function createShutdown(options: ShutdownOptions): Shutdown {
     const cut = activeExchanges.size
     const headers = { 'retry-after': '1' }
     activeExchanges.stopAll(new GatewayError('draining', 'the gateway is shutting down', { headers }))
-    await withTimeout(clock, SETTLEMENT_TIMEOUT, idle())
+    await within(clock, SETTLEMENT_TIMEOUT, idle())
     await Promise.all(listeners.map(listener => listener.close(FLUSH_TIMEOUT)))
     await options.closeResources()
     return cut
@@ -71,18 +71,11 @@ export function createShutdown(options: ShutdownOptions): Shutdown {
     const { drain, drainDelay } = gateway().config.server
     if (!hasSuccessor && drainDelay > 0) {
       sharedState.shutdown = 'delay'
-      await withTimeout(clock, drainDelay, closeRequested.promise)
+      await within(clock, drainDelay, closeRequested.promise)
       if (closing !== null) return closing
     }
-    await withTimeout(clock, drain, hasSuccessor ? handOver() : refuse())
+    await within(clock, drain, hasSuccessor ? handOver() : refuse())
     return close()
   }
   return { close, drain }
-}
-
-/** Resolves with the promise, or at the timeout. */
-function withTimeout(clock: Clock, ms: number, promise: Promise<void>): Promise<void> {
-  const { promise: timeout, resolve } = Promise.withResolvers<void>()
-  const deadline = clock.setTimeout(resolve, ms)
-  return Promise.race([promise, timeout]).finally(() => deadline.cancel())
 }

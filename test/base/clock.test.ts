@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isoTime, systemClock } from '../../src/base/clock.ts'
+import { isoTime, systemClock, within } from '../../src/base/clock.ts'
 import type { MonotonicTime, WallTime } from '../../src/base/clock.ts'
 
 t.test('the date and the monotonic clock cannot be taken for each other', async t => {
@@ -11,4 +11,12 @@ t.test('the date and the monotonic clock cannot be taken for each other', async 
   // @ts-expect-error a duration of decades
   const deadline: MonotonicTime = wall
   t.ok(deadline > monotonic)
+})
+
+t.test('within resolves with the promise, or after the time', async t => {
+  await within(systemClock, 60_000, Promise.resolve())
+  const alive = setInterval(() => undefined, 1000)
+  t.teardown(() => clearInterval(alive))
+  await within(systemClock, 1, new Promise<void>(() => undefined))
+  await t.rejects(within(systemClock, 60_000, Promise.reject(new Error('no'))), { message: 'no' })
 })

@@ -1,5 +1,6 @@
 import { CapsuleKeys } from '../../base/secrets/capsule-keys.ts'
 import type { CapsuleKey } from '../../base/secrets/capsule-keys.ts'
+import { within } from '../../base/clock.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import { messageOf } from '../../base/message-of.ts'
 import { Database } from '../postgres/database.ts'
@@ -65,10 +66,7 @@ export class CapsuleKeyStore {
 
   /** Resolves when the keys are those of the cluster, or after a while without PostgreSQL. */
   async ready(): Promise<void> {
-    if (this.#database === null) return
-    const timer = this.#options.clock.setTimeout(() => this.#ready.resolve(), START_TIMEOUT_MS)
-    await this.#ready.promise
-    timer.cancel()
+    if (this.#database !== null) await within(this.#options.clock, START_TIMEOUT_MS, this.#ready.promise)
   }
 
   close(): void {

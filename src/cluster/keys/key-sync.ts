@@ -1,3 +1,4 @@
+import { within } from '../../base/clock.ts'
 import type { Clock, Timer } from '../../base/clock.ts'
 import { messageOf } from '../../base/message-of.ts'
 import { Database } from '../postgres/database.ts'
@@ -89,10 +90,8 @@ export class KeySync {
   }
 
   /** Resolves when the keys are up to date, or after a while without PostgreSQL. */
-  async ready(): Promise<void> {
-    const timer = this.#options.clock.setTimeout(() => this.#ready.resolve(), START_TIMEOUT_MS)
-    await this.#ready.promise
-    timer.cancel()
+  ready(): Promise<void> {
+    return within(this.#options.clock, START_TIMEOUT_MS, this.#ready.promise)
   }
 
   close(): void {
