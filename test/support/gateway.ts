@@ -1,13 +1,14 @@
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load/load.ts'
 import { openConsole } from '../../src/console/open-console.ts'
 import type { ReloadResult } from '../../src/gateway/reloader.ts'
 import { startGateway } from '../../src/gateway/server.ts'
 import type { RunningGateway, ServerParts } from '../../src/gateway/server.ts'
+import { makeFolder } from './folder.ts'
+import type { FolderOwner } from './folder.ts'
 
 export interface TestGateway extends RunningGateway {
   readonly url: string
@@ -29,9 +30,11 @@ export const KEY = 'sk-test-0123456789abcdef'
  * Where the text says nothing of them, it listens on a free port, tells which upstream responds, and knows KEY.
  */
 export async function startTestGateway(
-  t: Pick<Test, 'testdir' | 'teardown'>, yaml: string, env: Record<string, string> = {}, parts: Partial<ServerParts> = {},
+  t: FolderOwner, yaml: string, env: Record<string, string> = {}, parts: Partial<ServerParts> = {},
 ): Promise<TestGateway> {
-  const file = join(t.testdir({}), 'gateway.yaml')
+  const folder = t.folder ?? makeFolder()
+  if (t.folder === undefined) t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'gateway.yaml')
   writeFileSync(file, withDefaults(yaml))
   const { config, warnings } = loadConfig(file, env)
   const logged: Record<string, unknown>[] = []

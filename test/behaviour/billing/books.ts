@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Test } from 'tap'
 import { openReader } from '../../../src/ledger/read/file-reader.ts'
@@ -66,9 +66,8 @@ export interface Books {
 
 /** Starts a gateway that writes its ledger into a file of this test's own. */
 export async function openBooks(t: Test, yaml: string, file?: string): Promise<Books> {
-  // The test's folder is made anew with the configuration, and the ledger with it.
   const gateway = await startTestGateway(t, `${yaml}\nledger: { file: ${file ?? 'ledger.db'} }\n`)
-  const path = file ?? join(t.testdirName, 'ledger.db')
+  const path = file ?? join(dirname(gateway.file), 'ledger.db')
   return {
     gateway,
     file: path,

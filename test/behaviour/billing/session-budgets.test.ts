@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
@@ -113,7 +114,7 @@ t.test('sessions at the same time cannot overspend a budget', async t => {
   await Promise.all(open.map(client => client.next()))
   await Promise.all(open.map(client => client.close()))
   await gateway.drain()
-  const rows = [...rowsIn(t, `${t.testdirName}/ledger.db`).values()]
+  const rows = [...rowsIn(t, join(dirname(gateway.file), 'ledger.db')).values()]
   t.equal(rows.length, 10)
   const spent = rows.reduce((sum, { costPico }) => sum + (costPico ?? 0n), 0n)
   t.equal(spent, 3n * (1000n * 10n + 10n) * 1_000_000n)

@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Test } from 'tap'
@@ -7,6 +6,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { loadConfig } from '../../../src/config/load/load.ts'
 import { openConsole } from '../../../src/console/open-console.ts'
 import { startGateway } from '../../../src/gateway/server.ts'
+import { makeFolder } from '../../support/folder.ts'
 import { cheapHash } from '../../support/operator.ts'
 import { writePast } from './past.ts'
 import { KEYS, PASSWORD } from './people.ts'
@@ -42,7 +42,7 @@ export interface SceneOptions {
  * sends requests of all kinds. The gateway is closed when the test ends.
  */
 export async function startScene(t: Test, { withUsers = true }: SceneOptions = {}): Promise<Scene> {
-  const directory = mkdtempSync(join(tmpdir(), 'gateway-'))
+  const directory = makeFolder()
   const file = join(directory, 'gateway.yaml')
   writeFileSync(file, configuration(withUsers ? cheapHash(PASSWORD) : null))
   await writePast(join(directory, 'ledger.db'), Date.now())

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
+import { withFolder } from '../../support/folder.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, startIdentityProvider } from '../../support/identity-provider.ts'
 import { barriers, go, LOOKS, openBrowser, overflow, visit } from './browser.ts'
@@ -108,9 +106,8 @@ ledger: { file: gateway.db }
 
 /** Starts a gateway again and again with the same files. */
 function starter(t: Test, yaml: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return () => startTestGateway({ testdir: () => folder, teardown: t.teardown.bind(t) } as unknown as Test, yaml)
+  const owner = withFolder(t)
+  return () => startTestGateway(owner, yaml)
 }
 
 async function atProvider(page: Page, account: string): Promise<void> {

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Test } from 'tap'
 import { KeyFile } from '../../../src/auth/key-file.ts'
 import { gateway as command, listening } from '../../cli/command.ts'
+import { withFolder } from '../../support/folder.ts'
+import type { FolderOwner } from '../../support/folder.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { PASSWORD as OPERATOR_PASSWORD, cheapHash } from '../../support/operator.ts'
@@ -12,18 +12,7 @@ import { PASSWORD, startPostgres, withoutPostgres } from '../../support/postgres
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { Browser } from '../console/console.ts'
 
-interface Machine extends Pick<Test, 'testdir' | 'teardown'> {
-  readonly folder: string
-}
-
-/** A folder of its own, in which a gateway can start again. */
-function machine(t: Test): Machine {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-keys-'))
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  return { folder, testdir: () => folder, teardown: t.teardown.bind(t) } as unknown as Machine
-}
-
-const start = (machine: Machine, instance: string, url: string): Promise<TestGateway> => startTestGateway(machine, `
+const start = (machine: FolderOwner, instance: string, url: string): Promise<TestGateway> => startTestGateway(machine, `
 console: { listen: 127.0.0.1:0, users: [{ name: ops, password: "${cheapHash(OPERATOR_PASSWORD)}", role: admin }] }
 upstreams: { demo: { simulator: true } }
 routes: [{ to: demo }]
@@ -60,7 +49,7 @@ t.test('keys of several gateways', { skip: withoutPostgres, timeout: 120_000 }, 
   const postgres = await startPostgres(t)
 
   t.test('each change is active at all gateways when the command returns', async t => {
-    const gateways = [await start(machine(t), 'gw1', postgres.url()), await start(machine(t), 'gw2', postgres.url())]
+    const gateways = [await start(withFolder(t), 'gw1', postgres.url()), await start(withFolder(t), 'gw2', postgres.url())]
     const [first, second] = gateways as [TestGateway, TestGateway]
     const created = await keys(first, 'create', '--name', 'team-a', '--owner', 'research', '--limit', 'budget=50/month')
     t.equal(created.code, 0, created.stderr)
@@ -96,7 +85,7 @@ t.test('keys of several gateways', { skip: withoutPostgres, timeout: 120_000 }, 
 
   t.test('each worker of a gateway applies a change before the command returns', async t => {
     await postgres.createDatabase()
-    const { folder } = machine(t)
+    const { folder } = withFolder(t)
     using before = new KeyFile(join(folder, 'keys.db'))
     before.create({ name: 'before', digest: Buffer.alloc(32, 1), models: null, limits: null }, 1, { actor: 'command line: root', address: null })
     const file = join(folder, 'gateway.yaml')
@@ -133,7 +122,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
 
   t.test('sessions and the audit list are shared by all consoles', async t => {
     await postgres.createDatabase()
-    const gateways = [await start(machine(t), 'gw1', postgres.url()), await start(machine(t), 'gw2', postgres.url())]
+    const gateways = [await start(withFolder(t), 'gw1', postgres.url()), await start(withFolder(t), 'gw2', postgres.url())]
     const [first, second] = gateways as [TestGateway, TestGateway]
     const browser = await login(first)
     const other = new Browser(second.addresses.console ?? '')
@@ -148,7 +137,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
   t.test('without PostgreSQL known keys work, also after a restart, and changes are refused', async t => {
     await postgres.createDatabase()
     const proxy = await startTcpProxy(t, postgres.port)
-    const place = machine(t)
+    const place = withFolder(t)
     const gateway = await start(place, 'gw1', postgres.url(proxy.port))
     const secret = (await keys(gateway, 'create', '--name', 'team-a')).stdout.trim()
     proxy.cut()
@@ -166,7 +155,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     const again = await start(place, 'gw1', postgres.url(proxy.port))
     t.equal(await ask(again, secret), 200, 'from the copy on disk')
     await again.waitForLog(({ msg }) => msg === 'keys in PostgreSQL cannot be read: the keys read before stay active')
-    const direct = await start(machine(t), 'gw2', postgres.url())
+    const direct = await start(withFolder(t), 'gw2', postgres.url())
     // The first one could not say that it ended.
     t.match(await keys(direct, 'revoke', 'team-a'), { code: 1, stderr: /a running gateway has not confirmed it/ })
     t.equal(await ask(direct, secret), 401)
@@ -181,8 +170,8 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
   t.test('a silent connection delays a revocation by a few seconds at most', async t => {
     await postgres.createDatabase()
     const proxy = await startTcpProxy(t, postgres.port)
-    const gateway = await start(machine(t), 'gw1', postgres.url(proxy.port))
-    const direct = await start(machine(t), 'gw2', postgres.url())
+    const gateway = await start(withFolder(t), 'gw1', postgres.url(proxy.port))
+    const direct = await start(withFolder(t), 'gw2', postgres.url())
     const secret = (await keys(direct, 'create', '--name', 'team-a')).stdout.trim()
     t.equal(await ask(gateway, secret), 200)
     proxy.silence()
@@ -196,7 +185,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
 
   t.test('keys that gateways had before are shared, and survive the loss of the database', async t => {
     await postgres.createDatabase()
-    const places = [machine(t), machine(t)] as const
+    const places = [withFolder(t), withFolder(t)] as const
     const digest = (n: number) => Buffer.alloc(32, n)
     const by = { actor: 'command line: root', address: null }
     for (const [n, { folder }] of places.entries()) {
@@ -211,7 +200,7 @@ cluster: { instance: gw1, postgres: "${postgres.url()}" }
     const listed = (await keys(gateways[0]!, 'list')).stdout
     for (const name of ['same', 'same \\(gw2\\)', 'only-0', 'only-1', 'gone']) t.match(listed, new RegExp(` ${name} `))
     t.ok(gateways[1]!.logged.some(({ msg, to }) => to === 'same (gw2)' && /renamed/.test(String(msg))))
-    const names = (place: Machine) => {
+    const names = (place: { readonly folder: string }) => {
       using file = new KeyFile(join(place.folder, 'keys.db'))
       return file.list().keys.filter(({ revokedAt }) => revokedAt === null).map(({ key }) => key.name).sort()
     }

@@ -1,10 +1,11 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Test } from 'tap'
 import { encode } from '../../../src/ledger/columns.ts'
 import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
 import { row } from '../../ledger/rows.ts'
+import { withFolder } from '../../support/folder.ts'
+import type { FolderOwner } from '../../support/folder.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { PASSWORD, startPostgres, withoutPostgres } from '../../support/postgres.ts'
@@ -12,7 +13,7 @@ import type { TestPostgres } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { ask } from './ask.ts'
 
-function start(t: Pick<Test, 'testdir' | 'teardown'>, url: string, instance: string): Promise<TestGateway> {
+function start(t: FolderOwner, url: string, instance: string): Promise<TestGateway> {
   return startTestGateway(t, `
 upstreams: { demo: { simulator: true } }
 routes: [{ to: demo }]
@@ -63,14 +64,15 @@ t.test('gateways with a shared ledger', { skip: withoutPostgres, timeout: 190_00
   t.test('after an outage 100,000 rows are sent while requests are served', { timeout: 170_000 }, async t => {
     await server.createDatabase()
     const waiting = 100_000
-    const store = new LedgerStore(join(t.testdir({}), 'gw1.db'), 'before', true)
+    const owner = withFolder(t)
+    const store = new LedgerStore(join(owner.folder, 'gw1.db'), 'before', true)
     for (let n = 0; n < waiting; n += 5_000) {
       store.write({ seq: n + 1, drafts: [], closed: Array.from({ length: 5_000 }, (_, at) => encode(row(`r${n + at}`))) })
     }
     store.close()
     const proxy = await startTcpProxy(t, server.port)
     proxy.cut()
-    const gateway = await start({ testdir: () => t.testdirName, teardown: t.teardown.bind(t) }, server.url(proxy.port), 'gw1')
+    const gateway = await start(owner, server.url(proxy.port), 'gw1')
     const failed = await gateway.waitForLog(({ msg }) => msg === 'ledger rows cannot be sent to PostgreSQL: they wait in the file')
     t.match(failed, { stats: { pending: waiting } })
     t.equal(await ask(gateway), 200)

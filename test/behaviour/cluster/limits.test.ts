@@ -6,7 +6,7 @@ import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { REDIS_PASSWORD, startRedis, withoutRedis } from '../../support/redis.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { ask } from './ask.ts'
-import { withOwnFolder } from './own-folder.ts'
+import { withFolder } from '../../support/folder.ts'
 
 /** A request reserves 10 output tokens at 1 USD each, and uses fewer. */
 const CONFIG = `
@@ -18,7 +18,7 @@ ledger: { file: gateway.db }
 
 /** @param group limits of the key's group */
 function start(t: Test, instance: string, limits: string, cluster: string, group = '{ concurrent: 1000 }'): Promise<TestGateway> {
-  return startTestGateway(withOwnFolder(t), `${CONFIG}groups: { company: { limits: ${group} }, research: { parent: company } }
+  return startTestGateway(withFolder(t), `${CONFIG}groups: { company: { limits: ${group} }, research: { parent: company } }
 keys: [{ name: test, key: ${KEY}, group: research, limits: ${limits} }]
 cluster: { instance: ${instance}, ${cluster} }
 `)

@@ -5,7 +5,7 @@ import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { PASSWORD, startConsole, YAML } from '../console/console.ts'
 import type { Browser, TestConsole } from '../console/console.ts'
-import { withOwnFolder } from './own-folder.ts'
+import { withFolder } from '../../support/folder.ts'
 
 t.test('the console of each gateway shows the reloads of all, also those from a time without PostgreSQL', {
   skip: withoutPostgres, timeout: 120_000,
@@ -14,7 +14,7 @@ t.test('the console of each gateway shows the reloads of all, also those from a 
   const proxy = await startTcpProxy(t, postgres.port)
   const yaml = (name: string, url: string) => `${YAML}cluster: { instance: ${name}, postgres: "${url}" }\n`
   const urls = { gw1: postgres.url(), gw2: postgres.url(proxy.port) }
-  const start = (name: keyof typeof urls) => startConsole(withOwnFolder(t) as typeof t, yaml(name, urls[name]))
+  const start = (name: keyof typeof urls) => startConsole(withFolder(t), yaml(name, urls[name]))
   const [one, two] = [await start('gw1'), await start('gw2')]
   const reload = async (gateway: TestConsole, name: keyof typeof urls, models: string) =>
     t.equal((await gateway.change(yaml(name, urls[name]).replace('[demo, "sim*"]', models))).applied, true)

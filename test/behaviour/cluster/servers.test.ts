@@ -7,14 +7,14 @@ import type { TestGateway } from '../../support/gateway.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { REDIS_PASSWORD, startRedisCluster, startRedisWithSentinel, withoutRedis } from '../../support/redis.ts'
 import { ask } from './ask.ts'
-import { withOwnFolder } from './own-folder.ts'
+import { withFolder } from '../../support/folder.ts'
 
 const ENCODED = encodeURIComponent(REDIS_PASSWORD)
 const keyOf = (n: number) => `sk-key-${n}-0123456789abcdef`
 
 /** Ten keys, of which a request reserves 10 USD and spends fewer. @param limits of each */
 function start(t: Test, instance: string, limits: string, cluster: string): Promise<TestGateway> {
-  return startTestGateway(withOwnFolder(t), `
+  return startTestGateway(withFolder(t), `
 upstreams: { demo: { simulator: true } }
 routes: [{ to: demo }]
 models: { demo: { price: { input: 0, output: 1000000 } } }

@@ -1,7 +1,7 @@
-import type { Test } from 'tap'
 import { openConsole } from '../../../src/console/open-console.ts'
 import type { ConsoleOptions } from '../../../src/console/open-console.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
+import type { FolderOwner } from '../../support/folder.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
 import type { TestGateway } from '../../support/gateway.ts'
 import { PASSWORD, cheapHash } from '../../support/operator.ts'
@@ -38,7 +38,7 @@ export interface TestConsole extends TestGateway {
 
 /** A gateway with its console; it is closed when the test ends. */
 export async function startConsole(
-  t: Test, yaml = YAML, env: Record<string, string> = {}, options: Omit<ConsoleOptions, 'clock'> = {},
+  t: FolderOwner, yaml = YAML, env: Record<string, string> = {}, options: Omit<ConsoleOptions, 'clock'> = {},
 ): Promise<TestConsole> {
   const clock = new FakeClock()
   clock.advance(Date.now() - clock.wall())

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import t from 'tap'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { gateway as run } from '../../cli/command.ts'
@@ -79,7 +78,7 @@ everyWay(t, 'the usage of both parts is summed, for the client and in the ledger
   const id = answer.headers.get('x-gateway-request-id') as string
   const row = (await books.close()).get(id)
   const { stdout: story } = await run([
-    'usage', '--config', join(t.testdirName, 'gateway.yaml'), '--request', id,
+    'usage', '--config', books.gateway.file, '--request', id,
   ])
   t.match(row, {
     end: 'complete', status: 200, upstream: 'u1', source: dialect.name === 'generate' ? 'reported' : 'mixed',

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
@@ -24,7 +23,7 @@ ${priced(second).replace('models:\n', '')}`)
   const id = answer.headers.get('x-gateway-request-id') as string
   const row = (await books.close()).get(id)
   const { stdout: story } = await run([
-    'usage', '--config', join(t.testdirName, 'gateway.yaml'), '--request', id,
+    'usage', '--config', books.gateway.file, '--request', id,
   ])
   t.match(row, {
     upstream: 'b', upstreamModel: second, status: 200, end: 'complete', source: 'reported',

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -91,7 +90,7 @@ t.test('the report of a request shows the text', async t => {
   const { ask, books } = await start(t, res => res.writeHead(400).end(ERROR))
   const id = await ask()
   await books.close()
-  const { stdout } = await command(['usage', '--config', join(t.testdirName, 'gateway.yaml'), '--request', id])
+  const { stdout } = await command(['usage', '--config', books.gateway.file, '--request', id])
   t.match(stdout, /attempt 1: .*The engine is overloaded/)
   t.notMatch(stdout, SECRET)
 })

@@ -119,7 +119,7 @@ routes: [{ to: a }]
 t.test('gateways with shared limits share those of an upstream', { skip: withoutRedis }, async t => {
   const redis = await startRedis(t)
   const upstream = await startTestUpstream(t)
-  const gateways = await Promise.all(['gw1', 'gw2'].map(instance => startTestGateway(inFolder(t, instance), `
+  const gateways = await Promise.all(['gw1', 'gw2'].map(instance => startTestGateway(t, `
 upstreams: { a: { url: "${upstream.url}", limits: { requests_per_minute: 10 } } }
 routes: [{ to: a }]
 limits: { requests_per_minute: 1000 }
@@ -174,11 +174,6 @@ upstreams: { a: { url: "${a.url}", limits: ${limits}, speaks: [chat] }, b: { url
 ${rest}
 `
   return { a, b, yaml, gateway: await startTestGateway(t, yaml) }
-}
-
-function inFolder(t: Test, name: string): Pick<Test, 'testdir' | 'teardown'> {
-  const folders = t.testdir({ gw1: {}, gw2: {} })
-  return { testdir: () => `${folders}/${name}`, teardown: t.teardown.bind(t) } as unknown as Pick<Test, 'testdir' | 'teardown'>
 }
 
 async function ask({ url }: TestGateway, maxTokens = 10, signal: AbortSignal | null = null, model = 'm', more: object = {}) {

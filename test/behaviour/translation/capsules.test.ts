@@ -7,7 +7,8 @@ import type { TestGateway } from '../../support/gateway.ts'
 import { chat, conversation as chatConversation, startThinkingUpstream } from '../../support/thinking-upstream.ts'
 import type { ThinkingUpstream } from '../../support/thinking-upstream.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { withOwnFolder } from '../cluster/own-folder.ts'
+import { withFolder } from '../../support/folder.ts'
+import type { FolderOwner } from '../../support/folder.ts'
 
 type Json = Record<string, unknown>
 
@@ -188,7 +189,7 @@ t.test('the content of capsules counts against body_limit and body_memory', asyn
 t.test('capsules stay valid over a restart if the gateway has a ledger', async t => {
   const upstream = await startThinkingUpstream(t)
   for (const [ledger, isKept] of [['ledger: { file: data/gateway.db }\n', true], ['', false]] as const) {
-    const machine = withOwnFolder(t)
+    const machine = withFolder(t)
     const first = await before(machine, upstream, ledger)
     const capsule = await upstream.capsuleOf(first)
     await first.close()
@@ -197,6 +198,6 @@ t.test('capsules stay valid over a restart if the gateway has a ledger', async t
   }
 })
 
-function before(t: Pick<Test, 'testdir' | 'teardown'>, { url }: ThinkingUpstream, top = ''): Promise<TestGateway> {
+function before(t: FolderOwner, { url }: ThinkingUpstream, top = ''): Promise<TestGateway> {
   return startTestGateway(t, `${top}upstreams: { up: { url: "${url}", speaks: [messages] } }\nroutes: [{ to: up }]\n`)
 }

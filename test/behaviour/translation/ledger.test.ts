@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import t from 'tap'
 import { gateway as run } from '../../cli/command.ts'
 import { start } from '../../simulator/start.ts'
@@ -25,7 +24,7 @@ routes:
     { upstream: 'claude', status: 503, translated: undefined, dropped: undefined },
     { upstream: 'vllm', status: 200, translated: 'messages->chat', dropped: ['top_k'] },
   ])
-  const config = join(t.testdirName, 'gateway.yaml')
+  const config = books.gateway.file
   const { stdout: rows } = await run(['usage', '--config', config, '--json'])
   t.match(JSON.parse(rows), { protocol: 'messages', upstream_protocol: 'chat' })
   const { stdout: story } = await run(['usage', '--config', config, '--request', id])
