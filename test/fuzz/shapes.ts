@@ -85,9 +85,13 @@ export function translatedFault(protocol: Protocol, path: string, { headers, bod
   if (!isWhole) return null
   const parsed = parsedOr(undefined, body ?? Buffer.alloc(0))
   if (parsed === undefined) return 'a body that is no JSON'
-  if (/:streamGenerateContent/.test(path)) return misfit(parsed, [EVENTS.generate])
+  if (/:streamGenerateContent/.test(path)) return misfit(parsed, [item => misfit(item, isError(item) ? ERRORS.generate : EVENTS.generate) === null])
   const [plain = ''] = path.split('?')
   return misfit(parsed, BODIES[plain] ?? BODIES[plain.slice(plain.lastIndexOf(':'))] ?? {})
+}
+
+function isError(event: unknown): boolean {
+  return typeof event === 'object' && event !== null && 'error' in event
 }
 
 function streamFault(protocol: Protocol, text: string, isWhole: boolean): string | null {
@@ -98,8 +102,7 @@ function streamFault(protocol: Protocol, text: string, isWhole: boolean): string
     if (data === undefined || data === '[DONE]') continue
     const event = parsedOr(undefined, Buffer.from(data))
     if (event === undefined) return `an event that is no JSON: ${data.slice(0, 100)}`
-    const isError = typeof event === 'object' && event !== null && 'error' in event
-    const found = misfit(event, isError ? ERRORS[protocol] : EVENTS[protocol])
+    const found = misfit(event, isError(event) ? ERRORS[protocol] : EVENTS[protocol])
     if (found !== null) return `an event: ${found}`
     if (protocol === 'messages' && !block.startsWith('event: ')) return 'an event without a name'
   }
