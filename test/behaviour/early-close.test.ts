@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import t from 'tap'
@@ -180,7 +180,7 @@ for (const [name, stream] of Object.entries(STREAMS)) {
     await settled(books, 1)
     const [id = ''] = (await books.close()).keys()
     const archive = new Archive({
-      file: join(t.testdirName, 'bodies.db'), clock: systemClock, onFailure: ({ message }) => t.fail(message),
+      file: join(dirname(books.file), 'bodies.db'), clock: systemClock, onFailure: ({ message }) => t.fail(message),
     })
     t.teardown(() => archive.close())
     const [kept] = await archive.find(id)
