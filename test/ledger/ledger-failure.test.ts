@@ -142,7 +142,6 @@ t.test('a ledger that becomes corrupt while open is kept with its log, and a new
   // Same inode, so that only reading tells.
   const noise = Buffer.alloc(size - 4096, 0xee)
   writeFileSync(file, Buffer.concat([readFileSync(file).subarray(0, 4096), noise]), { flag: 'r+' })
-  const broken = readFileSync(file)
   for (let n = 0; n < 1000; n += 1) {
     ledger.close(row(`after${n}`, { startedAt: MIDNIGHT + n, key: `key${n}` }))
   }
@@ -152,7 +151,8 @@ t.test('a ledger that becomes corrupt while open is kept with its log, and a new
   t.match(ledger.stats(), { written: 21_000, waiting: 0, lost: 0, healthy: true })
   const kept = readdirSync(dir).filter(name => /\.corrupt-[^-]+$/.test(name))
   t.equal(kept.length, 1)
-  t.ok(readFileSync(join(dir, kept[0] ?? '')).equals(broken))
+  // The log may have been copied into a part of it.
+  t.ok(readFileSync(join(dir, kept[0] ?? '')).includes(noise.subarray(0, 64 * 1024)))
 })
 
 t.test('the database of another program is not changed', async t => {
