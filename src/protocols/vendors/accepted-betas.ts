@@ -33,7 +33,7 @@ export function acceptBetas(
   betasOf: () => readonly string[] | undefined, headers: readonly string[], body: InspectedBody | null, isStrict: boolean,
 ): AcceptedBetas {
   const fields = body?.json?.fields.get(MEMBER) ?? []
-  const isAsked = fields.length > 0 || headers.some((header, i) => i % 2 === 0 && header.toLowerCase() === HEADER)
+  const isAsked = fields.length > 0 || headers.some((header, i) => i % 2 === 0 && isBetaHeader(header))
   const betas = isAsked ? betasOf() : undefined
   if (betas === undefined || betas.includes(ANY)) return { headers, edits: [], dropped: [] }
   const accepted = new Set(betas)
@@ -46,7 +46,7 @@ export function acceptBetas(
   const kept: string[] = []
   for (let i = 0; i < headers.length; i += 2) {
     const [header, value] = [headers[i] as string, headers[i + 1] as string]
-    const isBeta = header.toLowerCase() === HEADER
+    const isBeta = isBetaHeader(header)
     const own = isBeta ? accept(namesIn(value)).join(',') : value
     if (!isBeta || own !== '') kept.push(header, own)
   }
@@ -60,6 +60,10 @@ export function acceptBetas(
     throw new GatewayError('translation_lossy', `the target does not have these features: ${dropped.join(', ')}`, { param: HEADER })
   }
   return { headers: kept, edits, dropped }
+}
+
+function isBetaHeader(name: string): boolean {
+  return name.length === HEADER.length && name.toLowerCase() === HEADER
 }
 
 function namesIn(value: string): string[] {
