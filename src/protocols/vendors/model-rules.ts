@@ -1,4 +1,3 @@
-import type { Upstream } from '../../config/types.ts'
 import type { Accepts } from '../neutral/accepts.ts'
 import { VENDOR_RULES } from './vendor-rules.ts'
 
@@ -11,6 +10,18 @@ interface RuledTarget {
   readonly host: string
   /** `azure`, `bedrock`, `vertex`; null = none. */
   readonly provider: string | null
+}
+
+/** An upstream, as far as rules depend on it. */
+interface RuledUpstream {
+  /** null = it has none: a simulator */
+  readonly url: URL | null
+  readonly provider: { readonly kind: string } | null
+  readonly models: ReadonlyMap<string, {
+    readonly name: string
+    readonly baseModel: string | null
+    readonly accepts: Accepts | null
+  }>
 }
 
 /** A rule that applies, with its source. */
@@ -27,7 +38,7 @@ export interface AppliedRule {
  * @param model the upstream's name of it
  * @param alias the client's name of it; null = none
  */
-export function modelRules({ models, url, provider }: Pick<Upstream, 'models' | 'url' | 'provider'>, protocol: string, model: string, alias: string | null): AppliedRule[] {
+export function modelRules({ models, url, provider }: RuledUpstream, protocol: string, model: string, alias: string | null): AppliedRule[] {
   const known = models.get(model) ?? (alias === null ? undefined : models.get(alias))
   const target = { model: known?.baseModel ?? model, protocol, host: url?.hostname ?? '', provider: provider?.kind ?? null }
   const base = models.get(known?.baseModel ?? '')

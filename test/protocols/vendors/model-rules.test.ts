@@ -77,7 +77,7 @@ for (const [from, to, model, fields, body, dropped] of CASES) {
 
 t.test('the field of the token limit depends on the server', async t => {
   const field = (host: string, model: string, provider: 'azure' | null = null) => acceptedBy(modelRules({
-    models: new Map(), url: host === '' ? null : new URL(`https://${host}`), provider: provider && { kind: provider, apiVersion: 'v1' },
+    models: new Map(), url: host === '' ? null : new URL(`https://${host}`), provider: provider && { kind: provider },
   }, 'chat', model, null)).maxTokens
   t.strictSame([
     field('api.mistral.ai', 'mistral-large'), field('api.deepseek.com', 'deepseek-chat'), field('', 'qwen3'),
