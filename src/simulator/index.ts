@@ -3,7 +3,7 @@ import { serveExchange } from './exchange.ts'
 import { identifiers } from './identifiers.ts'
 import type { SimulatorContext } from './simulator-context.ts'
 import { countExchanges, type Stats } from './stats.ts'
-import { upgrader } from './upgrade.ts'
+import { upgrader } from './websockets/upgrade.ts'
 
 export interface SimulatorOptions {
   /** Milliseconds since 1970; the machine's clock unless given. */

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto'
+import type { SimulatedRequest } from '../request.ts'
+import { json, type SimulatedResponse } from '../simulated-response.ts'
+
+/** Any other path: the response describes the request. */
+export function otherPath(request: SimulatedRequest): SimulatedResponse {
+  return json({
+    id: request.id('sim-'),
+    object: 'simulated',
+    created: request.now,
+    method: request.method,
+    path: request.path,
+    model: request.model || null,
+    bytes: request.body.length,
+  })
+}
+
+/** A larger body is echoed only as its digest. */
+const ECHO_LIMIT = 1024 * 1024
+
+/**
+ * The response to `echo`: the whole request, including credentials. `raw_headers`
+ * has names and values alternately.
+ */
+export function echo(request: SimulatedRequest): SimulatedResponse {
+  return json({
+    object: 'echo',
+    method: request.method,
+    target: request.target,
+    path: request.path,
+    model: request.model || null,
+    headers: request.headers,
+    raw_headers: request.rawHeaders,
+    body_bytes: request.body.length,
+    body_sha256: createHash('sha256').update(request.body).digest('hex'),
+    body_base64: request.body.length > ECHO_LIMIT ? null : request.body.toString('base64'),
+  })
+}
