@@ -93,14 +93,15 @@ function writeMessages(messages: readonly Message[], context: WriteContext): Jso
 
 /** Joins what the user says in messages that follow each other: chat templates of open models want turns that alternate. */
 function joinUserMessages(messages: readonly JsonObject[]): JsonObject[] {
-  const joined: JsonObject[] = []
+  const joined: { readonly message: JsonObject, parts: unknown[] | null }[] = []
   for (const message of messages) {
     const last = joined.at(-1)
-    const isOne = last?.['role'] === 'user' && message['role'] === 'user' && last['name'] === message['name']
-    if (isOne) joined.splice(-1, 1, { ...last, content: [...contentParts(last), ...contentParts(message)] })
-    else joined.push(message)
+    if (last?.message['role'] === 'user' && message['role'] === 'user' && last.message['name'] === message['name']) {
+      last.parts ??= [...contentParts(last.message)]
+      for (const part of contentParts(message)) last.parts.push(part)
+    } else joined.push({ message, parts: null })
   }
-  return joined
+  return joined.map(({ message, parts }) => (parts === null ? message : { ...message, content: parts }))
 }
 
 function contentParts({ content }: JsonObject): readonly unknown[] {

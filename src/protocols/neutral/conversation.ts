@@ -54,17 +54,17 @@ export function foldInstructions(messages: readonly Message[]): readonly Message
   const { leading, rest } = splitInstructions(messages)
   if (rest.length === 0) return messages.map((message, at) => (at === messages.length - 1 ? { ...message, role: 'user' } : message))
   if (!rest.some(isInstruction)) return messages
-  const folded: { message: Message, isFolded: boolean }[] = []
+  const folded: (Draft & { isFolded: boolean })[] = []
   for (const message of rest) {
     const isFolded = isInstruction(message)
     const own: Message = isFolded ? { role: 'user', parts: message.parts.map(markInstruction), name: null } : message
     const last = folded.at(-1)
-    const joins = last !== undefined && (isFolded || last.isFolded) && own.role === 'user' && last.message.role === 'user'
-    if (joins) last.message = { ...last.message, parts: [...last.message.parts, ...own.parts], name: last.message.name ?? own.name }
-    else folded.push({ message: own, isFolded })
+    const joins = last !== undefined && (isFolded || last.isFolded) && own.role === 'user' && last.role === 'user'
+    if (joins) join(last, own)
+    else folded.push({ ...draftOf(own), isFolded })
     if (joins && isFolded) last.isFolded = true
   }
-  return [...leading, ...folded.map(({ message }) => message)]
+  return [...leading, ...folded.map(({ role, name, parts }) => ({ role, name, parts }))]
 }
 
 /**
@@ -77,24 +77,41 @@ export function withoutIdleThinking(messages: readonly Message[], report: Transl
   const isIdle = (message: Message, at: number): boolean =>
     message.role === 'assistant' && isThinking(message.parts.at(-1)) && at < messages.length - 1 && messages[at + 1]?.role !== 'assistant'
   if (!messages.some(isIdle)) return messages
-  const kept: Message[] = []
+  const kept: Draft[] = []
   /** The last turn was left out: what the user says before and behind it is one message. */
   let joins = false
   for (const [at, message] of messages.entries()) {
     const last = kept.at(-1)
     if (!isIdle(message, at)) {
       const isOne = joins && message.role === 'user' && last?.role === 'user' && last.name === message.name
-      if (isOne) kept.splice(-1, 1, { ...last, parts: [...last.parts, ...message.parts] })
-      else kept.push(message)
+      if (isOne) join(last, message)
+      else kept.push(draftOf(message))
       joins = false
       continue
     }
     const end = message.parts.findLastIndex(part => !isThinking(part)) + 1
     for (const { path, type } of message.parts.slice(end)) report.drop(`${path}.${type}`)
-    if (end > 0) kept.push({ ...message, parts: message.parts.slice(0, end) })
+    if (end > 0) kept.push(draftOf({ ...message, parts: message.parts.slice(0, end) }))
     else joins = true
   }
   return kept
+}
+
+/** A message to which others can be joined. */
+interface Draft {
+  readonly role: Message['role']
+  name: Message['name']
+  readonly parts: Part[]
+}
+
+function draftOf({ role, name, parts }: Message): Draft {
+  return { role, name, parts: [...parts] }
+}
+
+/** Joins a message to the one before it. */
+function join(draft: Draft, { name, parts }: Message): void {
+  for (const part of parts) draft.parts.push(part)
+  draft.name ??= name
 }
 
 /** Asks for JSON that fits a schema, where there is no field for it. */
