@@ -2,12 +2,13 @@ import type { CallCount, CountedRequest } from './calls.ts'
 
 /**
  * What one warm request may run through at most. Each function costs its compilation in the first minute, and each call
- * on every request. When a change needs less, lower its limit here.
+ * on every request. When a change needs less, lower its limit here, and leave 1 %: on a busy machine events arrive in
+ * other turns of the event loop, which a few functions see.
  */
 export const CALL_LIMITS: Readonly<Record<CountedRequest, CallCount>> = {
-  unary: { files: 124, functions: 489, calls: 795 },
-  stream: { files: 138, functions: 563, calls: 1630 },
-  'translated stream': { files: 175, functions: 760, calls: 3500 },
+  unary: { files: 125, functions: 493, calls: 795 },
+  stream: { files: 139, functions: 568, calls: 1630 },
+  'translated stream': { files: 176, functions: 760, calls: 3500 },
 }
 
 /** What is aimed at. */

@@ -15,6 +15,8 @@ export interface FunctionCalls {
   /** Below `src`. */
   readonly file: string
   readonly name: string
+  /** Where it begins in its file: two methods can have the same name. */
+  readonly offset: number
   readonly calls: number
 }
 
@@ -32,7 +34,7 @@ export type CountedRequest = 'unary' | 'stream' | 'translated stream'
 const EVENTS = 22
 /** So many requests before the counted ones: what is made once is made by then. */
 const WARM_UP = 5
-/** So many are counted; the one with the fewest calls has none of the work that timers do. */
+/** So many are counted: what only some of them call is the work of timers. */
 const COUNTED = 12
 const root = join(import.meta.dirname, '..', '..')
 const MESSAGES = [{ role: 'user', content: 'x'.repeat(840) }]
@@ -69,6 +71,19 @@ export function sumOf(functions: readonly FunctionCalls[]): CallCount {
   }
 }
 
+/** The functions of both, each with the fewer calls. */
+function commonCalls(some: readonly FunctionCalls[], others: readonly FunctionCalls[]): FunctionCalls[] {
+  const calls = new Map(others.map(of => [placeOf(of), of.calls]))
+  return some.flatMap(of => {
+    const other = calls.get(placeOf(of))
+    return other === undefined ? [] : [{ ...of, calls: Math.min(of.calls, other) }]
+  })
+}
+
+function placeOf({ file, offset }: FunctionCalls): string {
+  return `${file}:${offset}`
+}
+
 class CountedGateway {
   readonly #child
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -95,7 +110,7 @@ class CountedGateway {
     return gateway
   }
 
-  /** @returns the calls of one of some equal requests */
+  /** @returns the calls that each of some equal requests has in common */
   async count(path: string, fields: object): Promise<FunctionCalls[]> {
     const body = JSON.stringify({ model: 'm', messages: MESSAGES, ...fields })
     const counted: FunctionCalls[][] = []
@@ -106,7 +121,7 @@ class CountedGateway {
       const { calls } = await this.#ask('calls') as { readonly calls: FunctionCalls[] }
       if (i >= WARM_UP) counted.push(calls)
     }
-    return counted.toSorted((a, b) => sumOf(a).calls - sumOf(b).calls)[0] as FunctionCalls[]
+    return counted.reduce(commonCalls)
   }
 
   /** Resolves when the gateway has read what was sent to it before. */

@@ -19,8 +19,8 @@ post('Profiler.enable')
 post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
 const src = new URL('../../src/', import.meta.url).href
 const takeCalls = () => post('Profiler.takePreciseCoverage').result.filter(({ url }) => url.startsWith(src))
-  .flatMap(({ url, functions }) => functions.map(({ functionName, ranges: [{ count }] }) => (
-    { file: url.slice(src.length), name: functionName, calls: count }
+  .flatMap(({ url, functions }) => functions.map(({ functionName, ranges: [{ startOffset, count }] }) => (
+    { file: url.slice(src.length), name: functionName, offset: startOffset, calls: count }
   ))).filter(({ name, calls }) => name !== '' && calls > 0)
 process.on('message', request => {
   if (request === 'calls') process.send({ calls: takeCalls() })
