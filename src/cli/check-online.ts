@@ -1,15 +1,10 @@
-import { randomUUID } from 'node:crypto'
-import { pino } from 'pino'
 import { systemClock } from '../base/clock.ts'
 import { formatNumber, table } from '../base/text-table.ts'
 import type { Auth } from '../config/auth-types.ts'
 import { everyTarget } from '../config/sections/routes.ts'
 import type { Config, Upstream } from '../config/types.ts'
-import { liveUpstreams } from '../upstreams/live-upstreams.ts'
-import type { LiveUpstream } from '../upstreams/live-upstreams.ts'
 import { probeUpstream } from '../pipeline/attempt/probe-upstream.ts'
 import type { ProbeResult } from '../pipeline/attempt/probe-upstream.ts'
-import { createProxy } from '../proxy/upstream/http-proxy.ts'
 
 /** One credential of an upstream. */
 interface Check {
@@ -48,14 +43,7 @@ function checksOf({ upstreams }: Config): Check[] {
 }
 
 async function run(config: Config, { name, upstream, auth }: Check): Promise<Row> {
-  const parts = { clock: systemClock, log: pino({ enabled: false }) }
-  const live = liveUpstreams({ ...config, upstreams: new Map([[name, { ...upstream, auth }]]) }, parts, null).get(name) as LiveUpstream
-  try {
-    return { name, ...await probeUpstream(live, modelOf(config, upstream), { clock: systemClock, proxy: createProxy(), newId: randomUUID }) }
-  } finally {
-    live.credential?.credential.close()
-    void live.transport.destroy()
-  }
+  return { name, ...await probeUpstream(config, { ...upstream, auth }, modelOf(config, upstream), systemClock) }
 }
 
 /** A model that a route sends to the upstream; null = the routes name only globs. */

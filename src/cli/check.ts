@@ -6,16 +6,14 @@ import { loadConfig } from '../config/load/load.ts'
 import type { ConfigCheck } from '../config/load/load.ts'
 import { nearest } from '../config/nearest.ts'
 import { ConfigError } from '../config/problem.ts'
-import { everyTarget } from '../config/sections/routes.ts'
-import type { Config, Route, Target, TranslateMode } from '../config/types.ts'
+import type { Config, Target, TranslateMode } from '../config/types.ts'
 import { createPriceBook } from '../pricing/prices.ts'
 import { hasBudget } from '../pipeline/parts/accounts.ts'
 import { unpricedPath } from '../pipeline/priceable.ts'
-import { targetProtocols } from '../upstreams/live-targets.ts'
+import { routeTranslations } from '../pipeline/explain.ts'
 import type { Translator } from '../protocols/translate.ts'
-import { translationLosses, translatorsTo } from '../protocols/translation-preview.ts'
+import { translationLosses } from '../protocols/translation-preview.ts'
 import { checkOnline } from './check-online.ts'
-import { providerOf } from '../providers/index.ts'
 import { configOption } from './common/config-option.ts'
 import { EXIT, EXIT_CODES } from '../process/exit.ts'
 import { countText, plural, problemText } from './common/problems.ts'
@@ -106,7 +104,7 @@ function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCh
 /** The protocols between which each route translates; one line for each route that does. */
 function translationLines({ routes }: Config): string[] {
   const lines = routes.flatMap(route => {
-    const pairs = new Set(translationsOf(route).map(({ translator: { from, to } }) => `${from}->${to}`))
+    const pairs = new Set(routeTranslations(route).map(({ translator: { from, to } }) => `${from}->${to}`))
     if (pairs.size === 0) return []
     const verb = route.translate === 'off' ? 'refuses' : 'translates'
     return [`${route.text}: ${verb} ${[...pairs].join(', ')}`]
@@ -116,18 +114,7 @@ function translationLines({ routes }: Config): string[] {
 
 /** What translation to each upstream loses; one line for each protocol that the upstream does not speak. */
 function lossLines({ routes }: Config): string[] {
-  return [...new Set(routes.flatMap(route => translationsOf(route).map(({ place, translator }) => `${place}: ${translationText(translator, route.translate)}`)))]
-}
-
-/** The translations of a route for each of its targets. */
-function translationsOf(route: Route): { readonly place: string, readonly translator: Translator }[] {
-  return everyTarget(route).flatMap(target => {
-    const { upstream: { name, speaks, provider }, model } = target
-    const served = targetProtocols(target, provider && providerOf(provider), route.models?.[0] ?? null)
-    if (served === null) return []
-    const place = served === speaks || model === null ? name : `${name}, ${model}`
-    return translatorsTo(served, route.path === null ? () => true : compileGlob(route.path)).map(translator => ({ place, translator }))
-  })
+  return [...new Set(routes.flatMap(route => routeTranslations(route).map(({ place, translator }) => `${place}: ${translationText(translator, route.translate)}`)))]
 }
 
 function translationText(translator: Translator, mode: TranslateMode): string {

@@ -7,7 +7,7 @@ import { MemoryBudget } from '../base/memory-budget.ts'
 import { ClientRequestIds, requestIds } from '../base/request-id.ts'
 import { compileGlobs } from '../config/glob.ts'
 import type { Config } from '../config/types.ts'
-import { ANONYMOUS_KEY, newlyBudgeted, openAccounts } from '../pipeline/parts/accounts.ts'
+import { ANONYMOUS_KEY, newlyBudgeted, openAccounts, reprice } from '../pipeline/parts/accounts.ts'
 import { ActiveExchanges, GatewayExchanges } from '../pipeline/exchange/active-exchanges.ts'
 import { bodyRules, openArchive } from '../pipeline/parts/body-rules.ts'
 import type { Gateway, GatewayParts, SharedState } from '../pipeline/parts/gateway.ts'
@@ -18,7 +18,6 @@ import { StoreStates } from '../cluster/store-states.ts'
 import { GuessLimit } from '../limits/guess-limit.ts'
 import type { LimitedKey } from '../limits/types.ts'
 import { interruptedSettlement } from '../telemetry/settlement.ts'
-import { createPriceBook } from '../pricing/prices.ts'
 import { createProxy } from '../proxy/upstream/http-proxy.ts'
 import { ReadTurns } from '../proxy/http/read-turns.ts'
 import { CircuitLog } from '../routing/circuit-log.ts'
@@ -42,7 +41,7 @@ export function buildGateway(
   const { version, clock, log, keyStore, proxy, newId } = sharedState
   const stored = keyStore?.keys()
   const accounts = before
-    ? { ...before.accounts, prices: createPriceBook(config) }
+    ? reprice(before.accounts, config)
     : openAccounts(config, {
         clock, log, stored, openLimiter: sharedState.openLimiter,
         onInterrupted: rows => rows.forEach(row => sharedState.telemetry?.settled(interruptedSettlement(row))),

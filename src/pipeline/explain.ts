@@ -3,8 +3,9 @@ import { CapsuleKeys } from '../base/secrets/capsule-keys.ts'
 import { systemClock } from '../base/clock.ts'
 import { GatewayError, upgradeRequired } from '../base/errors.ts'
 import type { Auth } from '../config/auth-types.ts'
-import { compileGlobs } from '../config/glob.ts'
+import { compileGlob, compileGlobs } from '../config/glob.ts'
 import type { Key } from '../config/key-types.ts'
+import { everyTarget } from '../config/sections/routes.ts'
 import { CREDENTIAL_NAME } from '../config/text/secrets.ts'
 import type { Config, ProviderConfig, Route, Target, TranslateMode, Upstream } from '../config/types.ts'
 import type { LocatedRequest } from './exchange/exchange.ts'
@@ -19,7 +20,7 @@ import { acceptedBy, modelRules } from '../protocols/vendors/model-rules.ts'
 import type { AppliedRule } from '../protocols/vendors/model-rules.ts'
 import { isSpoken, translate } from '../protocols/translate.ts'
 import type { Translator } from '../protocols/translate.ts'
-import { translatedAddress, translationLosses } from '../protocols/translation-preview.ts'
+import { translatedAddress, translationLosses, translatorsTo } from '../protocols/translation-preview.ts'
 import type { TranslationLosses } from '../protocols/translation-preview.ts'
 import { providerOf } from '../providers/index.ts'
 import type { NativeRequest, ProviderAddress } from '../providers/shared/provider.ts'
@@ -150,7 +151,7 @@ interface ExplainedRequest {
 function destination(target: Target, request: ExplainedRequest): Destination {
   const { classified, path, query, model } = request
   const { upstream } = target
-  const isCountedHere = classified.endpoint.tokenCount !== null && !isSpoken(classified.endpoint, protocolsOf(target, model))
+  const isCountedHere = classified.endpoint.tokenCount !== null && !isSpoken(classified.endpoint, targetProtocols(target, model))
   const { translator, translation } = isCountedHere ? { translator: null, translation: null } : explainTranslation(target, request)
   const translated = translator && translatedAddress(translator, target.model ?? model ?? '', classified.endpoint.streamsByPath)
   const renamed = target.model !== null && target.model !== model ? target.model : null
@@ -185,17 +186,12 @@ function ownRules({ upstream, model: own }: Target, { classified: { endpoint: { 
     .flatMap(({ from, accepts: { betas } }) => (betas === undefined ? [] : [{ from, accepts: { betas } }]))
 }
 
-function protocolsOf(target: Target, model: string | null): readonly string[] | null {
-  const { provider } = target.upstream
-  return targetProtocols(target, provider && providerOf(provider), model)
-}
-
 /** @returns the translator; null = the request is not translated, or cannot be */
 function explainTranslation(
   target: Target, { classified: { endpoint }, model, mode, body }: ExplainedRequest,
 ): { readonly translator: Translator | null, readonly translation: ExplainedTranslation | null } {
   let translator: Translator | null
-  const speaks = protocolsOf(target, model)
+  const speaks = targetProtocols(target, model)
   try {
     translator = translatorFor(endpoint, speaks, mode)
   } catch (error) {
@@ -272,4 +268,21 @@ function mask(value: string): string {
   const scheme = /^[\w-]+ (?=\S+$)/.exec(value)?.[0] ?? ''
   const secret = value.slice(scheme.length)
   return `${scheme}${secret.length >= 16 ? secret.slice(0, 4) : ''}…`
+}
+
+/** A translator that requests of a route need, and the target that needs it. */
+export interface RouteTranslation {
+  readonly place: string
+  readonly translator: Translator
+}
+
+/** The translations of a route, for each of its targets. */
+export function routeTranslations(route: Route): RouteTranslation[] {
+  return everyTarget(route).flatMap(target => {
+    const { upstream: { name, speaks }, model } = target
+    const served = targetProtocols(target, route.models?.[0] ?? null)
+    if (served === null) return []
+    const place = served === speaks || model === null ? name : `${name}, ${model}`
+    return translatorsTo(served, route.path === null ? () => true : compileGlob(route.path)).map(translator => ({ place, translator }))
+  })
 }

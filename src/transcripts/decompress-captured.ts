@@ -1,4 +1,4 @@
-import { CODINGS } from '../protocols/http/content-codings.ts'
+import { CODINGS } from '../base/content-codings.ts'
 import type { Compression, CapturedBody } from './transcript.ts'
 
 /** Decompressed bytes after which counting stops. */

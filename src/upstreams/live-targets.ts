@@ -2,7 +2,7 @@ import type { Target } from '../config/types.ts'
 import type { RefusedFor } from './credentials/refusals.ts'
 import type { Endpoint } from '../protocols/endpoint/protocol.ts'
 import { isSpoken } from '../protocols/translate.ts'
-import type { Provider } from '../providers/shared/provider.ts'
+import { providerOf } from '../providers/index.ts'
 import { candidateId } from '../routing/candidate.ts'
 import type { CandidateId } from '../routing/candidate.ts'
 import type { LiveUpstream } from './live-upstreams.ts'
@@ -42,7 +42,7 @@ export class LiveTargets {
   #add(target: Target, endpoint: Endpoint, named: string | null): LiveTarget {
     const upstream = this.#upstreams.get(target.upstream.name) as LiveUpstream
     const model = target.model ?? named
-    const speaks = targetProtocols(target, upstream.provider, named)
+    const speaks = targetProtocols(target, named)
     const live: LiveTarget = {
       upstream, model, speaks, candidate: candidateId(target, named), purpose: [endpoint.name, model], isSpoken: isSpoken(endpoint, speaks),
     }
@@ -64,6 +64,7 @@ export class LiveTargets {
  * @param model the client's name of it; null = none
  * @returns null = all, untranslated
  */
-export function targetProtocols({ upstream, model: own }: Target, provider: Provider | null, model: string | null): readonly string[] | null {
+export function targetProtocols({ upstream, model: own }: Target, model: string | null): readonly string[] | null {
+  const provider = upstream.provider && providerOf(upstream.provider)
   return provider?.speaks ? provider.speaks(own ?? model) : upstream.speaks
 }

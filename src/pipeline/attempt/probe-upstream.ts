@@ -1,13 +1,17 @@
+import { randomUUID } from 'node:crypto'
+import { pino } from 'pino'
 import type { Clock } from '../../base/clock.ts'
 import { GatewayError, causeOf } from '../../base/errors.ts'
+import type { Config, Upstream } from '../../config/types.ts'
 import { Attempt } from '../../upstreams/attempt.ts'
+import { liveUpstreams } from '../../upstreams/live-upstreams.ts'
 import type { LiveUpstream } from '../../upstreams/live-upstreams.ts'
 import { classifyPath } from '../../protocols/classify-path.ts'
 import { errorIdentifier } from '../../protocols/endpoint/refusal-reason.ts'
 import { PROBE_HEADERS, probeOf } from '../../providers/probe.ts'
 import type { Probe } from '../../providers/probe.ts'
 import { Deadlines } from '../../proxy/http/deadlines.ts'
-import type { ProxyServer } from '../../proxy/upstream/http-proxy.ts'
+import { createProxy } from '../../proxy/upstream/http-proxy.ts'
 import { ReadTurns } from '../../proxy/http/read-turns.ts'
 import type { ResponseHead } from '../../proxy/upstream/response-head.ts'
 import { upstreamPath } from '../../proxy/upstream/upstream-address.ts'
@@ -25,12 +29,6 @@ export interface ProbeResult {
   readonly detail: string
 }
 
-export interface ProbeParts {
-  readonly clock: Clock
-  readonly proxy: ProxyServer
-  newId(): string
-}
-
 /** Milliseconds for everything: fetching a token, connecting, and the response. */
 const DEADLINE = 15_000
 /** The deadline of the whole probe is earlier, and includes fetching a token. */
@@ -43,10 +41,22 @@ const MAX_READ = 64 * 1024
  *
  * @param model one of the upstream's models; null = none is known
  */
-export async function probeUpstream(upstream: LiveUpstream, model: string | null, { clock, proxy, newId }: ProbeParts): Promise<ProbeResult> {
+export async function probeUpstream(config: Config, upstream: Upstream, model: string | null, clock: Clock): Promise<ProbeResult> {
+  const { name } = upstream
+  const live = liveUpstreams({ ...config, upstreams: new Map([[name, upstream]]) }, { clock, log: pino({ enabled: false }) }, null)
+    .get(name) as LiveUpstream
+  try {
+    return await probe(live, model, clock)
+  } finally {
+    live.credential?.credential.close()
+    void live.transport.destroy()
+  }
+}
+
+async function probe(upstream: LiveUpstream, model: string | null, clock: Clock): Promise<ProbeResult> {
   const startedAt = clock.monotonic()
   const { config } = upstream
-  const probe = probeOf(config, model)
+  const asked = probeOf(config, model)
   const stop = (error: GatewayError): void => {
     call.abort(error)
     sink.broken(error)
@@ -55,7 +65,7 @@ export async function probeUpstream(upstream: LiveUpstream, model: string | null
   const deadlines = new Deadlines(clock, NO_TIMEOUTS, startedAt, stop)
   const call = new UpstreamCall({
     upstream,
-    ...probeRequest(upstream, probe, newId()),
+    ...probeRequest(upstream, asked),
     credential: new Attempt(upstream, { purpose: ['check'], key: null, choosesAccount: false }),
     client: null,
     deadlines,
@@ -64,19 +74,19 @@ export async function probeUpstream(upstream: LiveUpstream, model: string | null
     sink,
   })
   const timer = clock.setTimeout(() => stop(new GatewayError('total_timeout', `no response within ${DEADLINE / 1000} s`)), DEADLINE)
-  const failure = await call.run(proxy) ?? await sink.ended
+  const failure = await call.run(createProxy()) ?? await sink.ended
   timer.cancel()
   deadlines.stop()
-  const result = failure === null || failure === READ ? judge(probe, sink.status, sink.body) : failed(failure)
+  const result = failure === null || failure === READ ? judge(asked, sink.status, sink.body) : failed(failure)
   return { ...result, ms: clock.monotonic() - startedAt }
 }
 
-function probeRequest(upstream: LiveUpstream, { method, path, body, model }: Probe, requestId: string): ReturnType<typeof providerRequest> {
+function probeRequest(upstream: LiveUpstream, { method, path, body, model }: Probe): ReturnType<typeof providerRequest> {
   const { config } = upstream
   const bytes = body && Buffer.from(JSON.stringify(body))
   const raw = [...bytes ? ['content-type', 'application/json'] : [], ...PROBE_HEADERS]
   const request = {
-    method, path: upstreamPath(config, path), headers: [], body: bytes, source: { raw, requestId, uncompressed: true },
+    method, path: upstreamPath(config, path), headers: [], body: bytes, source: { raw, requestId: randomUUID(), uncompressed: true },
   }
   return providerRequest(upstream, request, { endpoint: classifyPath(path).endpoint, model, stream: false })
 }

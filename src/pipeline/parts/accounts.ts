@@ -109,6 +109,11 @@ export function openAccounts(config: Config, options: AccountsOptions): Accounts
   }
 }
 
+/** The same accounts with the prices of another configuration. */
+export function reprice(accounts: Accounts, config: Config): Accounts {
+  return { ...accounts, prices: createPriceBook(config) }
+}
+
 /** Maximum keys that are looked up one by one; for more keys the whole ledger is read. */
 const MAX_SINGLE_LOOKUPS = 100
 

@@ -1,4 +1,4 @@
-import { CODINGS } from './content-codings.ts'
+import { CODINGS } from '../../base/content-codings.ts'
 
 /** Maximum bytes of a decompressed body. */
 const MAX_DECOMPRESSED_BYTES = 8 * 1024 * 1024

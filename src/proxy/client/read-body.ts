@@ -1,7 +1,7 @@
 import { constants } from 'node:http2'
 import type { Clock, Timer } from '../../base/clock.ts'
 import { GatewayError, asGatewayError } from '../../base/errors.ts'
-import { CODINGS } from '../../protocols/http/content-codings.ts'
+import { CODINGS } from '../../base/content-codings.ts'
 import { BodyBuffer } from './body-buffer.ts'
 import type { ClientRequest } from './client.ts'
 import { totalTimeout } from '../http/deadlines.ts'

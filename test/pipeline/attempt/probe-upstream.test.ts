@@ -1,14 +1,11 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import t from 'tap'
 import type { Test } from 'tap'
 import { loadConfig } from '../../../src/config/load/load.ts'
-import { liveUpstreams } from '../../../src/upstreams/live-upstreams.ts'
-import type { LiveUpstream } from '../../../src/upstreams/live-upstreams.ts'
+import type { Upstream } from '../../../src/config/types.ts'
 import { probeUpstream } from '../../../src/pipeline/attempt/probe-upstream.ts'
-import { createProxy } from '../../../src/proxy/upstream/http-proxy.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { startTokenServer } from '../../support/token-server.ts'
 import { startUpstream } from '../../support/upstream.ts'
@@ -19,12 +16,8 @@ function open(t: Test, yaml: string) {
   const file = join(t.testdir({}), 'gateway.yaml')
   writeFileSync(file, `upstreams: { up: ${yaml} }\nroutes: [{ to: up }]\nauth: open\n`)
   const clock = new FakeClock()
-  const upstream = liveUpstreams(loadConfig(file, {}).config, { clock, log: pino({ enabled: false }) }, null).get('up') as LiveUpstream
-  t.teardown(() => {
-    upstream.credential?.credential.close()
-    return upstream.transport.destroy()
-  })
-  return { clock, result: probeUpstream(upstream, null, { clock, proxy: createProxy(), newId: () => 'id' }) }
+  const { config } = loadConfig(file, {})
+  return { clock, result: probeUpstream(config, config.upstreams.get('up') as Upstream, null, clock) }
 }
 
 t.test('a probe of a silent upstream fails after 15 s', async t => {
