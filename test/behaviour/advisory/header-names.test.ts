@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import * as http2 from 'node:http2'
 import t from 'tap'
+import { certificateFiles } from '../../support/certificate.ts'
 import { KEY, startTestGateway } from '../../support/gateway.ts'
+import { startHttp2Upstream } from '../../support/http2.ts'
 import { connect, proxyTo, startWireUpstream } from '../../support/wire.ts'
 
 /*
@@ -43,4 +45,22 @@ routes: [{ to: up }]
   for (const name of NAMES) {
     t.strictSame(seen.match(new RegExp(`\r\n${name}: .*`, 'gi')), [`\r\n${name.toLowerCase()}: 1`])
   }
+})
+
+t.test('up with HTTP/2', async t => {
+  const certificate = certificateFiles(t)
+  let seen: object = {}
+  const upstream = await startHttp2Upstream(t, certificate, (stream, headers) => {
+    seen = headers
+    stream.respond({ ':status': 200 })
+    stream.end('{}')
+  })
+  const gateway = await startTestGateway(t, `
+upstreams: { up: { url: "${upstream.url}", ca: "${certificate.certFile}" } }
+routes: [{ to: up }]
+`)
+  const client = await connect(t, gateway.url)
+  client.send(`GET /v1/files HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${KEY}\r\n${LINES}\r\n`)
+  await client.until(/\r\n\r\n/)
+  for (const name of NAMES) t.equal(Object.getOwnPropertyDescriptor(seen, name.toLowerCase())?.value, '1', name)
 })
