@@ -35,7 +35,7 @@ export const CHAT_PATHS: readonly KnownPath[] = [
     ...TEXT, name: 'chat.completions', prompt: { members: ['messages'] }, streams: STREAMS,
   })],
   ['/v1/completions', defineEndpoint({
-    ...TEXT, name: 'completions', prompt: { members: ['prompt', 'suffix'] }, respondsToEachPrompt: true,
+    ...TEXT, name: 'completions', prompt: { members: ['prompt', 'suffix'] }, respondsToEachPrompt: true, outputBounds: ['max_tokens'],
   })],
   ['/v1/embeddings', defineEndpoint({
     name: 'embeddings', format, modelRequired: true, metering: 'embedding', prompt: { members: ['input'] },

@@ -84,8 +84,13 @@ class BoundsReader {
   readonly #isThinkingIncluded: boolean
   /** `"inf"` sets no bound. */
   readonly #takesInfinity: boolean
-  /** The largest figure under each name that the protocol obeys; null = one of its values sets no bound. */
+  /** The places of these, by names without case and separators: of a bound, and of the objects around it. */
+  readonly #places: ReadonlySet<string>
+  /** The largest figure at each place that the protocol obeys; null = one of the values there sets no bound. */
   readonly #bounds = new Map<string, number | null>()
+  /** A value other than `null` sets no bound. */
+  #isUnbounded = false
+  readonly #entered = new Set<string>()
   #other = 0
   #thinking = 0
   #responses = 1
@@ -95,13 +100,14 @@ class BoundsReader {
     this.#body = body
     this.#takesInfinity = session?.required === true
     this.#obeyed = new Set(outputBounds)
+    this.#places = new Set(outputBounds.flatMap(placesOf))
     this.#isThinkingIncluded = boundsThinking
   }
 
   bounds(): OutputBounds {
     const known = [...this.#bounds.values()].filter(bound => bound !== null)
     return {
-      bound: known.length === 0 ? null : Math.max(...known),
+      bound: known.length === 0 || this.#isUnbounded ? null : Math.max(...known),
       other: this.#isThinkingIncluded ? Math.max(this.#other, this.#thinking) : this.#other,
       thinking: this.#isThinkingIncluded ? 0 : this.#thinking,
       responses: this.#responses,
@@ -110,13 +116,16 @@ class BoundsReader {
   }
 
   /** @param keyStart start of the member's name, behind its quote */
-  member(name: string, keyStart: number, start: number, end: number, parent: string | null = null, depth = 0): void {
+  member(name: string, keyStart: number, start: number, end: number, parent: Place = ROOT, depth = 0): void {
     const kind = KINDS.get(name)
-    if (kind === 'container') this.#container(name, this.#pathOf(keyStart, parent), start, end, depth)
-    else if (kind !== undefined) this.#figure(kind, keyStart, start, end, parent)
+    if (kind === undefined) return
+    const place = this.#placeOf(name, keyStart, parent)
+    if (kind === 'container') this.#container(name, place, start, end, depth)
+    else this.#figure(kind, place, start, end)
   }
 
-  #container(name: string, path: string, start: number, end: number, depth: number): void {
+  #container(name: string, place: Place, start: number, end: number, depth: number): void {
+    this.#enter(place.name)
     const cursor = new JsonCursor(this.#body, start, end)
     if (depth === MAX_DEPTH || !cursor.beginObject()) return
     while (cursor.nextMember()) {
@@ -124,41 +133,75 @@ class BoundsReader {
       const { keyStart } = cursor
       if (!cursor.skip() || found === null) continue
       const { valueStart, valueEnd } = cursor
-      if (KINDS.get(found) === 'bound' && THINKING_CONTAINERS.has(name)) this.#figure('thinking', keyStart, valueStart, valueEnd, path)
-      else this.member(found, keyStart, valueStart, valueEnd, path, depth + 1)
+      if (KINDS.get(found) === 'bound' && THINKING_CONTAINERS.has(name)) this.#figure('thinking', this.#placeOf(found, keyStart, place), valueStart, valueEnd)
+      else this.member(found, keyStart, valueStart, valueEnd, place, depth + 1)
     }
   }
 
-  #figure(kind: Kind, keyStart: number, start: number, end: number, parent: string | null): void {
+  /** Of two objects of one name parsers take the first or the last, which may be without a bound. */
+  #enter(place: string): void {
+    if (!this.#places.has(place)) return
+    if (this.#entered.has(place)) this.#isUnbounded = true
+    this.#entered.add(place)
+  }
+
+  #figure(kind: Kind, place: Place, start: number, end: number): void {
     const text = this.#body.toString('latin1', start, Math.min(end, start + MAX_VALUE_BYTES))
     const isPlain = isPlainCount(text)
     // Gemini: the model decides how much it thinks.
     const isAutomatic = kind === 'thinking' && text === '-1'
     const isInfinite = this.#takesInfinity && text === '"inf"'
-    if (!isPlain && !isAutomatic && !isInfinite && text !== 'null') this.#fault ??= this.#pathOf(keyStart, parent)
+    if (!isPlain && !isAutomatic && !isInfinite && text !== 'null') this.#fault ??= place.path
     const value = isInfinite ? null : worstReading(text)
     if (kind === 'count') this.#responses = Math.max(this.#responses, value ?? 1)
     else if (kind === 'thinking') this.#thinking = Math.max(this.#thinking, value ?? 0)
-    else this.#bound(this.#pathOf(keyStart, parent), isPlain && value !== 0 ? value : null, value ?? 0)
+    else this.#bound(place, isPlain && value !== 0 ? value : null, value ?? 0, text === 'null')
   }
 
   /**
-   * 0 is no bound for servers in whose code an unset number is 0. Of two values parsers take the first or the last:
-   * if one of them sets no bound, the server may have none.
+   * 0 is no bound for servers in whose code an unset number is 0. Of two values, in any spelling of the name, parsers
+   * take the first or the last: if one of them sets no bound, the server may have none.
    */
-  #bound(path: string, bound: number | null, worst: number): void {
+  #bound({ path, name }: Place, bound: number | null, worst: number, isNull: boolean): void {
     this.#other = Math.max(this.#other, worst)
-    if (!this.#obeyed.has(path)) return
-    const earlier = this.#bounds.get(path)
-    this.#bounds.set(path, earlier === undefined ? bound : earlier === null || bound === null ? null : Math.max(earlier, bound))
+    if (!this.#places.has(name)) return
+    if (bound === null && !isNull) this.#isUnbounded = true
+    const earlier = this.#bounds.get(name)
+    if (bound === null || earlier === null) this.#bounds.set(name, null)
+    else if (this.#obeyed.has(path)) this.#bounds.set(name, Math.max(earlier ?? 0, bound))
   }
 
-  #pathOf(keyStart: number, parent: string | null): string {
+  #placeOf(name: string, keyStart: number, parent: Place): Place {
+    // Servers that know it take its members as the request's own.
+    const around = name === 'extrabody' ? parent.name : join(parent.name, name)
+    return { path: join(parent.path, this.#nameAt(keyStart)), name: around }
+  }
+
+  #nameAt(keyStart: number): string {
     const end = closingQuote(this.#body, keyStart, this.#body.length)
     const raw = this.#body.toString('utf8', keyStart, Math.min(end, keyStart + MAX_NAME_BYTES))
-    const name = raw.includes('\\') && end - keyStart <= MAX_NAME_BYTES ? JSON.parse(`"${raw}"`) as string : raw
-    return parent === null ? name : `${parent}.${name}`
+    return raw.includes('\\') && end - keyStart <= MAX_NAME_BYTES ? JSON.parse(`"${raw}"`) as string : raw
   }
+}
+
+/** Where a member is. */
+interface Place {
+  /** As it is spelled. */
+  readonly path: string
+  /** The same without case and separators. */
+  readonly name: string
+}
+
+const ROOT: Place = { path: '', name: '' }
+
+function join(parent: string, name: string): string {
+  return parent === '' ? name : `${parent}.${name}`
+}
+
+/** @param path `generationConfig.maxOutputTokens` @returns `generationconfig.maxoutputtokens`, `generationconfig` */
+function placesOf(path: string): string[] {
+  const names = path.replace(/[_-]/g, '').toLowerCase().split('.')
+  return names.map((_, at) => names.slice(0, at + 1).join('.'))
 }
 
 /** Is it a whole number from 0 on that all servers read alike? */

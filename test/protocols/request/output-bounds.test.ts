@@ -27,6 +27,18 @@ const NESTED = fc.tuple(fc.constantFrom('generationConfig', 'generation_config',
   .map(([name, object]) => `"${name}":${object}`)
 const REQUEST = fc.array(fc.oneof(MEMBER, NESTED), { maxLength: 5 }).map(members => `{${members.join(',')}}`)
 
+/** Requests whose reservation was too small. */
+const EXAMPLES: [keyof typeof ENDPOINTS, string, Leniency][] = [
+  ['completions', '{"max_completion_tokens":1}', { anyName: false, wins: 'first', numbers: 'python' }],
+  ['generate', '{"generationConfig":{"max_output_tokens":1},"generationConfig":{}}', { anyName: false, wins: 'last', numbers: 'python' }],
+  ['generate', '{"generationConfig":{"maxOutputTokens":1},"generation_config":null}', { anyName: true, wins: 'last', numbers: 'python' }],
+  ['generate', '{"generationConfig":{"maxOutputTokens":1,"max_output_tokens":0}}', { anyName: true, wins: 'last', numbers: 'python' }],
+  ['messages', '{"max_tokens":1,"MAX_TOKENS":null}', { anyName: true, wins: 'last', numbers: 'python' }],
+  ['messages', '{"max_tokens":1,"extra_body":{"max_tokens":0}}', { anyName: false, wins: 'last', numbers: 'python' }],
+  ['generate', '{"generationConfig":{"maxOutputTokens":1},"extra_body":{"generationConfig":{}}}', { anyName: false, wins: 'last', numbers: 'python' }],
+  ['chat', '{"max_completion_tokens":0,"max_tokens":1}', { anyName: false, wins: 'first', numbers: 'strict' }],
+]
+
 t.test('property: no server generates more output than is reserved', async () => {
   fc.assert(fc.property(fc.constantFrom(...Object.keys(ENDPOINTS) as (keyof typeof ENDPOINTS)[]), REQUEST, SERVER, (protocol, text, server) => {
     const bytes = Buffer.from(text)
@@ -36,5 +48,5 @@ t.test('property: no server generates more output than is reserved', async () =>
     const { output } = estimateRequest(endpointNamed(ENDPOINTS[protocol]), bytes, json.ok ? json : null)
     if (output === null) return false
     return maxOutputTokens(output, ASSUMED) >= Math.min(MAX_TOKENS, generatedTokens(protocol, text, server, ASSUMED))
-  }), { numRuns: 5_000 })
+  }), { numRuns: 5_000, examples: EXAMPLES })
 })
