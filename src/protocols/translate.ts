@@ -264,16 +264,22 @@ export function createTranslator({ attempt: { translator: { client, upstream }, 
  * @param body of the upstream, decompressed
  * @throws GatewayError upstream_invalid
  */
-export function translateWhole(translation: ResponseTranslation, body: string): string {
+export function translateWhole(translation: ResponseTranslation, body: string): Buffer {
   const { attempt: { translator: { client, upstream }, provider, toolNames, embeddings }, context } = translation
   const value = parseJsonText(body)
   if (typeof value !== 'object' || value === null) {
     throw new GatewayError('upstream_invalid', `the upstream responded with a body that ${exceededBound(body) ?? 'is not a JSON object'}`)
   }
   const given = value as JsonObject
-  if (embeddings) return JSON.stringify(embeddingsBody(embeddings, given, context.model))
-  if (context.request.stream) return createTranslator(translation).whole(given)
-  return JSON.stringify(translateBody(client, upstream, given, context, provider, toolNames))
+  if (embeddings) return asJson(embeddingsBody(embeddings, given, context.model))
+  if (!context.request.stream) return asJson(translateBody(client, upstream, given, context, provider, toolNames))
+  const stream = createTranslator(translation)
+  stream.whole(given)
+  return stream.take()
+}
+
+function asJson(value: JsonObject): Buffer {
+  return Buffer.from(JSON.stringify(value))
 }
 
 function embeddingsBody({ sides: { client, upstream }, format, estimatedTokens }: ExpectedEmbeddings, body: JsonObject, model: string): JsonObject {

@@ -46,15 +46,15 @@ export function contextOf(from: string, body: JsonObject = {}): ClientContext {
  */
 export function streamBetween(to: string, from: string, chunks: readonly Buffer[], body: JsonObject = {}, isWhole = false): string {
   const translator = new StreamTranslator(clientSide(to), upstreamSide(from), contextOf(to, body), PROVIDER)
-  let text = ''
   const reader = new SseReader({
     event: event => {
-      text += translator.event(event.buf.toString('utf8', event.nameStart, event.nameEnd), event.value)
+      translator.event(event.buf.toString('utf8', event.nameStart, event.nameEnd), event.value)
     },
   })
   for (const chunk of chunks) reader.push(chunk)
   reader.end()
-  return isWhole ? text + translator.end() : text
+  if (isWhole) translator.end()
+  return translator.take().toString()
 }
 
 /** Translates a whole response. */

@@ -47,15 +47,15 @@ export function createTranslatedStream(context: TranslatedStageContext, translat
   const headers = headerTranslation(translation, head)
   if (head.status >= 400) {
     const reader = new ErrorReader(head)
-    const body = (): string => translateError(translated, head.status, reader.errorBody ?? NOTHING, exchange.id)
+    const body = (): Buffer => Buffer.from(translateError(translated, head.status, reader.errorBody ?? NOTHING, exchange.id))
     return new ResponseStream(translatedBodyStages(headers, reader, body))
   }
   if (isEventStream(head) || isFormatUnknown(exchange, head)) {
     return new ResponseStream(translatedEvents(context, translation, headers))
   }
   const { body } = context
-  const text = body === null ? '' : translateWhole(translation, plainText(body, head).toString('utf8'))
-  return new ResponseStream(translatedBodyStages(headers, new BodyCollector(gateway, exchange, head), () => text))
+  const whole = body === null ? NOTHING : translateWhole(translation, plainText(body, head).toString('utf8'))
+  return new ResponseStream(translatedBodyStages(headers, new BodyCollector(gateway, exchange, head), () => whole))
 }
 
 function translatedEvents(
@@ -95,7 +95,7 @@ function continuedStage(
 
 /** @param collector keeps the upstream's body @param body makes the client's body */
 function translatedBodyStages(
-  translateHeaders: HeaderTranslation, collector: Stage & ResponseContent, body: () => string,
+  translateHeaders: HeaderTranslation, collector: Stage & ResponseContent, body: () => Buffer,
 ): ResponseStages {
   return { ...bodyStages(collector, [collector]), outlet: new TranslatedBody(body), translateHeaders }
 }

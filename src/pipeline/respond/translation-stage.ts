@@ -37,8 +37,6 @@ export class TranslationStage implements Stage, Outlet {
   hasFailed = false
   readonly #options: TranslationStageOptions
   readonly #translator: StreamTranslator
-  /** Whole client events that were not taken yet. */
-  #pending = ''
   #lastEventAt: number
 
   constructor(options: TranslationStageOptions) {
@@ -66,18 +64,16 @@ export class TranslationStage implements Stage, Outlet {
 
   /** The upstream sent bytes, so it is alive, even if they make no event for the client. */
   take(): Buffer {
-    const { clock, format } = this.#options
-    if (this.#pending === '') {
-      if (this.#translator.isOver || !this.#options.translation.context.isEventStream || clock.monotonic() - this.#lastEventAt < PING_AFTER) return NOTHING
-      this.#pending = format.keepAlive
-    }
+    const { clock, format, translation } = this.#options
+    const { isOver, hasText } = this.#translator
+    if (!hasText && (isOver || !translation.context.isEventStream || clock.monotonic() - this.#lastEventAt < PING_AFTER)) return NOTHING
     this.#lastEventAt = clock.monotonic()
-    return this.#passOn()
+    return this.#passOn(hasText ? this.#translator.take() : Buffer.from(format.keepAlive))
   }
 
   rest(): Buffer {
     if (!this.#translator.isOver) this.#translate(() => this.#translator.end())
-    const bytes = this.#passOn()
+    const bytes = this.#passOn(this.#translator.take())
     const { continued } = this.#options
     if (continued === null) return bytes
     continued.stage.close()
@@ -85,9 +81,7 @@ export class TranslationStage implements Stage, Outlet {
     return Buffer.concat([bytes, continued.stage.rest()])
   }
 
-  #passOn(): Buffer {
-    const bytes = Buffer.from(this.#pending)
-    this.#pending = ''
+  #passOn(bytes: Buffer): Buffer {
     const { continued } = this.#options
     if (continued === null || bytes.length === 0) return bytes
     continued.reader.push(bytes)
@@ -95,9 +89,9 @@ export class TranslationStage implements Stage, Outlet {
   }
 
   /** A response that cannot be translated must neither end the process nor look complete. */
-  #translate(step: () => string): void {
+  #translate(step: () => void): void {
     try {
-      this.#pending += step()
+      step()
     } catch (thrown) {
       this.#fail(asGatewayError(thrown))
     }
@@ -112,10 +106,10 @@ export class TranslationStage implements Stage, Outlet {
 
 /** Replaces the upstream's body by the client's once it has arrived completely. */
 export class TranslatedBody implements Stage, Outlet {
-  readonly #body: () => string
+  readonly #body: () => Buffer
 
   /** @param body makes the client's body */
-  constructor(body: () => string) {
+  constructor(body: () => Buffer) {
     this.#body = body
   }
 
@@ -128,6 +122,6 @@ export class TranslatedBody implements Stage, Outlet {
   }
 
   rest(): Buffer {
-    return Buffer.from(this.#body())
+    return this.#body()
   }
 }

@@ -1,7 +1,7 @@
 import { asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import type { PartsWriter } from '../neutral/parts-writer.ts'
-import type { ResponseEvent } from '../neutral/response.ts'
+import type { EventOutput } from '../neutral/response.ts'
 import { ArgumentsScan } from './arguments-scan.ts'
 
 /** Characters of a call's arguments that are held until its name or id arrives. */
@@ -25,18 +25,18 @@ export class ToolCallReader {
   readonly #open = new Map<number, OpenCall>()
   /** Indexes of calls whose arguments are complete. */
   readonly #whole = new Set<number>()
-  readonly #endText: (out: ResponseEvent[]) => void
+  readonly #endText: (out: EventOutput) => void
   /** A call has begun. */
   hasCalls = false
 
   /** @param endText ends the open text when a call begins */
-  constructor(parts: PartsWriter, endText: (out: ResponseEvent[]) => void) {
+  constructor(parts: PartsWriter, endText: (out: EventOutput) => void) {
     this.#parts = parts
     this.#endText = endText
   }
 
   /** @param position in its list, used if the upstream gives no index */
-  read(call: JsonObject, position: number, out: ResponseEvent[]): void {
+  read(call: JsonObject, position: number, out: EventOutput): void {
     const custom = asObject(call['custom'])
     const content = custom ?? asObject(call['function']) ?? {}
     const text = custom === null ? argumentsText(content['arguments']) : asText(custom['input']) ?? ''
@@ -58,13 +58,13 @@ export class ToolCallReader {
   }
 
   /** Ends all calls. */
-  endAll(out: ResponseEvent[]): void {
+  endAll(out: EventOutput): void {
     for (const call of this.#open.values()) this.#end(call, out)
     this.#open.clear()
     this.#whole.clear()
   }
 
-  #add(key: number, isFreeform: boolean, out: ResponseEvent[]): OpenCall {
+  #add(key: number, isFreeform: boolean, out: EventOutput): OpenCall {
     // A call with complete arguments has ended, although chat reports the end of all calls only at the end of the
     // response.
     for (const ended of this.#whole.add(key)) {
@@ -79,7 +79,7 @@ export class ToolCallReader {
     return call
   }
 
-  #begin(call: OpenCall, out: ResponseEvent[]): void {
+  #begin(call: OpenCall, out: EventOutput): void {
     const { id, name, isFreeform } = call
     this.#endText(out)
     this.hasCalls = true
@@ -88,7 +88,7 @@ export class ToolCallReader {
     call.held = ''
   }
 
-  #end(call: OpenCall, out: ResponseEvent[]): void {
+  #end(call: OpenCall, out: EventOutput): void {
     // Servers announce calls that never come.
     if (call.index === null && (call.name !== '' || call.held.trim() !== '')) this.#begin(call, out)
     if (call.index !== null) this.#parts.end(call.index, null, out)

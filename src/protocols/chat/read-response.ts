@@ -4,7 +4,7 @@ import type { OpaqueValue } from '../neutral/opaque.ts'
 import { readOpenaiError } from '../neutral/dialects/openai-error.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
 import { startEvent } from '../neutral/response.ts'
-import type { ResponseEvent, StopReason } from '../neutral/response.ts'
+import type { EventOutput, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../usage/token-usage.ts'
 import { readContentThinking } from './content-thinking.ts'
@@ -28,7 +28,7 @@ export class ChatResponseReader implements ResponseReader {
     this.#provider = provider
   }
 
-  event(_name: string, value: unknown, out: ResponseEvent[]): void {
+  event(_name: string, value: unknown, out: EventOutput): void {
     const chunk = asObject(value)
     if (chunk === null) {
       // `[DONE]`, which is not JSON.
@@ -53,12 +53,12 @@ export class ChatResponseReader implements ResponseReader {
   }
 
   /** Some servers send text after the reason why they stopped. */
-  end(out: ResponseEvent[]): void {
+  end(out: EventOutput): void {
     this.#parts.endText(this.#opaque, out)
     this.#calls.endAll(out)
   }
 
-  body(value: JsonObject, out: ResponseEvent[]): void {
+  body(value: JsonObject, out: EventOutput): void {
     if (hasError(value)) {
       out.push({ type: 'error', error: readOpenaiError(500, value) })
       return
@@ -73,14 +73,14 @@ export class ChatResponseReader implements ResponseReader {
     out.push({ type: 'end' })
   }
 
-  #start(chunk: JsonObject, out: ResponseEvent[]): void {
+  #start(chunk: JsonObject, out: EventOutput): void {
     if (this.#started) return
     this.#started = true
     out.push(startEvent(asText(chunk['id']), asText(chunk['model']), readTokens(CHAT_USAGE, chunk['usage'])))
   }
 
   /** @param delta of a chunk, or the message of a whole response */
-  #delta(delta: JsonObject, out: ResponseEvent[]): void {
+  #delta(delta: JsonObject, out: EventOutput): void {
     for (const field of REASONING_FIELDS) {
       const text = asText(delta[field])
       if (text) this.#thinking(field, text, out)
@@ -96,14 +96,14 @@ export class ChatResponseReader implements ResponseReader {
   }
 
   /** @param place the field, or the type of part, with the reasoning */
-  #thinking(place: string, text: string, out: ResponseEvent[]): void {
+  #thinking(place: string, text: string, out: EventOutput): void {
     // A server that sends it in two places repeats the same text.
     this.#reasoningPlace ??= place
     if (place === this.#reasoningPlace) this.#parts.text('thinking', text, this.#opaque, out)
   }
 
   /** Text, or a list of parts, as some servers send it. */
-  #content(content: unknown, out: ResponseEvent[]): void {
+  #content(content: unknown, out: EventOutput): void {
     if (typeof content === 'string') this.#parts.text('text', content, this.#opaque, out)
     for (const value of asList(content)) {
       const part = asObject(value) ?? {}
@@ -118,7 +118,7 @@ export class ChatResponseReader implements ResponseReader {
     return this.#reasoningPlace === null ? null : { provider: this.#provider, value: this.#reasoningPlace }
   }
 
-  #finish(choice: JsonObject, out: ResponseEvent[]): void {
+  #finish(choice: JsonObject, out: EventOutput): void {
     const reason = asText(choice['finish_reason'])
     // Some servers send an empty reason in each chunk.
     if (!reason) return
@@ -145,7 +145,7 @@ export class ChatResponseReader implements ResponseReader {
     }
   }
 
-  #usage(value: unknown, out: ResponseEvent[]): void {
+  #usage(value: unknown, out: EventOutput): void {
     const usage = readTokens(CHAT_USAGE, value)
     if (usage !== null) out.push({ type: 'usage', usage })
   }

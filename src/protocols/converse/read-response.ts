@@ -1,7 +1,7 @@
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { NumberedParts } from '../neutral/numbered-parts.ts'
-import type { ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
+import type { EventOutput, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../usage/token-usage.ts'
 import { readConverseError } from './errors.ts'
@@ -30,7 +30,7 @@ export class ConverseResponseReader implements ResponseReader {
     this.#parts = new NumberedParts(provider)
   }
 
-  event(name: string, value: unknown, out: ResponseEvent[]): void {
+  event(name: string, value: unknown, out: EventOutput): void {
     const event = asObject(value)
     if (event === null || this.#isOver) return
     const number = asNumber(event['contentBlockIndex']) ?? 0
@@ -63,11 +63,11 @@ export class ConverseResponseReader implements ResponseReader {
     }
   }
 
-  end(out: ResponseEvent[]): void {
+  end(out: EventOutput): void {
     this.#parts.endAll(out)
   }
 
-  body(value: JsonObject, out: ResponseEvent[]): void {
+  body(value: JsonObject, out: EventOutput): void {
     const message = asObject(asObject(value['output'])?.['message'])
     if (message === null) return
     this.#start(out)
@@ -81,7 +81,7 @@ export class ConverseResponseReader implements ResponseReader {
   }
 
   /** A stream may begin without its start. */
-  #start(out: ResponseEvent[]): void {
+  #start(out: EventOutput): void {
     if (this.#isStarted) return
     this.#isStarted = true
     out.push({ type: 'start', id: null, model: null, usage: null })
@@ -91,7 +91,7 @@ export class ConverseResponseReader implements ResponseReader {
    * A delta of a stream, or a whole block, whose members have the same names. Some blocks of a stream have no start
    * event.
    */
-  #delta(number: number, delta: JsonObject, out: ResponseEvent[]): void {
+  #delta(number: number, delta: JsonObject, out: EventOutput): void {
     this.#start(out)
     if (!this.#parts.isOpen(number)) this.#parts.start(number, this.#partOf(delta), out)
     const reasoning = asObject(delta['reasoningContent'])
@@ -113,7 +113,7 @@ export class ConverseResponseReader implements ResponseReader {
     return { type: 'redacted_thinking', opaque: { provider: this.#provider, value: redacted } }
   }
 
-  #stop(event: JsonObject, out: ResponseEvent[]): void {
+  #stop(event: JsonObject, out: EventOutput): void {
     this.#start(out)
     this.#parts.endAll(out)
     const reason = asText(event['stopReason'])
@@ -124,7 +124,7 @@ export class ConverseResponseReader implements ResponseReader {
 }
 
 /** @param value the last event, or the whole response, which contains the usage */
-function pushEnd(value: JsonObject, out: ResponseEvent[]): void {
+function pushEnd(value: JsonObject, out: EventOutput): void {
   const usage = readTokens(CONVERSE_USAGE, value['usage'])
   if (usage !== null) out.push({ type: 'usage', usage })
   out.push({ type: 'end' })

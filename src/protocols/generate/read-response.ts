@@ -4,7 +4,7 @@ import type { JsonObject } from '../neutral/json.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
 import { startEvent } from '../neutral/response.ts'
-import type { NeutralError, ResponseEvent, StopReason } from '../neutral/response.ts'
+import type { NeutralError, EventOutput, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { errorIn } from '../neutral/error-body.ts'
 import { readTokens } from '../usage/token-usage.ts'
@@ -49,7 +49,7 @@ export class GenerateResponseReader implements ResponseReader {
     this.#provider = provider
   }
 
-  event(_name: string, value: unknown, out: ResponseEvent[]): void {
+  event(_name: string, value: unknown, out: EventOutput): void {
     const chunk = asObject(value)
     if (chunk === null || this.#isOver) return
     if (asObject(chunk['error']) !== null) {
@@ -72,7 +72,7 @@ export class GenerateResponseReader implements ResponseReader {
     }
   }
 
-  end(out: ResponseEvent[]): void {
+  end(out: EventOutput): void {
     if (!this.#started || this.#isOver) return
     this.#isOver = true
     this.#parts.endText(this.#thoughtSignature, out)
@@ -92,7 +92,7 @@ export class GenerateResponseReader implements ResponseReader {
     return 'content_filter'
   }
 
-  body(value: JsonObject, out: ResponseEvent[]): void {
+  body(value: JsonObject, out: EventOutput): void {
     const isResponse = ['candidates', 'promptFeedback', 'error'].some(name => name in value)
     if (!isResponse) return
     this.event('', value, out)
@@ -101,13 +101,13 @@ export class GenerateResponseReader implements ResponseReader {
     out.push({ type: 'end' })
   }
 
-  #start(chunk: JsonObject, out: ResponseEvent[]): void {
+  #start(chunk: JsonObject, out: EventOutput): void {
     if (this.#started) return
     this.#started = true
     out.push(startEvent(asText(chunk['responseId']), asText(chunk['modelVersion']), readTokens(GENERATE_USAGE, this.#usage, false)))
   }
 
-  #part(part: JsonObject, out: ResponseEvent[]): void {
+  #part(part: JsonObject, out: EventOutput): void {
     const signature = asText(part['thoughtSignature'] ?? null)
     const opaque: OpaqueValue | null = signature ? { provider: this.#provider, value: signature } : null
     const call = asObject(part['functionCall'])
@@ -132,21 +132,21 @@ export class GenerateResponseReader implements ResponseReader {
     if (opaque !== null) this.#whole({ type: 'redacted_thinking', opaque }, '', out)
   }
 
-  #call(call: JsonObject, opaque: OpaqueValue | null, out: ResponseEvent[]): void {
+  #call(call: JsonObject, opaque: OpaqueValue | null, out: EventOutput): void {
     this.#hasCalls = true
     const id = asText(call['id']) ?? ''
     const name = asText(call['name']) ?? ''
     this.#whole({ type: 'tool_call', id, name, isFreeform: false, opaque }, JSON.stringify(call['args'] ?? {}), out)
   }
 
-  #media(media: JsonObject, out: ResponseEvent[]): void {
+  #media(media: JsonObject, out: EventOutput): void {
     this.#hasContent = true
     const mediaType = asText(media['mimeType']) ?? 'application/octet-stream'
     const type = mediaType.startsWith('audio/') ? 'audio' : 'image'
     this.#whole({ type, mediaType, data: asText(media['data']) ?? '' }, '', out)
   }
 
-  #whole(part: Parameters<PartsWriter['start']>[0], text: string, out: ResponseEvent[]): void {
+  #whole(part: Parameters<PartsWriter['start']>[0], text: string, out: EventOutput): void {
     this.#parts.endText(this.#thoughtSignature, out)
     this.#thoughtSignature = null
     const index = this.#parts.start(part, out)

@@ -3,7 +3,7 @@ import { asList, asNumber, asObject, asText, withoutNulls } from '../neutral/jso
 import type { JsonObject } from '../neutral/json.ts'
 import { NumberedParts } from '../neutral/numbered-parts.ts'
 import { startEvent } from '../neutral/response.ts'
-import type { NeutralError, ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
+import type { NeutralError, EventOutput, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { errorIn } from '../neutral/error-body.ts'
 import { readTokens } from '../usage/token-usage.ts'
@@ -32,7 +32,7 @@ export class MessagesResponseReader implements ResponseReader {
     this.#parts = new NumberedParts(provider)
   }
 
-  event(name: string, value: unknown, out: ResponseEvent[]): void {
+  event(name: string, value: unknown, out: EventOutput): void {
     const event = asObject(value)
     if (event === null || this.#isOver) return
     switch (asText(event['type']) ?? name) {
@@ -66,7 +66,7 @@ export class MessagesResponseReader implements ResponseReader {
     }
   }
 
-  body(value: JsonObject, out: ResponseEvent[]): void {
+  body(value: JsonObject, out: EventOutput): void {
     if ((value['error'] ?? null) !== null) {
       out.push({ type: 'error', error: readMessagesError(500, value) })
       return
@@ -83,21 +83,21 @@ export class MessagesResponseReader implements ResponseReader {
   }
 
   /** The usage is read once: each event may report some counts, and may contain a long list. */
-  end(out: ResponseEvent[]): void {
+  end(out: EventOutput): void {
     this.#parts.endAll(out)
     const tokens = this.#isOver ? null : readTokens(MESSAGES_USAGE, this.#usage)
     if (tokens !== null) out.push({ type: 'usage', usage: tokens })
   }
 
   /** @param message empty = the stream begins without its start */
-  #start(message: JsonObject, out: ResponseEvent[]): void {
+  #start(message: JsonObject, out: EventOutput): void {
     if (this.#isStarted) return
     this.#isStarted = true
     this.#mergeUsage(message['usage'])
     out.push(startEvent(asText(message['id']), asText(message['model']), readTokens(MESSAGES_USAGE, this.#usage, false)))
   }
 
-  #startBlock(number: number, block: JsonObject, out: ResponseEvent[]): void {
+  #startBlock(number: number, block: JsonObject, out: EventOutput): void {
     this.#start({}, out)
     const part = this.#partOf(block)
     if (part === null) return
@@ -121,13 +121,13 @@ export class MessagesResponseReader implements ResponseReader {
     }
   }
 
-  #delta(number: number, delta: JsonObject, out: ResponseEvent[]): void {
+  #delta(number: number, delta: JsonObject, out: EventOutput): void {
     const text = asText(delta['text']) ?? asText(delta['thinking']) ?? asText(delta['partial_json']) ?? ''
     this.#parts.add(number, text, asText(delta['signature']), out)
   }
 
   /** @param delta of the event `message_delta`, or the whole message */
-  #finish(delta: JsonObject, usage: unknown, out: ResponseEvent[]): void {
+  #finish(delta: JsonObject, usage: unknown, out: EventOutput): void {
     this.#start({}, out)
     this.#parts.endAll(out)
     this.#mergeUsage(usage)

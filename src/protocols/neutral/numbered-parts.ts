@@ -1,5 +1,5 @@
 import { PartsWriter } from './parts-writer.ts'
-import type { ResponseEvent, ResponsePart } from './response.ts'
+import type { EventOutput, ResponsePart } from './response.ts'
 
 interface OpenPart {
   readonly index: number
@@ -22,28 +22,28 @@ export class NumberedParts {
   }
 
   /** @param part null = not for the client: its content is dropped */
-  start(number: number, part: ResponsePart | null, out: ResponseEvent[]): void {
+  start(number: number, part: ResponsePart | null, out: EventOutput): void {
     // A server that numbers all blocks alike leaves out their ends.
     this.end(number, out)
     this.#open.set(number, part && { index: this.#writer.start(part, out), signature: '' })
   }
 
   /** @param signature one piece of it, because some servers send several; null = none */
-  add(number: number, text: string, signature: string | null, out: ResponseEvent[]): void {
+  add(number: number, text: string, signature: string | null, out: EventOutput): void {
     const open = this.#open.get(number)
     if (!open) return
     open.signature += signature ?? ''
     this.#writer.delta(open.index, text, out)
   }
 
-  end(number: number, out: ResponseEvent[]): void {
+  end(number: number, out: EventOutput): void {
     const open = this.#open.get(number)
     this.#open.delete(number)
     if (!open) return
     this.#writer.end(open.index, open.signature === '' ? null : { provider: this.#provider, value: open.signature }, out)
   }
 
-  endAll(out: ResponseEvent[]): void {
+  endAll(out: EventOutput): void {
     for (const number of this.#open.keys()) this.end(number, out)
   }
 }

@@ -1,5 +1,5 @@
 import type { OpaqueValue } from './opaque.ts'
-import type { ResponseEvent, ResponsePart } from './response.ts'
+import type { EventOutput, ResponsePart } from './response.ts'
 
 const NAMELESS = {
   kind: 'server', status: 502, message: 'the upstream sent a tool call without a name', code: 'upstream_invalid', param: null,
@@ -11,18 +11,18 @@ export class PartsWriter {
   #open: { readonly index: number, readonly kind: ResponsePart['type'] } | null = null
 
   /** Starts a part; others may start before it ends. A call without a name is an error. @returns its number */
-  start(part: ResponsePart, out: ResponseEvent[]): number {
+  start(part: ResponsePart, out: EventOutput): number {
     const index = this.#next++
     const isNameless = part.type === 'tool_call' && part.name === ''
     out.push(isNameless ? { type: 'error', error: NAMELESS } : { type: 'part_start', index, part })
     return index
   }
 
-  delta(index: number, text: string, out: ResponseEvent[]): void {
+  delta(index: number, text: string, out: EventOutput): void {
     if (text !== '') out.push({ type: 'delta', index, text })
   }
 
-  end(index: number, opaque: OpaqueValue | null, out: ResponseEvent[]): void {
+  end(index: number, opaque: OpaqueValue | null, out: EventOutput): void {
     out.push({ type: 'part_end', index, opaque })
   }
 
@@ -32,7 +32,7 @@ export class PartsWriter {
    *
    * @param opaque of the previous part, if this kind ends it
    */
-  text(kind: 'text' | 'thinking' | 'refusal', text: string, opaque: OpaqueValue | null, out: ResponseEvent[]): void {
+  text(kind: 'text' | 'thinking' | 'refusal', text: string, opaque: OpaqueValue | null, out: EventOutput): void {
     if (text === '') return
     if (this.#open?.kind !== kind) {
       this.endText(opaque, out)
@@ -42,7 +42,7 @@ export class PartsWriter {
   }
 
   /** Ends the open part of `text`, if there is one. */
-  endText(opaque: OpaqueValue | null, out: ResponseEvent[]): void {
+  endText(opaque: OpaqueValue | null, out: EventOutput): void {
     if (this.#open === null) return
     this.end(this.#open.index, this.#open.kind === 'thinking' ? opaque : null, out)
     this.#open = null

@@ -14,6 +14,11 @@ import type { OpaqueValue } from './opaque.ts'
 export type ResponseEvent =
   | StartEvent | PartStartEvent | DeltaEvent | PartEndEvent | StopEvent | UsageEvent | EndEvent | ErrorEvent | PingEvent
 
+/** Where a reader puts its events. */
+export interface EventOutput {
+  push(event: ResponseEvent): unknown
+}
+
 export interface StartEvent {
   readonly type: 'start'
   /** The upstream's id; null = none. */

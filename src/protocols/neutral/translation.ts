@@ -5,7 +5,7 @@ import type { Accepts } from './accepts.ts'
 import type { JsonObject } from './json.ts'
 import type { TranslationReport } from './report.ts'
 import type { NeutralField, NeutralRequest } from './request.ts'
-import type { NeutralError, NeutralResponse, ResponseEvent } from './response.ts'
+import type { NeutralError, NeutralResponse, EventOutput, ResponseEvent } from './response.ts'
 
 /** A protocol's part in translation. */
 export interface Translation {
@@ -111,11 +111,11 @@ export interface ResponseReader {
    * @param name of the event; '' = none
    * @param value its data as parsed JSON; undefined = not JSON, such as `[DONE]`
    */
-  event(name: string, value: unknown, out: ResponseEvent[]): void
+  event(name: string, value: unknown, out: EventOutput): void
   /** The stream has ended completely; absent = the protocol has an event for that. */
-  end?(out: ResponseEvent[]): void
+  end?(out: EventOutput): void
   /** Reads a whole response. Adds no events if the object is neither a response of the protocol nor an error. */
-  body(value: JsonObject, out: ResponseEvent[]): void
+  body(value: JsonObject, out: EventOutput): void
 }
 
 /** Writes one streamed response. */

@@ -4,7 +4,7 @@ import { readOpenaiError } from '../neutral/dialects/openai-error.ts'
 import type { OpaqueValue } from '../neutral/opaque.ts'
 import { PartsWriter } from '../neutral/parts-writer.ts'
 import { startEvent } from '../neutral/response.ts'
-import type { ResponseEvent, ResponsePart, StopReason } from '../neutral/response.ts'
+import type { EventOutput, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../usage/token-usage.ts'
 import { readResponsesError } from './errors.ts'
@@ -42,7 +42,7 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#provider = provider
   }
 
-  event(name: string, value: unknown, out: ResponseEvent[]): void {
+  event(name: string, value: unknown, out: EventOutput): void {
     const event = asObject(value)
     if (event === null) return
     switch (asText(event['type']) ?? name) {
@@ -88,7 +88,7 @@ export class ResponsesResponseReader implements ResponseReader {
     }
   }
 
-  body(value: JsonObject, out: ResponseEvent[]): void {
+  body(value: JsonObject, out: EventOutput): void {
     if ((value['error'] ?? null) !== null || value['status'] === 'failed') {
       out.push({ type: 'error', error: readResponsesError(500, value) })
       return
@@ -98,13 +98,13 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#finish(value, out)
   }
 
-  #start(response: JsonObject, out: ResponseEvent[]): void {
+  #start(response: JsonObject, out: EventOutput): void {
     if (this.#started) return
     this.#started = true
     out.push(startEvent(asText(response['id']), asText(response['model']), null))
   }
 
-  #itemAdded(key: string, item: JsonObject, isDone: boolean, out: ResponseEvent[]): void {
+  #itemAdded(key: string, item: JsonObject, isDone: boolean, out: EventOutput): void {
     this.#know(key, item)
     const isFreeform = item['type'] === 'custom_tool_call'
     if (!isFreeform && item['type'] !== 'function_call') return
@@ -115,14 +115,14 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#begin(key, { type: 'tool_call', ...call, isFreeform, opaque: null }, out)
   }
 
-  #begin(key: string, part: ResponsePart, out: ResponseEvent[]): OpenPart {
+  #begin(key: string, part: ResponsePart, out: EventOutput): OpenPart {
     this.#end(key, null, out)
     const open = { index: this.#parts.start(part, out), hasText: false, summary: 0 }
     this.#open.set(key, open)
     return open
   }
 
-  #delta(key: string, part: ResponsePart, event: JsonObject, out: ResponseEvent[]): void {
+  #delta(key: string, part: ResponsePart, event: JsonObject, out: EventOutput): void {
     this.#tell(event, 'message')
     this.#told.add(itemKey(event))
     if (!this.#open.has(key)) {
@@ -133,7 +133,7 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#more(key, asText(event['delta']) ?? '', out)
   }
 
-  #more(key: string, text: string, out: ResponseEvent[]): void {
+  #more(key: string, text: string, out: EventOutput): void {
     const open = this.#open.get(key)
     if (open === undefined || text === '') return
     open.hasText = true
@@ -141,7 +141,7 @@ export class ResponsesResponseReader implements ResponseReader {
   }
 
   /** All summaries of a reasoning item form one thinking part. */
-  #thinkingDelta(event: JsonObject, out: ResponseEvent[]): void {
+  #thinkingDelta(event: JsonObject, out: EventOutput): void {
     const key = itemKey(event)
     this.#tell(event, 'reasoning')
     const open = this.#open.get(key) ?? this.#begin(key, { type: 'thinking' }, out)
@@ -151,7 +151,7 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#more(key, asText(event['delta']) ?? '', out)
   }
 
-  #end(key: string, opaque: OpaqueValue | null, out: ResponseEvent[]): void {
+  #end(key: string, opaque: OpaqueValue | null, out: EventOutput): void {
     const open = this.#open.get(key)
     if (open === undefined) return
     this.#open.delete(key)
@@ -178,7 +178,7 @@ export class ResponsesResponseReader implements ResponseReader {
   }
 
   /** Reads from a whole item what no earlier event contained. */
-  #itemDone(key: string, item: JsonObject, out: ResponseEvent[]): void {
+  #itemDone(key: string, item: JsonObject, out: EventOutput): void {
     this.#know(key, item)
     this.#done.add(key)
     switch (item['type']) {
@@ -200,7 +200,7 @@ export class ResponsesResponseReader implements ResponseReader {
     }
   }
 
-  #message(key: string, item: JsonObject, out: ResponseEvent[]): void {
+  #message(key: string, item: JsonObject, out: EventOutput): void {
     for (const [at, value] of asList(item['content']).entries()) {
       const part = asObject(value) ?? {}
       const isRefusal = part['type'] === 'refusal'
@@ -212,7 +212,7 @@ export class ResponsesResponseReader implements ResponseReader {
     }
   }
 
-  #reasoningDone(key: string, item: JsonObject, out: ResponseEvent[]): void {
+  #reasoningDone(key: string, item: JsonObject, out: EventOutput): void {
     const encrypted = asText(item['encrypted_content'])
     const texts = [...asList(item['summary']), ...asList(item['content'])].map(part => asText(asObject(part)?.['text']) ?? '')
     if (!this.#open.has(key)) {
@@ -223,7 +223,7 @@ export class ResponsesResponseReader implements ResponseReader {
     this.#end(key, encrypted === null ? null : { provider: this.#provider, value: encrypted }, out)
   }
 
-  #finish(response: JsonObject, out: ResponseEvent[]): void {
+  #finish(response: JsonObject, out: EventOutput): void {
     this.#start(response, out)
     // Some servers do not stream an item, and send it only in the whole response.
     for (const [at, value] of asList(response['output']).entries()) {

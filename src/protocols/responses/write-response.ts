@@ -24,11 +24,11 @@ const INCOMPLETE: Partial<Readonly<Record<StopReason, string>>> = {
   max_tokens: 'max_output_tokens', context_window: 'max_output_tokens', content_filter: 'content_filter',
 }
 
-/** @param members of the event, without its type and number */
+/** @param members of the event, at least one, without its type and number */
 type EncodeEvent = (type: string, sequenceNumber: number, members: JsonObject) => string
 
 function eventText(type: string, sequenceNumber: number, members: JsonObject): string {
-  return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequenceNumber, ...members })}\n\n`
+  return `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequenceNumber},${JSON.stringify(members).slice(1)}\n\n`
 }
 
 /** Writes the events of a streamed response. Each part is a separate item. */

@@ -18,7 +18,9 @@ const UPSTREAM = [
 /** A stream of a generate upstream ends with HTTP alone. */
 function whole(to: string, upstream: readonly JsonObject[], body: JsonObject = {}): string {
   const translator = new StreamTranslator(clientSide(to), upstreamSide('generate'), contextOf(to, body), PROVIDER)
-  return upstream.map(event => translator.event('', event)).join('') + translator.end()
+  for (const event of upstream) translator.event('', event)
+  translator.end()
+  return translator.take().toString()
 }
 
 t.test('a Gemini stream becomes a message: thinking, text, parallel calls, signatures, usage', async t => {
@@ -83,6 +85,6 @@ t.test('any split of the bytes gives the same stream', async t => {
 
 t.test('without alt=sse the stream is one JSON array', async t => {
   const translator = new StreamTranslator(clientSide('generate'), upstreamSide('chat'), { ...contextOf('generate'), isEventStream: false }, PROVIDER)
-  const text = [...CHAT, USAGE].map(event => translator.event('', event)).join('') + translator.event('', undefined)
-  t.match((JSON.parse(text) as JsonObject[]).at(-1), { usageMetadata: { totalTokenCount: 18 } })
+  for (const event of [...CHAT, USAGE, undefined]) translator.event('', event)
+  t.match((JSON.parse(translator.take().toString()) as JsonObject[]).at(-1), { usageMetadata: { totalTokenCount: 18 } })
 })

@@ -35,7 +35,10 @@ const longModel = (entries: number): JsonObject[] => list(entries, () => ({ id: 
 const request = (from: string, to: string, body: JsonObject): (() => unknown) => () => JSON.stringify(requestBetween(from, to, body).body)
 const stream = (from: string, to: string, events: readonly JsonObject[]): (() => unknown) => () => {
   const translator = new StreamTranslator(clientSide(to), upstreamSide(from), contextOf(to), PROVIDER)
-  for (const event of events) Buffer.from(translator.event('', event))
+  for (const event of events) {
+    translator.event('', event)
+    translator.take()
+  }
 }
 const bytewise = (bytes: Buffer, push: (chunk: Buffer) => void): (() => unknown) => () => {
   for (let at = 0; at < bytes.length; at++) push(bytes.subarray(at, at + 1))

@@ -12,7 +12,7 @@ const FLOOR = 20
 const MAX_RATIO = 3
 const ATTEMPTS = 4
 /** Milliseconds of the processor from which on one run tells: chance does not make a run so long. */
-const CLEAR = 300
+const CLEAR = 1_000
 
 /**
  * How often as long something computes for twice as many entries. The time is that of the processor: what else the machine

@@ -54,9 +54,12 @@ for (const from of UPSTREAMS) {
       const context = contextOf(to, request)
       const stream = (each: readonly SampleEvent[]) => () => {
         const translator = new StreamTranslator(clientSide(to), upstreamSide(from), context, PROVIDER)
-        // Joined as they are passed on: each is text of its own.
-        for (const [name, data] of each) Buffer.from(translator.event(name, data))
-        Buffer.from(translator.end())
+        for (const [name, data] of each) {
+          translator.event(name, data)
+          translator.take()
+        }
+        translator.end()
+        translator.take()
       }
       const lists = listsIn(events.map(([, data]) => data)).filter(({ path }) => path.length > 0).flatMap(({ path }) => COPIES.filter(copies => isQuadratic(entries => {
         const grown = withLists(events.map(([, data]) => data), [path], entries, copies) as JsonObject[]

@@ -51,10 +51,13 @@ for (const from of UPSTREAMS) {
 
 function streamed(to: string, from: string, events: readonly JsonObject[]): string {
   const translator = new StreamTranslator(clientSide(to), upstreamSide(from), contextOf(to), PROVIDER)
-  return events.map(event => {
+  for (const event of events) {
     const [[name, value] = ['', null]] = Object.entries(event)
-    return from === 'converse' ? translator.event(name, value) : translator.event(typeof event['type'] === 'string' ? event['type'] : '', event)
-  }).join('') + translator.end()
+    if (from === 'converse') translator.event(name, value)
+    else translator.event(typeof event['type'] === 'string' ? event['type'] : '', event)
+  }
+  translator.end()
+  return translator.take().toString()
 }
 
 /** Changes one place after another. */

@@ -5,19 +5,24 @@ import { reasonIn } from '../error-reason.ts'
 import { CONTEXT_LENGTH } from '../errors.ts'
 import { FreeformUnwrapper } from './freeform.ts'
 import type { JsonObject } from '../json.ts'
-import type { ErrorEvent, NeutralResponse, ResponseEvent } from '../response.ts'
+import type { ErrorEvent, EventOutput, NeutralResponse, ResponseEvent } from '../response.ts'
 import type { ToolNames } from './tool-names.ts'
 import { WholeCharacters } from './whole-characters.ts'
 import type { ClientContext, ClientSide, ResponseReader, ResponseWriter, UpstreamSide } from '../translation.ts'
 
-/** Translates one streamed response. */
-export class StreamTranslator {
+/** Characters of the client's text that are encoded together: texts of many pieces cost V8 several copies of each. */
+const BLOCK = 32 * 1024
+
+/** Translates one streamed response: its reader passes it each event, which is written at once. */
+export class StreamTranslator implements EventOutput {
   readonly #reader: ResponseReader
   readonly #writer: ResponseWriter
   readonly #unwrapper: FreeformUnwrapper
   readonly #toolNames: ToolNames | null
   readonly #characters = new WholeCharacters()
-  readonly #events: ResponseEvent[] = []
+  /** Whole events for the client that were not taken yet: encoded, and the text after it. */
+  #blocks: Buffer[] = []
+  #text = ''
   #hasStopped = false
   #isOver = false
 
@@ -33,26 +38,48 @@ export class StreamTranslator {
     return this.#isOver
   }
 
+  /** There are events for the client. */
+  get hasText(): boolean {
+    return this.#text !== '' || this.#blocks.length > 0
+  }
+
+  /** @returns the events for the client since the last call */
+  take(): Buffer {
+    const rest = Buffer.from(this.#text)
+    const bytes = this.#blocks.length === 0 ? rest : Buffer.concat([...this.#blocks, rest])
+    this.#blocks = []
+    this.#text = ''
+    return bytes
+  }
+
   /**
    * @param name of the event; '' = none
    * @param value its data as parsed JSON; undefined = not JSON
-   * @returns whole events for the client, or ''
-   * @throws GatewayError upstream_cut at the end of a stream without a stop reason
    */
-  event(name: string, value: unknown): string {
-    this.#reader.event(name, value, this.#events)
-    return this.#write()
+  event(name: string, value: unknown): void {
+    const text = this.#text
+    const { length } = this.#blocks
+    try {
+      this.#reader.event(name, value, this)
+    } catch (thrown) {
+      throw this.#undone(text, length, thrown)
+    }
   }
 
   /**
    * The stream has ended completely.
    *
-   * @throws GatewayError upstream_cut
+   * @throws GatewayError upstream_cut if it had no stop reason
    */
-  end(): string {
-    this.#reader.end?.(this.#events)
-    this.#events.push({ type: 'end' })
-    return this.#write()
+  end(): void {
+    const text = this.#text
+    const { length } = this.#blocks
+    try {
+      this.#reader.end?.(this)
+      this.push({ type: 'end' })
+    } catch (thrown) {
+      throw this.#undone(text, length, thrown)
+    }
   }
 
   /**
@@ -60,9 +87,10 @@ export class StreamTranslator {
    *
    * @throws GatewayError upstream_invalid
    */
-  whole(value: JsonObject): string {
-    readBody(this.#reader, value, this.#events)
-    return this.#write()
+  whole(value: JsonObject): void {
+    const events: ResponseEvent[] = []
+    readBody(this.#reader, value, events)
+    for (const event of events) this.push(event)
   }
 
   /** Translates nothing more. */
@@ -70,20 +98,26 @@ export class StreamTranslator {
     this.#isOver = true
   }
 
-  #write(): string {
-    let text = ''
-    for (const given of this.#events) {
-      if (this.#isOver) break
-      const whole = this.#characters.next(given)
-      const read = whole.type === 'error' ? withReason(whole) : whole
-      // Without a stop reason the response is incomplete, and the client's protocol has no end for it.
-      if (read.type === 'end' && !this.#hasStopped) throw new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
-      this.#hasStopped ||= read.type === 'stop'
-      for (const event of this.#unwrapper.next(this.#toolNames?.restore(read) ?? read)) text += this.#writer.write(event)
-      this.#isOver = read.type === 'end' || read.type === 'error'
-    }
-    this.#events.length = 0
-    return text
+  /** Of an event that cannot be translated, the client gets nothing. */
+  #undone(text: string, blocks: number, thrown: unknown): unknown {
+    this.#text = text
+    this.#blocks.length = blocks
+    return thrown
+  }
+
+  /** Writes an event that was read. */
+  push(given: ResponseEvent): void {
+    if (this.#isOver) return
+    const whole = this.#characters.next(given)
+    const read = whole.type === 'error' ? withReason(whole) : whole
+    // Without a stop reason the response is incomplete, and the client's protocol has no end for it.
+    if (read.type === 'end' && !this.#hasStopped) throw new GatewayError('upstream_cut', 'the upstream ended the stream before it was complete')
+    this.#hasStopped ||= read.type === 'stop'
+    for (const event of this.#unwrapper.next(this.#toolNames?.restore(read) ?? read)) this.#text += this.#writer.write(event)
+    this.#isOver = read.type === 'end' || read.type === 'error'
+    if (this.#text.length < BLOCK) return
+    this.#blocks.push(Buffer.from(this.#text))
+    this.#text = ''
   }
 }
 

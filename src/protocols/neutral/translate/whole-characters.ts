@@ -23,9 +23,19 @@ export class WholeCharacters {
   }
 }
 
-/** The same with U+FFFD for each half of a character in its texts. */
+/** The same with U+FFFD for each half of a character in its texts. Nearly all have none, and are not copied. */
 export function wellFormed<T extends object>(value: T): T {
+  return hasHalves(value) ? copyWellFormed(value) : value
+}
+
+function hasHalves(value: object): boolean {
+  return Object.values(value).some((member: unknown) => (
+    typeof member === 'string' ? !member.isWellFormed() : isObject(member) && hasHalves(member)
+  ))
+}
+
+function copyWellFormed<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).map(([name, member]: [string, unknown]) => [
-    name, typeof member === 'string' ? member.toWellFormed() : isObject(member) ? wellFormed(member) : member,
+    name, typeof member === 'string' ? member.toWellFormed() : isObject(member) ? copyWellFormed(member) : member,
   ])) as T
 }
