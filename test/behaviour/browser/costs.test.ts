@@ -5,7 +5,7 @@ import { openLedger } from '../../../src/ledger/write/threaded-ledger.ts'
 import type { LedgerRow } from '../../../src/ledger/row.ts'
 import { row } from '../../ledger/rows.ts'
 import { PASSWORD, startConsole } from '../console/console.ts'
-import { LOOKS, barriers, go, openBrowser, overflow, settled, visit } from './browser.ts'
+import { FAR_LOOKS, barriers, go, openBrowser, overflow, settled, visit } from './browser.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 const USD = 10n ** 12n
@@ -33,7 +33,7 @@ t.test('an unknown cost is named beside the known part, and an empty period is n
     row('2', { startedAt, key: 'partly', model: 'demo', costPico: 2n * USD }),
     row('3', { startedAt, key: 'partly', model: 'new-model', costPico: null }),
   ])
-  for (const look of LOOKS) {
+  for (const look of FAR_LOOKS) {
     const { page } = await visit(t, browser, { origin, as: OPS, look })
     await go(page, '/?range=24h')
     const spend = page.locator('dl > div').filter({ hasText: /^Spend/ })
@@ -64,7 +64,7 @@ t.test('billing with hundreds of groups is paged, sorted and searched, and keeps
   }))).flat()
   const { console: origin } = await consoleWith(t, rows)
   const total = '$240,200.00'
-  for (const look of LOOKS) {
+  for (const look of FAR_LOOKS) {
     const { page, faults } = await visit(t, browser, { origin, as: OPS, look })
     await go(page, '/billing?range=7d&by=key,model')
     const table = page.getByRole('table', { name: 'Spend by key and model' })

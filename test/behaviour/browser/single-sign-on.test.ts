@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { withFolder } from '../../support/folder.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, startIdentityProvider } from '../../support/identity-provider.ts'
-import { barriers, go, LOOKS, openBrowser, overflow, visit } from './browser.ts'
+import { barriers, go, FAR_LOOKS, openBrowser, overflow, visit } from './browser.ts'
 import type { Page } from './browser.ts'
 
 t.test('single sign-on', async t => {
@@ -32,7 +32,7 @@ ledger: { file: gateway.db }
   idp.register(originOf())
   const host = new URL(idp.issuer).host
 
-  for (const look of LOOKS) {
+  for (const look of FAR_LOOKS) {
     await t.test(`the login page, ${look.scheme} ${look.width}`, async t => {
       const { page, faults } = await visit(t, browser, { origin: originOf(), look })
       await go(page, '/?login=no_role')

@@ -5,7 +5,7 @@ import { monthName } from '../../../src/console/web/src/format.ts'
 import { row } from '../../ledger/rows.ts'
 import { bodyOf, startUpstream } from '../../support/upstream.ts'
 import { chat, makeKey, PASSWORD, startConsole, YAML } from '../console/console.ts'
-import { LOOKS, barriers, go, openBrowser, overflow, visit } from './browser.ts'
+import { FAR_LOOKS, barriers, go, openBrowser, overflow, visit } from './browser.ts'
 import type { Page } from './browser.ts'
 import { keyboard, mouse } from './operator.ts'
 import type { Operator } from './operator.ts'
@@ -22,9 +22,9 @@ interface Task {
   finish?(t: Test, page: Page, by: Operator): Promise<void>
 }
 
-/** Each look with the mouse, and one with the keyboard alone. */
+/** Each theme and screen with the mouse, and one with the keyboard alone. */
 const VARIANTS = [
-  ...LOOKS.map(look => ({ look, with: 'the mouse', operator: mouse })),
+  ...FAR_LOOKS.map(look => ({ look, with: 'the mouse', operator: mouse })),
   { look: { scheme: 'light', width: 1280 }, with: 'the keyboard', operator: keyboard },
 ] as const
 
