@@ -11,7 +11,7 @@ const MOST = 1e8
 /** Characters of text for one token: it has about four. */
 const CHARACTERS_PER_TOKEN = 8
 /** Members that are no text to a model. */
-const MEDIA = /^(?:data|url|image_url|file_data|fileUri|file_uri|b64_json|audio|image|signature|thoughtSignature|encrypted_content)$/
+const MEDIA = /^(?:data|url|image_url|file_data|fileUri|file_uri|b64_json|audio|image|signature|thoughtSignature|encrypted_content|anthropic_version)$/
 
 /**
  * What an upstream reports that does all it is asked for: as much output as the most lenient reader of the request finds
