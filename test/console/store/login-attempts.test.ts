@@ -1,0 +1,77 @@
+import t from 'tap'
+import { openConsoleFile } from '../../../src/console/store/console-file.ts'
+import { LoginAttemptTable } from '../../../src/console/store/login-attempts.ts'
+import type { LoginAttempt } from '../../../src/console/store/login-attempts.ts'
+
+const DAY = 24 * 60 * 60_000
+const NOW = 1000 * DAY
+
+/** The numbers from 1 to :most, as a table of SQL. */
+const UP_TO = 'numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :most)'
+
+type Tap = Pick<typeof t, 'teardown'>
+
+function openDb(t: Tap) {
+  const db = openConsoleFile(null)
+  t.teardown(() => db.close())
+  return db
+}
+
+/** Fails until there is a wait. @returns how often that went, and the wait in ms */
+function guess(attempts: LoginAttemptTable, attempt: LoginAttempt, now: number): [free: number, wait: number] {
+  for (let free = 0; ; free++) {
+    const wait = attempts.begin(attempt, now)
+    if (wait > 0) return [free, wait]
+  }
+}
+
+t.test('a right password deletes the failures of its name and its address', t => {
+  const attempts = new LoginAttemptTable(openDb(t))
+  const own = { name: 'ops', address: '192.0.2.1' }
+  const elsewhere = { name: 'ops', address: '198.51.100.1' }
+  const neighbour = { name: 'eye', address: '192.0.2.1' }
+  t.strictSame(guess(attempts, own, NOW), [5, 1000])
+  attempts.succeeded(own, NOW)
+  t.strictSame(guess(attempts, elsewhere, NOW), [5, 1000], 'nothing of the name is left')
+  t.strictSame(guess(attempts, neighbour, NOW), [5, 1000], 'nor of the address')
+  // From here on the owner is known there, and has a count of its own.
+  t.strictSame(guess(attempts, { ...own, address: '192.0.2.1' }, NOW + 1000), [1, 2000])
+  attempts.succeeded(own, NOW + 3000)
+  t.strictSame(guess(attempts, own, NOW + 3000), [5, 1000], 'nor of the owner')
+  t.end()
+})
+
+t.test('failures are forgotten after a day, the known address of a user after thirty', t => {
+  const attempts = new LoginAttemptTable(openDb(t))
+  const own = { name: 'ops', address: '192.0.2.1' }
+  const thief = { name: 'ops', address: '198.51.100.1' }
+  attempts.succeeded(own, NOW)
+  t.strictSame(guess(attempts, thief, NOW), [5, 1000])
+  t.strictSame(guess(attempts, thief, NOW + DAY), [1, 2000], 'not before the day is over')
+  t.strictSame(guess(attempts, thief, NOW + 2 * DAY + 1), [5, 1000])
+  t.strictSame(guess(attempts, thief, NOW + 29 * DAY), [5, 1000])
+  t.equal(attempts.begin(own, NOW + 29 * DAY), 0, 'the owner does not wait for a thief')
+  t.strictSame(guess(attempts, thief, NOW + 30 * DAY), [1, 2000])
+  t.ok(attempts.begin(own, NOW + 30 * DAY) > 0, 'who has not been there for so long is a stranger')
+  t.end()
+})
+
+t.test('of IPv4 each address counts on its own, however it is written', t => {
+  const attempts = new LoginAttemptTable(openDb(t))
+  for (const address of ['192.0.2.1', '192.0.2.2', '::ffff:192.0.2.3', '::ffff:192.0.2.4']) {
+    t.strictSame(guess(attempts, { name: null, address }, NOW), [5, 1000], address)
+  }
+  t.end()
+})
+
+t.test('guesses from many addresses do not fill the disk', t => {
+  const db = openDb(t)
+  const others = db.prepare(`WITH RECURSIVE ${UP_TO} INSERT INTO attempts
+    SELECT 'address ' || n, 1, 0, :now + n FROM numbers`)
+  others.run({ most: 20_100, now: NOW })
+  new LoginAttemptTable(db).begin({ name: null, address: '192.0.2.1' }, NOW + 30_000)
+  t.strictSame({ ...db.prepare('SELECT count(*) AS n, min(at) AS at FROM attempts').get() }, {
+    n: 20_001, at: NOW + 101,
+  }, 'the oldest go')
+  t.end()
+})
