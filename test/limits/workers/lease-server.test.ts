@@ -6,8 +6,8 @@ import type { LimiterRequest } from '../../../src/limits/workers/lease-messages.
 import type { Admission, Reservation } from '../../../src/limits/types.ts'
 import { USD } from '../../behaviour/limits/asking.ts'
 import { limits } from '../../behaviour/limits/limits-of.ts'
-import { connectedWorkers } from '../../behaviour/limits/workers.ts'
-import type { ConnectedWorker } from '../../behaviour/limits/workers.ts'
+import { connectedWorkers } from './connected-workers.ts'
+import type { ConnectedWorker } from './connected-workers.ts'
 
 const CENT = USD / 100n
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Limits } from '../../../src/config/key-types.ts'
 import type { Admission, AdmissionRequest, LimitedKey } from '../../../src/limits/types.ts'
-import { connectedWorkers } from '../../behaviour/limits/workers.ts'
+import { connectedWorkers } from './connected-workers.ts'
 
 const NONE: Limits = {
   requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null, models: new Map(),

@@ -1,0 +1,43 @@
+import t from 'tap'
+import { alternatives, childSchemas, readSchema, schemaWords, schemasByKey } from '../../src/config/json-schema.ts'
+import type { JsonSchema } from '../../src/config/json-schema.ts'
+
+const TOP: JsonSchema = {
+  type: 'object',
+  properties: { mode: { type: 'string', enum: ['on', 'off'] }, secret: { $ref: '#/definitions/secret' }, list: { type: 'array', items: { $ref: '#/definitions/entry' } } },
+  additionalProperties: { type: 'object', properties: { mode: { type: 'number' } } },
+  definitions: {
+    secret: { anyOf: [{ type: 'string', writeOnly: true }, { $ref: '#/definitions/entry' }] },
+    entry: { type: 'object', properties: { file: { type: 'string' } } },
+  },
+}
+
+t.test('references and choices are resolved', async t => {
+  t.strictSame(alternatives({ $ref: '#/definitions/secret' }, TOP), [{ type: 'string', writeOnly: true }, { type: 'object', properties: { file: { type: 'string' } } }])
+  t.strictSame(alternatives({ type: 'number' }, TOP), [{ type: 'number' }])
+  t.strictSame(alternatives({ $ref: '#/definitions/missing' }, TOP), [{ $ref: '#/definitions/missing' }])
+})
+
+t.test('the children of a schema have the steps that lead to them', async t => {
+  t.strictSame(childSchemas(TOP).map(([step]) => step), ['.mode', '.secret', '.list', '.<name>'])
+  t.strictSame(childSchemas({ type: 'array', items: { type: 'string' } }), [['[]', { type: 'string' }]])
+  t.strictSame(childSchemas({ type: 'object', additionalProperties: false }), [])
+})
+
+t.test('the words of a schema are its keys and fixed values', async t => {
+  t.strictSame([...schemaWords(TOP)].sort(), ['false', 'file', 'list', 'mode', 'null', 'off', 'on', 'secret', 'true'])
+})
+
+t.test('a key has the schemas of all places that have it', async t => {
+  const keys = schemasByKey(TOP)
+  t.strictSame(keys.get('mode'), [{ type: 'string', enum: ['on', 'off'] }, { type: 'number' }])
+  t.equal(keys.get('secret')?.length, 2)
+  t.equal(keys.get('constructor'), undefined)
+})
+
+t.test('the published schema takes no reference once references are expanded', async t => {
+  const schema = readSchema()
+  const refs = JSON.stringify(schema, (name, part: unknown) => (name === 'definitions' ? undefined : part))
+  t.notMatch(refs, '#/definitions/reference"')
+  t.ok(schemaWords(schema).has('body_limit'))
+})

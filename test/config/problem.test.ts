@@ -1,0 +1,24 @@
+import t from 'tap'
+import { ConfigError, formatProblem, placeOf } from '../../src/config/problem.ts'
+import type { Problem } from '../../src/config/problem.ts'
+
+const PLACED: Problem = { severity: 'error', file: 'gateway.yaml', line: 41, column: 5, message: 'unknown key', excerpt: '   41 | x\n      |   ^' }
+const WHOLE: Problem = { severity: 'warning', file: 'gateway.yaml', line: null, column: null, message: 'no routes', excerpt: null }
+
+t.test('a problem is shown with its place, its line and a caret', async t => {
+  t.equal(formatProblem(PLACED), 'gateway.yaml:41:5: error: unknown key\n   41 | x\n      |   ^')
+  t.equal(formatProblem(WHOLE), 'gateway.yaml: warning: no routes')
+  t.equal(formatProblem(WHOLE, severity => `<${severity}>`), 'gateway.yaml: <warning>: no routes')
+  t.equal(placeOf(PLACED), 'gateway.yaml:41:5')
+  t.equal(placeOf(WHOLE), 'gateway.yaml')
+})
+
+t.test('an error has all problems, and its text is not logged with it', async t => {
+  const error = new ConfigError([WHOLE, PLACED], { text: 'key: sk-secret', files: ['cert.pem'] })
+  t.equal(error.name, 'ConfigError')
+  t.equal(error.message, `${formatProblem(WHOLE)}\n\n${formatProblem(PLACED)}`)
+  t.equal(error.text, 'key: sk-secret')
+  t.strictSame(error.files, ['cert.pem'])
+  t.notMatch(JSON.stringify(error), 'sk-secret')
+  t.strictSame([new ConfigError([]).text, new ConfigError([]).files], [null, []])
+})

@@ -1,0 +1,36 @@
+import t from 'tap'
+import { LEAST, load, problems } from '../../behaviour/config/loading.ts'
+
+const withAccepts = (accepts: string) => `${LEAST}models: { m: { accepts: ${accepts} } }\n`
+
+const CASES: readonly (readonly [what: string, accepts: string, expected: object])[] = [
+  ['nothing', '{}', {}],
+  ['a field that it takes', '{ temperature: true }', { temperature: {} }],
+  ['a field that it refuses', '{ top_p: false }', { topP: false }],
+  ['a range', '{ temperature: { min: 0, max: 1 } }', { temperature: { min: 0, max: 1 } }],
+  ['an empty range', '{ top_k: { min: 5, max: 5 } }', { topK: { min: 5, max: 5 } }],
+  ['one value', '{ temperature: { only: [1] } }', { temperature: { only: [1] } }],
+  ['both penalties', '{ presence_penalty: { max: 2 }, frequency_penalty: { min: -2 } }', { presencePenalty: { max: 2 }, frequencyPenalty: { min: -2 } }],
+  ['names of tools', '{ tool_name: { length: 64, pattern: "[a-z_-]" } }', { toolName: { length: 64, pattern: '[a-z_-]' } }],
+]
+
+for (const [what, accepts, expected] of CASES) {
+  t.test(`a model accepts ${what}`, async t => {
+    t.strictSame(load(t, withAccepts(accepts)).config.models.get('m')?.accepts, expected)
+  })
+}
+
+t.test('a model without rules has none', async t => {
+  t.equal(load(t, `${LEAST}models: { m: {} }\n`).config.models.get('m')?.accepts, null)
+})
+
+t.test('a range that is empty is an error', async t => {
+  t.match(problems(t, withAccepts('{ temperature: { min: 2, max: 1 } }')), [{ severity: 'error', line: 3, message: 'min is above max' }])
+})
+
+for (const pattern of ['a-z', '[a-z]+', '[a-z][0-9]', '[z-a]', '[[]', '[a]]']) {
+  t.test(`the pattern ${pattern} for names of tools is no class of characters`, async t => {
+    const [problem] = problems(t, withAccepts(`{ tool_name: { length: 64, pattern: "${pattern}" } }`))
+    t.match(problem, { severity: 'error', message: /class of characters/ })
+  })
+}
