@@ -10,7 +10,7 @@ for (const [given, expected] of [
   t.test(`${given} tokens count as ${expected}`, async t => t.equal(toCount(given), expected))
 }
 
-t.test('usage that nobody knows stays unknown, and an estimate that nobody knows is the most', async t => {
+t.test('unknown usage stays unknown, and an invalid estimate is the maximum', async t => {
   t.strictSame(normalizeUsage({ tokens: NaN, pico: null }), { tokens: null, pico: null })
   t.strictSame(normalizeUsage({ tokens: null, pico: -1n }), { tokens: null, pico: 0n })
   t.strictSame(normalizeUsage({ tokens: 1.5, pico: 3n }), { tokens: 2, pico: 3n })

@@ -4,7 +4,7 @@ import { LEAST, load, problems } from '../../behaviour/config/loading.ts'
 
 const serverOf = (t: Parameters<typeof load>[0], server: string) => load(t, `${LEAST}server: ${server}\n`).config.server
 
-t.test('a server listens on this machine only, unless it is told', async t => {
+t.test('a server listens on this machine only by default', async t => {
   const { server, console, docs } = load(t, LEAST).config
   t.match(server, {
     listen: { host: '127.0.0.1', port: 8080 }, reusePort: false, workers: 1, tls: null, bodyLimit: 67_108_864, bodyMemory: 536_870_912, maxInFlight: 10_000,
