@@ -80,28 +80,25 @@ export function outputMembers(body: Buffer, fields: ReadonlyMap<string, readonly
 
 class BoundsReader {
   readonly #body: Buffer
-  readonly #obeyed: ReadonlySet<string>
   readonly #isThinkingIncluded: boolean
   /** `"inf"` sets no bound. */
   readonly #takesInfinity: boolean
-  /** The places of these, by names without case and separators: of a bound, and of the objects around it. */
-  readonly #places: ReadonlySet<string>
+  readonly #places: BoundPlaces
   /** The largest figure at each place that the protocol obeys; null = one of the values there sets no bound. */
   readonly #bounds = new Map<string, number | null>()
   /** A value other than `null` sets no bound. */
   #isUnbounded = false
-  readonly #entered = new Set<string>()
+  #entered: Set<string> | null = null
   #other = 0
   #thinking = 0
   #responses = 1
   #fault: string | null = null
 
-  constructor({ outputBounds, boundsThinking, session }: Endpoint, body: Buffer) {
+  constructor(endpoint: Endpoint, body: Buffer) {
     this.#body = body
-    this.#takesInfinity = session?.required === true
-    this.#obeyed = new Set(outputBounds)
-    this.#places = new Set(outputBounds.flatMap(placesOf))
-    this.#isThinkingIncluded = boundsThinking
+    this.#takesInfinity = endpoint.session?.required === true
+    this.#places = placesOf(endpoint)
+    this.#isThinkingIncluded = endpoint.boundsThinking
   }
 
   bounds(): OutputBounds {
@@ -140,7 +137,8 @@ class BoundsReader {
 
   /** Of two objects of one name parsers take the first or the last, which may be without a bound. */
   #enter(place: string): void {
-    if (!this.#places.has(place)) return
+    if (!this.#places.names.has(place)) return
+    this.#entered ??= new Set()
     if (this.#entered.has(place)) this.#isUnbounded = true
     this.#entered.add(place)
   }
@@ -164,11 +162,11 @@ class BoundsReader {
    */
   #bound({ path, name }: Place, bound: number | null, worst: number, isNull: boolean): void {
     this.#other = Math.max(this.#other, worst)
-    if (!this.#places.has(name)) return
+    if (!this.#places.names.has(name)) return
     if (bound === null && !isNull) this.#isUnbounded = true
     const earlier = this.#bounds.get(name)
     if (bound === null || earlier === null) this.#bounds.set(name, null)
-    else if (this.#obeyed.has(path)) this.#bounds.set(name, Math.max(earlier ?? 0, bound))
+    else if (this.#places.paths.has(path)) this.#bounds.set(name, Math.max(earlier ?? 0, bound))
   }
 
   #placeOf(name: string, keyStart: number, parent: Place): Place {
@@ -198,8 +196,26 @@ function join(parent: string, name: string): string {
   return parent === '' ? name : `${parent}.${name}`
 }
 
-/** @param path `generationConfig.maxOutputTokens` @returns `generationconfig.maxoutputtokens`, `generationconfig` */
-function placesOf(path: string): string[] {
+/** Where an endpoint's protocol has bounds. */
+interface BoundPlaces {
+  /** Of the members that it obeys: `generationConfig.maxOutputTokens`. */
+  readonly paths: ReadonlySet<string>
+  /** Of these, and of the objects around them: `generationconfig.maxoutputtokens`, `generationconfig`. */
+  readonly names: ReadonlySet<string>
+}
+
+const PLACES = new WeakMap<Endpoint, BoundPlaces>()
+
+function placesOf(endpoint: Endpoint): BoundPlaces {
+  const known = PLACES.get(endpoint)
+  if (known !== undefined) return known
+  const { outputBounds } = endpoint
+  const places = { paths: new Set(outputBounds), names: new Set(outputBounds.flatMap(namesAlong)) }
+  PLACES.set(endpoint, places)
+  return places
+}
+
+function namesAlong(path: string): string[] {
   const names = path.replace(/[_-]/g, '').toLowerCase().split('.')
   return names.map((_, at) => names.slice(0, at + 1).join('.'))
 }
