@@ -41,7 +41,7 @@ const EVENTS: Readonly<Record<Protocol, Shape>> = {
   generate: { responseId: named, modelVersion: named, candidates: optional([{ content: optional({ parts: optional([{ functionCall: optional(NAMED) }]) }) }]) },
 }
 const ENDS: Readonly<Record<Protocol, RegExp>> = {
-  chat: /\[DONE\]|"type":\s*"(?:image_generation|image_edit|speech|transcript)\.[\w.]*(?:completed|done)"/, responses: /"type":\s*"response\.(?:completed|incomplete|failed)"/, messages: /"type":\s*"message_stop"/, generate: /finishReason|finish_reason|blockReason|interaction\.complete|\[DONE\]/,
+  chat: /\[DONE\]|"type":\s*"(?:image_generation|image_edit|speech|transcript)\.[\w.]*(?:completed|done)"/, responses: /"type":\s*"response\.(?:completed|incomplete|failed)"|event: response\.(?:completed|incomplete|failed)/, messages: /"type":\s*"message_stop"|event: message_stop/, generate: /finishReason|finish_reason|blockReason|interaction\.complete|\[DONE\]/,
 }
 
 /** Paths whose streams end with an event of their protocol. */

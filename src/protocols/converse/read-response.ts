@@ -1,6 +1,7 @@
 import { asList, asNumber, asObject, asText } from '../neutral/json.ts'
 import type { JsonObject } from '../neutral/json.ts'
 import { NumberedParts } from '../neutral/numbered-parts.ts'
+import { startEvent } from '../neutral/response.ts'
 import type { EventOutput, ResponsePart, StopReason } from '../neutral/response.ts'
 import type { ResponseReader } from '../neutral/translation.ts'
 import { readTokens } from '../usage/token-usage.ts'
@@ -22,7 +23,6 @@ const STOP_REASONS: ReadonlyMap<string, StopReason> = new Map(Object.entries({
 export class ConverseResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts: NumberedParts
-  #isStarted = false
   #isOver = false
 
   constructor(provider: string) {
@@ -36,10 +36,9 @@ export class ConverseResponseReader implements ResponseReader {
     const number = asNumber(event['contentBlockIndex']) ?? 0
     switch (name) {
       case 'messageStart':
-        this.#start(out)
+        out.push(startEvent(null, null, null))
         break
       case 'contentBlockStart':
-        this.#start(out)
         this.#parts.start(number, this.#partOf(asObject(event['start']) ?? {}), out)
         break
       case 'contentBlockDelta':
@@ -70,7 +69,7 @@ export class ConverseResponseReader implements ResponseReader {
   body(value: JsonObject, out: EventOutput): void {
     const message = asObject(asObject(value['output'])?.['message'])
     if (message === null) return
-    this.#start(out)
+    out.push(startEvent(null, null, null))
     const content = asList(message['content'])
     for (const [number, block] of content.entries()) {
       this.#delta(number, asObject(block) ?? {}, out)
@@ -80,19 +79,11 @@ export class ConverseResponseReader implements ResponseReader {
     pushEnd(value, out)
   }
 
-  /** A stream may begin without its start. */
-  #start(out: EventOutput): void {
-    if (this.#isStarted) return
-    this.#isStarted = true
-    out.push({ type: 'start', id: null, model: null, usage: null })
-  }
-
   /**
    * A delta of a stream, or a whole block, whose members have the same names. Some blocks of a stream have no start
    * event.
    */
   #delta(number: number, delta: JsonObject, out: EventOutput): void {
-    this.#start(out)
     if (!this.#parts.isOpen(number)) this.#parts.start(number, this.#partOf(delta), out)
     const reasoning = asObject(delta['reasoningContent'])
     const whole = asObject(reasoning?.['reasoningText']) ?? reasoning
@@ -114,7 +105,6 @@ export class ConverseResponseReader implements ResponseReader {
   }
 
   #stop(event: JsonObject, out: EventOutput): void {
-    this.#start(out)
     this.#parts.endAll(out)
     const reason = asText(event['stopReason'])
     if (reason === null) return

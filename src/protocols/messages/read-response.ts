@@ -24,7 +24,6 @@ export class MessagesResponseReader implements ResponseReader {
   readonly #provider: string
   readonly #parts: NumberedParts
   #usage: Record<string, unknown> | null = null
-  #isStarted = false
   #isOver = false
 
   constructor(provider: string) {
@@ -89,16 +88,12 @@ export class MessagesResponseReader implements ResponseReader {
     if (tokens !== null) out.push({ type: 'usage', usage: tokens })
   }
 
-  /** @param message empty = the stream begins without its start */
   #start(message: JsonObject, out: EventOutput): void {
-    if (this.#isStarted) return
-    this.#isStarted = true
     this.#mergeUsage(message['usage'])
     out.push(startEvent(asText(message['id']), asText(message['model']), readTokens(MESSAGES_USAGE, this.#usage, false)))
   }
 
   #startBlock(number: number, block: JsonObject, out: EventOutput): void {
-    this.#start({}, out)
     const part = this.#partOf(block)
     if (part === null) return
     this.#parts.start(number, part, out)
@@ -128,7 +123,6 @@ export class MessagesResponseReader implements ResponseReader {
 
   /** @param delta of the event `message_delta`, or the whole message */
   #finish(delta: JsonObject, usage: unknown, out: EventOutput): void {
-    this.#start({}, out)
     this.#parts.endAll(out)
     this.#mergeUsage(usage)
     const reason = asText(delta['stop_reason'])

@@ -13,6 +13,12 @@ t.test('a stream without its start gets one', async t => {
     const events = dataOf(streamBetween(to, 'messages', [sse(...block(0, 'Hi'), DELTA, STOP)]))
     t.match(events[0], { chat: { id: String, model: 'client-model' }, responses: { type: 'response.created' }, generate: { responseId: String } }[to], to)
   }
+  const item = { type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{}' }
+  const whole = { id: 'resp_1', model: 'gpt', output: [item], status: 'completed' }
+  const events = dataOf(streamBetween('generate', 'responses', [sse(
+    { type: 'response.output_item.done', output_index: 0, item }, { type: 'response.completed', response: whole },
+  )]))
+  t.match(events, [{ responseId: String, modelVersion: 'client-model' }, { responseId: String, modelVersion: 'client-model' }], 'responses')
 })
 
 t.test('a block of the number of an open one ends that', async t => {

@@ -5,6 +5,7 @@ import { reasonIn } from '../error-reason.ts'
 import { CONTEXT_LENGTH } from '../errors.ts'
 import { FreeformUnwrapper } from './freeform.ts'
 import type { JsonObject } from '../json.ts'
+import { startEvent } from '../response.ts'
 import type { ErrorEvent, EventOutput, NeutralResponse, ResponseEvent } from '../response.ts'
 import type { ToolNames } from './tool-names.ts'
 import { WholeCharacters } from './whole-characters.ts'
@@ -23,6 +24,7 @@ export class StreamTranslator implements EventOutput {
   /** Whole events for the client that were not taken yet: encoded, and the text after it. */
   #blocks: Buffer[] = []
   #text = ''
+  #hasStarted = false
   #hasStopped = false
   #isOver = false
 
@@ -105,9 +107,15 @@ export class StreamTranslator implements EventOutput {
     return thrown
   }
 
-  /** Writes an event that was read. */
+  /** Writes an event that was read. A stream may begin without its start. */
   push(given: ResponseEvent): void {
     if (this.#isOver) return
+    if (given.type === 'start') {
+      if (this.#hasStarted) return
+      this.#hasStarted = true
+    } else if (!this.#hasStarted && given.type !== 'ping' && given.type !== 'error') {
+      this.push(startEvent(null, null, null))
+    }
     const whole = this.#characters.next(given)
     const read = whole.type === 'error' ? withReason(whole) : whole
     // Without a stop reason the response is incomplete, and the client's protocol has no end for it.
