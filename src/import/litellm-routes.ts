@@ -55,6 +55,8 @@ const STRATEGY: Path = ['router_settings', 'routing_strategy']
 const LOAD_STRATEGIES: ReadonlySet<string> = new Set(['least_busy', 'fastest'])
 
 const MAX_WEIGHT = 1_000_000
+/** Beyond it others would get nothing anyway, and products stay finite. */
+const MAX_SHARE = 1e12
 /** A fallback is tried first in at most one of so many requests. */
 export const FALLBACK_WEIGHT_RATIO = 1000
 
@@ -224,7 +226,7 @@ function targets(
 /** Whole weights with the same ratios; far above 1 if there are fallbacks. */
 function wholeWeights(shares: readonly number[], beside: boolean): number[] {
   const whole = shares.map(
-    share => Math.max(1, Math.round(share * (shares.every(Number.isInteger) ? 1 : 100))),
+    share => Math.max(1, Math.round(Math.min(share, MAX_SHARE) * (shares.every(Number.isInteger) ? 1 : 100))),
   )
   const unit = whole.reduce(commonDivisor)
   const factor = beside ? FALLBACK_WEIGHT_RATIO : 1

@@ -123,6 +123,7 @@ t.test('a deployment with weight 0 is used only when the others fail', t => {
   t.strictSame(weightsOf([{ weight: 0 }, { weight: 3 }, { weight: 1 }]), [
     ['h1', 3000], ['h2', 1000], ['h0', 1],
   ])
+  t.strictSame(weightsOf([{ weight: 1.7e308 }, { weight: 0 }]), [['h0', 1000], ['h1', 1]], 'a weight that cannot be multiplied')
   t.strictSame(weightsOf([{ rpm: 60 }, { rpm: 0 }]), [['h0', 1000], ['h1', 1]])
   t.strictSame(weightsOf([{ weight: 0 }, { weight: 0 }]), [['h0', 1], ['h1', 1]], 'somebody has to be asked')
   t.end()
