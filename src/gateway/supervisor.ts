@@ -217,7 +217,7 @@ export function supervise(
     requestReload: async by => {
       const reports = await askEach({ kind: 'reload', by }) as ReloadReport[]
       // All workers read the same file: if one has rejected it, the operator has to know.
-      return reports.find(({ applied }) => !applied) ?? reports[0] ?? { applied: false, problems: ['no worker has answered'] }
+      return reports.find(({ applied }) => !applied) ?? reports[0] ?? { applied: false, problems: ['no worker has responded'] }
     },
     ready: ready.promise,
     ended: ended.promise.finally(() => metrics.close()),

@@ -27,7 +27,7 @@ interface ExchangeState {
   stop: () => void
 }
 
-/** Answers one request, from its first byte to the end that its behaviours give it. */
+/** Responds to one request, from its first byte to the end that its behaviours give it. */
 export function serveExchange(context: SimulatorContext, incoming: IncomingMessage, res: ServerResponse): void {
   const [path, query] = splitTarget(incoming.url ?? '/')
   if (path === '/_simulator/stats') return sendAtOnce(res, json(context.counter.stats))
@@ -65,8 +65,8 @@ async function respond(context: SimulatorContext, ongoing: ExchangeState): Promi
     return behaviour.reset ? resetSocket(incoming.socket) : void incoming.socket.destroy()
   }
   const request = requestOf(context, ongoing, read, behaviour)
-  const answer = withRequestId(ongoing, responseTo(request, located))
-  ongoing.stop = send(res, answer, behaviour, () => {
+  const response = withRequestId(ongoing, responseTo(request, located))
+  ongoing.stop = send(res, response, behaviour, () => {
     ongoing.closedDeliberately = true
   })
 }
@@ -97,7 +97,7 @@ function requestOf(
   }
 }
 
-/** What is answered: what the behaviours ask for in its place, or else what the endpoint says. */
+/** The response: what the behaviours ask for in its place, or else what the endpoint says. */
 function responseTo(request: SimulatedRequest, located: EndpointMatch): SimulatedResponse {
   const { behaviour, family, json: body } = request
   if (behaviour.status !== undefined || behaviour.error_200) {
@@ -112,11 +112,11 @@ function responseTo(request: SimulatedRequest, located: EndpointMatch): Simulate
 }
 
 /** Each provider names its request id differently; the generate family has none. */
-function withRequestId<T extends SimulatedResponse>(ongoing: ExchangeState, answer: T): T {
-  if (ongoing.family === 'generate') return answer
+function withRequestId<T extends SimulatedResponse>(ongoing: ExchangeState, response: T): T {
+  if (ongoing.family === 'generate') return response
   const name = ongoing.family === 'messages' ? 'request-id' : 'x-request-id'
   ongoing.res.setHeader(name, ongoing.id)
-  return answer
+  return response
 }
 
 /** Anything but a refusal is a fault of the simulator itself, and is said to be one. */

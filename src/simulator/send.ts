@@ -18,16 +18,16 @@ const STREAM_LENGTH = 1_000_000_000
  * @returns stops the sending at once
  */
 export function send(
-  res: ServerResponse, answer: SimulatedResponse, behaviour: Behaviour, deliberate: () => void,
+  res: ServerResponse, response: SimulatedResponse, behaviour: Behaviour, deliberate: () => void,
 ): () => void {
   const disturbed = needsStreaming(behaviour)
-  if ('body' in answer && (!disturbed || isEmpty(answer.status))) {
-    sendAtOnce(res, answer)
+  if ('body' in response && (!disturbed || isEmpty(response.status))) {
+    sendAtOnce(res, response)
     return () => {}
   }
-  const [status, script, length] = 'body' in answer
-    ? [answer.status, inPieces(answer), lengthOf(answer, behaviour)]
-    : [200, answer, null]
+  const [status, script, length] = 'body' in response
+    ? [response.status, inPieces(response), lengthOf(response, behaviour)]
+    : [200, response, null]
   const headers: Record<string, string | number> = { ...script.headers }
   if (behaviour.gzip) headers['content-encoding'] = 'gzip'
   if (behaviour.wrong_length) headers['content-length'] = length === null ? STREAM_LENGTH : length + EXCESS_LENGTH
@@ -57,17 +57,17 @@ function needsStreaming(b: Behaviour): boolean {
 }
 
 /** A whole body as a script, so that it can be paced, stalled and cut like one. */
-function inPieces(answer: CompleteResponse): EventStream {
-  const bytes = Buffer.from(answer.body)
+function inPieces(response: CompleteResponse): EventStream {
+  const bytes = Buffer.from(response.body)
   const size = Math.max(Math.ceil(bytes.length / PIECES), 1)
   const events: Buffer[] = []
   for (let at = 0; at < bytes.length; at += size) events.push(bytes.subarray(at, at + size))
-  return { headers: answer.headers, sse: false, events, last: null, error: null }
+  return { headers: response.headers, sse: false, events, last: null, error: null }
 }
 
 /** The content-length: none if the body ends early, so that HTTP ends regularly. */
-function lengthOf(answer: CompleteResponse, behaviour: Behaviour): number | null {
+function lengthOf(response: CompleteResponse, behaviour: Behaviour): number | null {
   const { gzip, cut_after: cut, malformed_after: malformed } = behaviour
-  if (behaviour.wrong_length) return Buffer.byteLength(answer.body)
-  return gzip || cut !== undefined || malformed !== undefined ? null : Buffer.byteLength(answer.body)
+  if (behaviour.wrong_length) return Buffer.byteLength(response.body)
+  return gzip || cut !== undefined || malformed !== undefined ? null : Buffer.byteLength(response.body)
 }

@@ -8,7 +8,7 @@ import type { SimulatedRequest } from '../request.ts'
 import { json, sse, type SimulatedResponse } from '../simulated-response.ts'
 import { countUsage } from '../usage.ts'
 
-/** What the provider answers unless `max_tokens` says otherwise. */
+/** What the provider responds with unless `max_tokens` says otherwise. */
 const DEFAULT_LIMIT = 16
 const MAX_CHOICES = 128
 
@@ -52,7 +52,7 @@ export function completion(request: SimulatedRequest): SimulatedResponse {
   return sse(events(), () => 'data: [DONE]\n\n', () => errorEvent('chat', ''))
 }
 
-/** A prompt is a text or an array of token numbers; an array of either asks for several answers. */
+/** A prompt is a text or an array of token numbers; an array of either asks for several responses. */
 function promptsOf(value: unknown): string[] {
   const several = list(value)
   if (several.length === 0 || several.some(item => typeof item === 'number')) return [string(value)]

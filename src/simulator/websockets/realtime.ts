@@ -37,7 +37,7 @@ export function realtimeProtocol(context: SimulatorContext, model: string): WebS
       { type: 'conversation.item.done', previous_item_id: before, item },
     )
   }
-  const answer = (asked: Json): Reply => {
+  const respond = (asked: Json): Reply => {
     response = id('resp_')
     const input = tokens + promptTokens(asked['instructions'] ?? session['instructions'])
     const limit = count(asked['max_output_tokens'] ?? session['max_output_tokens'], null)
@@ -62,7 +62,7 @@ export function realtimeProtocol(context: SimulatorContext, model: string): WebS
           return say({
             type: 'input_audio_buffer.committed', previous_item_id: previous, item_id: id('item_'),
           })
-        case 'response.create': return answer(record(message['response']))
+        case 'response.create': return respond(record(message['response']))
         case 'response.cancel': {
           const cancelled = responseObject(response, 'cancelled', [])
           return { kind: 'cancel', event: () => named({ type: 'response.done', response: cancelled }) }

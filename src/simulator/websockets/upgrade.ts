@@ -52,7 +52,7 @@ function handleHandshake(
     count({ method: 'GET', path, model }, outcome, status)
   })
 
-  const answer = (instead: CompleteResponse) => {
+  const respondWith = (instead: CompleteResponse) => {
     outcome = 'completed'
     status = instead.status
     socket.end(serializeResponse(instead))
@@ -63,7 +63,7 @@ function handleHandshake(
       return behaviour.reset ? resetSocket(socket) : void socket.destroy()
     }
     if (behaviour.status !== undefined || behaviour.error_200) {
-      return answer(faultyResponse('chat', behaviour, Math.floor(context.now() / 1000), ''))
+      return respondWith(faultyResponse('chat', behaviour, Math.floor(context.now() / 1000), ''))
     }
     const dialogue = protocolOf(context, path, model, incoming)
     server.handleUpgrade(incoming, socket, early, client => {
@@ -80,7 +80,7 @@ function handleHandshake(
     stop = delayHandshake(behaviour.headers_delay, socket, early => go(behaviour, Buffer.concat([head, ...early])))
   } catch (thrown) {
     if (!(thrown instanceof BehaviourError)) throw thrown
-    answer(refusalResponse('chat', new Refusal(400, thrown.message), ''))
+    respondWith(refusalResponse('chat', new Refusal(400, thrown.message), ''))
   }
 }
 
