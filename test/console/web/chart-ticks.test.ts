@@ -1,5 +1,5 @@
 import t from 'tap'
-import { axisTicks, labelStep } from '../../../src/console/web/src/components/chart-ticks.ts'
+import { axisTicks, labelStep } from '../../../src/console/web/src/components/charts/chart-ticks.ts'
 
 t.test('an axis has round numbers from 0 to the largest value or above', async t => {
   t.strictSame(axisTicks(0, false), [0, 1])

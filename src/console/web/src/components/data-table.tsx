@@ -4,7 +4,7 @@ import type { KeyboardEvent, MouseEvent, ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import classes from './data-table.module.css'
 import { useOverflow } from './use-overflow.ts'
-import { useShowMore } from './show-more.tsx'
+import { useShowMore } from './page/show-more.tsx'
 
 export interface Column<T> {
   readonly id: string

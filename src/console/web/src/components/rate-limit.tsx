@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { count, duration } from '../format.ts'
-import { Meter } from './meter.tsx'
+import { Meter } from './charts/meter.tsx'
 import classes from './rate-limit.module.css'
 
 /** Limits side by side. */

@@ -1,7 +1,7 @@
 import { Anchor } from '@mantine/core'
 import { Link, useLocation } from 'wouter'
-import { Page, Section } from '../components/page.tsx'
-import { Empty } from '../components/states.tsx'
+import { Page, Section } from '../components/page/page.tsx'
+import { Empty } from '../components/page/states.tsx'
 
 /** An address without a page, or with one that the user's role does not see. */
 export function NotFoundPage() {

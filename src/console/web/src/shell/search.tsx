@@ -2,7 +2,7 @@ import { Button, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import type { FormEvent } from 'react'
 import { useLocation } from 'wouter'
-import { Dialog } from '../components/dialog.tsx'
+import { Dialog } from '../components/page/dialog.tsx'
 import { parsePastedId } from '../pages/logs/filter.ts'
 
 /** Opens a request by its ID. */

@@ -1,7 +1,7 @@
 import { Kbd } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useLocation } from 'wouter'
-import { Dialog } from '../components/dialog.tsx'
+import { Dialog } from '../components/page/dialog.tsx'
 import { navigationItemsFor } from '../navigation-items.ts'
 import { useUser } from '../session.ts'
 import classes from './shortcuts.module.css'

@@ -1,9 +1,9 @@
 import type { ResponseOf } from '../../api.ts'
-import { Bars, ChartSection, Legend } from '../../components/chart.tsx'
-import type { Point, Series } from '../../components/chart.tsx'
+import { Bars, ChartSection, Legend } from '../../components/charts/chart.tsx'
+import type { Point, Series } from '../../components/charts/chart.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { Cost, columnDecimals } from '../../components/money.tsx'
-import { Empty } from '../../components/states.tsx'
+import { Empty } from '../../components/page/states.tsx'
 import { approximate, costText, dayShort, money, moneyTick } from '../../format.ts'
 import { groupId, groupName } from './names.ts'
 

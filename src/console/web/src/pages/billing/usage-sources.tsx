@@ -1,6 +1,6 @@
 import type { ResponseOf } from '../../api.ts'
-import { Swatch } from '../../components/chart.tsx'
-import { Section } from '../../components/page.tsx'
+import { Swatch } from '../../components/charts/chart.tsx'
+import { Section } from '../../components/page/page.tsx'
 import { approximate, count, counted, moneyShort, percent, sum } from '../../format.ts'
 import classes from './usage-sources.module.css'
 

@@ -1,8 +1,8 @@
 import { Button } from '@mantine/core'
 import type { KeyState } from '../../../../api/keys.ts'
 import { useApiMutation } from '../../api-hooks.ts'
-import { Dialog } from '../../components/dialog.tsx'
-import { Problem } from '../../components/problem.tsx'
+import { Dialog } from '../../components/page/dialog.tsx'
+import { Problem } from '../../components/page/problem.tsx'
 import classes from './keys.module.css'
 
 type Action = 'revoke' | 'block' | 'unblock'

@@ -4,8 +4,8 @@ import type { FormEvent } from 'react'
 import type { KeyOwner } from '../../../../api/keys.ts'
 import type { ResponseOf } from '../../api.ts'
 import { useApiMutation } from '../../api-hooks.ts'
-import { Dialog } from '../../components/dialog.tsx'
-import { Problem } from '../../components/problem.tsx'
+import { Dialog } from '../../components/page/dialog.tsx'
+import { Problem } from '../../components/page/problem.tsx'
 import classes from './keys.module.css'
 
 type Owner = NonNullable<ResponseOf<'POST /keys/find'>['owner']>

@@ -1,7 +1,7 @@
 import type { Keys } from '../../../../api/keys.ts'
 import { DataTable } from '../../components/data-table.tsx'
 import { LimitLines } from '../../components/limits.tsx'
-import { Section } from '../../components/page.tsx'
+import { Section } from '../../components/page/page.tsx'
 import { counted } from '../../format.ts'
 import { Globs } from './globs.tsx'
 

@@ -1,9 +1,9 @@
 import type { ResponseOf } from '../../api.ts'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { Section, Stack } from '../../components/page.tsx'
+import { Section, Stack } from '../../components/page/page.tsx'
 import { ConcurrencyLimit, LimitGrid, RateLimit } from '../../components/rate-limit.tsx'
-import { Empty } from '../../components/states.tsx'
+import { Empty } from '../../components/page/states.tsx'
 import { PER_PERIOD, count, money } from '../../format.ts'
 
 type Own = ResponseOf<'GET /own'>

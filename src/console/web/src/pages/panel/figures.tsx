@@ -1,5 +1,5 @@
 import type { ResponseOf } from '../../api.ts'
-import { Figure, Figures } from '../../components/figure.tsx'
+import { Figure, Figures } from '../../components/charts/figure.tsx'
 import { approximate, costText, count, countShort, counted, duration, moneyShort, percent } from '../../format.ts'
 
 type Panel = ResponseOf<'GET /panel'>

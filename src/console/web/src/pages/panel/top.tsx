@@ -2,8 +2,8 @@ import type { ReactNode } from 'react'
 import type { ResponseOf } from '../../api.ts'
 import { NameLabel } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
-import { Section } from '../../components/page.tsx'
-import { Empty } from '../../components/states.tsx'
+import { Section } from '../../components/page/page.tsx'
+import { Empty } from '../../components/page/states.tsx'
 import { approximate, costText, countShort, moneyShort, percent } from '../../format.ts'
 
 type Top = ResponseOf<'GET /panel'>['top_keys']

@@ -1,8 +1,8 @@
 import { Link } from 'wouter'
 import type { UpstreamReport } from '../../../../api/upstream.ts'
 import { DataTable } from '../../components/data-table.tsx'
-import { Section } from '../../components/page.tsx'
-import { Empty } from '../../components/states.tsx'
+import { Section } from '../../components/page/page.tsx'
+import { Empty } from '../../components/page/states.tsx'
 import { count } from '../../format.ts'
 
 /** How attempts at the upstream ended. */

@@ -1,6 +1,6 @@
 import type { UpstreamDetails } from '../../../../api/upstream.ts'
 import { StatusBadge } from '../../components/badges.tsx'
-import { Section } from '../../components/page.tsx'
+import { Section } from '../../components/page/page.tsx'
 import { duration, minuteUtc } from '../../format.ts'
 import classes from './circuit-timeline.module.css'
 import { lanesOf } from './spans.ts'

@@ -3,7 +3,7 @@ import { StatusBadge } from '../../components/badges.tsx'
 import type { Tone } from '../../components/badges.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { Section } from '../../components/page.tsx'
+import { Section } from '../../components/page/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { count } from '../../format.ts'
 

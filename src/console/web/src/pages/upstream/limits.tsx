@@ -1,5 +1,5 @@
 import type { UpstreamDetails } from '../../../../api/upstream.ts'
-import { Section } from '../../components/page.tsx'
+import { Section } from '../../components/page/page.tsx'
 import { ConcurrencyLimit, LimitGrid, RateLimit } from '../../components/rate-limit.tsx'
 
 /** The limits of an upstream, and what remains of them. */

@@ -1,4 +1,4 @@
-import { percent } from '../format.ts'
+import { percent } from '../../format.ts'
 import classes from './meter.module.css'
 
 /**

@@ -3,7 +3,7 @@ import { IconChartBar, IconTable } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { ReactNode } from 'react'
 import classes from './chart.module.css'
-import { Section } from './page.tsx'
+import { Section } from '../page/page.tsx'
 
 export { Bars, Legend, Swatch } from './bars.tsx'
 export type { Point, Series } from './bars.tsx'

@@ -1,6 +1,6 @@
 import { IconArrowDownRight, IconArrowUpRight } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
-import { percent } from '../format.ts'
+import { percent } from '../../format.ts'
 import classes from './figure.module.css'
 
 /** Figures side by side. @param columns - their number */

@@ -1,7 +1,7 @@
 import { useEffect, useId } from 'react'
 import type { ReactNode } from 'react'
-import { useFailedRefetch } from '../api-hooks.ts'
-import { timeUtc } from '../format.ts'
+import { useFailedRefetch } from '../../api-hooks.ts'
+import { timeUtc } from '../../format.ts'
 import { Notice } from './notice.tsx'
 import classes from './page.module.css'
 

@@ -1,6 +1,6 @@
 import { Component } from 'react'
 import type { ReactNode } from 'react'
-import { PageLoadError } from '../lazy-page.ts'
+import { PageLoadError } from '../../lazy-page.ts'
 import { LoadError } from './states.tsx'
 
 interface ErrorBoundaryState {

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { useState } from 'react'
 import type { ReactNode } from 'react'
-import { count } from '../format.ts'
+import { count } from '../../format.ts'
 import classes from './show-more.module.css'
 
 /**
