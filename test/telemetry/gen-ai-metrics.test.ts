@@ -1,0 +1,58 @@
+import { Registry } from 'prom-client'
+import t from 'tap'
+import type { LedgerRow } from '../../src/ledger/row.ts'
+import { genAiMetrics } from '../../src/telemetry/gen-ai-metrics.ts'
+import type { Conventions } from '../../src/telemetry/gen-ai-metrics.ts'
+import { interruptedSettlement } from '../../src/telemetry/settlement.ts'
+import type { Settlement } from '../../src/telemetry/settlement.ts'
+import { NOTHING_USED, row } from '../ledger/rows.ts'
+
+const CALL = { operation: 'chat', provider: 'openai', serverAddress: 'a.example' }
+
+/** The sums of all histograms and counters after one call. */
+async function sums(conventions: Conventions, more: Partial<LedgerRow>, settled: Partial<Settlement> = {}, errorType: string | null = null) {
+  const registry = new Registry()
+  genAiMetrics(conventions, registry).series(CALL, 'm', errorType).record({ ...interruptedSettlement(row('a', more)), isStream: true, ...settled })
+  const lines = (await registry.metrics()).split('\n').filter(line => /_sum|_total/.test(line) && !line.startsWith('#'))
+  return Object.fromEntries(lines.map(line => [line.slice(0, line.lastIndexOf(' ')).replace(/gen_ai_(operation_name|provider_name|request_model)="[^"]*",?|server_address="[^"]*",?/g, '').replace(/_seconds|_sum|\{\}|,(?=\})/g, ''), Number(line.slice(line.lastIndexOf(' ') + 1))]))
+}
+
+const STREAMED: Partial<LedgerRow> = {
+  attempts: [{ upstream: 'a', model: null, outcome: 'error_answer', ms: 500, atMs: 0 }, { upstream: 'b', model: null, outcome: 'ok', ms: 2000, atMs: 600 }],
+  firstByteMs: 1000, durationMs: 2600, usage: { ...NOTHING_USED, inputTokens: 10, outputTokens: 5, cachedInputTokens: 4, cacheWrite5mTokens: 2, cacheWrite1hTokens: 1, reasoningTokens: 3 },
+}
+
+t.test('a call has the duration of the attempt that responded', async t => {
+  t.strictSame(await sums('v1.41', STREAMED), {
+    'gen_ai_client_operation_duration{error_type=""}': 2, 'gen_ai_client_token_usage{gen_ai_token_type="input"}': 10, 'gen_ai_client_token_usage{gen_ai_token_type="output"}': 5,
+    'gen_ai_server_time_to_first_token': 0.4, 'gen_ai_server_time_per_output_token': 0.4,
+  })
+})
+
+t.test('the latest conventions count each kind of token', async t => {
+  t.strictSame(await sums('latest', STREAMED), {
+    'gen_ai_client_inference_duration{error_type=""}': 2, 'gen_ai_client_inference_time_to_first_chunk': 0.4, 'gen_ai_client_inference_operation_input_tokens': 10, 'gen_ai_client_inference_operation_output_tokens': 5,
+    'gen_ai_client_inference_usage_input_tokens_total': 10, 'gen_ai_client_inference_usage_output_tokens_total': 5, 'gen_ai_client_inference_usage_cache_read_input_tokens_total': 4,
+    'gen_ai_client_inference_usage_cache_write_input_tokens_total': 3, 'gen_ai_client_inference_usage_reasoning_output_tokens_total': 3,
+  })
+})
+
+const firstTokens: readonly (readonly [what: string, more: Partial<LedgerRow>, settled: Partial<Settlement>, names: readonly string[]])[] = [
+  ['no stream', {}, { isStream: false }, []],
+  ['a cut stream', { end: 'upstream_cut' }, {}, []],
+  ['no first byte', { firstByteMs: null }, {}, []],
+  ['a first byte of an earlier attempt', { firstByteMs: 599 }, {}, ['gen_ai_server_time_per_output_token']],
+  ['one token', { usage: { ...NOTHING_USED, outputTokens: 1 } }, {}, ['gen_ai_server_time_to_first_token']],
+  ['two tokens', { usage: { ...NOTHING_USED, outputTokens: 2 } }, {}, ['gen_ai_server_time_to_first_token', 'gen_ai_server_time_per_output_token']],
+  ['unknown usage', { usage: NOTHING_USED }, {}, ['gen_ai_server_time_to_first_token']],
+]
+
+for (const [what, more, settled, names] of firstTokens) {
+  t.test(`the times of tokens are known only of a complete stream: ${what}`, async t => {
+    t.strictSame(Object.keys(await sums('v1.41', { ...STREAMED, ...more }, settled)).filter(name => name.startsWith('gen_ai_server')), names)
+  })
+}
+
+t.test('a failed call has the type of its error', async t => {
+  t.ok('gen_ai_client_operation_duration{error_type="429"}' in await sums('v1.41', STREAMED, {}, '429'))
+})
