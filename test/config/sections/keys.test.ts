@@ -19,8 +19,8 @@ t.test('a key is known by its digest, and shows its first characters', async t =
 })
 
 t.test('a key has a description and an end', async t => {
-  const [key] = load(t, withKeys(`{ name: a, key: ${SECRET}, models: ["gpt-*"], owner: research, note: batch, expires: 2999-01-01 }`)).config.keys
-  t.match(key, { models: ['gpt-*'], owner: 'research', note: 'batch', expiresAt: Date.parse('2999-01-01') })
+  const [key] = load(t, `${withKeys(`{ name: a, key: ${SECRET}, models: ["gpt-*"], group: g, owner: research, note: batch, expires: 2999-01-01 }`)}groups: { g: {} }\n`).config.keys
+  t.match(key, { models: ['gpt-*'], group: 'g', owner: 'research', note: 'batch', expiresAt: Date.parse('2999-01-01') })
 })
 
 const PROBLEMS: readonly (readonly [what: string, keys: readonly string[], expected: object])[] = [
@@ -50,7 +50,9 @@ t.test('a short secret shows none of its characters', async t => {
 
 t.test('only the default of a variable is the example key', async t => {
   const text = withKeys(`{ name: a, key: ${SECRET} }`, '{ name: b, key: "${DEMO_KEY:-sk-example-key-0001}" }')
-  t.equal(load(t, text).exampleKey, 'sk-example-key-0001')
+  const { exampleKey, config } = load(t, text)
+  t.equal(exampleKey, 'sk-example-key-0001')
+  t.equal(config.keys[1]?.digest.toString('hex'), createHash('sha256').update('sk-example-key-0001').digest('hex'))
   t.equal(load(t, text, { DEMO_KEY: 'sk-fedcba9876543210' }).exampleKey, null)
 })
 

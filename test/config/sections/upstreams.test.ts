@@ -32,6 +32,10 @@ t.test('the name of a header has no case', async t => {
   t.equal(upstream?.versionHeader, 'x-version')
 })
 
+t.test('an upstream at a cloud has its provider and protocols', async t => {
+  t.match(upstreamOf(t, '{ bedrock: { region: eu-west-1 } }'), { provider: { kind: 'bedrock' }, speaks: ['messages'] })
+})
+
 t.test('a health check has a path and a time', async t => {
   t.strictSame(upstreamOf(t, '{ url: "https://a.example", health: { path: "/health?deep=1" } }')?.health, { path: '/health?deep=1', every: 10_000 })
   t.strictSame(upstreamOf(t, '{ url: "https://a.example", health: { path: /h, every: 1s } }')?.health, { path: '/h', every: 1_000 })

@@ -60,7 +60,7 @@ t.test('an alias has the place where it stands and the origin of its value', asy
 
 t.test('references to the environment are text, never structure', async t => {
   const { root } = parse('a: "${A}"\nb: x-${B:-two}\nc: ${A}', { A: 'k: [1]' })
-  t.match(locate(root, ['a']), { value: 'k: [1]', referenced: true, defaulted: false })
+  t.match(locate(root, ['a']), { value: 'k: [1]', referenced: true, defaulted: false, faulty: false })
   t.match(locate(root, ['b']), { value: 'x-two', defaulted: true })
   t.equal(locate(root, ['c'])?.value, 'k: [1]')
 })

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { DAY, HOUR, MINUTE, alignedPeriod, canReadRows, ceil, detailedSegmentsOf, floor, hasEachRow, periodName, periodOf, segmentCondition, segmentsOf, wholeDays } from '../../../src/console/reports/period.ts'
+import { firstHourKept } from '../../../src/ledger/sums/rollups.ts'
 import type { Sql, View } from '../../../src/console/reports/view.ts'
 
 const NOON = Date.parse('2026-11-21T12:00:00Z')
@@ -85,6 +86,8 @@ t.test('a bound moves to the full hour if the rows of its hour are deleted or to
   t.strictSame(alignedPeriod(viewOf({ requests: new Map([[hour + 1, 200_001]]) }), half), { from: half.from, to: MIDNIGHT + 2 * HOUR })
   const long = MIDNIGHT - 3650 * DAY
   t.strictSame(alignedPeriod(viewOf(), { from: long + HOUR, to: long + DAY + HOUR }), { from: long, to: long + 2 * DAY }, 'hours are not kept for ever')
+  const first = firstHourKept(NOON + 5 * MINUTE) * HOUR
+  t.strictSame(alignedPeriod(viewOf(), { from: first, to: first + HOUR }), { from: first, to: first + HOUR })
   t.strictSame(alignedPeriod(viewOf(), { from: NOON, to: NOON + 7 * MINUTE }).to, NOON + 7 * MINUTE, 'nothing is later than now')
 })
 
@@ -93,6 +96,7 @@ t.test('rows are read one by one only if they are few and all there', async t =>
   const period = { from: MIDNIGHT, to: MIDNIGHT + 2 * HOUR }
   t.equal(hasEachRow(viewOf({ requests: new Map([[hour, 5], [hour + 1, 6]]) }), period), true)
   t.equal(hasEachRow(viewOf({ requests: new Map([[hour, 5], [hour + 1, 6]]), rows: new Map([[hour, 5], [hour + 1, 5]]) }), period), false)
+  t.equal(hasEachRow(viewOf({ requests: new Map([[hour + 2, 6]]), rows: new Map() }), period), true, 'the hour behind the period does not matter')
   t.equal(canReadRows(viewOf({ requests: new Map([[hour, 100_000], [hour + 1, 100_000]]) }), period), true)
   t.equal(canReadRows(viewOf({ requests: new Map([[hour, 100_000], [hour + 1, 100_001]]) }), period), false)
   t.equal(canReadRows(viewOf(), { from: MIDNIGHT - 3650 * DAY, to: NOON }), false)

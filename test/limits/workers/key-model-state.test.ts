@@ -86,5 +86,6 @@ t.test('rate limits renew with time, up to the limit', async t => {
   t.strictSame(state.rateLimitStates(1000).requests, rate(120, 20, 50_000))
   t.strictSame(state.rateLimitStates(6_000).requests, rate(120, 30, 45_000))
   t.strictSame(state.rateLimitStates(51_000).requests, rate(120, 120, 0))
+  t.strictSame(stateOf(rate(120, 119, 60_000)).rateLimitStates(31_000).requests, rate(120, 60, 30_000), 'no more than the time until the reset allows')
   t.strictSame(state.rateLimitStates(500_000).requests, rate(120, 120, 0))
 })

@@ -15,7 +15,7 @@ const TEXTS: readonly (readonly [what: string, event: object, content: number, r
   ['reasoning under two names', chunk({ reasoning_content: 'four', reasoning: 'four' }), 0, 4, 0], ['an empty reasoning before another', chunk({ reasoning_content: '', reasoning: 'four' }), 0, 4, 0],
   ['parts of text', chunk({ content: [{ type: 'text', text: 'four' }, 5, { text: 'two' }] }), 7, 0, 0], ['parts of thinking', chunk({ content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'four' }] }] }), 0, 4, 0],
   ['arguments', chunk({ tool_calls: [{ index: 0, function: { name: 'not counted', arguments: 'four' } }] }), 0, 0, 4], ['input of a custom tool', chunk({ tool_calls: [{ custom: { input: 'four' } }] }), 0, 0, 4], ['a function call', chunk({ function_call: { arguments: 'four' } }), 0, 0, 4],
-  ['a transcript', chunk({ audio: { transcript: 'four' } }), 4, 0, 0], ['a role', chunk({ role: 'assistant', content: null }), 0, 0, 0], ['a text as it is on the wire', chunk({ content: 'é"' }), 4, 0, 0], ['choices that are no list', { choices: { delta: { content: 'four' } } }, 0, 0, 0],
+  ['a transcript', chunk({ audio: { transcript: 'four' } }), 4, 0, 0], ['a role', chunk({ role: 'assistant', content: null }), 0, 0, 0], ['a text as it is on the wire', chunk({ content: 'é"' }), 4, 0, 0], ['content that is no text', chunk({ content: { a: [1] }, refusal: 'four' }), 4, 0, 0], ['choices that are no list', { choices: { delta: { content: 'four' } } }, 0, 0, 0],
 ]
 
 for (const [what, event, content, reasoning, tool] of TEXTS) {

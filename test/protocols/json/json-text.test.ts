@@ -38,6 +38,8 @@ for (const [written, name, anyCase, expected] of NAMES) {
   })
 }
 
+t.test('case counts unless it is ignored', async t => t.equal(matchesName(Buffer.from('Model'), 0, 5, Buffer.from('model')), false))
+
 for (const [digits, expected] of [['0000', 0], ['ffff', 0xffff], ['FfAa', 0xffaa], ['00e9', 0xe9], ['00g0', -1], ['12', -1], ['/000', -1], [':000', -1], ['@000', -1], ['`000', -1]] as const) {
   t.test(`four hexadecimal digits ${digits} are ${expected}`, async t => t.equal(hexUnit(Buffer.from(digits), 0), expected))
 }
