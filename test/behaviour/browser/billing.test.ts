@@ -3,8 +3,8 @@ import t from 'tap'
 import { sum } from '../../../src/console/web/src/format.ts'
 import { LOOKS, go, openBrowser, visit, walk } from './browser.ts'
 import type { Page } from './browser.ts'
-import { ADMIN, KEYS } from './people.ts'
-import { startScene } from './scene.ts'
+import { ADMIN, KEYS } from './scene/people.ts'
+import { startScene } from './scene/scene.ts'
 
 t.test('billing', async t => {
   const browser = await openBrowser(t)

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
-import { IS_BUILT } from './scene.ts'
+import { IS_BUILT } from './scene/scene.ts'
 
 export type { Page } from 'playwright-core'
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { go, openBrowser, visit, walk } from './browser.ts'
-import { ADMIN } from './people.ts'
-import { startScene } from './scene.ts'
+import { ADMIN } from './scene/people.ts'
+import { startScene } from './scene/scene.ts'
 
 t.test('configuration', async t => {
   const browser = await openBrowser(t)

@@ -4,7 +4,7 @@ import { row } from '../../ledger/rows.ts'
 import { PASSWORD, startConsole, YAML } from '../console/console.ts'
 import { go, openBrowser, visit } from './browser.ts'
 import { tabThrough } from './operator.ts'
-import { writeRows } from './past.ts'
+import { writeRows } from './scene/past.ts'
 
 const PAGES = [
   '/', '/billing', '/statement', '/statement?key=team-03', '/logs', '/upstreams', '/upstreams/sim', '/keys', '/models', '/routes',

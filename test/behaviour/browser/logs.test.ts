@@ -3,8 +3,8 @@ import t from 'tap'
 import type { Test } from 'tap'
 import { barriers, go, openBrowser, settled, visit, walk } from './browser.ts'
 import type { Page } from './browser.ts'
-import { ADMIN, KEYS } from './people.ts'
-import { startScene } from './scene.ts'
+import { ADMIN, KEYS } from './scene/people.ts'
+import { startScene } from './scene/scene.ts'
 
 t.test('logs', async t => {
   const browser = await openBrowser(t)

@@ -1,8 +1,8 @@
 import t from 'tap'
 import { barriers, go, openBrowser, overflow, visit, walk } from './browser.ts'
 import type { Page } from './browser.ts'
-import { ADMIN, KEYS, VIEWER } from './people.ts'
-import { startScene } from './scene.ts'
+import { ADMIN, KEYS, VIEWER } from './scene/people.ts'
+import { startScene } from './scene/scene.ts'
 
 t.test('playground', async t => {
   const browser = await openBrowser(t)

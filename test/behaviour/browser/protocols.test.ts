@@ -1,7 +1,7 @@
 import t from 'tap'
 import { go, openBrowser, visit } from './browser.ts'
-import { ADMIN } from './people.ts'
-import { startScene } from './scene.ts'
+import { ADMIN } from './scene/people.ts'
+import { startScene } from './scene/scene.ts'
 
 t.test('the playground supports every protocol', async t => {
   const browser = await openBrowser(t)

@@ -6,7 +6,7 @@ import { KEY } from '../../support/gateway.ts'
 import { chat, PASSWORD, startConsole, YAML } from '../console/console.ts'
 import { go, openBrowser, overflow, visit } from './browser.ts'
 import type { Page } from './browser.ts'
-import { writeRows } from './past.ts'
+import { writeRows } from './scene/past.ts'
 
 const TEAM = 'data-platform-evaluation-of-summaries-in-the-region-eu-west-1-for-production'
 const OWNER = `owners-of-${TEAM}`

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { go, openBrowser, visit, walk } from './browser.ts'
-import { ADMIN, KEYS, VIEWER } from './people.ts'
-import { startScene } from './scene.ts'
+import { ADMIN, KEYS, VIEWER } from './scene/people.ts'
+import { startScene } from './scene/scene.ts'
 
 t.test('models and routes', async t => {
   const browser = await openBrowser(t)

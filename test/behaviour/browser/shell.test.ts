@@ -1,7 +1,7 @@
 import t from 'tap'
 import { go, openBrowser, visit } from './browser.ts'
-import { ADMIN, KEYS } from './people.ts'
-import { startScene } from './scene.ts'
+import { ADMIN, KEYS } from './scene/people.ts'
+import { startScene } from './scene/scene.ts'
 
 t.test('the frame around every page', async t => {
   const browser = await openBrowser(t)

@@ -7,8 +7,8 @@ import { row } from '../../ledger/rows.ts'
 import { PASSWORD, startConsole } from '../console/console.ts'
 import { go, openBrowser, visit, walk } from './browser.ts'
 import type { Page } from './browser.ts'
-import { ADMIN, KEYS } from './people.ts'
-import { startScene } from './scene.ts'
+import { ADMIN, KEYS } from './scene/people.ts'
+import { startScene } from './scene/scene.ts'
 
 t.test('statement', async t => {
   const browser = await openBrowser(t)

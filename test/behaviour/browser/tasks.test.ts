@@ -9,7 +9,7 @@ import { FAR_LOOKS, barriers, go, openBrowser, overflow, visit } from './browser
 import type { Page } from './browser.ts'
 import { keyboard, mouse } from './operator.ts'
 import type { Operator } from './operator.ts'
-import { writeRows } from './past.ts'
+import { writeRows } from './scene/past.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 const USD = 10n ** 12n

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { go, openBrowser, visit } from './browser.ts'
-import { ADMIN } from './people.ts'
-import { startScene } from './scene.ts'
+import { ADMIN } from './scene/people.ts'
+import { startScene } from './scene/scene.ts'
 
 /** Bytes on the wire of the first load of a page, all files and responses of the API together. */
 const MAX_BYTES = 250_000

@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { listening } from '../../cli/command.ts'
-import { KEY } from '../../support/gateway.ts'
-import { startUpstream } from '../../support/upstream.ts'
-import { costOf, filesFor, priced, rowsIn } from './books.ts'
+import { listening } from '../../../cli/command.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { startUpstream } from '../../../support/upstream.ts'
+import { costOf, filesFor, priced, rowsIn } from '../books.ts'
 
 /** What takes a while to count, as the first count of a process does anyway. */
 const TEXT = 'What is generated and told by nobody is counted. '.repeat(5_000)

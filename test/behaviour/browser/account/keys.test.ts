@@ -1,8 +1,8 @@
 import t from 'tap'
-import { barriers, go, openBrowser, overflow, shoot, visit, walk } from './browser.ts'
-import type { Page } from './browser.ts'
-import { ADMIN, KEYS, VIEWER } from './people.ts'
-import { startScene } from './scene.ts'
+import { barriers, go, openBrowser, overflow, shoot, visit, walk } from '../browser.ts'
+import type { Page } from '../browser.ts'
+import { ADMIN, KEYS, VIEWER } from '../scene/people.ts'
+import { startScene } from '../scene/scene.ts'
 
 t.test('keys', async t => {
   const browser = await openBrowser(t)

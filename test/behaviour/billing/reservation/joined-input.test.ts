@@ -1,7 +1,7 @@
 import t from 'tap'
-import { KEY } from '../../support/gateway.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { openBooks, priced } from './books.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
+import { openBooks, priced } from '../books.ts'
 
 const PIECE = 'data: {"id":"x","choices":[{"index":0,"delta":{"content":" hello"}}]}\n\n'
 const FINISH = 'data: {"id":"x","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'

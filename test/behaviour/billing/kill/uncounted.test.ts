@@ -3,10 +3,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { listening } from '../../cli/command.ts'
-import { KEY } from '../../support/gateway.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { filesFor, priced, rowsIn } from './books.ts'
+import { listening } from '../../../cli/command.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
+import { filesFor, priced, rowsIn } from '../books.ts'
 
 /*
  * What is unknown where a request is broken off in order is unknown after a kill, too: an

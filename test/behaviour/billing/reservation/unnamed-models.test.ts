@@ -1,9 +1,9 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import t from 'tap'
-import { KEY } from '../../support/gateway.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { openBooks, priced } from './books.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
+import { openBooks, priced } from '../books.ts'
 
 t.test('the cost of a batch is unknown; reading its state and cancelling it are free', async t => {
   const upstream = await startUpstream(t, (req, res) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { KEY } from '../../support/gateway.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { openBooks, priced } from './books.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
+import { openBooks, priced } from '../books.ts'
 
 const ANY = 'sk-any-0123456789abcdef'
 

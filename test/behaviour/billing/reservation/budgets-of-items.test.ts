@@ -1,7 +1,7 @@
 import t from 'tap'
-import { KEY } from '../../support/gateway.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { openBooks } from './books.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
+import { openBooks } from '../books.ts'
 
 const PICO = 1_000_000_000_000n
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Test } from 'tap'
-import { KEY } from '../../support/gateway.ts'
-import { generatedTokens } from '../../support/lenient-server.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { openBooks } from './books.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { generatedTokens } from '../../../support/lenient-server.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
+import { openBooks } from '../books.ts'
 
 /* What is reserved is what the request that is sent can cost: native or translated, at whichever target. */
 

@@ -3,9 +3,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { KEY } from '../../support/gateway.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { costOf, openBooks, priced, rowsIn } from './books.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
+import { costOf, openBooks, priced, rowsIn } from '../books.ts'
 
 const REQUESTS = 1000
 const SERVED = 100

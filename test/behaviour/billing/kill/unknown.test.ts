@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { listening } from '../../cli/command.ts'
-import { KEY } from '../../support/gateway.ts'
-import { startUpstream } from '../../support/upstream.ts'
-import { filesFor, priced, rowsIn } from './books.ts'
+import { listening } from '../../../cli/command.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { startUpstream } from '../../../support/upstream.ts'
+import { filesFor, priced, rowsIn } from '../books.ts'
 
 /** The statuses of what the ledger has as in progress. */
 function draftsIn(file: string): unknown[] {

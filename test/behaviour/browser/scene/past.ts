@@ -1,7 +1,7 @@
-import { formatUsd } from '../../../src/base/decimal.ts'
-import { openLedger } from '../../../src/ledger/write/threaded-ledger.ts'
-import type { LedgerRow } from '../../../src/ledger/row.ts'
-import { NOTHING_USED, row } from '../../ledger/rows.ts'
+import { formatUsd } from '../../../../src/base/decimal.ts'
+import { openLedger } from '../../../../src/ledger/write/threaded-ledger.ts'
+import type { LedgerRow } from '../../../../src/ledger/row.ts'
+import { NOTHING_USED, row } from '../../../ledger/rows.ts'
 
 const DAY = 86_400_000
 const DAYS = 45

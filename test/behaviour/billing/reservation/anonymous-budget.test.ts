@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
-import { KEY, startTestGateway } from '../../support/gateway.ts'
-import type { TestGateway } from '../../support/gateway.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { priced } from './books.ts'
+import { KEY, startTestGateway } from '../../../support/gateway.ts'
+import type { TestGateway } from '../../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
+import { priced } from '../books.ts'
 
 const BUDGET = 'limits: { budget: { usd: 3, per: day } }'
 

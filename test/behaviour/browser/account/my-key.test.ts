@@ -1,7 +1,7 @@
 import t from 'tap'
-import { go, openBrowser, visit, walk } from './browser.ts'
-import { KEYS } from './people.ts'
-import { startScene } from './scene.ts'
+import { go, openBrowser, visit, walk } from '../browser.ts'
+import { KEYS } from '../scene/people.ts'
+import { startScene } from '../scene/scene.ts'
 
 t.test('my key', async t => {
   const browser = await openBrowser(t)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { openBrowser, walk } from './browser.ts'
-import { KEYS } from './people.ts'
-import { startScene } from './scene.ts'
+import { openBrowser, walk } from '../browser.ts'
+import { KEYS } from '../scene/people.ts'
+import { startScene } from '../scene/scene.ts'
 
 t.test('the pages of a key holder', async t => {
   const browser = await openBrowser(t)

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { KEY } from '../../support/gateway.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { openBooks } from './books.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
+import { openBooks } from '../books.ts'
 
 const REQUESTS = 12
 const CACHED = { type: 'text', text: 'x y '.repeat(10_000), cache_control: { type: 'ephemeral', ttl: '1h' } }

@@ -1,10 +1,10 @@
 import t from 'tap'
 import type { Test } from 'tap'
-import { withFolder } from '../../support/folder.ts'
-import { startTestGateway } from '../../support/gateway.ts'
-import { CLIENT_ID, CLIENT_SECRET, startIdentityProvider } from '../../support/identity-provider.ts'
-import { barriers, go, FAR_LOOKS, openBrowser, overflow, visit } from './browser.ts'
-import type { Page } from './browser.ts'
+import { withFolder } from '../../../support/folder.ts'
+import { startTestGateway } from '../../../support/gateway.ts'
+import { CLIENT_ID, CLIENT_SECRET, startIdentityProvider } from '../../../support/identity-provider.ts'
+import { barriers, go, FAR_LOOKS, openBrowser, overflow, visit } from '../browser.ts'
+import type { Page } from '../browser.ts'
 
 t.test('single sign-on', async t => {
   const browser = await openBrowser(t)

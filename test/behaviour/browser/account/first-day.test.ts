@@ -1,10 +1,10 @@
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { row } from '../../ledger/rows.ts'
-import { KEY } from '../../support/gateway.ts'
-import { chat, PASSWORD, startConsole, YAML } from '../console/console.ts'
-import { barriers, go, openBrowser, overflow, visit } from './browser.ts'
-import { writeRows } from './past.ts'
+import { row } from '../../../ledger/rows.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { chat, PASSWORD, startConsole, YAML } from '../../console/console.ts'
+import { barriers, go, openBrowser, overflow, visit } from '../browser.ts'
+import { writeRows } from '../scene/past.ts'
 
 const CLIPPED = `[...document.querySelectorAll('dl dd')].filter(each => each.scrollWidth > each.clientWidth)
   .map(each => each.textContent)`

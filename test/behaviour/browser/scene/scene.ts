@@ -2,12 +2,12 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { systemClock } from '../../../src/base/clock.ts'
-import { loadConfig } from '../../../src/config/load/load.ts'
-import { openConsole } from '../../../src/console/open-console.ts'
-import { startGateway } from '../../../src/gateway/server.ts'
-import { makeFolder } from '../../support/folder.ts'
-import { cheapHash } from '../../support/operator.ts'
+import { systemClock } from '../../../../src/base/clock.ts'
+import { loadConfig } from '../../../../src/config/load/load.ts'
+import { openConsole } from '../../../../src/console/open-console.ts'
+import { startGateway } from '../../../../src/gateway/server.ts'
+import { makeFolder } from '../../../support/folder.ts'
+import { cheapHash } from '../../../support/operator.ts'
 import { writePast } from './past.ts'
 import { KEYS, PASSWORD } from './people.ts'
 import { makeTraffic } from './traffic.ts'
@@ -27,7 +27,7 @@ export interface Scene {
 }
 
 /** Whether the pages are built. */
-export const IS_BUILT = existsSync(new URL('../../../dist/console/web/index.html', import.meta.url))
+export const IS_BUILT = existsSync(new URL('../../../../dist/console/web/index.html', import.meta.url))
 
 /** Path of the configuration file as shown on the pages and in screenshots. */
 const SHOWN = '/etc/model-gateway/gateway.yaml'

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { eventFrame } from '../../support/aws.ts'
-import { KEY_ENVIRONMENT, sendFrames, setAwsEnvironment, startBedrock } from '../../support/bedrock.ts'
-import { KEY, startTestGateway } from '../../support/gateway.ts'
-import type { TestGateway } from '../../support/gateway.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
+import { eventFrame } from '../../../support/aws.ts'
+import { KEY_ENVIRONMENT, sendFrames, setAwsEnvironment, startBedrock } from '../../../support/bedrock.ts'
+import { KEY, startTestGateway } from '../../../support/gateway.ts'
+import type { TestGateway } from '../../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
 
 /* Which bound of the output is reserved, at endpoints where it stands elsewhere or where there is no output. */
 

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import { listening } from '../../cli/command.ts'
-import { KEY } from '../../support/gateway.ts'
-import { startUpstream } from '../../support/upstream.ts'
-import { costOf, filesFor, outputsIn, priced, rowsIn } from './books.ts'
+import { listening } from '../../../cli/command.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { startUpstream } from '../../../support/upstream.ts'
+import { costOf, filesFor, outputsIn, priced, rowsIn } from '../books.ts'
 
 const ASKED = JSON.stringify({ type: 'response.create', input: 'Say hello to the world.' })
 /** At 4 bytes a token, as at admission. */

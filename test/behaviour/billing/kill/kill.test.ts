@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { listening } from '../../cli/command.ts'
-import { KEY } from '../../support/gateway.ts'
-import { bodyOf, startUpstream } from '../../support/upstream.ts'
-import { costOf, filesFor, priced, rowsIn } from './books.ts'
+import { listening } from '../../../cli/command.ts'
+import { KEY } from '../../../support/gateway.ts'
+import { bodyOf, startUpstream } from '../../../support/upstream.ts'
+import { costOf, filesFor, priced, rowsIn } from '../books.ts'
 
 const ROUNDS = 3
 const WORKERS = 16
