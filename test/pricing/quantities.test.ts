@@ -34,6 +34,11 @@ for (const [what, usage, expected] of CASES) {
   t.test(`quantities do not overlap: ${what}`, async t => t.strictSame(used(usage), expected))
 }
 
+t.test('tokens are priced by the million, everything else by the piece', async t => {
+  t.strictSame(ITEMS.filter(({ per }) => per === 1).map(({ item }) => item), ['second', 'character', 'image', 'request'])
+  t.ok(ITEMS.every(({ per }) => per === 1 || per === 1_000_000))
+})
+
 t.test('an unknown total is not 0', async t => {
   const of = (item: Item, usage: Partial<Usage>) => quantities({ ...blankUsage(), ...usage })[ITEMS.findIndex(each => each.item === item)]
   t.equal(of('input', { cachedInputTokens: 7 }), null)

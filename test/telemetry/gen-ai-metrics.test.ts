@@ -53,6 +53,23 @@ for (const [what, more, settled, names] of firstTokens) {
   })
 }
 
+t.test('the buckets are those of the conventions', async t => {
+  const registry = new Registry()
+  genAiMetrics('v1.41', registry).series(CALL, 'm', null).record({ ...interruptedSettlement(row('a', STREAMED)), isStream: true })
+  const lines = (await registry.metrics()).split('\n')
+  const bounds = (name: string) => [...new Set(lines.filter(line => line.startsWith(`${name}_bucket`)).map(line => Number(/le="([\d.]+)"/.exec(line)?.[1])))].filter(Number.isFinite)
+  const growing = (first: number, ratio: number) => Array.from({ length: 14 }, (_, n) => Number((first * ratio ** n).toPrecision(12)))
+  t.strictSame(bounds('gen_ai_client_operation_duration_seconds'), growing(0.01, 2))
+  t.strictSame(bounds('gen_ai_client_token_usage'), growing(1, 4))
+  t.strictSame(bounds('gen_ai_server_time_to_first_token_seconds'), [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10])
+  t.strictSame(bounds('gen_ai_server_time_per_output_token_seconds'), [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5])
+})
+
+t.test('unknown tokens are not counted', async t => {
+  const names = Object.keys(await sums('latest', { ...STREAMED, usage: NOTHING_USED }))
+  t.strictSame(names.filter(name => name.includes('tokens')), [])
+})
+
 t.test('a failed call has the type of its error', async t => {
   t.ok('gen_ai_client_operation_duration{error_type="429"}' in await sums('v1.41', STREAMED, {}, '429'))
 })

@@ -20,6 +20,7 @@ const CASES: readonly (readonly [text: string, message: string | RegExp, column?
   ['ledger: { file: 5 }', 'ledger.file must be a file name; put quotes round it'],
   ['ledger: { file: [] }', 'ledger.file must be a file name'],
   ['server: { tls: { cert: a.pem } }', 'server.tls needs "key"'],
+  ['server: { max_in_flight: 0 }', 'server.max_in_flight must be >= 1'],
   ['auth: opne', /^auth must be keys or open; did you mean "open"\?/],
   ['log: { level: "${NONE:-loud}" }', /which the value from the environment is not$/],
 ]

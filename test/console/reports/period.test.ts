@@ -42,7 +42,7 @@ function viewOf(
   const within = (counts: ReadonlyMap<number, number>, from: number, to: number) => [...counts].filter(([hour]) => hour >= from && hour < to).reduce((sum, [, count]) => sum + count, 0)
   const all = ({ sql, values }: Sql) => {
     const [from = 0, to] = values.map(Number)
-    return [sql.includes('count(*)') ? { rows: within(rows, from / HOUR, Number(to) / HOUR) } : { requests: to === undefined ? requests.get(from) ?? 0 : within(requests, from, to) }]
+    return [sql.includes('count(*)') ? { rows: within(rows, from / HOUR, Number(to) / HOUR) } : { requests: (to === undefined ? requests.get(from) : within(requests, from, to)) || null }]
   }
   return { now: NOON + 5 * MINUTE, summedTo: 70, unsummed, detailedFrom, all } as unknown as View
 }
@@ -82,6 +82,7 @@ t.test('a bound moves to the full hour if the rows of its hour are deleted or to
   const hour = hourOf(MIDNIGHT)
   const half = { from: MIDNIGHT + HOUR / 2, to: MIDNIGHT + 1.5 * HOUR }
   t.strictSame(alignedPeriod(viewOf({ requests: new Map([[hour, 5], [hour + 1, 200_000]]) }), half), half)
+  t.strictSame(alignedPeriod(viewOf(), half), half, 'an hour without requests has all its rows')
   t.strictSame(alignedPeriod(viewOf({ requests: new Map([[hour, 5]]), rows: new Map([[hour, 4]]) }), half), { from: MIDNIGHT, to: half.to })
   t.strictSame(alignedPeriod(viewOf({ requests: new Map([[hour + 1, 200_001]]) }), half), { from: half.from, to: MIDNIGHT + 2 * HOUR })
   const long = MIDNIGHT - 3650 * DAY

@@ -63,6 +63,18 @@ t.test('what an ended worker held counts as used, and what it still asks is igno
   t.equal(sent.length, 1)
 })
 
+t.test('an open request of a returned lease counts as running only while it runs', async t => {
+  for (const isRunning of [true, false]) {
+    const { handle, sent, key } = connected({ concurrent: 40 })
+    await handle({ kind: 'key', ref: 0, ...key }, { ...ADMIT, id: 0, leaseRequests: 16 })
+    const leaseId = sent[0]?.replies[0]?.lease?.leaseId ?? -1
+    const open = [{ id: 1, tokens: 0, pico: 0n, isRunning }]
+    await handle({ kind: 'return-lease', leaseId, requests: 1, tokens: 0, pico: 0n, open })
+    await handle(...Array.from({ length: 39 }, (_, n) => ({ ...ADMIT, id: n + 2 })))
+    t.equal(sent.at(-1)?.replies.at(-1)?.refusal?.which ?? null, isRunning ? 'concurrent' : null)
+  }
+})
+
 t.test('a returned lease gives back what it did not use, and its open requests go on', async t => {
   const { handle, sent, key, remaining } = connected({ requestsPerMinute: 1000, tokensPerMinute: 10_000 })
   await handle({ kind: 'key', ref: 0, ...key }, { ...ADMIT, id: 0, leaseRequests: 16 })

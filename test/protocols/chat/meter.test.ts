@@ -14,7 +14,7 @@ const TEXTS: readonly (readonly [what: string, event: object, content: number, r
   ['text', chunk({ content: 'four' }), 4, 0, 0], ['text of legacy completions', { choices: [{ text: 'four' }] }, 4, 0, 0], ['a refusal', chunk({ refusal: 'four' }), 4, 0, 0], ['reasoning', chunk({ reasoning_content: 'four' }), 0, 4, 0],
   ['reasoning under two names', chunk({ reasoning_content: 'four', reasoning: 'four' }), 0, 4, 0], ['an empty reasoning before another', chunk({ reasoning_content: '', reasoning: 'four' }), 0, 4, 0],
   ['parts of text', chunk({ content: [{ type: 'text', text: 'four' }, 5, { text: 'two' }] }), 7, 0, 0], ['parts of thinking', chunk({ content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'four' }] }] }), 0, 4, 0],
-  ['arguments', chunk({ tool_calls: [{ index: 0, function: { name: 'not counted', arguments: 'four' } }] }), 0, 0, 4], ['input of a custom tool', chunk({ tool_calls: [{ custom: { input: 'four' } }] }), 0, 0, 4], ['a function call', chunk({ function_call: { arguments: 'four' } }), 0, 0, 4],
+  ['arguments', chunk({ tool_calls: [{ index: 0, function: { name: 'not counted', arguments: 'four' } }] }), 0, 0, 4], ['a call that is none', chunk({ tool_calls: [5, { function: { arguments: 'four' } }] }), 0, 0, 4], ['input of a custom tool', chunk({ tool_calls: [{ custom: { input: 'four' } }] }), 0, 0, 4], ['a function call', chunk({ function_call: { arguments: 'four' } }), 0, 0, 4],
   ['a transcript', chunk({ audio: { transcript: 'four' } }), 4, 0, 0], ['a role', chunk({ role: 'assistant', content: null }), 0, 0, 0], ['a text as it is on the wire', chunk({ content: 'é"' }), 4, 0, 0], ['content that is no text', chunk({ content: { a: [1] }, refusal: 'four' }), 4, 0, 0], ['choices that are no list', { choices: { delta: { content: 'four' } } }, 0, 0, 0],
 ]
 
@@ -23,7 +23,7 @@ for (const [what, event, content, reasoning, tool] of TEXTS) {
 }
 
 const ENDS: readonly (readonly [what: string, events: readonly (object | string)[], terminated: boolean, hasEnd: boolean])[] = [
-  ['[DONE]', [chunk({}), '[DONE]'], true, false], ['a finish_reason', [chunk({ content: 'a' }), chunk({}, { finish_reason: 'stop' })], false, true], ['an empty finish_reason', [chunk({}, { finish_reason: '' })], false, false],
+  ['[DONE]', [chunk({}), '[DONE]'], true, false], ['[DONE] and white space', ['  [DONE] \t'], true, false], ['a finish_reason', [chunk({ content: 'a' }), chunk({}, { finish_reason: 'stop' })], false, true], ['an empty finish_reason', [chunk({}, { finish_reason: '' })], false, false],
   ['a finish_reason of null', [chunk({}, { finish_reason: null })], false, false], ['one of two choices', [chunk({}, { index: 1 }), chunk({}, { finish_reason: 'stop' })], false, false],
   ['both choices', [chunk({}, { index: 1, finish_reason: 'stop' }), chunk({}, { finish_reason: 'stop' })], false, true], ['[DONE] in a text', [chunk({ content: '[DONE]' })], false, false], ['nothing', [], false, false],
 ]

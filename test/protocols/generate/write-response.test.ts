@@ -35,6 +35,7 @@ const USAGES: readonly (readonly [what: string, usage: Partial<TokenUsage>, expe
   ['nothing', {}, undefined],
   ['input alone', { input: 7 }, { promptTokenCount: 7, candidatesTokenCount: 0, totalTokenCount: 7 }],
   ['thoughts beside the candidates', { input: 7, cachedInput: 2, output: 5, reasoning: 3 }, { promptTokenCount: 7, cachedContentTokenCount: 2, thoughtsTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 12 }],
+  ['output alone', { output: 5 }, { promptTokenCount: 0, candidatesTokenCount: 5, totalTokenCount: 5 }],
   ['more thoughts than output', { output: 5, reasoning: 8 }, { promptTokenCount: 0, thoughtsTokenCount: 8, candidatesTokenCount: 0, totalTokenCount: 5 }],
 ]
 

@@ -5,7 +5,7 @@ import { bodyFormat, inspectForm, inspectJson, jsonInspection, modelName, opaque
 
 const FORMATS: readonly (readonly [kind: BodyKind, type: string | null, expected: string])[] = [
   ['json', 'application/json', 'json'], ['json', null, 'json'], ['json', 'Application/JSON; charset=UTF-8', 'json'], ['json', 'application/vnd.x+json', 'json'], ['json', 'application/json; charset="latin1"', 'json'],
-  ['form', 'multipart/form-data; boundary=x', 'form'], ['json_or_form', 'multipart/form-data; boundary=x', 'form'], ['json_or_form', null, 'json'], ['json_or_form', 'application/json', 'json'],
+  ['json', `application/json; x=${'y'.repeat(1004)}`, 'json'], ['form', 'multipart/form-data; boundary=x', 'form'], ['json_or_form', 'multipart/form-data; boundary=x', 'form'], ['json_or_form', null, 'json'], ['json_or_form', 'application/json', 'json'],
   ['any', 'text/plain', 'opaque'], ['any', 'application/json', 'json'], ['any', 'multipart/form-data; boundary=x', 'form'], ['bytes', 'application/json; charset=utf-7', 'opaque'],
 ]
 
@@ -17,7 +17,7 @@ const REFUSED: readonly (readonly [kind: BodyKind, type: string | null, message:
   ['json', 'text/plain', /^content-type must be application\/json; got 'text\/plain'/], ['json', 'multipart/form-data; boundary=x', /must be application\/json/], ['form', null, /must be multipart\/form-data; none was sent/],
   ['form', 'application/json', /must be multipart\/form-data; got/], ['json_or_form', 'text/plain', /application\/json or multipart\/form-data/], ['json', 'application/json; charset=utf-7', /^JSON must be in UTF-8/],
   ['json', 'application/json; charset=utf-8; charset=utf-7', /^JSON must be in UTF-8/], ['form', 'multipart/form-data; boundary=x; charset=utf-16', /^a form must be in UTF-8/], ['any', 'application/json; charset*=utf-8', /^JSON must be in UTF-8/],
-  ['json', `application/json; x=${'y'.repeat(1024)}`, /longer than 1024 characters/],
+  ['json', `application/json; x=${'y'.repeat(1005)}`, /longer than 1024 characters/],
 ]
 
 for (const [kind, type, message] of REFUSED) {
@@ -48,6 +48,9 @@ const BROKEN: readonly (readonly [what: string, text: string | Buffer, expected:
   ['half an object', '{"a":', { code: 'invalid_json', message: /^the body is not valid JSON: / }],
   ['a byte order mark', '\ufeff{}', { code: 'invalid_json', message: /byte order mark/ }],
   ['UTF-16', Buffer.from('{}', 'utf16le'), { code: 'invalid_json', message: /UTF-16/ }],
+  ['UTF-16 with a byte order mark', Buffer.from('\ufeff{}', 'utf16le'), { code: 'invalid_json', message: /UTF-16/ }],
+  ['the other UTF-16', Buffer.from('\ufeff{}', 'utf16le').swap16(), { code: 'invalid_json', message: /UTF-16/ }],
+  ['a byte that is not UTF-8', Buffer.from([0xff, 0x7b, 0x7d]), { code: 'invalid_json', message: /^the body is not valid JSON/ }],
   ['a model that is a number', '{"model":1}', { code: 'model_required', message: "'model' must be a string, not a number" }],
   ['a model that is an object', '{"model":{}}', { code: 'model_required', message: "'model' must be a string, not an object" }],
   ['a model that is true', '{"model":true}', { code: 'model_required', message: "'model' must be a string, not true" }],

@@ -25,6 +25,7 @@ const BODIES: readonly (readonly [what: string, path: string, body: string, expe
   ['a body that repeats the path without a prefix', GENERATE, '{"model":"old"}', '{"model":"new/1"}'],
   ['another name', GENERATE, '{"model":"models/older"}', '{"model":"models/older"}'],
   ['requests of a batch', '/v1beta/models/old:batchEmbedContents', '{"requests":[{"model":"models/old","x":"{"},{"x":[{"model":"old"}]},{"model":"models/old"}]}', '{"requests":[{"model":"models/new/1","x":"{"},{"x":[{"model":"old"}]},{"model":"models/new/1"}]}'],
+  ['no list inside of a batch', '/v1beta/models/old:batchEmbedContents', '{"requests":[[{"model":"models/old"}],{"model":"old"}]}', '{"requests":[[{"model":"models/old"}],{"model":"new/1"}]}'],
   ['a request to count', '/v1beta/models/old:countTokens', '{"generateContentRequest":{"model":"models/old"}}', '{"generateContentRequest":{"model":"models/new/1"}}'],
 ]
 
