@@ -12,7 +12,7 @@ const FORMS: readonly (readonly [what: string, auth: string, expected: object, p
   ['a bearer token', '{ bearer: sk-1 }', { kind: 'static', headers: ['authorization'], value: 'Bearer sk-1' }],
   ['a header', '{ header: X-Key, value: sk-1 }', { kind: 'static', headers: ['x-key'], value: 'sk-1' }],
   ['a command', '{ bearer: { command: [get, token] } }', { kind: 'command', headers: ['authorization'], prefix: 'Bearer ', command: ['get', 'token'], every: 900_000 }],
-  ['a command with a time', '{ header: x-key, value: { command: [get], every: 5s } }', { kind: 'command', prefix: '', every: 5_000 }],
+  ['a command with a time', '{ header: x-key, value: { command: [get], every: 1s } }', { kind: 'command', prefix: '', every: 1_000 }],
   [
     'OAuth 2.0', '{ oauth2: { token_url: "https://login.example/t", client_id: a, client_secret: b } }',
     { kind: 'oauth2', headers: ['authorization'], tokenUrl: 'https://login.example/t', clientId: 'a', clientSecret: 'b', scope: null },
@@ -46,6 +46,7 @@ const PROBLEMS: readonly (readonly [what: string, auth: string, expected: object
   ['a pool in a pool', '{ pool: [{ pool: [{ bearer: sk-1 }] }] }', { severity: 'error' }],
   ['a file and a command', '{ bearer: { file: f, command: [c] } }', { severity: 'error', message: 'a secret comes from either a file or a command' }],
   ['a time for a file', '{ bearer: { file: /etc/hostname, every: 1m } }', { severity: 'error', message: /^this is for a command/ }],
+  ['a command that runs all the time', '{ bearer: { command: [get], every: 999ms } }', { severity: 'error', message: /every must be longer than/ }],
   ['a missing file', '{ bearer: { file: missing } }', { severity: 'warning', message: /^the file cannot be read \(ENOENT\); until it can, requests to this upstream fail/ }],
   ['the word Bearer twice', '{ bearer: "Bearer sk-1" }', { severity: 'warning', message: /already has it; remove it here/ }],
   ['a token server without TLS', '{ oauth2: { token_url: "http://login.example/t", client_id: a, client_secret: b } }', { severity: 'error', message: /not an https URL/ }],

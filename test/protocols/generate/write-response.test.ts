@@ -76,6 +76,20 @@ t.test('without events a stream is one JSON array', async t => {
   t.match(broken, [{ candidates: [{}] }, { error: { message: 'broken' } }])
 })
 
+t.test('arguments of open calls are held up to 16 MiB', async t => {
+  const writer = new GenerateResponseWriter(CONTEXT)
+  const begin = (index: number) => writer.write({ type: 'part_start', index, part: call(`call_${index}`) })
+  const half = 'x'.repeat(8 * 1024 * 1024)
+  begin(0)
+  writer.write({ type: 'delta', index: 0, text: half })
+  writer.write({ type: 'part_end', index: 0, opaque: null })
+  begin(1)
+  begin(2)
+  writer.write({ type: 'delta', index: 1, text: half })
+  writer.write({ type: 'delta', index: 2, text: half })
+  t.throws(() => writer.write({ type: 'delta', index: 2, text: 'x' }), { message: 'the arguments of the tool calls are too long' })
+})
+
 t.test('a stream without a stop has no end', async t => t.equal(textOf(true, { type: 'end' }, { type: 'ping' }), ''))
 
 t.test('an error has the status of its code, and a reason where it has one', async t => {
