@@ -30,7 +30,7 @@ export function timerDurationOf(
 /** Milliseconds of a valid duration; null = too long, which is reported. */
 export function durationOf(text: string, path: Path, findings: Findings, minMs = 1): number | null {
   const ms = findings.parsed(path, () => parseDuration(text))
-  if (ms !== null && ms < minMs) findings.error(path, `${formatPath(path)} must be longer than 0`)
+  if (ms !== null && ms < minMs) findings.error(path, `${formatPath(path)} must be ${minMs === 1 ? 'longer than 0' : `at least ${minMs / 1_000}s`}`)
   return ms
 }
 
