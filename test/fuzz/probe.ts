@@ -3,6 +3,7 @@
  * turn of the event loop: what another process does on the machine meanwhile is not in it. And it sees each
  * settlement of a budget, of which the ledger tells only one side.
  */
+import { readFileSync } from 'node:fs'
 import { Scope } from '../../src/limits/scope.ts'
 
 /** What the gateway's process tells of itself since the report before. */
@@ -42,6 +43,12 @@ Scope.prototype.settle = function (this: Scope, ...parameters: Parameters<Scope[
   settle.apply(this, parameters)
 }
 
+/** @returns bytes; the maximum of `resourceUsage` begins with the memory of the process that started this one */
+function peakMemory(): number {
+  const [, kilobytes] = /^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
+  return Number(kilobytes) * 1024
+}
+
 /** @returns milliseconds of CPU time of fixed work: parsing one megabyte */
 function control(): number {
   const text = JSON.stringify(Array.from({ length: 14_000 }, (_, n) => ({ role: 'user', content: `message ${n}`, n, list: [n, null, true] }))).slice(0, MB)
@@ -58,7 +65,7 @@ process.on('message', (question: Question) => {
   else {
     if (question === 'collect') void globalThis.gc?.()
     const { heapUsed, external } = process.memoryUsage()
-    process.send?.({ turnMs: longest / 1000, heap: heapUsed, external, peak: process.resourceUsage().maxRSS * 1024, overspent } satisfies Report)
+    process.send?.({ turnMs: longest / 1000, heap: heapUsed, external, peak: peakMemory(), overspent } satisfies Report)
   }
   before = process.threadCpuUsage()
   longest = 0
