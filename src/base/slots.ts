@@ -15,7 +15,7 @@ export class Slots<T extends object> {
     return this.#items.length - this.#free.length
   }
 
-  /** @returns its slot, a small number from 0, until it is deleted */
+  /** @returns the item's slot, from 0; reused after the item is deleted */
   add(item: T): number {
     const slot = this.#free.pop()
     if (slot === undefined) return this.#items.push(item) - 1

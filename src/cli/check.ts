@@ -91,7 +91,10 @@ function checkFile(file: string, verbose: boolean, command: Command): Config {
   }
 }
 
-/** The routes with paths whose cost is unknown, which are refused under a budget; empty if nobody has a budget. */
+/**
+ * One line for each route that has an unpriced path: keys and groups with a budget are refused there. Empty if no key
+ * or group has a budget.
+ */
 function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCheck>[0], placeOf: (path: Path) => string): string[] {
   if (!hasBudget(limits, ...keys.map(key => key.limits), ...Array.from(groups.values(), group => group.limits))) return []
   return routes.flatMap(({ index, path }) => {

@@ -31,7 +31,7 @@ export class BudgetAccount {
   /** Ascending. */
   readonly #periods: Period[]
   #current: Period
-  /** Past spend is no longer accepted. */
+  /** The restore from the ledger has ended: later past spend is ignored. */
   #isRestoreClosed = false
   /** The budget was suspended, so this account does not have all spend. */
   #stale = false

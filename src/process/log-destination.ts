@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import pino from 'pino'
-import { escapeTerminalControl } from './log-line.ts'
+import { escapeTerminalControl } from './terminal-control.ts'
 
 /** Bytes that are written together, and ms after which fewer are written. */
 const BATCH_BYTES = 8192

@@ -3,7 +3,7 @@ import pino from 'pino'
 import type { Logger } from 'pino'
 import type { LogLevel } from '../config/types.ts'
 import { LogDestination } from './log-destination.ts'
-import { escapeTerminalControl } from './log-line.ts'
+import { escapeTerminalControl } from './terminal-control.ts'
 
 export interface OpenLog {
   readonly log: Logger

@@ -383,7 +383,7 @@ t.test('a change replaces the key, and the audit list shows its creation and its
   t.match(store.keys(), [{ models: ['fast'], limits: null }])
 })
 
-t.test('the audit list keeps 10,000 events of each action, and prunes at every hundredth', async t => {
+t.test('the audit list keeps 10,000 events of each action, and is pruned every 100 events', async t => {
   using store = new KeyFile(join(t.testdir({}), 'keys.db'))
   store.create(key('a'), 1, BY)
   const db = new DatabaseSync(join(t.testdirName, 'keys.db'))

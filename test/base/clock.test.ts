@@ -13,7 +13,7 @@ t.test('the date and the monotonic clock cannot be taken for each other', async 
   t.ok(deadline > monotonic)
 })
 
-t.test('within resolves with the promise, or after the time', async t => {
+t.test('`within` settles with the promise, or resolves after the timeout', async t => {
   await within(systemClock, 60_000, Promise.resolve())
   const alive = setInterval(() => undefined, 1000)
   t.teardown(() => clearInterval(alive))

@@ -45,7 +45,7 @@ t.test('bytes_out does not count what a client that left was never sent', async 
   t.ok(told >= came && told < ANSWER.length, `${told} bytes, of which the client has read ${came}`)
 })
 
-t.test('bytes_out over HTTP/2: no more than the window of the stream lets through, and a piece', async t => {
+t.test('bytes_out over HTTP/2 counts at most the flow-control window and one write more', async t => {
   const gateway = await holding(t)
   const session = await openSession(t, gateway.url)
   const headers = { 'content-type': 'application/json' }

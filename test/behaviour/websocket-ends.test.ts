@@ -67,7 +67,7 @@ routes: [{ to: up }]
   t.equal(handshakes, 0)
 })
 
-t.test('what is open when the gateway is closed ends at once, and is settled as cut off', async t => {
+t.test('a closing gateway ends open WebSockets at once, and settles them as interrupted', async t => {
   const { url } = await startRawUpstream(t, socket => {
     socket.once('data', () => socket.write(SWITCHING))
   })

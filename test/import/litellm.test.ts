@@ -137,7 +137,7 @@ t.test('text that only looks like a reference to the environment stays text', t 
   t.end()
 })
 
-t.test('each LiteLLM price becomes the price of its kind', t => {
+t.test('each price field of LiteLLM becomes the matching price', t => {
   const costs = {
     input_cost_per_token: 1e-6, output_cost_per_token: 2e-6, cache_read_input_token_cost: 3e-6,
     cache_creation_input_token_cost: 4e-6, output_cost_per_reasoning_token: 5e-6,

@@ -42,7 +42,8 @@ const MAINTENANCE_MS = 10 * 60_000
 const PAUSE_SHARE = 0.25
 
 /**
- * file: one of them ships, by a lock that the system releases when it dies.
+ * Sends the rows of a SQLite ledger to PostgreSQL, in the order of their ids. Several processes can write to one file:
+ * one of them ships its rows. It holds a lock that the system releases when the process dies.
  */
 export class Shipper {
   readonly #options: ShipperOptions

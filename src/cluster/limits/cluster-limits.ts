@@ -17,7 +17,7 @@ import { Valkey } from '../valkey/valkey.ts'
 /** ms between two log lines about an unreachable Valkey. */
 const LOG_INTERVAL_MS = 60_000
 
-/** The limits of all gateways, with their connections. */
+/** The limits that all gateways share, with the connections to their stores. */
 export interface ClusterLimits {
   readonly limits: SharedLimits
   /** Resolves when Valkey has responded, or after a timeout. */

@@ -225,7 +225,10 @@ class WritableExchange {
     return this.servedBy?.endpoint ?? this.classified.endpoint
   }
 
-  /** Ends the exchange from outside, in any phase: the upstream's side is closed at once. */
+  /**
+   * Ends the exchange from outside, in any phase: `pipeline.ts` calls it when the client disconnects, `deadlines.ts` when
+   * time is up. The request to the upstream is aborted at once (`forward.ts`).
+   */
   stop(reason: GatewayError): void {
     if (this.stopped !== null) return
     this.stopped = reason

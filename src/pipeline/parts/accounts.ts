@@ -37,7 +37,7 @@ export interface Accounts {
    * @param defaults limits of keys without their own
    */
   restoreBudgets(keys: readonly LimitedKey[], defaults: Limits | null): void
-  /** The same for groups. @param all groups of the configuration */
+  /** Restores the budgets of groups that were added at run time. @param all every group of the configuration */
   restoreGroupBudgets(groups: readonly LimitedKey[], all: Config['groups']): void
   /** Resolves when the ledger can be written, and the limits of all gateways are known or unavailable. */
   ready(): Promise<unknown>
@@ -55,7 +55,7 @@ export interface AccountsOptions {
   readonly stored?: readonly LimitedKey[] | undefined
   /** Makes a limiter that other workers share; absent = a limiter of this process. */
   readonly openLimiter?: ((defaults: Limits | null) => Limiter) | undefined
-  /** Called with the rows of requests that were running in other processes when these ended. */
+  /** Called with the rows of requests that were cut off because another process ended. */
   readonly onInterrupted?: (rows: readonly LedgerRow[]) => void
 }
 

@@ -1,5 +1,3 @@
-import { formatUsd } from '../../base/decimal.ts'
-import { causeOf } from '../../base/errors.ts'
 import type { GatewayError } from '../../base/errors.ts'
 import { isErrorContent } from '../exchange/error-response.ts'
 import type { Exchange, Writes } from '../exchange/exchange.ts'
@@ -15,6 +13,7 @@ import { settleCost, settleCostByModel, mergeCosts, noteCost } from '../../prici
 import type { AttemptCost, SettledCost } from '../../pricing/settled-cost.ts'
 import { priceFor } from '../../pricing/tier-price.ts'
 import { ledgerRow } from './ledger-row.ts'
+import { logExchange } from './log-exchange.ts'
 import { archiveRecording } from './record-bodies.ts'
 import { settleUpstreamLimits } from './settle-upstream-limits.ts'
 import { requestFacts, settlementOf } from './telemetry-facts.ts'
@@ -71,7 +70,7 @@ function enter(gateway: Gateway, exchange: Exchange, failure: GatewayError | nul
   if (exchange.attempts.some(({ reservation: limited }) => limited !== null)) settleUpstreamLimits(exchange, used.tokens, bill.billed)
   report(gateway, exchange, failure, row)
   if (exchange.recording !== null) archiveRecording(gateway, exchange, exchange.recording)
-  logLine(gateway, exchange, failure, row, bill.suspect)
+  logExchange(gateway, exchange, failure, row, bill.suspect)
 }
 
 /** Reports the row to metrics and traces. */
@@ -162,39 +161,4 @@ async function withInterrupted(
     if (share !== null) parts.push({ record, bill: settleCost(await share.settled, priceFor(quoted, metered)) })
   }
   return { ...mergeCosts([...parts, { record: attempts.at(-1)?.record, bill: last }]), quoted: last.quoted }
-}
-
-function logLine(
-  gateway: Gateway, exchange: Exchange, failure: GatewayError | null,
-  row: LedgerRow, suspect: boolean,
-): void {
-  const { usage } = row
-  const line = {
-    ...exchange.logIds,
-    key: row.key ?? undefined,
-    client: exchange.clientAddress,
-    method: exchange.req.method,
-    path: exchange.target.path,
-    endpoint: row.endpoint,
-    model: row.model ?? undefined,
-    upstream: row.upstream ?? undefined,
-    attempts: row.attempts.length > 1 ? row.attempts.length : undefined,
-    status: exchange.delivery.status,
-    end: row.end,
-    error: row.error ?? undefined,
-    first_byte_ms: row.firstByteMs ?? undefined,
-    ms: row.durationMs,
-    bytes_in: row.bytesIn,
-    bytes_out: row.bytesOut,
-    input_tokens: usage.inputTokens ?? undefined,
-    output_tokens: usage.outputTokens ?? undefined,
-    cost_usd: row.costPico === null ? undefined : formatUsd(row.costPico),
-  }
-  if (suspect) {
-    const which = { ...exchange.logIds, upstream: row.upstream }
-    gateway.log.warn(which, 'the upstream reported invalid usage: it was counted instead, or is unknown')
-  }
-  if (failure === null) gateway.log.info(line, 'exchange')
-  else if (failure.source === 'client') gateway.log.info({ ...line, why: failure.message }, 'exchange')
-  else gateway.log.warn({ ...line, why: failure.message, cause: causeOf(failure) }, 'exchange')
 }

@@ -121,11 +121,11 @@ export interface Conversation {
   onMessage(type: string, message: Buffer): ReportedUsage | null
 }
 
-/** Where the text of a request is that a model reads. */
+/** Which members of a request's body contain the prompt. */
 export interface PromptText {
   /** Members of the body. */
   readonly members: readonly string[]
-  /** A chat template surrounds the text, whatever its members are. */
+  /** The estimate adds the tokens of a chat template, although the body has no list of messages. */
   readonly hasTemplate?: true
 }
 

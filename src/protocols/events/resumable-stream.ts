@@ -36,7 +36,7 @@ export interface StreamProtocol {
    * @returns why the response cannot be continued any more; null = it can
    */
   read(value: Json): string | null
-  /** What has begun and cannot be continued before it is complete; null = nothing. */
+  /** Why the response cannot be continued yet, such as an open thinking block; null = it can. */
   readonly underWay: string | null
   /** The response is complete, with or without the protocol's end. */
   readonly finished: boolean

@@ -111,7 +111,7 @@ function totalUsage(metadata: Json, { inputTokens, cachedInputTokens, outputToke
   })
 }
 
-/** A thought is not part of the continued response. */
+/** Applies `text` to a text part. Thoughts stay as they are: they are not continued. */
 function withText(part: Json, text: (part: string) => string): Json {
   const isText = typeof part['text'] === 'string' && part['thought'] !== true
   return isText ? { ...part, text: text(part['text'] as string) } : part

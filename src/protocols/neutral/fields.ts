@@ -24,7 +24,7 @@ export function outcomeOf(rule: FieldRule, support: SupportTable): FieldOutcome 
   return rule === 'dropped' || rule === 'ignored' ? rule : support[rule]
 }
 
-/** Starts the report for requests of the protocol with this table. */
+/** Starts the report of dropped fields. @param fields of the client's protocol */
 export function startReport(fields: FieldTable): TranslationReport {
   const paths = new Map<NeutralField, string>()
   for (const [path, rule] of Object.entries(fields)) {

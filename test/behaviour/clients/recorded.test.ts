@@ -153,7 +153,7 @@ t.test('Gemini CLI', async t => {
   const turn = recorded('gemini-cli-stream')
   const byQuery = { ...turn, path: `${turn.path}&key=${KEY}` }
 
-  t.test('a turn works with the key in a header and in the query', async t => {
+  t.test('a recorded request works with the key in a header, and with the key in the query', async t => {
     for (const [what, credential] of [[turn, { 'x-goog-api-key': KEY }], [byQuery, {}]] as const) {
       const { status, headers, text } = await send(url, what, credential)
       t.equal(status, 200)

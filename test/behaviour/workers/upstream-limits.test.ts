@@ -16,7 +16,7 @@ t.test('two workers together keep the requests per minute of an upstream', async
   t.equal(spare.requests, 40 - limited.requests)
 })
 
-t.test('two workers together keep the concurrency of an upstream, and release it', async t => {
+t.test('two workers share the concurrency limit of an upstream, and a released place is used again', async t => {
   const { gateways, limited, spare } = await start(t, '{ concurrent: 6 }')
   for (let round = 0; round < 3; round++) {
     limited.hold()

@@ -50,7 +50,7 @@ t.test('the event loop runs while the thread loads', async t => {
   await reading
 })
 
-t.test('errors and warnings are those of a load in this thread', async t => {
+t.test('a load in a thread reports the errors and warnings of a direct load', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `${FULL}server: { listn: 1, tls: { cert: a, key: b } }` }),
     'gateway.yaml')
   const expected = t.throws(() => loadConfig(file, process.env), ConfigError) as ConfigError

@@ -84,7 +84,7 @@ const ERRORS = [
 const cuts = fc.array(fc.nat(4_000), { maxLength: 40 })
 const events = fc.array(fc.constantFrom(...EVENTS), { maxLength: 12 })
 
-t.test('complete events pass in any split; an incomplete one is held and dropped', t => {
+t.test('complete events pass however the bytes are split; an incomplete last event is dropped', t => {
   const halves = fc.constantFrom('data: {"ha', 'data: {"a":{}\n')
   fc.assert(fc.property(events, halves, cuts, (list, half, cuts) => {
     const whole = list.join('')

@@ -70,7 +70,7 @@ t.test('an image cannot be counted, and an error is seen', async t => {
   t.equal(metered(chunk([{ functionCall: {} }])).sawContent, true)
 })
 
-t.test('an event that the end cuts is dropped', async t => {
+t.test('an incomplete last event is not counted', async t => {
   const meter = readableMeter(endpointNamed('generate.stream'))
   meter.push(Buffer.from('data: {"candidates":[{"content":{"parts":[{"text":"four'))
   meter.end()

@@ -37,7 +37,7 @@ t.test('a body has status, output and usage of the response', async t => {
   })
 })
 
-t.test('a client that keeps only standard fields returns the signatures of thinking', async t => {
+t.test('signatures of thinking survive a client that keeps only standard fields', async t => {
   const response = {
     id: 'msg_1', model: 'claude', stop_reason: 'tool_use', usage: { input_tokens: 7, output_tokens: 2 },
     content: [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { escapeTerminalControl } from '../../src/process/log-line.ts'
+import { escapeTerminalControl } from '../../src/process/terminal-control.ts'
 
 t.test('nothing in a line steers a terminal, and it says the same', async t => {
   const model = 'a\u001b[2J\u009b31m\u007f\u202e\u2028\u{e0041}b größe 模型'
