@@ -40,12 +40,13 @@ export const AUDIT_SCHEMA = `
   CREATE INDEX audit_by_action ON audit (action, id);`
 
 /**
- * Events that are kept of each action and kind of actor. So events that anyone can cause in any number
+ * Number of events that are kept for each action and kind of actor. So events that anyone can cause in any number
  * displace only events of their own kind.
  */
 const MAX_EVENTS_PER_KIND = 10_000
 /**
- * Users of the console and the command line; holders of keys, and clients that claim to be one; strangers at the login.
+ * Kinds: users of the console and of the command line; holders of keys, and clients that claim to have a key; unknown
+ * users at the login.
  */
 const ACTOR_KINDS = [
   "actor NOT GLOB 'key: *' AND actor <> 'console: unknown'", "actor GLOB 'key: *'",
@@ -57,8 +58,8 @@ const MAX_TEXT_LENGTH = 256
 const TRIM_INTERVAL = 100
 
 /**
- * Adds an event, in the open transaction if there is one. Now and then it deletes the oldest events
- * of the same kind.
+ * Adds an event, in the open transaction if there is one. Every TRIM_INTERVAL events it deletes the oldest events of each
+ * kind.
  */
 export function recordAuditEvent(
   db: DatabaseSync, { at, actor, address, action, subject, detail }: AuditEvent,

@@ -21,10 +21,10 @@ export function capsuleKeyFileOf(ledgerFile: string): string {
 }
 
 /**
- * Brings the keys in memory and those in the file together. All processes of a gateway share the file.
+ * Merges the keys in memory with those in the file, in both directions. All processes of a gateway share the file.
  *
- * @param makesKeys the next key is made here, if it is time; false = PostgreSQL has the keys of all gateways
- * @throws what node:fs or node:sqlite throw; an error where the file is something else's
+ * @param makesKeys creates the next key here when it is due; false = PostgreSQL has the keys of all gateways
+ * @throws what node:fs or node:sqlite throw; an error if the file belongs to another program
  */
 export function mergeWithFile(file: string, keys: CapsuleKeys, makesKeys: boolean): void {
   makeDirectory(dirname(file))

@@ -4,15 +4,15 @@ import type { IncomingHttpHeaders } from 'node:http'
 const LOOPBACK = /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /**
- * Whether a page of another site sent the request, in the browser of somebody who can reach the gateway. Browsers
- * send the origin of the page with everything except plain reads (Fetch standard, "Origin header"), and mark a
- * plain read from another site. Pages of this machine and programs with their own pages (`app://`,
- * `vscode-webview://`) do not count as another site.
+ * Whether a page of another site sent the request, through the browser of somebody who can reach the gateway. Browsers
+ * send the origin of the page with every request except plain reads (Fetch standard, "Origin header"), and mark a plain
+ * read from another site. Pages of this machine, and programs with their own pages (`app://`, `vscode-webview://`), do
+ * not count as another site.
  */
 export function isCrossSiteRequest(
   { origin, host, ':authority': authority, 'sec-fetch-site': site }: IncomingHttpHeaders,
 ): boolean {
-  // A proxy can use another host name, so trust the browser about what is the same site.
+  // A proxy can use another host name, so the browser decides what the same site is.
   if (origin === undefined) return site === 'cross-site'
   if (site === 'same-origin') return false
   // `null`: the page hides its origin.
@@ -32,10 +32,10 @@ interface NamedRequest {
 }
 
 /**
- * Whether the request names another host than the gateway. A page can let its own name resolve to the gateway's address
- * (DNS rebinding): to the browser both are one site then, but the Host header still has the page's name.
+ * Whether the request names another host than the gateway. A page can let its own host name resolve to the gateway's
+ * address (DNS rebinding): the browser then treats both as one site, but the Host header still has the page's name.
  *
- * @param hosts `server.hosts`; without any only connections to a loopback address are checked
+ * @param hosts `server.hosts`; if it is empty, only connections to a loopback address are checked
  */
 export function namesForeignHost({ headers, localAddress }: NamedRequest, hosts: readonly string[]): boolean {
   const named = headers[':authority'] ?? headers.host

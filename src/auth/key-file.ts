@@ -158,14 +158,13 @@ export class KeyFile implements KeyWriter {
   }
 
   /**
-   * Waits until every running gateway has applied what was written. A gateway holds a
-   * read transaction on the state that it has applied until it applies a newer one, and a
-   * FULL checkpoint waits for all readers of older states
-   * (https://www.sqlite.org/c3ref/wal_checkpoint_v2.html). So no list of gateways is
-   * needed, and a dead gateway delays nobody.
+   * Waits until every running gateway has applied what was written. A gateway holds a read
+   * transaction on its applied state until it applies a newer state, and a FULL checkpoint
+   * waits for all readers of older states (https://www.sqlite.org/c3ref/wal_checkpoint_v2.html).
+   * So no list of gateways is needed, and a dead gateway delays nobody.
    *
    * @param patience ms
-   * @returns false = the time was up first
+   * @returns false = a gateway has not applied it in time
    */
   waitUntilPublished(patience: number): boolean {
     this.#notifyWatchers()

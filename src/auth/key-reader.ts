@@ -52,12 +52,12 @@ export class KeyReader {
     return typeof version === 'number' ? version : 0
   }
 
-  /** The keys that were created or changed after that change, revoked ones included. */
+  /** The keys that were created or changed after a change, revoked keys included. @param version number of that change */
   rowsSince(version: number): Iterable<KeyRow> {
     return this.#since.iterate(version)
   }
 
-  /** The digests that were blocked or unblocked after that change. */
+  /** The digests that were blocked or unblocked after a change. @param version number of that change */
   blocksSince(version: number): BlockRecord[] {
     return this.#blocks.all(version).map(row => blockOf(row))
   }

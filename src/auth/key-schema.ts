@@ -15,9 +15,9 @@ export function revokedError(name: string): StoreError {
 }
 
 /**
- * `change` numbers the changes: a reader that knows the store up to one of them reads
- * only the rows beyond it. Triggers set it, so that no writer can forget to, and
- * rows stay for ever, so that a revocation is a change like any other.
+ * `change` numbers the changes: a reader that has read up to a change reads only rows with
+ * a higher number. Triggers set the number, so that no writer can forget it. Rows are never
+ * deleted, so that a revocation is a change like any other.
  */
 export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE keys (
@@ -89,7 +89,7 @@ export const MIGRATIONS: readonly string[] = [
   ON keys BEGIN
     UPDATE keys SET change = (SELECT max(last) + 1 FROM changes) WHERE id = NEW.id;
   END;`,
-  // Of a copy of the keys in PostgreSQL: their ids there, which database it is, and its last change that is here.
+  // For a copy of the keys in PostgreSQL: their ids there, the id of the database, and the last change in this copy.
   `ALTER TABLE keys ADD COLUMN shared_id INTEGER;
   CREATE UNIQUE INDEX keys_by_shared_id ON keys (shared_id);
   CREATE TABLE copies (

@@ -8,11 +8,11 @@ export interface Identity {
   readonly key: Key | null
   /** The key with the limits of its groups; absent = no key. */
   readonly limited?: LimitedHolder
-  /** Whether it can use the model. */
+  /** Whether the key can use the model. */
   allows(model: string): boolean
-  /** The same for a name with commas, which can stand for several models. */
+  /** Like `allows`, for a name with commas, which can stand for several models. */
   allowsEach(names: string): boolean
-  /** Limited to some models: a request without a model is refused too. */
+  /** The key is limited to some models: a request without a model is refused too. */
   readonly restricted: boolean
   /** Expiry of the key or of its presented secret, ms since 1970. Absent = never. */
   readonly expiresAt?: number
@@ -33,7 +33,7 @@ type CompileGlobs = (globs: readonly string[]) => (model: string) => boolean
 
 /** A key with its models compiled. */
 export function identityOf(key: Key, compile: CompileGlobs, groups: Groups = NO_GROUPS): Identity {
-  // A stored key may name a group that the configuration no longer has: then nothing more is asked of it.
+  // The configuration may no longer have the group of a stored key: then no limits of a group apply.
   const chain = key.group === undefined ? [] : groups.get(key.group)?.chain ?? []
   const common = {
     key,
@@ -53,7 +53,7 @@ export function identityOf(key: Key, compile: CompileGlobs, groups: Groups = NO_
 
 function testOf(models: readonly string[], compile: CompileGlobs): Pick<Identity, 'allows' | 'allowsEach'> {
   const allows = compile(models)
-  // A star may not take in what stands behind a comma, unless its glob says that it belongs to the name.
+  // A star matches nothing behind a comma, unless its glob contains a comma, which is then a part of the name.
   const withCommas = models.filter(glob => glob.includes(','))
   const whole = withCommas.length === 0 ? () => false : compile(withCommas)
   const each = (names: string) => names.split(',').every(name => allows(name.trim()))
@@ -62,22 +62,22 @@ function testOf(models: readonly string[], compile: CompileGlobs): Pick<Identity
   return { allows, allowsEach }
 }
 
-/** Is the key, or the secret that was presented, refused because its time is over? */
+/** Is the key, or the presented secret, expired? */
 export function hasExpired({ expiresAt }: Identity, clock: Pick<Clock, 'wall'>): boolean {
   return expiresAt !== undefined && clock.wall() >= expiresAt
 }
 
-/** The digests of all secrets of a key, those that a rotation has replaced included. */
+/** The digests of all secrets of a key, replaced secrets included. */
 export function digestsOf({ digest, oldSecrets = [] }: Key): Buffer[] {
   return [digest, ...oldSecrets.map(old => old.digest)]
 }
 
-/** Of a key that is not limited to some models. */
+/** For a key that is not limited to some models. */
 export const UNRESTRICTED = { allows: () => true, allowsEach: () => true, restricted: false }
 
 export const ANONYMOUS: Identity = { ...UNRESTRICTED, key: null }
 
-/** A change of the keys that are kept outside of the configuration. */
+/** A change of the keys outside of the configuration. */
 interface Change {
   readonly added: Iterable<Key>
   readonly removed: Iterable<Key>
@@ -86,14 +86,14 @@ interface Change {
   readonly unblocked?: Iterable<Buffer>
 }
 
-/** The keys that are kept outside of the configuration. */
+/** The keys outside of the configuration. */
 export interface StoredKeys {
   readonly keys: readonly Key[]
   /** Digests of blocked keys, even those of the configuration. */
   readonly blocked: readonly Buffer[]
 }
 
-/** How a digest is written where it is looked up. */
+/** The encoding of digests for look-ups. */
 const DIGEST_ENCODING = 'base64'
 
 interface Entry {
@@ -102,19 +102,19 @@ interface Entry {
 }
 
 /**
- * All keys, found by digest: the SHA-256 of what the client presents. So the time of a look-up shows nothing of a
+ * All keys, found by the SHA-256 digest of what the client presents. So the time of a look-up reveals nothing about a
  * key; the digests are also compared in constant time. With ten thousand keys a look-up takes a microsecond or two
  * longer than with one.
  *
- * Keys of the configuration win over stored keys, which can be added and removed.
- * Blocked keys are left out, so that they cost other requests nothing.
+ * A key of the configuration wins over a stored key with the same digest. Stored keys can be added and removed. Blocked
+ * keys are left out, so that look-ups need no extra check.
  */
 export class Keyring {
   readonly #compile: CompileGlobs
   readonly #groups: Groups
   readonly #configured: Map<string, Entry>
   readonly #stored: Map<string, Entry>
-  /** What stands aside of the two, by digest; null where there is no such key now. */
+  /** Blocked entries, by digest; null = there is no such configured or stored key now. */
   readonly #blocked = new Map<string, { configured: Entry | null; stored: Entry | null }>()
 
   constructor(
@@ -127,14 +127,14 @@ export class Keyring {
     for (const digest of stored.blocked) this.#block(digest)
   }
 
-  /** The identity behind what was presented, or null. */
+  /** The identity of the presented key, or null. */
   find(presented: string): Identity | null {
-    // As text it costs a quarter of what the same takes as a buffer.
+    // Hashing to text takes a quarter of the time of hashing to a buffer.
     const at = hash('sha256', presented, DIGEST_ENCODING)
     return this.#lookUp(at, Buffer.from(at, DIGEST_ENCODING))
   }
 
-  /** The identity behind a digest, or null. */
+  /** The identity of the key with this digest, or null. */
   findByDigest(digest: Buffer): Identity | null {
     return this.#lookUp(digest.toString(DIGEST_ENCODING), digest)
   }
@@ -144,9 +144,9 @@ export class Keyring {
     return entry && timingSafeEqual(entry.digest, digest) ? entry.identity : null
   }
 
-  /** Changes the stored keys, all at once: no look-up comes between. */
+  /** Changes the stored keys synchronously: no look-up sees a part of the change. */
   update({ added, removed, blocked = [], unblocked = [] }: Change): void {
-    // Ready first, so that a list that cannot be compiled changes nothing.
+    // Compile all keys first: if one cannot be compiled, nothing changes.
     const entries = Array.from(added, key => this.#entries(key)).flat()
     for (const digest of unblocked) this.#unblock(digest)
     for (const key of removed) for (const digest of digestsOf(key)) this.#setStored(digest.toString(DIGEST_ENCODING), null)
@@ -177,7 +177,7 @@ export class Keyring {
     if (shut?.stored) this.#stored.set(at, shut.stored)
   }
 
-  /** One for each secret. */
+  /** One entry for each secret of the key. */
   #entries(key: Key): [string, Entry][] {
     const identity = identityOf(key, this.#compile, this.#groups)
     const { digest, oldSecrets = [] } = key

@@ -5,8 +5,8 @@ import { KEY_HEADERS, SUBPROTOCOL_KEY_PREFIX } from '../protocols/http/vendor-he
 const SUBPROTOCOL_KEY = new RegExp(`(?:^|,)\\s*${RegExp.escape(SUBPROTOCOL_KEY_PREFIX)}([^\\s,]+)\\s*(?:,|$)`)
 
 /**
- * What a request presents as its key, in the order of the specification
- * (section 5), then as the generate family's clients send it, and Azure's.
+ * Everything that a request presents as its key: first the key of `Authorization`, then of the vendors' headers, of the
+ * query, and of a WebSocket subprotocol.
  *
  * @param queryKey the value of `?key=` or `?api-key=`, or null
  */
@@ -31,7 +31,7 @@ export function presentedKeys(headers: IncomingHttpHeaders, queryKey: string | n
   return keys
 }
 
-/** The offered WebSocket subprotocols without those that are a credential. @param keys that the client presented */
+/** The offered WebSocket subprotocols without credentials. @param keys that the client presented */
 export function withoutSubprotocolKey(offered: string, keys: readonly string[] = []): string {
   return offered
     .split(',')

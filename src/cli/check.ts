@@ -104,7 +104,7 @@ function unpricedPathLines({ routes, keys, groups, limits }: Parameters<ConfigCh
   })
 }
 
-/** The protocols between which each route translates; one line for each route that does. */
+/** The protocols between which routes translate: one line for each route that translates. */
 function translationLines({ routes }: Config): string[] {
   const lines = routes.flatMap(route => {
     const pairs = new Set(routeTranslations(route).map(({ translator: { from, to } }) => `${from}->${to}`))
@@ -115,7 +115,7 @@ function translationLines({ routes }: Config): string[] {
   return lines.length === 0 ? [] : [...lines, 'The fields that translation drops or refuses: gateway check --verbose']
 }
 
-/** What translation to each upstream loses; one line for each protocol that the upstream does not speak. */
+/** The fields that translation to each upstream drops or refuses; one line for each protocol that the upstream does not speak. */
 function lossLines({ routes }: Config): string[] {
   return [...new Set(routes.flatMap(route => routeTranslations(route).map(({ place, translator }) => `${place}: ${translationText(translator, route.translate)}`)))]
 }

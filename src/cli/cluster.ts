@@ -26,14 +26,14 @@ interface Instance {
   readonly alive: boolean
   readonly requests_in_flight: number
   readonly outbox_rows: number
-  /** Its clock minus that of PostgreSQL. */
+  /** The clock of the gateway minus that of PostgreSQL. */
   readonly clock_difference_ms: number
 }
 
 /** Whether a service responds. */
 interface ServiceState {
   readonly reachable: boolean
-  /** It accepted a write; a demoted server accepts none. */
+  /** The service accepted a write; a demoted server accepts none. */
   readonly writable: boolean
   readonly latency_ms: number | null
   readonly error: string | null
@@ -121,7 +121,7 @@ async function postgresState({ postgres: url }: ClusterConfig): Promise<{ postgr
 interface ServiceReply {
   /** ms */
   readonly latency: number
-  /** Why it accepts no writes; null = it does. */
+  /** Why the service accepts no writes; null = it accepts them. */
   readonly refusal: string | null
 }
 

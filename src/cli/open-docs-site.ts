@@ -3,7 +3,7 @@ import type { Config } from '../config/types.ts'
 import type { Site } from '../gateway/docs-site.ts'
 
 /**
- * Serves the documentation if the configuration says so; null = it does not.
+ * Serves the documentation if the configuration has an address for it; null = it has none.
  *
  * @throws the system's error when the address cannot be listened on
  */

@@ -68,7 +68,7 @@ async function serve(options: Options, command: Command): Promise<void> {
   const passHangups = line === null ? deferHangups() : null
   const { config: file, watch } = options
   const reload = Promise.withResolvers<() => void>()
-  // Started before the file is read, so that every later change is noticed.
+  // The watch starts before the file is read, so that it notices every later change.
   const watched = watch ? new FileWatch([file], () => void reload.promise.then(run => run())) : null
   const loaded = line === null
     ? { ...loadOrFail(file, command), pending: [], reportsAlerts: true }
@@ -134,7 +134,7 @@ async function serve(options: Options, command: Command): Promise<void> {
 const STARTUP_DURATION = 1000
 
 function finishStart(): void {
-  // Otherwise node keeps compiled code only at exit, which does not happen when the process is killed.
+  // Store compiled code now: node stores it only at exit, and a killed process stores none.
   flushCompileCache()
   setServingFlags()
   // A collection starts the timer of V8's memory reducer with the flags that are set then.
@@ -162,7 +162,7 @@ async function workerInitialConfig(line: SupervisorChannel, file: string, comman
     const config = withStartupSettings(loaded.config, start)
     return { ...loaded, config, pending: pendingKeys(config, loaded.config), reportsAlerts }
   } catch (error) {
-    // For example a certificate that is being replaced: the next worker may succeed.
+    // For example, a certificate is being replaced: the next worker may succeed.
     line.release()
     throw error
   }
@@ -208,7 +208,7 @@ async function start(
     const parts = { ...workerParts(line), pending, warnings, reportsAlerts, log, version: packageVersion(), mount: openConsole() }
     const gateway = await startGateway(config, parts)
     const drain = (handsOver?: boolean): Promise<number> => {
-      // The next gateway may take its address at once.
+      // Close the site at once: the next gateway may listen on its address.
       void site?.close()
       return gateway.drain(handsOver)
     }
@@ -243,7 +243,7 @@ function announce({ config, exampleKey: publicKey }: LoadedConfig, { addresses, 
   stream.write(`\nTry it:\n\n${request}\n\n`)
 }
 
-/** Milliseconds: no other process serves until this one has ended. */
+/** Milliseconds: while this process drains, no other process serves. */
 const UNCAUGHT_ERROR_DRAIN = 30_000
 
 interface StopOptions {
@@ -262,7 +262,7 @@ function untilStopped({ gateway, log, faults, line, control, reload }: StopOptio
   faults.setGateway({
     abortExchange: error => gateway.abortExchange(error),
     drain: () => {
-      // Other workers serve the same addresses meanwhile.
+      // Other workers serve the same addresses while this one drains.
       drain(line === null ? undefined : true)
       setTimeout(() => resolve(gateway.close()), UNCAUGHT_ERROR_DRAIN)
     },

@@ -74,7 +74,7 @@ export class Heartbeat {
     if (!this.#isRegistered) await migrate(this.#database, MIGRATIONS)
     const asked = clock.wall()
     const [row] = await this.#database.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now', [], TIMEOUT_MS)
-    // The database read its clock between the two.
+    // The database reads its clock between the two readings of this process: compare with their middle.
     const difference = (asked + clock.wall()) / 2 - Number(row?.['now'])
     this.#warn(difference)
     const { requestsInFlight, outboxRows, keyChange } = state()

@@ -72,7 +72,7 @@ export interface AwsAuth {
 /** Access tokens of Google Cloud. */
 export interface GoogleAuth {
   readonly kind: 'google'
-  /** The second one names the project whose quota is used, if the credentials name one. */
+  /** The second header names the project whose quota is used, if the credentials name one. */
   readonly headers: readonly ['authorization', 'x-goog-user-project']
   /** Path of a JSON file; null = use tokens of the metadata server. */
   readonly credentials: string | null

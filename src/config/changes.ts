@@ -28,10 +28,10 @@ function entriesOf(section: unknown): Map<string, string> | null {
   return new Map(named.map(each => [String(each.name), jsonOf(each)]))
 }
 
-/** The order of members does not matter. */
+/** JSON with sorted members, because their order has no meaning. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) => {
-    // Each upstream contains all models, which are a section of their own.
+    // The models of upstreams are compared as a section of their own.
     const isOwn = ([name]: [string, unknown]): boolean => name !== 'models' || !isUpstream(each)
     if (each instanceof Map) return [...each as Map<unknown, unknown>]
     if (typeof each === 'bigint') return String(each)

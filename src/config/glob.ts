@@ -26,8 +26,8 @@ export function compileGlob(glob: string): Match {
 }
 
 /**
- * A test that passes if one of the globs matches. Plain names cost one lookup, however many there are. A glob passes
- * if one of these matches everything that it matches, because only a star can match its stars.
+ * A test that passes if one of the globs matches. Names without a star cost one lookup together. The text may itself be a
+ * glob: it passes if one of the globs matches everything that it matches, because only a star can match a star.
  */
 export function compileGlobs(globs: readonly string[]): Match {
   if (globs.length === 1) return compileGlob(globs[0]!)

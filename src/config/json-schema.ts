@@ -23,7 +23,7 @@ export const SCHEMA_FILE = new URL('../../gateway.schema.json', import.meta.url)
 /** If the format of a value is fixed, the schema also allows `${NAME}`. */
 const REFERENCE = '#/definitions/reference'
 
-/** The schema for values with expanded references: none of them is a reference any more. */
+/** The schema for values whose references are expanded: it no longer allows references. */
 export function readSchema(): JsonSchema {
   return JSON.parse(readFileSync(SCHEMA_FILE, 'utf8'), (_, part) => withoutReference(part)) as JsonSchema
 }

@@ -25,7 +25,7 @@ export function startupSettingsOf({ server, console, docs, ledger, telemetry, cl
   }
 }
 
-/** A configuration as it applies in a gateway that was started with another one. */
+/** A new configuration with the startup settings of the configuration that the gateway was started with. */
 export function withStartupSettings(config: Config, start: StartupSettings): Config {
   // TLS is switched on or off at the start; the certificate can change.
   const tls = start.server.tls && (config.server.tls ?? start.server.tls)

@@ -35,11 +35,11 @@ const BODY_LIMIT = 64 * 1024
 const MAX_REQUESTS_PER_MINUTE = 3_000
 /** Bytes from which a response is compressed. */
 const MIN_COMPRESSED = 1_024
-/** The pages stay far below the limit, so the headers are not sent. */
+/** Leaves out the rate limit headers: the pages stay far below the limit. */
 const NO_RATE_LIMIT_HEADERS = { 'x-ratelimit-limit': false, 'x-ratelimit-remaining': false, 'x-ratelimit-reset': false }
 
 /**
- * The console: its API and its pages. It does not listen: `handle` gets its requests.
+ * Creates the console: its API and its pages. It does not listen; the gateway passes requests to its `handle`.
  *
  * @param bodyTimeout ms within which a body must arrive
  */
@@ -52,7 +52,7 @@ export async function createApp(context: Context, operations: Operations, bodyTi
     },
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 1024 },
-    // A path that cannot be parsed matches no route. If it was to be a page, redirect to the first page.
+    // A path that cannot be parsed matches no route. Outside the API, redirect to the first page.
     frameworkErrors: (error, request, reply) => (
       isSafeMethod(request.method) && !request.url.startsWith(`${PREFIX}/`)
         ? reply.redirect('/console/')
@@ -110,7 +110,7 @@ function enforceBodyTimeout(req: http.IncomingMessage, res: http.ServerResponse,
   req.once('end', whole).once('close', whole)
 }
 
-/** Tells the client that the figures are of this gateway only, if they should be of all. */
+/** Tells the client if the figures are of this gateway only although they should be of all gateways. */
 function nameScope({ reports }: Context, reply: FastifyReply): void {
   if (reports.clusterFailure !== null) void reply.header('x-gateway-scope', 'this-gateway')
 }
@@ -122,7 +122,7 @@ function addOperation<N extends OperationName>(
   const route = routeOf(name)
   api.route({
     ...route,
-    // HEAD would produce a whole table, only to drop it.
+    // A response to HEAD has no body: do not create a whole table for it.
     exposeHeadRoute: response !== null,
     onRequest: guard({ roles, opens: BEGINNERS.has(name) }),
     handler: async (request, reply) => {

@@ -28,7 +28,7 @@ export function liveOperations({ host, clock, reports, store }: Context, workers
   /** The lines of the active configuration, read once. */
   const activeLines = ({ config: { text } }: Gateway): Promise<ConfigLines> => {
     if (known?.text === text) return known.lines
-    // Without the lines the alerts are still shown.
+    // If the lines cannot be read, the alerts are shown without them.
     const lines = store.call('lines', text).catch(() => new Map<string, number>())
     known = { text, lines }
     return lines
@@ -43,7 +43,7 @@ export function liveOperations({ host, clock, reports, store }: Context, workers
       const exchanges = all.flatMap(({ exchanges }) => exchanges)
         .map(one => (own === null ? one : { ...one, upstream: null }))
         .sort((a, b) => (a.started_at < b.started_at ? -1 : 1))
-      // A failing ledger has its own alert; the others are still shown.
+      // If the ledger fails, it has an alert of its own, and the other alerts are shown.
       const { unpriced, budgets } = await ofLedger().catch(() => ({ unpriced: [], budgets: [] }))
       const concerns = own === null
         ? [...gatewayAlerts(gateway, all, now), ...clusterAlerts(reports), ...budgets.map(({ alert }) => alert), ...unpriced]

@@ -73,7 +73,7 @@ function responseSchema(response: Operation['response']): object {
  */
 export async function consoleOpenApi(version: string): Promise<object> {
   const app = Fastify()
-  // This server never gets a request.
+  // A server only for the description: it never gets a request.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => JSON.stringify)
   await app.register(swagger, {

@@ -12,8 +12,8 @@ type Limits = NonNullable<UpstreamDetails['limits']>
 /**
  * What remains of an upstream's limits.
  *
- * @param all its state in each worker
- * @param running requests
+ * @param all the upstream's state in each worker
+ * @param running number of running requests
  */
 export function limitsOf({ limits: own }: Upstream, all: readonly WorkerUpstream[], running: number): Limits | null {
   if (own === null) return null
@@ -25,7 +25,7 @@ export function limitsOf({ limits: own }: Upstream, all: readonly WorkerUpstream
   }
 }
 
-/** Each worker knows what remained at its last request. Requests since then reduce it. */
+/** A worker knows only what remained at its own last request, so the lowest figure of all workers is the best one. */
 function rateLimitOf(limit: number | null, all: readonly (RateLimitState | null)[]): Limits['requests'] {
   if (limit === null) return null
   const [least] = all.filter(state => state !== null).sort((a, b) => a.remaining - b.remaining)
@@ -35,7 +35,7 @@ function rateLimitOf(limit: number | null, all: readonly (RateLimitState | null)
 /**
  * The credentials of an upstream.
  *
- * @param all its state in each worker
+ * @param all the upstream's state in each worker
  * @param now ms since 1970
  */
 export function credentialsOf({ auth }: Upstream, all: readonly WorkerUpstream[], now: number): Credential[] {
@@ -50,7 +50,7 @@ function membersOf(auth: Auth | null) {
   return auth.kind === 'pool' ? auth.pool : [auth]
 }
 
-/** What one worker has found, the others will find soon. */
+/** The worst state of a credential in any worker: the other workers will soon have the same state. */
 function worstOf(states: readonly CredentialState[], now: number): Omit<Credential, 'kind'> {
   const faulty = states.filter(({ fault }) => fault !== null)
   const failing = faulty.every(({ fetchedAt, expiresAt }) => fetchedAt !== null && (expiresAt === null || expiresAt > now))

@@ -69,7 +69,7 @@ export function upstreamOperations({ host, clock, reports, store }: Context, wor
   }
 }
 
-/** For each model, the circuit that opened first: each worker has its own. */
+/** The open circuit of each model. Each worker has its own circuits: the one that opened first counts. */
 function openCircuits(all: readonly WorkerActivity[], name: string): UpstreamDetails['circuits'] {
   const open = all.flatMap(({ candidates }) => candidates)
     .filter(({ upstream, circuit }) => upstream === name && circuit !== 'closed')
@@ -81,7 +81,7 @@ function openCircuits(all: readonly WorkerActivity[], name: string): UpstreamDet
 }
 
 /**
- * Adds that circuits which were open when the process ended were closed at its start. @param startedAt ms since 1970
+ * Adds a change for each circuit that was open when the process ended: the restart closed it. @param startedAt ms since 1970
  */
 function withRestart(changes: readonly StoredCircuitChange[], startedAt: number): StoredCircuitChange[] {
   const circuit = ({ worker, model }: StoredCircuitChange) => `${worker} ${model}`

@@ -53,19 +53,19 @@ export const COLUMNS = [
 export const COLUMN_LIST = COLUMNS.map(name => `"${name}"`).join(', ')
 
 /**
- * COLUMNS as they are read: the cost as text, because it can be more than a
- * JavaScript number holds.
+ * COLUMNS for a SELECT: the cost as text, because it can exceed a JavaScript
+ * number.
  */
 export const READ_LIST = COLUMNS.map(name =>
   name === 'cost_pico_usd' ? 'CAST("cost_pico_usd" AS TEXT) AS "cost_pico_usd"' : `"${name}"`,
 ).join(', ')
 
-/** Names come from clients: what waits in memory has a bound in bytes too. */
+/** Clients choose names, so their length bounds the memory of waiting rows. */
 const MAX_NAME_LENGTH = 256
 const MAX_ROUTE_LENGTH = 1024
 const MAX_ATTEMPTS = 100
 
-/** Of that many attempts the error's text is kept: the first, which broke before the others. */
+/** Number of attempts whose error text is kept: the first ones, because they failed before the others. */
 const MAX_ERROR_TEXTS = 5
 
 function withoutText(attempt: AttemptRecord, n: number): AttemptRecord {
@@ -74,13 +74,13 @@ function withoutText(attempt: AttemptRecord, n: number): AttemptRecord {
   return rest
 }
 
-/** What SQLite holds: some nine million USD, which is no cost but a price gone wrong. */
+/** The largest integer of SQLite: about nine million USD, so a higher cost comes from a wrong price. */
 const MAX_COST = 2n ** 63n - 1n
 
-/** Numbers that are no counts have three decimals. */
+/** Numbers that are not counts: they have three decimals. */
 const DECIMALS = columnsOf('first_byte_ms', 'duration_ms', 'seconds')
 const [ROUTE] = columnsOf('route')
-/** Texts that are JSON, which a cut would break. */
+/** Texts that are JSON: cutting would break them. */
 const JSON_TEXTS = columnsOf('price', 'attempts')
 
 function columnsOf(...names: (typeof COLUMNS)[number][]): number[] {
@@ -88,9 +88,9 @@ function columnsOf(...names: (typeof COLUMNS)[number][]): number[] {
 }
 
 /**
- * Brings each value within its bounds. A count that is no count is a gap; it must not cost the whole row.
+ * Brings each value within its bounds. An invalid count becomes null, so that the rest of the row is kept.
  *
- * @param values in the order of COLUMNS; they are changed
+ * @param values in the order of COLUMNS; changed in place
  */
 function bound(values: RowValues): RowValues {
   for (let n = 0; n < values.length; n++) {
@@ -110,9 +110,9 @@ function bound(values: RowValues): RowValues {
 
 /**
  * @param row a row
- * @returns its values in the order of COLUMNS; times in ms with three decimals,
- *   names cut at 256 characters, counts that are not whole numbers null, and so
- *   costs that SQLite cannot hold
+ * @returns its values in the order of COLUMNS: times in ms with three decimals, names
+ *   cut at 256 characters; null for counts that are not whole numbers and for costs
+ *   that SQLite cannot store
  */
 export function encode(row: LedgerRow): RowValues {
   const { usage, price, attempts } = row
@@ -161,7 +161,7 @@ export function encode(row: LedgerRow): RowValues {
 /**
  * The inverse of encode.
  * @param stored one record, selected with READ_LIST
- * @returns with the names of the columns that cannot be read, where there are some
+ * @returns the row; it names the columns that cannot be read, if there are any
  */
 export function decode(stored: StoredRow): LedgerRow {
   const values = new StoredValues(stored)

@@ -3,7 +3,7 @@ import type { EndpointName, ProtocolName } from '../protocols/endpoint/protocol.
 import type { Usage } from '../protocols/usage/usage.ts'
 
 /**
- * How an exchange ended. `interrupted`: its process ended first.
+ * How a request ended. `interrupted`: its process ended first.
  */
 export type EndReason =
   | 'complete'
@@ -14,7 +14,7 @@ export type EndReason =
   | 'error'
   | 'interrupted'
 
-/** Who counted the tokens: the upstream, the gateway's tokenizer, both, or nobody. */
+/** Who counted the tokens: the upstream, the gateway's tokenizer, both, or neither. */
 export type UsageSource = 'reported' | 'estimated' | 'mixed' | 'none'
 
 /** Outcome of an attempt that was cancelled because another one responded first. */
@@ -29,7 +29,7 @@ export interface AttemptRecord {
   readonly translated?: string
   /** Fields of the client that the translated request does not have; absent = none. */
   readonly dropped?: readonly string[]
-  /** `ok`, the code of the error that ended it, `error_answer`: an error of the upstream's own, or `hedge_lost`. */
+  /** `ok`, the gateway's code of the error that ended it, `error_answer` for an error from the upstream, or `hedge_lost`. */
   readonly outcome: string
   /** Duration in ms. */
   readonly ms: number
@@ -39,16 +39,16 @@ export interface AttemptRecord {
   readonly status?: number
   /** The name that the upstream gave its error, if any: `rate_limit_exceeded`. */
   readonly said?: string
-  /** The first kilobyte of that error, without the operator's secrets. */
+  /** The first kilobyte of the upstream's error, without the operator's secrets. */
   readonly errorText?: string
-  /** Where several attempts made up the response: what this one used, and its cost in USD; absent = unknown. */
+  /** If several attempts produced the response: the usage of this attempt, and its cost in USD; absent = unknown. */
   readonly inputTokens?: number
   readonly outputTokens?: number
   readonly costUsd?: string
 }
 
 /**
- * All that is kept of one request. null means unknown or absent, and is never
+ * Everything that is kept of one request. null = unknown or absent; it is never
  * replaced by 0.
  */
 export interface LedgerRow {

@@ -23,7 +23,7 @@ export class StoredValues {
     return typeof value === 'string' || value === null ? value : this.#gap(column, null)
   }
 
-  /** @param stored in another column than its own; an exact whole number as text */
+  /** @param column stored as text with an exact whole number */
   bigint(column: string): bigint | null {
     const text = this.text(column)
     if (text === null) return null
@@ -36,13 +36,13 @@ export class StoredValues {
     return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER ? value : this.#gap(column, null)
   }
 
-  /** ms since 1970; 0 where it cannot be read */
+  /** ms since 1970; 0 = it cannot be read */
   time(column: string): number {
     const value = this.number(column)
     return value !== null && Math.abs(value) <= MAX_TIME ? value : this.#gap(column, 0)
   }
 
-  /** One of several words; a later version can have written another one. */
+  /** One of the known words. A later version may have written another word: then `otherwise`. */
   word<T extends string>(column: string, words: Readonly<Record<T, unknown>>, otherwise: T): T {
     const value = this.#stored[column]
     return typeof value === 'string' && Object.hasOwn(words, value) ? value as T : this.#gap(column, otherwise)

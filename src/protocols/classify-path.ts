@@ -17,11 +17,11 @@ export const API_PREFIXES = '/v1, /v1alpha, /v1beta, /v1beta1, /openai, /upload 
 const API_PATH = new RegExp(`^/(?:openai|(?:(?:up|down)load/)?${VERSION})/`, 'i')
 
 /**
- * Classifies a normalised path (without its query). Every path gets a response: an unknown one is `other`, in the
- * protocol of its prefix.
+ * Classifies a normalised path without its query. An unknown path is the endpoint `other`, in the protocol of its
+ * prefix.
  *
- * Some upstreams ignore the case of letters, a final slash, or parameters after a semicolon. A request that works
- * there must be recognized here, or it would pass unmetered and unchecked.
+ * Some upstreams ignore the case of letters, a final slash, or parameters after a semicolon. This function ignores
+ * them too: otherwise a request with such a path would pass unmetered and unchecked.
  */
 export function classifyPath(path: string): Classified {
   const fixed = KNOWN_PATHS.get(path)
@@ -47,10 +47,10 @@ export function knownEndpoints(): { readonly path: string; readonly endpoint: En
 }
 
 /**
- * Refuses encodings that servers read differently. A model's name may contain an escaped slash; elsewhere most
- * servers read it as a slash, so routes and the meter would see another path than they do. Some servers drop
- * everything after a semicolon, in any part of the path; here only the last part may have parameters. If the model
- * may contain unescaped slashes, it is uncertain which part is the last.
+ * Refuses paths that servers read differently. Only a model's name may contain an escaped slash: most servers read an
+ * escaped slash elsewhere as a slash, so they would see another path than the routes and the meter. Only the last part
+ * may have parameters: some servers drop everything after a semicolon, in any part. If the model may contain unescaped
+ * slashes, it is uncertain which part is the last.
  *
  * @throws GatewayError bad_request_target
  */
@@ -99,7 +99,7 @@ function googleChatPath(path: string, plain: string): Classified | null {
   const prefix = CHAT_AT_GOOGLE.exec(plain)?.[0]
   if (prefix === undefined) return null
   const rest = `/v1/${plain.slice(prefix.length)}`
-  // No server nests these prefixes, and each nested path would be scanned to its end.
+  // A path with the prefix twice is unknown: no server has such paths, and recursion would scan the rest at each prefix.
   if (CHAT_AT_GOOGLE.test(rest)) return OTHER
   const own = DEFAULT_PROTOCOL.classify?.(rest, rest)
   const usual = own ?? classifyPath(rest)
@@ -109,7 +109,7 @@ function googleChatPath(path: string, plain: string): Classified | null {
   return withPathModel(own.endpoint, path, own.pathModelStart + moved, own.pathModelEnd + moved)
 }
 
-/** Azure's paths outside its deployments: its list of models is a different one. */
+/** Azure's paths outside its deployments. Azure's list of models is not the gateway's own, so it is `other`. */
 function azurePath(plain: string): Classified | null {
   const path = canonicalPath(plain)
   if (path === null) return null

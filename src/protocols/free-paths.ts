@@ -6,10 +6,10 @@ import { trimPath } from './endpoint/classified.ts'
 const METHOD_OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override']
 
 /**
- * Does a request on an unmetered path cost nothing, whatever it names?
+ * Does a request on an unmetered path cost nothing, even if it names a model?
  *
  * @param path normalised, without its query
- * @param hasBody a GET with a body may be a search, which is not a read
+ * @param hasBody a GET with a body may be a search, which can cost something
  */
 export function costsNothing({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>, path: string, hasBody: boolean): boolean {
   if (METHOD_OVERRIDES.some(name => headers[name] !== undefined)) return false

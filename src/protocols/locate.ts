@@ -13,8 +13,8 @@ export interface LocatedRequest {
 }
 
 /**
- * Azure's paths are routed and forwarded as the paths under /v1 that they mean, unless a route names them: then only
- * the operator knows what serves them.
+ * Finds the endpoint of a request. A path of Azure is routed and forwarded as the equivalent path under /v1. If a
+ * route names Azure's path itself, the path stays: only the operator knows which server handles it.
  *
  * @param raw the request's target
  * @param isNamed does a route name the path?

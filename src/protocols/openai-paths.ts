@@ -8,7 +8,7 @@ const DEPLOYMENT_PREFIX = /^\/(?:openai(?:\/v1)?|v1)\/(?:deployments|engines)\//
 /** Azure's prefix in place of /v1. */
 const AZURE_PREFIX = /^\/openai(?:\/v1)?(?=\/)/i
 
-/** OpenAI's endpoints with the model in the body, by the part of the path that follows /v1. @param modelIn where it is now */
+/** OpenAI's endpoints with the model in the body, changed to `modelIn`; by the part of the path that follows /v1. */
 function movedEndpoints(modelIn: Endpoint['modelIn']): ReadonlyMap<string, Endpoint> {
   return new Map([...KNOWN_PATHS].filter(([, { endpoint }]) => endpoint.format.isOpenais && endpoint.modelIn === 'body')
     .map(([path, { endpoint }]) => [path.slice('/v1'.length), { ...endpoint, modelIn }]))

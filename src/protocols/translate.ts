@@ -33,7 +33,7 @@ export interface Translator {
   readonly client: ClientSide
   readonly upstream: UpstreamSide
   /**
-   * For requests for embeddings: `client` and `upstream` then translate errors alone. null = the request is for text.
+   * Translates requests for embeddings; `client` and `upstream` then translate only errors. null = the request is for text.
    */
   readonly embeddings: EmbeddingsSides | null
 }
@@ -46,14 +46,14 @@ interface EmbeddingsSides {
 /** A translated request, with what is needed to translate its response back. */
 export interface TranslatedAttempt {
   readonly translator: Translator
-  /** The endpoint at the upstream, by which its response is metered. */
+  /** The endpoint at the upstream; its meter reads the response. */
   readonly endpoint: Endpoint
-  /** What its response needs: the tools by name, and whether it is a stream. */
+  /** What the translation of the response needs: the tools by name, and whether the response is a stream. */
   readonly request: NeutralRequest
   /** Tag of the upstream, see `providerTag`. */
   readonly provider: string
   readonly capsuleKeys: CapsuleKeys
-  /** The names of the client's tools at the upstream; null = they are the same. */
+  /** The upstream's names of the client's tools; null = the client's own names. */
   readonly toolNames: ToolNames | null
   /** null = the request is for text. */
   readonly embeddings: ExpectedEmbeddings | null
@@ -73,7 +73,7 @@ interface Named<T> {
   readonly translation: T
 }
 
-/** By the name of the endpoint whose requests it translates. */
+/** Translations of text and of embeddings, each by the names of its endpoints. */
 const TRANSLATIONS = byEndpoint(({ translation }) => translation)
 const EMBEDDINGS = byEndpoint(({ embeddings }) => embeddings)
 
@@ -108,7 +108,7 @@ export function isTranslated({ name }: Endpoint): boolean {
  * Finds the translator of an endpoint's requests for an upstream.
  *
  * @param speaks the protocols of the upstream; null = it accepts all as they are
- * @returns null = they are sent as they are
+ * @returns null = the upstream accepts the endpoint's requests as they are
  * @throws GatewayError not_translatable
  */
 export function findTranslator(endpoint: Endpoint, speaks: readonly string[] | null): Translator | null {
@@ -192,7 +192,7 @@ function refuseLoss(dropped: readonly string[], why: string): void {
   if (param !== undefined) throw new GatewayError('translation_lossy', `${why}: ${dropped.join(', ')}`, { param })
 }
 
-/** The part of a request that its response needs: the rest would stay in memory until the response ends. */
+/** Keeps only what the translation of the response needs: the rest would stay in memory until the response ends. */
 function forResponse({ stream, includeUsage, tools }: NeutralRequest): NeutralRequest {
   return { ...EMPTY_REQUEST, stream, includeUsage, tools: tools.map(tool => ({ ...tool, description: null, parameters: null })) }
 }
@@ -233,7 +233,7 @@ export function restoreOpaqueValues(
   return restored && { body: Buffer.from(JSON.stringify(restored)), dropped: report.dropped }
 }
 
-/** What translates a response back. */
+/** What is needed to translate the response of one attempt back. */
 export interface ResponseTranslation {
   readonly attempt: TranslatedAttempt
   readonly context: ClientContext
@@ -242,7 +242,7 @@ export interface ResponseTranslation {
 /** @param request id of the request, the model as the client wrote it, and when it arrived, in ms since 1970 */
 export function responseTranslation(attempt: TranslatedAttempt, { id, model, startedWall, isEventStream, reserveMemory }: {
   readonly id: string, readonly model: string | null, readonly startedWall: number, readonly isEventStream: boolean
-  /** For what is kept until the end of a stream; absent = there always is some. */
+  /** Reserves memory for what is kept until the end of a stream; absent = memory is unlimited. */
   readonly reserveMemory?: ReserveMemory
 }): ResponseTranslation {
   return {

@@ -27,7 +27,7 @@ export function translationLosses({ client, upstream, embeddings }: Translator):
   return { dropped: withOutcome('dropped'), refused: withOutcome('refused') }
 }
 
-/** The path of a request depends on its model, and not on what it embeds. */
+/** An empty request: the path of a request for embeddings depends on the model, and not on the inputs. */
 const NO_EMBEDDINGS = { inputs: [], dimensions: null, format: { isBase64: false, isSingle: false } }
 
 /** The path and query of a translated request, without the upstream's own prefix, and its endpoint at the upstream. */

@@ -9,9 +9,9 @@ export interface GaugeSource {
   budgets(): readonly BudgetGauge[]
   /** null = there is no ledger. */
   ledger(): { readonly pendingRows: number, readonly writeFailures: number } | null
-  /** Rows on their way to PostgreSQL; null = there is none. */
+  /** Rows that wait to be sent to PostgreSQL; null = there is none. */
   shipping(): { readonly outboxRows: number, readonly shippedRows: number, readonly failures: number } | null
-  /** What several gateways share, and whether it takes writes. */
+  /** The stores that several gateways share, and whether each accepts writes. */
   stores(): readonly { readonly name: string, readonly isWritable: boolean }[]
   /** When the listener's certificate ends, ms since 1970; null = there is no TLS. */
   certificateEnd(): number | null
@@ -32,10 +32,10 @@ export interface BudgetGauge {
   readonly spent: number
 }
 
-/** What has a budget; the name of its label. */
+/** The holder of a budget; also the name of its label. */
 export type BudgetHolder = 'key' | 'group'
 
-/** Separate sets: what keys spend counts for their groups too. */
+/** Metrics by holder. They must not be added up: the spend of a key also counts for its groups. */
 export const BUDGET_SPENT = { key: 'gateway_budget_spent_usd', group: 'gateway_group_budget_spent_usd' } as const
 const BUDGET_LIMIT = { key: 'gateway_budget_limit_usd', group: 'gateway_group_budget_limit_usd' } as const
 
@@ -44,7 +44,7 @@ const CIRCUIT_STATES = { closed: 0, 'half-open': 1, open: 2 } as const
 /** Milliseconds between two measurements of the event loop delay. */
 const EVENT_LOOP_RESOLUTION = 50
 
-/** Gauges of prom-client with the suffix of counters, which Prometheus' own linter rejects; each has one per type. */
+/** Gauges of prom-client that are named like counters, which Prometheus' linter rejects; other gauges have the same data by type. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
 /** Not registered yet: `createGauges` does that. */
@@ -127,7 +127,7 @@ function budgetGauges(source: GaugeSource, holder: BudgetHolder): unknown[] {
       }
     },
   })
-  // Keep this order: the first one collects for both.
+  // Keep this order: the collector of the first gauge sets both.
   return [limit, spent]
 }
 

@@ -30,7 +30,7 @@ export function genAiMetrics(conventions: Conventions, registry: Registry): GenA
   return conventions === 'latest' ? new LatestMetrics(registry) : new CommonMetrics(registry)
 }
 
-/** Seconds of the attempt that responded: earlier attempts count as separate, failed calls. */
+/** Seconds of the last attempt, which responded: earlier attempts count as separate, failed calls. */
 function durationOf({ row: { attempts } }: Settlement): number | null {
   const last = attempts.at(-1)
   return last === undefined ? null : last.ms / 1000
@@ -43,7 +43,7 @@ function firstTokenOf({ row: { attempts, firstByteMs }, isStream }: Settlement):
   return (firstByteMs - startedMs) / 1000
 }
 
-/** Seconds of each output token after the first one. */
+/** Seconds for each output token after the first one. */
 function perTokenOf({ row: { firstByteMs, durationMs, usage: { outputTokens } }, isStream }: Settlement): number | null {
   if (!isStream || firstByteMs === null || durationMs === null || outputTokens === null || outputTokens < 2) return null
   return (durationMs - firstByteMs) / 1000 / (outputTokens - 1)

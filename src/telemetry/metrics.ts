@@ -46,7 +46,7 @@ export class Metrics {
   readonly models: ModelLabels
   /** By the values of all labels. */
   readonly #series = new Map<string, SettlementSeries>()
-  /** Requests of several statuses share one. */
+  /** Series of requests with different statuses share one series of cost. */
   readonly #costSeries = new Map<CounterSeries, CostSeries>()
   readonly #genAi: GenAiMetrics
   readonly #requests = this.#counter('gateway_requests_total', 'Requests that have ended, refused ones too: one for each row of the ledger.')
@@ -139,7 +139,7 @@ export class Metrics {
     for (const [at, { upstream, outcome, atMs }] of attempts.entries()) {
       this.#attempts.series({ upstream, model, outcome }).value++
       const next = attempts[at + 1]
-      // A hedge runs in parallel: the next attempt is then not a failover.
+      // A hedge runs in parallel: the attempt after it is not a failover.
       if (next === undefined || outcome === HEDGE_LOST || (next.atMs ?? 0) < (atMs ?? 0)) continue
       const labels = { route: routeLabel(route), from: upstream, to: next.upstream }
       if (continued[at]) this.#continuations.series(labels).value++

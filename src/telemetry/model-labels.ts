@@ -1,11 +1,11 @@
 import type { Route } from '../config/types.ts'
 
-/** Names of one route that its globs match and that are labels; further ones count as `other`. */
+/** Maximum number of labels that clients choose by the globs of one route; further names count as `other`. */
 const MAX_NAMES_PER_ROUTE = 200
 const MAX_LENGTH = 100
 
 const OTHER_MODEL = 'other'
-/** A request that took no route has no model in the metrics: anyone can write any name. */
+/** The label of a request that no route took: clients can write any name, so none is shown. */
 const NO_MODEL = ''
 
 /** Decides which model names become label values, so that clients cannot make an unlimited number of series. */
@@ -46,7 +46,7 @@ export class ModelLabels {
     return name
   }
 
-  /** The label of a model that an upstream was asked for. */
+  /** The label of the model that was requested from an upstream. */
   knownLabel(model: string): string {
     if (model === NO_MODEL || this.#configured.has(model)) return model
     const name = shortened(model)
@@ -55,7 +55,7 @@ export class ModelLabels {
   }
 }
 
-/** Half a character at the end is replaced: it would make the text invalid. */
+/** Replaces half a character at the end, which would make the text invalid. */
 function shortened(model: string): string {
   return model.slice(0, MAX_LENGTH).toWellFormed()
 }

@@ -44,8 +44,8 @@ export class HistogramSeries {
 }
 
 /**
- * A metric whose series are counted through the objects above. Counters and histograms of prom-client join all labels
- * to a string at each call: together 8 % of the CPU of a request (bench/telemetry.ts).
+ * A metric whose series are the objects above. Counters and histograms of prom-client join all labels to a string at each
+ * call, which takes 8 % of the CPU of a request (bench/telemetry.ts).
  */
 abstract class Family<S extends { readonly labels: Labels }> {
   readonly name: string

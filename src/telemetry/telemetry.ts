@@ -74,7 +74,7 @@ export class Telemetry {
     return this.#metrics === null || this.#gauges === null ? [] : [this.#metrics.registry, this.#gauges]
   }
 
-  /** What was counted since the last report, and the state now. */
+  /** Returns what was counted since the last report, and the current state. */
   async report(): Promise<MetricsReport> {
     const metrics = this.#metrics
     if (metrics === null || this.#gauges === null) return { counted: [], current: [] }
@@ -88,7 +88,7 @@ export class Telemetry {
   }
 }
 
-/** @returns null where the configuration asks for nothing */
+/** @returns null if the configuration has neither metrics nor traces */
 export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry | null> {
   const { prometheus, otlp } = options.config
   if (prometheus === null && otlp === null) return null

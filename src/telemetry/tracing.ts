@@ -63,12 +63,12 @@ export class RequestTracer {
   }
 }
 
-/** Makes spans with ids that were given out before. */
+/** Makes spans with ids that were chosen before. */
 export class SpanWriter {
   readonly #tracer: Tracer
   readonly #ids: PresetIds
 
-  /** @param ids of the provider of the tracer */
+  /** @param ids the id generator of the tracer's provider */
   constructor(tracer: Tracer, ids: PresetIds) {
     this.#tracer = tracer
     this.#ids = ids
@@ -101,8 +101,8 @@ export class PresetIds implements IdGenerator {
 }
 
 /**
- * The trace of one request: its span, and one for each attempt. Until the request is settled, only the ids exist. Then
- * the spans are made, if the request is sampled.
+ * The trace of one request: a span for the request, and one for each attempt. Until the request is settled, only the ids
+ * exist. Then the spans are made, if the request is sampled.
  */
 export class RequestTrace {
   readonly #spans: SpanWriter
@@ -145,7 +145,7 @@ export class RequestTrace {
     return traceState === undefined ? parent : [...parent, 'tracestate', traceState.serialize()]
   }
 
-  /** Attempts change their order. @param at place of the one that becomes the last */
+  /** The order of the attempts changes. @param at place of the attempt that becomes the last */
   moveAttemptToEnd(at: number): void {
     this.#attempts.push(...this.#attempts.splice(at, 1))
   }

@@ -31,7 +31,7 @@ export class WorkerMetrics {
     if (this.#counted.length > MAX_UNSUMMED) this.#sum()
   }
 
-  /** The worker has ended: its state counts no more. */
+  /** The worker has ended: its state no longer counts. */
   remove(worker: number): void {
     this.#current.delete(worker)
   }

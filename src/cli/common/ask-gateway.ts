@@ -40,7 +40,7 @@ export async function askGateway<T>(file: string, method: 'GET' | 'POST', path: 
   return res.statusCode === 200 ? body as T : fail(String((body as { error?: unknown }).error))
 }
 
-/** Works for a file with errors too, because the running gateway is asked about them. */
+/** Finds the gateway even for a file with errors: the running gateway may be asked about these errors. */
 export function ledgerFileOf(file: string, command: Command): string | null {
   try {
     return loadConfig(file, process.env, ['ledger']).config.ledger?.file ?? null
@@ -58,7 +58,7 @@ function ledgerPathIn(file: string): string | null {
     if (typeof path !== 'string') return null
     return resolve(dirname(file), expandReferences(path, process.env).text)
   } catch {
-    // It cannot be read, or is not YAML.
+    // The file cannot be read, or is not YAML.
     return null
   }
 }

@@ -32,14 +32,14 @@ export function loadOrFail(file: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfig(file, process.env), file, command)
 }
 
-/** The same for a text that was read from the file earlier. */
+/** Like `loadOrFail`, for a text that was read from the file earlier. */
 export function loadTextOrFail(file: string, text: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfigText(file, text, process.env), file, command)
 }
 
 /**
- * The same for commands that need only the location of the ledger and the names of the keys: the secrets of the file,
- * which belong to the gateway, need not be in the operator's environment.
+ * Like `loadOrFail`, for commands that need only the location of the ledger and the names of the keys. The file's secrets
+ * belong to the gateway and need not be in the operator's environment.
  */
 export function loadForLedger(file: string, command: Command): LoadedConfig {
   return exitOnConfigError(() => loadConfig(file, process.env, ['ledger', 'cluster']), file, command)

@@ -31,9 +31,9 @@ interface ListedKey {
   readonly source: 'yaml' | 'store'
   readonly createdAt: number | null
   readonly revokedAt: number | null
-  /** Blocked until it is unblocked, whatever its source. */
+  /** The key is blocked until it is unblocked, whether it comes from the file or the store. */
   readonly blockedAt: number | null
-  /** Start of its last request ever. */
+  /** Start of the key's last request, without a limit of age. */
   readonly lastUsedAt: number | null
 }
 

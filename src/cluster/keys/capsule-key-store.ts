@@ -16,15 +16,15 @@ export interface CapsuleKeyStoreOptions {
   readonly url: string | null
   /** The name of this gateway. */
   readonly instance: string
-  /** The key that all workers begin with where no store has one; null = this process makes it. */
+  /** The first key of all workers, used if no store has a key; null = this process creates one. */
   readonly first: CapsuleKey | null
   readonly clock: Pick<Clock, 'wall' | 'setTimeout'>
-  /** Called once for each cause for which the keys can be neither read nor kept. */
+  /** Called once for each reason why the keys can be neither read nor stored. */
   readonly onFailure: (why: string) => void
   readonly onRecovered: () => void
 }
 
-/** ms between two reads of the file: a new key of another worker is used only a day later */
+/** ms between two reads of the file: another worker's new key is not used before a day has passed */
 const FILE_INTERVAL_MS = 60 * 60 * 1000
 /** ms between two reads of PostgreSQL */
 const DATABASE_INTERVAL_MS = 30_000
@@ -40,8 +40,8 @@ const LOCK = 0x4757434b
 const PREFIX = 'capsule_key:'
 
 /**
- * Keeps the keys of capsules: in a file over restarts, and in PostgreSQL for all gateways of a cluster. Requests use the
- * keys in memory, and wait for neither.
+ * Keeps the keys of capsules: in a file, so that they survive restarts, and in PostgreSQL, so that the gateways of a cluster
+ * share them. Requests use the keys in memory, and wait for neither store.
  */
 export class CapsuleKeyStore {
   readonly keys: CapsuleKeys
@@ -53,7 +53,7 @@ export class CapsuleKeyStore {
   #failure: string | null = null
   #isClosed = false
 
-  /** Reads the file, and makes the first key where no other gateway can have one. */
+  /** Reads the file. It also creates the first key if this gateway is not in a cluster. */
   constructor(options: CapsuleKeyStoreOptions) {
     const { first, clock, url, instance } = options
     this.#options = options

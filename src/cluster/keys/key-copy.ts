@@ -49,7 +49,7 @@ const PATIENCE_MS = 200
 const MAX_AUDIT_EVENTS = 500
 
 /**
- * The file of keys of one gateway, as a copy of those in PostgreSQL. The gateway reads it as it reads a file of its own, so
+ * The key file of one gateway, as a copy of the keys in PostgreSQL. The gateway reads the copy like a key file of its own, so
  * it works without PostgreSQL. Several processes may write the same changes.
  */
 export class KeyCopy {
@@ -60,13 +60,13 @@ export class KeyCopy {
     this.#db = openKeyDatabase(file, PATIENCE_MS)
   }
 
-  /** @returns null where the file is not a copy yet */
+  /** @returns null = the file is not a copy yet */
   state(): CopyState | null {
     const row = this.#db.prepare('SELECT database, position FROM copies').get()
     return row === undefined ? null : { database: String(row['database']), position: Number(row['position']) }
   }
 
-  /** Whether there are live keys that PostgreSQL does not have: they were created while the gateway was alone. */
+  /** Whether the file has live keys that PostgreSQL does not have: they were created while the gateway was not in a cluster. */
   hasOwnKeys(): boolean {
     return this.#db.prepare('SELECT 1 FROM keys WHERE shared_id IS NULL AND revoked_at IS NULL LIMIT 1').get() !== undefined
   }
@@ -124,7 +124,7 @@ export class KeyCopy {
     const secret = Buffer.from(digest, 'hex')
     const values = [name, secret, createdAt, revokedAt, ...PROPERTY_COLUMNS.map(column => properties[column] ?? null), id]
     const columns = ['name', 'digest', 'created_at', 'revoked_at', ...PROPERTY_COLUMNS, 'shared_id']
-    // By its id after a rotation; by its digest if it was here before it was shared.
+    // Look up the id first: a rotation changes the digest. A key that was created before it was shared has no such id yet.
     const known = this.#db.prepare('SELECT id FROM keys WHERE shared_id = ?1').get(id)
       ?? this.#db.prepare('SELECT id FROM keys WHERE digest = ?1').get(secret)
     if (known === undefined) {

@@ -22,7 +22,7 @@ export interface KeySyncOptions {
   readonly clock: Pick<Clock, 'setTimeout' | 'monotonic'>
   /** Called when the copy may have changed. When it returns, the process has applied the changes. */
   readonly onChanged: () => void
-  /** Called once for each cause for which the keys cannot be read. */
+  /** Called once for each reason why the keys cannot be read. */
   readonly onFailure: (why: string) => void
   readonly onRecovered: () => void
   /** Called when a key of this gateway is renamed, because a key of another gateway has its name. */
@@ -37,7 +37,7 @@ const TIMEOUT_MS = 2_000
 /** ms that the start of a gateway waits for the keys */
 const START_TIMEOUT_MS = 3_000
 
-/** One statement, so that it reads one moment. */
+/** One statement, so that all results are of the same moment. */
 const CHANGES = `SELECT
   (SELECT value FROM gateway.settings WHERE name = 'database') AS database,
   gateway.last_key_change() AS position,

@@ -147,7 +147,7 @@ export class SharedKeys implements KeyWriter {
 
   /**
    * @param sql changes rows, and returns them
-   * @returns whether there were any; without, nothing is noted
+   * @returns whether rows changed; if not, no audit event is recorded
    */
   async #change(sql: string, values: readonly unknown[], entry: AuditEvent): Promise<boolean> {
     const { at, actor, address, action, subject, detail } = entry

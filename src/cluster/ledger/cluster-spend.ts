@@ -27,7 +27,7 @@ export async function clusterSpend(database: Database, names: readonly string[],
 }
 
 /**
- * The same by the group of the key at that time.
+ * The cost by group instead of key: a request counts for the group that its key had at that time.
  * @param groups their names
  */
 export async function clusterGroupSpend(database: Database, groups: readonly string[], since: number): Promise<ClusterDaySpend[]> {

@@ -20,7 +20,7 @@ export function lastUse(file: string): Map<string, number> {
   return new Map(rows.map(({ key, last_at: at }) => [String(key), Number(at)]))
 }
 
-/** The same at all gateways. @throws {DatabaseError} */
+/** When each key was last used at any gateway. @throws {DatabaseError} */
 export async function clusterLastUse(database: Database): Promise<Map<string, number>> {
   const rows = await database.query(`SELECT name, max(last_at) AS last_at FROM gateway.dimension_days
     WHERE dimension = ${DIMENSION.key} AND name IS NOT NULL AND requests > 0 GROUP BY name`)

@@ -18,7 +18,7 @@ const MAX_BATCH_LENGTH = 4_000_000
 
 /** The rows of a SQLite ledger that are still to be sent to PostgreSQL. All calls block. */
 export class Outbox {
-  /** The permanent name of the journal, also when its file is moved. */
+  /** The permanent name of the journal; it stays when the file is moved. */
   readonly journalId: string
   readonly #file: string
   readonly #identity: string | null

@@ -9,7 +9,7 @@ export interface CommonSpend {
    * @param since ms since 1970
    */
   readonly spentOf: ((names: readonly string[], since: number) => Promise<readonly NamedSpend[]>) | null
-  /** The same by group, without the spend of its child groups. */
+  /** Like `spentOf`, by group instead of key, without the spend of child groups. */
   readonly groupSpentOf: ((groups: readonly string[], since: number) => Promise<readonly NamedSpend[]>) | null
 }
 
@@ -17,7 +17,7 @@ interface NamedSpend extends Omit<Spend, 'key'> {
   readonly name: string
 }
 
-/** Has the next call raise what was spent to what the common ledger says. @param restores also where the store does not know it */
+/** Makes the next call raise the spend in the store to that of the common ledger. @param restores also if the store has no spend */
 export async function raiseToCommonSpend(
   keys: readonly SharedKey[], restores: boolean, { spentOf, groupSpentOf }: CommonSpend,
 ): Promise<void> {

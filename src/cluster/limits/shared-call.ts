@@ -17,9 +17,9 @@ export class SharedCall {
   readonly #places = new Map<SharedScope, [number, number, number, number]>()
 
   /**
-   * @param keys those of the admissions, and others whose state is reported
+   * @param keys the keys of the admissions, and further keys whose state is reported
    * @param now ms since 1970
-   * @param wantsAllowance for which of them
+   * @param wantsAllowance whether to request an allowance for a key
    */
   constructor(
     keys: readonly SharedKey[], admissions: readonly SharedAdmission[], now: number, wantsAllowance: (key: SharedKey) => boolean,

@@ -21,9 +21,9 @@ export interface SharedAdmitter {
   setDefaults(limits: Limits | null): void
   /** @returns the key and its parent groups with limits */
   configure(key: LimitedKey): SharedChain
-  /** Decides later, by `admitted` or `refused` of the connection of the request. */
+  /** Decides later, and then calls `admitted` or `refused` of the request's connection. */
   admit(pending: Pending): void
-  /** What is held has changed. */
+  /** The reservations of a request or lease have changed. */
   changed(hold: SharedHold): void
   /** ms since 1970 */
   now(): number

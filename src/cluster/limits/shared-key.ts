@@ -23,13 +23,13 @@ export interface SharedAccount {
   /** What this instance can spend without Valkey, including what is reserved of it. */
   allowance: number
   reservedOffline: number
-  /** What the allowance should be. */
+  /** The allowance that this instance should have. */
   target: number
   /** Spend according to PostgreSQL, to be sent; -1 = nothing to send. */
   floor: number
   /** The floor is the complete spend: a server that does not know the account can start from it. */
   restores: 0 | 1
-  /** Spend of all instances as of the last reply; -1 = unknown. */
+  /** Spend of all instances, as of the last reply; -1 = unknown. */
   spent: number
 }
 
@@ -72,7 +72,7 @@ export class SharedScope {
     return account
   }
 
-  /** As in BudgetAccount, a clock that goes back must not renew a budget: the next later period counts, or -1. */
+  /** A clock that goes back must not renew a budget, as in BudgetAccount: start from the next later period; -1 = there is none. */
   #spentAfter(end: number): number {
     const later = [...this.accounts.values()].filter(account => account.end > end)
     const next = later.reduce<SharedAccount | null>((a, b) => (a !== null && a.end < b.end ? a : b), null)
@@ -80,7 +80,7 @@ export class SharedScope {
   }
 }
 
-/** What a request or a lease holds of one scope. */
+/** What a request or a lease reserves in one scope. */
 interface Part {
   readonly key: SharedKey
   readonly scope: SharedScope
@@ -89,7 +89,7 @@ interface Part {
   readonly round: number
 }
 
-/** What one request or one lease holds. */
+/** What one request or one lease reserves. */
 export class SharedHold {
   readonly parts: readonly Part[]
   requests: number
@@ -125,7 +125,7 @@ export class SharedHold {
     return part
   }
 
-  /** @param used requests, tokens and nanodollars; null = what was held */
+  /** @param used requests, tokens and nanodollars; null = what was reserved */
   settle(used: { requests: number, tokens: number | null, nano: number | null }): void {
     this.release()
     const spent = used.nano ?? this.nano
@@ -246,8 +246,9 @@ export class SharedKey {
   }
 
   /**
-   * The next call raises the spend to that of these rows, which are all rows of the accounts' periods.
-   * @param restores also where the server does not know the account
+   * Makes the next call raise the spend of each account to the sum of its rows.
+   * @param rows all rows of the accounts' periods
+   * @param restores also if the server does not know the account
    */
   raiseFloors(rows: readonly Omit<Spend, 'key'>[], restores: boolean): void {
     for (const { accounts, matches } of this.#byModel.values()) {

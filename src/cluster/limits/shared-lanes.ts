@@ -37,7 +37,7 @@ export class SharedLanes {
     return this.#keys.values()
   }
 
-  /** All of them. */
+  /** All lanes. */
   get all(): Iterable<Lane> {
     return this.#lanes.values()
   }

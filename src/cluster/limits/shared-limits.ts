@@ -33,7 +33,7 @@ const SETTLE_MS = 25
 const IDLE_MS = 60_000
 /** ms between two comparisons with the common ledger. */
 const COMPARE_MS = 10_000
-/** ms after the store was emptied until budgets are restored: every instance has then said what it holds, and sent its rows. */
+/** ms from a loss of the store's data until budgets are restored: by then every instance has reported its state and sent its rows. */
 const RESTORE_AFTER_MS = 3_000
 const MAX_BATCH = 200
 /** Keys and groups in one call. */
@@ -42,12 +42,12 @@ const CODES: readonly LimitReason[] = ['requests', 'tokens', 'concurrent', 'budg
 const RESTORE = 6
 
 /**
- * Limits that several gateways share. Their state is in the store. This instance knows its own reservations and spend,
- * and sends them with each call. A lane has one call in progress at a time; the next one has all requests that came
- * meanwhile. Workers get leases as from LeaseServer, so most requests are admitted without a call.
+ * Limits that several gateways share. The store has their state. This instance knows its own reservations and spend,
+ * and sends them with each call. A lane has one call in progress at a time; requests that arrive meanwhile wait for the
+ * next call. Workers get leases as from LeaseServer, so most requests are admitted without a call.
  *
- * Without the store, `share` admits by limits divided by the number of instances, and budgets by the allowance that
- * this instance has: part of the budget, which no other instance spends.
+ * Without the store, `share` applies each limit divided by the number of instances, and for a budget the allowance of
+ * this instance: a part of the budget that no other instance spends.
  */
 export class SharedLimits implements SharedAdmitter {
   readonly #options: SharedLimitsOptions
@@ -77,7 +77,7 @@ export class SharedLimits implements SharedAdmitter {
     return new SharedConnection(this, send)
   }
 
-  /** What all instances spent of the budgets of keys as a whole, and of groups, by `idOf`; 1e-12 USD. */
+  /** What all instances spent of each budget of a whole key and of each group, by `idOf`; 1e-12 USD. */
   budgetSpend(): ReadonlyMap<string, bigint> {
     const spend = new Map<string, bigint>()
     for (const key of this.#lanes.keys) {
@@ -87,7 +87,7 @@ export class SharedLimits implements SharedAdmitter {
     return spend
   }
 
-  /** Releases what is held, if the store responds. */
+  /** Releases the reservations of this instance, if the store responds. */
   async close(): Promise<void> {
     this.#heartbeat.stop()
     if (!this.#heartbeat.isReachable) return
@@ -125,7 +125,7 @@ export class SharedLimits implements SharedAdmitter {
     this.#advance(lane)
   }
 
-  /** What is held has changed. */
+  /** The reservations of a request or lease have changed. */
   changed({ parts }: SharedHold): void {
     for (const { key } of parts) this.#scheduleReport(this.#lanes.of(key))
   }

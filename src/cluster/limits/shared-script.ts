@@ -12,23 +12,23 @@ export const SEPARATOR = '\u001f'
 export const PERIOD_SEPARATOR = '\u001e'
 
 /*
- * Each limit has the number of the hash with its state, from 1: that of the key, or of a parent group.
+ * The member `hash` of a limit is the index, from 1, of the hash with its state: that of the key, or of a parent group.
  */
 
-/** A rate per minute: its name, requests or tokens a minute, and what is given back since the last call. */
+/** A rate per minute: its name, the requests or tokens per minute, and the amount given back since the last call. */
 export type BucketArgument = readonly [id: string, perMinute: number, refund: number, hash: number]
-/** A limit of concurrent requests, and how many this instance runs. */
+/** A limit of concurrent requests: its name, the limit, and the number of requests that this instance runs. */
 export type GaugeArgument = readonly [id: string, limit: number, mine: number, hash: number]
 /**
- * A budget in one period, in nanodollars: the limit; what this instance spent since its start and has reserved; how
- * much of its allowance it keeps at least; what PostgreSQL says was spent, or -1; 1 where an allowance is wanted;
- * ms until the period ends, or -1; 1 where the account may begin with what PostgreSQL says.
+ * A budget in one period, in nanodollars: the limit; what this instance has spent since its start, and what it has
+ * reserved; the part of its allowance that it keeps at least; the spend according to PostgreSQL, or -1; 1 if an allowance
+ * is wanted; ms until the period ends, or -1; 1 if the account may start from the spend according to PostgreSQL.
  */
 export type AccountArgument = readonly [
   id: string, limit: number, own: number, reserved: number, keep: number, floor: number, wanted: 0 | 1, renewalMs: number,
   restores: 0 | 1, hash: number,
 ]
-/** A request: its worst case (-1 = no price), for how many more a lease is wanted, and which limits count it, from 1. */
+/** A request: tokens and cost at worst (-1 = no price), how many further requests a lease should have, and its limits, from 1. */
 export type AdmitArgument = readonly [
   tokens: number, nano: number, leaseRequests: number, scopes: readonly (readonly [request: number, token: number, gauge: number, account: number])[],
 ]
@@ -45,24 +45,24 @@ export interface ScriptArgument {
 
 /** 0 = admitted, 1 to 5 = refused by requests, tokens, concurrency, budget, or a missing price; 6 = restore first. */
 export type AdmitReply = readonly [code: number, scope: number, waitMs: number, leaseRequests: number]
-/** What is spent (-1 = to be restored), the allowance, and what it should be. */
+/** The spend (-1 = restore it first), the allowance, and the allowance that the instance should have. */
 export type AccountReply = readonly [spent: number, allowance: number, target: number]
 export type ScriptReply = readonly [
   admits: readonly AdmitReply[], levels: readonly number[], accounts: readonly AccountReply[], instances: number,
 ]
 
 /**
- * Everything about the limits of some keys and groups, in one step. Each of KEYS is a hash with the whole state of one:
- * levels of rates (r, with their time q), what is spent of budgets (t), and by instance: requests that run (c),
- * reservations (b), spending since its start (o), allowances (a), its last call (n), and when that was (s). Field w is
- * when an instance last needed what others have as allowances.
+ * Updates the limits of some keys and groups in one step. Each of KEYS is a hash with the whole state of one key or group:
+ * levels of rates (r, with their time q), spend of budgets (t), and for each instance: running requests (c),
+ * reservations (b), spend since its start (o), allowances (a), its last call (n), and the time of that call (s). Field w
+ * is when an instance last needed allowances that others have.
  *
- * What an instance holds is sent whole with each call. So a lost reply, an emptied server and a killed instance need
- * no repair. Spending is sent as a sum that only grows; the script adds the difference. A call that arrives after a
+ * Each call sends everything that the instance has reserved. So a lost reply, an emptied server and a killed instance
+ * need no repair. Spend is sent as a sum that only grows; the script adds the difference. A call that arrives after a
  * later one, on a connection that was given up, changes nothing.
  *
- * While the server does not know what was spent of a budget, it takes down what each instance holds and had spent: the
- * instance that restores the budget then leaves that to the others, and what they spend from then on is added.
+ * While the server does not know the spend of a budget, it records what each instance has reserved and had spent: the
+ * instance that restores the budget then leaves that to the others, and adds what they spend from then on.
  *
  * Rates are those of bucket.ts: levels in 1/60,000, drained by the server's clock.
  */

@@ -15,7 +15,7 @@ export interface SharedStore {
   since(key: string): Promise<{ readonly since: number, readonly now: number }>
 }
 
-/** Of keys without groups, where several servers are the store. Each has its own note since when it has its data. */
+/** Number of partitions for keys without groups, if the store is several servers. Each records since when it has its data. */
 export const PARTITIONS = 64
 export const GROUPS_PARTITION = 'groups'
 const EPOCH_KEY = 'gateway:limits'

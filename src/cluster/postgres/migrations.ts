@@ -1,8 +1,8 @@
 import { KEYS } from './key-tables.ts'
 
 /*
- * The schema of PostgreSQL, as scripts that migrate.ts runs in their order. A script only adds, so that the
- * version before can go on beside it, and one that was released is never edited.
+ * The schema of PostgreSQL, as scripts that migrate.ts runs in order. A script only adds, so that gateways of the
+ * previous version keep working. A released script is never edited.
  */
 
 /** The names of these columns are those of the SQLite ledger (src/ledger/sums/contributions.ts). */
@@ -251,7 +251,7 @@ const INSTANCES = `
   );`
 
 /*
- * The group and the owner of the key, and the sums of each group by day. What the version before adds has neither.
+ * The group and the owner of the key, and the sums of each group by day. Rows from the previous version have neither.
  */
 const GROUPS = `
   ALTER TABLE gateway.requests ADD COLUMN "group" text;
@@ -265,12 +265,12 @@ const GROUPS = `
 
 const UPSTREAM_PROTOCOL = 'ALTER TABLE gateway.requests ADD COLUMN upstream_protocol text'
 
-/** How far `gateway ledger copy` is with a journal, so that it can go on. */
+/** The last row that `gateway ledger copy` has sent, so that an interrupted copy can continue. */
 const COPIED_TO = 'ALTER TABLE gateway.journals ADD COLUMN copied_to bigint NOT NULL DEFAULT 0'
 
 /*
- * Sums by day of all names together, of what began on the day in detailed_from or later. That is the first day of
- * which no row was added before: with the triggers nobody adds rows until this is committed.
+ * Sums by day for each combination of names, of requests that began on the day in detailed_from or later: the first day
+ * after all existing rows. Creating the triggers locks the table, so no rows are added until this script is committed.
  */
 const DETAILED = `
   CREATE TABLE gateway.detailed_from (day integer NOT NULL);

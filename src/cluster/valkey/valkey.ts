@@ -136,8 +136,9 @@ export class Valkey {
   }
 
   /**
-   * A server that takes the connection and says nothing more would be waited for. What comes before has deadlines of its
-   * own, and must not be interrupted: in the middle of its question to a sentinel, ioredis would never connect again.
+   * Reconnects if a server accepted the connection and then sent nothing: the client itself would wait without limit. Steps
+   * before that have deadlines of their own, and an interruption would harm: during a query to a sentinel, ioredis would never
+   * connect again.
    */
   #reconnectIfStuck(client: Client): void {
     const now = performance.now()
@@ -195,7 +196,7 @@ function retryDelay(attempt: number): number {
   return Math.min(attempt * 50, MAX_RECONNECT_MS)
 }
 
-/** All servers of a group have the same. */
+/** The credentials for all servers of a group: they are the same for each. */
 function credentialsOf(url: string) {
   const { username, password } = new URL(url)
   return {
@@ -220,7 +221,7 @@ function sentinelOf(url: string): { host: string, port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 26_379) }
 }
 
-/** A certificate is for a name, and not for the address that the name has. */
+/** Keeps the server's name instead of resolving it: a certificate is valid for the name, and not for its address. */
 function unresolved(name: string, done: (error: null, address: string) => void): void {
   done(null, name)
 }

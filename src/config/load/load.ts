@@ -45,8 +45,8 @@ export interface LoadedConfig {
  * the location of the ledger; it accesses nothing else.
  * @param file as the operator named it; problems show this name
  * @param neededKeys the only top-level keys that must be complete, for callers that read a configuration without
- *   serving it. An unset variable elsewhere leaves its value out. A key of unknown value has an empty digest, and so
- *   has one that used a default, because the gateway may have the variable
+ *   serving it. An unset variable elsewhere leaves its value out. The digest of a key is empty if its value is unknown,
+ *   or is the default of a reference: the gateway's own environment may have another value
  * @param extraCheck adds warnings to a configuration without errors, in addition to the usual ones
  * @throws ConfigError with all problems at once
  */
@@ -57,7 +57,7 @@ export function loadConfig(
 }
 
 /**
- * The same for a file that was loaded before.
+ * Like `loadConfig`, for a file that was loaded before.
  * @throws ConfigError like loadConfig, and if the file is a pipe or a device
  */
 export function reloadConfig(file: string, env: Environment): LoadedConfig {
@@ -65,7 +65,7 @@ export function reloadConfig(file: string, env: Environment): LoadedConfig {
 }
 
 /**
- * The same for a text that was read from the file earlier.
+ * Like `loadConfig`, for a text that was read from the file earlier.
  * @throws ConfigError like loadConfig
  */
 export function loadConfigText(file: string, text: string, env: Environment): LoadedConfig {

@@ -51,7 +51,7 @@ function checkClass(pattern: string | undefined, path: Path, findings: Findings)
   try {
     if (CHARACTER_CLASS.test(pattern) && new RegExp(pattern, 'u')) return
   } catch {
-    // Treated like a pattern of another form.
+    // Not a valid pattern: it is reported below.
   }
   findings.error(path, 'this is not a class of characters such as [A-Za-z0-9_-]')
 }

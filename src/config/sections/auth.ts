@@ -146,7 +146,7 @@ function checkSecret(secret: string, prefix: string, path: Path, findings: Findi
   }
 }
 
-/** A secret may appear later. Until then only what needs it fails. */
+/** Warns of a missing file with a secret. It may appear later: until then, only requests that need the secret fail. */
 export function warnOfMissingFile(file: string, path: Path, consequence: string, findings: Findings): void {
   try {
     if (secretText(readFileSync(file)) === '') findings.warn(path, `the file is empty; until it has a secret, ${consequence}`)

@@ -79,10 +79,10 @@ function buildValkeyTls(raw: NonNullable<RawCluster['valkey_tls']>, directory: s
 
 const ESCAPES = 'in a password write %2F for /, %3F for ?, %23 for #, %40 for @ and %25 for %, or take it from ${NAME}'
 
-/** @returns true if the password of a URL is not what the author meant, which is reported then */
+/** Reports a URL with an unescaped character in its password. @returns whether it has one */
 function hasStrayPassword(text: string, url: URL | null, path: Path, findings: Findings): boolean {
-  // What follows an unescaped special character of the password is read as a path, query or fragment, so the @ is in
-  // there.
+  // A special character in the password ends the authority of the URL: the rest of the password and the @ are then in
+  // the path, query or fragment.
   const isStray = url === null ? text.includes('@') : url.username + url.password === '' && (url.pathname + url.search + url.hash).includes('@')
   if (!isStray && (url === null || isDecodable(url.username + url.password))) return false
   findings.error(path, `this is not a valid URL: ${ESCAPES}`)

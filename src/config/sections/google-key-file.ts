@@ -11,7 +11,7 @@ const REQUIRED: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(
   impersonated_service_account: ['service_account_impersonation_url', 'source_credentials'],
 }))
 
-/** Warns if a file is not a Google Cloud key. It may be replaced later: until then only what needs it fails. */
+/** Warns if a file is not a Google Cloud key. It may be replaced later: until then, only requests that need the key fail. */
 export function checkGoogleKeyFile(file: string, path: Path, consequence: string, findings: Findings): void {
   const warn = (what: string): void => findings.warn(path, `${what}; until it is replaced, ${consequence}`)
   const text = textOf(file)
@@ -39,7 +39,7 @@ function textOf(file: string): string | null {
     const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
     return text.trim() === '' ? null : text
   } catch {
-    // Reported elsewhere as missing or empty.
+    // Another check reports it as missing or empty.
     return null
   }
 }

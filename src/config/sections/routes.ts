@@ -48,7 +48,7 @@ const MAX_LISTED = 5
 
 type RouteMatch = Pick<Route, 'index' | 'line' | 'path' | 'models' | 'targets' | 'strategy'>
 
-/** Written once, when the configuration is loaded: the ledger stores it with every request of the route. */
+/** The text of a route. It is made once, because the ledger stores it with every request of the route. */
 function routeText({ index, line, path, models, targets, strategy }: RouteMatch): string {
   const matches = [
     ...path === null ? [] : [`path ${path}`],
@@ -118,7 +118,7 @@ function buildTargets(
   })
 }
 
-/** Does the name of the requested model determine the star of the target's model? */
+/** Does the requested model determine what the star in the target's model stands for? */
 function isNamedByStar(model: string, models: RawRoute['model']): boolean {
   const globs = typeof models === 'string' ? [models] : models ?? []
   return [model, ...globs].every(glob => glob?.split('*').length === 2) && globs.length > 0

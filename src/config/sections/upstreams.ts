@@ -11,8 +11,8 @@ import type { Config, Upstream } from '../types.ts'
 import { timerDurationOf } from './values.ts'
 
 /**
- * Milliseconds: a change of DNS takes effect within minutes, and one TLS handshake per some thousand requests costs
- * nothing.
+ * Milliseconds: a change of DNS takes effect within minutes, and the cost of one TLS handshake per some thousand requests
+ * is negligible.
  */
 const DEFAULT_CONNECTION_AGE = 5 * 60_000
 /** Default ms between two active checks. */

@@ -49,7 +49,7 @@ function validateCoercing(validate: ValidateFunction, data: Data, root: Located)
   const errors = validate.errors ?? []
   let coerced = false
   for (const { keyword, instancePath, parentSchema } of errors) {
-    // If text is allowed too, as for a size, its form is wrong.
+    // A pattern fails if text is allowed too, as for a size.
     if (keyword !== 'type' && keyword !== 'pattern') continue
     const path = toPath(instancePath)
     const located = locate(root, path)
@@ -71,8 +71,8 @@ function coerce(text: string, types: readonly string[]): number | boolean | unde
 }
 
 /**
- * Removes the repeated errors of `anyOf`: if a value has the type of one alternative, that alternative's error is
- * reported; otherwise the common title of all alternatives.
+ * Removes the repeated errors of `anyOf`. If the value has the type of one alternative, the errors of that alternative
+ * remain; otherwise only the error of `anyOf` itself.
  */
 function relevantErrors(errors: readonly ErrorObject[]): ErrorObject[] {
   const choices = new Set<string>()
@@ -91,11 +91,11 @@ function relevantErrors(errors: readonly ErrorObject[]): ErrorObject[] {
     const isEcho = isTypeMismatch(keyword) || keyword === 'anyOf'
     return settled.has(instancePath) ? !isEcho : keyword === 'anyOf'
   })
-  // A missing key may be there, mistyped, which is known only after the other errors.
+  // Missing keys last: a mistyped key that was meant is known only after the other errors.
   return reported.sort((a, b) => Number(a.keyword === 'required') - Number(b.keyword === 'required'))
 }
 
-/** Says only that a value matches no alternative. */
+/** Does the error only say that a value matches no alternative? */
 function isTypeMismatch(keyword: string): boolean {
   return keyword === 'type' || keyword === 'enum'
 }

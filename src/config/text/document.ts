@@ -17,17 +17,17 @@ export interface Located {
   readonly value: unknown
   /** A scalar as written, with references expanded: `0.40` if value is 0.4. Otherwise null. */
   readonly text: string | null
-  /** It came, completely or in part, from a reference, so its type is not given by the file. */
+  /** The value comes from a reference, at least in part, so the file does not give its type. */
   readonly referenced: boolean
   /** A reference in it used its default. */
   readonly defaulted: boolean
-  /** A fault in it has been reported; do not report others. */
+  /** A fault in the value has been reported; do not report others. */
   readonly faulty: boolean
   /** By key or by index. */
   readonly children: ReadonlyMap<string, Located>
   /** Entries without effect, such as a second value of a key: reported, then ignored. */
   readonly ignored: readonly Entry[]
-  /** Number of values in it, including itself, with aliases counted at each use. */
+  /** Number of values in this one, including itself, with aliases counted at each use. */
   readonly size: number
 }
 
@@ -36,7 +36,7 @@ type Entry = readonly [name: string, value: Located]
 export interface ParsedYaml {
   readonly root: Located
   readonly faults: readonly Fault[]
-  /** It is not YAML, so values and positions are guesses. */
+  /** The text is not YAML, so values and positions are guesses. */
   readonly isInvalid: boolean
 }
 

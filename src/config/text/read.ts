@@ -61,7 +61,7 @@ export function readText(file: string): string {
 }
 
 /**
- * The same for a file that was read before.
+ * Like `readText`, for a file that was read before.
  * @throws UnreadableError like readText, and if the file can be read only once
  */
 export function rereadText(file: string): string {

@@ -82,7 +82,7 @@ export function secretPlaces(source: SourceText, root: Located, top: JsonSchema)
 }
 
 /**
- * The same for a text that is not YAML. A word counts as a secret unless it is in the schema, is a short number or
+ * Finds the secrets of a text that is not YAML. A word counts as a secret unless it is in the schema, is a short number or
  * symbol or the name of a variable, or directly follows a key whose values are not secret.
  */
 export function unknownWords(source: SourceText, top: JsonSchema): Range[] {

@@ -18,7 +18,7 @@ import type { WorkerActivity, WorkerCandidate } from '../state/workers.ts'
 const BUDGET_ALERT_SHARE = 0.9
 /** Clients can invent model names, and each one costs a lookup in the routes. */
 const MAX_UNPRICED_MODELS = 100
-/** How long a rejected credential of an upstream is an alert, ms. */
+/** ms for which the rejection of an upstream's credential is an alert. */
 const REJECTION_ALERT_MS = 15 * 60_000
 
 /** An alert with the path of the setting in the active configuration that it is about; null = none. */
@@ -106,12 +106,12 @@ function upstreamAlerts({ config }: Gateway, all: readonly WorkerActivity[], now
   }
   const open = all.flatMap(({ candidates }) => candidates).filter(({ circuit }) => circuit !== 'closed')
   const outageOf = findOutages(config.routes, candidateStates(all))
-  // Each worker has its own circuits: the one that opened first makes the alert.
+  // Each worker has its own circuits: the circuit that opened first makes the alert.
   for (const candidate of open.sort((a, b) => (a.open_since ?? '').localeCompare(b.open_since ?? ''))) {
     const { upstream, model, open_since: since } = candidate
     const id = `circuit ${upstream} ${model}`
     if (alerts.has(id)) continue
-    // With other targets, the requests are still served.
+    // If the route has other targets, its requests are still served.
     const outage = outageOf(upstream, model)
     const severity = outage === null ? 'warning' : 'error'
     const alert = createAlert('circuit_open', severity, circuitMessage(candidate), { subject: upstream, about: [upstream, model, since] })

@@ -7,10 +7,10 @@ import type { CandidateState } from '../state/candidates.ts'
 type Candidate = readonly [upstream: string, model: string | null]
 
 /**
- * Finds routes without a working target: the circuit of each target is open or half-open.
+ * Finds routes without a working target: the circuits of all their targets are open or half-open.
  *
  * @param states of each upstream
- * @returns the first such route of a candidate; null = its routes have other targets, or it is in none
+ * @returns finds the first such route for a target; null = each route to the target has another target that works
  */
 export function findOutages(
   routes: readonly Route[], states: ReadonlyMap<string, readonly CandidateState[]>,
@@ -43,6 +43,6 @@ export function findOutages(
 function takesModel({ models }: Route): (model: string | null) => boolean {
   if (models === null) return () => true
   const matches = compileGlobs(models)
-  // null stands for the whole upstream, and so for each model that a glob may match.
+  // null stands for the whole upstream, so for every model that a glob matches.
   return model => model === null || matches(model)
 }

@@ -7,12 +7,12 @@ const PERMISSIONS = [
   'publickey-credentials-get', 'screen-wake-lock', 'usb', 'xr-spatial-tracking',
 ].map(feature => `${feature}=()`).join(', ')
 
-/** A year: a browser that has used TLS once uses nothing else. */
+/** A year in seconds: for that time, a browser that has used TLS once uses only TLS. */
 const HSTS = 'max-age=31536000'
 
 /**
- * The headers that make a browser refuse what the console never does. Scripts set styles through CSSOM, which does
- * not count as inline style: so styles need no exception.
+ * Sets headers that make a browser refuse what the console never does. Scripts set styles through CSSOM, which browsers do
+ * not treat as inline styles, so styles need no exception.
  *
  * @param isSecure did a request come over TLS?
  */

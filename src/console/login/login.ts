@@ -8,9 +8,9 @@ import { ConsoleProblem } from '../http/console-problem.ts'
 import type { VerifiedLogin } from './sessions.ts'
 import type { ConsoleStoreClient } from '../store/console-store-client.ts'
 
-/** Concurrent runs of scrypt: each takes about 32 MB and a thread of the pool that others need too. */
+/** Concurrent runs of scrypt: each takes about 32 MB, and a thread of node's pool, which other work needs too. */
 const MAX_CONCURRENT_LOGINS = 2
-/** Logins that wait. */
+/** Maximum number of waiting logins. */
 const MAX_QUEUED_LOGINS = 16
 
 /** Verifies passwords and keys of logins. */

@@ -2,8 +2,8 @@
 export type Claims = Readonly<Record<string, unknown>>
 
 /**
- * Unquoted, with one @ (RFC 5321 section 4.1.2, with the letters of RFC 6531). Without characters that are invisible, reorder the
- * text, or look like white space.
+ * An unquoted address with one @ (RFC 5321 section 4.1.2, with the letters of RFC 6531), without characters that are invisible,
+ * reorder the text, or look like white space.
  */
 const ADDRESS = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]+@[\p{L}\p{M}\p{N}.-]+$/u
 /** Letters and marks that are not displayed, such as the Hangul filler and the variation selectors. */
@@ -12,9 +12,9 @@ const INVISIBLE = /\p{Default_Ignorable_Code_Point}/u
 const MAX_LENGTH = 320
 
 /**
- * The mail address of a user, in lower case. What a source says about verification concerns only its own address
- * (OpenID Connect Core, section 5.1), but an address that one source calls unverified never counts. Some providers
- * say nothing about verification: their addresses count.
+ * The mail address of a user, in lower case. A source verifies only its own address (OpenID Connect Core, section 5.1). If
+ * one source says that its address is not verified, no address counts. If no source says anything about verification, as
+ * with some providers, the first address counts.
  *
  * @param sources the most trusted first
  * @returns null = no valid address, or it is not verified

@@ -132,7 +132,7 @@ function textOf(names: Names): string {
   return names.map(name => name ?? '').join('\0')
 }
 
-/** Sums are kept longer than the rows that they sum. */
+/** Number of requests without a row: sums by group, protocol or status need rows, which are deleted before other sums. */
 function missingRequests(view: View, { period, dimensions, by, owner }: Grouped, { requests }: Totals): number {
   const needsRows = by.some(name => name === 'group' || name === 'protocol' || name === 'status')
   return needsRows && owner === null ? Math.max(0, sumOf(view, period, dimensions).requests - requests) : 0

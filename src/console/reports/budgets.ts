@@ -28,7 +28,7 @@ export interface NearBudget extends ConfiguredBudget {
   readonly used: number
 }
 
-/** Days of the course of a budget without a period. */
+/** Number of shown days for a budget without a period. */
 const RECENT_DAYS = 30
 
 interface DaySpend {
@@ -39,17 +39,17 @@ interface DaySpend {
   readonly cost: bigint
 }
 
-/** A budget with the cost that counts. */
+/** A budget with its spend. */
 interface BudgetSpend {
   readonly asked: ConfiguredBudget
-  /** Oldest first; everything before the course is one day at the beginning. */
+  /** Oldest first. The first entry has everything before the shown days. */
   readonly days: readonly DaySpend[]
   /** Picodollars. */
   readonly cost: bigint
   readonly used: number
 }
 
-/** @param most how many of the fullest; null = all, in their order */
+/** @param most only this number of budgets, the fullest first; null = all, in their order */
 export function budgets(view: View, asked: readonly ConfiguredBudget[], most: number | null): Budgets {
   const all = spentOf(view, asked)
   const shown = most === null ? all : all.toSorted((a, b) => b.used - a.used).slice(0, most)
@@ -117,12 +117,12 @@ function spendOfGroups(view: View, asked: readonly ConfiguredBudget[]): Map<stri
   return spent
 }
 
-/** The earliest start of their periods, ms since 1970. */
+/** The earliest start of a period of the budgets, ms since 1970; 0 if one has no period. */
 function earliestStart(asked: readonly ConfiguredBudget[], now: number): number {
   return Math.min(...asked.map(({ per }) => periodOf(per, now).from ?? 0))
 }
 
-/** The number of a day before the course of any budget begins. */
+/** The number of the last day before the shown days of any budget. */
 function dayBeforeHistory(now: number): number {
   const month = periodOf('month', now).from ?? 0
   return Math.min(month, floor(now, DAY) - (RECENT_DAYS - 1) * DAY) / DAY - 1

@@ -66,7 +66,7 @@ export class ClusterView {
     try {
       value = work(this.#viewAt(now, local))
     } catch (error) {
-      // Without its connection there is no transaction.
+      // The transaction has ended if the connection was lost.
       if (!(error instanceof DatabaseError)) this.#query('COMMIT')
       throw error
     }
@@ -81,7 +81,7 @@ export class ClusterView {
     return {
       now,
       summedTo: Number(state?.['last']),
-      // Triggers update the sums in the transaction that adds the rows.
+      // None: triggers update the sums in the transaction that adds the rows.
       unsummed: 0,
       detailedFrom: Number(state?.['detailed_from']),
       get reader() {

@@ -10,9 +10,9 @@ import type { Sql, View } from './view.ts'
 type Scope = keyof typeof FIRST_BYTE_SCOPE
 
 /**
- * Times to the first byte by upstream or key; for all together under ''.
+ * Times to the first byte, by upstream or key. The entry '' is for all requests.
  * @param period as `alignedPeriod` or `wholeDays` gives it
- * @param only one name; null = each
+ * @param only one name; null = each name
  */
 export function firstBytes(
   view: View, period: Period, scope: Scope, only: string | null,

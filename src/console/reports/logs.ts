@@ -37,7 +37,7 @@ export interface LogPage {
   readonly next: string | null
 }
 
-/** @param before `next` of the page before; null = the first page */
+/** @param before `next` of the previous page; null = the first page */
 export function logPage(
   view: View, query: LogConditions & Pick<QueryOf<'GET /logs'>, 'sort'>, own: string | null, before: string | null, limit: number,
 ): LogPage {

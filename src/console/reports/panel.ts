@@ -39,7 +39,7 @@ export function panel(view: View, query: QueryOf<'GET /panel'>, own: string | nu
   const size = SLICE_SIZES[slice]
   const sums = sumsBy(view, now, dimensions, { slice: size })
   return {
-    // Expired rows are in no minute, but in the sums.
+    // Slices of minutes lack expired rows, but the sums have them.
     now: toPanelPeriod(view, now, slice === 'minute' ? sumOf(view, now, dimensions) : sumTotals(sums.values()), own),
     before: toPanelPeriod(view, before, sumOf(view, before, dimensions), own),
     slice,

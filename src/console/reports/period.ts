@@ -13,7 +13,7 @@ export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
 
 const MAX_DAYS = 3700
-/** Rows at the bounds of a period that are read one by one, so that the period need not begin at a full hour. */
+/** Maximum number of rows that are read one by one at the bounds of a period, so that it need not begin at a full hour. */
 const MAX_SCANNED_ROWS = 200_000
 
 /**
@@ -66,8 +66,8 @@ export function periodName({ from, to }: Period, now: number): string {
 }
 
 /**
- * The period for which sums exist. A bound moves outwards to the full hour if the rows of its hour are too many or
- * deleted, and to the full day before the hours that are kept.
+ * Extends a period to bounds for which sums exist. A bound moves outwards to the full hour if its hour has too many rows or
+ * deleted ones, and to the full day if it is before the hours that are kept.
  */
 export function alignedPeriod(view: View, { from, to }: Period): Period {
   return { from: alignedBound(view, from, floor), to: to >= view.now ? to : alignedBound(view, to, ceil) }
@@ -111,7 +111,7 @@ export function canReadRows(view: View, { from, to }: Period): boolean {
 /** A period, and the table to read it from. */
 export interface PeriodSegment extends Period {
   readonly table: 'days' | 'detailed_days' | 'hours' | 'requests'
-  /** Only rows with larger ids: those that are not in the sums yet. */
+  /** Read only rows with larger ids, which are not in the sums yet. */
   readonly after?: number
 }
 

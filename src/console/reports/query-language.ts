@@ -8,9 +8,9 @@ import type { Sql } from './view.ts'
 
 /** The conditions of a query in text form. */
 export interface ParsedQuery {
-  /** For rows of `requests`; all terms must hold. */
+  /** The condition on rows of `requests`: all terms must hold. */
   readonly condition: Sql
-  /** Names that every row has: the sums then tell where to search. */
+  /** The names that every matching row has: the sums of these names show which hours to search. */
   readonly names: Dimensions
   /** No matching row is a plain success. */
   readonly excludesSuccesses: boolean

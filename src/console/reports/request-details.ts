@@ -23,12 +23,12 @@ function toRequestDetails({ row, running }: FoundRequest, own: string | null): R
     end_explanation: running ? 'the request is still running; all values are provisional' : END_DESCRIPTIONS[row.end],
     error_explanation: row.error === null ? null : errorText(row.error),
     source_explanation: SOURCE_DESCRIPTIONS[row.source],
-    // The route names upstreams.
+    // Hidden from key holders: the route names upstreams.
     route: own === null ? row.route : null,
     trace_id: own === null ? row.traceId : null,
     attempts: row.attempts.map(attempt => toAttempt(attempt, own)),
     counts: usageCounts(row).flatMap(([label, value]) => (value === null ? [] : [{ label, value }])),
-    // A price can name the provider.
+    // Hidden from key holders: the price can name the provider.
     price_version: own === null ? row.priceVersion : null,
     bill: own === null ? costLines(row) : [],
   }

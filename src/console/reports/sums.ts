@@ -47,7 +47,7 @@ export interface GroupSum {
 }
 
 type SumColumn = (typeof SUM_COLUMNS)[number]
-/** The columns for the cost of many groups: less to read than all. */
+/** The columns for the cost of many groups: reading all columns would take longer. */
 export const COST_COLUMNS: readonly SumColumn[] = ['requests', 'unpriced', 'cost_high', 'cost_low']
 
 const TOKENS = {

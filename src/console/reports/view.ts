@@ -23,7 +23,7 @@ export interface View {
   readonly now: number
   /** The last row that is in the sums. */
   readonly summedTo: number
-  /** At most how many rows are not in the sums. */
+  /** Maximum number of rows that are not in the sums. */
   readonly unsummed: number
   /** Days since 1970: since then there are sums by group, protocol and status. */
   readonly detailedFrom: number

@@ -4,7 +4,7 @@ import type { WorkerActivity } from './workers.ts'
 
 export type CandidateState = UpstreamState['candidates'][number]
 
-/** Worse first: what one worker has found, the others will find soon. */
+/** Worst first: if workers differ, the worst state counts, because the other workers will soon have it too. */
 const CIRCUITS_BY_SEVERITY = ['open', 'probing', 'closed'] as const
 
 /** The states of each candidate by upstream, merged over all workers. */

@@ -72,7 +72,7 @@ function prepare(db: DatabaseSync, file: string | null): void {
       .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
     if (isForeign(db, APPLICATION_ID)) throw new Error(`${file} is a database of another program`)
     for (const { name } of tables) db.exec(`DROP TABLE "${String(name)}"`)
-    // With a key store, the audit table is there.
+    // With a store of keys, the audit table is in that store.
     db.exec(file === null ? SCHEMA + AUDIT_SCHEMA : SCHEMA)
     db.prepare('INSERT INTO secret VALUES (?)').run(randomBytes(32))
     writeFileId(db, { id: APPLICATION_ID, version: VERSION })

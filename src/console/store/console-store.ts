@@ -231,7 +231,8 @@ export class ConsoleStore {
   }
 
   /**
-   * Older snapshots belong to workers that have ended, and later ones were made before the date was set back.
+   * The snapshots of a time range. An older one belongs to a worker that has ended; a later one was made before the clock
+   * was set back.
    *
    * @param since ms since 1970
    * @param until ms since 1970: now, plus how far other clocks may be ahead

@@ -7,15 +7,15 @@ export interface LoginAttempt {
   readonly address: string
 }
 
-/** Failures without a delay: people mistype. */
+/** Number of failures without a delay, because people mistype. */
 const FREE_FAILURES = 4
-/** ms after the first failure beyond these; doubles with each further one. */
+/** ms of the first delay after these failures; each further failure doubles it. */
 const FIRST_DELAY = 1_000
-/** Most ms: for an address, and for a name, whose owner others must not lock out. */
+/** Maximum delay in ms: for an address, and for a name. The second is short, so that others cannot lock out the owner of a name. */
 const MAX_DELAY = { address: 15 * 60_000, name: 30_000 } as const
 /** ms after which failures are forgotten. */
 const FAILURE_RETENTION = 24 * 60 * 60_000
-/** ms for which an address is known as one from which a name has logged in. */
+/** ms for which an address counts as known for a name after a login. */
 const KNOWN_ADDRESS_RETENTION = 30 * 24 * 60 * 60_000
 const MAX_ROWS = 20_000
 

@@ -13,11 +13,11 @@ export interface Compaction {
 const BUSY_TIMEOUT_MS = 10_000
 
 /**
- * Writes a ledger anew without the room that deleted rows have left; from then on a gateway gives such room back by itself. A
- * gateway may run: its rows wait meanwhile.
+ * Rewrites a ledger without the space of deleted rows; from then on a gateway frees such space by itself. A gateway may
+ * run: its rows wait meanwhile.
  *
  * @param file path
- * @throws {StoreError} where the file is no ledger; else what node:sqlite throws
+ * @throws {StoreError} if the file is not a ledger; else what node:sqlite throws
  */
 export function compactLedger(file: string): Compaction {
   if (!fileExists(file)) throw new StoreError('missing', 'there is no such file')

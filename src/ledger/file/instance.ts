@@ -4,9 +4,9 @@ import { toLedgerFailure } from '../ledger-failure.ts'
 import { acquireLock, isLocked } from './lock.ts'
 
 /*
- * A process that writes to a ledger holds a lock beside it, and is alive exactly
- * as long as it holds it. Process ids would not do (containers share volumes, not
- * ids), nor would a heartbeat (a process that was stopped for a while is not dead).
+ * A process that writes to a ledger holds a lock beside it: the process is alive as long
+ * as the lock is held. Process ids are no substitute (containers share volumes, but not
+ * ids), nor is a heartbeat (a process that was paused for a while is not dead).
  */
 
 const LOCK_INFIX = '-live-'

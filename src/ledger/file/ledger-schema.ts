@@ -43,9 +43,9 @@ const ROW = `
 export const UNUSUAL = `(status IS NOT 200 OR "end" <> 'complete')`
 
 /*
- * Two indices hold all that requests are chosen by, so that a search reads no
- * rows but those it finds; they cost the writer less than one for each column
- * would, because new entries come at their end.
+ * Two indices contain all columns by which requests are searched, so that a search reads
+ * only matching rows. They cost the writer less than one index for each column, because
+ * new entries are added at their end.
  */
 const ROWS_2 = `
   ALTER TABLE requests ADD COLUMN route TEXT;
@@ -68,9 +68,9 @@ const ROWS_6 = `
   ALTER TABLE in_flight ADD COLUMN owner TEXT;`
 
 /**
- * `requests` holds what has ended, one row a request. `in_flight` holds how each
- * running request would be billed if its process died now; it stays small, so
- * that a request costs one insertion into the large table and its indices.
+ * `requests` has the ended requests, one row for each. `in_flight` has the bill of each
+ * running request in case its process dies now. That table stays small, so a request
+ * costs one insertion into the large table and its indices.
  */
 export const MIGRATIONS: readonly string[] = [
   `CREATE TABLE requests (id INTEGER PRIMARY KEY, ${ROW}
@@ -96,7 +96,7 @@ export const MIGRATIONS: readonly string[] = [
   TAKEN_BACK_SCHEMA,
 ]
 
-/** @param scripts of all versions; an older or a later gateway has others */
+/** @param scripts of all versions; another version of the gateway has other scripts */
 export function ledgerSchema(scripts: readonly string[] = MIGRATIONS): Schema {
   return new Schema({ id: APPLICATION_ID, scripts })
 }

@@ -3,28 +3,28 @@ import { DatabaseSync } from 'node:sqlite'
 import { createPrivateFile } from '../../base/files/private-file.ts'
 
 /**
- * Takes a lock that the operating system releases when the process ends, however
- * it ends. It is SQLite's lock on an empty file, because Node has none of its own.
+ * Takes a lock that the operating system releases when the process ends, for any
+ * reason. It is SQLite's lock on an empty file, because Node has no file locks.
  * @param path of the lock file, which exists while the lock is held, or after its
  *   holder was killed
  * @param patience ms to wait for another holder
  * @returns releases the lock
- * @throws node:sqlite's error `database is locked` when another holds it, or what
- *   the file system says
+ * @throws node:sqlite's error `database is locked` if another process holds it, or the
+ *   error of the file system
  */
 export function acquireLock(path: string, patience: number): () => void {
   for (;;) {
     createPrivateFile(path)
     const db = new DatabaseSync(path, { timeout: patience })
     try {
-      // In memory: otherwise the lock would leave a journal beside it.
+      // A journal in memory: otherwise the lock would leave a journal file beside its file.
       db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
     } catch (error) {
       db.close()
       throw error
     }
-    // The last holder removed the file while this one waited: a deleted file shows others
-    // no lock.
+    // The last holder removed the file while this process waited: a lock on a deleted file is
+    // invisible to others.
     if (existsSync(path)) {
       return () => {
         remove(path)
@@ -55,6 +55,6 @@ function remove(path: string): void {
   try {
     unlinkSync(path)
   } catch {
-    // Gone, or in a directory that takes no changes now. What stays is free, as after a kill.
+    // The file is gone, or the directory cannot be changed now. A remaining file is not locked, as after a kill.
   }
 }

@@ -5,12 +5,12 @@ import { StoreError } from '../../base/files/store-error.ts'
 
 /** Milliseconds. */
 const BUSY_TIMEOUT_MS = 5000
-/** SQLITE_READONLY and SQLITE_CANTOPEN, which of the two depends on whether there is a log. */
+/** SQLITE_READONLY or SQLITE_CANTOPEN, depending on whether there is a log. */
 const NOT_WRITABLE = new Set([8, 14])
 
 /**
- * Opens a file to read. If no process has its log open, SQLite writes an index of the log beside the file. A user who
- * may not write there opens the file as one that does not change, which holds as long as no gateway has it open.
+ * Opens a file for reading. If no process has its log open, SQLite writes an index of the log beside the file. A user who
+ * may not write there opens the file as immutable, which it is while no gateway has it open.
  *
  * @throws {StoreError} `unwritable`; else node:sqlite's error
  */

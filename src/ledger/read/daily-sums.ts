@@ -3,13 +3,13 @@ import type { Filter } from './ledger-reader.ts'
 import type { RowGroup, UsageSum } from './usage-sum.ts'
 
 /*
- * What the readers of both ledgers have in common: usage is read from the sums of whole days, and from rows before and
- * after them.
+ * Shared by the readers of both ledgers: usage is read from the sums of whole days, and from the rows before and after
+ * these days.
  */
 
 export const DAY_MS = 86_400_000
 
-/** An integer of SQLite or PostgreSQL is too small for these sums, so they have two parts. */
+/** The summed columns. A sum can exceed the integers of SQLite and PostgreSQL, so it has two parts. */
 const SUMMED = {
   input: 'input_tokens',
   cached: 'cached_input_tokens',
@@ -28,7 +28,7 @@ const ROW_FIGURES: readonly (readonly [name: string, ofRow: string])[] = [
   ] as const),
 ]
 
-/** Their names, for SELECT. */
+/** The names of the figures, for SELECT. */
 export const FIGURE_LIST = ROW_FIGURES.map(([name]) => name).join(', ')
 /** One row as its own sum, for SELECT. */
 export const ROW_FIGURE_LIST = ROW_FIGURES.map(([name, ofRow]) => `${ofRow} AS ${name}`).join(', ')

@@ -3,8 +3,8 @@ import { add, byGroups } from './usage-sum.ts'
 import type { GroupBy, RowGroup, UsageSum } from './usage-sum.ts'
 
 /**
- * Like `sums` of the reader, also by owner: the sums of the keys that an owner has now. When a key changes its owner,
- * its past usage goes along, as in the billing of the console.
+ * Like `sums` of the reader, also by owner. The sums of a key, past ones included, belong to its current owner, as in the
+ * billing of the console.
  *
  * @param owners by the name of the key
  */

@@ -24,7 +24,7 @@ export interface CountedRow {
   readonly costLow: number | null
 }
 
-/** The columns of CountedRow, without the cost, which is read in parts. */
+/** The columns of CountedRow except the cost, which is read in two parts. */
 export const COUNTED_COLUMNS = [
   'started_at', 'key', 'model', 'upstream', 'group', 'protocol', 'status', 'end', 'source', 'first_byte_ms',
   'input_tokens', 'cached_input_tokens', 'cache_write_5m_tokens', 'cache_write_1h_tokens',
@@ -33,7 +33,6 @@ export const COUNTED_COLUMNS = [
 
 /**
  * @param at index of each column in the values
- * @param at where in them each column stands
  */
 export function toCountedRow(
   values: readonly unknown[], at: Readonly<Record<(typeof COUNTED_COLUMNS)[number], number>>,

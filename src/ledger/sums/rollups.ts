@@ -8,23 +8,22 @@ import { addHistogramJson, toHistogramJson } from './first-byte.ts'
 import { UnsummedRows } from './unsummed-rows.ts'
 
 /*
- * The sums that are kept beside the rows, so that nobody has to read ten million
- * rows for a chart: by hour and by day, for each key, model and upstream that
- * occurred together; by day for each of them alone, which is far less to read; by
- * day with group, protocol and status too; and histograms of the time to the first
- * byte. Days outlive the rows that are deleted.
+ * The sums beside the rows, so that a chart need not read ten million rows: by hour and by
+ * day, for each key, model and upstream that occur together; by day for each of these
+ * names alone, which is far less to read; by day also with group, protocol and status;
+ * and histograms of the time to the first byte. Sums by day stay when the rows are deleted.
  *
- * Rows are entered in the order of their ids, many at a time, which costs a row
- * less than its own transaction could; `summed` says up to which id. Those that this
- * process wrote are mostly still known, and not read again (unsummed-rows.ts). Who reads
- * the sums adds the rows beyond: then they are exact, whatever crashed when, and
- * also for rows that an older version wrote.
+ * Rows are added to the sums in the order of their ids, many in one transaction, because a
+ * transaction for each row would cost more. `summed` has the last added id. Rows that this
+ * process wrote are mostly still in memory, and are not read again (unsummed-rows.ts). A
+ * reader of the sums adds the rows with higher ids. So sums are exact after any crash, and
+ * for rows of an older version too.
  */
 
 const SUMS = `${SUM_COLUMNS.map(name => `${name} INTEGER NOT NULL`).join(', ')}, last_at INTEGER NOT NULL`
 const NAME_COLUMNS = 'key ANY NOT NULL, model ANY NOT NULL, upstream ANY NOT NULL'
 
-/** A name that is null is the number 0 in these tables: part of a primary key cannot be null. */
+/** Schema of the sums. The number 0 stands for no name, because a column of a primary key cannot be null. */
 export const ROLLUP_SCHEMA = `
   CREATE TABLE summed (up_to INTEGER NOT NULL) STRICT;
   INSERT INTO summed VALUES (0);
@@ -42,9 +41,9 @@ export const ROLLUP_SCHEMA = `
     counts TEXT NOT NULL, PRIMARY KEY (scope, name, day)) STRICT, WITHOUT ROWID;`
 
 /**
- * Sums by day of all names together. They are of what began on the day `detailed_from` or later: what was summed
- * before this table was there is older. A process of an older version that still runs beside this one sums rows
- * for the other tables alone, and leaves `detailed_up_to` behind `up_to`.
+ * Sums by day for each combination of all names, of requests that began on the day `detailed_from` or later: earlier
+ * requests were summed before this table existed. A process of an older version that still runs adds rows only to the
+ * other tables, so `detailed_up_to` is then less than `up_to`.
  */
 export const DETAILED_SCHEMA = `
   CREATE TABLE detailed_days (day INTEGER NOT NULL, ${DETAILED_NAMES.map(name => `"${name}" ANY NOT NULL`).join(', ')}, ${SUMS},
@@ -54,17 +53,17 @@ export const DETAILED_SCHEMA = `
   UPDATE summed SET detailed_up_to = up_to, detailed_from = (SELECT coalesce(max(day) + 1, 0) FROM days);`
 
 /**
- * An older process that replaces a row takes it out of the other tables alone: from then on `detailed_days` has rows of the
- * next day or later.
+ * If a process of an older version replaces a row, it subtracts the old row only from the other tables: `detailed_days` then
+ * starts anew on the next day.
  */
 export const TAKEN_BACK_SCHEMA = `
   CREATE TRIGGER day_taken_back AFTER UPDATE ON days WHEN NEW.requests < OLD.requests
     BEGIN UPDATE summed SET detailed_up_to = -1; END;`
 
-/** The day since which `detailed_days` is complete, in SQL for `summed`; null where an older process summed rows without it. */
+/** The day since which `detailed_days` is complete, in SQL for `summed`; null = an older process summed rows without it. */
 export const DETAILED_FROM = 'iif(detailed_up_to = up_to, detailed_from, NULL)'
 
-/** Hours that sums by hour are kept: a quarter, which charts compare with days. Sums by day stay. */
+/** Hours for which sums by hour are kept: a quarter, which charts compare with days. Sums by day stay. */
 export const HOURS_KEPT = 92 * 24
 
 /** Rows that are summed in one transaction: about 15 ms, during which an ended request waits. */
@@ -172,15 +171,15 @@ export class Rollups {
   }
 
   /**
-   * Rows were written, in a transaction that has ended, and none replaced another.
+   * Rows were written in a committed transaction, and none of them replaced another.
    * @param rows in the order of their ids, which have no gaps
-   * @param last the id of the last
+   * @param last the id of the last row
    */
   rowsWritten(rows: readonly RowValues[], last: number): void {
     this.#unsummed.add(rows, last)
   }
 
-  /** A row is about to be replaced: if it is summed, it is subtracted. */
+  /** A row is about to be replaced: it is subtracted from the sums if they contain it. */
   subtractRow(requestId: SQLInputValue, startedAt: SQLInputValue): void {
     this.#skipUndetailed.run()
     const contributions = new Contributions()
@@ -190,7 +189,7 @@ export class Rollups {
     this.#keepDetailed.run()
   }
 
-  /** Rows were deleted: reused ids must not count as summed. */
+  /** Rows were deleted: new rows that reuse their ids must not count as summed. */
   rowsDeleted(): void {
     this.#skipUndetailed.run()
     this.#rewind.run()
@@ -203,7 +202,7 @@ export class Rollups {
    * @returns whether there may be more
    */
   expire(now: number): boolean {
-    // Whole days, because older times are read by day.
+    // Delete whole days, because older times to the first byte are read by day.
     const first = firstHourKept(now)
     const oldest = this.#oldestHour.get()?.['hour']
     const isOld = typeof oldest === 'number' && oldest < first
@@ -257,7 +256,7 @@ interface SlotHistogram extends Omit<FirstByteHistogram, 'hour'> {
   readonly slot: number
 }
 
-/** Hours since 1970: earlier requests are in days only. */
+/** Hours since 1970. Only sums by day have earlier requests. */
 export function firstHourKept(now: number): number {
   return Math.floor((Math.floor(now / HOUR) - HOURS_KEPT) / 24) * 24
 }

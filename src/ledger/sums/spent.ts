@@ -57,7 +57,7 @@ export interface GroupDaySpend extends Pick<DaySpend, 'startedAt' | 'pico'> {
   readonly group: string
 }
 
-/** Like spentSince, by the group of the key at that time; its parent groups are not counted. */
+/** Like spentSince, by the group that a key had at that time; parent groups are not counted. */
 export function spentByGroup(file: string, since: number, unwritten: readonly RowValues[] = []): GroupDaySpend[] {
   const ended = `SELECT name, NULL AS model, day, cost_high AS high, cost_low AS low
     FROM dimension_days WHERE dimension = ${DIMENSION.group} AND day >= :since / ${DAY}`

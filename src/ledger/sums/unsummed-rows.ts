@@ -19,23 +19,23 @@ export interface NewestRow {
 }
 
 /**
- * What unsummed rows add to the sums, collected when they are written. So they need not be read again, which is most of
- * the cost of summing. If another process wrote rows in between, they are read.
+ * Collects what written rows add to the sums, so that summing need not read the rows again, which is most of its cost. If
+ * another process wrote rows in between, the rows are read.
  */
 export class UnsummedRows {
   #rows: {
-    /** The id before the first. */
+    /** The id before the first row. */
     readonly after: number
-    /** The last, and its id. */
+    /** The id of the last row, and that row. */
     last: number
     row: RowValues
     readonly contributions: Contributions
   } | null = null
 
   /**
-   * Rows were written, by a transaction that has ended.
+   * Rows were written in a committed transaction.
    * @param rows in the order of their ids, which have no gaps
-   * @param last the id of the last
+   * @param last the id of the last row
    */
   add(rows: readonly RowValues[], last: number): void {
     const row = rows.at(-1)
@@ -46,17 +46,17 @@ export class UnsummedRows {
     for (const values of rows) contributions.add(countedRow(values), 1)
     this.#rows.last = last
     this.#rows.row = row
-    // In pieces, then, which are read.
+    // Too many sums for one transaction: the rows are read later, in pieces.
     if (contributions.size > MAX_SUMS) this.#rows = null
   }
 
   /**
-   * Removes the rows, to be summed, or to be read if that fails.
+   * Removes the collected rows and returns what they add to the sums.
    *
-   * It compares the id of the last row with the newest row of the table: a written or replaced row has a higher id, so if
-   * they are equal, nothing was written and no id was reused.
+   * It compares the last row with the newest row of the table: a written or replaced row has a higher id, so if they are
+   * equal, no other row was written and no id was reused.
    * @param upTo the id up to which rows are in the sums
-   * @returns null = they are not all unsummed rows
+   * @returns null = other rows are unsummed too: read the rows instead
    */
   take(upTo: unknown, newest: NewestRow): Contributions | null {
     const rows = this.#rows

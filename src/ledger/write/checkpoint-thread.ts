@@ -3,12 +3,11 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 
 /**
- * Copies the write-ahead log into the database, in a thread of its own: it waits
- * for the disk (fsync), which must not keep a request's row waiting. As a side
- * effect a power failure costs about a second of rows, not more.
+ * Copies the write-ahead log into the database in a thread of its own: the copy waits for
+ * the disk (fsync), and rows of requests must not wait for that. As a side effect, a
+ * power failure loses about a second of rows, not more.
  *
- * workerData is the ledger's path; any message ends the thread,
- * with a last checkpoint.
+ * workerData is the ledger's path. Any message ends the thread after a last checkpoint.
  */
 
 const CHECKPOINT_INTERVAL_MS = 1000

@@ -32,9 +32,9 @@ export interface RejectedRows {
 const PLACEHOLDERS = COLUMNS.map(() => '?').join(', ')
 /** https://www.sqlite.org/pragma.html#pragma_auto_vacuum */
 const INCREMENTAL = 2
-/** Pages of 4 KiB that are given back at a time. */
+/** Pages of 4 KiB that are returned to the system at a time. */
 const VACUUM_PAGES = 500
-/** Free pages that stay: a share of the file, and a number. */
+/** Free pages that stay: a share of the file, and a minimum number. */
 const FREE_SHARE = 1 / 8
 const MIN_FREE_PAGES = 256
 const RETENTION_BATCH = 500
@@ -68,7 +68,6 @@ export class LedgerStore {
   /**
    * @param instance unique name of the process
    * @param isShipped rows go to PostgreSQL: none is deleted before PostgreSQL has it
-   * @param isShipped rows go to PostgreSQL: none is deleted before it is there
    * @throws as openFile
    */
   constructor(file: string, instance: string, isShipped = false) {
@@ -207,7 +206,7 @@ export class LedgerStore {
   }
 
   /**
-   * Gives some of the room that deleted rows have left back to the system. A part stays, because new rows come.
+   * Returns some of the space of deleted rows to the system. A part stays, because new rows will need it.
    * @returns whether there may be more
    */
   vacuum(): boolean {

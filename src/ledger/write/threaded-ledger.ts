@@ -24,8 +24,8 @@ const MAX_WAITING = 100_000
 const SHUTDOWN_TIMEOUT_MS = 5000
 
 /**
- * Opens the ledger and starts a thread that writes to it. Returns at once: an
- * unusable file is reported by onFailure, and retried without end.
+ * Opens the ledger and starts a thread that writes to it. Returns at once: if the file is
+ * unusable, `onFailure` is called, and the thread retries without limit.
  */
 export function openLedger(options: LedgerOptions): Ledger {
   return new ThreadedLedger(options)
@@ -229,7 +229,7 @@ class ThreadedLedger implements Ledger {
 
   async #runShutdown(patience: number): Promise<void> {
     const started = performance.now()
-    // Locks pass. What else keeps the file from being written is tried once more by the thread as it ends.
+    // Locks pass. Other failures stay: the thread tries once more when it ends.
     if (this.#healthy || this.#alarm.last?.code === 'locked') await within(patience, this.flush())
     else this.#send()
     await this.#link.close(Math.max(0, started + patience - performance.now()))

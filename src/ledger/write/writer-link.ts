@@ -15,9 +15,9 @@ export interface WriterEvents {
 }
 
 /**
- * The writing thread, seen from the main thread. Keeps each batch until it is written. A
- * thread that dies is restarted and gets the unwritten batches again, which is harmless:
- * rows have a unique key.
+ * The writing thread, seen from the main thread. Keeps each batch until it is written. If
+ * the thread dies, it is restarted and gets the unwritten batches again. Writing a batch
+ * twice is harmless, because rows have a unique key.
  */
 export class WriterLink {
   readonly #events: WriterEvents

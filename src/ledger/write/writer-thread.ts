@@ -6,7 +6,7 @@ import type { ToWriter, WriterOptions } from './writer-messages.ts'
 
 const RECOVER_EVERY = 10_000
 const EXPIRE_EVERY = 60_000
-/** A larger number makes a row cheaper, and reports read more rows. */
+/** ms between two rounds of summing: a longer time makes a row cheaper to sum, but a report must read more unsummed rows. */
 const SUM_EVERY = 1000
 
 const port = parentPort

@@ -11,8 +11,8 @@ const MAX_RETRY_DELAY_MS = 5000
 const SHIPPED_KEEP_MS = 2 * 86_400_000
 
 /**
- * Writes batches in order, and keeps trying when it
- * cannot. All that can block is done here, in a thread of its own.
+ * Writes batches in order, and retries failed ones. Everything that can block runs here,
+ * in a thread of its own.
  */
 export class Writer {
   readonly #options: WriterOptions
@@ -81,7 +81,7 @@ export class Writer {
   }
 
   /**
-   * Runs long work between batches, so that they get their turn.
+   * Runs long work in pieces, with waiting batches between them.
    * @param piece returns whether there may be more
    */
   #runInSteps(work: 'sum' | 'expire', piece: (store: LedgerStore) => boolean): void {
@@ -146,7 +146,7 @@ export class Writer {
   #handleFailure(error: unknown): LedgerFailure {
     const trouble = toLedgerFailure(error, this.#options.file)
     const store = this.#store
-    // When a disk is no longer full, or a lock ends, the file is still good.
+    // The file stays usable when a full disk gets space or a lock is released.
     if (store === null || trouble.code === 'locked' || trouble.code === 'full') return trouble
     this.#checkpoints.stop()
     this.#store = null

@@ -36,7 +36,7 @@ export class ChatStreamProtocol implements StreamProtocol {
   readonly underWay = null
   finished = false
   missing: string | null = null
-  /** Identity of the first chunk that has an id: what all chunks of one response have in common. */
+  /** The members that all chunks of one response share, from the first chunk with an id. */
   #identity: Json = {}
   #started = false
   #hasSeveralChoices = false
@@ -93,7 +93,7 @@ export class ChatStreamProtocol implements StreamProtocol {
   }
 
   createTranslation(before: () => PriorUsage): EventTranslation {
-    // If nothing came before, the first chunk of this response is the client's first.
+    // If the client got no chunk of the first response, it gets the first chunk of this one as its first.
     const follows = this.#started
     return {
       translate: (chunk, text) => {

@@ -34,17 +34,17 @@ const IMAGES = Buffer.from('images')
 const DATA = Buffer.from('data')
 const TRANSCRIPT = Buffer.from('transcript')
 const SPACE = 0x20
-// More choices than this share the last place.
+// Choices from this index on share the last bit.
 const MAX_CHOICES = 31
-// Tool calls of one choice share its numbers: more of them than this share the last.
+// Numbers for the tool calls of one choice: further calls share the last number.
 const CALLS_PER_CHOICE = 32
 
 /** Streams of chat completions, of legacy completions and of servers like them: chunks, then `data: [DONE]`. */
 export class ChunkMeter extends EventMeter {
   readonly #usageReader: UsageReader
-  /** The event being read tells the usage. */
+  /** The event that is being read reports usage. */
   #reported = false
-  /** The choices that have begun, and those of them that have their `finish_reason`, a bit each. */
+  /** Choices that have begun, and choices with a `finish_reason`; one bit for each choice. */
   #seen = 0
   #finished = 0
 
@@ -57,7 +57,7 @@ export class ChunkMeter extends EventMeter {
     return readUsage(this.#usageReader, this.lastUsage())
   }
 
-  /** Perplexity and GPUStack end a stream without `[DONE]`, which clients take for an interruption. */
+  /** Perplexity and GPUStack end a stream without `[DONE]`: clients treat such a stream as interrupted. */
   override get missingEnd(): Buffer | null {
     return this.terminated === false && this.#seen !== 0 && this.#seen === this.#finished ? DONE_EVENT : null
   }
@@ -94,7 +94,7 @@ export class ChunkMeter extends EventMeter {
     this.keepUsage(buf)
   }
 
-  /** Groq, unless it was asked, tells it in an object of its own. */
+  /** Without `include_usage`, Groq reports usage in an object of its own. */
   #groqUsage(buf: Buffer): void {
     const { cursor } = this
     while (cursor.nextMember()) {
@@ -124,7 +124,7 @@ export class ChunkMeter extends EventMeter {
       else if (cursor.keyIs(FINISH_REASON) && cursor.isString()) finished = cursor.string() && cursor.valueEnd > cursor.valueStart
       else if (cursor.keyIs(TEXT)) this.#texts('content', choice, buf)
       else if (cursor.keyIs(DELTA) && cursor.beginObject()) this.#delta(choice, buf)
-      // Moonshot's, unless it was asked.
+      // Without `include_usage`, Moonshot reports usage in the choice.
       else if (cursor.keyIs(USAGE)) this.#usage(buf)
       else this.ignore(buf)
     }
@@ -159,7 +159,7 @@ export class ChunkMeter extends EventMeter {
     }
   }
 
-  /** A string, or a list of parts with `text`, and with `thinking` in the way of Mistral. */
+  /** A string, or a list of parts with `text` or, from Mistral, `thinking`. */
   #texts(kind: TextKind, choice: number, buf: Buffer): boolean {
     const { cursor } = this
     if (cursor.isString()) {
@@ -210,7 +210,7 @@ export class ChunkMeter extends EventMeter {
     }
   }
 
-  /** OpenRouter's: what they are in tokens only the usage tells. */
+  /** Images from OpenRouter: only a usage report tells their tokens. */
   #images(): void {
     while (this.cursor.nextElement()) {
       this.noteUncountable()

@@ -89,15 +89,16 @@ export class ToolCallReader {
   }
 
   #end(call: OpenCall, out: EventOutput): void {
-    // Servers announce calls that never come.
+    // Some servers announce a call and never send it: drop an empty one.
     if (call.index === null && (call.name !== '' || call.held.trim() !== '')) this.#begin(call, out)
     if (call.index !== null) this.#parts.end(call.index, null, out)
   }
 }
 
 /**
- * Some servers use one index for all parallel calls: a different id means another call, and so do arguments that
- * follow complete ones. Others repeat the name in each piece, or send the id late.
+ * Does a piece with the index of the open call begin another call? Some servers use one index for all parallel calls:
+ * a different id, or arguments after complete ones, then begin another call. Other servers repeat the name in each
+ * piece, or send the id late.
  */
 function isAnother(open: OpenCall, id: string, name: string, text: string): boolean {
   if (name === '') return false

@@ -112,12 +112,12 @@ class MessageReader {
   #assistant(message: BodyObject): Part[] {
     if (message.value('audio') !== null) message.refuse('audio', 'it names something that one provider has stored; send its transcript')
     if (message.value('function_call') !== null) message.refuse('function_call', 'it is replaced by tool_calls')
-    // The thinking that the next request needs is in the ids of calls.
+    // Ignored: the ids of calls carry the thinking that the next request needs.
     message.ignore('reasoning', 'reasoning_content')
     const calls = message.objects('tool_calls').flatMap(call => this.#toolCall(call))
     const refusal = message.text('refusal')
     return [
-      // The thinking of a turn comes before what follows from it.
+      // The thinking comes first: the rest of the turn follows from it.
       ...calls.filter(isThinking),
       ...contentOf(message),
       ...refusal === null ? [] : [{ type: 'refusal', path: 'messages[].refusal', cache: null, text: refusal } as const],
@@ -127,7 +127,7 @@ class MessageReader {
 
   /** A call, after the thinking that its id carries. */
   #toolCall(call: BodyObject): Part[] {
-    // Clients that collect a stream keep the index.
+    // Clients that join a stream's pieces keep the index of each call.
     call.ignore('index')
     const path = 'messages[].tool_calls[]'
     const isFreeform = call.value('type') === 'custom'

@@ -48,7 +48,7 @@ export class ChatResponseReader implements ResponseReader {
       if (delta !== null) this.#delta(delta, out)
       this.#finish(choice, out)
     }
-    // Unless asked for usage, Moonshot reports it in the choice, and Groq in an object of its own.
+    // Without `include_usage`, Moonshot reports usage in the choice, and Groq in an object of its own.
     this.#usage(chunk['usage'] ?? choice?.['usage'] ?? asObject(chunk['x_groq'])?.['usage'], out)
   }
 
@@ -113,7 +113,7 @@ export class ChatResponseReader implements ResponseReader {
     }
   }
 
-  /** Marks thinking as this upstream's: it gets it back in the same place. */
+  /** Marks thinking with this upstream and its place, so that a later request returns it to this upstream in that place. */
   get #opaque(): OpaqueValue | null {
     return this.#reasoningPlace === null ? null : { provider: this.#provider, value: this.#reasoningPlace }
   }
@@ -151,7 +151,7 @@ export class ChatResponseReader implements ResponseReader {
   }
 }
 
-/** OpenRouter reports an error in a response that has begun in the choice. */
+/** If the response has begun, OpenRouter reports an error in the choice. */
 function hasError(value: JsonObject): boolean {
   return (value['error'] ?? firstChoice(value)?.['error'] ?? null) !== null
 }

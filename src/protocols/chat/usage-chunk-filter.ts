@@ -11,7 +11,7 @@ const CR = 0x0d
 // The usage chunk has a few hundred bytes; a longer event is never held.
 const MAX_HELD_BYTES = 16 * 1024
 
-/** Whether a chunk is shown, as far as its bytes so far decide: open = undecided. */
+/** Whether the client gets a chunk, judged by its bytes so far; open = undecided. */
 type Visibility = 'hidden' | 'shown' | 'open'
 
 /**
@@ -53,7 +53,7 @@ export class UsageChunkFilter {
     return this.withoutHidden(keep === bytes.length ? bytes : bytes.subarray(0, keep), start)
   }
 
-  /** The whole open block is held: what was passed on ended with a whole event. */
+  /** All bytes of the open block are held, so the bytes passed on end with a whole event. */
   get holding(): boolean {
     return this.#held.length > 0
   }
@@ -77,7 +77,7 @@ export class UsageChunkFilter {
 
   #mayBeHidden(bytes: Buffer, open: number): boolean {
     const line = dataLine(bytes, open)
-    // Its beginning is missing, or too short to decide.
+    // Too few bytes of a data line have arrived to decide.
     if (bytes.length - line < DATA.length) return true
     return this.#visibility(bytes, line + DATA.length, bytes.length) !== 'shown'
   }

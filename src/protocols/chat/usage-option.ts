@@ -37,7 +37,7 @@ function optionEdits(body: Buffer, options: Field): Edit[] {
   if (!inner.ok || inner.members === null) throw new TypeError('the scan is of another body')
   const { start } = options
   const given = inner.fields.get('include_usage')
-  // Some of them are not known.
+  // The scan stops recording duplicates at a limit: further values may exist.
   if (given && given.length > MAX_DUPLICATES) return []
   const edits = given === undefined
     ? [insertion(inner.members, INCLUDE_USAGE)]

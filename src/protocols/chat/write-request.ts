@@ -81,7 +81,7 @@ export function writeChatRequest(request: NeutralRequest, context: WriteContext)
   return { path: '/v1/chat/completions', body, headers: {} }
 }
 
-/** What the model says between results and the user, for targets that want it. */
+/** The assistant message between tool results and a user message, for targets that require one. */
 const SEEN = { role: 'assistant', content: 'I have the results.' }
 
 function writeMessages(messages: readonly Message[], context: WriteContext): JsonObject[] {
@@ -91,7 +91,7 @@ function writeMessages(messages: readonly Message[], context: WriteContext): Jso
   return joined.flatMap((message, at) => (message['role'] === 'user' && joined[at - 1]?.['role'] === 'tool' ? [SEEN, message] : [message]))
 }
 
-/** Joins what the user says in messages that follow each other: chat templates of open models want turns that alternate. */
+/** Joins consecutive user messages: chat templates of open models require alternating turns. */
 function joinUserMessages(messages: readonly JsonObject[]): JsonObject[] {
   const joined: { readonly message: JsonObject, parts: unknown[] | null }[] = []
   for (const message of messages) {
@@ -108,7 +108,7 @@ function contentParts({ content }: JsonObject): readonly unknown[] {
   return Array.isArray(content) ? content : [{ type: 'text', text: content }]
 }
 
-/** Joins the instructions at the beginning into one message: chat templates of open models refuse a second one. */
+/** Joins the instructions at the beginning into one message: chat templates of open models refuse a second system message. */
 function joinInstructions(messages: readonly Message[]): readonly Message[] {
   const { leading, rest } = splitInstructions(messages)
   if (leading.length < 2 || leading.some(({ name }) => name !== null)) return messages
@@ -245,7 +245,7 @@ function textOf(parts: readonly Part[], report: TranslationReport): string {
   }).join('\n\n')
 }
 
-/** Some servers require them, such as Mistral's. */
+/** Some servers, such as Mistral's, require a schema of parameters. */
 const NO_PARAMETERS = { type: 'object', properties: {} }
 
 function writeTool({ name, description, parameters, strict, cache, path }: Tool, report: TranslationReport): JsonObject {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../neutral/json.ts'
 import type { NeutralRequest } from '../neutral/request.ts'
 import type { WriteContext } from '../neutral/translation.ts'
 
-/** Fields of the model's vendor for what Converse has no field for; null = the vendor has none either. */
+/** Writes the vendor's own fields for settings without a field in Converse; null = the vendor has no such field either. */
 interface Maker {
   readonly topK: ((topK: number) => JsonObject) | null
   readonly reasoning: ((request: NeutralRequest, context: WriteContext) => JsonObject | null) | null
@@ -13,13 +13,13 @@ interface Maker {
 }
 
 const OTHER: Maker = { topK: null, reasoning: null, cache: null }
-/** The name of a custom inference profile does not show the model. */
+/** For custom inference profiles, whose names do not show the model. */
 const UNKNOWN: Maker = { ...OTHER, cache: { amongTools: true, ttl: true, behindDocuments: true } }
 /** `meta.llama3-1-70b-instruct-v1:0`, `us.meta.llama3-1-70b-instruct-v1:0` */
 const NAMES_MAKER = /^(?:[a-z-]+\.)?[a-z0-9]+\.[a-z]/
 
 /**
- * By a part of the model's id. Source: Amazon Bedrock user guide, "Inference request parameters" and "Prompt
+ * Vendors, by a part of the model's id. Source: Amazon Bedrock user guide, "Inference request parameters" and "Prompt
  * caching".
  */
 const MAKERS: readonly (readonly [RegExp, Maker])[] = [
@@ -45,7 +45,7 @@ export function modelFields(request: NeutralRequest, context: WriteContext): Jso
   return { ...sampling, ...thinking }
 }
 
-/** Does Claude think? Then it accepts only its own sampling (Amazon Bedrock user guide, "Extended thinking"). */
+/** Is Claude's thinking on? Claude then refuses most sampling parameters (Amazon Bedrock user guide, "Extended thinking"). */
 export function thinks(fields: JsonObject | null): boolean {
   return fields?.['thinking'] !== undefined
 }

@@ -11,7 +11,7 @@ import { ResumableStream } from '../events/resumable-stream.ts'
  * 3. `edits` change the client's request to one for the rest;
  * 4. `createTranslator` makes a translator for the events of the other response. This can be repeated.
  *
- * Overlaps are not detected: what the second upstream repeats, the client gets twice.
+ * Overlaps are not detected: text that the second upstream repeats reaches the client twice.
  *
  * @param body of the request, decompressed JSON
  * @returns a string = why the response cannot be continued

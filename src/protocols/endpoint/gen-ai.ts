@@ -33,12 +33,12 @@ const PROTOCOL_OWNERS: ReadonlyMap<string, string> = new Map(Object.entries({
   messages: 'anthropic', generate: 'gcp.gemini',
 }))
 
-/** The provider that a host belongs to; null = it tells nothing. */
+/** The provider that a host belongs to; null = unknown. */
 export function providerAt(host: string): string | null {
   return PROVIDERS.find(([pattern]) => pattern.test(host))?.[1] ?? null
 }
 
-/** @param provider that of the upstream's host */
+/** @param provider the provider of the upstream's host; null = unknown */
 export function genAiCall(endpoint: Endpoint, provider: string | null): GenAiCall {
   return { operation: operationOf(endpoint), provider: provider ?? PROTOCOL_OWNERS.get(endpoint.protocol) ?? 'openai' }
 }

@@ -20,7 +20,7 @@ export interface MissingEnd {
  */
 export function missingEndOf({ streams }: Endpoint, request: Buffer, stream: Buffer): MissingEnd | null {
   const asked = readRequestOptions(request)
-  // Of several responses in one stream, one may be complete and the others not.
+  // With several responses in one stream, one can be complete while another is not.
   if (streams === null || typeof asked === 'string' || streams.asksForSeveral(asked)) return null
   const dialect = streams.createProtocol(asked)
   let isClear = true
@@ -37,7 +37,7 @@ export function missingEndOf({ streams }: Endpoint, request: Buffer, stream: Buf
   const piece = stream.toString('latin1', whole).replaceAll('\r\n', '\n').trim()
   const isAll = () => isClear && dialect.finished && dialect.missing === null
   if (isAll() && dialect.endMarker.startsWith(piece)) return { completeBytes: whole, suffix: Buffer.from(dialect.endMarker) }
-  // Or they are the last event that is needed, without its line ends.
+  // These bytes may instead be the last needed event without its line ends.
   isLast = false
   reader.end()
   if (!isLast || !isAll()) return null

@@ -76,7 +76,7 @@ export interface ClientFormat {
   readonly requestIdHeader: string | null
   /** Every server of the protocol accepts Google's field masks. */
   readonly isGoogles: boolean
-  /** Clouds serve the endpoints at paths of their own, as OpenAI's. */
+  /** The protocol is OpenAI's: clouds serve its endpoints at other paths too. */
   readonly isOpenais: boolean
   /** The rate limits of a key: a flat list of names and values. @param nowMs ms since 1970 */
   rateLimitHeaders(figures: RateLimitFigures, nowMs: number): string[]
@@ -167,8 +167,8 @@ export interface Endpoint {
   /** The bound includes the tokens of thinking. */
   readonly boundsThinking: boolean
   /**
-   * The endpoint counts the tokens of its prompt: writes the body of a response with that number; null = it does
-   * something else.
+   * For an endpoint that counts the tokens of its prompt: writes the body of a response with that count; null = the
+   * endpoint does something else.
    */
   readonly tokenCount: ((tokens: number) => string) | null
   /** Each prompt of a list gets a response of its own. */
@@ -195,7 +195,7 @@ export interface Endpoint {
 export interface UsageOption {
   /** The edits that ask for the usage; null = the request needs none. */
   edits(body: Buffer, json: ValidJson): Edit[] | null
-  /** Creates what removes the usage from the response to a client that did not ask for it. */
+  /** Creates a filter that removes the usage from a response, for a client that did not ask for usage. */
   createFilter(reader: EventReader): UsageFilter
 }
 
@@ -205,9 +205,9 @@ export interface UsageFilter {
   event(event: StreamEvent): boolean
   /** Takes the chunk that was read last. Returns the bytes that can be passed on now, possibly none. */
   take(chunk: Buffer): Buffer
-  /** The block that has begun is held back whole: what was passed on ends with a whole event. */
+  /** All bytes of the open block are held, so the bytes passed on end with a whole event. */
   readonly holding: boolean
-  /** Ends the stream: returns what was held back. */
+  /** Ends the stream, and returns the held bytes. */
   rest(): Buffer
   /** Whole events without those that the client does not get. @param start their offset in the stream */
   withoutHidden(events: Buffer, start: number): Buffer
@@ -215,7 +215,7 @@ export interface UsageFilter {
 
 /** How the gateway reads and continues an endpoint's streams. */
 export interface StreamSupport {
-  /** Creates what follows the response to one request. */
+  /** Creates the reader that follows the response to one request, so that it can be continued. */
   createProtocol(request: Json): StreamProtocol
   /** The text that one event adds to the response. */
   text(event: Json): string
@@ -223,7 +223,7 @@ export interface StreamSupport {
   obstacle(request: Json): string | null
   /** Does the request ask for more than one response? */
   asksForSeveral(request: Json): boolean
-  /** The end of one of several responses looks like the end of all. */
+  /** With several responses in a stream, the end of one looks like the end of all. */
   readonly endsWithEach: boolean
 }
 

@@ -2,7 +2,7 @@
 interface RateLimitFigure {
   readonly limit: number
   readonly remaining: number
-  /** Milliseconds until all of it is there again. */
+  /** Milliseconds until the full limit is available again. */
   readonly resetMs: number
 }
 
@@ -44,7 +44,7 @@ export function rateLimitHeaders(figures: RateLimitFigures): string[] {
   return headersOf(figures, OPENAI_NAMES, duration)
 }
 
-/** @param reset writes the ms until all of a limit is there again */
+/** @param reset formats the milliseconds until a limit is fully available again */
 export function headersOf(
   figures: RateLimitFigures, names: Readonly<Record<(typeof RATES)[number], HeaderNames>>, reset: (ms: number) => string,
 ): string[] {

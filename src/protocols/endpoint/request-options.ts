@@ -28,7 +28,7 @@ interface ByteRange {
  * requests for seconds.
  *
  * @param body well-formed JSON, decompressed
- * @returns those of the members above that the request has; of the turns only the last, with its `role` alone. A
+ * @returns the options that the request has; of the list of turns only the last turn, and of it only the `role`. A
  *   string = why the options cannot be read
  */
 export function readRequestOptions(body: Buffer): Json | string {
@@ -48,7 +48,7 @@ export function readRequestOptions(body: Buffer): Json | string {
   return wishes
 }
 
-/** The last value of each name, because parsers take the last of two; null = not an object. */
+/** The last value of each name, because parsers use the last of several values; null = not an object. */
 function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys): Map<string, ByteRange> | null {
   const cursor = new JsonCursor(body, start, end)
   if (!cursor.beginObject()) return null
@@ -60,7 +60,7 @@ function membersOf(body: Buffer, { start, end }: ByteRange, names: WatchedKeys):
   return found
 }
 
-/** @returns the last turn alone; empty = there is none; null = not a list */
+/** @returns a list of only the last turn; empty = there is none; null = not a list */
 function lastTurn(body: Buffer, list: ByteRange): Json[] | string | null {
   if (body[list.start] !== OPEN_BRACKET) return null
   const cursor = new JsonCursor(body, list.start, list.end)

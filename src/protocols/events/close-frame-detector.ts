@@ -41,7 +41,7 @@ export class CloseFrameDetector {
     if (this.#headerBytes === 2) this.#headerSize = headerSize(byte)
     if (this.#headerBytes < this.#headerSize) return
     const first = this.#header[0] as number
-    // A malformed frame is ignored: its receiver closes the connection.
+    // A malformed close frame does not count: the peer that receives it closes the connection.
     this.#isClose = first === (FIN | CLOSE) && this.#headerSize <= 6
     this.#payloadLeft = payloadLength(this.#header)
     this.#headerBytes = 0

@@ -24,7 +24,8 @@ export abstract class EventMeter extends ProtocolMeter {
   protected abstract read(event: StreamEvent): void
 
   /**
-   * Walks the members of an event's data. Its `type` gives the type of the event, or else the event's name.
+   * Walks the members of an event's data. The member `type` gives the type of the event; without it, the event's name
+   * does.
    *
    * @returns false if the data is not an object, or is broken
    */
@@ -45,7 +46,7 @@ export abstract class EventMeter extends ProtocolMeter {
     return !cursor.broken
   }
 
-  /** Called in a walk with the cursor at another member, which it must pass. */
+  /** `walk` calls this with the cursor at each member other than `type`; it must move the cursor past the value. */
   protected member(_buf: Buffer): void {
     this.cursor.skip()
   }
@@ -58,7 +59,7 @@ export abstract class EventMeter extends ProtocolMeter {
     return false
   }
 
-  /** An event has passed that was too long to be read. */
+  /** Called for a complete event that was too long to read. */
   protected onOversizeEvent(): void {}
 
   createReader(sink: EventSink): EventReader {

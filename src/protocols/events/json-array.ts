@@ -58,8 +58,8 @@ export class JsonArrayReader implements EventReader {
 
   /**
    * @param sink called synchronously by push and end
-   * @param options maxEvent: bytes of the longest element that is kept; room: without it there is always
-   *   some.
+   * @param options maxEvent: bytes of the longest element that is kept; room: reserves memory, absent = memory is
+   *   unlimited
    */
   constructor(sink: EventSink, options: ReaderLimits = {}) {
     this.#sink = sink

@@ -50,7 +50,7 @@ export class RepeatedEvent {
 
   /**
    * @param known all places of the event that may differ
-   * @param before the event before it: a value without effect may differ if it differs between the two events
+   * @param before the previous event: a value without effect may differ if the two events have different values there
    * @returns null = the event is too large to remember
    */
   static of({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent, known: Place[], before: RepeatedEvent | null): RepeatedEvent | null {
@@ -64,13 +64,13 @@ export class RepeatedEvent {
     return new RepeatedEvent(buf.toString('latin1', nameStart, nameEnd), data, known, known.filter(isFree))
   }
 
-  /** Did this place differ before, or does it have another value now? */
+  /** Did the value at this place differ in an earlier repetition, or does it differ now? */
   #differsAt(n: number, value: string): boolean {
     const place = this.#known[n] as Place
     return this.places.includes(place) || this.#data.slice(place.start, place.end) !== value
   }
 
-  /** Does the event repeat this one? Then `starts` and `ends` are the bounds of its places. No text place is empty. */
+  /** Does an event repeat this one? If so, `starts` and `ends` are the bounds of its places. No text place is empty. */
   matches({ buf, dataStart, dataEnd, nameStart, nameEnd }: StreamEvent): boolean {
     if (dataEnd - dataStart > MAX_BYTES || nameEnd - nameStart !== this.#name.length) return false
     const data = buf.toString('latin1', dataStart, dataEnd)

@@ -54,11 +54,11 @@ export class SseReader implements EventReader {
   #offset = 0
   #blockStart = 0
   #lineStart = 0
-  /** How many bytes of a byte order mark the stream has begun with; -1 = the beginning is read. */
+  /** Number of bytes of a byte order mark at the beginning of the stream so far; -1 = the beginning has been read. */
   #markBytes = 0
   /** The last byte was a CR: an LF that follows belongs to it. */
   #afterCR = false
-  /** The block has ended with that CR, and may have an LF behind it. */
+  /** The block has ended with that CR; an LF may follow and belongs to the block. */
   #ended = false
 
   /** The bytes of the incomplete block from blockStart, if it began in an earlier chunk. */

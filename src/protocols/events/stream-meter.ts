@@ -59,7 +59,7 @@ export interface MeterLimits {
 // A usage object is a few hundred bytes; one of this size is an error of the upstream.
 const MAX_USAGE_BYTES = 64 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
-// The name of a tier is a word or two.
+// The longest name of a tier that is kept: real names are a word or two.
 const MAX_TIER_BYTES = 64
 const INVALID_USAGE = Buffer.from('"nonsense"')
 const NO_TIER = Buffer.alloc(0)

@@ -7,8 +7,8 @@ const OPEN = new Set([
 ])
 
 /**
- * Google's APIs accept `system_instruction` for `systemInstruction`: returns the body in camel case (protobuf's JSON
- * format).
+ * Returns the body with its member names in camel case. Google's APIs also accept `system_instruction` for
+ * `systemInstruction` (protobuf's JSON format).
  */
 export function camelCase(body: JsonObject): JsonObject {
   // Most clients write camel case already, and a body can have very many members.

@@ -35,7 +35,7 @@ function readRequest(given: JsonObject, report: TranslationReport): EmbeddingsRe
 }
 
 function textOf(request: BodyObject): string {
-  // The path names the model. An input has no role.
+  // `model` repeats the path, and the role of an input has no meaning.
   request.ignore('model')
   const content = request.object('content') ?? request.refuse('content', 'it must be an object')
   content.ignore('role')

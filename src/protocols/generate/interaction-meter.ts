@@ -27,7 +27,7 @@ const SERVICE_TIER = Buffer.from('service_tier')
 const STATUS = Buffer.from('status')
 const FAILED = Buffer.from('failed')
 
-/** The second is the name before Google introduced steps. */
+/** `interaction.complete` is the older name, from before Google introduced steps. */
 const END_TYPES = [Buffer.from('interaction.completed'), Buffer.from('interaction.complete')]
 
 /**
@@ -37,7 +37,7 @@ const END_TYPES = [Buffer.from('interaction.completed'), Buffer.from('interactio
  * Source: Gemini's API reference, "InteractionSSEEvent".
  */
 export class InteractionMeter extends EventMeter {
-  // Of the event that is being read.
+  // State of the event that is being read.
   #index = 0
   #part: { readonly start: number; readonly end: number } | null = null
   #sawUsage = false
@@ -58,7 +58,7 @@ export class InteractionMeter extends EventMeter {
     if (this.#sawUsage) this.markOutputReported()
   }
 
-  /** The last event may repeat all images, so this may have been the last one. */
+  /** The last event of a stream may repeat all images, so an oversize event may be the last one. */
   protected override onOversizeEvent(): void {
     this.terminated = null
   }
@@ -78,7 +78,7 @@ export class InteractionMeter extends EventMeter {
       this.errorMember(buf)
     } else {
       const isPart = cursor.keyIs(DELTA) || cursor.keyIs(STEP) || cursor.keyIs(CONTENT)
-      // The index of its text follows it.
+      // The member `index` may follow, so the text is read after the walk.
       if (cursor.skip() && isPart) this.#part = { start: cursor.valueStart, end: cursor.valueEnd }
     }
   }
@@ -128,9 +128,9 @@ export class InteractionMeter extends EventMeter {
       // A thought's summary arrives in pieces, each with its own content.
       else if (cursor.keyIs(CONTENT) && cursor.beginObject()) this.#texts('reasoning', buf)
       else {
-        // A call begins.
+        // A name is the beginning of a tool call.
         if (cursor.keyIs(NAME)) this.sawContent = true
-        // An image or audio.
+        // `data` is an image or audio.
         else if (cursor.keyIs(DATA)) this.noteUncountable()
         cursor.skip()
       }
@@ -145,7 +145,7 @@ export class InteractionMeter extends EventMeter {
     }
   }
 
-  /** Text in pieces, or an object, which is empty if pieces follow. */
+  /** Reads arguments: text in pieces, or an object, which is empty if pieces follow. */
   #arguments(buf: Buffer): void {
     const { cursor } = this
     if (!cursor.isObject()) return this.text('tool', this.#index, buf)

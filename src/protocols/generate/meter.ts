@@ -44,13 +44,13 @@ export class GenerateMeter extends ProtocolMeter {
   #seen = 0
   #finished = 0
   #blocked = false
-  /** Something other than a thought has passed. */
+  /** Output other than a thought has arrived. */
   #sawOutput = false
   /** The last event was too long to be read. */
   #lastWasOversize = false
   /** Tool calls so far: each has its own text. */
   #calls = 0
-  /** For a value that was located and is read after the members around it. */
+  /** A second cursor, for a value that is read after the members around it. */
   readonly #inner = new JsonCursor()
 
   constructor(limits: MeterLimits) {
@@ -174,7 +174,7 @@ export class GenerateMeter extends ProtocolMeter {
     }
   }
 
-  /** `thought` describes `text`, and follows it. */
+  /** Reads a part. `thought` follows `text`, and says whether the text is a thought. */
   #part(index: number, buf: Buffer): void {
     const inner = this.#inner
     let thought = false

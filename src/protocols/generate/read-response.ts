@@ -128,7 +128,7 @@ export class GenerateResponseReader implements ResponseReader {
     }
     const media = asObject(part['inlineData'])
     if (media !== null) this.#media(media, out)
-    // It may come alone, after the text that it belongs to.
+    // A signature may arrive alone, after its text.
     if (opaque !== null) this.#whole({ type: 'redacted_thinking', opaque }, '', out)
   }
 

@@ -51,8 +51,8 @@ function readGenerate(meta: JsonObject, f: Figures, final: boolean): Usage {
 }
 
 /**
- * proto3 JSON omits zeros, and the first chunks of a stream come before anything was counted. So absent candidates
- * are derived from the total; if that leaves zero, they are zero only at the end.
+ * Reads the tokens of candidates. If they are absent, they are derived from the total: proto3 JSON omits zeros, and the
+ * first chunks of a stream arrive before anything is counted. A derived zero counts only at the end.
  */
 function candidateTokens(
   f: Figures, meta: JsonObject, input: number | null, thoughts: number | null, final: boolean,

@@ -56,7 +56,7 @@ function writeCall(call: ToolCallPart, report: TranslationReport): JsonObject {
   return withoutNulls({ id: call.id === '' ? null : call.id, name: call.name, args: writeArguments(call, report) })
 }
 
-/** As many results as calls, in the order of the calls; other content of the user and further results follow. */
+/** Writes one result for each call, in the order of the calls, and after them the user's other content and further results. */
 function writeUser(parts: readonly Part[], calls: readonly ToolCallPart[], { model, report }: WriteContext): JsonObject[] {
   const results = Map.groupBy(parts.filter(part => part.type === 'tool_result').toReversed(), ({ callId }) => callId)
   // Gemini 3 and later accept media in a result (https://ai.google.dev/gemini-api/docs/function-calling, multimodal

@@ -4,14 +4,14 @@ export const KEY_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key'] as const
 /** All headers that may hold a client's key: none of them is sent upstream. */
 export const CREDENTIAL_HEADERS: readonly string[] = [
   'authorization', ...KEY_HEADERS,
-  // No key is read from these spellings.
+  // Other spellings: the gateway reads no key from them, but a client may send one.
   ...KEY_HEADERS.map(name => name.replaceAll('-', '_')), 'apikey', 'x-apikey', 'x_apikey',
 ]
 
 /** The version header of the messages protocol, by either name: the upstream may use the other one. */
 export const VERSION_HEADERS: ReadonlySet<string> = new Set(['anthropic-version', 'vendorb-version'])
 
-/** Where Google accepts the bytes of an upload that was started: the key of that request may be part of this URL. */
+/** Headers with the URL for the bytes of a started upload at Google: the URL may contain the key of the starting request. */
 export const UPLOAD_ADDRESS_HEADERS: ReadonlySet<string> = new Set(['x-goog-upload-url', 'x-goog-upload-control-url'])
 
 /** Rate limits, as OpenAI and Anthropic name them. */

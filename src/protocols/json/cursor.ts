@@ -34,7 +34,7 @@ export class JsonCursor {
   valueEnd = 0
 
   #buffer: Buffer
-  /** Of the next byte that is not white space. */
+  /** Offset of the next byte that is not white space. */
   #pos: number
   #end: number
 

@@ -20,8 +20,8 @@ export class WatchedKeys {
   readonly #loose: ReadonlyMap<number | null, readonly string[]>
 
   /**
-   * @param anyCase those of the names, in lower case and ASCII, that match in any case
-   * @param loose more names, in lower case without separators: they match in any case, with `_` and `-` anywhere
+   * @param anyCase names of `names`, in lower case and ASCII, that match keys in any case
+   * @param loose more names, in lower case without separators: they match keys in any case, with `_` and `-` anywhere
    */
   constructor(names: readonly string[], anyCase: readonly string[] = [], loose: readonly string[] = []) {
     this.#loose = Map.groupBy(loose, name => looseHash(Buffer.from(name), 0, name.length))

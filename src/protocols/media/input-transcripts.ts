@@ -8,8 +8,8 @@ import { TRANSCRIPT_USAGE } from './usage.ts'
 const TRANSCRIBED = 'conversation.item.input_audio_transcription.completed'
 
 /**
- * The usage for transcribing the client's speech in a realtime session. A separate model transcribes it, which the
- * session's settings name, at its own price.
+ * The usage for transcribing the client's speech in a realtime session. The session's settings name a separate model
+ * for transcription, with its own price.
  *
  * Source: OpenAI's SDK, "ConversationItemInputAudioTranscriptionCompletedEvent".
  */

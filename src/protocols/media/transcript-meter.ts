@@ -12,7 +12,7 @@ const ERROR_TYPES = [Buffer.from('error')]
  * chat's, as from vLLM.
  */
 export class TranscriptMeter extends ChunkMeter {
-  /** A chunk's type means nothing, but here it does. */
+  /** Each event is parsed: the type of an event has a meaning here, unlike that of a chat chunk. */
   protected override readonly remembersEvents = false
 
   protected override read(event: StreamEvent): void {

@@ -32,7 +32,7 @@ function readRealtime(usage: JsonObject, f: Figures): Usage {
   }
 }
 
-/** Output is images, except what the details call text. */
+/** All output counts as images, except for what the details list as text. */
 function readImages(usage: JsonObject, f: Figures): Usage {
   const input = f.object(usage.input_tokens_details)
   const output = f.object(usage.output_tokens_details)

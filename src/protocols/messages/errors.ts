@@ -38,7 +38,7 @@ function errorObject(error: GatewayError, requestId: string) {
   return { type: 'error', error: inner, request_id: requestId }
 }
 
-/** Anthropic's response when it cannot keep a thread: the SDKs' tool runners then send whole conversations. */
+/** Anthropic's error for a thread that cannot be kept: the SDKs' tool runners then send the whole conversation each time. */
 const THREAD_UNSUPPORTED = { error_code: 'thread_unsupported_request' }
 
 function isThreadRefused({ code, param }: GatewayError): boolean {

@@ -119,7 +119,7 @@ class ContentReader {
       }
       case 'compaction': {
         const summary = block.text('content')
-        // Only its provider reads them; the text is the same.
+        // Only the provider that made these members can read them; `content` has the text.
         block.ignore('encrypted_content', 'signature')
         if (summary !== null) return [{ ...baseOf(block, path), type: 'text', text: summary, opaque: null }]
         block.dropWhole(type)
@@ -170,7 +170,7 @@ class ContentReader {
     const source = block.object('source')
     if (source?.value('type') === 'content') return [...before, ...this.parts(source, 'content', `${path}.source.content[]`)]
     if (source?.value('type') === 'text') {
-      // It is always plain text.
+      // `media_type` is always plain text.
       source.ignore('media_type')
       return [...before, { ...base, source: { kind: 'text', text: source.text('data') ?? '' } }]
     }
@@ -211,7 +211,7 @@ function isResultPart(part: Part): part is ToolResultPart['parts'][number] {
 
 function cacheMarkOf(block: BodyObject): CacheMark | null {
   const control = block.object('cache_control')
-  // There is only one type.
+  // `type` has only one value.
   control?.ignore('type')
   return control && { ttl: control.known('ttl', ['5m', '1h']) }
 }
@@ -267,7 +267,7 @@ function readToolChoice(choice: BodyObject | null): ToolChoice | null {
 }
 
 function readOutputFormat(format: BodyObject | null): OutputFormat | null {
-  // There is only one type.
+  // `type` has only one value.
   format?.ignore('type')
   const schema = format?.json('schema') ?? null
   return schema && { type: 'json_schema', name: null, description: null, schema, strict: fitsStrict(schema) }

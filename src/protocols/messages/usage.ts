@@ -65,12 +65,13 @@ function withCompaction(message: Usage, compaction: Usage): Usage {
 }
 
 /**
- * An advisor is another model that the serving model calls. A fallback replaces a model that declined: the top-level
- * counts are its own, and the declined attempt is free unless it produced text.
+ * Reads which other models took part. An advisor is another model that the serving model calls. A fallback serves the
+ * request after a model declined it: the top-level counts are those of the fallback, and the declined attempt is free
+ * unless it produced text.
  *
  * Source: Anthropic's SDK, "BetaIterationsUsage", and documentation, "Refusals and fallback".
  *
- * @returns null = neither
+ * @returns null = neither an advisor nor a fallback
  */
 function readServingModels(usage: JsonObject, f: Figures): ServingModels | null {
   const iterations = f.array(usage.iterations).map(iteration => f.object(iteration))

@@ -86,10 +86,10 @@ export function writeMessagesRequest(request: NeutralRequest, context: WriteCont
 
 class ContentWriter {
   readonly #context: WriteContext
-  /** The upstream's id for each id of the client, which may use one twice. */
+  /** The upstream's id for each id of the client. A client may use the same id for two calls. */
   readonly #ids = new Map<string, string>()
   readonly #used = new Set<string>()
-  /** The next suffix for each id that was used before, so that none is tried twice. */
+  /** The next suffix for each repeated id, so that no suffix is tried twice. */
   readonly #suffixes = new Map<string, number>()
 
   constructor(context: WriteContext) {
@@ -257,7 +257,7 @@ function writeServiceTier(tier: ServiceTier | null, report: TranslationReport): 
   }
 }
 
-/** Keeps the first mark, which most requests share, and the last ones, which cover the most. */
+/** Keeps the first mark, which most requests have in common, and the last marks, which cover the longest prompts. */
 function limitCacheMarks(body: JsonObject, report: TranslationReport): JsonObject {
   const marked: Record<string, unknown>[] = []
   const visit = (value: unknown): void => {

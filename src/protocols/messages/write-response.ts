@@ -186,8 +186,8 @@ function writeToolId({ id, opaque }: ResponsePart & { readonly type: 'tool_call'
 }
 
 /**
- * Even if there is nothing to carry: the capsule keeps the block from being sent to Anthropic, which would refuse the
- * signature.
+ * Writes a capsule even if it carries no value: it keeps the block from being sent to Anthropic, which would refuse
+ * the signature.
  */
 function sealOpaque(opaque: OpaqueValue | null, keys: CapsuleKeys): string {
   const sealed = (value: OpaqueValue | null) => seal(keys, 'opaque_value', { id: null, opaque: value, thinking: [] })

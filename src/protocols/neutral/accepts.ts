@@ -24,36 +24,36 @@ export interface Accepts {
   readonly system?: 'first' | 'anywhere'
   /** The field for the token bound at chat servers. */
   readonly maxTokens?: 'max_tokens' | 'max_completion_tokens'
-  /** What the target does not have, and refuses. */
+  /** Fields that the target refuses. */
   readonly without?: readonly OptionalField[]
   /** The field of the seed at chat servers. */
   readonly seed?: 'seed' | 'random_seed'
   /** Characters of the ids of calls, which are letters and digits. */
   readonly toolIdLength?: number
-  /** false = the model responds to a result before the user says something else. */
+  /** false = after a tool result, the target requires an assistant message before a user message. */
   readonly userBehindResult?: boolean
-  /** true = thinking with a signature may be the last of a turn, such as Gemini's on a part of its own. */
+  /** true = thinking with a signature may end a turn: Gemini can send a signature as a part of its own. */
   readonly thinkingLast?: boolean
   /** Beta features of Anthropic's protocol that the target has. */
   readonly betas?: readonly string[]
   readonly toolName?: { readonly length: number, readonly pattern: string, readonly start?: string }
 }
 
-/** Members of a request without which it is the same conversation, by their names at chat servers. */
+/** Members of a request, by their names at chat servers: a request keeps its meaning without them. */
 const OPTIONAL = {
   seed: 'seed', service_tier: 'serviceTier', verbosity: 'verbosity', user: 'user', prompt_cache_key: 'cacheKey', metadata: 'metadata',
   parallel_tool_calls: 'parallelToolCalls',
 } as const
 
-/** `name` of messages; `json_schema` of the response, in place of which it gets an instruction; `stream_options` ask for the usage. */
+/** Also fields outside `OPTIONAL`: `name` of messages, `json_schema` (an instruction replaces it), and `stream_options` (usage). */
 export type OptionalField = keyof typeof OPTIONAL | 'name' | 'json_schema' | 'stream_options'
 
 /** Members of a request that are single numbers. */
 const NUMBERS = ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty'] as const
 
 /**
- * Fits a request to the model: what it refuses is dropped and reported, or replaced by the nearest accepted value if
- * that keeps the meaning.
+ * Fits a request to the model: a value that the model refuses is dropped and reported, or replaced by the nearest
+ * accepted value if the meaning stays.
  */
 export function fitRequest(request: NeutralRequest, accepts: Accepts, report: TranslationReport): NeutralRequest {
   const reasoning = fitReasoning(request.reasoning, accepts.efforts, report)

@@ -54,14 +54,14 @@ const MAC_END = KEY_END + MAC_BYTES / 3 * 4
  * which is deflated if it is long.
  */
 const HEAD_BYTES = 8
-/** Bytes of content. To start to deflate takes longer than all else, and a response can have thousands of capsules. */
+/** Bytes from which content is deflated: starting to deflate is the slowest step, and a response can have thousands of capsules. */
 const DEFLATED_FROM = 512
 /** Maximum characters of a capsule: a client sends it with each turn. */
 const MAX_LENGTH = 128 * 1024
 /** Maximum ratio of decompressed to compressed bytes: a client can send a capsule back many times. */
 const MAX_RATIO = 4
 
-/** A rule that no id fits, so that a new one is made. */
+/** A rule that no id fits, so that `fittingToolId` always derives a new id. */
 const MADE_ID: ToolIdRule = { pattern: /^$/, maxLength: 64, prefix: 'call_' }
 
 /** May the body contain a capsule? Checked before it is parsed. */

@@ -68,8 +68,8 @@ export function foldInstructions(messages: readonly Message[]): readonly Message
 }
 
 /**
- * Removes thinking that leads to nothing, which clients have of a response that they broke off. Targets refuse it at the end of a
- * turn: "The final block in an assistant message cannot be `thinking`" (Anthropic). The last message may be the beginning of a response.
+ * Removes thinking that no other content of its turn follows: a client that broke off a response has such thinking. Targets refuse
+ * it: "The final block in an assistant message cannot be `thinking`" (Anthropic). The last message stays: it may begin a response.
  */
 export function withoutIdleThinking(messages: readonly Message[], report: TranslationReport, keepsSigned: boolean): readonly Message[] {
   const isThinking = (part: Part | undefined): boolean =>
@@ -78,7 +78,7 @@ export function withoutIdleThinking(messages: readonly Message[], report: Transl
     message.role === 'assistant' && isThinking(message.parts.at(-1)) && at < messages.length - 1 && messages[at + 1]?.role !== 'assistant'
   if (!messages.some(isIdle)) return messages
   const kept: Draft[] = []
-  /** The last turn was left out: what the user says before and behind it is one message. */
+  /** The last turn was left out: a user message before it and one after it are joined. */
   let joins = false
   for (const [at, message] of messages.entries()) {
     const last = kept.at(-1)
@@ -114,13 +114,13 @@ function join(draft: Draft, { name, parts }: Message): void {
   draft.name ??= name
 }
 
-/** Asks for JSON that fits a schema, where there is no field for it. */
+/** Makes an instruction that asks for JSON that fits a schema, for protocols without a field for the schema. */
 export function schemaInstruction(schema: JsonObject): Message {
   const text = `Respond with one JSON object and nothing else. It fits this JSON Schema: ${JSON.stringify(schema)}`
   return { role: 'system', name: null, parts: [{ type: 'text', path: 'outputFormat', cache: null, text, opaque: null }] }
 }
 
-/** What the user says where the client's conversation begins with the model: these protocols begin with the user. */
+/** The user message that is put before a conversation that begins with the model: the protocols require the user first. */
 const BEGINNING = '(The conversation begins here.)'
 
 function textPart(text: string): Part {

@@ -51,7 +51,7 @@ interface FieldNames {
   readonly names: ReadonlySet<string>
 }
 
-/** Of each table, made once. */
+/** The names of each table, computed once. */
 const FIELD_NAMES = new WeakMap<FieldTable, FieldNames>()
 
 function namesOf(fields: FieldTable): FieldNames {

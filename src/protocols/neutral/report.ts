@@ -17,7 +17,7 @@ interface TrackedObject {
 /** What has no counterpart at the target. Paths are those of the client's body. */
 export class TranslationReport {
   readonly #dropped = new Set<string>()
-  /** Further ones, of which some may be the same. */
+  /** Number of fields beyond the maximum; a field may be counted twice. */
   #further = 0
   readonly #paths: ReadonlyMap<NeutralField, string>
   readonly #followed: ReadonlySet<string>
@@ -35,13 +35,13 @@ export class TranslationReport {
     this.#longest = Math.max(0, ...Array.from(followed, path => path.length))
   }
 
-  /** Reports that the target does not get this. */
+  /** Reports that the target does not get a field. @param path of the field in the client's body */
   drop(path: string): void {
     if (this.#dropped.size < MAX_KNOWN) this.#dropped.add(path.slice(0, MAX_PATH_LENGTH))
     else this.#further++
   }
 
-  /** The same for a field of the neutral request. */
+  /** Reports that the target does not get a field of the neutral request. */
   dropField(field: NeutralField): void {
     this.drop(this.pathOf(field))
   }
@@ -72,7 +72,7 @@ export class TranslationReport {
 
   /** Records an object of the body until the request is read. */
   track(object: TrackedObject): void {
-    // A path is a text only when it is looked up: a request can have very many long ones.
+    // Check the length first: looking up a path flattens its string, and a request can have very many long paths.
     const { path } = object
     if (path.length > this.#longest || !this.#followed.has(path)) this.#objects.push(object)
   }

@@ -156,7 +156,7 @@ export interface Tool {
   readonly name: string
   /** The client's name for it if its protocol has namespaces; `name` combines both parts. null = `name`. */
   readonly namespaced: NamespacedName | null
-  /** The client runs it to find more tools, and its protocol has special items for its calls and results. */
+  /** The client runs this tool to find more tools; its protocol has special items for calls of such a tool. */
   readonly isToolSearch: boolean
   readonly description: string | null
   /** JSON Schema of the arguments; null = none, or the tool takes plain text. */

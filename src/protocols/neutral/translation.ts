@@ -21,7 +21,7 @@ export interface Translation {
 export interface ClientSide {
   /** Every field of a request that the protocol's official SDK knows. */
   readonly fields: FieldTable
-  /** Converts the body to the names in `fields`, if the protocol has other spellings; absent = it has none. */
+  /** Converts other spellings of names to the names in `fields`; absent = the protocol has no other spellings. */
   normalize?(body: JsonObject): JsonObject
   /** Reads what has a rule in `fields`, and reports nested content without a counterpart. */
   readRequest(body: JsonObject, context: ReadContext): NeutralRequest
@@ -29,7 +29,7 @@ export interface ClientSide {
   createWriter(context: ClientContext): ResponseWriter
   /** Writes the body of a whole response. */
   writeBody(response: NeutralResponse, context: ClientContext): JsonObject
-  /** The header in which its SDKs read the request id, lower-case. */
+  /** The header in which the protocol's SDKs read the request id, lower-case. */
   readonly requestIdHeader: string
   /** Writes the body of an error response. The status is `error.status`. */
   writeError(error: NeutralError, requestId: string): JsonObject
@@ -39,7 +39,7 @@ export interface ClientSide {
 export interface UpstreamSide {
   /** What happens to each field of a request. */
   readonly support: SupportTable
-  /** Tools may take plain text; false = the writer gets them with one argument for it. */
+  /** Tools may take plain text; false = the writer gets such a tool as one with a single argument for the text. */
   readonly takesFreeformTools: boolean
   writeRequest(request: NeutralRequest, context: WriteContext): WrittenRequest
   /**
@@ -67,9 +67,9 @@ export interface WriteContext {
   readonly report: TranslationReport
   /** The upstream's name of the model. */
   readonly model: string
-  /** Ask for usage in streams that report it only then. */
+  /** Whether to request usage: some servers report it in streams only if a request asks for it. */
   readonly asksForUsage: boolean
-  /** What the model accepts: the request fits it already, except for what only the writer knows. */
+  /** What the model accepts: the request already fits it, except for rules that only the writer can apply. */
   readonly accepts: Accepts
   /** Tag of the target: opaque values of other providers are not sent, see `valueFor`. */
   readonly provider: string
@@ -99,7 +99,7 @@ export interface ClientContext {
   readonly capsuleKeys: CapsuleKeys
   /** The request, for fields that a response repeats. */
   readonly request: NeutralRequest
-  /** Memory for what a writer keeps until the end of a stream; absent = there always is some. */
+  /** Reserves memory for what a writer keeps until the end of a stream; absent = memory is unlimited. */
   readonly reserveMemory?: ReserveMemory | undefined
 }
 

@@ -28,7 +28,7 @@ export interface InspectedBody {
 }
 
 /**
- * Members that contain whole requests: of Gemini's `batchEmbedContents` and `countTokens`, for the model in the path.
+ * Members of Gemini's `batchEmbedContents` and `countTokens` that contain whole requests for the model in the path.
  */
 export const INNER_REQUESTS = ['requests', 'generateContentRequest', 'generate_content_request'] as const
 
@@ -37,7 +37,7 @@ const WATCHED = new WatchedKeys(
     'model', 'agent',
     'stream', 'stream_options', 'background', 'anthropic_beta', ...INNER_REQUESTS,
   ],
-  // Upstreams written in Go accept keys in any case (encoding/json), and use the last one.
+  // Upstreams written in Go accept keys in any case, and use the last of several (encoding/json).
   ['model'],
   ['prompt', ...OUTPUT_MEMBERS],
 )
@@ -95,7 +95,7 @@ export function bodyFormat(kind: BodyKind, contentType: string | null): BodyForm
 
 /** Some upstreams decode by the declared charset: with UTF-7 they could read members that are not visible here. */
 function checkCharset(contentType: string, what: string): void {
-  // A longer one is not legitimate, and would be scanned from each of its charsets on.
+  // No legitimate value is longer, and the pattern scans a long one again from each `charset` in it.
   if (contentType.length > CONTENT_TYPE_LENGTH) {
     throw new GatewayError('wrong_content_type', `content-type is longer than ${CONTENT_TYPE_LENGTH} characters`)
   }
@@ -111,7 +111,7 @@ export function jsonInspection(): JsonScan {
   return new JsonScan(WATCHED, MAX_JSON_DEPTH)
 }
 
-/** A fault that an editor does not show, of a text that is not JSON; null = none. */
+/** A fault of the encoding, which an editor does not show, in a body that is not JSON; null = none. */
 function encodingFault(bytes: Buffer): string | null {
   const [first, second] = bytes
   if (first === 0xef && second === 0xbb) return 'the body begins with a byte order mark; send it without one'
@@ -216,8 +216,8 @@ function jsonModel(bytes: Buffer, fields: readonly Field[]): string | null {
 }
 
 /**
- * The model that all of them name; null = none, or empty. If the name is repeated with different values, it is
- * unknown which one a parser uses.
+ * The model that all names agree on; null = there is no name, or it is empty. If the names differ, it is unknown which
+ * one a parser uses.
  *
  * @throws GatewayError model_ambiguous; model_required or model_not_found if it is not a valid name
  */

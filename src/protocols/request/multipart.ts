@@ -43,11 +43,11 @@ const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^]*)$/
  * rest.
  *
  * The upstream must read the same values from the form. So the gateway refuses whatever parsers are known to read
- * differently: lines that begin with the boundary and are none, bare line feeds, folded or repeated headers, encoded
- * names that some decode to a watched name, and a watched field with a file name, which some read as a value if the
- * file name is empty.
+ * differently: lines that begin with the boundary but are not a boundary line, bare line feeds, folded or repeated
+ * headers, encoded names that some parsers decode to a watched name, and a watched field with a file name: some parsers
+ * read it as a value if the file name is empty.
  *
- * The time grows with the body, and nothing else runs meanwhile.
+ * The search is synchronous: no other request is served meanwhile. Its time grows with the size of the body.
  */
 export function scanMultipart(
   body: Buffer,
@@ -107,7 +107,7 @@ function readForm(body: Buffer, boundary: string, watch: ReadonlySet<string>): V
     const next = boundaryLine(body, dashed, valueStart)
     if (next === -1) throw new Malformed('the closing boundary is missing')
     const valueEnd = next - CRLF.length
-    // The empty line's CRLF could also be the delimiter's: then there is no body.
+    // The CRLF of the empty line could also belong to the delimiter: then the part has no body.
     if (valueEnd < valueStart) throw new Malformed(`part ${parts} has no body`)
     if (name !== null) {
       const field = { value: fieldValue(body, valueStart, valueEnd, name), start: valueStart, end: valueEnd }
@@ -145,7 +145,7 @@ function notAfterCrlf(at: number): Malformed {
   return new Malformed(`a boundary line does not begin after CRLF, at byte ${at}`)
 }
 
-/** Where the part begins whose boundary ends at `at`; -1 = it was the closing boundary. */
+/** The start of the part whose boundary ends at `at`; -1 = it was the closing boundary. */
 function partStart(body: Buffer, at: number): number {
   const closing = body[at] === 0x2d && body[at + 1] === 0x2d
   let end = closing ? at + 2 : at

@@ -27,14 +27,14 @@ const CONVERSATION: ReadonlySet<string> = new Set([
   'messages', 'contents', 'content', 'parts', 'input', 'item', 'instructions', 'system', 'systeminstruction', 'prompt', 'query', 'documents',
 ])
 const TOOLS = 'tools'
-/** As an object it holds the settings of the input audio: `audio.input`. */
+/** If `input` is an object, it is not a conversation but the settings of the input audio: `audio.input`. */
 const INPUT = 'input'
 const PARAMETERS = 'parameters'
 const MEMBERS = new WatchedKeys([], [], [...new Set([...NAMES, ...TEXTS, ...CONVERSATION, TOOLS, PARAMETERS])])
 /** Members of an item of the conversation that may hold more items or tools, and the member with its type. */
 const ITEM_MEMBERS = new WatchedKeys(['type'], [], ['content', 'parts', 'item', 'output', TOOLS])
 
-/** While each name is checked, no other request is served. */
+/** Maximum number of names: no other request is served while they are checked. */
 const MAX_NAMES = 1000
 /** Nested objects and lists. */
 const MAX_NESTING = 100

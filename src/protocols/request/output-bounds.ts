@@ -6,11 +6,10 @@ import { WatchedKeys } from '../json/watched-keys.ts'
 /** How much output a request asks for, in every spelling that some server accepts. */
 export interface OutputBounds {
   /**
-   * The most output of one response that the request allows; null = no member that the endpoint's protocol obeys
-   * bounds it.
+   * The maximum output of one response, from the members that the endpoint's protocol obeys; null = they set no bound.
    */
   readonly bound: number | null
-  /** The largest figure in any other spelling: a server may obey it. */
+  /** The largest figure in any spelling: a server may obey a spelling that the endpoint's protocol does not have. */
   readonly other: number
   /** Tokens for thinking in addition to the output. */
   readonly thinking: number
@@ -81,12 +80,12 @@ export function outputMembers(body: Buffer, fields: ReadonlyMap<string, readonly
 class BoundsReader {
   readonly #body: Buffer
   readonly #isThinkingIncluded: boolean
-  /** `"inf"` sets no bound. */
+  /** The endpoint accepts `"inf"`, which sets no bound. */
   readonly #takesInfinity: boolean
   readonly #places: BoundPlaces
   /** The largest figure at each place that the protocol obeys; null = one of the values there sets no bound. */
   readonly #bounds = new Map<string, number | null>()
-  /** A value other than `null` sets no bound. */
+  /** One of the values, other than `null`, sets no bound. */
   #isUnbounded = false
   #entered: Set<string> | null = null
   #other = 0
@@ -135,7 +134,7 @@ class BoundsReader {
     }
   }
 
-  /** Of two objects of one name parsers take the first or the last, which may be without a bound. */
+  /** Enters an object. If its name is repeated, parsers use the first or the last object, which may have no bound. */
   #enter(place: string): void {
     if (!this.#places.names.has(place)) return
     this.#entered ??= new Set()
@@ -157,8 +156,8 @@ class BoundsReader {
   }
 
   /**
-   * 0 is no bound for servers in whose code an unset number is 0. Of two values, in any spelling of the name, parsers
-   * take the first or the last: if one of them sets no bound, the server may have none.
+   * Records a bound. 0 sets none: some servers store an unset number as 0. If the name is repeated, in any spelling,
+   * parsers use the first or the last value: if one of the values sets no bound, the server may have none.
    */
   #bound({ path, name }: Place, bound: number | null, worst: number, isNull: boolean): void {
     this.#other = Math.max(this.#other, worst)
@@ -170,7 +169,7 @@ class BoundsReader {
   }
 
   #placeOf(name: string, keyStart: number, parent: Place): Place {
-    // Servers that know it take its members as the request's own.
+    // Servers that know `extra_body` treat its members as members of the request.
     const around = name === 'extrabody' ? parent.name : join(parent.name, name)
     return { path: join(parent.path, this.#nameAt(keyStart)), name: around }
   }
@@ -182,11 +181,11 @@ class BoundsReader {
   }
 }
 
-/** Where a member is. */
+/** The place of a member in the body. */
 interface Place {
-  /** As it is spelled. */
+  /** The path as spelled in the body. */
   readonly path: string
-  /** The same without case and separators. */
+  /** The path without case and separators. */
   readonly name: string
 }
 
@@ -196,11 +195,11 @@ function join(parent: string, name: string): string {
   return parent === '' ? name : `${parent}.${name}`
 }
 
-/** Where an endpoint's protocol has bounds. */
+/** The members with which an endpoint's protocol bounds the output. */
 interface BoundPlaces {
-  /** Of the members that it obeys: `generationConfig.maxOutputTokens`. */
+  /** Their paths: `generationConfig.maxOutputTokens`. */
   readonly paths: ReadonlySet<string>
-  /** Of these, and of the objects around them: `generationconfig.maxoutputtokens`, `generationconfig`. */
+  /** Names of the members and of the objects around them: `generationconfig.maxoutputtokens`, `generationconfig`. */
   readonly names: ReadonlySet<string>
 }
 

@@ -101,7 +101,7 @@ export function decode(raw: string): string {
   try {
     return decodeURIComponent(raw)
   } catch {
-    // It is not an escape: compare the part as written.
+    // The part has an invalid escape: compare it as written.
     return raw
   }
 }

@@ -81,10 +81,10 @@ function renameNested(body: InspectedBody, from: string, to: string): Edit[] {
 const MAX_BATCH_REQUESTS = 10_000
 
 /**
- * Where the elements of a valid JSON array of objects are.
+ * The bounds of the elements of a valid JSON array of objects.
  *
- * @throws GatewayError invalid_json if there are more than any provider accepts: while each is read, no other request
- *   is served
+ * @throws GatewayError invalid_json if there are more elements than any provider accepts: no other request is served
+ *   while they are read
  */
 function arrayElements(bytes: Buffer, from: number, to: number): { start: number; end: number }[] {
   const elements: { start: number; end: number }[] = []

@@ -12,7 +12,7 @@ import { WatchedKeys } from '../json/watched-keys.ts'
 export interface RequestEstimate {
   /** Estimated input tokens; null = the body does not tell (a form, no body). */
   readonly inputTokens: number | null
-  /** The part of them that is images, recordings or files. */
+  /** The part of `inputTokens` that is images, recordings or files. */
   readonly mediaTokens: number
   /** How much output the request asks for; null = it generates none, or the body does not tell. */
   readonly output: OutputBounds | null
@@ -21,7 +21,7 @@ export interface RequestEstimate {
 /** Tokens of an image, a recording or a document in an estimate: about an image of a megapixel. */
 export const MEDIA_TOKENS = 1000
 
-/** Of audio: 16 kbit/s, and speech is seldom compressed further. */
+/** Bytes per second of audio at 16 kbit/s: speech is seldom compressed further. */
 const BYTES_PER_SECOND = 2_000
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -38,7 +38,7 @@ const SAMPLE = 256
  * text to a model.
  */
 const MEDIA_MEMBER = /(?:data|url|uri|b64_json|bytes|audio|image|video|file|embedding|signature|encrypted_content)$/i
-/** What announces an image, a recording or a file: values of `type`, and names of members. */
+/** Values of `type` and names of members that announce an image, a recording or a file. */
 export const MEDIA_MARKS = {
   types: ['image', 'image_url', 'input_image', 'input_audio', 'audio', 'file', 'input_file', 'video', 'video_url', 'base64', 'url', 'redacted_thinking'],
   members: ['inlineData', 'inline_data', 'fileData', 'file_data'],
@@ -47,7 +47,7 @@ const MARKS = new WatchedKeys([...MEDIA_MARKS.types, ...MEDIA_MARKS.members])
 const MEMBER_MARKS: ReadonlySet<string> = new Set(MEDIA_MARKS.members)
 const TYPE = new WatchedKeys(['type'])
 const KINDS = new WatchedKeys(['type', 'media_type', 'mediaType', 'mime_type', 'mimeType'])
-/** Media types of what a model does not read as plain text. */
+/** Media types of content that a model does not read as plain text. */
 const MEDIA_TYPE = /^(?:image|audio|video)\/|^application\/(?:pdf|msword|octet-stream|zip|vnd\.)/
 /** Bytes of the longest name that is read. */
 const MAX_NAME = 64
@@ -103,10 +103,10 @@ type Items = Pick<Usage, 'characters' | 'images' | 'seconds'>
 const NO_ITEMS: Items = Object.freeze({ characters: null, images: null, seconds: null })
 
 /**
- * What a request may use besides tokens, estimated before it is sent: characters of speech, images, and seconds of a
- * recording, of which only the bytes are known.
+ * What a request may use besides tokens, estimated before it is sent: characters of speech, images, or seconds of a
+ * recording, estimated from its bytes.
  *
- * @param count of the images
+ * @param count number of images
  */
 export function estimateItems({ metering }: Endpoint, body: Buffer, count: number): Items {
   switch (metering) {
@@ -121,14 +121,14 @@ export function estimateItems({ metering }: Endpoint, body: Buffer, count: numbe
   }
 }
 
-/** The kind of cache write, which costs more, that the input of a request counts as; null = it writes no cache. */
+/** The usage field for the input of a request that writes to the cache: a write costs more; null = it writes no cache. */
 export function cacheWriteField(body: Buffer): 'cacheWrite5mTokens' | 'cacheWrite1hTokens' | null {
   const isEscaped = hasEscapedLetter(body)
   if (!isEscaped && !body.includes('"cache_control"')) return null
   return isEscaped || body.includes('"1h"') ? 'cacheWrite1hTokens' : 'cacheWrite5mTokens'
 }
 
-/** Any name may contain an escape: `cache_contro\u006c`. */
+/** Does the body have an escaped letter? Any name may be escaped: `cache_contro\u006c`. */
 function hasEscapedLetter(body: Buffer): boolean {
   for (let at = body.indexOf('\\u00'); at !== -1; at = body.indexOf('\\u00', at + 1)) {
     const digit = body[at + 4]!
@@ -150,7 +150,7 @@ export function readCharacters(body: Buffer): number | null {
     const wanted = cursor.keyIs(INPUT)
     const isText = cursor.isString()
     if (!cursor.skip() || !wanted) continue
-    // Of two values, parsers take the first or the last.
+    // If `input` is repeated, parsers use the first or the last value: count the longest.
     if (isText) characters = Math.max(characters ?? 0, codePoints(body, cursor.valueStart + 1, cursor.valueEnd - 1))
   }
   return characters
@@ -161,7 +161,7 @@ export function estimateTokens(body: Buffer): number {
   return estimateSizes(body).all
 }
 
-/** The same for text alone; null = the body has an image or audio. */
+/** Estimates the tokens of a JSON body of text; null = the body has an image, a recording or a file. */
 export function estimateTextTokens(body: Buffer): number | null {
   const { all, media } = estimateSizes(body)
   return media === 0 ? all : null
@@ -204,7 +204,7 @@ export function scanStrings(body: Buffer, onText: ((start: number, end: number) 
   let commas = 0
   let steps = 0
   let pos = 0
-  /** Bounds of the inside of the string before, which may be the name of a member. */
+  /** Bounds of the inside of the previous string, which may be the name of a member. */
   let nameStart = 0
   let nameEnd = 0
   let depth = 0
@@ -271,19 +271,19 @@ function isMark(mark: string, body: Buffer, nameStart: number, nameEnd: number):
   return MEMBER_MARKS.has(mark) || TYPE.find(body, nameStart, nameEnd) !== null
 }
 
-/** Is it the value of a member with such a name? Between name and value are a colon and white space. */
+/** Is the string the value of a member that MEDIA_MEMBER matches? Between name and value are only a colon and white space. */
 function isMediaMember(body: Buffer, nameStart: number, nameEnd: number, valueStart: number): boolean {
   if (nameEnd - nameStart > MAX_NAME || valueStart - nameEnd > MAX_NAME) return false
   return body.subarray(nameEnd + 1, valueStart).includes(COLON) && MEDIA_MEMBER.test(body.toString('latin1', nameStart, nameEnd))
 }
 
-/** Is a long string base64 that is no text: does it lack a data: URL's media type, or have that of a picture or the like? */
+/** Is a long string base64 of a medium? In a data: URL, only base64 with a media type of MEDIA_TYPE counts. */
 function isMedia(body: Buffer, start: number, end: number): boolean {
   const isUrl = body[start] === 0x64 && body[start + 4] === 0x3a
   return isBase64(body, start, end) && (!isUrl || MEDIA_TYPE.test(body.toString('latin1', start + 5, start + 64).toLowerCase()))
 }
 
-/** Is a long string base64, bare or in a data: URL? Beginning, middle and end tell: text has spaces. */
+/** Is a long string base64, bare or in a data: URL? Checks samples from its beginning, middle and end: text has spaces. */
 export function isBase64(bytes: Uint8Array, start: number, end: number): boolean {
   let from = start
   if (bytes[start] === 0x64 && bytes[start + 4] === 0x3a) {
@@ -309,7 +309,7 @@ function hasOnlyBase64(bytes: Uint8Array, start: number, end: number): boolean {
   return true
 }
 
-/** The number of prompts that get a response: all elements of a list, but a list that begins with a number is one prompt of tokens. */
+/** Counts the prompts that get a response: all elements of a list. A list that begins with a number is one prompt of tokens. */
 function countPrompts(body: Buffer, fields: Fields): number {
   let prompts = 0
   for (const { start, end } of fields.get('prompt') ?? []) {

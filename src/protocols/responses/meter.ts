@@ -7,15 +7,15 @@ import { EventMeter } from '../events/event-meter.ts'
 import type { MeterLimits } from '../events/stream-meter.ts'
 import { blankUsage } from '../usage/usage.ts'
 
-/** How one endpoint's events, told apart by their `type`, are to be taken. */
+/** How the events of one endpoint are read. The `type` of an event distinguishes them. */
 export interface TypedEvents {
   /** Types that end the stream. */
   readonly endTypes: readonly Buffer[]
-  /** Types that tell of a failure. */
+  /** Types that report a failure. */
   readonly errorTypes: readonly Buffer[]
-  /** The member of the last event that holds `usage`; null = it stands at the top. */
+  /** The member of the last event that holds `usage`; null = `usage` is at the top level. */
   readonly usageMember: Buffer | null
-  /** The last event is one picture. */
+  /** The last event is one image. */
   readonly isImage: boolean
 }
 
@@ -34,7 +34,7 @@ const CONTENT_TYPES = bytesOf(
   'response.audio.transcript.delta', 'response.audio_transcript.delta',
   'response.output_audio_transcript.delta',
 )
-// Deltas of what is not text of the model's: sound, and what its commands printed.
+// Deltas that are not text of the model: audio, and the output of commands.
 const OTHER_DELTAS = bytesOf(
   'response.audio.delta', 'response.output_audio.delta', 'response.shell_call_output_content.delta',
 )
@@ -69,14 +69,13 @@ export const SPEECH_EVENTS: TypedEvents = {
 }
 
 /**
- * Streams whose events carry a `type`, as all of OpenAI's newer ones do: responses,
- * images, speech.
+ * Streams of events with a `type`, as in all newer APIs of OpenAI: responses, images, speech.
  */
 export class TypedMeter extends EventMeter {
   readonly #usageReader: UsageReader
   readonly #events: TypedEvents
   #images = 0
-  // Of the event being read.
+  // State of the event that is being read.
   #deltaStart = 0
   #deltaEnd = 0
   #index = 0
@@ -107,7 +106,7 @@ export class TypedMeter extends EventMeter {
     else if (endsWith(buf, this.typeStart, this.typeEnd, PICTURE_SUFFIX)) this.sawContent = true
   }
 
-  /** The last event says all of it once more, pictures included: that may have been it. */
+  /** The last event of a stream repeats everything, images included, so an oversize event may be the last one. */
   protected override onOversizeEvent(): void {
     this.terminated = null
   }

@@ -230,7 +230,7 @@ function readPart(part: BodyObject, path: string): Part[] {
     case 'refusal':
       return [{ ...base, type, text: part.text('refusal') ?? '' }]
     case 'encrypted_content': {
-      // Of an agent of Codex: OpenAI encrypts it where its model calls the tool. Another model wrote the text itself.
+      // An agent of Codex sends this part. OpenAI encrypts it if its own model calls the tool; other models write plain text.
       const text = part.text('encrypted_content') ?? ''
       if (!CIPHERTEXT.test(text)) return [{ ...base, type: 'text', text, opaque: null }]
       part.dropWhole(type)

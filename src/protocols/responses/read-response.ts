@@ -109,7 +109,7 @@ export class ResponsesResponseReader implements ResponseReader {
     const isFreeform = item['type'] === 'custom_tool_call'
     if (!isFreeform && item['type'] !== 'function_call') return
     const call = { id: asText(item['call_id']) ?? '', name: asText(item['name']) ?? '' }
-    // The item may lack them until it is done.
+    // The item may have no id or name until it is done.
     if (!isDone && (call.id === '' || call.name === '')) return
     this.#hasCalls = true
     this.#begin(key, { type: 'tool_call', ...call, isFreeform, opaque: null }, out)

@@ -20,7 +20,7 @@ export function restoreResponses(body: JsonObject, provider: string, capsules: C
     if (capsule !== null) {
       hasReasoning = true
       return capsule.thinking.flatMap(({ opaque }) => valueFor(opaque, provider) ?? [])
-        // Only the first gets the summary, which is for all of them.
+        // The item's summary belongs to all values together: only the first gets it.
         .map((own, at) => ({ type: 'reasoning', summary: at === 0 ? asList(item?.['summary']) : [], encrypted_content: own }))
     }
     return [item !== null && 'call_id' in item ? { ...item, call_id: restorer.toolId(item['call_id'], 'input[].call_id') } : value]

@@ -12,13 +12,13 @@ export interface ReportedUsage {
   readonly usage: Usage
   /** A figure was impossible and reads as null, or figures contradict each other. */
   readonly suspect: boolean
-  /** Absent: all usage belongs to the model that was asked for. */
+  /** Absent: all usage belongs to the requested model. */
   readonly servingModels?: ServingModels
 }
 
-/** The models that made a response, if there were others than the one that was asked for. */
+/** The models that made a response, if other models than the requested one took part. */
 export interface ServingModels {
-  /** The model that served it instead; null = none. */
+  /** The model that served the request instead of the requested one; null = none. */
   readonly servedBy: string | null
   /** The usage of further models, in addition to the main figures. */
   readonly others: readonly ModelUsage[]
@@ -34,7 +34,7 @@ export interface ModelUsage {
 export interface UsageReader {
   /** @param final false = the response was still in progress */
   readonly read: (usage: JsonObject, figures: Figures, final: boolean) => Usage
-  /** The models that made the response; absent: always the one that was asked for. */
+  /** The models that made the response; absent: always the requested one. */
   readonly servingModels?: (usage: JsonObject, figures: Figures) => ServingModels | null
   /** Reads a whole body; absent: its member `usage` is read. */
   readonly readBody?: (cursor: JsonCursor) => ReportedUsage | null

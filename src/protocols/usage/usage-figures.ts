@@ -3,7 +3,7 @@ import type { JsonObject } from '../neutral/json.ts'
 
 const EMPTY: JsonObject = Object.freeze({})
 
-/** No response of any model reaches it; a faulty counter does, and would be billed in millions. */
+/** Maximum of a count: no response reaches it, but a faulty counter can exceed it, and would be billed in millions. */
 export const MAX_COUNT = 1_000_000_000
 
 /**

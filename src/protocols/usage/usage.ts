@@ -1,6 +1,6 @@
 /**
- * What one exchange used, in one vocabulary for all protocols. null means that
- * nobody said; 0 is a value that somebody reported.
+ * What one request used, with the same names for all protocols. null = unknown: neither reported nor counted; 0 is a
+ * known value.
  */
 export interface Usage {
   /** All input, cached reads and cache writes included. */
@@ -8,8 +8,8 @@ export interface Usage {
   /** Part of inputTokens that was read from the prompt cache. */
   cachedInputTokens: number | null
   /**
-   * Parts of inputTokens that were written to the prompt cache, by lifetime. A
-   * vendor with other lifetimes counts its short one as 5m, its long one as 1h.
+   * Parts of inputTokens that were written to the prompt cache, by lifetime. For a vendor with other lifetimes, the
+   * short one counts as 5m, and the long one as 1h.
    */
   cacheWrite5mTokens: number | null
   cacheWrite1hTokens: number | null
@@ -18,22 +18,22 @@ export interface Usage {
   /** Part of outputTokens. */
   reasoningTokens: number | null
   /**
-   * Parts of inputTokens and outputTokens that were audio or images. What came
-   * from the cache counts as cached alone, so that no token stands in two parts.
+   * Parts of inputTokens and outputTokens that were audio or images. Cached tokens count only as cached, so that no
+   * token is in two parts.
    */
   inputAudioTokens: number | null
   outputAudioTokens: number | null
   inputImageTokens: number | null
   outputImageTokens: number | null
-  /** Of audio transcribed. */
+  /** Seconds of transcribed audio. */
   seconds: number | null
-  /** Of text spoken. */
+  /** Characters of spoken text. */
   characters: number | null
-  /** Pictures made. */
+  /** Number of generated images. */
   images: number | null
 }
 
-/** A Usage of which nobody said anything yet. */
+/** A usage of which nothing is known yet. */
 export function blankUsage(): Usage {
   return {
     inputTokens: null,
@@ -52,13 +52,13 @@ export function blankUsage(): Usage {
   }
 }
 
-/** The least that all input can be, by what is known of its parts. */
+/** A lower bound of all input: the sum of its known parts. */
 export function minInputTokens(usage: Usage): number {
   return (usage.cachedInputTokens ?? 0) + (usage.cacheWrite5mTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0)
     + (usage.inputAudioTokens ?? 0) + (usage.inputImageTokens ?? 0)
 }
 
-/** The same for all output. */
+/** A lower bound of all output: the sum of its known parts. */
 export function minOutputTokens({ reasoningTokens, outputAudioTokens, outputImageTokens }: Usage): number {
   return (reasoningTokens ?? 0) + (outputAudioTokens ?? 0) + (outputImageTokens ?? 0)
 }

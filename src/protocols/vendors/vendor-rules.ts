@@ -38,7 +38,7 @@ function named(pattern: string): RegExp {
   return new RegExp(`(?:^|[/.])(?:${pattern})`)
 }
 
-/** Also by the names that servers of open models use. */
+/** Mistral's models, also under the names that servers of open models use. */
 const MISTRAL = /(?:^|[/.])(?:(?:open-)?(?:mistral|mixtral)|ministral|magistral|devstral|codestral|pixtral|labs-)/i
 
 /** If several match, a later one overrides the members of an earlier one. */

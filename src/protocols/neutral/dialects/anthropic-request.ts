@@ -5,7 +5,7 @@ import type { Message, Part, Tool, ToolChoice } from '../request.ts'
 
 /* Parts of requests that Anthropic's protocol and Converse have in common. */
 
-/** An instruction for what neither protocol has a field for: any JSON object. */
+/** The instruction that asks for any JSON object: neither protocol has a field for that. */
 export const JSON_ONLY = 'Respond with one JSON object and nothing else.'
 
 /** Thinking budgets in tokens by effort, for models that accept a budget. */
@@ -16,7 +16,7 @@ export const THINKING_BUDGETS: ReadonlyMap<string, number> = new Map(Object.entr
 export const MIN_THINKING_BUDGET = 1024
 
 /**
- * The thinking budget. It is part of the response's tokens, of which at least half remain for the rest.
+ * The thinking budget. Thinking counts against the tokens of the response: at least half of them remain for the rest.
  *
  * @param wanted tokens
  * @param maxTokens of the response; null = no bound

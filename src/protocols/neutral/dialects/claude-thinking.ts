@@ -69,7 +69,7 @@ function isRuledOut({ toolChoice, messages }: NeutralRequest, isAdaptive: boolea
   return !isKept
 }
 
-/** The index behind what the user said last without a result: what else they say beside a result is in the same turn. */
+/** The index after the last user messages without a tool result: text beside a result belongs to the turn of its call. */
 function turnStart(messages: readonly Message[]): number {
   let end = messages.length
   while (end > 0) {

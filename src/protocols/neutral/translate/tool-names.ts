@@ -8,7 +8,7 @@ export interface ToolNameRule {
   readonly length: number
   /** One character, as a regular expression: `[A-Za-z0-9_-]`. */
   readonly pattern: string
-  /** The first character, where it has another; absent = any of these. */
+  /** A pattern for the first character, if it has another rule; absent = `pattern`. */
   readonly start?: string
 }
 

@@ -100,7 +100,7 @@ export class StreamTranslator implements EventOutput {
     this.#isOver = true
   }
 
-  /** Of an event that cannot be translated, the client gets nothing. */
+  /** Removes the output of an event that cannot be translated. @returns the error */
   #undone(text: string, blocks: number, thrown: unknown): unknown {
     this.#text = text
     this.#blocks.length = blocks

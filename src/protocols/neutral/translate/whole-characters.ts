@@ -23,7 +23,7 @@ export class WholeCharacters {
   }
 }
 
-/** The same with U+FFFD for each half of a character in its texts. Nearly all have none, and are not copied. */
+/** Replaces each half of a character in the strings of a value by U+FFFD. A value without halves is not copied. */
 export function wellFormed<T extends object>(value: T): T {
   return hasHalves(value) ? copyWellFormed(value) : value
 }
