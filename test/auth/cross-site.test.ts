@@ -38,7 +38,7 @@ for (const headers of [
   ['Origin: null'],
   ['Sec-Fetch-Site: cross-site'],
 ]) {
-  t.test(`what a page of another site sends is refused: ${headers}`, async t => {
+  t.test(`a request from a page of another site is refused: ${headers}`, async t => {
     seen = 0
     const answer = await asked(headers)
     t.match(answer, /^HTTP\/1\.1 401 /)
@@ -59,18 +59,18 @@ for (const headers of [
   ['Sec-Fetch-Site: none'],
   ['Origin: http://localhost:3000', 'Sec-Fetch-Site: cross-site'],
 ]) {
-  t.test(`what none sends is served: ${headers}`, async t => {
+  t.test(`a request that is not from a page of another site is served: ${headers}`, async t => {
     t.match(await asked(headers), /^HTTP\/1\.1 200 /)
   })
 }
 
-t.test('the gateway of a page is known by its name, with the usual port or without', async t => {
+t.test('an Origin that equals Host, with or without the default port, is the gateway\'s own', async t => {
   t.match(await asked(['Origin: http://llm.example.com'], 'LLM.example.com:80'), /^HTTP\/1\.1 200 /)
   t.match(await asked(['Origin: https://llm.example.com'], 'llm.example.com:443'), /^HTTP\/1\.1 200 /)
   t.match(await asked(['Origin: http://llm.example.com'], 'llm.example.com:8080'), /^HTTP\/1\.1 401 /)
 })
 
-t.test('a name that leads here but is not the gateway\'s is refused: a page can have its name point anywhere', async t => {
+t.test('a Host that is not a name of the gateway is refused, because any domain can resolve to the gateway', async t => {
   seen = 0
   for (const name of ['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1.evil.example', '192.0.2.1']) {
     for (const headers of [[`Origin: http://${name}`, 'Sec-Fetch-Site: same-origin'], []]) {

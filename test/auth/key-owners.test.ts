@@ -5,7 +5,7 @@ import type { Key } from '../../src/config/key-types.ts'
 const key = (name: string, owner?: string): Key => ({ name, digest: Buffer.alloc(32), models: null, limits: null, ...owner !== undefined && { owner } })
 const stored = (name: string, owner: string | undefined, revokedAt: number | null) => ({ id: 1, key: key(name, owner), createdAt: 0, revokedAt })
 
-t.test('the active key of a name has its owner, wherever it stands', async t => {
+t.test('a key name has the owner of its active key, whether gateway.yaml or the store has that key', async t => {
   t.strictSame([...ownersOf([key('a', 'file')], [])], [['a', 'file']])
   t.strictSame([...ownersOf([key('a')], [])], [])
   t.equal(ownersOf([], [stored('a', 'live', null), stored('a', 'old', 5)]).get('a'), 'live')

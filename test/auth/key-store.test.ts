@@ -218,7 +218,7 @@ t.test('the known keys stay when the store is deleted or overwritten with garbag
   t.equal(running.recoveries(), 1)
 })
 
-t.test('a replaced or restored store brings its own keys, and no others', async t => {
+t.test('a replaced or restored store has only its own keys', async t => {
   const dir = t.testdir({})
   const file = join(dir, 'keys.db')
   const other = join(dir, 'other.db')

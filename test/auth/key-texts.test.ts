@@ -21,7 +21,7 @@ for (const [given, expected] of [
   t.test(`limits as text: ${expected}`, async t => t.equal(limitsText(given), expected))
 }
 
-t.test('a description has what is known of a key', async t => {
+t.test('the description of a key has its known fields', async t => {
   t.equal(descriptionText({}), null)
   t.equal(descriptionText({ owner: 'research' }), 'owner: research')
   t.equal(descriptionText({ group: 'g', owner: 'o', note: 'n', expiresAt: Date.UTC(2027, 0, 1) }), 'group: g; owner: o; note: n; expires: 2027-01-01T00:00:00.000Z')

@@ -24,7 +24,7 @@ t.test('only the scheme Bearer presents a key, in any case', async t => {
   }
 })
 
-t.test('empty values present nothing', async t => {
+t.test('empty headers present no key', async t => {
   t.strictSame(presentedKeys({ 'x-api-key': '', 'x-goog-api-key': '', 'api-key': '' }, ''), [])
   t.strictSame(presentedKeys({ 'sec-websocket-protocol': 'openai-insecure-api-key.' }, null), [])
 })

@@ -58,7 +58,7 @@ t.test('adds, multiplies and shifts exactly', async t => {
   )
 })
 
-t.test('rounds halves up, and only once', async t => {
+t.test('rounds halves up, once from the exact value', async t => {
   t.equal(toUnits(parseDecimal('0.00000000000149'), 12), 1n)
   t.equal(toUnits(parseDecimal('0.0000000000015'), 12), 2n)
   t.equal(toUnits(parseDecimal('0.0000000000014999999999999'), 12), 1n)

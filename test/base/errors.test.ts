@@ -22,7 +22,7 @@ t.test('every thrown value becomes an error of the table', async t => {
   t.match(unknown.cause, { message: 'secret detail' })
 })
 
-t.test('the cause of a JSON error does not contain the text', async t => {
+t.test('the cause of a JSON error does not contain the parsed text', async t => {
   const cause = thrownBy(() => JSON.parse('a secret'))
   t.match(cause, /a secret/)
   t.equal(causeOf(new GatewayError('upstream_invalid', 'x', { cause })), 'the text is not valid JSON')

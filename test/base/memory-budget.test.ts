@@ -19,7 +19,7 @@ t.test('responses get at most half of the budget', async t => {
   t.ok(held.reserveForResponse(50, 100))
 })
 
-t.test('exclusive tasks run one after the other, also after one that failed', async t => {
+t.test('exclusive tasks run one after the other, also when a task fails', async t => {
   const held = new MemoryBudget()
   const { promise: failing, reject } = Promise.withResolvers<never>()
   let hasBegun = false

@@ -74,7 +74,7 @@ t.test('an array element beyond the memory limit is forwarded unread', async t =
   t.same(seen, [false, true, false])
 })
 
-t.test('a last event that was not read counts as a possible end of the stream', async t => {
+t.test('an unread last event counts as a possible end of the stream', async t => {
   const none = () => false
   const large = 'x'.repeat(100 * KB)
   const meterOf = (endpoint: 'responses' | 'chat.completions' | 'generate.stream', ...texts: string[]) => {

@@ -19,7 +19,7 @@ function oldNode(): string | null {
   }) ?? null
 }
 
-t.test('an old Node without another one at hand prints the version that is needed', { skip }, async t => {
+t.test('an old Node prints the version that is needed if no newer Node is installed', { skip }, async t => {
   const cwd = t.testdir({})
   for (const name of ['bin', 'package.json']) cpSync(join(ROOT, name), join(cwd, name), { recursive: true })
   const ended = await gateway(['--version'], { cwd, node, script: join(cwd, 'bin', 'gateway.js') })
@@ -27,7 +27,7 @@ t.test('an old Node without another one at hand prints the version that is neede
   t.match(ended.stderr, /^gateway needs Node 24 or newer; this is Node \d+\.\d+\.\d+ \(.+\)\n$/)
 })
 
-t.test('an old Node in a checkout starts the pinned one', { skip }, async t => {
+t.test('in a checkout, an old Node starts the pinned Node', { skip }, async t => {
   t.match(await gateway(['--version'], { node }), { code: 0, stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' })
   t.match(await gateway(['chek'], { node }), { code: 2, stderr: /Did you mean check/ })
 })
@@ -38,7 +38,7 @@ routes: [{ to: demo }]
 auth: open
 `
 
-t.test('signals reach the pinned Node once each', { skip }, async t => {
+t.test('a signal reaches the pinned Node once', { skip }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const { child, ended, lines } = await listening(t, ['serve'], { cwd, node })
@@ -49,14 +49,14 @@ t.test('signals reach the pinned Node once each', { skip }, async t => {
   }
 })
 
-t.test('a signal that ends the pinned Node ends the first one with the same signal', { skip }, async t => {
+t.test('if a signal ends the pinned Node, the old Node ends with the same signal', { skip }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, ended } = await listening(t, ['serve'], { cwd, node })
   child.kill('SIGUSR2')
   t.match(await ended, { code: null, signal: 'SIGUSR2' })
 })
 
-t.test('the pinned Node ends with the first one, however that ends', { skip }, async t => {
+t.test('the pinned Node ends when the old Node ends, even by SIGKILL', { skip }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, base, ended } = await listening(t, ['serve'], { cwd, node })
   child.kill('SIGKILL')

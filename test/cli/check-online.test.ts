@@ -63,14 +63,14 @@ t.test('each credential is tried with a request for the list of models', async t
   ])
 })
 
-t.test('where all is well the exit code is 0', async t => {
+t.test('the exit code is 0 if all credentials work', async t => {
   const { url } = await startVendor(t)
   const { code, rows } = await check(t, `  one: { url: "${url}", auth: { bearer: "\${GOOD}" } }`)
   t.equal(code, 0)
   t.strictSame(rows, { one: 'ok: list of models' })
 })
 
-t.test('Vertex AI and Bedrock count the tokens of a word, with a model of the routes', async t => {
+t.test('Vertex AI and Bedrock are tried by counting the tokens of a word, with a model of the routes', async t => {
   const tokens = await startTokenServer(t)
   const asked: string[] = []
   const upstream = await startUpstream(t, async (req, res) => {
@@ -97,7 +97,7 @@ routes:
   t.ok(asked.some(line => line.startsWith('/model/anthropic.claude-x/count-tokens {"input"')))
 })
 
-t.test('what is wrong is said, and nothing that a server said', async t => {
+t.test('a failure is reported without any text that the server sent', async t => {
   const tokens = await startTokenServer(t)
   tokens.fault = res => sendJson(res, 400, { error: 'invalid_client', error_description: BAD })
   const answers: Record<string, (res: http.ServerResponse) => void> = {
@@ -127,7 +127,7 @@ t.test('what is wrong is said, and nothing that a server said', async t => {
   })
 })
 
-t.test('all are asked at the same time', async t => {
+t.test('all upstreams are asked at the same time', async t => {
   const waiting: http.ServerResponse[] = []
   const { url } = await startUpstream(t, (_req, res) => {
     waiting.push(res)
@@ -137,7 +137,7 @@ t.test('all are asked at the same time', async t => {
   t.equal(code, 0)
 })
 
-t.test('simulators have no credential', async t => {
+t.test('simulators are not tried, because they have no credential', async t => {
   const cwd = t.testdir({ 'gateway.yaml': 'upstreams: { one: { simulator: true } }\nroutes: [{ to: one }]\nauth: open\n' })
   t.match(await gateway(['check', '--online'], { cwd }), { code: 0, stdout: /\nnothing to try: all upstreams are simulated\n$/ })
 })

@@ -9,14 +9,14 @@ routes: [{ to: demo }]
 keys: [{ name: team, key: "\${KEY}" }]
 `
 
-t.test('a configuration without a problem', async t => {
+t.test('a configuration without a problem is reported as such', async t => {
   const cwd = t.testdir({ 'gateway.yaml': GOOD })
   t.match(await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } }), {
     code: 0, stdout: 'gateway.yaml: no problems (1 upstream, 1 route, 1 key)\n', stderr: '',
   })
 })
 
-t.test('warnings are printed, and do not fail', async t => {
+t.test('warnings are printed, and the exit code stays 0', async t => {
   const cwd = t.testdir({ 'my.yaml': GOOD })
   const { code, stdout } = await gateway(['check', '-c', 'my.yaml'], { cwd, env: { KEY: 'short' } })
   t.equal(code, 0)
@@ -46,7 +46,7 @@ const HOLDERS = {
   'every key': `keys: [{ name: team, key: "\${KEY}" }]\n${BUDGET}`,
 }
 for (const [holder, yaml] of Object.entries(HOLDERS)) {
-  t.test(`the routes with paths whose cost is unknown are named: a budget of ${holder}`, async t => {
+  t.test(`routes with paths of unknown cost are named in a warning: a budget of ${holder}`, async t => {
     const cwd = t.testdir({ 'gateway.yaml': `${ROUTES_OF_PATHS}${yaml}\n` })
     const { code, stdout } = await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } })
     t.equal(code, 0)
@@ -57,7 +57,7 @@ for (const [holder, yaml] of Object.entries(HOLDERS)) {
   })
 }
 
-t.test('without a budget no route is named', async t => {
+t.test('without a budget there is no warning about paths of unknown cost', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `${ROUTES_OF_PATHS}keys: [{ name: team, key: "\${KEY}" }]\n` })
   const { stdout } = await gateway(['check'], { cwd, env: { KEY: 'a-key-that-is-long-enough' } })
   t.notMatch(stdout, 'budget')
@@ -71,7 +71,7 @@ t.test('every error is printed at once, with exit code 2', async t => {
   t.match(stderr, 'gateway.yaml: 3 errors')
 })
 
-t.test('a model that a route names and that has no price is reported, once for each upstream', async t => {
+t.test('a model without a price that a route names is reported once for each upstream', async t => {
   const yaml = `upstreams: { openai: { url: https://api.openai.com } }
 routes:
   - { model: [gpt-4.1-mini, gpt-none, own], to: openai }
@@ -94,7 +94,7 @@ auth: open
   ])
 })
 
-t.test('a glob is reported whose models have no price, with the nearest price', async t => {
+t.test('a glob that matches no model with a price is reported, with the nearest price', async t => {
   const yaml = `upstreams:
   openai: { url: https://api.openai.com }
   local: { url: http://127.0.0.1:11434 }
@@ -124,7 +124,7 @@ auth: open
   t.equal(warnings.length, 5)
 })
 
-t.test('a file that is not there', async t => {
+t.test('a missing file is an error', async t => {
   const { code, stdout } = await gateway(['check', '--config', 'nowhere.yaml'], { cwd: t.testdir({}) })
   t.match({ code, stdout }, { code: 2, stdout: /^nowhere\.yaml: error: no such file/ })
 })
@@ -133,13 +133,13 @@ t.test('the example of the repository has no problems', async t => {
   t.match(await gateway(['check'], { cwd: ROOT }), { code: 0, stdout: /^gateway\.yaml: no problems/ })
 })
 
-t.test('colours only where they are asked for', async t => {
+t.test('the output has colours only if FORCE_COLOR is set', async t => {
   const cwd = t.testdir({ 'gateway.yaml': 'servr: {}\n' })
   t.notMatch((await gateway(['check'], { cwd })).stdout, '\u001b')
   t.match((await gateway(['check'], { cwd, env: { FORCE_COLOR: '1' } })).stdout, '\u001b[1m\u001b[31merror')
 })
 
-t.test('a reader that leaves early is no failure', async t => {
+t.test('a reader that closes standard output early causes no error', async t => {
   const problems = Array.from({ length: 5000 }, (_, at) => `unknown_key_${at}: 1\n`).join('')
   const cwd = t.testdir({ 'gateway.yaml': `${GOOD}auth: open\n${problems}` })
   const child = spawn(process.execPath, [GATEWAY, 'check', '--config', join(cwd, 'gateway.yaml')], {
@@ -155,7 +155,7 @@ t.test('a reader that leaves early is no failure', async t => {
   t.notMatch(stderr, /EPIPE|\n {4}at /)
 })
 
-t.test('what is translated, and what is lost, is printed once for each upstream and protocol', async t => {
+t.test('the translation and the lost fields are printed once for each upstream and protocol', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `
 upstreams:
   claude: { url: "https://claude.example", speaks: [messages] }
@@ -183,7 +183,7 @@ models: { "*": { price: { input: 1, output: 1 } } }
   t.match(short, /^The fields that translation drops or refuses: gateway check --verbose$/m)
 })
 
-t.test('where the provider serves each model in a protocol of its own, the model is named', async t => {
+t.test('if the protocol at the provider depends on the model, the line names the model', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `
 upstreams: { vertex: { vertex: { project: p, location: us-central1 }, auth: { bearer: 0123456789abcdef } } }
 routes: [{ path: /v1/messages, model: [a, b], to: [{ upstream: vertex, model: gemini-3-pro }, { upstream: vertex, model: claude-opus-4-5 }] }]

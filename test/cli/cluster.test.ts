@@ -41,7 +41,7 @@ t.test('gateway cluster status', { skip: withoutPostgres || withoutRedis }, asyn
   t.notMatch(third.stdout, REDIS_PASSWORD)
 })
 
-t.test('without a cluster there is nothing to show', async t => {
+t.test('gateway cluster status fails if the configuration has no cluster', async t => {
   const file = join(t.testdir({}), 'gateway.yaml')
   writeFileSync(file, `${BASE}auth: open\n`)
   const { code, stderr } = await gateway(['cluster', 'status', '--config', file])

@@ -12,7 +12,7 @@ function argumentsOf(request: string, env: Record<string, string> = {}): string[
   return execFileSync('sh', ['-c', script], { env, encoding: 'utf8' }).split('\0').slice(0, -1)
 }
 
-t.test('takes the first model that a route names in full', async t => {
+t.test('the example names the first model that a route has without a star', async t => {
   const routes = '[{ model: "gpt-*", to: demo }, { model: ["x*", fast, slow], to: demo }]'
   const { config } = load(t, `${UP}routes: ${routes}\n`)
   t.strictSame(argumentsOf(exampleRequest(config, BASE, 'the-key') ?? ''), [
@@ -23,25 +23,25 @@ t.test('takes the first model that a route names in full', async t => {
   ])
 })
 
-t.test('takes a path that the route takes', async t => {
+t.test('the example has a path that the route serves', async t => {
   const { config } = load(t, `${UP}routes: [{ path: /v1/messages*, model: fast, to: demo }]\n`)
   const [url, ...rest] = argumentsOf(exampleRequest(config, BASE, 'the-key') ?? '')
   t.equal(url, `${BASE}/v1/messages`)
   t.match(JSON.parse(rest.at(-1) ?? ''), { model: 'fast', max_tokens: 500 })
 })
 
-t.test('a key that may not be shown is left to a variable', async t => {
+t.test('the example has a variable in place of a key that must not be shown', async t => {
   const { config } = load(t, `${UP}routes: [{ model: fast, to: demo }]\n`)
   const told = argumentsOf(exampleRequest(config, BASE, null) ?? '', { GATEWAY_KEY: 'from the shell' })
   t.equal(told[2], 'authorization: Bearer from the shell')
 })
 
-t.test('an open gateway needs no key', async t => {
+t.test('the example for an open gateway has no key', async t => {
   const { config } = load(t, `${UP}auth: open\nroutes: [{ model: fast, to: demo }]\n`)
   t.notMatch(exampleRequest(config, BASE, null), 'authorization')
 })
 
-t.test('nothing in a name can leave its quotes', async t => {
+t.test('special characters of the shell in a name or key stay inside the quotes', async t => {
   const name = `it's $(touch x) "quoted" \\ \`y\``
   const { config } = load(t, `${UP}routes: [{ model: '${name.replaceAll("'", "''")}', to: demo }]\n`)
   const told = argumentsOf(exampleRequest(config, BASE, `k'$HOME`) ?? '')
@@ -49,7 +49,7 @@ t.test('nothing in a name can leave its quotes', async t => {
   t.match(JSON.parse(told.at(-1) ?? ''), { model: name })
 })
 
-t.test('there is none where no route names a model in full', async t => {
+t.test('there is no example if no route names a full model on an API path', async t => {
   for (const route of ['{ to: demo }', '{ path: /x, model: a, to: demo }']) {
     const { config } = load(t, `${UP}routes: [${route}]\n`)
     t.equal(exampleRequest(config, BASE, null), null, route)

@@ -26,7 +26,7 @@ async function explained(t: Test, model: string): Promise<string> {
   return stdout
 }
 
-t.test('several targets: the order, the retries, what follows, and each target', async t => {
+t.test('with several targets the order, the retries, the failovers and each target are shown', async t => {
   const text = await explained(t, 'fast')
   t.match(text, 'order     at random, by weight; unhealthy targets last\n')
   t.match(text, 'retries   1 after the first attempt\n')
@@ -38,7 +38,7 @@ t.test('several targets: the order, the retries, what follows, and each target',
   t.notMatch(text, 'operator-secret')
 })
 
-t.test('a credential that stands among the headers is masked too, and nothing else of them', async t => {
+t.test('a credential in a configured header is masked, and other headers are shown', async t => {
   const headers = {
     'api-key': 'operator-secret-1', 'Helicone-Auth': 'Bearer operator-secret-2',
     'cookie': 'a=operator-secret-3; b=c', 'anthropic-version': '2023-06-01',
@@ -53,19 +53,19 @@ t.test('a credential that stands among the headers is masked too, and nothing el
   t.notMatch(stdout, 'operator-secret')
 })
 
-t.test('affinity takes the place of the strategy', async t => {
+t.test('a route with affinity shows the affinity and no strategy', async t => {
   const text = await explained(t, 'kept')
   t.match(text, 'order     one target for each value of x-session; unhealthy targets last\n')
   t.notMatch(text, 'retries')
 })
 
-t.test('a single target has nothing of the kind', async t => {
+t.test('a route with one target shows no order, retries or target number', async t => {
   const text = await explained(t, 'single')
   t.notMatch(text, /order|retries|target /)
   t.match(text, 'upstream  a\n')
 })
 
-t.test('a WebSocket goes where one is taken, its model renamed in the query, and else nowhere', async t => {
+t.test('a WebSocket goes only to an upstream with websocket: true, with the model renamed in the query', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 upstreams:
   plain: { url: "https://plain.example" }
@@ -90,7 +90,7 @@ auth: open
   t.match(named.stdout, 'url       https://live.example/v1/realtime\nas model  x\n')
 })
 
-t.test("an upstream's own path for /v1 is shown", async t => {
+t.test("the url has the path that the upstream uses for /v1", async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 upstreams: { a: { url: "https://a.example/eu", v1: /api/v4 } }
 routes: [{ to: { upstream: a, model: m } }]
@@ -100,7 +100,7 @@ auth: open
   t.match(chat.stdout, 'url       https://a.example/eu/api/v4/chat/completions?x=1\nas model  m\n')
 })
 
-t.test("Azure's paths go as others have them, unless a route names them", async t => {
+t.test("a path of Azure is changed to the path of OpenAI, unless a route names the path of Azure", async t => {
   const dir = t.testdir({ 'usual.yaml': `
 upstreams: { a: { url: "https://a.example" } }
 routes: [{ path: /v1/chat/*, model: fast, to: { upstream: a, model: real } }, { path: /v1/*, to: a }]
@@ -123,7 +123,7 @@ auth: open
   }
 })
 
-t.test('of two models it is unknown which would count, as in a request', async t => {
+t.test('a model that is given twice is refused, in explain as in a request', async t => {
   const file = join(t.testdir({
     'gateway.yaml': 'upstreams: { a: { url: "https://a.example" } }\nroutes: [{ to: a }]\nauth: open\n',
   }), 'gateway.yaml')
@@ -135,7 +135,7 @@ t.test('of two models it is unknown which would count, as in a request', async t
   }
 })
 
-t.test('an empty model is none, as in a request', async t => {
+t.test('an empty model counts as a missing model, in explain as in a request', async t => {
   const file = join(t.testdir({
     'gateway.yaml': 'upstreams: { a: { url: "https://a.example" } }\nroutes: [{ to: a }]\nauth: open\n',
   }), 'gateway.yaml')
@@ -145,7 +145,7 @@ t.test('an empty model is none, as in a request', async t => {
   t.match(stdout, 'refused   400 model_required')
 })
 
-t.test('what would be refused is shown as a client gets it', async t => {
+t.test('a refusal is shown with the status, code and message that a client gets', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 upstreams: { a: { url: "https://a.example" } }
 routes: [{ path: /v1/chat/*, model: fast, to: a }]
@@ -164,7 +164,7 @@ keys: [{ name: team, key: sk-team-0123456789, models: [slow] }]
   }
 })
 
-t.test('a path outside of the API goes where a route names it, and else nowhere', async t => {
+t.test('a path outside of the API is refused unless a route names it', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 upstreams: { a: { url: "https://a.example" } }
 routes: [{ path: /health*, to: a }, { to: a }]
@@ -191,7 +191,7 @@ routes:
 auth: open
 `
 
-t.test('a target that speaks another protocol: where the request goes, and what of it is lost', async t => {
+t.test('a target with another protocol shows the url, the translation and the lost fields', async t => {
   const file = join(t.testdir({ 'gateway.yaml': SPEAKING }), 'gateway.yaml')
   const explain = (...more: string[]) => gateway(['explain', '-c', file, '-p', '/v1/messages', ...more])
   const { stdout } = await explain('-m', 'fast')
@@ -210,7 +210,7 @@ t.test('a target that speaks another protocol: where the request goes, and what 
   t.equal(off.code, 1)
 })
 
-t.test('a body: what of that request is lost', async t => {
+t.test('with --body, the fields that this request loses are shown', async t => {
   const dir = t.testdir({
     'gateway.yaml': SPEAKING,
     'lossy.json': JSON.stringify({ model: 'fast', max_tokens: 9, top_k: 3, messages: [{ role: 'user', content: 'Hi' }] }),
@@ -227,13 +227,13 @@ t.test('a body: what of that request is lost', async t => {
   t.match(await explain('missing.json'), { code: 2, stderr: /missing\.json/ })
 })
 
-t.test('what a model accepts, and where each rule comes from', async t => {
+t.test('the rules for a model are shown with their origin', async t => {
   const file = join(t.testdir({ 'gateway.yaml': SPEAKING.replace('auth: open', 'auth: open\nmodels: { qwen: { accepts: { temperature: { max: 1 }, stop: true, efforts: [] } } }') }), 'gateway.yaml')
   const { stdout } = await gateway(['explain', '-c', file, '-p', '/v1/messages', '-m', 'fast'])
   t.match(stdout, 'accepts   temperature max 1; stop yes; efforts none (models.qwen.accepts)\n')
 })
 
-t.test('the beta features that a cloud has, without translation too', async t => {
+t.test('the beta features that a cloud supports are shown, also without translation', async t => {
   const file = join(t.testdir({
     'gateway.yaml': `
 auth: open

@@ -10,7 +10,7 @@ function schemaOf(file: string): string {
   return reference.startsWith('file:') ? fileURLToPath(reference) : resolve(file, '..', reference)
 }
 
-t.test('writes the example, which checks and finds its schema', async t => {
+t.test('writes the example, which passes gateway check and names an existing schema', async t => {
   const cwd = t.testdir({})
   const { code, stdout } = await gateway(['init'], { cwd })
   t.match({ code, stdout }, { code: 0, stdout: /^Wrote gateway\.yaml\. Next: gateway serve/ })
@@ -23,13 +23,13 @@ t.test('writes the example, which checks and finds its schema', async t => {
   t.match(await gateway(['check'], { cwd }), { code: 0 })
 })
 
-t.test('writes to the file that it is given', async t => {
+t.test('--config selects the file to write', async t => {
   const cwd = t.testdir({ sub: {} })
   t.match(await gateway(['init', '--config', 'sub/my.yaml'], { cwd }), { code: 0 })
   t.ok(existsSync(join(cwd, 'sub', 'my.yaml')))
 })
 
-t.test('never overwrites', async t => {
+t.test('does not overwrite a file, and does not write through a dangling link', async t => {
   const cwd = t.testdir({ 'gateway.yaml': 'mine', 'other.yaml': t.fixture('symlink', 'gone.yaml') })
   t.match(await gateway(['init'], { cwd }), { code: 2, stdout: '', stderr: /exists already/ })
   t.equal(readFileSync(join(cwd, 'gateway.yaml'), 'utf8'), 'mine')
@@ -37,12 +37,12 @@ t.test('never overwrites', async t => {
   t.notOk(existsSync(join(cwd, 'gone.yaml')), 'nor writes through a dangling link')
 })
 
-t.test('a directory that is not there', async t => {
+t.test('a missing directory is an error', async t => {
   const ended = await gateway(['init', '-c', 'no/where.yaml'], { cwd: t.testdir({}) })
   t.match(ended, { code: 2, stderr: /directory does not exist/ })
 })
 
-t.test('where the gateway is installed below the file, the schema is named by a relative path', async t => {
+t.test('if the gateway is installed in a directory below, the schema is named by a relative path', async t => {
   const cwd = t.testdir({ tools: { node_modules: t.fixture('symlink', join(ROOT, 'node_modules')) } })
   for (const name of ['bin', 'src', 'package.json', 'gateway.yaml', 'gateway.schema.json']) {
     cpSync(join(ROOT, name), join(cwd, 'tools', name), { recursive: true })

@@ -22,7 +22,7 @@ t.test('--help goes to standard output and names every command', async t => {
 })
 
 for (const name of COMMANDS) {
-  t.test(`${name} --help is a page of its own`, async t => {
+  t.test(`${name} --help prints its own page`, async t => {
     const { code, stdout } = await gateway([name, '--help'])
     t.equal(code, 0)
     for (const part of ['Options:', 'Examples:', 'Exit codes:', `gateway ${name}`]) t.match(stdout, part)
@@ -31,7 +31,7 @@ for (const name of COMMANDS) {
   })
 }
 
-t.test('help finds commands within commands', async t => {
+t.test('help describes subcommands too', async t => {
   const { stdout } = await gateway(['keys', 'create', '--help'])
   t.match(stdout, 'Usage: gateway keys create')
   for (const args of [['help', 'keys', 'create'], ['keys', 'help', 'create']]) {
@@ -39,13 +39,13 @@ t.test('help finds commands within commands', async t => {
   }
 })
 
-t.test('no command at all is bad usage, and gets the help', async t => {
+t.test('a call without a command prints the help to standard error, with exit code 2', async t => {
   const { code, stdout, stderr } = await gateway([])
   t.match({ code, stdout }, { code: 2, stdout: '' })
   t.match(stderr, 'Usage: gateway')
 })
 
-t.test('a mistyped command or option is bad usage, and gets a suggestion', async t => {
+t.test('a mistyped command or option gives exit code 2 and a suggestion', async t => {
   for (const [args, hint] of [
     [['chek'], 'Did you mean check?'],
     [['check', '--confg', 'x'], 'Did you mean --config?'],
@@ -65,7 +65,7 @@ t.test('a mistyped command or option is bad usage, and gets a suggestion', async
   }
 })
 
-t.test('standard output on a full disk is a failure, in words', {
+t.test('a full disk behind standard output is an error with a message', {
   skip: process.platform === 'linux' ? false : 'needs /dev/full',
 }, async t => {
   const full = openSync('/dev/full', 'w')
@@ -77,7 +77,7 @@ t.test('standard output on a full disk is a failure, in words', {
   t.match(stderr, /^error: cannot write to standard output: ENOSPC.*\n$/)
 })
 
-t.test('a gateway serves whose standard error nobody reads', async t => {
+t.test('a gateway serves requests although nobody reads its standard error', async t => {
   // The path of a socket is at most 100 bytes long.
   const cwd = mkdtempSync(join(tmpdir(), 'gateway-'))
   t.teardown(() => rmSync(cwd, { recursive: true, force: true }))

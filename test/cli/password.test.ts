@@ -15,7 +15,7 @@ async function password(input: string) {
   return { code, stdout, stderr }
 }
 
-t.test('the hash is alone on standard output, and is that of the first line', async t => {
+t.test('only the hash is printed to standard output, and only the first line is hashed', async t => {
   for (const [input, meant] of [
     ['correct horse battery staple\n', 'correct horse battery staple'],
     ['without a line break', 'without a line break'],
@@ -35,12 +35,12 @@ t.test('the hash is alone on standard output, and is that of the first line', as
   }
 })
 
-t.test('the same password twice is not the same hash', async t => {
+t.test('the same password gives another hash each time', async t => {
   const [one, two] = await Promise.all([password('correct horse\n'), password('correct horse\n')])
   t.not(one.stdout, two.stdout)
 })
 
-t.test('what cannot be a password, and what hardly is one', async t => {
+t.test('an empty or too long password is refused, and a short one gives a warning', async t => {
   for (const input of ['', '\n', '\r\nsecond line\n']) {
     t.match(
       await password(input), { code: 2, stdout: '', stderr: 'there is no password' }, JSON.stringify(input),
@@ -52,7 +52,7 @@ t.test('what cannot be a password, and what hardly is one', async t => {
   })
 })
 
-t.test('an input without an end is no reason to read on', async t => {
+t.test('reading stops after the longest allowed password', async t => {
   const zero = await open('/dev/zero')
   const child = spawn(process.execPath, [GATEWAY, 'password'], { stdio: [zero.fd, 'pipe', 'pipe'] })
   const stderr = text(child.stderr!)
@@ -62,7 +62,7 @@ t.test('an input without an end is no reason to read on', async t => {
   t.equal(await stderr, 'error: a password has at most 1024 bytes\n')
 })
 
-t.test('the help says where the hash belongs', async t => {
+t.test('the help shows the key of gateway.yaml that takes the hash', async t => {
   const { code, stdout } = await gateway(['password', '--help'])
   t.equal(code, 0)
   t.match(stdout, 'users:')

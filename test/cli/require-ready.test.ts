@@ -46,7 +46,7 @@ ${rest}`)
   }
 })
 
-t.test('a gateway that drains is not ready', { timeout: 60_000 }, async t => {
+t.test('a draining gateway is not ready', { timeout: 60_000 }, async t => {
   const cwd = folder(t)
   const held = Promise.withResolvers<void>()
   const { url } = await startUpstream(t, async req => {
@@ -72,7 +72,7 @@ ledger: { file: data/ledger.db }
   t.match(result, { code: 1, stderr: 'error: not ready: the gateway is draining\n' })
 })
 
-t.test('one that does not answer is not ready, and no health check waits for it', { timeout: 60_000 }, async t => {
+t.test('a gateway that does not answer is not ready, and the command times out', { timeout: 60_000 }, async t => {
   const cwd = folder(t)
   writeFileSync(join(cwd, 'gateway.yaml'), 'upstreams: { sim: { simulator: true } }\nroutes: [{ to: sim }]\nledger: { file: ledger.db }\n')
   const silent = createServer(() => {})

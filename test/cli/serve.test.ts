@@ -28,7 +28,7 @@ async function ask(base: string, model: string): Promise<IncomingMessage> {
   return answer
 }
 
-t.test('says where it listens, as JSON with the real ports, and ends well on SIGTERM', async t => {
+t.test('logs its real addresses as JSON, and exits with 0 on SIGTERM', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, base, lines, ended } = await listening(t, ['serve'], { cwd })
   const address = /^http:\/\/127\.0\.0\.1:[1-9]\d*$/
@@ -39,7 +39,7 @@ t.test('says where it listens, as JSON with the real ports, and ends well on SIG
   t.match(lines.at(-1), { msg: 'ended', cut: 0 })
 })
 
-t.test('what is compiled is kept for the next start, however this one ends', async t => {
+t.test('the compile cache is written while the gateway runs, not only when it ends', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML, compiled: {} })
   const folder = join(cwd, 'compiled')
   const { child, ended } = await listening(t, ['serve'], { cwd, env: { NODE_COMPILE_CACHE: folder } })
@@ -51,7 +51,7 @@ t.test('what is compiled is kept for the next start, however this one ends', asy
   t.match(await ended, { signal: 'SIGKILL' })
 })
 
-t.test('a key that the file shows as a default is in a request to paste, a literal one is not', async t => {
+t.test('the example request shows a key that is a default of the file, but not a literal key', async t => {
   const open = YAML.replace(KEY, '"${KEY:-a-public-key-for-all}"')
   const cwd = t.testdir({ 'gateway.yaml': open, 'literal.yaml': YAML })
   const shown = await listening(t, ['serve'], { cwd })
@@ -69,7 +69,7 @@ t.test('a key that the file shows as a default is in a request to paste, a liter
   }
 })
 
-t.test('warnings of the configuration are logged, and the addresses whatever the level', async t => {
+t.test('warnings of the configuration and the addresses are logged, even with log level warn', async t => {
   const spare = YAML.replace('demo: {', 'spare: { simulator: true }, demo: {')
   const cwd = t.testdir({ 'gateway.yaml': `${spare}log: { level: warn }\n` })
   const { lines } = await listening(t, ['serve'], { cwd })
@@ -79,7 +79,7 @@ t.test('warnings of the configuration are logged, and the addresses whatever the
   ])
 })
 
-t.test('the documentation has an address of its own until the gateway gets a signal to end', async t => {
+t.test('the documentation is served on its own address until the gateway gets SIGTERM', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `${YAML}docs: { listen: 127.0.0.1:0 }\n` })
   const { child, base, ended, lines, logged } = await listening(t, ['serve'], { cwd })
   const { docs = '' } = lines.find(({ msg }) => msg === 'listening') as { docs?: string }
@@ -93,7 +93,7 @@ t.test('the documentation has an address of its own until the gateway gets a sig
   t.match(await ended, { code: 0, signal: null })
 })
 
-t.test('an address of the documentation that is taken ends it too', async t => {
+t.test('a documentation address in use ends the gateway with exit code 1', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   t.teardown(() => other.close())
   await once(other, 'listening')
@@ -104,7 +104,7 @@ t.test('an address of the documentation that is taken ends it too', async t => {
   })
 })
 
-t.test('SIGTERM lets a stream finish', async t => {
+t.test('after SIGTERM a running stream completes', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, base, ended, logged } = await listening(t, ['serve'], { cwd })
   const answer = await ask(base, 'sim,tokens=5,pace=100ms')
@@ -114,7 +114,7 @@ t.test('SIGTERM lets a stream finish', async t => {
   t.match(await ended, { code: 0, signal: null })
 })
 
-t.test('a second signal ends it now, and says by its exit code that it cut a stream', async t => {
+t.test('a second SIGTERM ends the gateway at once, and a cut stream gives exit code 1', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { child, base, ended, logged, lines } = await listening(t, ['serve'], { cwd })
   const answer = await ask(base, 'sim,stall_after=2')
@@ -127,7 +127,7 @@ t.test('a second signal ends it now, and says by its exit code that it cut a str
   t.match(lines.at(-1), { msg: 'ended', cut: 1 })
 })
 
-t.test('a configuration that cannot be used ends it with 2 and every problem', async t => {
+t.test('an invalid configuration ends the gateway with exit code 2 and all errors', async t => {
   const cwd = t.testdir({ 'gateway.yaml': `${YAML}servr: {}\nlog: { level: loud }\n` })
   const { code, stdout, stderr } = await gateway(['serve'], { cwd })
   t.match({ code, stdout }, { code: 2, stdout: '' })
@@ -136,7 +136,7 @@ t.test('a configuration that cannot be used ends it with 2 and every problem', a
   t.match(stderr, /gateway\.yaml: 2 errors/)
 })
 
-t.test('an address that is taken ends it with 1 and says so', async t => {
+t.test('an address in use ends the gateway with exit code 1 and a message', async t => {
   const other = createServer().listen(0, '127.0.0.1')
   t.teardown(() => other.close())
   await once(other, 'listening')
@@ -153,7 +153,7 @@ for (const [what, listen, rest] of [
   ["that is node's own", 'fd:5', ''],
   ["that is node's own, with workers", 'fd:5', ', workers: 2'],
 ] as const) {
-  t.test(`a descriptor ${what} ends it with 1 and says so`, async t => {
+  t.test(`a descriptor ${what} ends the gateway with exit code 1 and a message`, async t => {
     const cwd = t.testdir({ 'gateway.yaml': YAML.replace('127.0.0.1:0', `"${listen}"${rest}`) })
     const { code, stderr } = await gateway(['serve'], { cwd })
     t.equal(code, 1)

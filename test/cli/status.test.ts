@@ -71,7 +71,7 @@ ${rest}`
   })
 }
 
-t.test('a gateway without a ledger cannot be asked', async t => {
+t.test('without a ledger gateway reload fails', async t => {
   const cwd = folder(t)
   writeFileSync(join(cwd, 'gateway.yaml'), 'upstreams: { up: { simulator: true } }\nroutes: [{ to: up }]\n')
   t.match(await gateway(['reload'], { cwd }), { code: 2, stderr: /has no ledger/ })

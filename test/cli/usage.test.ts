@@ -75,7 +75,7 @@ function ids(out: string): string[] {
     .map(line => (JSON.parse(line) as { request_id: string }).request_id)
 }
 
-t.test('a table of the requests by default, and what they add up to', async t => {
+t.test('the default is a table of the requests with their total', async t => {
   const { out, code } = await usage('--config', await configured(t, ROWS))
   t.equal(code, 0)
   t.match(out, /^STARTED +REQUEST +KEY +MODEL +UPSTREAM +STATUS +END +MS +INPUT +CACHED +OUTPUT +USD\n/)
@@ -84,7 +84,7 @@ t.test('a table of the requests by default, and what they add up to', async t =>
   t.match(out, '\n\n4 requests, 1 of them without a price: 4,800 tokens in, 1,200 out, 0.000660000001 USD\n')
 })
 
-t.test('a table shows the last rows, and says that there are more', async t => {
+t.test('a table shows the last rows, and the number of all rows', async t => {
   const rows = Array.from({ length: 60 }, (_, n) => row(`r${n}`, { startedAt: MIDNIGHT + n }))
   const config = await configured(t, rows)
   const { out } = await usage('--config', config)
@@ -94,7 +94,7 @@ t.test('a table shows the last rows, and says that there are more', async t => {
   t.match((await usage('--config', config, '--limit', '1')).out, /the last one is shown/)
 })
 
-t.test('--json writes a full row a line', async t => {
+t.test('--json writes each row as a line of JSON', async t => {
   const config = await configured(t, ROWS)
   const { out, code } = await usage('--config', config, '--json')
   t.equal(code, 0)
@@ -109,13 +109,13 @@ t.test('--json writes a full row a line', async t => {
   t.strictSame(ids((await usage('--config', config, '--json', '--limit', '2')).out), ['r3', 'r4'])
 })
 
-t.test('--csv writes the names and a full row a line', async t => {
+t.test('--csv writes a header and a line for each row', async t => {
   const { out } = await usage('--config', await configured(t, ROWS), '--csv')
   t.match(out, /^request_id,started_at,/)
   t.equal(out.split('\r\n').length, 6)
 })
 
-t.test('--by sums up, as a table, JSON or CSV', async t => {
+t.test('--by sums requests by a column, as a table, JSON or CSV', async t => {
   const config = await configured(t, ROWS)
   const table = (await usage('--config', config, '--by', 'key')).out
   t.match(table, /^KEY +REQUESTS +INPUT +CACHED +CACHE WRITES +OUTPUT +REASONING +USD +UNPRICED\n/)
@@ -135,7 +135,7 @@ t.test('--by sums up, as a table, JSON or CSV', async t => {
   t.match(upstreams, /^upstream,requests,[^]*\r\nopenai,3,/)
 })
 
-t.test('filters', async t => {
+t.test('filters select requests by time, upstream, key and other columns', async t => {
   const config = await configured(t, ROWS)
   for (const [args, wanted] of [
     [['--since', '2026-11-21'], 'r2 r3 r4'],
@@ -159,7 +159,7 @@ t.test('filters', async t => {
   t.match(sums, /^MODEL.*\ngpt-4.1-mini +1 .*\n\n1 request: 1,200 tokens in, /)
 })
 
-t.test('--request tells the whole story, and the arithmetic of the cost', async t => {
+t.test('--request shows the attempts of one request and how its cost is computed', async t => {
   const config = await configured(t, ROWS)
   const { out, code } = await usage('--config', config, '--request', 'r1')
   t.equal(code, 0)
@@ -172,7 +172,7 @@ t.test('--request tells the whole story, and the arithmetic of the cost', async 
   t.match(missing, { code: 1, out: '', err: "error: the ledger has no request 'r99'\n" })
 })
 
-t.test('it works beside the gateway, and shows a running request on demand only', async t => {
+t.test('usage works while the gateway runs, and shows a running request only if asked for it', async t => {
   const dir = t.testdir({ 'gateway.yaml': `${CONFIG}ledger: { file: gateway.db }\n` })
   const config = join(dir, 'gateway.yaml')
   await using watched = watch(join(dir, 'gateway.db'))
@@ -185,7 +185,7 @@ t.test('it works beside the gateway, and shows a running request on demand only'
   t.strictSame([json.code, json.out], [0, ''], 'to programs it is no row yet')
 })
 
-t.test('what is wrong with the options is said, with status 2 where nothing else decides it', async t => {
+t.test('an invalid option is reported, with exit code 2', async t => {
   const config = await configured(t, ROWS)
   const no = (...args: string[]) => usage('--config', config, ...args)
   t.match(await no('--since', 'yesterday'), { err: /'--since <when>' argument 'yesterday' is invalid.*24h/ })
@@ -205,7 +205,7 @@ t.test('what is wrong with the options is said, with status 2 where nothing else
   }
 })
 
-t.test('what is wrong with the configuration or the ledger is said', async t => {
+t.test('an invalid configuration or ledger is reported', async t => {
   const dir = t.testdir({ 'bad.yaml': 'nonsense: true\n', 'none.yaml': CONFIG })
   const bad = await usage('--config', join(dir, 'bad.yaml'))
   t.match(bad, { code: 2, out: '', err: /bad\.yaml: \d+ errors?\n/ })
@@ -224,7 +224,7 @@ t.test('what is wrong with the configuration or the ledger is said', async t => 
   t.match(await usage('--config', config), { code: 2, err: /gateway\.yaml: 1 error\n/ })
 })
 
-t.test('a ledger that is a pipe is not waited for', {
+t.test('a pipe in place of the ledger is refused at once', {
   skip: process.platform === 'win32' && 'no pipes',
 }, async t => {
   const dir = t.testdir({ 'gateway.yaml': `${CONFIG}ledger: { file: pipe }\n` })
@@ -232,7 +232,7 @@ t.test('a ledger that is a pipe is not waited for', {
   t.match(await usage('--config', join(dir, 'gateway.yaml')), { code: 2, err: /gateway\.yaml: 1 error\n/ })
 })
 
-t.test('a reader that has seen enough ends it quietly', async t => {
+t.test('a reader that closes standard output early ends the command without an error', async t => {
   const config = await configured(t, Array.from({ length: 5000 }, (_, n) => row(`r${n}`)))
   const script = join(config, '..', 'main.mjs')
   writeFileSync(script, `
@@ -246,7 +246,7 @@ t.test('a reader that has seen enough ends it quietly', async t => {
   t.equal(code, 0)
 })
 
-t.test('with cluster.postgres, usage is of all gateways', { skip: withoutPostgres }, async t => {
+t.test('with cluster.postgres, usage has the requests of all gateways', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
   const config = await configured(t, [ROWS[0]!])
   const withCluster = (url: string) => {

@@ -14,7 +14,7 @@ function matches(glob: string, text: string): boolean {
     .some(taken => matches(glob.slice(1), text.slice(taken)))
 }
 
-t.test('a star matches any characters, slashes and none included', async t => {
+t.test('a star matches any characters, slashes too, or none', async t => {
   const cases: [string, string, boolean][] = [
     ['/v1/*', '/v1/', true],
     ['/v1/*', '/v1/chat/completions', true],
@@ -38,7 +38,7 @@ t.test('a star matches any characters, slashes and none included', async t => {
   }
 })
 
-t.test('everything but the star is literal, and case counts', async t => {
+t.test('every character except the star is literal, and case matters', async t => {
   t.notOk(compileGlob('gpt-4.1')('gpt-4x1'))
   t.notOk(compileGlob('[ab]')('a'))
   t.ok(compileGlob('[ab]*')('[ab]c'))

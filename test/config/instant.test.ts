@@ -9,7 +9,7 @@ for (const [text, expected] of [
   ['2027-01-01T01:00:00+02:00', '2026-12-31T23:00:00.000Z'],
   ['2028-02-29', '2028-02-29T00:00:00.000Z'],
 ] as const) {
-  t.test(`${text} is ${expected}`, async t => t.equal(new Date(parseInstant(text)).toISOString(), expected))
+  t.test(`the date ${text} is read as ${expected}`, async t => t.equal(new Date(parseInstant(text)).toISOString(), expected))
 }
 
 for (const [text, message] of [
@@ -18,5 +18,5 @@ for (const [text, message] of [
   ['x2027-01-01', /^a date is written like/], ['2027-01-01x', /^a date is written like/],
   ['2027-02-29', /^there is no day 2027-02-29/], ['2027-04-31T12:00:00Z', /^there is no day 2027-04-31/],
 ] as const) {
-  t.test(`"${text}" is no date`, async t => t.throws(() => parseInstant(text), { name: 'RangeError', message }))
+  t.test(`"${text}" is refused as a date`, async t => t.throws(() => parseInstant(text), { name: 'RangeError', message }))
 }

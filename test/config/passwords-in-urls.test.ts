@@ -23,7 +23,7 @@ t.test('a password from the environment is taken literally', async t => {
   }
 })
 
-t.test('one that is escaped already stays, and so does what is no password', async t => {
+t.test('an escaped password and the other parts of a URL are not changed', async t => {
   const urlOf = (url: string, env: Record<string, string>) => load(t, `${LEAST}\n${LEDGER}cluster: { postgres: "${url}" }\n`, env).config.cluster?.postgres
   t.equal(urlOf('postgres://u:${PW}@db/x', { PW: 'a%2Fb%40c' }), 'postgres://u:a%2Fb%40c@db/x')
   t.equal(urlOf('postgres://u:p@${HOST}/${DB}', { HOST: 'db:5432', DB: 'x/y' }), 'postgres://u:p@db:5432/x/y')
@@ -31,7 +31,7 @@ t.test('one that is escaped already stays, and so does what is no password', asy
   t.equal(urlOf('postgres://u:${PW:-a/b}@db/x', {}), 'postgres://u:a%2Fb@db/x')
 })
 
-t.test('one in the file that a URL cannot have is refused, with what to write', async t => {
+t.test('a literal password that is invalid in a URL is refused, with the spelling to use', async t => {
   for (const password of ['a/b', 'a#b', 'a?b', 'a%b', '12/34', '12#34', '12?34', '%']) {
     for (const url of [`postgres: "postgres://u:${password}@db/x"`, `valkey: "redis://u:${password}@valkey"`, `valkey: { sentinels: ["redis://u:${password}@valkey"], master: m }`]) {
       const found = JSON.stringify(problems(t, `${LEAST}\n${LEDGER}cluster: { ${url} }\n`))
@@ -41,7 +41,7 @@ t.test('one in the file that a URL cannot have is refused, with what to write', 
   }
 })
 
-t.test('servers accept it', { skip: withoutPostgres || withoutRedis }, async t => {
+t.test('PostgreSQL and Valkey accept a password with special characters', { skip: withoutPostgres || withoutRedis }, async t => {
   const [postgres, redis] = await Promise.all([startPostgres(t), startRedis(t)])
   const { config: { cluster } } = load(t, `${LEAST}\n${LEDGER}cluster:
   postgres: "postgres://gateway:\${PG}@127.0.0.1:${postgres.port}/postgres"

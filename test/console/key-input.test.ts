@@ -3,7 +3,7 @@ import { checkDescription, checkModels, checkName, expiryOf, limitsOf, toPlainLi
 
 const NONE = { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, budget: null }
 
-t.test('limits of the console become limits of the gateway, and back', async t => {
+t.test('limits are converted from the console to the gateway and back', async t => {
   const plain = { requests_per_minute: 60, budget: { usd: '0.25', per: 'day' }, models: { 'gpt-*': { concurrent: 1, tokens_per_minute: 1_000_000_000_000 } } } as const
   const limits = limitsOf(plain)
   t.strictSame(limits, { ...NONE, requestsPerMinute: 60, budget: { usd: '0.25', per: 'day' }, models: new Map([['gpt-*', { ...NONE, concurrent: 1, tokensPerMinute: 1_000_000_000_000 }]]) })
@@ -26,26 +26,26 @@ for (const usd of ['0', '50', '0.000000000001', '1000000000']) {
   t.test(`a budget of ${usd} USD is accepted`, async t => t.equal(limitsOf({ budget: { usd, per: 'total' } }).budget?.usd, usd))
 }
 
-t.test('a name is that of a key', async t => {
+t.test('a key name is checked', async t => {
   t.equal(checkName('team'), 'team')
   t.throws(() => checkName('..'), { code: 'bad_request', field: 'name', message: 'name cannot be one or two dots.' })
 })
 
 for (const [described, field] of [[{ owner: '' }, 'owner'], [{ owner: ' \t' }, 'owner'], [{ note: 'a\nb' }, 'note'], [{ owner: 'a', note: '\x7f' }, 'note']] as const) {
-  t.test(`${JSON.stringify(described)} is no line of text`, async t => t.throws(() => checkDescription(described), { code: 'bad_request', field, message: `${field} must be a line of text.` }))
+  t.test(`the description ${JSON.stringify(described)} is refused: it is not a line of text`, async t => t.throws(() => checkDescription(described), { code: 'bad_request', field, message: `${field} must be a line of text.` }))
 }
 
-t.test('a description may be absent or removed', async t => {
+t.test('an absent or null description is accepted', async t => {
   for (const described of [{}, { owner: null, note: null }, { owner: 'R&D', note: 'é' }]) t.equal(checkDescription(described), described)
 })
 
-t.test('a key expires in the future', async t => {
+t.test('the expiry of a key must be in the future', async t => {
   const now = Date.parse('2027-01-01T00:00:00Z')
   t.equal(expiryOf('2027-01-01T00:00:00.001Z', now), now + 1)
   for (const at of ['2027-01-01T00:00:00Z', '2020-01-01', 'soon']) t.throws(() => expiryOf(at, now), { field: 'expires_at', message: 'expires_at must be in the future.' })
 })
 
-t.test('each model of a key is named once', async t => {
+t.test('duplicate models of a key are removed', async t => {
   t.strictSame(checkModels(['a', 'b*', 'a']), ['a', 'b*'])
   t.strictSame(checkModels([]), [])
   t.throws(() => checkModels(['a', ' ']), { code: 'bad_request', field: 'models', message: /^models must be names or globs/ })

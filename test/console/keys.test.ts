@@ -22,7 +22,7 @@ async function actions(browser: Browser): Promise<string[]> {
   )
 }
 
-t.test('a key is made, shown once, and accepted at once', async t => {
+t.test('a new key is shown once, and accepted at once', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const limits = {
@@ -51,7 +51,7 @@ t.test('a key is made, shown once, and accepted at once', async t => {
   })
 })
 
-t.test('a key is described, rotated with a grace, and ends when its time is over', async t => {
+t.test('a key can be described and rotated, and is refused after its expiry', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const expires = new Date(gateway.clock.wall() + 86_400_000).toISOString()
@@ -85,7 +85,7 @@ t.test('a key is described, rotated with a grace, and ends when its time is over
   t.equal((await viewer.ask('/keys/made/rotate', { method: 'POST', body: {} })).status, 403)
 })
 
-t.test('no key is made under a name that nobody sees, or by which no browser could revoke it', async t => {
+t.test('a key name that is invisible or cannot be part of a URL is refused', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   for (const name of ['.', '..', ' ', '\u3000', '\u200b', '\u3164', 'a\ud800']) {
@@ -97,7 +97,7 @@ t.test('no key is made under a name that nobody sees, or by which no browser cou
   t.match(await admin.ask('/keys/...', { method: 'DELETE' }), { status: 204 })
 })
 
-t.test('whose a key is that turned up somewhere', async t => {
+t.test('a key is looked up by its value, and only its name, origin and state are shown', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -117,7 +117,7 @@ t.test('whose a key is that turned up somewhere', async t => {
   t.equal(await find(key.slice(0, -1)), null)
 })
 
-t.test('other limits and models hold when the call has returned', async t => {
+t.test('changed limits and models apply once the call returns', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -146,7 +146,7 @@ t.test('other limits and models hold when the call has returned', async t => {
   })
 })
 
-t.test('of two changes at once, neither takes the other back', async t => {
+t.test('two concurrent changes of a key both apply', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   await makeKey(admin, 'made')
@@ -157,7 +157,7 @@ t.test('of two changes at once, neither takes the other back', async t => {
   t.match((await keysOf(admin)).get('made'), { models: null, limits: null })
 })
 
-t.test('a key that is taken away is refused, and what it has in progress ends', async t => {
+t.test('a revoked or blocked key is refused, and its running requests end', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -186,7 +186,7 @@ t.test('a key that is taken away is refused, and what it has in progress ends', 
   t.match(await gateway.waitForLog(({ error }) => error === 'key_revoked'), { end: 'error', status: 200 })
 })
 
-t.test('a request that is still being sent ends with its key', async t => {
+t.test('a request whose body is still arriving ends when its key is revoked', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -202,7 +202,7 @@ t.test('a request that is still being sent ends with its key', async t => {
   t.match(await gateway.waitForLog(({ error }) => error === 'key_revoked'), { end: 'error', status: 401 })
 })
 
-t.test('a stored key that has moved to the file keeps what it has in progress when it is revoked', async t => {
+t.test('revoking a stored key that is also in gateway.yaml does not end its running requests', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const key = await makeKey(admin, 'made')
@@ -235,7 +235,7 @@ t.test('a blocked key stays blocked over reloads and restarts, until it is unblo
   t.equal((await chat(gateway, SECOND_KEY)).status, 200)
 })
 
-t.test('the command line does the same, and both are in one list', async t => {
+t.test('the command line and the console block the same keys, and share the audit list', async t => {
   const gateway = await startConsole(t)
   const run = (...args: string[]) => command(['keys', ...args, '--config', gateway.file])
   const admin = await gateway.login(OPS)
@@ -273,7 +273,7 @@ t.test('the command line does the same, and both are in one list', async t => {
   t.equal(told.length, 6)
 })
 
-t.test('without a ledger there is no store, and the console says so', async t => {
+t.test('without a ledger no keys can be stored, and the console gives the reason', async t => {
   const gateway = await startConsole(t, YAML.replace(/^ledger.*$/m, ''))
   const admin = await gateway.login(OPS)
   t.match((await admin.ask('/keys')).json, {
@@ -291,7 +291,7 @@ t.test('without a ledger there is no store, and the console says so', async t =>
   t.equal((await admin.ask('/upstreams')).status, 200)
 })
 
-t.test('the list of what was done is read page by page', async t => {
+t.test('the audit list is read page by page', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   using file = new KeyFile(keyFileOf(join(gateway.file, '..', 'data', 'ledger.db')))

@@ -173,7 +173,7 @@ t.test('alerts for an almost used budget and an unpriced model', async t => {
   t.strictSame(await alertsOf(gateway, { key: KEY }), [])
 })
 
-t.test('at most 100 alerts, however many models clients invent', async t => {
+t.test('at most 100 alerts are listed, even if clients invent more models', async t => {
   const gateway = await startConsole(t)
   for (let n = 0; n <= 100; n++) await chat(gateway, KEY, `sim-${n}`)
   const admin = await gateway.login(OPS)
@@ -182,7 +182,7 @@ t.test('at most 100 alerts, however many models clients invent', async t => {
   t.equal((await alertsOf(gateway)).length, 100)
 })
 
-t.test('alerts name the line of the setting that they are about, except to holders of keys', async t => {
+t.test('alerts have the line of their setting, except for holders of keys', async t => {
   const upstream = await startUpstream(t, (_req, res) => res.writeHead(401).end())
   const yaml = YAML.replace('sim: { simulator: true }', `\n  sim: { simulator: true },\n  far: { url: "${upstream.url}" }`)
     .replace('routes: [', 'routes: [{ model: lost, to: far },')
@@ -222,7 +222,7 @@ t.test('the alert of an unpriced model changes once it has a price', async t => 
   ])
 })
 
-t.test('the current limits of the own key', async t => {
+t.test('the holder of a key sees its current limits', async t => {
   const gateway = await startConsole(
     t, `${YAML}\nlimits: { requests_per_minute: 10, models: { "sim*": { concurrent: 1 } } }\n`,
   )

@@ -6,7 +6,7 @@ import { KEY } from '../support/gateway.ts'
 import { H2Request, openSession } from '../support/http2.ts'
 import { connect } from '../support/wire.ts'
 
-t.test('the console\'s address leads to the console, and nothing of it is on the other', async t => {
+t.test('the console is served on its own address only', async t => {
   const gateway = await startConsole(t)
   for (const path of ['/', '/console', '/?from=somewhere', '/console?x']) {
     const answer = await fetch(gateway.console + path, { redirect: 'manual' })
@@ -19,7 +19,7 @@ t.test('the console\'s address leads to the console, and nothing of it is on the
   t.equal((await fetch(`${gateway.console}/`, { method: 'POST' })).status, 404, 'only reading leads there')
 })
 
-t.test('a link that was cut within an escape leads to the console, and is an error of its API', async t => {
+t.test('a path with a malformed escape is redirected to the console, or refused by its API', async t => {
   const { browser } = await startConsole(t)
   const page = await browser().ask('/console/logs/%E0%A4%A')
   t.equal(page.status, 302)
@@ -27,7 +27,7 @@ t.test('a link that was cut within an escape leads to the console, and is an err
   t.match(await browser().ask('/logs/%E0%A4%A'), { status: 400, json: { code: 'bad_request' } })
 })
 
-t.test('the API of the gateway is there too', async t => {
+t.test('the address of the console serves the API of the gateway too', async t => {
   const gateway = await startConsole(t)
   t.equal((await fetch(`${gateway.console}/api/status`)).status, 200)
   const models = await fetch(`${gateway.console}/v1/models`, { headers: { authorization: `Bearer ${KEY}` } })
@@ -41,7 +41,7 @@ t.test('the API of the gateway is there too', async t => {
   t.equal(chat.status, 200)
 })
 
-t.test('a route that names the path has it', async t => {
+t.test('a route can take the paths / and /console', async t => {
   const gateway = await startConsole(
     t, YAML.replace('routes: [', 'routes: [{ path: /, to: sim }, { path: /console, to: sim }, '),
   )
@@ -53,7 +53,7 @@ t.test('a route that names the path has it', async t => {
   )
 })
 
-t.test('nothing of the console is opened before somebody looks', async t => {
+t.test('the console is loaded at its first request', async t => {
   const gateway = await startConsole(t)
   const file = join(gateway.file, '..', 'data', 'console.db')
   await fetch(`${gateway.console}/api/status`)
@@ -66,7 +66,7 @@ t.test('nothing of the console is opened before somebody looks', async t => {
   t.ok(existsSync(file))
 })
 
-t.test('pages may load nothing from elsewhere, and be framed by nobody', async t => {
+t.test('pages can load nothing from other hosts, and cannot be framed', async t => {
   const gateway = await startConsole(t)
   for (const path of [
     '/console/', '/console/logs', '/console/api/session', '/console/api/nothing', '/console/assets/none.js',
@@ -88,7 +88,7 @@ t.test('pages may load nothing from elsewhere, and be framed by nobody', async t
   }
 })
 
-t.test('every path below the console is a page, but for files that are not there', async t => {
+t.test('every path below /console/ returns the page, except missing assets', async t => {
   const gateway = await startConsole(t)
   const pages = await Promise.all(
     ['/console/', '/console/logs/some-id'].map(path => gateway.browser().ask(path)),
@@ -109,7 +109,7 @@ t.test('every path below the console is a page, but for files that are not there
   t.equal((await gateway.browser().ask('/console/', { method: 'POST', body: {} })).status, 404)
 })
 
-t.test('over HTTP/2 it is all the same', async t => {
+t.test('the console works over HTTP/2', async t => {
   const gateway = await startConsole(t)
   const session = await openSession(t, gateway.console)
   const page = new H2Request(session, 'GET', '/')
@@ -138,7 +138,7 @@ t.test('over HTTP/2 it is all the same', async t => {
   t.match(await tried.head, { ':status': 200, 'x-gateway-upstream': 'sim' })
 })
 
-t.test('a client that holds its body back is asked to go on', async t => {
+t.test('a client that sends Expect: 100-continue is told to continue', async t => {
   const gateway = await startConsole(t)
   const wire = await connect(t, gateway.console)
   const body = JSON.stringify({ key: KEY })
@@ -150,7 +150,7 @@ t.test('a client that holds its body back is asked to go on', async t => {
   t.match(await wire.until(/csrf/), /HTTP\/1\.1 201 /)
 })
 
-t.test('somebody who looks at the console does not keep the gateway from ending', async t => {
+t.test('an open console does not delay the end of the gateway', async t => {
   for (const handsOver of [false, true]) {
     const gateway = await startConsole(
       t, YAML.replace('listen: 127.0.0.1:0 }', 'listen: 127.0.0.1:0, drain: 10m }'),
@@ -167,7 +167,7 @@ t.test('somebody who looks at the console does not keep the gateway from ending'
   }
 })
 
-t.test('a body that does not come is not waited for, over HTTP/1.1 and HTTP/2', async t => {
+t.test('a request body that does not arrive times out, over HTTP/1.1 and HTTP/2', async t => {
   const gateway = await startConsole(t, YAML, {}, { bodyTimeout: 50 })
   const wire = await connect(t, gateway.console)
   wire.send('POST /console/api/session HTTP/1.1\r\nHost: localhost\r\n' +
@@ -179,7 +179,7 @@ t.test('a body that does not come is not waited for, over HTTP/1.1 and HTTP/2', 
   t.pass('both have ended')
 })
 
-t.test('scripts and style sheets are sent compressed, and kept by the browser', async t => {
+t.test('scripts and style sheets are compressed and cached', async t => {
   const gateway = await startConsole(t)
   const page = await (await fetch(`${gateway.console}/console/`)).text()
   const assets = page.match(/\/console\/assets\/[\w.-]+\.(js|css)/g) ?? []
@@ -201,7 +201,7 @@ t.test('scripts and style sheets are sent compressed, and kept by the browser', 
   }
 })
 
-t.test('a file of the console that is none is named in the log; once it is removed the console is there', async t => {
+t.test('an invalid console.db is named in the log, and the console works once it is removed', async t => {
   const gateway = await startConsole(t)
   const file = join(gateway.file, '..', 'data', 'console.db')
   writeFileSync(file, 'no database at all\n'.repeat(100))

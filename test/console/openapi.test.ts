@@ -34,7 +34,7 @@ const operations = Object.entries(described.paths).flatMap(([path, item]) =>
     name: `${method.toUpperCase()} ${path}`, path, operation,
   })))
 
-t.test('every operation of the table is described, and nothing else', async t => {
+t.test('openapi.json describes exactly the operations of the table', async t => {
   t.equal(described.openapi, '3.1.0')
   const wanted = Object.keys(TABLE).map(name => name.replace(' ', ' /console/api').replace(/:(\w+)/, '{$1}'))
   t.same(operations.map(({ name }) => name).sort(), wanted.sort())
@@ -44,7 +44,7 @@ t.test('every operation of the table is described, and nothing else', async t =>
   )
 })
 
-t.test('the description is whole', async t => {
+t.test('openapi.json is complete and valid', async t => {
   const ajv = new Ajv({ strict: false })
   ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
   for (const { name, path, operation } of operations) {
@@ -70,7 +70,7 @@ t.test('the description is whole', async t => {
   }
 })
 
-t.test('anyone who is logged in can read it', async t => {
+t.test('every logged-in user can read openapi.json', async t => {
   const gateway = await startConsole(t)
   t.equal((await gateway.browser().ask('/openapi.json')).status, 401)
   const viewer = await gateway.login({ name: 'eye', password: PASSWORD })

@@ -10,7 +10,7 @@ const OPS = { name: 'ops', password: PASSWORD }
 const CHAT = '/playground/v1/chat/completions'
 const body = { model: 'demo', messages: [{ role: 'user', content: 'hello' }] }
 
-t.test('a request that is tried out goes through the pipeline, under the name of the user', async t => {
+t.test('a request from the playground goes through the pipeline, with the name of the user', async t => {
   const gateway = await startConsole(t, `${YAML}\nlimits: { requests_per_minute: 1 }\n`)
   const admin = await gateway.login(OPS)
   for (const { path, ask } of [
@@ -29,7 +29,7 @@ t.test('a request that is tried out goes through the pipeline, under the name of
   }
 })
 
-t.test('the holder of a key tries out what the key may, within its limits', async t => {
+t.test('the holder of a key can use the models of the key in the playground, within its limits', async t => {
   const gateway = await startConsole(
     t, YAML.replace('models: [demo] }', 'models: [demo], limits: { requests_per_minute: 1 } }'),
   )
@@ -46,7 +46,7 @@ t.test('the holder of a key tries out what the key may, within its limits', asyn
   t.equal((await holder.ask(CHAT, elsewhere)).status, 429, 'it is the session that counts')
 })
 
-t.test('who may not use it', async t => {
+t.test('only administrators and holders of keys can use the playground', async t => {
   const gateway = await startConsole(t)
   const post = { method: 'POST', body }
   t.equal((await gateway.browser().ask(CHAT, post)).status, 401)
@@ -70,7 +70,7 @@ t.test('who may not use it', async t => {
   t.equal((await admin.ask(CHAT, post)).status, 401)
 })
 
-t.test('what the browser tells the console does not go up', async t => {
+t.test('headers that the browser sends to the console are not sent upstream', async t => {
   const seen: IncomingHttpHeaders[] = []
   const upstream = await startUpstream(t, (req, res) => {
     seen.push(req.headers)
@@ -97,8 +97,7 @@ t.test('what the browser tells the console does not go up', async t => {
   }
 })
 
-t.test('an upstream sets nothing in the browser for the console, ' +
-  'and tells an API client all the same', async t => {
+t.test('an upstream cannot set cookies or browser state for the console, but can for an API client', async t => {
   const kept = { 'set-cookie': 'gateway_console=x; Path=/console/', 'clear-site-data': '"*"', 'nel': '{}' }
   const upstream = await startUpstream(t, (req, res) => {
     void bodyOf(req).then(() => res.writeHead(200, {
@@ -118,7 +117,7 @@ t.test('an upstream sets nothing in the browser for the console, ' +
   t.equal(tried.get('x-ratelimit-limit-requests'), '7')
 })
 
-t.test('a response of the API is no page of the console: its script would have the session', async t => {
+t.test('a response in the playground cannot act as a page of the console', async t => {
   const upstream = await startUpstream(t, (_, res) => {
     res.writeHead(200, {
       'content-type': 'text/html', 'set-cookie': 'gateway_console=x; Path=/console/',
@@ -140,7 +139,7 @@ t.test('a response of the API is no page of the console: its script would have t
   t.equal(refused.headers.get('content-security-policy'), "default-src 'none'; sandbox", 'errors too')
 })
 
-t.test('a stream comes as it is made', async t => {
+t.test('the playground gets a stream', async t => {
   const gateway = await startConsole(t)
   const admin = await gateway.login(OPS)
   const answer = await admin.ask(CHAT, { method: 'POST', body: { ...body, stream: true } })
@@ -148,12 +147,12 @@ t.test('a stream comes as it is made', async t => {
   t.match(answer.text, /data: \[DONE\]\n\n$/)
 })
 
-t.test('no key can have the name of a user of the console', async t => {
+t.test('a key cannot have the name of a console user', async t => {
   const told = problems(t, YAML.replace('name: second', 'name: "console:ops"'))
   t.match(told, [{ severity: 'error', message: /names that begin with "console:"/, line: /\d+/ }])
 })
 
-t.test('a stream that is tried out has as long as any other when the gateway is about to end', async t => {
+t.test('a stream of the playground can finish during the drain', async t => {
   const { promise: finished, resolve: finish } = Promise.withResolvers<void>()
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
   const upstream = await startUpstream(t, async (_req, res) => {

@@ -7,7 +7,7 @@ import { PASSWORD } from '../support/operator.ts'
 
 const OPS = { name: 'ops', password: PASSWORD }
 
-t.test('the active file as it is written, with warnings that name their lines', async t => {
+t.test('the active file is shown as written, with warnings on their lines', async t => {
   const yaml = `# The gateway of research.\n${YAML}
   # The end.
 `.replace('upstreams: {', 'upstreams: { idle: { url: https://idle.example },')
@@ -22,7 +22,7 @@ t.test('the active file as it is written, with warnings that name their lines', 
   t.same(reloads, [])
 })
 
-t.test('reloads with who, what and why, masked, also in the audit list', async t => {
+t.test('reloads are listed with actor, changes and reason, masked, and are in the audit list', async t => {
   const gateway = await startConsole(t)
   const browser = await gateway.login(OPS)
   await gateway.change(YAML.replace('"other*"', '"else*"').replace(KEY, 'hunter-hunter-hunter'))
@@ -40,7 +40,7 @@ t.test('reloads with who, what and why, masked, also in the audit list', async t
   t.match(entries, [{ action: 'config.rejected', actor: 'test' }, { action: 'config.reloaded', actor: 'test', detail: 'routes: changed, keys.test: changed' }])
 })
 
-t.test('a file that cannot be read', async t => {
+t.test('a configuration file that is not text is shown as unreadable', async t => {
   const gateway = await startConsole(t)
   const browser = await gateway.login(OPS)
   writeFileSync(gateway.file, Buffer.from([0xff, 0xfe, 0xfd]))
@@ -50,7 +50,7 @@ t.test('a file that cannot be read', async t => {
   t.match(reloads, [{ applied: false, diff: null }])
 })
 
-t.test('the models that reach a route through a glob: of the configuration, and used ones', async t => {
+t.test('a route with a glob lists the configured and the used models that match', async t => {
   const gateway = await startConsole(t, YAML.replace('models: {', 'models: { sim-priced: { price: { input: 1 } },'))
   await chat(gateway, KEY, 'sim-used')
   const browser = await gateway.login(OPS)

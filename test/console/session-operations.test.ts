@@ -9,7 +9,7 @@ const OPS = { name: 'ops', password: PASSWORD }
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-t.test('a login is kept in a cookie that no script can read', async t => {
+t.test('a session is kept in an HttpOnly cookie', async t => {
   const { browser } = await startConsole(t)
   const asking = browser()
   t.match((await asking.ask('/session')).json, { has_users: true, user: null, csrf: null })
@@ -25,7 +25,7 @@ t.test('a login is kept in a cookie that no script can read', async t => {
   t.equal((await asking.ask('/panel')).status, 200)
 })
 
-t.test('where the documentation is, is shown to everybody who is logged in', async t => {
+t.test('the address of the documentation is shown to every logged-in user', async t => {
   const gateway = await startConsole(t, `${YAML}docs: { listen: 0.0.0.0:8082 }\n`)
   const urlFor = async (asking: Browser) => (await asking.ask('/session')).json
   t.match(await urlFor(gateway.browser()), { docs_url: null })
@@ -40,7 +40,7 @@ t.test('where the documentation is, is shown to everybody who is logged in', asy
   t.match(await urlFor(await without.login(OPS)), { docs_url: null })
 })
 
-t.test('wrong names, passwords and keys are all refused alike', async t => {
+t.test('wrong names, passwords and keys get the same response', async t => {
   const { browser } = await startConsole(t)
   const answers = await Promise.all([
     browser().login({ name: 'ops', password: 'wrong' }),
@@ -60,7 +60,7 @@ t.test('wrong names, passwords and keys are all refused alike', async t => {
   }
 })
 
-t.test('the holder of a key logs in with it', async t => {
+t.test('the holder of a key can log in with the key', async t => {
   const { login } = await startConsole(t)
   const holder = await login({ key: SECOND_KEY })
   t.match((await holder.ask('/session')).json, { user: { name: 'second', role: 'key' } })
@@ -70,7 +70,7 @@ t.test('the holder of a key logs in with it', async t => {
   t.equal((await holder.ask('/keys')).status, 403)
 })
 
-t.test('without users the login says so, and keys can log in; nobody is anonymous', async t => {
+t.test('without users only keys can log in, even with auth: open', async t => {
   const { browser, login } = await startConsole(
     t, `${YAML.replace(/ {2}users:\n(.*\n){2}/, '')}\nauth: open\n`,
   )
@@ -80,7 +80,7 @@ t.test('without users the login says so, and keys can log in; nobody is anonymou
   t.equal((await (await login({ key: KEY })).ask('/panel')).status, 200)
 })
 
-t.test('each login has a new token, and the one before is worth nothing', async t => {
+t.test('each login gets a new token, and the previous token becomes invalid', async t => {
   const { login } = await startConsole(t)
   const asking = await login(OPS)
   const { cookie, csrf } = asking
@@ -92,7 +92,7 @@ t.test('each login has a new token, and the one before is worth nothing', async 
   t.equal((await asking.ask('/panel')).status, 401)
 })
 
-t.test('a logout ends the session for everybody who has its cookie', async t => {
+t.test('a logout makes the session cookie invalid', async t => {
   const { login } = await startConsole(t)
   const asking = await login(OPS)
   const { cookie } = asking
@@ -104,8 +104,7 @@ t.test('a logout ends the session for everybody who has its cookie', async t => 
   t.match((await asking.ask('/session')).json, { user: null })
 })
 
-t.test('thirty minutes without a request end a session; what the pages ' +
-  'ask by themselves is none', async t => {
+t.test('a session ends after 30 minutes without a request; polling by the pages does not count', async t => {
   const { login, clock } = await startConsole(t)
   const asking = await login(OPS)
   clock.advance(29 * MINUTE)
@@ -118,7 +117,7 @@ t.test('thirty minutes without a request end a session; what the pages ' +
   t.equal((await asking.ask('/panel')).status, 401)
 })
 
-t.test('twelve hours after the login it ends in any case', async t => {
+t.test('a session ends twelve hours after its login', async t => {
   const { login, clock } = await startConsole(t)
   const asking = await login(OPS)
   for (let passed = 0; passed < 12 * HOUR - 20 * MINUTE; passed += 20 * MINUTE) {
@@ -129,7 +128,7 @@ t.test('twelve hours after the login it ends in any case', async t => {
   t.equal((await asking.ask('/filters')).status, 401)
 })
 
-t.test('a reload that changes or removes a user ends their sessions, and nobody else\'s', async t => {
+t.test('a reload that changes or removes a user ends the sessions of that user only', async t => {
   const gateway = await startConsole(t)
   const [ops, eye] = [await gateway.login(OPS), await gateway.login({ ...OPS, name: 'eye' })]
   t.match(await gateway.change(YAML.replace('role: viewer', 'role: admin')), { applied: true })
@@ -165,7 +164,7 @@ t.test('a key that is blocked, revoked or removed ends the sessions of its holde
   t.equal((await again.ask('/own')).status, 401)
 })
 
-t.test('a key that goes on under another name ends the session of the first name', async t => {
+t.test('a key that gets another name ends the sessions under its first name', async t => {
   const gateway = await startConsole(t)
   const holder = await gateway.login({ key: SECOND_KEY })
   await gateway.change(YAML.replace('name: second', 'name: third').replace('name: test', 'name: second'))
@@ -173,7 +172,7 @@ t.test('a key that goes on under another name ends the session of the first name
   t.match((await (await gateway.login({ key: SECOND_KEY })).ask('/own')).json, { name: 'third' })
 })
 
-t.test('sessions outlast a restart, and the file has no token in it', async t => {
+t.test('sessions survive a restart, and console.db contains no token', async t => {
   const gateway = await startConsole(t)
   const asking = await gateway.login(OPS)
   await chat(gateway)

@@ -18,7 +18,7 @@ function upstreamOf(t: Parameters<typeof load>[0], more: string): Upstream {
 const workerWith = (more: Partial<WorkerUpstream>): WorkerUpstream => ({ name: 'demo', rateLimits: { requests: null, tokens: null }, credentials: [], ...more })
 const withCredentials = (...credentials: Partial<CredentialState>[]) => workerWith({ credentials: credentials.map(each => ({ ...CONSTANT, ...each })) })
 
-t.test('the worker that knows of the least says what remains of a limit', async t => {
+t.test('the remaining limit is the lowest that a worker reports', async t => {
   const upstream = upstreamOf(t, 'limits: { requests_per_minute: 60, concurrent: 5 }')
   const requests = (remaining: number, resetMs: number) => workerWith({ rateLimits: { requests: { limit: 60, remaining, resetMs }, tokens: null } })
   t.strictSame(limitsOf(upstream, [requests(40, 1000), requests(30, 2000), workerWith({})], 3), { requests: { limit: 60, remaining: 30, reset_ms: 2000 }, tokens: null, concurrent: { limit: 5, running: 3 } })
@@ -26,7 +26,7 @@ t.test('the worker that knows of the least says what remains of a limit', async 
   t.equal(limitsOf(upstreamOf(t, 'websocket: false'), [], 0), null)
 })
 
-t.test('each credential of a pool has its own state, once a worker has it', async t => {
+t.test('each credential of a pool has its own state, once a worker reports it', async t => {
   const upstream = upstreamOf(t, 'auth: { pool: [{ bearer: sk-1 }, { bearer: { command: [get] } }] }')
   t.strictSame(credentialsOf(upstream, [], NOW), [])
   t.match(credentialsOf(upstream, [withCredentials({}, { fetchedAt: NOW })], NOW), [{ kind: 'static', state: 'ready', fetched_at: null }, { kind: 'command', fetched_at: iso(0) }])

@@ -11,7 +11,7 @@ interface Details {
   readonly report: { readonly outcomes: Readonly<Record<string, number>> }
 }
 
-t.test('the console shows since when an upstream is down, and what failed first', async t => {
+t.test('the console shows since when an upstream is down, and the first failure', async t => {
   let isDown = true
   let failures = 0
   const { url } = await startUpstream(t, async (req, res) => {
@@ -66,7 +66,7 @@ async function resourcesAfter(t: Test, requests: number, upstream: string) {
   return { gateway, look }
 }
 
-t.test('the limits of an upstream, and what remains of them', async t => {
+t.test('the limits of an upstream are shown with their remainder', async t => {
   const held = Promise.withResolvers<void>()
   const asked = Promise.withResolvers<void>()
   let requests = 0
@@ -94,12 +94,12 @@ t.test('the limits of an upstream, and what remains of them', async t => {
   await third
 })
 
-t.test('an upstream without limits', async t => {
+t.test('an upstream without limits shows none', async t => {
   const { look } = await resourcesAfter(t, 1, 'simulator: true')
   t.match(await look(), { limits: null, credentials: [] })
 })
 
-t.test('each credential of a pool: which rests until when, and what remains by the upstream\'s headers', async t => {
+t.test('each credential of a pool shows until when it rests, and its remaining limits', async t => {
   const { url } = await startUpstream(t, async (req, res) => {
     await bodyOf(req)
     const { authorization } = req.headers
@@ -124,7 +124,7 @@ t.test('each credential of a pool: which rests until when, and what remains by t
   }
 })
 
-t.test('when a token was fetched and expires, why its source fails, and what remains of its limits', async t => {
+t.test('a token shows when it was fetched, when it expires and why its source fails', async t => {
   const tokens = await startTokenServer(t)
   const { url } = await startUpstream(t, async (req, res) => {
     await bodyOf(req)

@@ -96,13 +96,13 @@ t.test('the chart renders valid objects', { skip: isMissing('helm', 'version') }
   t.ok(spec.template.spec.terminationGracePeriodSeconds * 1000 > config.server.drain)
 })
 
-t.test('probes ask the gateway itself, or by the scheme of its listener', async t => {
+t.test('probes use gateway status --ready, or HTTP with the scheme of the listener', async t => {
   t.match(read('Dockerfile'), /HEALTHCHECK [^]*CMD \["gateway", "status", "--ready", "--config", "\/etc\/gateway\/gateway\.yaml"\]/)
   const probes = read('helm/model-gateway/templates/statefulset.yaml').match(/httpGet: .*/g)
   t.strictSame(probes, Array(2).fill('httpGet: { path: /api/status, port: http, scheme: {{ include "gateway.scheme" $config }} }'))
 })
 
-t.test('the chart makes one gateway unless the configuration has a cluster', async t => {
+t.test('the chart makes one replica unless the configuration has a cluster', async t => {
   t.equal(parse(read('helm/model-gateway/values.yaml')).replicas, 1)
   t.match(read('helm/model-gateway/templates/statefulset.yaml'), '{{- include "gateway.checkReplicas" . }}')
   t.match(read('helm/model-gateway/templates/_helpers.tpl'), /if and \(gt \(int \$count\) 1\) \(not \.Values\.config\.cluster\)[^{]*\{\{- fail /)

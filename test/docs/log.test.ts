@@ -16,13 +16,13 @@ function named(part: string): { columns: Set<string>; all: Set<string> } {
 const rows = page.slice(page.indexOf('## The rows of the ledger'))
 const line = page.slice(page.indexOf('| Field |'), page.indexOf('## How a request ends'))
 
-t.test('exactly the fields of a row and of a sum are documented', async t => {
+t.test('the documentation lists exactly the fields of a row and of a sum', async t => {
   const { columns, all } = named(rows)
   t.strictSame([...columns].sort(), ROW_FIELDS.map(({ name }) => name).sort())
   for (const { name } of sumFields(['key']).slice(1)) t.ok(all.has(name), name)
 })
 
-t.test('exactly the fields of the request log line are documented', async t => {
+t.test('the documentation lists exactly the fields of the request log line', async t => {
   const { url, waitForLog } = await startTestGateway(t, `
 upstreams: { a: { simulator: true }, b: { simulator: true }, gone: { url: "http://127.0.0.1:1" } }
 routes:

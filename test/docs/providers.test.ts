@@ -34,7 +34,7 @@ async function responsesOf(t: Test, page: string, place: (yaml: string) => strin
   }))
 }
 
-t.test('Amazon Bedrock', { skip: SKIP }, async t => {
+t.test('the samples of the page Amazon Bedrock work', { skip: SKIP }, async t => {
   setAwsEnvironment(t, KEY_ENVIRONMENT)
   const bedrock = await startBedrock(t)
   const responses = await responsesOf(t, 'bedrock.md', yaml => yaml.replaceAll('region: us-east-1', `region: us-east-1, endpoint: "${bedrock.url}"`))
@@ -42,7 +42,7 @@ t.test('Amazon Bedrock', { skip: SKIP }, async t => {
   t.match(bedrock.seen, [{ fault: null, url: '/model/us.anthropic.claude-haiku-4-5-20251001-v1%3A0/invoke' }])
 })
 
-t.test('Google Vertex AI', { skip: SKIP }, async t => {
+t.test('the samples of the page Google Vertex AI work', { skip: SKIP }, async t => {
   await startMetadataServer(t)
   const asked: string[] = []
   const { url } = await startUpstream(t, (req, res) => void bodyOf(req).then(() => {
@@ -58,7 +58,7 @@ t.test('Google Vertex AI', { skip: SKIP }, async t => {
   ])
 })
 
-t.test('Azure OpenAI', { skip: SKIP }, async t => {
+t.test('the samples of the page Azure OpenAI work', { skip: SKIP }, async t => {
   const asked: string[] = []
   const { url } = await startUpstream(t, (req, res) => void bodyOf(req).then(body => {
     asked.push(`${req.headers['api-key']} ${req.url} ${(JSON.parse(body.toString()) as { model: string }).model}`)

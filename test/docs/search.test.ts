@@ -51,7 +51,7 @@ t.test('the search ranks guides above the changelog', async t => {
   }
 })
 
-t.test('the first hit for what people type is the page that they look for', t => {
+t.test('the first hit of common queries is the expected page', t => {
   const search = searchOf(SECTIONS.flatMap(({ items }) => items.map(({ link }) => link)))
   const firstPage = (query: string) => String(search.search(query)[0]?.id ?? 'nothing').replace(/#.*/, '')
   const wrong = QUERIES.filter(([query, page]) => firstPage(query) !== page).map(([query, page]) => `${query}: ${firstPage(query)}, not ${page}`)

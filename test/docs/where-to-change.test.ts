@@ -116,7 +116,7 @@ routes:
   - { model: "*", to: plain }
 `
 
-t.test('the table "Where to change what" names every file that a change needs', t => {
+t.test('the table "Where to change what" names every file of each sample change', t => {
   const table = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
   for (const { row, files = {}, edits } of CHANGES) {
     const line = table.split('\n').find(each => each.startsWith(`| ${row} |`)) ?? ''
@@ -126,7 +126,7 @@ t.test('the table "Where to change what" names every file that a change needs', 
   t.end()
 })
 
-t.test('with these changes alone the sources compile, and what was added works', t => {
+t.test('the sources compile with the sample changes, and the added features work', t => {
   const copy = t.testdir({ 'gateway.yaml': CONFIG })
   for (const name of ['src', 'docs/generate', 'gateway.schema.json', 'package.json', 'tsconfig.json', '.dependency-cruiser.mjs', '.ci']) {
     cpSync(join(ROOT, name), join(copy, name), { recursive: true, filter: file => !/console\/web(\/|$)/.test(file) })

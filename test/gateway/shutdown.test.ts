@@ -28,7 +28,7 @@ routes: [{ to: up }]
   return { gateway, wires }
 }
 
-t.test('a running stream survives the drain, which ends with it', async t => {
+t.test('the drain waits for a running stream', async t => {
   const { gateway, wires } = await setUp(t)
   const client = await connect(t, gateway.url)
   client.send(post('/v1/chat/completions', CHAT))
@@ -49,7 +49,7 @@ t.test('a running stream survives the drain, which ends with it', async t => {
   await t.rejects(connect(t, gateway.url), 'nobody listens any more')
 })
 
-t.test('while it drains, new requests get 503, and the status says so on both listeners', async t => {
+t.test('during the drain new requests get 503, and the status of both listeners is draining', async t => {
   const { gateway, wires } = await setUp(t)
   const running = await connect(t, gateway.url)
   const waiting = await connect(t, gateway.url)
@@ -85,7 +85,7 @@ t.test('while it drains, new requests get 503, and the status says so on both li
   t.strictSame(turnedAway.map(({ end }) => end), ['refused', 'refused'])
 })
 
-t.test('HTTP/2: what runs on a session survives, and the session takes nothing new', async t => {
+t.test('HTTP/2: during the drain running streams continue, and new ones are refused', async t => {
   const { gateway, wires } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const running = postH2(session, '/v1/chat/completions', CHAT)
@@ -102,7 +102,7 @@ t.test('HTTP/2: what runs on a session survives, and the session takes nothing n
   t.equal(await drain, 0)
 })
 
-t.test('HTTP/2: a large answer that ends just when the drain does arrives whole', async t => {
+t.test('HTTP/2: a large response that ends together with the drain is complete', async t => {
   const { gateway, wires } = await setUp(t)
   const session = await openSession(t, gateway.url)
   const running = postH2(session, '/v1/chat/completions', CHAT)
@@ -116,7 +116,7 @@ t.test('HTTP/2: a large answer that ends just when the drain does arrives whole'
   t.equal(await drain, 0)
 })
 
-t.test('a drain that takes too long cuts: with the error event and an abrupt end', async t => {
+t.test('at its timeout the drain cuts running streams, with an error event', async t => {
   const { gateway } = await setUp(t, '100ms')
   const client = await connect(t, gateway.url)
   client.send(post('/v1/chat/completions', CHAT))
@@ -133,7 +133,7 @@ t.test('a drain that takes too long cuts: with the error event and an abrupt end
   t.strictSame(cut.map(({ end }) => end), ['interrupted', 'interrupted'], 'an upstream was at work on them')
 })
 
-t.test('close ends everything now, and more than once does no harm', async t => {
+t.test('close ends everything at once, and can be called again', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   client.send(post('/v1/chat/completions', CHAT))
@@ -145,7 +145,7 @@ t.test('close ends everything now, and more than once does no harm', async t => 
   t.equal(await gateway.close(), 1)
 })
 
-t.test('the client of a request that is still being sent learns it, too, and may be tried again', async t => {
+t.test('a client that is still sending its request gets 503 with Retry-After when the gateway closes', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   const [head, body = ''] = post('/v1/chat/completions', CHAT).split('\r\n\r\n')
@@ -159,7 +159,7 @@ t.test('the client of a request that is still being sent learns it, too, and may
   t.match(gateway.logged.find(({ msg }) => msg === 'exchange'), { status: 503, error: 'draining' })
 })
 
-t.test('a drain with nothing to wait for ends at once, kept-alive connections and all', async t => {
+t.test('a drain without running requests ends at once, and closes idle connections', async t => {
   const { gateway } = await setUp(t)
   const client = await connect(t, gateway.url)
   client.send('GET /api/status HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -170,7 +170,7 @@ t.test('a drain with nothing to wait for ends at once, kept-alive connections an
   await client.ended
 })
 
-t.test('in drain_delay, requests are served though the status says that it drains', async t => {
+t.test('during drain_delay requests are served, and the status is draining', async t => {
   const { gateway } = await setUp(t, '30s, drain_delay: 10m')
   const client = await connect(t, gateway.url)
   const drain = gateway.drain()

@@ -60,7 +60,7 @@ for (const [path, code] of [['/nowhere/node', 'ENOENT'], ['/dev/null/node', 'ENO
   })
 }
 
-t.test('asking a worker leaves no listener behind', async t => {
+t.test('a query to a worker leaves no listener behind', async t => {
   const { supervisor } = start()
   t.ok(await supervisor.ready)
   const [worker] = Object.values(cluster.workers ?? {})

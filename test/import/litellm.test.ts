@@ -469,7 +469,7 @@ model_list:
   t.throws(() => importLitellm(first), { message: /zz\ufffd\[2J\ufffd: the/ })
 })
 
-t.test('an unknown strategy becomes `ordered`, whatever its name', async t => {
+t.test('an unknown strategy becomes `ordered`, even if it is the name of an inherited member', async t => {
   for (const routing_strategy of ['bogus', 'constructor', 'toString']) {
     const imported = importLitellm(stringify({
       model_list: ['openai/x', 'groq/x'].map(model => ({ model_name: 'm', litellm_params: { model } })),
@@ -494,7 +494,7 @@ t.test('an entry with an invalid api_base is left out, and a note says so', asyn
   t.equal(load(t, imported).upstreams.size, 1)
 })
 
-t.test('a note points to the anchor that applies, however many share its name', async t => {
+t.test('of several anchors with one name a note points to the one that applies', async t => {
   const entry = (name: string) => `  - { model_name: ${name}, litellm_params: { <<: *ours, model: openai/m } }\n`
   const { notes } = importLitellm(`a: &ours { api_key: sk-a }
 b: { model_list: [*ours] }

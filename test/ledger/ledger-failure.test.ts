@@ -110,7 +110,7 @@ for (const [what, content] of [
   ['a few bytes', 'oops'],
   ['the start of a database and then noise', `SQLite format 3\0${'\x10\0\x01\x01\0@ \xff'.repeat(2000)}`],
 ] as const) {
-  t.test(`a file with ${what} in it is kept byte for byte, and a new one is started`, async t => {
+  t.test(`a file with ${what} is kept byte for byte, and a new ledger is started`, async t => {
     const bytes = Buffer.from(content, 'latin1')
     const dir = t.testdir()
     const file = join(dir, 'gateway.db')

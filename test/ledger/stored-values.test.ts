@@ -38,7 +38,7 @@ const CASES: readonly (readonly [what: string, stored: StoredRow[string] | undef
 ]
 
 for (const [what, stored, read, expected, isReadable] of CASES) {
-  t.test(`a stored value is ${isReadable ? 'read' : 'unreadable'}: ${what}`, async t => {
+  t.test(`a stored value is ${isReadable ? 'readable' : 'unreadable'}: ${what}`, async t => {
     const values = new StoredValues(stored === undefined ? {} : { c: stored })
     t.strictSame(read(values), expected)
     t.strictSame(values.unreadable, isReadable ? [] : ['c'])
@@ -58,12 +58,12 @@ for (const [what, more, isAttempt] of [
   ['a member of a later version', { later: 1 }, true], ['a model', { model: 'm' }, true], ['a model that is a number', { model: 1 }, false],
   ['a status that is text', { status: '200' }, false], ['a dropped field that is no text', { dropped: [1] }, false], ['a cost that is a number', { costUsd: 1 }, false],
 ] as const) {
-  t.test(`an attempt with ${what} is ${isAttempt ? 'one' : 'none'}`, async t => {
+  t.test(`an attempt with ${what} is ${isAttempt ? 'valid' : 'invalid'}`, async t => {
     t.equal(parseAttempts(JSON.stringify([{ ...ATTEMPT, ...more }])) !== null, isAttempt)
   })
 }
 
-t.test('text that is no JSON is not null', async t => {
+t.test('text that is not JSON gives undefined, not null', async t => {
   t.equal(parseStoredJson('null'), null)
   t.equal(parseStoredJson(null), null)
   t.equal(parseStoredJson('{'), undefined)
@@ -71,7 +71,7 @@ t.test('text that is no JSON is not null', async t => {
   t.equal(parseAttempts('{}'), null)
 })
 
-t.test('a number that is too large for JavaScript is rounded, in its row only', async t => {
+t.test('a number that is too large for JavaScript is rounded, and other rows stay exact', async t => {
   const db = new DatabaseSync(':memory:')
   t.teardown(() => db.close())
   const statement = db.prepare('SELECT value FROM (SELECT 1 AS value UNION ALL SELECT ? UNION ALL SELECT 2)')

@@ -106,7 +106,7 @@ t.test('a refund', async t => {
     t.equal(bucket.remaining(0), 900)
   })
 
-  t.test('does not return what has drained since', async t => {
+  t.test('does not return the part that has drained since', async t => {
     const bucket = new Bucket(1000, 0)
     const old = bucket.hold(1000, 0)
     bucket.hold(1000, MINUTE)
@@ -114,7 +114,7 @@ t.test('a refund', async t => {
     t.equal(bucket.remaining(MINUTE), 0, 'the minute that the old one held is over')
   })
 
-  t.test('does not return it through a second refund either', async t => {
+  t.test('does not return that part in a second refund', async t => {
     const bucket = new Bucket(1000, 0)
     const a = bucket.hold(500, 0)
     const b = bucket.hold(500, 0)
@@ -202,7 +202,7 @@ t.test('the level is as if every final amount had been known from the start', as
   }), { numRuns: 3000 })
 })
 
-t.test('no interval sees more use than its length plus one minute allows', async () => {
+t.test('in any interval, use is at most what the limit allows for its length plus one minute', async () => {
   fc.assert(fc.property(runs, ([perMinute, steps]) => {
     const bucket = new Bucket(perMinute, 0)
     const used: Poured[] = []

@@ -57,7 +57,7 @@ t.test('a released reservation has used nothing', async t => {
   t.strictSame(remaining(), [100, 100])
 })
 
-t.test('a part of a request releases no concurrency', async t => {
+t.test('a response within a session releases no concurrency when it is settled', async t => {
   const { reservation, isFull } = reserved(false)
   const running = reserved()
   reservation.settle({ tokens: 0, pico: 0n })

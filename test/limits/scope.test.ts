@@ -45,7 +45,7 @@ t.test('the limit with the longest wait is named', async t => {
   t.equal(scope.blockingLimit(60, 0n, at(60_000)), null)
 })
 
-t.test('a part of a request takes tokens and cost only', async t => {
+t.test('a response within a session reserves tokens and cost only', async t => {
   const scope = scopeWith({ requestsPerMinute: 1, tokensPerMinute: 100, concurrent: 1, budget: { usd: '2', per: 'total' } })
   scope.reserve(60, USD, at(0), true)
   t.match(scope.rateLimitState('requests', at(0)), { limit: 1, remaining: 1 })
@@ -68,7 +68,7 @@ t.test('settlement replaces what was reserved, and an unknown usage keeps it', a
   t.match(scope.blockingLimit(0, 5n * USD + 1n, at(0)), { which: 'budget' })
 })
 
-t.test('a limit that goes and comes back finds its counts', async t => {
+t.test('a limit that is removed and restored keeps its counts', async t => {
   const scope = scopeWith({ requestsPerMinute: 1, budget: { usd: '1', per: 'day' } })
   scope.settle(scope.reserve(0, USD, at(0)), { tokens: 0, pico: USD }, 0)
   scope.configure(null, at(0))
@@ -118,7 +118,7 @@ t.test('a lease returns what was not used, and open requests keep their part', a
   t.notOk(scope.idle(at(0)))
 })
 
-t.test('an open request keeps no more of a lease than is left of it', async t => {
+t.test('an open request keeps at most what is left of its lease', async t => {
   const scope = scopeWith({ budget: { usd: '10', per: 'day' } })
   const lease = scope.lease({ requests: 2, tokens: 0, pico: USD }, at(0))
   t.equal(scope.splitLease(lease, 0, 3n * USD).pico, USD)
@@ -145,7 +145,7 @@ t.test('a budget renews at the end of its period', async t => {
   t.equal(scopeWith({}).renewalMs(at(0)), Infinity)
 })
 
-t.test('past spend goes to the budget, if there is one', async t => {
+t.test('past spend is added to the budget of the scope, if it has one', async t => {
   const scope = scopeWith({ budget: { usd: '1', per: 'day' } })
   t.ok(scope.restore(USD / 2n, START))
   t.equal(scope.budgetSpent(START), USD / 2n)

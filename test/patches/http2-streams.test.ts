@@ -62,14 +62,14 @@ async function startHalfway(
 }
 
 for (const [what, end, whole] of [
-  ['is cancelled does not end as if it were whole', (stream: number) => reset(stream, CANCEL), false],
-  ['is reset without an error does not either', (stream: number) => reset(stream, NO_ERROR), false],
-  ['is refused does not either', (stream: number) => reset(stream, REFUSED), false],
-  ['ends is whole', (stream: number) => frame(DATA, END_STREAM, stream, Buffer.from('1}')), true],
-  ['ends and is reset without an error is whole too', (stream: number) => Buffer.concat([
+  ['is cancelled is incomplete', (stream: number) => reset(stream, CANCEL), false],
+  ['is reset without an error is incomplete', (stream: number) => reset(stream, NO_ERROR), false],
+  ['is refused is incomplete', (stream: number) => reset(stream, REFUSED), false],
+  ['ends is complete', (stream: number) => frame(DATA, END_STREAM, stream, Buffer.from('1}')), true],
+  ['ends and is reset without an error is complete', (stream: number) => Buffer.concat([
     frame(DATA, END_STREAM, stream, Buffer.from('1}')), reset(stream, NO_ERROR),
   ]), true],
-  ['ends with trailers is whole as well', (stream: number) => Buffer.concat([
+  ['ends with trailers is complete', (stream: number) => Buffer.concat([
     frame(DATA, 0, stream, Buffer.from('1}')),
     frame(HEADERS, END_HEADERS | END_STREAM, stream, headerBlock([['x-checksum', '1']])),
   ]), true],
@@ -94,7 +94,7 @@ routes: [{ to: up }]
   })
 }
 
-t.test('a response over HTTP/2 that ends before its request, which is reset then, is whole', async t => {
+t.test('a response over HTTP/2 that ends before its request, followed by a reset, is complete', async t => {
   const seen = Promise.withResolvers<void>()
   const url = await startHalfway(t, (socket, stream) => {
     socket.write(Buffer.concat([
@@ -128,7 +128,7 @@ t.test('a response over HTTP/2 that ends before its request, which is reset then
   t.equal(answer, `${HALF}1}`)
 })
 
-t.test('a response over HTTP/2 that ends with trailers comes whole to who takes it slowly', async t => {
+t.test('a slow reader gets a complete response over HTTP/2 that ends with trailers', async t => {
   const body = Buffer.alloc(200_000, 'x')
   const server = http2.createSecureServer(certificate)
   server.on('stream', (stream: http2.ServerHttp2Stream) => {
@@ -180,7 +180,7 @@ async function startOneByOne(
   return { transport: transportTo(t, server), resets, connections: () => connections }
 }
 
-t.test('a response over HTTP/2 that ends before its request does not keep the stream from others', async t => {
+t.test('HTTP/2: a response that ends before its request frees its stream', async t => {
   // It never makes room for the rest, and does not say that it wants none.
   const upstream = await startOneByOne(t, ({ type }) => type === HEADERS)
   const body = Buffer.alloc(100_000, 'more than the window of a stream')
@@ -191,7 +191,7 @@ t.test('a response over HTTP/2 that ends before its request does not keep the st
   t.equal(upstream.connections(), 1)
 })
 
-t.test('a request over HTTP/2 that went out whole is not reset behind its response', async t => {
+t.test('HTTP/2: a request that was sent completely is not reset after its response', async t => {
   const upstream = await startOneByOne(t, ({ flags, type }) => type === DATA && (flags & END_STREAM) !== 0)
   for (let n = 0; n < 20; n++) {
     const request = { method: 'POST', path: '/', headers: [], body: Buffer.alloc(1_000) }
@@ -201,7 +201,7 @@ t.test('a request over HTTP/2 that went out whole is not reset behind its respon
   t.equal(upstream.connections(), 1)
 })
 
-t.test('an abort does not freeze the process, whatever of the body has not gone out yet', async t => {
+t.test('HTTP/2: an abort does not freeze the process, with any part of the body unsent', async t => {
   const program = fileURLToPath(new URL('http2-aborts.ts', import.meta.url))
   const { stderr } = await promisify(execFile)(
     process.execPath, ['--no-warnings', program], { timeout: 120_000, killSignal: 'SIGKILL' },
@@ -250,7 +250,7 @@ async function startTelling(t: Test, names: readonly string[]): Promise<Transpor
   return transportTo(t, server)
 }
 
-t.test('what a client gave twice goes up over HTTP/2 as it may stand there', async t => {
+t.test('HTTP/2: repeated headers are merged or reduced to one, as each header allows', async t => {
   const transport = await startTelling(t, ['user-agent', 'x-list'])
   const headers = ['user-agent', 'a', 'User-Agent', 'b', 'x-list', 'a', 'x-list', '']
   const request = { method: 'GET', path: '/', headers, body: null }
@@ -259,7 +259,7 @@ t.test('what a client gave twice goes up over HTTP/2 as it may stand there', asy
   t.equal(answer[1], 'a,')
 })
 
-t.test('bodies that have not gone out over HTTP/2 do not keep answers to others away', async t => {
+t.test('HTTP/2: unsent request bodies do not delay the responses to other requests', async t => {
   const transport = await startTelling(t, [])
   const slow = { method: 'POST', path: '/slow', headers: [], body: Buffer.alloc(12_000_000) }
   const begun = Promise.withResolvers<void>()
@@ -275,7 +275,7 @@ t.test('bodies that have not gone out over HTTP/2 do not keep answers to others 
   t.equal(await responseText(handler => transport.send(request, handler)), '[]')
 })
 
-t.test('a connection on which nobody answers any more is left when a request is given up', async t => {
+t.test('HTTP/2: a cancelled request closes its connection if the server no longer responds to PING', async t => {
   const sockets: tls.TLSSocket[] = []
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>()
   const server = tls.createServer({ ...certificate, ALPNProtocols: ['h2'] }, socket => {
@@ -315,7 +315,7 @@ t.test('a connection on which nobody answers any more is left when a request is 
   t.equal(sockets.length, 2)
 })
 
-t.test('one on which somebody answers is kept, though a request was given up', async t => {
+t.test('HTTP/2: a cancelled request keeps its connection if the server responds', async t => {
   const server = http2.createSecureServer({ ...certificate })
   let sessions = 0
   const { promise: asked, resolve: ask } = Promise.withResolvers<void>()

@@ -32,7 +32,7 @@ async function answers(t: Test, server: net.Server, times: number, ca: string | 
   return all
 }
 
-t.test('wherever it is cut, and however often it comes', async t => {
+t.test('unsolicited 100 responses are ignored, in any split and number', async t => {
   const answer = `${CONTINUE}${CONTINUE}HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`
   let requests = 0
   let connections = 0
@@ -49,7 +49,7 @@ t.test('wherever it is cut, and however often it comes', async t => {
   t.equal(connections, 1)
 })
 
-t.test('over HTTP/2', async t => {
+t.test('HTTP/2: unsolicited 100 and 103 responses are ignored', async t => {
   const certificate = selfSigned()
   const ca = join(t.testdir({ 'ca.pem': certificate.cert }), 'ca.pem')
   const server = http2.createSecureServer(certificate)

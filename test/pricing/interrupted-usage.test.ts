@@ -34,7 +34,7 @@ t.test('a failed count is reported at settlement, not before', async t => {
   await t.rejects(share.settled, { message: 'no count' })
 })
 
-t.test('the rough usage is empty when nothing was generated, else what is known of both directions', async t => {
+t.test('the rough usage is empty if nothing was generated, else it is the known input and output', async t => {
   const counter = createTokenCounter()
   t.teardown(() => counter.close())
   const told = (...chunks: object[]) => {

@@ -27,24 +27,24 @@ t.test('before a response the estimate of the input is known, and no output', as
   t.strictSame(known('chat.completions', { inputTokens: null }), { usage: blankUsage(), unread: false })
 })
 
-t.test('the text of a stream counts until its usage is reported', async t => {
+t.test('the text of a stream is counted until its usage is reported', async t => {
   t.match(known('chat.completions', { response: streamOf('chat.completions', TEXT) }), { usage: { inputTokens: 9, outputTokens: 3 }, unread: false })
   t.match(known('chat.completions', { response: streamOf('chat.completions', TEXT, USAGE) }), { usage: { inputTokens: 4, outputTokens: 7 } })
 })
 
-t.test('a whole response counts as far as it has arrived, unless it is compressed', async t => {
+t.test('an incomplete body is counted as far as it arrived, unless it is compressed', async t => {
   const response = bodyOf('{"choices":[{"message":{"content":"twelve bytes"}}]}')
   t.ok((known('chat.completions', { response }).usage.outputTokens ?? 0) > 3)
   t.match(known('chat.completions', { response, isCompressed: true }), { usage: { inputTokens: 9, outputTokens: 0 }, unread: false })
   t.match(known('chat.completions', { response: bodyOf('') }), { usage: { outputTokens: 0 } })
 })
 
-t.test('what was delivered unread is unknown', async t => {
+t.test('the output of a response that was delivered unread is unknown', async t => {
   t.match(known('chat.completions', { response: { kind: 'none', delivered: true } }), { usage: { inputTokens: 9, outputTokens: null }, unread: true })
   t.match(known('chat.completions', { response: { kind: 'none', delivered: false } }), { usage: { outputTokens: 0 }, unread: false })
 })
 
-t.test('output that goes on in the background is unknown until it ends', async t => {
+t.test('the output of a background response is unknown until it completes', async t => {
   const created = { type: 'response.created', response: { status: 'in_progress' } }
   const completed = { type: 'response.completed', response: { status: 'completed', usage: { input_tokens: 4, output_tokens: 7 } } }
   const inBackground = { inBackground: true }
@@ -56,25 +56,25 @@ t.test('output that goes on in the background is unknown until it ends', async t
   t.match(known('chat.completions', inBackground), { unread: false }, 'the endpoint has no background')
 })
 
-t.test('speech has the characters of its request, and no tokens once audio comes', async t => {
+t.test('speech has the characters of its request, and unknown tokens once audio arrives', async t => {
   const request = Buffer.from('{"model":"tts-1","input":"Hello"}')
   t.match(known('audio.speech', { request }), { usage: { inputTokens: 9, characters: 5 } })
   t.match(known('audio.speech', { request, response: { kind: 'none', delivered: true } }), { usage: { inputTokens: null, characters: 5 }, unread: false })
   t.match(known('audio.speech'), { usage: { characters: null } })
 })
 
-t.test('an image has no known cost until its usage is reported', async t => {
+t.test('the output of an image is unknown until its usage is reported', async t => {
   t.match(known('images.generations'), { unread: false })
   t.match(known('images.generations', { response: { kind: 'none', delivered: true } }), { usage: { outputTokens: null }, unread: true })
 })
 
-t.test('a transcript is known by its tokens or its seconds', async t => {
+t.test('the usage of a transcript is known from its tokens or its seconds', async t => {
   t.match(known('audio.transcriptions', { inputTokens: null, response: { kind: 'none', delivered: true } }), { unread: true })
   t.match(known('audio.transcriptions', { inputTokens: null, response: { kind: 'none', delivered: false } }), { unread: false })
   t.match(known('audio.transcriptions', { response: { kind: 'none', delivered: true } }), { unread: false })
 })
 
-t.test('reported output is not below what was counted, unless it is final', async t => {
+t.test('reported output is at least the counted output, unless it is final', async t => {
   const messages = (...events: object[]) => provisionalUsage(streamOf('messages', ...events).meter, null).outputTokens
   const start = { type: 'message_start', message: { usage: { input_tokens: 4, output_tokens: 1 } } }
   const delta = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'sixteen bytes in' } }

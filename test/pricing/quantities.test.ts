@@ -39,7 +39,7 @@ t.test('tokens are priced by the million, everything else by the piece', async t
   t.ok(ITEMS.every(({ per }) => per === 1 || per === 1_000_000))
 })
 
-t.test('an unknown total is not 0', async t => {
+t.test('an unknown total gives an unknown quantity, not 0', async t => {
   const of = (item: Item, usage: Partial<Usage>) => quantities({ ...blankUsage(), ...usage })[ITEMS.findIndex(each => each.item === item)]
   t.equal(of('input', { cachedInputTokens: 7 }), null)
   t.equal(of('output', { outputTokens: 0 }), 0)

@@ -43,13 +43,13 @@ for (const [what, usage, price, expected] of COSTS) {
   })
 }
 
-t.test('the sum of usages keeps what only one of them knows', async t => {
+t.test('a sum of usages keeps quantities that only one of them has', async t => {
   t.strictSame(addUsage(usageOf({ inputTokens: 1, images: 2 }), usageOf({ inputTokens: 10, outputTokens: 3 })), usageOf({ inputTokens: 11, outputTokens: 3, images: 2 }))
   t.equal(addUsage(usageOf({ seconds: 0.1 }), usageOf({ seconds: 0.2 })).seconds, 0.3, 'seconds have no rounding error')
   t.equal(addUsage(usageOf({ outputTokens: 0 }), usageOf({})).outputTokens, 0)
 })
 
-t.test('the sum of costs is unknown if one of them is', async t => {
+t.test('a sum of costs is unknown if one cost is unknown', async t => {
   t.equal(addCost(1n, 2n), 3n)
   t.equal(addCost(null, 2n), null)
   t.equal(addCost(1n, null), null)
@@ -66,7 +66,7 @@ for (const [sources, expected] of SOURCES) {
   })
 }
 
-t.test('the bill of several attempts is their sum, and each has its share in its record', async t => {
+t.test('the bill of several attempts is the sum of their bills, and each record has its share', async t => {
   const records: [AttemptShare, AttemptShare, AttemptShare] = [{}, {}, {}]
   const merged = mergeCosts([
     { record: records[0], bill: bill({ usage: usageOf({ inputTokens: 5, outputTokens: 0 }), costPico: 250_000_000_000n, suspect: true }) },
@@ -84,7 +84,7 @@ t.test('the share of an attempt that is not billed is not recorded', async t => 
   t.strictSame(record, {})
 })
 
-t.test('each model that took part has its own price', async t => {
+t.test('each model that served a part of the response has its own price', async t => {
   const prices = new Map([['helper', quoted({ input: '100', output: '1000' })]])
   const costWith = (others: readonly { readonly model: string | null, readonly usage: Usage }[]) => {
     const makers = { others } as unknown as Parameters<typeof settleCostByModel>[1]
@@ -98,7 +98,7 @@ t.test('each model that took part has its own price', async t => {
   t.equal(costWith([{ model: 'unknown', usage: usageOf(TOKENS) }]).costPico, null)
 })
 
-t.test('a running response costs what is reported, else what is estimated', async t => {
+t.test('a running response costs its reported usage, or else its estimated usage', async t => {
   const endpoint = endpointNamed('chat.completions')
   const meter = readableMeter(endpoint)
   const now = (inBackground = false) => provisionalCost(endpoint, { kind: 'stream', meter }, { inputTokens: 7, cachedInputTokens: null, inputAudioTokens: null }, quoted({ input: '1', output: '10' }), inBackground)

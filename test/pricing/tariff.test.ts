@@ -29,7 +29,7 @@ const RATES: readonly (readonly [what: string, price: Price, expected: Partial<R
 ]
 
 for (const [what, price, expected] of RATES) {
-  t.test(`${what}`, async t => t.strictSame(byItem(tariffOf(price).base.rates), expected))
+  t.test(`the rates of a price: ${what}`, async t => t.strictSame(byItem(tariffOf(price).base.rates), expected))
 }
 
 t.test('a tier replaces the rates that it names and keeps the others', async t => {
@@ -40,7 +40,7 @@ t.test('a tier replaces the rates that it names and keeps the others', async t =
   t.match(byItem(tiers[1]!.rates), { input: 1, output: 4, reasoning: 5 })
 })
 
-t.test('a reservation has the highest rate of output, and of input that can be media', async t => {
+t.test('a reservation uses the highest rate of output, and of input that can be media', async t => {
   const ceilingOf = (price: Price) => byItem(tariffOf(price).base.ceiling)
   t.match(ceilingOf({ output: '3', reasoning: '9', outputImage: '5' }), { output: 9, reasoning: 9, output_image: 5 })
   t.match(ceilingOf({ output: '3', outputAudio: '12' }), { output: 12 })
@@ -51,7 +51,7 @@ t.test('a reservation has the highest rate of output, and of input that can be m
   t.strictSame(ceilingOf({ perRequest: '1' }), { request: 1_000_000 })
 })
 
-t.test('a price for tokens leaves no direction free', async t => {
+t.test('a price prices tokens if it has a rate for input or output', async t => {
   t.equal(tariffOf({ input: '1' }).pricesTokens, true)
   t.equal(tariffOf({ output: '1' }).pricesTokens, true)
   t.equal(tariffOf({ perRequest: '1', reasoning: '1' }).pricesTokens, false)
@@ -65,7 +65,7 @@ t.test('rates keep all digits', async t => {
   t.equal(tariffOf({ input: '3' }).base.rates.scale, 6)
 })
 
-t.test('a price that is no decimal is an error', async t => {
+t.test('a price that is not a decimal is an error', async t => {
   t.throws(() => tariffOf({ input: 'free' }), RangeError)
   const price = { input: '1' }
   t.equal(tariffOf(price), tariffOf(price), 'each price is read once')

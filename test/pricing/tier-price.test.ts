@@ -44,7 +44,7 @@ const WRITES: readonly (readonly [what: string, quoted: QuotedPrice | null, expe
 ]
 
 for (const [what, price, expected] of WRITES) {
-  t.test(`a rate for cache writes: ${what}`, async t => t.equal(hasCacheWriteRate(price), expected))
+  t.test(`whether a price has a rate for cache writes: ${what}`, async t => t.equal(hasCacheWriteRate(price), expected))
 }
 
 const FIXED: readonly (readonly [what: string, quoted: QuotedPrice | null, expected: boolean])[] = [
@@ -60,10 +60,10 @@ const FIXED: readonly (readonly [what: string, quoted: QuotedPrice | null, expec
 ]
 
 for (const [what, price, expected] of FIXED) {
-  t.test(`a cost that is the same for every request: ${what}`, async t => t.equal(isPricedByRequest(price), expected))
+  t.test(`whether a price is the same for every request: ${what}`, async t => t.equal(isPricedByRequest(price), expected))
 }
 
-t.test('the highest cost is that of the dearest usage, price and tier', async t => {
+t.test('the highest cost is that of the most expensive usage, price and tier', async t => {
   const usage = (inputTokens: number) => ({ ...blankUsage(), inputTokens })
   t.equal(highestCost([usage(10), usage(30), usage(20)], [quoted({ input: '1' })]), 30_000_000n)
   t.equal(highestCost([usage(10)], [quoted({ input: '1' }), quoted({ input: '3' }), quoted({ input: '2' })]), 30_000_000n)

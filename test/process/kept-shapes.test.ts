@@ -4,7 +4,7 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..', '..')
 
-t.test('what is kept is what node makes for each tick, and has their shape after a collection', t => {
+t.test('the kept shapes equal those of node\'s tick objects, also after a garbage collection', t => {
   const script = `
     import { executionAsyncResource } from 'node:async_hooks'
     import { setTimeout } from 'node:timers/promises'

@@ -10,7 +10,7 @@ import t from 'tap'
 import { descriptorOf } from '../support/descriptor.ts'
 import { GATEWAY } from '../cli/command.ts'
 
-t.test('a descriptor of a Unix socket ends it with 1 and says so', {
+t.test('a descriptor of a Unix socket ends the gateway with exit code 1 and a message', {
   skip: process.platform === 'win32' && 'it has no such descriptors',
 }, async t => {
   const cwd = t.testdir({

@@ -18,7 +18,7 @@ function pipe(t: Test): { path: string; fd: number } {
   return { path, fd }
 }
 
-t.test('every line arrives, in order and whole, whether few or many', async t => {
+t.test('every line is written completely and in order', async t => {
   for (const count of [1, 1_000]) {
     const path = join(t.testdir(), 'log')
     const lines = new LogDestination(openSync(path, 'w'))
@@ -33,7 +33,7 @@ t.test('every line arrives, in order and whole, whether few or many', async t =>
   }
 })
 
-t.test('nothing in a line steers the terminal that reads the file', async t => {
+t.test('a control character of the terminal is escaped in the file', async t => {
   const path = join(t.testdir(), 'log')
   const lines = new LogDestination(openSync(path, 'w'))
   lines.write('{"model":"a\u009b31m"}\n')
@@ -41,14 +41,14 @@ t.test('nothing in a line steers the terminal that reads the file', async t => {
   t.equal(readFileSync(path, 'utf8'), '{"model":"a\\u009b31m"}\n')
 })
 
-t.test('a line that nobody follows leaves by itself', async t => {
+t.test('a single line is written without a later one', async t => {
   const { path, fd } = pipe(t)
   const reader = createInterface(createReadStream(path))
   new LogDestination(fd).write('alone\n')
   t.same(await once(reader, 'line'), ['alone'])
 })
 
-t.test('last words are there at once', async t => {
+t.test('flushSync writes the last line at once', async t => {
   const path = join(t.testdir(), 'log')
   const lines = new LogDestination(openSync(path, 'w'))
   lines.write('the last\n')
@@ -56,7 +56,7 @@ t.test('last words are there at once', async t => {
   t.equal(readFileSync(path, 'utf8'), 'the last\n')
 })
 
-t.test('what nobody reads does not fill the memory, and how much was lost is reported', async t => {
+t.test('lines are dropped when nobody reads the pipe, and the number is reported', async t => {
   const { path, fd } = pipe(t)
   const lines = new LogDestination(fd, 1024 * 1024)
   const count = 50_000
@@ -76,7 +76,7 @@ t.test('what nobody reads does not fill the memory, and how much was lost is rep
   t.equal(read, expected)
 })
 
-t.test('a reader that left is no error', async t => {
+t.test('a reader that closes the pipe causes no error', async t => {
   const dir = t.testdir()
   const path = join(dir, 'pipe')
   execFileSync('mkfifo', [path])
@@ -90,7 +90,7 @@ t.test('a reader that left is no error', async t => {
   lines.flushSync()
 })
 
-t.test('a reader who is not ready gets every line when he is', async t => {
+t.test('a slow reader of a non-blocking pipe gets every line', async t => {
   const path = join(t.testdir(), 'pipe')
   execFileSync('mkfifo', [path])
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)

@@ -40,7 +40,7 @@ async function nth(
 const RELOADED = 'configuration reloaded'
 const REFUSED = 'not reloaded: the previous configuration stays active'
 
-t.test('SIGHUP reads the file again; one with an error changes nothing', async t => {
+t.test('SIGHUP reloads the file, and an invalid file changes nothing', async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('one') })
   const file = join(cwd, 'gateway.yaml')
   const running = await listening(t, ['serve'], { cwd })
@@ -66,7 +66,7 @@ t.test('SIGHUP reads the file again; one with an error changes nothing', async t
   t.match(await running.ended, { code: 0, stderr: '' })
 })
 
-t.test('SIGUSR1, at which other servers open their logs anew, opens no debugger', async t => {
+t.test('SIGUSR1, a request to reopen logs elsewhere, does not open the debugger', async t => {
   const running = await listening(t, ['serve'], { cwd: t.testdir({ 'gateway.yaml': yaml('one') }) })
   running.child.kill('SIGUSR1')
   running.child.kill('SIGHUP')
@@ -76,7 +76,7 @@ t.test('SIGUSR1, at which other servers open their logs anew, opens no debugger'
   t.match(await running.ended, { code: 0, stderr: '' })
 })
 
-t.test('a SIGHUP that comes while it starts does not end it: the file is read again', {
+t.test('a SIGHUP during the start does not end the gateway: the file is read again', {
   skip: process.platform === 'win32' && 'no signals',
 }, async t => {
   const file = join(t.testdir(), 'gateway.yaml')
@@ -103,7 +103,7 @@ t.test('a SIGHUP that comes while it starts does not end it: the file is read ag
   t.same(messages, ['listening', 'reading the configuration again', RELOADED, 'draining', 'ended'])
 })
 
-t.test('a pipe, which would be waited for without end, is refused; requests and the end do not wait', {
+t.test('a pipe in place of the file is refused without delaying requests or the shutdown', {
   skip: process.platform === 'win32' && 'no pipes',
 }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('one') })
@@ -117,7 +117,7 @@ t.test('a pipe, which would be waited for without end, is refused; requests and 
   t.match(await running.ended, { code: 0, stderr: '' })
 })
 
-t.test('--watch sees what a refused file names come, and is content then', async t => {
+t.test('--watch reloads once a missing file that the configuration names appears', async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('one'), late: {} })
   const running = await listening(t, ['serve', '--watch'], { cwd })
   const { cert } = selfSigned()
@@ -129,7 +129,7 @@ t.test('--watch sees what a refused file names come, and is content then', async
   t.same(await models(running), ['two'])
 })
 
-t.test('--watch does so when the file changes: written, replaced, gone and back', async t => {
+t.test('--watch reloads when the file is written, replaced, or removed and restored', async t => {
   const cwd = t.testdir({ 'gateway.yaml': yaml('one') })
   const file = join(cwd, 'gateway.yaml')
   const running = await listening(t, ['serve', '--watch'], { cwd })

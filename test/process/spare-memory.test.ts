@@ -31,7 +31,7 @@ function started() {
   return { clock, state }
 }
 
-t.test('the garbage of the start is collected once, when the process is idle', async t => {
+t.test('the garbage of the start is collected once the process is idle', async t => {
   const { clock, state } = started()
   clock.advance(400)
   t.equal(state.collections, 0)
@@ -41,7 +41,7 @@ t.test('the garbage of the start is collected once, when the process is idle', a
   t.equal(state.collections, 1)
 })
 
-t.test('a start that takes longer delays the collection', async t => {
+t.test('a longer start delays the collection', async t => {
   const { clock, state } = started()
   for (let i = 0; i < 4; i++) {
     state.worked += 50
@@ -52,7 +52,7 @@ t.test('a start that takes longer delays the collection', async t => {
   t.equal(state.collections, 1)
 })
 
-t.test('nothing is collected after requests', async t => {
+t.test('no garbage is collected after requests during the start', async t => {
   const { clock, state } = started()
   state.worked += 300
   clock.advance(500)
@@ -60,7 +60,7 @@ t.test('nothing is collected after requests', async t => {
   t.equal(state.collections, 0)
 })
 
-t.test('the garbage of a load is collected once, when the process rests', async t => {
+t.test('after a load, garbage is collected once the process is idle', async t => {
   const { clock, state, process } = measuredProcess()
   collectGarbageOfLoads(clock, process)
   clock.advance(10_000)
@@ -80,7 +80,7 @@ t.test('the garbage of a load is collected once, when the process rests', async 
   t.equal(state.collections, 2)
 })
 
-t.test('young objects are collected three times when the process rests after a load', async t => {
+t.test('after a load, young objects are collected three times', async t => {
   const { clock, state, process } = measuredProcess()
   collectGarbageOfLoads(clock, process)
   clock.advance(60_000)
@@ -98,7 +98,7 @@ t.test('young objects are collected three times when the process rests after a l
   t.equal(state.young, 6)
 })
 
-t.test('a load that is there from the start does not count as memory in use', async t => {
+t.test('memory of a load that began with the process does not count as in use', async t => {
   const { clock, state, process } = measuredProcess()
   collectGarbageOfLoads(clock, process)
   state.worked += 5_000
@@ -109,7 +109,7 @@ t.test('a load that is there from the start does not count as memory in use', as
   t.equal(state.collections, 1)
 })
 
-t.test('memory that is in use, and a little garbage, is no reason to collect again', async t => {
+t.test('memory in use or a little garbage does not cause another collection', async t => {
   const { clock, state, process } = measuredProcess()
   collectGarbageOfLoads(clock, process)
   clock.advance(10_000)
@@ -125,13 +125,13 @@ t.test('memory that is in use, and a little garbage, is no reason to collect aga
   t.equal(state.collections, 2)
 })
 
-t.test('the memory of this process includes that of its buffers', async t => {
+t.test('the memory of the process includes its buffers', async t => {
   const before = thisProcess.memory()
   const buffer = Buffer.alloc(32 * MB)
   t.ok(thisProcess.memory() - before > 31 * MB, `${buffer.length}`)
 })
 
-t.test('time in which the thread waits is no work', async t => {
+t.test('waiting time of the thread does not count as active time', async t => {
   const before = thisProcess.activeTime()
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
   t.ok(thisProcess.activeTime() - before < 200)
@@ -152,7 +152,7 @@ function youngSpace(): number {
   return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0
 }
 
-t.test('the space for young objects gets small again', async t => {
+t.test('collectYoung shrinks the space for young objects', async t => {
   // What survives makes it grow.
   for (const kept = [litterOf(100_000)]; youngSpace() < 8 * MB;) kept.push(litterOf(100_000))
   const before = youngSpace()
@@ -165,7 +165,7 @@ t.test('the space for young objects gets small again', async t => {
   t.equal(runInNewContext('typeof gc'), 'undefined')
 })
 
-t.test('garbage goes, and the process goes on', async t => {
+t.test('collect frees garbage while the process runs', async t => {
   const before = litter()
   thisProcess.collect()
   while (getHeapStatistics().used_heap_size > before - 3 * 1024 * 1024) await setTimeout(1)

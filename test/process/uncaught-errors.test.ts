@@ -61,7 +61,7 @@ async function ask(
   return answer
 }
 
-t.test('an error that nobody caught ends the exchange in whose course it was, and no other', async t => {
+t.test('an uncaught error ends only the request in which it was thrown', async t => {
   const { child, base, ended, logged, lines } = await listening(t, ['serve'], sabotaged(t))
   const other = text(await ask(base, 'sim,tokens=5,pace=100ms'))
   for (const fault of ['throw', 'reject']) {
@@ -79,7 +79,7 @@ t.test('an error that nobody caught ends the exchange in whose course it was, an
   t.equal(lines.filter(({ msg, error }) => msg === 'exchange' && error === 'internal').length, 2)
 })
 
-t.test('after one in the course of none the running exchanges finish, and the process fails', async t => {
+t.test('after an uncaught error outside a request, running requests finish and the process fails', async t => {
   const { child, base, ended, logged, lines } = await listening(t, ['serve'], sabotaged(t))
   const running = text(await ask(base, 'sim,tokens=5,pace=100ms'))
   child.kill('SIGUSR2')
@@ -93,7 +93,7 @@ t.test('after one in the course of none the running exchanges finish, and the pr
   t.match(await ended, { code: 1, signal: null })
 })
 
-t.test('before it serves, one ends the process at once', async t => {
+t.test('an uncaught error before listening ends the process at once', async t => {
   const { cwd, env } = sabotaged(t)
   const { code, stdout } = await gateway(['serve'], { cwd, env: { ...env, THROW_EARLY: '1' } })
   t.equal(code, 1)

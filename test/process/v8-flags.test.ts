@@ -31,7 +31,7 @@ function toldGateway(t: Test, workers: number): Promise<Running> {
   )
 }
 
-t.test('V8 gets flags for what it does otherwise behind our back, after the start and by flags that it knows', async t => {
+t.test('V8 flags are set after the start, and V8 knows each of them', async t => {
   // It would be seen by --trace-memory-reducer in half a minute, and by bench/garbage.ts.
   const { lines, logged } = await toldGateway(t, 1)
   await logged('--no-allocation-site-pretenuring')
@@ -50,7 +50,7 @@ t.test('V8 gets flags for what it does otherwise behind our back, after the star
   }
 })
 
-t.test('so is it in the process that counts the limits of workers', async t => {
+t.test('the V8 flags are set in the supervisor too', async t => {
   const { logged } = await toldGateway(t, 2)
   await logged('--no-allocation-site-pretenuring')
   await logged('worker: --no-allocation-site-pretenuring')

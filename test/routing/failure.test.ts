@@ -19,7 +19,7 @@ t.test('a lack of capacity, a second failure in a row and no response are not tr
   t.end()
 })
 
-t.test('a silent target is not tried again; others are', t => {
+t.test('a silent target is not retried, but one with a broken connection is', t => {
   for (const [code, again] of [
     ['connect_timeout', false],
     ['first_byte_timeout', false],
@@ -34,7 +34,7 @@ t.test('a silent target is not tried again; others are', t => {
   t.end()
 })
 
-t.test('each status is retryable nowhere, at other targets, or at the same one too', t => {
+t.test('each status is retryable at no target, only at other targets, or at any target', t => {
   for (const [status, retryable, again] of [
     [200, true, true], [300, false, true], [400, false, true], [404, false, true], [408, true, true],
     [429, true, true], [498, true, true], [499, false, true], [500, true, true], [529, true, true],

@@ -117,7 +117,7 @@ t.test('results of servesModel are cached', async t => {
   t.equal(looks, 3 + 2 + 3)
 })
 
-t.test('the star in a target stands for what the star of the route does', async t => {
+t.test('the star in the model of a target is replaced by what the star of the route matches', async t => {
   const named = (models: string[], own: string, asked: string) => {
     const route = { index: 0, path: null, models, targets: [{ model: own }, { model: 'plain' }, { model: null }], on: { contextLength: { model: own }, contentFilter: null } }
     const found = new RouteTable([route as unknown as Route], compileGlobs).match('/v1/x', asked)

@@ -31,7 +31,7 @@ async function ask({ url }: { readonly url: string }, model: string, path = '/v1
   return response.status
 }
 
-t.test('protocols without running requests have 0 of them', async t => {
+t.test('protocols without running requests report 0', async t => {
   const gateway = await start(t)
   const inFlight = async () => Object.fromEntries(samplesOf(await (await fetch(`${gateway.metrics}/metrics`)).text())
     .filter(({ name }) => name === 'gateway_requests_in_flight').map(({ labels, value }) => [labels.protocol, value]))

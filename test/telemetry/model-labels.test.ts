@@ -4,7 +4,7 @@ import { ModelLabels } from '../../src/telemetry/model-labels.ts'
 
 const route = (text: string, models: readonly string[] | null) => ({ text, models }) as unknown as Route
 
-t.test('a model has a label only where a route takes it', async t => {
+t.test('a model has a label only if a route accepts it', async t => {
   const labels = new ModelLabels()
   labels.configure([route('r', ['gpt-4o', 'gpt-*'])])
   t.equal(labels.labelOf('gpt-4o', 'r'), 'gpt-4o')
@@ -13,7 +13,7 @@ t.test('a model has a label only where a route takes it', async t => {
   t.equal(labels.labelOf(null, 'r'), '')
 })
 
-t.test('each route has two hundred names beside those of the configuration', async t => {
+t.test('each route has at most 200 labels beyond the models of the configuration', async t => {
   const labels = new ModelLabels()
   labels.configure([route('r', ['fixed', '*']), route('s', null)])
   const named = Array.from({ length: 201 }, (_, n) => labels.labelOf(`m${n}`, 'r'))
@@ -21,7 +21,7 @@ t.test('each route has two hundred names beside those of the configuration', asy
   t.strictSame([labels.labelOf('m0', 'r'), labels.labelOf('fixed', 'r'), labels.labelOf('m200', 's')], ['m0', 'fixed', 'm200'])
 })
 
-t.test('workers share the names', async t => {
+t.test('workers share the number of labels', async t => {
   const labelsOf = (workers: number, count: number) => {
     const labels = new ModelLabels(workers)
     return Array.from({ length: count }, (_, n) => labels.labelOf(`m${n}`, 'r'))
@@ -37,14 +37,14 @@ t.test('a long name is cut to valid text', async t => {
   t.equal(labels.labelOf(`${'y'.repeat(99)}\u{1f600}`, 'r'), `${'y'.repeat(99)}\ufffd`)
 })
 
-t.test('the model of an upstream has a label that clients may see', async t => {
+t.test('the model of an upstream has its own label only if clients may see it', async t => {
   const labels = new ModelLabels()
   labels.configure([route('r', ['fixed', '*'])])
   labels.labelOf('chosen', 'r')
   t.strictSame([labels.knownLabel('fixed'), labels.knownLabel('chosen'), labels.knownLabel('secret'), labels.knownLabel('')], ['fixed', 'chosen', 'other', ''])
 })
 
-t.test('names of a route that no longer exists are forgotten', async t => {
+t.test('labels of a removed route are forgotten', async t => {
   const labels = new ModelLabels()
   labels.configure([route('r', ['*']), route('s', ['*'])])
   labels.labelOf('a', 'r')

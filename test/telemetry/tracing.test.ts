@@ -114,7 +114,7 @@ t.test('a trace has spans for the request and each attempt, below the span of th
   t.notMatch(JSON.stringify(spans), /prompt-text|answer-text|sk-operator|sk-test|query-secret/)
 })
 
-t.test('each attempt of a hedged request has its own span, and the cancelled one is no error', async t => {
+t.test('each attempt of a hedged request has its own span, and the cancelled attempt is not an error', async t => {
   const collector = await startCollector(t)
   const seen = new Map<string, unknown>()
   const second = Promise.withResolvers<void>()

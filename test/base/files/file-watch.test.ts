@@ -64,7 +64,7 @@ t.test('a link into an unwatched directory is followed', async t => {
   t.equal(await next(), 'two')
 })
 
-t.test('writes to other files of the directory cause no report, and delay none', async t => {
+t.test('writes to unwatched files in the directory are not reported, and do not delay reports', async t => {
   const folder = t.testdir({ 'gateway.yaml': 'one', db: '' })
   const { next, told } = watching(t, [join(folder, 'gateway.yaml')])
   const busy = setInterval(() => writeFileSync(join(folder, 'db'), String(Math.random())), 10)

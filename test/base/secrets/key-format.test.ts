@@ -11,7 +11,7 @@ t.test('a key has the prefix, 32 random digits and the checksum', async t => {
   t.not(generateKey(randomBytes), generateKey(randomBytes))
 })
 
-t.test('digits are uniform: bytes that would favour some are skipped', async t => {
+t.test('digits are uniform: random bytes that would make some digits more likely are skipped', async t => {
   const bytes = [255, 248, 247, 0, 61, 62]
   const key = generateKey(size => Buffer.from(Array.from({ length: size }, (_, i) => bytes[i % bytes.length]!)))
   t.match(key, /^mgw_z0z0z0z0/)
@@ -26,7 +26,7 @@ t.test('every generated key is well formed', async t => {
   })))
 })
 
-t.test('one wrong, missing or extra character is noticed', async t => {
+t.test('a key with one wrong, missing or extra character is not well formed', async t => {
   const key = generateKey(randomBytes)
   for (let at = 0; at < key.length; at++) {
     const other = key[at] === 'x' ? 'y' : 'x'

@@ -35,7 +35,7 @@ function supervised(t: Test, text: string) {
   return { thread, events, replied }
 }
 
-t.test('a thread that dies is reported and restarted, and can be sent again what it lost', async t => {
+t.test('a thread that dies is reported and restarted, and its caller can send the lost work again', async t => {
   const { thread, events, replied } = supervised(t, ECHO)
   thread.post('throw')
   await replied
@@ -51,7 +51,7 @@ t.test('a thread that dies during its start is reported and restarted', async t 
   await thread.close(10_000)
 })
 
-t.test('a closed thread is not restarted, and one that does not end is ended by force', async t => {
+t.test('a closed thread is not restarted, and is ended by force if it does not end in time', async t => {
   const { thread, events } = supervised(t, DEAF)
   await thread.close(1)
   t.strictSame(events, [])

@@ -42,7 +42,7 @@ t.test('an error in the thread rejects only its request', async t => {
   t.equal(await request({ echo: 'still here' }), 'still here')
 })
 
-t.test('a thread that ends rejects the running request, and the next one starts a new thread', async t => {
+t.test('a thread that ends rejects the running request, and the next request starts a new thread', async t => {
   const exits: boolean[] = []
   const { request } = clientFor(t, { serial: true, onExit: (_cause, hasReplied) => exits.push(hasReplied) })
   const [first, second] = [request('exit'), request({ echo: 'again' })]

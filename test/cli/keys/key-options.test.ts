@@ -7,7 +7,7 @@ function limits(...texts: string[]) {
   return texts.reduce<ParsedLimits | undefined>((before, text) => parseLimit(text, before), undefined)
 }
 
-t.test('limits add up, and those of models are theirs alone', async t => {
+t.test('several --limit options are combined, and limits of a model apply to that model only', async t => {
   t.same(limits('requests_per_minute=1', 'tokens_per_minute=1000000000000', 'budget=1000000000/month'), {
     requestsPerMinute: 1, tokensPerMinute: 1e12, concurrent: null,
     budget: { usd: '1000000000', per: 'month' }, models: new Map(),
@@ -21,7 +21,7 @@ t.test('limits add up, and those of models are theirs alone', async t => {
   t.match(given?.models.get('a:b'), { concurrent: null, budget: { usd: '0.000000000001', per: 'day' } })
 })
 
-t.test('a figure beyond the bounds of gateway.yaml, or given twice, is refused', async t => {
+t.test('a limit that is out of range, malformed or given twice is refused', async t => {
   for (const texts of [
     ['concurrent=0'], ['concurrent=1.5'], ['concurrent=1e3'], ['concurrent=1000000000001'], ['concurrent='],
     ['budget=1000000001/day'], ['budget=1/year'], ['budget=1.0000000000001/day'], ['budget=.5/day'],
@@ -30,7 +30,7 @@ t.test('a figure beyond the bounds of gateway.yaml, or given twice, is refused',
   ]) t.throws(() => limits(...texts), InvalidArgumentError, texts.join(' '))
 })
 
-t.test('models are globs between commas, each once', async t => {
+t.test('a list of models has globs between commas, and duplicates are removed', async t => {
   t.same(parseModels(' gpt-* , fast', ['fast', 'o3']), ['fast', 'o3', 'gpt-*'])
   t.same(parseModels('x'.repeat(1024)), ['x'.repeat(1024)])
   for (const text of ['', ' ', 'a,,b', 'a,', 'x'.repeat(1025)]) {

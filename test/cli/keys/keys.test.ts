@@ -30,7 +30,7 @@ async function ask(base: string, key: string, model = 'demo'): Promise<number> {
   return response.status
 }
 
-t.test('a key that cannot be printed is no key', {
+t.test('a key that cannot be printed is revoked', {
   skip: process.platform === 'linux' ? false : 'needs /dev/full',
 }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
@@ -43,7 +43,7 @@ t.test('a key that cannot be printed is no key', {
   t.match(keys.find(({ name }) => name === 'c'), { revoked_at: String })
 })
 
-t.test('a key that nobody would see is not made', {
+t.test('no key is made if standard output is closed or /dev/null', {
   skip: process.platform === 'win32' ? 'needs a POSIX shell' : false,
 }, async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
@@ -55,7 +55,7 @@ t.test('a key that nobody would see is not made', {
   t.notMatch((await gateway(['keys', 'list', '--json'], { cwd })).stdout, '"name":"c"')
 })
 
-t.test('a key is shown once, alone on standard output, and kept hashed', async t => {
+t.test('a new key is printed alone on standard output, and only its hash is stored', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const { code, stdout, stderr } = await gateway(
     ['keys', 'create', '--name', 'a', '--models', 'demo,gpt-*', '--limit', 'budget=50/month'], { cwd })
@@ -81,7 +81,7 @@ t.test('a key is shown once, alone on standard output, and kept hashed', async t
   }
 })
 
-t.test('beside running gateways: accepted at once, and refused as soon as revoke has returned', async t => {
+t.test('running gateways accept a key once create returns, and refuse it once revoke returns', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
   const [one, two] = await Promise.all([
@@ -97,7 +97,7 @@ t.test('beside running gateways: accepted at once, and refused as soon as revoke
   t.equal(await ask(one.base, ENV.TEAM_KEY), 200, 'the keys of the file stay')
 })
 
-t.test('a secret is rotated without an outage; --grace 0s refuses the old one at once', async t => {
+t.test('a rotated secret works until its grace ends; with --grace 0s it is refused at once', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
   const { base } = await listening(t, ['serve'], { cwd, env: ENV })
@@ -124,7 +124,7 @@ t.test('a secret is rotated without an outage; --grace 0s refuses the old one at
   t.strictSame(await Promise.all([ask(base, first), ask(base, third)]), [401, 401])
 })
 
-t.test('a key that has expired is refused with a code of its own', async t => {
+t.test('an expired key is refused with its own error code', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
   for (const when of ['2020-01-01', '0s', 'tomorrow', '2027-02-31']) {
@@ -138,7 +138,7 @@ t.test('a key that has expired is refused with a code of its own', async t => {
   t.match(await refused.json(), { error: { code: 'key_expired' } })
 })
 
-t.test('a budget holds over a restart, and goes on with the name', async t => {
+t.test('spend counts after a restart, and for a new key with the same name', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const create = () => gateway(['keys', 'create', '-n', 'a', '-l', 'budget=2/total'], { cwd })
   const first = await listening(t, ['serve'], { cwd, env: ENV })
@@ -155,7 +155,7 @@ t.test('a budget holds over a restart, and goes on with the name', async t => {
   t.equal(await ask(second.base, again), 429, 'a new key of the name has what the name has left')
 })
 
-t.test('what cannot be created', async t => {
+t.test('a key that cannot be created is refused with the reason', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML, 'none.yaml': YAML.replace(/^ledger.*\n/m, '') })
   const create = (...args: string[]) => gateway(['keys', 'create', ...args], { cwd })
   t.match(await create('-n', 'team'), {
@@ -185,7 +185,7 @@ t.test('what cannot be created', async t => {
   t.match(await create('-n', 'b', '-m', 'a,,b'), { stdout: '', stderr: 'separated by commas' })
 })
 
-t.test('a key can be revoked by its name, its id or itself', async t => {
+t.test('a key can be revoked by its name, its id or its secret', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   const run = (...args: string[]) => gateway(['keys', ...args], { cwd })
   for (const name of ['a', 'b', 'c', '2']) await run('create', '-n', name)
@@ -204,7 +204,7 @@ t.test('a key can be revoked by its name, its id or itself', async t => {
   t.match((await run('list')).stdout, /\n *3 +c +mgw_\w{4} +[0-9a-f]{8} +- +- +store +\S+Z +- +- +- +- +all +none\n/)
 })
 
-t.test('no key gets a name that the console could not show or reach', async t => {
+t.test('a name that the console could not show or link to is refused', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   for (const [name, fault] of [
     ['.', 'It cannot be one or two dots.'],
@@ -219,7 +219,7 @@ t.test('no key gets a name that the console could not show or reach', async t =>
   }
 })
 
-t.test('a variable that is not set is reported where it matters: in the ledger', async t => {
+t.test('an unset variable is reported only if the ledger setting needs it', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML.replace('data/ledger.db', '"${LEDGER_FILE}"') })
   for (const args of [['keys', 'list'], ['keys', 'create', '-n', 'a'], ['usage']]) {
     const { code, stdout, stderr } = await gateway(args, { cwd })
@@ -229,7 +229,7 @@ t.test('a variable that is not set is reported where it matters: in the ledger',
   }
 })
 
-t.test('a store that cannot be read: loud, and the keys of the file are accepted', async t => {
+t.test('with an unreadable store the gateway logs an error and accepts the keys of gateway.yaml', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   mkdirSync(join(cwd, 'data'))
   writeFileSync(join(cwd, 'data', 'keys.db'), 'x'.repeat(8_192))
@@ -240,11 +240,11 @@ t.test('a store that cannot be read: loud, and the keys of the file are accepted
   t.match({ code, stdout, stderr }, { code: 1, stdout: '', stderr: /keys\.db: file is not a database/ })
 })
 
-t.test('there is help', async t => {
+t.test('the help has an example of gateway keys revoke', async t => {
   t.match((await gateway(['keys', '--help'])).stdout, 'gateway keys revoke team-a')
 })
 
-t.test('a default is not taken for the key of the gateway, which would stay open', async t => {
+t.test('block fails for a key whose variable is unset, because its default may not be the key of the gateway', async t => {
   const yaml = YAML.replace('TEAM_KEY}', 'TEAM_KEY:-a-default-that-is-long-enough}')
   const cwd = t.testdir({ 'gateway.yaml': yaml })
   const { base } = await listening(t, ['serve'], { cwd, env: ENV })
@@ -258,7 +258,7 @@ t.test('a default is not taken for the key of the gateway, which would stay open
   t.equal(await ask(base, ENV.TEAM_KEY), 401)
 })
 
-t.test('where it is unknown whether there are keys, no message says that there are none', async t => {
+t.test('if the store cannot be read, no command says that a key does not exist', async t => {
   const cwd = t.testdir({ 'gateway.yaml': YAML })
   // As closed to everybody, root included, as a directory of somebody else's is to others.
   symlinkSync('data', join(cwd, 'data'))

@@ -169,7 +169,7 @@ t.test('rows are shipped to PostgreSQL', { skip: withoutPostgres }, async t => {
     t.strictSame(await ids(server), ['one', 'two'])
   })
 
-  t.test('of two shippers of one journal one works, and the other takes over when it ends', async t => {
+  t.test('only one of two shippers of a journal ships rows, and the other takes over when the first ends', async t => {
     const { write, ship } = scene(t)
     const first = ship(server.url())
     write(row('one'))

@@ -54,7 +54,7 @@ t.test('gateways with shared limits', { skip: withoutPostgres || withoutRedis, t
     await gateways[0]!.waitForLog(({ msg }) => msg === 'shared limits can be used again')
   })
 
-  for (const holder of ['key', 'group'] as const) t.test(`a budget of a ${holder} is kept over both gateways, when Valkey is emptied, and after a restart of all`, async t => {
+  for (const holder of ['key', 'group'] as const) t.test(`a shared budget of a ${holder} holds when Valkey is emptied and when all gateways restart`, async t => {
     await redis.client.flushall()
     await postgres.createDatabase()
     const cluster = `valkey: "${redis.url()}", valkey_timeout: 5s, postgres: "${postgres.url()}"`

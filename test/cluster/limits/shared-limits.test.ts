@@ -164,7 +164,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.equal(instance.limits.budgetSpend().get('group\ncompany'), 80n * USD)
   })
 
-  t.test('other instances can use what requests release, but not what they spend', async t => {
+  t.test('tokens that settlement releases are free for other instances; spent ones are not', async t => {
     await inUse(server)
     const [one, two] = [await start(t, server.url()), await start(t, server.url())]
     const key = keyWith({ budget: { usd: '10', per: 'total' }, concurrent: 2 })
@@ -222,7 +222,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.ok(calls < 250, `${calls} calls`)
   })
 
-  t.test('limits of globs, unpriced requests and too large requests are refused as by one instance', async t => {
+  t.test('budgets of globs, unpriced and too large requests are refused as by a single instance', async t => {
     await inUse(server)
     const instance = await start(t, server.url())
     const models = new Map([['gpt-*', { ...NO_LIMITS, budget: { usd: '1', per: 'day' } as const }]])
@@ -314,7 +314,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
     t.equal(await server.client.hget('gateway:limits:team', `c${SEPARATOR}${SEPARATOR}gw`), '5')
   })
 
-  for (const fault of ['emptied', 'restarted'] as const) t.test(`a store that was ${fault} gets the budgets back from the ledger, once`, async t => {
+  for (const fault of ['emptied', 'restarted'] as const) t.test(`a store that was ${fault} gets the spend from the ledger, once`, async t => {
     await inUse(server)
     const empty = async (): Promise<void> => {
       if (fault === 'emptied') return void await server.client.flushall()
@@ -349,7 +349,7 @@ t.test('limits of several instances', { skip: withoutRedis }, async t => {
   })
 })
 
-t.test('without the store, the end of a worker releases its share of the concurrency', async t => {
+t.test('without the store, a worker that ends releases its concurrency in the instance\'s share', async t => {
   const instance = await start(t, `redis://127.0.0.1:${await freePort()}`, {}, 100)
   await instance.away(true)
   const key = keyWith({ concurrent: 1 })
@@ -378,7 +378,7 @@ t.test('in a cluster of servers, each call for a group stays in one slot', { ski
   t.strictSame(instance.states, [], 'the store was never away')
 })
 
-t.test('one timer asks a store again that failed during a report', async t => {
+t.test('a store that fails during a report is asked again by a single timer', async t => {
   const clock = new FakeClock()
   const calls: ((error: Error) => void)[] = []
   const limits = new SharedLimits({

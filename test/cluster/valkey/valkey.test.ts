@@ -20,7 +20,7 @@ const LUA = `return { KEYS[1], ARGV[1] }`
 t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
   const server = await startRedis(t)
 
-  t.test('runs its script, and knows how old the data is', async t => {
+  t.test('runs its script, and reports since when the store has its data', async t => {
     const valkey = new Valkey({ url: server.url() }, LUA, TIMEOUT_MS)
     t.teardown(() => valkey.close())
     t.strictSame(await valkey.run(['key'], 'value'), ['key', 'value'])
@@ -50,7 +50,7 @@ t.test('a connection to Valkey', { skip: withoutRedis }, async t => {
     })
   }
 
-  t.test('a response that arrived while the process paused is not late', async t => {
+  t.test('a response that arrives while the process is paused does not time out', async t => {
     const valkey = new Valkey({ url: server.url() }, LUA, TIMEOUT_MS)
     t.teardown(() => valkey.close())
     await valkey.run(['key'], 'value')
@@ -111,7 +111,7 @@ t.test('a connection by TLS', { skip: withoutRedis }, async t => {
     return valkey
   }
 
-  t.test('connects with a client certificate, which this server demands', async t => {
+  t.test('connects with a client certificate to a server that demands one', async t => {
     const pair = { cert: certFile, key: keyFile }
     t.strictSame(await open({ ca: certFile, pair }).run(['key'], 'value'), ['key', 'value'])
     await t.rejects(open({ ca: certFile, pair: null }).run(['key'], 'value'), { name: 'ValkeyError' })

@@ -50,7 +50,7 @@ t.test('the event loop runs while the thread loads', async t => {
   await reading
 })
 
-t.test('a load in a thread reports the errors and warnings of a direct load', async t => {
+t.test('the thread reports the same errors and warnings as a load in this thread', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `${FULL}server: { listn: 1, tls: { cert: a, key: b } }` }),
     'gateway.yaml')
   const expected = t.throws(() => loadConfig(file, process.env), ConfigError) as ConfigError

@@ -27,7 +27,7 @@ t.test('a configuration is the same behind a thread', async t => {
   t.ok(Object.isFrozen(config) && Object.isFrozen(route?.targets))
 })
 
-t.test('what is sent has no URL, and the original keeps its own', async t => {
+t.test('the serialized configuration has URLs as text, and the original keeps its URL objects', async t => {
   const loaded = load(t, TEXT)
   const message = serializeConfig(loaded)
   if (!('loaded' in message)) throw new Error('not loaded')

@@ -42,7 +42,7 @@ t.test('missing keys have their defaults', async t => {
   t.match(config.routes[0]?.targets, [{ model: null, weight: 1 }])
 })
 
-t.test('usage is not requested from hosts that refuse that, unless the file says so', async t => {
+t.test('hosts that refuse stream_options are not asked for usage, unless the file says so', async t => {
   const urls = ['https://api.mistral.ai', 'https://codestral.mistral.ai/x', 'https://notmistral.ai']
   const text = urls.map((url, i) => `  up${i}: { url: "${url}" }\n`).join('')
   const { config } = load(t, `
@@ -54,7 +54,7 @@ routes: [{ to: [up0, up1, up2, told] }]
   t.strictSame(usage, ['as_is', 'as_is', 'ask', 'ask'])
 })
 
-t.test('every key of the contract is read', async t => {
+t.test('every configuration key is read', async t => {
   const { config, warnings } = load(t, `
 server:
   listen: :9090
@@ -283,7 +283,7 @@ t.test('a byte order mark and CRLF line ends are accepted', async t => {
   t.strictSame(problems(t, text.replaceAll('\n', '\r\n')), plain)
 })
 
-t.test('a file that is too large for a configuration is not read to its end', async t => {
+t.test('reading stops at 64 MB, the maximum size of a configuration', async t => {
   const file = join(t.testdir({ 'gateway.db': '' }), 'gateway.db')
   truncateSync(file, 2 ** 30)
   for (const name of [file, '/dev/zero']) {

@@ -25,12 +25,12 @@ t.test('a model without rules has none', async t => {
   t.equal(load(t, `${LEAST}models: { m: {} }\n`).config.models.get('m')?.accepts, null)
 })
 
-t.test('a range that is empty is an error', async t => {
+t.test('a range with min above max is an error', async t => {
   t.match(problems(t, withAccepts('{ temperature: { min: 2, max: 1 } }')), [{ severity: 'error', line: 3, message: 'min is above max' }])
 })
 
 for (const pattern of ['a-z', '[a-z]+', '[a-z][0-9]', '[z-a]', '[[]', '[a]]']) {
-  t.test(`the pattern ${pattern} for names of tools is no class of characters`, async t => {
+  t.test(`the tool_name pattern ${pattern} is refused: it is not a class of characters`, async t => {
     const [problem] = problems(t, withAccepts(`{ tool_name: { length: 64, pattern: "${pattern}" } }`))
     t.match(problem, { severity: 'error', message: /class of characters/ })
   })

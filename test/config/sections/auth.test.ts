@@ -60,11 +60,11 @@ for (const [what, auth, expected] of PROBLEMS) {
   t.test(`auth with ${what} is reported`, async t => t.match(problems(t, withAuth(auth)).at(0), { line: 1, ...expected }))
 }
 
-t.test('a token server on this machine needs no TLS', async t => {
+t.test('a token server on localhost needs no TLS', async t => {
   t.strictSame(problems(t, withAuth('{ oauth2: { token_url: "http://127.0.0.1:9/t", client_id: a, client_secret: b } }')), [])
 })
 
-t.test('a role has an ARN', async t => {
+t.test('a role_arn that is not the ARN of a role is an error', async t => {
   const [problem] = problems(t, withAuth('{ aws: { role_arn: "arn:aws:iam::12:role/gateway" } }', 'bedrock: { region: eu-west-1 }'))
   t.match(problem, { severity: 'error', message: /^this is not the ARN of a role/ })
 })

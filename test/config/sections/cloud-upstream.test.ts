@@ -17,7 +17,7 @@ const PLACES: readonly (readonly [upstream: string, url: string, expected: objec
 ]
 
 for (const [upstream, url, expected] of PLACES) {
-  t.test(`an upstream at ${upstream} is asked at ${url}`, async t => {
+  t.test(`requests to an upstream at ${upstream} are sent to ${url}`, async t => {
     const { config } = load(t, withUpstream(upstream))
     t.equal(config.upstreams.get('demo')?.url?.href, url)
     t.match(config.upstreams.get('demo'), expected)

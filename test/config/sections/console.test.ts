@@ -20,7 +20,7 @@ t.test('single sign-on is read with its defaults', async t => {
   })
 })
 
-t.test('a client secret in a file is read later, with a warning while it is missing', async t => {
+t.test('a client secret is read from its file at login, and a missing file is a warning', async t => {
   const file = join(t.testdir({}), 'secret')
   const text = console(`oidc: { ${OIDC}, admins: [a], client_secret: { file: "${file}" } }`)
   t.match(load(t, text).warnings, [{ message: /cannot be read \(ENOENT\); until it can, nobody can log in by single sign-on/ }])

@@ -20,7 +20,7 @@ function warningsOf(t: Test, upstream: string): string[] {
   return warnings.map(({ message }) => message).filter(message => /file|project|private_key/.test(message))
 }
 
-t.test('an empty file of a secret is a warning', async t => {
+t.test('an empty secret file is a warning', async t => {
   for (const text of ['', ' \n', '\uFEFF', '\uFEFF\r\n']) {
     const [warning, ...more] = warningsOf(t, `{ url: "http://127.0.0.1:1", auth: { bearer: { file: "${fileWith(t, text)}" } } }`)
     t.equal(warning, 'the file is empty; until it has a secret, requests to this upstream fail')
@@ -29,7 +29,7 @@ t.test('an empty file of a secret is a warning', async t => {
   t.strictSame(warningsOf(t, `{ url: "http://127.0.0.1:1", auth: { bearer: { file: "${fileWith(t, 'sk-1')}" } } }`), [])
 })
 
-t.test('a file of Google Cloud that is no key is a warning', async t => {
+t.test('a Google credentials file without a valid key is a warning', async t => {
   for (const [text, expected] of [
     [JSON.stringify(KEY), null],
     [`\uFEFF${JSON.stringify(KEY)}`, null],

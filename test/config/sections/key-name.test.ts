@@ -25,7 +25,7 @@ const CASES: readonly (readonly [what: string, name: string, expected: RegExp | 
 ]
 
 for (const [what, name, expected] of CASES) {
-  t.test(`${what} is ${expected === null ? 'a name' : 'no name'} for a key`, async t => {
+  t.test(`${what} is ${expected === null ? 'accepted' : 'refused'} as the name of a key`, async t => {
     const error = keyNameError(name)
     if (expected === null) t.equal(error, null)
     else t.match(error, expected)

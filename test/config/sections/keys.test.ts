@@ -7,7 +7,7 @@ const SECRET = 'sk-0123456789abcdef'
 const DIGEST = createHash('sha256').update(SECRET).digest('hex')
 const withKeys = (...keys: string[]) => `${LEAST}keys:\n${keys.map(key => `  - ${key}\n`).join('')}`
 
-t.test('a key is known by its digest, and shows its first characters', async t => {
+t.test('a key is stored as its digest and its first characters', async t => {
   const [own, hashed] = load(t, withKeys(`{ name: a, key: ${SECRET} }`, `{ name: b, sha256: ${'0a'.repeat(32)} }`)).config.keys
   t.equal(own?.digest.toString('hex'), DIGEST)
   t.equal(own?.prefix, 'sk-01234')
@@ -18,7 +18,7 @@ t.test('a key is known by its digest, and shows its first characters', async t =
   t.notOk(Object.hasOwn(own ?? {}, 'owner'))
 })
 
-t.test('a key has a description and an end', async t => {
+t.test('a key can have models, a group, an owner, a note and an expiry', async t => {
   const [key] = load(t, `${withKeys(`{ name: a, key: ${SECRET}, models: ["gpt-*"], group: g, owner: research, note: batch, expires: 2999-01-01 }`)}groups: { g: {} }\n`).config.keys
   t.match(key, { models: ['gpt-*'], group: 'g', owner: 'research', note: 'batch', expiresAt: Date.parse('2999-01-01') })
 })
@@ -43,12 +43,12 @@ for (const [what, keys, expected] of PROBLEMS) {
   })
 }
 
-t.test('a short secret shows none of its characters', async t => {
+t.test('for a short key no first characters are kept', async t => {
   t.equal(load(t, withKeys('{ name: a, key: sk-0123456789abc }')).config.keys[0]?.prefix, 'sk-01234')
   t.equal(load(t, withKeys('{ name: a, key: sk-0123456789ab }')).config.keys[0]?.prefix, undefined)
 })
 
-t.test('only the default of a variable is the example key', async t => {
+t.test('only a key that is the default of a variable is shown as the example key', async t => {
   const text = withKeys(`{ name: a, key: ${SECRET} }`, '{ name: b, key: "${DEMO_KEY:-sk-example-key-0001}" }')
   const { exampleKey, config } = load(t, text)
   t.equal(exampleKey, 'sk-example-key-0001')
@@ -56,7 +56,7 @@ t.test('only the default of a variable is the example key', async t => {
   t.equal(load(t, text, { DEMO_KEY: 'sk-fedcba9876543210' }).exampleKey, null)
 })
 
-t.test('names of console users cannot be those of keys', async t => {
+t.test('names that begin with "console:" are reserved for users of the console', async t => {
   t.ok(isReservedName(consoleKeyName('ops')))
   t.notOk(isReservedName('my-console:ops'))
   t.notOk(isReservedName('Console:ops'))

@@ -4,7 +4,7 @@ import { LEAST, load, problems } from '../../behaviour/config/loading.ts'
 
 const serverOf = (t: Parameters<typeof load>[0], server: string) => load(t, `${LEAST}server: ${server}\n`).config.server
 
-t.test('a server listens on this machine only by default', async t => {
+t.test('by default a server listens on localhost only', async t => {
   const { server, console, docs } = load(t, LEAST).config
   t.match(server, {
     listen: { host: '127.0.0.1', port: 8080 }, reusePort: false, workers: 1, tls: null, bodyLimit: 67_108_864, bodyMemory: 536_870_912, maxInFlight: 10_000,
@@ -14,12 +14,12 @@ t.test('a server listens on this machine only by default', async t => {
   t.equal(docs, null)
 })
 
-t.test('memory for bodies is that of eight bodies', async t => {
+t.test('body_memory defaults to eight times body_limit', async t => {
   t.match(serverOf(t, '{ body_limit: 1kb }'), { bodyLimit: 1024, bodyMemory: 8192 })
   t.match(serverOf(t, '{ body_limit: 1kb, body_memory: 1kb }'), { bodyMemory: 1024 })
 })
 
-t.test('names of hosts are in lower case, and workers one per core', async t => {
+t.test('names of hosts are lowercased, and workers: auto makes one worker per core', async t => {
   t.match(serverOf(t, '{ hosts: [Gateway.Example.COM] }'), { hosts: ['gateway.example.com'] })
   t.match(serverOf(t, '{ workers: auto }'), { workers: availableParallelism() })
 })
@@ -40,7 +40,7 @@ for (const [what, text, expected] of PROBLEMS) {
   })
 }
 
-t.test('one worker may share its port, and each port is its own', async t => {
+t.test('a single worker can use reuse_port, and several listeners can use port 0', async t => {
   t.match(serverOf(t, '{ workers: 1, reuse_port: true }'), { workers: 1, reusePort: true })
   const { config } = load(t, `${LEAST}server: { listen: ":0" }\nconsole: { listen: "127.0.0.1:0" }\ndocs: { listen: "127.0.0.1:8081" }\n`)
   t.match(config.docs, { listen: { host: '127.0.0.1', port: 8081 } })

@@ -16,27 +16,27 @@ t.test('an upstream has defaults', async t => {
   t.equal(load(t, LEAST).config.upstreams.get('demo')?.url, null)
 })
 
-t.test('the limits of an upstream are not those of a key of its name', async t => {
+t.test('the limits of an upstream are kept apart from those of a key with the same name', async t => {
   t.match(upstreamOf(t, '{ simulator: true, limits: { concurrent: 5 } }')?.limits, { name: 'upstream\tdemo', isGroup: true, limits: { concurrent: 5 } })
 })
 
 for (const [host, usage, expected] of [
   ['api.mistral.ai', '', 'as_is'], ['mistral.ai', '', 'as_is'], ['api.mistral.ai.example.com', '', 'ask'], ['notmistral.ai', '', 'ask'], ['api.mistral.ai', ', usage: ask', 'ask'],
 ] as const) {
-  t.test(`the usage of streams of ${host}${usage}: ${expected}`, async t => t.equal(upstreamOf(t, `{ url: "https://${host}"${usage} }`)?.usage, expected))
+  t.test(`the usage option for ${host}${usage} is ${expected}`, async t => t.equal(upstreamOf(t, `{ url: "https://${host}"${usage} }`)?.usage, expected))
 }
 
-t.test('the name of a header has no case', async t => {
+t.test('names of headers are lowercased', async t => {
   const upstream = upstreamOf(t, '{ url: "https://a.example", headers: { X-Team: a, __proto__: b }, version_header: X-Version }')
   t.strictSame(Object.entries(upstream?.headers ?? {}), [['x-team', 'a'], ['__proto__', 'b']])
   t.equal(upstream?.versionHeader, 'x-version')
 })
 
-t.test('an upstream at a cloud has its provider and protocols', async t => {
+t.test('an upstream at a cloud has the provider and protocols of that cloud', async t => {
   t.match(upstreamOf(t, '{ bedrock: { region: eu-west-1 } }'), { provider: { kind: 'bedrock' }, speaks: ['messages'] })
 })
 
-t.test('a health check has a path and a time', async t => {
+t.test('a health check has a path and an interval, by default 10 s', async t => {
   t.strictSame(upstreamOf(t, '{ url: "https://a.example", health: { path: "/health?deep=1" } }')?.health, { path: '/health?deep=1', every: 10_000 })
   t.strictSame(upstreamOf(t, '{ url: "https://a.example", health: { path: /h, every: 1s } }')?.health, { path: '/h', every: 1_000 })
 })
@@ -73,9 +73,9 @@ for (const [what, upstream, expected] of PROBLEMS) {
 }
 
 for (const url of ['https://a.example/v1x', 'https://a.example/openai', 'https://a.example/v10/x']) {
-  t.test(`the path of ${url} is taken as it is`, async t => t.strictSame(problems(t, withUpstream(`{ url: "${url}" }`)), []))
+  t.test(`the path of ${url} gives no warning`, async t => t.strictSame(problems(t, withUpstream(`{ url: "${url}" }`)), []))
 }
 
-t.test('a replaced version is not reported', async t => {
+t.test('a URL that ends in /v1 gives no warning if v1 is set', async t => {
   t.strictSame(problems(t, withUpstream('{ url: "https://a.example/v1", v1: /v1 }')), [])
 })

@@ -17,7 +17,7 @@ for (const [text, expected] of DURATIONS) {
   })
 }
 
-t.test('a drain may be 0', async t => {
+t.test('drain and drain_delay can be 0', async t => {
   t.match(load(t, `${LEAST}server: { drain: 0s, drain_delay: 0ms }\n`).config.server, { drain: 0, drainDelay: 0 })
 })
 
@@ -33,7 +33,7 @@ t.test('a size is at least one byte', async t => {
 })
 
 for (const [secret, isQuoted] of [['"sk-1"', true], ["'sk-1'", true], ['sk-"1"', false], ["'sk-1\"", false], ['"', false]] as const) {
-  t.test(`a secret of ${secret} is ${isQuoted ? 'probably quoted by mistake' : 'taken as it is'}`, async t => {
+  t.test(`a secret of ${secret} is ${isQuoted ? 'reported as quoted by mistake' : 'accepted without a warning'}`, async t => {
     const upstream = `{ url: "http://127.0.0.1:1", auth: { header: x-key, value: "\${SECRET}" } }`
     const found = problems(t, LEAST.replace('{ simulator: true }', upstream), { SECRET: secret })
     t.equal(found.some(({ severity, message }) => severity === 'warning' && message.startsWith('the value begins and ends with a quote')), isQuoted)

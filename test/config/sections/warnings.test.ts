@@ -31,7 +31,7 @@ const CASES: readonly (readonly [what: string, text: string, expected: readonly 
 ]
 
 for (const [what, text, expected] of CASES) {
-  t.test(`a configuration with ${what} ${expected.length === 0 ? 'has no warning' : 'is warned of'}`, async t => {
+  t.test(`a configuration with ${what} ${expected.length === 0 ? 'has no warning' : 'has a warning'}`, async t => {
     const found = problems(t, text)
     t.equal(found.length, expected.length, JSON.stringify(found.map(({ message }) => message)))
     t.match(found, expected.map(each => ({ severity: 'warning', ...each })))
@@ -42,7 +42,7 @@ for (const [url, v1, isOdd] of [
   ['https://x.openai.azure.com', '', true], ['https://x.openai.azure.com/openai', '', false], ['https://x.openai.azure.com', ', v1: /openai/v1', false],
   ['https://x.openai.azure.com/openai', ', v1: /v2', true], ['https://x.openai.azure.com.example', '', false],
 ] as const) {
-  t.test(`a path of Azure at ${url}${v1} is ${isOdd ? 'probably wrong' : 'right'}`, async t => {
+  t.test(`an Azure upstream with ${url}${v1} has ${isOdd ? 'a' : 'no'} warning`, async t => {
     const found = problems(t, `${LEAST.replace('simulator: true', `url: "${url}"${v1}`)}auth: open\n`)
     t.equal(found.some(({ message }) => message.includes('Azure has it under /openai/v1')), isOdd)
   })

@@ -41,7 +41,7 @@ t.test('every configuration key has a description for editors', async t => {
   }
 })
 
-t.test('titles do not repeat the examples of a value', async t => {
+t.test('the title of a schema does not repeat its examples', async t => {
   for (const [at, { title, examples }] of parts(schema)) {
     if (examples !== undefined) t.notMatch(String(title), / such as /, at)
   }
@@ -64,7 +64,7 @@ function fitsInEditor(t: Test, text: string): void {
   t.ok(fits(parse(text, { merge: true })), JSON.stringify(fits.errors))
 }
 
-t.test('each commented-out line of the example is valid too', async t => {
+t.test('the example is still valid with all its commented-out lines enabled', async t => {
   const lines = readFileSync(EXAMPLE, 'utf8').split('\n')
   const isEntry = (line: string): boolean => /^ *# +(- )?([\w."-]+:( |$)|\{ upstream:)/.test(line)
   const full = lines.map(line => (isEntry(line) && !line.includes('$schema') ? line.replace('# ', '') : line))

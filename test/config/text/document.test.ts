@@ -30,10 +30,10 @@ for (const [text, offset, message] of [
   ['<<: 1', 4, '<< takes a map, or a list of maps'],
   ['a: {\n', 3, /opens here is not closed/],
 ] as const) {
-  t.test(`a fault has its place: ${JSON.stringify(text)}`, async t => t.match(faultsOf(text), [[offset, message]]))
+  t.test(`a syntax error is reported at its offset: ${JSON.stringify(text)}`, async t => t.match(faultsOf(text), [[offset, message]]))
 }
 
-t.test('the first value of a key counts', async t => {
+t.test('of a repeated key the first value is used', async t => {
   const { root } = parse('a: 1\na: 2')
   t.equal(JSON.stringify(root.value), '{"a":1}')
   t.match(root.ignored, [['a', { value: 2 }], ['', { text: 'a' }]])
@@ -52,34 +52,34 @@ t.test('a number keeps its text', async t => {
   t.match(locate(parse('a: 1e3').root, ['a']), { value: 1000, text: '1e3' })
 })
 
-t.test('an alias has the place where it stands and the origin of its value', async t => {
+t.test('an alias has its own place, and the place of its anchor as origin', async t => {
   const { root } = parse('a: &x one\nb: *x')
   t.match(locate(root, ['b']), { value: 'one', at: { start: 13, end: 15 }, key: { start: 10 }, origin: { start: 6 } })
   t.equal(locate(root, ['a'])?.origin, null)
 })
 
-t.test('references to the environment are text, never structure', async t => {
+t.test('an expanded variable is text, even if its value looks like YAML', async t => {
   const { root } = parse('a: "${A}"\nb: x-${B:-two}\nc: ${A}', { A: 'k: [1]' })
   t.match(locate(root, ['a']), { value: 'k: [1]', referenced: true, defaulted: false, faulty: false })
   t.match(locate(root, ['b']), { value: 'x-two', defaulted: true })
   t.equal(locate(root, ['c'])?.value, 'k: [1]')
 })
 
-t.test('a variable that is not set is a fault at its reference', async t => {
+t.test('an unset variable is reported at its reference', async t => {
   const { root, faults, isInvalid } = parse('a: "x ${NONE} ${NONE}"')
   t.match(faults, [{ offset: 6, isUnset: true }, { offset: 14, isUnset: true }])
   t.equal(isInvalid, false, 'the file itself is valid')
   t.equal(locate(root, ['a'])?.faulty, true)
 })
 
-t.test('aliases of aliases do not multiply without end', async t => {
+t.test('aliases that expand to too many values are refused', async t => {
   const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
   for (let n = 1; n < 9; n++) lines.push(`a${n}: &a${n} [${Array.from({ length: 10 }, () => `*a${n - 1}`).join(', ')}]`)
   const { faults } = parse(lines.join('\n'))
   t.strictSame(faults.map(({ message }) => message), ['aliases multiply the values beyond reason'])
 })
 
-t.test('values are nested to a depth', async t => {
+t.test('values can be nested at most 64 deep', async t => {
   t.strictSame(faultsOf(`${'['.repeat(64)}${']'.repeat(64)}`), [])
   t.strictSame(faultsOf(`${'['.repeat(65)}${']'.repeat(65)}`), [[64, 'values are nested too deeply']])
   t.match(parse('['.repeat(100_000)), { isInvalid: true })

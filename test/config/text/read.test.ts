@@ -35,7 +35,7 @@ for (const [what, bytes] of [['little', [0xff, 0xfe, 0x61, 0]], ['big', [0xfe, 0
   })
 }
 
-t.test('a file that cannot be read says why', async t => {
+t.test('an unreadable file is reported with the reason', async t => {
   const folder = t.testdir({ f: 'a' })
   mkdirSync(join(folder, 'd'))
   symlinkSync('loop', join(folder, 'loop'))
@@ -57,7 +57,7 @@ t.test('a file that cannot be read says why', async t => {
   t.strictSame(reasonOf('f'), ['the file may not be read by this user', 'EACCES'])
 })
 
-t.test('a device can be read once', async t => {
+t.test('/dev/null can be read at the start, but not again', async t => {
   t.equal(readText('/dev/null'), '')
   t.throws(() => rereadText('/dev/null'), { message: /which can be read only once; name a file$/ })
   t.throws(() => rereadText(t.testdir()), { message: 'this is a directory, not a file' })

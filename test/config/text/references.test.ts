@@ -45,7 +45,7 @@ t.test('an unset variable or a malformed reference is an error', async t => {
   t.equal(expandReferences('${NONE} ${NAME} ${NONE2}', ENV).faults.length, 2)
 })
 
-t.test('the parts of a value join to the value', async () => {
+t.test('property: the parts of a split value join to the same value', async () => {
   const part = fc.constantFrom('$', '{', '}', 'A', ':-', ' ', '${A}', '${A:-b}', '$${')
   const value = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
   fc.assert(fc.property(value, value => splitReferences(value).map(({ raw }) => raw).join('') === value))

@@ -39,11 +39,11 @@ for (const [what, text, expected] of CASES) {
   t.test(`${what} ${expected.length === 0 ? 'has no secret' : 'is a secret'}`, async t => t.strictSame(secretsIn(text), expected))
 }
 
-t.test('comments are apart from values', async t => {
+t.test('secrets of values do not include those of comments', async t => {
   t.strictSame(secretsIn('keys: [{ name: a, key: sk-secret }] # sk-old\n', 'values'), ['sk-secret'])
 })
 
-t.test('of a text that is not YAML every unknown word is a secret', async t => {
+t.test('in text that is not YAML every unknown word counts as a secret', async t => {
   t.strictSame(secretsIn('keys: [{ name: a, key: sk-secret\n', 'words'), ['sk-secret'])
   t.strictSame(secretsIn('server: { listen: 8080 ]\n', 'words'), [])
   t.strictSame(secretsIn('key: ${SECRET} hunter2 {\n', 'words'), ['hunter2'])
@@ -58,7 +58,7 @@ for (const [text, expected] of [
 for (const [name, expected] of [
   ['body_limit', true], ['X-Key', true], ['<<', true], ['sk2', false], ['', false], ['_x', false], ['a'.repeat(25), true], ['a'.repeat(26), false], ['name value', false],
 ] as const) {
-  t.test(`"${name}" is ${expected ? 'a' : 'no'} plain name`, async t => t.equal(isPlainName(name), expected))
+  t.test(`"${name}" is ${expected ? 'accepted' : 'not accepted'} as a plain name`, async t => t.equal(isPlainName(name), expected))
 }
 
 t.test('credentials of URLs in a text are masked', async t => {

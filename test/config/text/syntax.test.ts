@@ -30,18 +30,18 @@ const CASES: readonly (readonly [what: string, text: string, expected: readonly 
 ]
 
 for (const [what, text, expected] of CASES) {
-  t.test(`a fault of YAML says what to change: ${what}`, async t => {
+  t.test(`a YAML error says what to change: ${what}`, async t => {
     const found = faultsOf(text)
     t.equal(found.length, expected.length, found.join('\n'))
     t.match(found, expected)
   })
 }
 
-t.test('each line has one fault', async t => {
+t.test('a line gets at most one error', async t => {
   const lines = faultsOf('a: "\\q \\z"\nb: "\\q"\n').map(fault => fault.split(' ')[0])
   t.strictSame(lines, ['1:5', '2:5'])
 })
 
-t.test('no fault shows a value of the file', async t => {
+t.test('no error message shows a value of the file', async t => {
   for (const [, text] of CASES) t.notMatch(faultsOf(text.replaceAll(/\b[bcdx]\b/g, 'sk-secret')).join('\n'), 'sk-secret')
 })

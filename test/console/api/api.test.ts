@@ -118,7 +118,7 @@ for (const [name, { roles, status = 200, response }] of OPERATIONS) {
   })
 }
 
-t.test('an unknown operation is 404 for every role', async t => {
+t.test('an unknown operation gives 404 to every role', async t => {
   const admin = await people.admin()
   for (
     const [method, path] of [

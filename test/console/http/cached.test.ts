@@ -13,7 +13,7 @@ function setUp() {
   return { read, pass: (ms: number) => { now += ms }, fail: (error: Error | null) => { failure = error } }
 }
 
-t.test('a result is valid for its time', async t => {
+t.test('a cached result expires after its time', async t => {
   const { read, pass } = setUp()
   t.equal(await read(), 1)
   pass(99)
@@ -27,7 +27,7 @@ t.test('calls at the same time share one load', async t => {
   t.strictSame(await Promise.all([read(), read(), read()]), [1, 1, 1])
 })
 
-t.test('a failure is not kept', async t => {
+t.test('a failure is not cached', async t => {
   const { read, fail } = setUp()
   fail(new Error('away'))
   await t.rejects(read(), { message: 'away' })
@@ -35,7 +35,7 @@ t.test('a failure is not kept', async t => {
   t.equal(await read(), 2)
 })
 
-t.test('an old failure does not remove a newer result', async t => {
+t.test('a late failure does not remove a newer result', async t => {
   let now = 0
   const loads: PromiseWithResolvers<string>[] = []
   const read = cached(() => {

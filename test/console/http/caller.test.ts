@@ -20,7 +20,7 @@ const CALLERS: readonly (readonly [what: string, headers: Headers, isTrusted: bo
 ]
 
 for (const [what, headers, isTrusted, expected] of CALLERS) {
-  t.test(`the browser's name for the console: ${what}`, async t => t.match(callerWith(headers, isTrusted ? '10.0.0.2' : null), { address: '192.0.2.1', ...expected }))
+  t.test(`the host and address of the browser are read from trusted headers only: ${what}`, async t => t.match(callerWith(headers, isTrusted ? '10.0.0.2' : null), { address: '192.0.2.1', ...expected }))
 }
 
 const CALLER = { address: '192.0.2.1', trustedPeer: null, secure: false, host: 'a.example:81' }
@@ -31,16 +31,16 @@ const SITES: readonly (readonly [method: string, headers: Headers, isAccepted: b
 ]
 
 for (const [method, headers, isAccepted] of SITES) {
-  t.test(`${method} with ${JSON.stringify(headers)} is ${isAccepted ? 'accepted' : 'from another site'}`, async t => {
+  t.test(`${method} with ${JSON.stringify(headers)} is ${isAccepted ? 'accepted' : 'refused as from another site'}`, async t => {
     if (isAccepted) t.doesNotThrow(() => checkSite(requestOf(method, headers), CALLER))
     else t.throws(() => checkSite(requestOf(method, headers), CALLER), { code: 'forbidden' })
   })
 }
 
-t.test('an origin of https is right behind TLS', async t => {
+t.test('an https origin is accepted on a TLS connection', async t => {
   t.doesNotThrow(() => checkSite(requestOf('POST', { origin: 'https://a.example:81' }), { ...CALLER, secure: true }))
 })
 
-t.test('only methods that change nothing are safe', async t => {
+t.test('only GET, HEAD and OPTIONS are safe methods', async t => {
   t.strictSame(['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', ''].map(isSafeMethod), [true, true, true, false, false, false, false, false])
 })

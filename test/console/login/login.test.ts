@@ -9,7 +9,7 @@ const BEHIND_PROXY = YAML.replace(
 const from = (address: string) => ({ 'x-forwarded-for': address })
 const WRONG = { name: 'ops', password: 'wrong' }
 
-t.test('guessing from one address gets slower and slower, and ends when somebody is right', async t => {
+t.test('failed logins from one address wait longer each time, until a login succeeds', async t => {
   const { browser, clock } = await startConsole(t)
   for (let i = 0; i < 5; i++) t.equal((await browser().login(WRONG)).status, 401, `attempt ${i}`)
   const refused = await browser().login({ name: 'ops', password: PASSWORD })
@@ -27,7 +27,7 @@ t.test('guessing from one address gets slower and slower, and ends when somebody
   t.equal((await browser().login(WRONG)).status, 401, 'it begins anew')
 })
 
-t.test('the longest wait is a quarter of an hour', async t => {
+t.test('the wait after failed logins is at most 15 minutes', async t => {
   const { browser, clock } = await startConsole(t)
   let longest = 0
   for (let i = 0; i < 40; i++) {
@@ -39,14 +39,14 @@ t.test('the longest wait is a quarter of an hour', async t => {
   t.equal(longest, 15 * 60)
 })
 
-t.test('attempts at once are no way round', async t => {
+t.test('logins at the same time are limited like successive ones', async t => {
   const { browser } = await startConsole(t)
   const answers = await Promise.all(Array.from({ length: 12 }, () => browser().login(WRONG)))
   t.equal(answers.filter(({ status }) => status === 401).length, 5)
   t.equal(answers.filter(({ status }) => status === 429).length, 7)
 })
 
-t.test('a name that is guessed from many addresses gets slow, but for its owner', async t => {
+t.test('a name with failed logins from many addresses has to wait, except from a known address', async t => {
   const { browser, clock } = await startConsole(t, BEHIND_PROXY)
   const login = (body: object, address: string): Promise<Answer> =>
     browser().ask('/session', { method: 'POST', body, headers: from(address) })
@@ -67,7 +67,7 @@ t.test('a name that is guessed from many addresses gets slow, but for its owner'
   }
 })
 
-t.test('of IPv6 a whole network is one address', async t => {
+t.test('all IPv6 addresses of a network count as one address', async t => {
   const { browser } = await startConsole(t, BEHIND_PROXY)
   const login = (address: string) =>
     browser().ask('/session', { method: 'POST', body: { key: 'sk-wrong' }, headers: from(address) })
@@ -77,7 +77,7 @@ t.test('of IPv6 a whole network is one address', async t => {
   t.equal((await login('2001:db8::1')).status, 401)
 })
 
-t.test('logins and logouts are in the audit list, without what was sent', async t => {
+t.test('logins and logouts are in the audit list, without passwords and keys', async t => {
   const { browser, login } = await startConsole(t)
   await browser().login(WRONG)
   await browser().login({ name: 'hunter2', password: 'ops' })
@@ -100,7 +100,7 @@ t.test('logins and logouts are in the audit list, without what was sent', async 
   t.notMatch(text, 'hunter2')
 })
 
-t.test('behind a proxy that speaks TLS the cookie is for TLS alone, and for this host', async t => {
+t.test('behind a trusted TLS proxy the cookie is restricted to TLS and to the host', async t => {
   const { browser } = await startConsole(t, BEHIND_PROXY)
   const headers = {
     'x-forwarded-proto': 'https', 'x-forwarded-host': 'console.example', ...from('192.0.2.1'),
@@ -126,7 +126,7 @@ t.test('behind a proxy that speaks TLS the cookie is for TLS alone, and for this
   }
 })
 
-t.test('what a stranger says of a proxy is not believed', async t => {
+t.test('forwarding headers of an untrusted peer are ignored', async t => {
   const { browser } = await startConsole(t)
   const headers = {
     'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example', 'origin': 'https://evil.example',

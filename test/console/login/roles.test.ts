@@ -7,7 +7,7 @@ const OIDC: OidcConfig = {
   admins: ['admins', 'Ada@Example.com'], viewers: ['staff', 'admins', '*@Example.org'],
 }
 
-t.test('roles by group and by mail', async t => {
+t.test('a user gets a role by group or by mail address', async t => {
   for (const [mail, groups, role] of [
     [null, ['admins'], 'admin'],
     [null, ['staff'], 'viewer'],

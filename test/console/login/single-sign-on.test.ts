@@ -70,7 +70,7 @@ async function logIn(gateway: TestConsole, idp: TestIdentityProvider, account: s
 
 const userOf = async (browser: Browser) => ((await browser.ask('/session')).json as { user: object | null }).user
 
-t.test('the provider logs users in, by mail and by group', async t => {
+t.test('single sign-on logs users in by mail address or group', async t => {
   for (const inToken of [true, false]) {
     const { logIn } = await setUp(t, { inToken })
     for (const [account, name, role] of [
@@ -84,7 +84,7 @@ t.test('the provider logs users in, by mail and by group', async t => {
   }
 })
 
-t.test('the cookies of a login', async t => {
+t.test('the cookie and parameters of a login limit its use', async t => {
   const { gateway, idp } = await setUp(t)
   const browser = gateway.browser()
   const { headers, json } = await begin(browser)
@@ -103,7 +103,7 @@ t.test('the cookies of a login', async t => {
   t.equal(answer.headers.get('referrer-policy'), 'no-referrer')
 })
 
-t.test('after the login the browser is sent to a page of the console only', async t => {
+t.test('after the login the browser is redirected to pages of the console only', async t => {
   const { gateway, idp } = await setUp(t)
   for (const [returnTo, page] of [
     ['/console/', '/console/'], ['/console/keys', '/console/keys'], ['//example.com/console/', '/console/'], ['https://example.com/', '/console/'],
@@ -114,7 +114,7 @@ t.test('after the login the browser is sent to a page of the console only', asyn
   }
 })
 
-t.test('a user without a role is refused, and the audit list says who it was', async t => {
+t.test('a user without a role is refused, and named in the audit list', async t => {
   const { gateway, logIn } = await setUp(t)
   const { browser, answer } = await logIn('5')
   t.equal(answer.headers.get('location'), '/console/?login=no_role', 'an unverified mail address is none, and a group with its name neither')
@@ -134,7 +134,7 @@ t.test('a user without a role is refused, and the audit list says who it was', a
   ])
 })
 
-t.test('what the ID token and the userinfo endpoint say about a mail address', async t => {
+t.test('a mail address counts unless the ID token or the userinfo endpoint says that it is unverified', async t => {
   const { gateway, idp, logIn } = await setUp(t, { inToken: true })
   const groups = ['other']
   const ada = { email: 'ada@example.com', groups }
@@ -163,7 +163,7 @@ t.test('what the ID token and the userinfo endpoint say about a mail address', a
   }
 })
 
-t.test('a login can end only once, in time, and in the browser that began it', async t => {
+t.test('a login ends once, within its time, in the browser that began it', async t => {
   const { gateway, idp } = await setUp(t)
   const EXPIRED = '/console/?login=expired'
   const start = async () => {
@@ -192,7 +192,7 @@ t.test('a login can end only once, in time, and in the browser that began it', a
   t.equal(await end('/console/login/callback', null), EXPIRED)
 })
 
-t.test('wrong codes are slowed down', async t => {
+t.test('logins with wrong codes are slowed down', async t => {
   const { gateway, idp } = await setUp(t)
   const browser = gateway.browser()
   const answers: (string | null)[] = []
@@ -204,7 +204,7 @@ t.test('wrong codes are slowed down', async t => {
   t.strictSame(answers, [...Array<string>(5).fill('/console/?login=expired'), '/console/?login=too_many'])
 })
 
-t.test('the active configuration applies to a session', async t => {
+t.test('a changed configuration applies to running sessions', async t => {
   const { gateway, idp, logIn } = await setUp(t)
   const { browser } = await logIn('1')
   const { browser: viewer } = await logIn('2')
@@ -218,7 +218,7 @@ t.test('the active configuration applies to a session', async t => {
   t.match(await begin(viewer), { status: 404, json: { code: 'not_found', message: 'Single sign-on is not configured.' } })
 })
 
-t.test('the role decides what is allowed, and a change needs the token of the session', async t => {
+t.test('the role decides which operations are allowed, and changes need the CSRF token', async t => {
   const { logIn } = await setUp(t)
   const { browser: admin } = await logIn('1')
   const { browser: viewer } = await logIn('2')
@@ -257,7 +257,7 @@ t.test('a logout also logs out of the provider, if it supports that', async t =>
   t.match(await logOut((await without.logIn('1')).browser), { status: 200, json: { url: null } })
 })
 
-t.test('the provider is unreachable: the gateway serves, the login says why, and works again later', async t => {
+t.test('while the provider is unreachable the gateway serves, and the login reports the reason', async t => {
   const { gateway, idp, logIn } = await setUp(t)
   const host = new URL(idp.issuer).host
   const refused = async (fault: TestIdentityProvider['fault']) => {
@@ -280,7 +280,7 @@ t.test('the provider is unreachable: the gateway serves, the login says why, and
   t.match(await userOf((await logIn('1')).browser), { role: 'admin' })
 })
 
-t.test('the provider becomes unreachable during a login', async t => {
+t.test('a provider that becomes unreachable during a login is reported', async t => {
   const { gateway, idp } = await setUp(t)
   const browser = gateway.browser()
   const back = await idp.logIn(((await begin(browser)).json as { url: string }).url, '1')
@@ -290,14 +290,14 @@ t.test('the provider becomes unreachable during a login', async t => {
   t.equal(reason, 'the provider cannot be reached: UND_ERR_SOCKET')
 })
 
-t.test('signing keys of the provider are rotated', async t => {
+t.test('a login works after the provider rotates its signing keys', async t => {
   const { gateway, idp, logIn } = await setUp(t)
   t.match(await userOf((await logIn('1')).browser), { role: 'admin' })
   idp.register(gateway.console)
   t.match(await userOf((await logIn('1')).browser), { role: 'admin' })
 })
 
-t.test('the clocks of gateway and provider differ', async t => {
+t.test('a small clock difference to the provider is accepted, a large one is reported', async t => {
   const { gateway, idp, logIn } = await setUp(t, { ahead: 20 })
   t.match(await userOf((await logIn('1')).browser), { role: 'admin' }, 'by a little')
   for (const ahead of [120, -7_200]) {
@@ -306,7 +306,7 @@ t.test('the clocks of gateway and provider differ', async t => {
   }
 })
 
-t.test('a secret in a file is read at each login, and is never shown', async t => {
+t.test('the client secret in a file is read at each login, and is never shown', async t => {
   const { gateway, idp, logIn } = await setUp(t)
   const inFile = yamlOf(idp.issuer).replace(`client_secret: ${CLIENT_SECRET}`, 'client_secret: { file: secret }')
   const file = join(gateway.file, '..', 'secret')
@@ -325,7 +325,7 @@ t.test('a secret in a file is read at each login, and is never shown', async t =
   }
 })
 
-t.test('behind a proxy', async t => {
+t.test('single sign-on behind a proxy uses the public address', async t => {
   const idp = await startIdentityProvider(t)
   idp.accounts.set('1', { email: 'ada@example.com', email_verified: true })
   const yaml = behindProxy(idp.issuer)
@@ -352,7 +352,7 @@ t.test('behind a proxy', async t => {
   })
 })
 
-t.test('a login begins at one gateway, ends at another, and survives a restart', { skip: withoutPostgres, timeout: 120_000 }, async t => {
+t.test('a login can begin at one gateway and end at another, also after a restart', { skip: withoutPostgres, timeout: 120_000 }, async t => {
   const postgres = await startPostgres(t)
   const idp = await startIdentityProvider(t)
   idp.accounts.set('1', { email: 'ada@example.com', email_verified: true })

@@ -8,7 +8,7 @@ import { DAY, filled, iso, NOW, withReports } from './filled.ts'
 
 const USD = 10n ** 12n
 
-t.test('budgets tell what was spent, and its course by days', async t => {
+t.test('a budget has its spend, in total and by day', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: NOW - 60 * DAY, key: 'x', model: 'gpt-5', costPico: 5n * USD }),
     row('b', { startedAt: NOW - 3 * DAY, key: 'x', model: 'gpt-5', costPico: USD }),
@@ -56,7 +56,7 @@ t.test('budgets tell what was spent, and its course by days', async t => {
   })
 })
 
-t.test('on the 31st, what was spent in the month before is not in the month', async t => {
+t.test('on the 31st, a monthly budget does not count spend of the previous month', async t => {
   const last = Date.UTC(2026, 11, 31, 12)
   const file = filled(t.testdir(), [
     row('october', { startedAt: last - 80 * DAY, key: 'x', costPico: USD }),
@@ -76,7 +76,7 @@ t.test('on the 31st, what was spent in the month before is not in the month', as
   }, { now: () => last })
 })
 
-t.test('the budgets of many keys, for some models each, take no more questions than those of two', async t => {
+t.test('the number of queries does not grow with the number of budgets', async t => {
   const keys = Array.from({ length: 20 }, (_, n) => `key-${n}`)
   const file = filled(t.testdir(), keys.flatMap(key => [
     row(`${key} a`, { startedAt: NOW - 40 * DAY, key, model: 'gpt-5', costPico: USD }),
@@ -96,7 +96,7 @@ t.test('the budgets of many keys, for some models each, take no more questions t
   t.strictSame(told(keys).spent, new Set(['3']))
 })
 
-t.test('the budget of a group has what its keys and the groups below it spent, also of rows that have expired', async t => {
+t.test('the budget of a group counts spend of its keys and child groups, also of deleted rows', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: NOW - 40 * DAY, key: 'x', group: 'company', costPico: USD }),
     row('b', { startedAt: NOW - 2 * DAY, key: 'x', group: 'research', costPico: 2n * USD }),
@@ -125,7 +125,7 @@ t.test('the budget of a group has what its keys and the groups below it spent, a
   })
 })
 
-t.test('of models without a price those are listed that were used most in the last 24 hours', async t => {
+t.test('models without a price are listed by their requests in the last 24 hours', async t => {
   const file = filled(t.testdir(), [
     ...['a', 'b', 'b', 'b', 'c', 'c'].map(
       (model, n) => row(String(n), { startedAt: NOW - n, model, costPico: null }),
@@ -139,8 +139,7 @@ t.test('of models without a price those are listed that were used most in the la
   })
 })
 
-t.test('each key has its figures of thirty days and its last use; ' +
-  'filters have what occurs of late', async t => {
+t.test('each key has its sums of 30 days and its last use, and filters list recent names', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: NOW - 100 * DAY, key: 'old', model: 'gone' }),
     row('b', { startedAt: NOW - 5 * DAY, key: 'x' }),

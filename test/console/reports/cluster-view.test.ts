@@ -81,7 +81,7 @@ async function fill(t: Test, server: TestPostgres, journals: Readonly<Record<str
 t.test('reports of the ledger in PostgreSQL', { skip: withoutPostgres }, async t => {
   const server = await startPostgres(t)
 
-  t.test('each report is what it is of a file with the same rows', async t => {
+  t.test('reports from PostgreSQL equal those from a file with the same rows', async t => {
     await fill(t, server, { gw1: ROWS.slice(0, 50), gw2: ROWS.slice(50) })
     const folder = t.testdir({ full: {}, empty: {} })
     const file = filled(join(folder, 'full'), ROWS)
@@ -94,7 +94,7 @@ t.test('reports of the ledger in PostgreSQL', { skip: withoutPostgres }, async t
     }, { cluster: { url: server.url(), instance: 'gw1' } }))
   })
 
-  t.test('new requests of every gateway follow in the log', async t => {
+  t.test('the log has new requests of every gateway', async t => {
     await fill(t, server, { gw1: ROWS.slice(0, 3) })
     await withReports(filled(t.testdir({}), []), async reports => {
       const { last } = await reports.logs({}, null)
@@ -108,7 +108,7 @@ t.test('reports of the ledger in PostgreSQL', { skip: withoutPostgres }, async t
   })
 
   for (const fault of ['cut', 'silence'] as const) {
-    t.test(`with PostgreSQL away (${fault}), reports are of this gateway and say so; then of all again`, async t => {
+    t.test(`without PostgreSQL (${fault}) reports cover this gateway and say so, until it is back`, async t => {
       await fill(t, server, { gw1: [row('here')], gw2: [row('there')] })
       const proxy = await startTcpProxy(t, server.port)
       const query = { from: iso(NOW - 2 * DAY) }

@@ -9,7 +9,7 @@ async function text(pieces: AsyncIterable<string>): Promise<string> {
   return all
 }
 
-t.test('logs.csv is a table of all rows, in the columns of gateway usage --csv', async t => {
+t.test('logs.csv has all rows, with the columns of gateway usage --csv', async t => {
   const rows = Array.from({ length: 2500 }, (_, n) => row(`r${n}`, { startedAt: NOW - n }))
   await withReports(filled(t.testdir(), rows), async reports => {
     const lines = (await text(reports.logsCsv({}, null))).split('\r\n')
@@ -22,7 +22,7 @@ t.test('logs.csv is a table of all rows, in the columns of gateway usage --csv',
   })
 })
 
-t.test('billing.csv has the groups of the page, to the last digit', async t => {
+t.test('billing.csv has the groups of the page, with exact costs', async t => {
   const rows = [
     row('a', { startedAt: NOW, key: 'x', costPico: 1n }),
     row('b', { startedAt: NOW, key: null, costPico: 2n ** 62n, source: 'estimated' }),
@@ -45,7 +45,7 @@ t.test('billing.csv has the groups of the page, to the last digit', async t => {
   })
 })
 
-t.test('a name that a spreadsheet would run is made harmless', async t => {
+t.test('a name that starts a formula is escaped in CSV', async t => {
   const rows = [row('a', { startedAt: NOW, model: '=HYPERLINK("http://x","y")' })]
   await withReports(filled(t.testdir(), rows), async reports => {
     t.match(await text(reports.billingCsv({ by: 'model' }, null)), `\r\n"'=HYPERLINK(""http://x"",""y"")",1,`)

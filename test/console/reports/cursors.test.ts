@@ -7,7 +7,7 @@ import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
 import { row } from '../../ledger/rows.ts'
 import { filled, NOW, withReports } from './filled.ts'
 
-t.test('a cursor comes back as it was, and says nothing on the way', async t => {
+t.test('property: a cursor opens to the sealed text, and does not reveal it', async t => {
   const secret = randomBytes(32)
   const [one, other] = [new Cursors(secret), new Cursors(secret)]
   const number = fc.nat(Number.MAX_SAFE_INTEGER)
@@ -18,7 +18,7 @@ t.test('a cursor comes back as it was, and says nothing on the way', async t => 
   t.not(one.seal('7'), one.seal('7'), 'nobody sees whether it is the same')
 })
 
-t.test('what was not sealed here is refused', async t => {
+t.test('a cursor that was changed or sealed elsewhere is refused', async t => {
   const cursors = new Cursors(randomBytes(32))
   const sealed = cursors.seal('1795259767137-9858')
   for (let at = 0; at < sealed.length; at++) {
@@ -35,7 +35,7 @@ t.test('what was not sealed here is refused', async t => {
   }
 })
 
-t.test('the holder of a key does not learn from cursors how much the others do', async t => {
+t.test('cursors do not tell the holder of a key how many requests others make', async t => {
   const mine = [0, 1, 2].map(n => row(`mine-${n}`, { startedAt: NOW - 5_000 - n, key: 'mine' }))
   const file = filled(t.testdir(), mine)
   const secret = randomBytes(32)

@@ -60,7 +60,7 @@ const conditions: fc.Arbitrary<Conditions> = fc.record({
 }).chain(some => fc.option(moment, { nil: null }).map(to =>
   (to === null || iso(to) <= some.from ? some : { ...some, to: iso(to) }) as Conditions))
 
-t.test('every filter finds what fits, the newest first, page by page', async t => {
+t.test('property: every filter finds the matching requests, newest first, page by page', async t => {
   const directory = t.testdir()
   const property = fc.property(rows, fc.nat(80), conditions, fc.integer({ min: 1, max: 7 }), (
     all, summed, query, limit,
@@ -84,7 +84,7 @@ t.test('every filter finds what fits, the newest first, page by page', async t =
   t.doesNotThrow(() => fc.assert(property, { numRuns: 150 }))
 })
 
-t.test('a page ends at its limit, in the middle of a millisecond too', async t => {
+t.test('a page has at most its limit, even when many requests began in one millisecond', async t => {
   const of = (at: number, n: number) => row(`${at} ${n}`, { startedAt: at, status: 500, end: 'error' })
   const all = [NOW - 30 * HOUR, NOW - 2 * HOUR, NOW - HOUR, NOW]
     .flatMap(at => [0, 1, 2, 3, 4].map(n => of(at, n)))
@@ -111,7 +111,7 @@ t.test('a page ends at its limit, in the middle of a millisecond too', async t =
   }
 })
 
-t.test('who looks on hears of each request once it has ended, however early it began', async t => {
+t.test('a follower of the log gets each request once it has ended, even one that began earlier', async t => {
   const file = filled(t.testdir(), [row('old', { startedAt: NOW - 1000 })])
   const store = new LedgerStore(file, 'more')
   await withReports(file, async reports => {
@@ -144,7 +144,7 @@ t.test('who looks on hears of each request once it has ended, however early it b
   store.close()
 })
 
-t.test('without a time: the last 24 hours, and what a clock ahead of ours began', async t => {
+t.test('without a period the log has the last 24 hours, and requests from a clock that is ahead', async t => {
   const file = filled(t.testdir(), [
     row('gone', { startedAt: NOW - DAY - 1 }),
     row('in', { startedAt: NOW - DAY }),
@@ -155,7 +155,7 @@ t.test('without a time: the last 24 hours, and what a clock ahead of ours began'
   })
 })
 
-t.test('what is no page is refused', async t => {
+t.test('an invalid cursor or limit is refused', async t => {
   const file = filled(t.testdir(), [])
   await withReports(file, async reports => {
     t.match(await reports.logs({}, null), { rows: { length: 0 }, next: null, last: String })

@@ -8,7 +8,7 @@ import { DAY, filled, HOUR, iso, NOW, withReports } from './filled.ts'
 
 const MIDNIGHT = NOW - (NOW % DAY)
 
-t.test('each slice of the panel has what began in its hour, or in its UTC day', async t => {
+t.test('each slice of the panel has the requests that began in its hour or UTC day', async t => {
   const began = [MIDNIGHT - 1, MIDNIGHT, MIDNIGHT + HOUR - 1, MIDNIGHT + HOUR, MIDNIGHT + DAY / 2, NOW - 1]
   const file = filled(t.testdir(), began.map((startedAt, n) => row(`r${n}`, {
     startedAt, costPico: 10n ** BigInt(n) * 10n ** 12n, end: n % 2 === 0 ? 'error' : 'complete',
@@ -34,7 +34,7 @@ t.test('each slice of the panel has what began in its hour, or in its UTC day', 
   })
 })
 
-t.test('slices of a minute, of an hour for a longer time, and what is too long for them', async t => {
+t.test('slices are a minute or an hour long, and a period that is too long for them is refused', async t => {
   const minute = NOW - (NOW % 60_000)
   const began = [minute - 61_000, minute - 1, minute, minute + 1000, NOW - 3 * HOUR]
   const file = filled(t.testdir(), began.map((startedAt, n) => row(`r${n}`, { startedAt, costPico: 10n ** 12n })), 3)
@@ -54,7 +54,7 @@ t.test('slices of a minute, of an hour for a longer time, and what is too long f
   })
 })
 
-t.test('times to the first byte are those of the time, of each upstream and of the own key', async t => {
+t.test('times to the first byte are those of the period, by upstream or of the own key', async t => {
   const file = filled(t.testdir(), [
     row('a', { startedAt: MIDNIGHT - DAY, firstByteMs: 10, key: 'mine', upstream: 'fast' }),
     row('b', { startedAt: MIDNIGHT - DAY, firstByteMs: 2000, key: 'theirs', upstream: 'slow' }),
@@ -82,7 +82,7 @@ t.test('times to the first byte are those of the time, of each upstream and of t
   })
 })
 
-t.test('a time of which only days are kept is shown in whole days', async t => {
+t.test('a period without sums by hour is shown in whole days', async t => {
   const file = filled(t.testdir(), [])
   const old = MIDNIGHT - HOURS_KEPT * HOUR - DAY
   const store = new LedgerStore(file, 'one')
@@ -99,7 +99,7 @@ t.test('a time of which only days are kept is shown in whole days', async t => {
   })
 })
 
-t.test('up to three hours are shown by minutes, unless rows have expired', async t => {
+t.test('up to three hours are shown by minute, unless rows are deleted', async t => {
   const at = NOW - (NOW % HOUR) - HOUR
   const file = filled(t.testdir(), [row('1', { startedAt: at }), row('2', { startedAt: at + HOUR - 1 })])
   const sliceOf = (from: number) => withReports(file, async reports =>

@@ -11,7 +11,7 @@ for (const [query, from, to] of [
   [{}, NOON - DAY, NOON], [{ from: '2026-11-20T00:00:00Z' }, at('2026-11-20'), NOON], [{ to: '2026-11-20T00:00:00Z' }, at('2026-11-19'), at('2026-11-20')], [{ from: '2026-11-01', to: '2026-11-02' }, at('2026-11-01'), at('2026-11-02')],
   [{ from: '2026-11-22' }, at('2026-11-22'), at('2026-11-22') + 1],
 ] as const) {
-  t.test(`the period of ${JSON.stringify(query)}`, async t => t.strictSame(periodOf(query, NOON), { from, to }))
+  t.test(`the period of ${JSON.stringify(query)} is read`, async t => t.strictSame(periodOf(query, NOON), { from, to }))
 }
 
 for (const [query, field] of [
@@ -24,10 +24,10 @@ for (const [from, to, expected] of [
   ['2026-11-01', '2026-12-01', '2026-11'], ['2026-11-01', '2026-11-22', '2026-11'], ['2026-11-01', '2026-11-21', '2026-11-01--2026-11-20'], ['2026-11-03', '2026-11-04', '2026-11-03'], ['2026-11-03', '2026-11-10', '2026-11-03--2026-11-09'],
   ['2026-10-01', '2026-12-01', '2026-10-01--2026-11-30'], ['2026-10-01', '2026-10-02', '2026-10-01'], ['2026-11-02', '2026-12-01', '2026-11-02--2026-11-30'],
 ] as const) {
-  t.test(`the days from ${from} to ${to} are called ${expected}`, async t => t.equal(periodName({ from: at(from), to: at(to) }, NOON), expected))
+  t.test(`the period from ${from} to ${to} is named ${expected}`, async t => t.equal(periodName({ from: at(from), to: at(to) }, NOON), expected))
 }
 
-t.test('times are rounded to units and whole days', async t => {
+t.test('times are rounded to hours and to whole days', async t => {
   t.strictSame([floor(NOON + 1, HOUR), ceil(NOON + 1, HOUR), ceil(NOON, HOUR)], [NOON, NOON + HOUR, NOON])
   t.strictSame(wholeDays({ from: NOON, to: NOON + 1 }), { from: MIDNIGHT, to: MIDNIGHT + DAY })
   t.strictSame(wholeDays({ from: MIDNIGHT, to: MIDNIGHT + DAY }), { from: MIDNIGHT, to: MIDNIGHT + DAY })
@@ -54,23 +54,23 @@ for (const [what, from, to, expected] of [
   ['whole days', -48, 0, [['days', -48, 0]]], ['hours', 1, 3, [['hours', 1, 3]]], ['hours beside days', -25, 2, [['hours', -25, -24], ['days', -24, 0], ['hours', 0, 2]]], ['rows at the bounds', 0.5, 2.5, [['requests', 0.5, 1], ['hours', 1, 2], ['requests', 2, 2.5]]],
   ['a part of an hour', 1.25, 1.5, [['requests', 1.25, 1.5]]], ['the time up to now', 11, 13, [['hours', 11, 13]]], ['the last minutes', 12, 12.5, [['hours', 12, 13]]], ['a day and a half', -24, 12, [['days', -24, 0], ['hours', 0, 12]]],
 ] as const) {
-  t.test(`a period is read from sums where there are any: ${what}`, async t => t.strictSame(tablesOf(segmentsOf(viewOf(), { from: MIDNIGHT + from * HOUR, to: MIDNIGHT + to * HOUR })), expected))
+  t.test(`a period is read from sums if they cover it: ${what}`, async t => t.strictSame(tablesOf(segmentsOf(viewOf(), { from: MIDNIGHT + from * HOUR, to: MIDNIGHT + to * HOUR })), expected))
 }
 
-t.test('rows that are in no sum are read beside the sums', async t => {
+t.test('rows that are not summed yet are read in addition to the sums', async t => {
   t.strictSame(tablesOf(segmentsOf(viewOf({ unsummed: 3 }), { from: MIDNIGHT + HOUR / 2, to: MIDNIGHT + 2 * HOUR })), [['requests', 0.5, 1], ['hours', 1, 2], ['requests', 1, 2, 70]])
   t.strictSame(tablesOf(segmentsOf(viewOf({ unsummed: 3 }), { from: MIDNIGHT + 1, to: MIDNIGHT + 2 })).length, 1)
   t.strictSame(segmentCondition({ table: 'requests', from: 1, to: 2 }), { sql: 'started_at >= ? AND started_at < ?', values: [1, 2] })
   t.strictSame(segmentCondition({ table: 'requests', from: 1, to: 2, after: 3 }).values, [3, 1, 2])
 })
 
-t.test('a report waits while too many rows are in no sum', async t => {
+t.test('a report is refused for now while too many rows are not summed', async t => {
   const period = { from: MIDNIGHT, to: NOON }
   t.doesNotThrow(() => segmentsOf(viewOf({ unsummed: 200_000 }), period))
   t.throws(() => segmentsOf(viewOf({ unsummed: 200_001 }), period), { code: 'not_yet' })
 })
 
-t.test('sums by group and status are read from the day on that has them', async t => {
+t.test('sums by group and status are used from the first day that has them', async t => {
   const period = { from: MIDNIGHT - 36 * HOUR, to: MIDNIGHT + HOUR }
   t.strictSame(tablesOf(detailedSegmentsOf(viewOf(), period)), [['requests', -36, -24], ['detailed_days', -24, 0], ['requests', 0, 1]])
   t.strictSame(tablesOf(detailedSegmentsOf(viewOf({ detailedFrom: MIDNIGHT / DAY }), period)), [['requests', -36, 1]])
@@ -78,7 +78,7 @@ t.test('sums by group and status are read from the day on that has them', async 
   t.strictSame(tablesOf(detailedSegmentsOf(viewOf({ unsummed: 200_001 }), period)), [['requests', -36, 1]])
 })
 
-t.test('a bound moves to the full hour if the rows of its hour are deleted or too many', async t => {
+t.test('a bound moves to the full hour if rows of its hour are deleted or too numerous', async t => {
   const hour = hourOf(MIDNIGHT)
   const half = { from: MIDNIGHT + HOUR / 2, to: MIDNIGHT + 1.5 * HOUR }
   t.strictSame(alignedPeriod(viewOf({ requests: new Map([[hour, 5], [hour + 1, 200_000]]) }), half), half)
@@ -92,7 +92,7 @@ t.test('a bound moves to the full hour if the rows of its hour are deleted or to
   t.strictSame(alignedPeriod(viewOf(), { from: NOON, to: NOON + 7 * MINUTE }).to, NOON + 7 * MINUTE, 'nothing is later than now')
 })
 
-t.test('rows are read one by one only if they are few and all there', async t => {
+t.test('single rows are read only if they are few and none is deleted', async t => {
   const hour = hourOf(MIDNIGHT)
   const period = { from: MIDNIGHT, to: MIDNIGHT + 2 * HOUR }
   t.equal(hasEachRow(viewOf({ requests: new Map([[hour, 5], [hour + 1, 6]]) }), period), true)

@@ -22,7 +22,7 @@ const ROWS = [
   row('c', { ...hidden, startedAt: NOW - 3000, key: null, model: 'their-model' }),
 ]
 
-t.test("the holder of a key sees that key's requests alone, and no upstream", async t => {
+t.test("the holder of a key sees only the requests of that key, and no upstream", async t => {
   await withReports(filled(t.testdir(), ROWS), async reports => {
     const texts: string[] = []
     for await (const text of reports.logsCsv({}, 'mine')) texts.push(text)
@@ -70,7 +70,7 @@ async function toldToMine(reports: Reports): Promise<unknown> {
   ]
 }
 
-t.test('the holder of a key sees the same whatever the others do', async t => {
+t.test('requests of others do not change what the holder of a key sees', async t => {
   // Of each key something in a whole day, in a whole hour, at the edges, and the last that is in no sum yet.
   const of = (key: string | null, firstByteMs: number, costPico: bigint): LedgerRow[] =>
     [40 * DAY, 2 * DAY, 30 * HOUR, 3 * HOUR, 60_000, 1].map((ago, n) => row(`${key} ${n}`, {
@@ -87,7 +87,7 @@ t.test('the holder of a key sees the same whatever the others do', async t => {
   t.match(alone, { 1: { now: { figures: { requests: 3 } }, before: { figures: { requests: 2 } } } })
 })
 
-t.test('what must not be known is refused, not answered with nothing', async t => {
+t.test('a report that the holder of a key must not see is refused, not empty', async t => {
   await withReports(filled(t.testdir(), ROWS), async reports => {
     await t.rejects(reports.billing({ key: 'theirs' }, 'mine'), { code: 'forbidden', field: 'key' })
     for (const by of ['upstream', 'key,upstream', 'owner', 'model,owner']) {

@@ -57,7 +57,7 @@ const FOUND: Readonly<Record<string, readonly string[]>> = {
   'INPUT>=1 Model:gpt-5-*': ['mini'],
 }
 
-t.test('each query finds the requests that it describes', async t => {
+t.test('each query finds the matching requests', async t => {
   const file = filled(t.testdir(), ROWS, 4)
   await withReports(file, async reports => {
     for (const [q, ids] of Object.entries(FOUND)) {
@@ -72,7 +72,7 @@ t.test('each query finds the requests that it describes', async t => {
   })
 })
 
-t.test('what is no query is refused with its column', t => {
+t.test('an invalid query is refused with the column of the error', t => {
   for (const [q, message] of [
     ['hello', 'column 1: "hello" is not a condition; write field:value, such as model:gpt-*'],
     ['status:5xx  modle:x', 'column 13: unknown field "modle"; did you mean "model"?'],
@@ -94,7 +94,7 @@ t.test('what is no query is refused with its column', t => {
   t.end()
 })
 
-t.test('the holder of a key cannot ask for the operator\'s side', async t => {
+t.test('the holder of a key cannot query upstreams, routes or attempts', async t => {
   for (const q of ['upstream:alpha', 'upstream_model:m', 'attempts>1', '-route:none', 'trace:none', 'upstream_protocol:chat']) {
     t.throws(() => parseQuery(q, SQLITE, 'team-a'), { code: 'forbidden', field: 'q' }, q)
   }
@@ -105,7 +105,7 @@ t.test('the holder of a key cannot ask for the operator\'s side', async t => {
   })
 })
 
-t.test('requests in other orders, page by page, those without a value at the end', async t => {
+t.test('requests can be sorted, page by page, with missing values last', async t => {
   const costs = [5n, null, 9_007_199_254_740_993n, 5n, null, 9_007_199_254_740_994n, 0n]
   const all = costs.map((costPico, n) => row(`r${n}`, {
     startedAt: NOW - DAY / 2 + n * HOUR, costPico, durationMs: n % 2 === 0 ? n + 0.125 : null,

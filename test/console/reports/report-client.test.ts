@@ -6,7 +6,7 @@ import { openReports } from '../../../src/console/reports/reports.ts'
 import { row } from '../../ledger/rows.ts'
 import { filled, NOW, withReports } from './filled.ts'
 
-t.test('a ledger that is not there yet, is none, or is not configured', async t => {
+t.test('a ledger that is missing, invalid or not configured is reported', async t => {
   const dir = t.testdir({ 'text.db': 'no database', 'empty.db': '' })
   for (const [file, message] of [
     [join(dir, 'none.db'), /no such file/],
@@ -23,7 +23,7 @@ t.test('a ledger that is not there yet, is none, or is not configured', async t 
   }
 })
 
-t.test('a ledger that comes later, or instead of another, is read', async t => {
+t.test('a ledger file that appears or is replaced is read', async t => {
   const dir = t.testdir({ one: {}, two: {} })
   const file = join(dir, 'gateway.db')
   await withReports(file, async reports => {
@@ -35,7 +35,7 @@ t.test('a ledger that comes later, or instead of another, is read', async t => {
   })
 })
 
-t.test('a deadline passes, and the next question is answered', async t => {
+t.test('a report that misses its deadline is refused, and the next one works', async t => {
   const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
   const reports = openReports({ file, now: () => NOW, deadline: 0 })
   // The thread takes longer to start than that.
@@ -44,7 +44,7 @@ t.test('a deadline passes, and the next question is answered', async t => {
   await withReports(file, async again => t.equal((await again.panel({}, null)).now.figures.requests, 1))
 })
 
-t.test('what is too much at once is refused for now; what is closed says so', async t => {
+t.test('too many reports at once are refused for now, and closed reports are refused', async t => {
   const file = filled(t.testdir(), [row('a', { startedAt: NOW })])
   const reports = openReports({ file, now: () => NOW, deadline: 60_000 })
   const asked = await Promise.allSettled(Array.from({ length: 120 }, () => reports.logs({}, null)))
@@ -58,7 +58,7 @@ t.test('what is too much at once is refused for now; what is closed says so', as
   await reports.close()
 })
 
-t.test('a thread that dies takes one question with it, and is started again', async t => {
+t.test('a thread that dies rejects one report, and is restarted', async t => {
   const threads: Worker[] = []
   const onWorker = (worker: Worker) => threads.push(worker)
   process.on('worker', onWorker)

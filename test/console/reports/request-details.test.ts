@@ -5,7 +5,7 @@ import { draft, row } from '../../ledger/rows.ts'
 import { watch } from '../../ledger/watched.ts'
 import { filled, NOW, withReports } from './filled.ts'
 
-t.test('a request that failed over tells why, and how its cost comes about', async t => {
+t.test('the details of a request show why attempts failed and how its cost is computed', async t => {
   const one = row('a', {
     startedAt: NOW,
     attempts: [
@@ -45,7 +45,7 @@ t.test('a request that failed over tells why, and how its cost comes about', asy
   })
 })
 
-t.test('what several upstreams made up is billed by each; an error has its explanation', async t => {
+t.test('a request with several upstreams shows the cost of each, and an error its explanation', async t => {
   const joined = row('a', {
     startedAt: NOW,
     attempts: [
@@ -67,7 +67,7 @@ t.test('what several upstreams made up is billed by each; an error has its expla
   })
 })
 
-t.test('a request that still runs is shown as it stands', async t => {
+t.test('a running request is shown as it is so far', async t => {
   const file = join(t.testdir(), 'gateway.db')
   await using watched = watch(file)
   watched.ledger.open(() => draft('a', { startedAt: NOW }))

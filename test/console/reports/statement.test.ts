@@ -31,7 +31,7 @@ t.test('a statement has the requests of its month in UTC, day by day', async t =
   })
 })
 
-t.test('a statement is final once its month is over and nothing of it runs any more', async t => {
+t.test('a statement is final once its month has ended and none of its requests is running', async t => {
   const file = filled(t.testdir(), [])
   const running = new LedgerStore(file, 'running')
   t.teardown(() => running.close())
@@ -51,7 +51,7 @@ t.test('a statement is final once its month is over and nothing of it runs any m
   t.equal(await isFinal('team-a', '2026-11', DECEMBER), false)
 })
 
-t.test('a statement of an owner has all keys of that owner', async t => {
+t.test('the statement of an owner covers all keys of that owner', async t => {
   const file = filled(t.testdir(), [
     row('1', { startedAt: OCTOBER, costPico: 1n, key: 'a', model: 'm' }),
     row('2', { startedAt: OCTOBER, costPico: 20n, key: 'b', model: 'm' }),

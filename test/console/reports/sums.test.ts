@@ -54,7 +54,7 @@ const rows = fc.array(fc.record({
   },
 }) as LedgerRow), { maxLength: 60 }).map(all => all.map((one, n) => ({ ...one, requestId: `r${n}` })))
 
-t.test('panel, billing, statement and upstreams are the sums of the rows, at any bounds', async t => {
+t.test('property: panel, billing, statement and upstreams equal the sums of the rows', async t => {
   const directory = t.testdir()
   const property = fc.property(rows, fc.nat(60), moment, fc.integer({ min: 1, max: 5 * DAY }), (
     all, summed, from, length,

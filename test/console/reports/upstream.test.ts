@@ -27,7 +27,7 @@ function rows(): LedgerRow[] {
   ]
 }
 
-t.test('how the requests of an upstream ended, how long they took, and where they went on', async t => {
+t.test('the report of an upstream shows outcomes, durations and failovers', async t => {
   await withReports(filled(t.testdir(), rows()), async reports => {
     const report = await reports.upstreamReport('alpha', {})
     t.match(report, {

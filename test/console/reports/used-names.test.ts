@@ -5,7 +5,7 @@ import { LedgerStore } from '../../../src/ledger/write/ledger-store.ts'
 import { draft, row } from '../../ledger/rows.ts'
 import { NOW, withReports } from './filled.ts'
 
-t.test('a name that no request has any more is not listed', async t => {
+t.test('a name without any requests left is not listed', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const stopped = new LedgerStore(file, 'stopped')
   const first = draft('a', { startedAt: NOW, key: 'before', model: 'before', upstream: 'before' })

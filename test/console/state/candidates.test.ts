@@ -14,7 +14,7 @@ t.test('candidates are listed by upstream and model', async t => {
   t.strictSame(merged(), {})
 })
 
-t.test('the worst circuit of all workers counts, and requests are summed', async t => {
+t.test('the worst circuit of all workers is shown, and their requests are summed', async t => {
   const open = { circuit: 'open', opens_in_ms: 500, in_flight: 1, first_byte_ms: null } as const
   const closed = { circuit: 'closed', in_flight: 2, first_byte_ms: 80 } as const
   const probing = { circuit: 'probing', in_flight: 4, first_byte_ms: 90 } as const
@@ -25,7 +25,7 @@ t.test('the worst circuit of all workers counts, and requests are summed', async
   t.match(merged(workerWith(closed), workerWith(closed), workerWith(closed)), { a: [{ circuit: 'closed', in_flight: 6 }] })
 })
 
-t.test('a model without requests is as healthy as the health checks say', async t => {
+t.test('a model without requests has the health of the upstream\'s health checks', async t => {
   t.equal(circuitOf('m', [state({ circuit: 'probing' })]), 'probing')
   t.equal(circuitOf('other', [state({ circuit: 'open', opens_in_ms: 5 })]), 'closed')
   t.equal(circuitOf('other', [state({ circuit: 'open', opens_in_ms: null })]), 'open')

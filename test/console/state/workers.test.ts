@@ -26,7 +26,7 @@ async function stream(t: Test, url: string) {
 /** A connection of its own for each request: so each worker gets its share. */
 const ALONE = { headers: { connection: 'close' } }
 
-t.test('all workers know a session, and each tells of what all of them do', async t => {
+t.test('all workers share sessions, and each reports the requests of all', async t => {
   const gateway = await startWorkers(t, 2)
   const browser = new Browser(gateway.console)
   await browser.login({ name: 'ops', password: PASSWORD })
@@ -60,7 +60,7 @@ t.test('all workers know a session, and each tells of what all of them do', asyn
   }
 })
 
-t.test('a login that one worker throttles, all do', async t => {
+t.test('all workers share the throttling of logins', async t => {
   const gateway = await startWorkers(t, 2)
   const statuses: number[] = []
   for (let i = 0; i < 7; i++) {
@@ -72,7 +72,7 @@ t.test('a login that one worker throttles, all do', async t => {
   t.ok(statuses.filter(status => status === 429).length >= 1, statuses.join(' '))
 })
 
-t.test('a key that is taken away ends its streams in every worker', async t => {
+t.test('a revoked key ends its streams in every worker', async t => {
   const gateway = await startWorkers(t, 2)
   const wires = [await stream(t, gateway.base), await stream(t, gateway.base), await stream(t, gateway.base)]
   const browser = new Browser(gateway.console)
@@ -81,7 +81,7 @@ t.test('a key that is taken away ends its streams in every worker', async t => {
   for (const wire of wires) t.match(await wire.until(/key_revoked/), 'key_revoked')
 })
 
-t.test('one process ends with its console, as quickly as without', async t => {
+t.test('an open console does not delay the end of a single process', async t => {
   const gateway = await startWorkers(t, 1)
   const browser = new Browser(gateway.console)
   await browser.login({ name: 'ops', password: PASSWORD })

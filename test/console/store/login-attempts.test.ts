@@ -25,7 +25,7 @@ function guess(attempts: LoginAttemptTable, attempt: LoginAttempt, now: number):
   }
 }
 
-t.test('a right password deletes the failures of its name and its address', t => {
+t.test('a right password deletes the failures of the name and the address', t => {
   const attempts = new LoginAttemptTable(openDb(t))
   const own = { name: 'ops', address: '192.0.2.1' }
   const elsewhere = { name: 'ops', address: '198.51.100.1' }
@@ -41,7 +41,7 @@ t.test('a right password deletes the failures of its name and its address', t =>
   t.end()
 })
 
-t.test('failures are forgotten after a day, the known address of a user after thirty', t => {
+t.test('failures are forgotten after a day, the known address of a user after 30 days', t => {
   const attempts = new LoginAttemptTable(openDb(t))
   const own = { name: 'ops', address: '192.0.2.1' }
   const thief = { name: 'ops', address: '198.51.100.1' }
@@ -56,7 +56,7 @@ t.test('failures are forgotten after a day, the known address of a user after th
   t.end()
 })
 
-t.test('of IPv4 each address counts on its own, however it is written', t => {
+t.test('each IPv4 address counts on its own, also if it is written as IPv6', t => {
   const attempts = new LoginAttemptTable(openDb(t))
   for (const address of ['192.0.2.1', '192.0.2.2', '::ffff:192.0.2.3', '::ffff:192.0.2.4']) {
     t.strictSame(guess(attempts, { name: null, address }, NOW), [5, 1000], address)
@@ -64,7 +64,7 @@ t.test('of IPv4 each address counts on its own, however it is written', t => {
   t.end()
 })
 
-t.test('guesses from many addresses do not fill the disk', t => {
+t.test('the number of stored addresses is bounded', t => {
   const db = openDb(t)
   const others = db.prepare(`WITH RECURSIVE ${UP_TO} INSERT INTO attempts
     SELECT 'address ' || n, 1, 0, :now + n FROM numbers`)

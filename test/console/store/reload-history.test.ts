@@ -6,7 +6,7 @@ const BEFORE = 'log: { level: info }\n'
 const reload = (at: number, text: string | null = 'log: { level: warn }\n') =>
   ({ at, applied: true, by: 'SIGHUP', before: BEFORE, text, changes: ['log: changed'], problems: [] })
 
-t.test('one entry tells the reload of all workers, and it outlasts the process', async t => {
+t.test('a reload of all workers is one entry, which survives a restart', async t => {
   const file = `${t.testdir()}/console.db`
   const [one, two] = [openConsoleFile(file), openConsoleFile(file)]
   t.equal(new ReloadHistory(one).add(reload(1_000)), true)
@@ -24,7 +24,7 @@ t.test('one entry tells the reload of all workers, and it outlasts the process',
   ])
 })
 
-t.test('the last 20 are kept', async t => {
+t.test('the last 20 reloads are kept', async t => {
   const db = openConsoleFile(null)
   t.teardown(() => db.close())
   const history = new ReloadHistory(db)

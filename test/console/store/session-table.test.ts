@@ -19,7 +19,7 @@ function openDb(t: Tap) {
 
 const digest = (n: number): Buffer => Buffer.alloc(32, String(n).padStart(8, '0'))
 
-t.test('a session ends thirty minutes after its last use, and twelve hours after the login', t => {
+t.test('a session ends 30 minutes after its last use, and 12 hours after its login', t => {
   const sessions = new SessionTable(openDb(t))
   sessions.open(digest(1), OPS, NOW)
   t.equal(sessions.find(digest(1), NOW + IDLE_TIMEOUT - 1, false)?.seenAt, NOW, 'a look is no use')
@@ -33,7 +33,7 @@ t.test('a session ends thirty minutes after its last use, and twelve hours after
   t.end()
 })
 
-t.test('sessions that are over are deleted from the file at the next login', t => {
+t.test('expired sessions are deleted from the file at the next login', t => {
   const db = openDb(t)
   const sessions = new SessionTable(db)
   sessions.open(digest(1), OPS, NOW)
@@ -43,7 +43,7 @@ t.test('sessions that are over are deleted from the file at the next login', t =
   t.end()
 })
 
-t.test('one user has at most a hundred sessions, and a key of the same name has its own', t => {
+t.test('a user has at most 100 sessions, apart from those of a key with the same name', t => {
   const sessions = new SessionTable(openDb(t))
   sessions.open(digest(0), { ...OPS, kind: 'key' }, NOW)
   sessions.open(digest(1), { ...OPS, name: 'eye' }, NOW)

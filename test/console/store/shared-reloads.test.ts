@@ -7,7 +7,7 @@ import { PASSWORD, startConsole, YAML } from '../../behaviour/console/console.ts
 import type { Browser, TestConsole } from '../../behaviour/console/console.ts'
 import { withFolder } from '../../support/folder.ts'
 
-t.test('the console of each gateway shows the reloads of all, also those from a time without PostgreSQL', {
+t.test('the console of each gateway shows the reloads of all, also from times without PostgreSQL', {
   skip: withoutPostgres, timeout: 120_000,
 }, async t => {
   const postgres = await startPostgres(t)

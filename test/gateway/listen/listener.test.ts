@@ -119,7 +119,7 @@ t.test('a connection without any bytes is closed', async t => {
   t.equal(client.text, '')
 })
 
-t.test('HTTP/2: an idle session is closed, one that waits for a response is not', async t => {
+t.test('HTTP/2: an idle session is closed, but not one that waits for a response', async t => {
   const asked = Promise.withResolvers<ServerResponse>()
   const listener = await start(t, {
     keepAlive: 100, onRequest: (_req, res) => asked.resolve(res as ServerResponse),
@@ -177,7 +177,7 @@ t.test('TLS: ALPN selects the protocol; missing and failed handshakes affect no 
   t.equal(chunk.toString(), '2.0 /y')
 })
 
-t.test('a connection that breaks after an upgrade affects no other, with TLS and without', async t => {
+t.test('a connection that breaks after an upgrade affects no other connection, with or without TLS', async t => {
   const { cert, key } = selfSigned()
   for (const secure of [false, true]) {
     const upgraded = Promise.withResolvers<void>()
@@ -295,7 +295,7 @@ t.test('an address in use rejects the promise', async t => {
   await t.rejects(start(t, { listen: { host: '127.0.0.1', port } }), { code: 'EADDRINUSE' })
 })
 
-t.test('the url is one that a client can open', async t => {
+t.test('the url can be opened by a client, also if the listener is on all interfaces', async t => {
   t.match((await start(t, { listen: { host: '0.0.0.0', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
   t.match((await start(t, { listen: { host: '127.0.0.1', port: 0 } })).url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
@@ -375,7 +375,7 @@ t.test('a client may reset 1,000 streams of a connection at once', async t => {
 
 for (const certificate of [null, selfSigned()]) {
   const scheme = certificate ? 'https' : 'http'
-  t.test(`an address that resets too many streams is cut and refused for a while (${scheme})`, async t => {
+  t.test(`an address that resets too many streams is disconnected and refused for a while (${scheme})`, async t => {
     const blocked: string[] = []
     const limit = resetLimit(100, blocked)
     let requests = 0

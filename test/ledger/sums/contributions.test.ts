@@ -37,13 +37,13 @@ const FIGURES: readonly (readonly [what: string, row: Partial<CountedRow>, expec
 ]
 
 for (const [what, given, expected] of FIGURES) {
-  t.test(`a row adds to the sums: ${what}`, async t => {
+  t.test(`a row adds its figures to the sums: ${what}`, async t => {
     const [sums] = added(given).hours()
     t.strictSame(figuresOf(sums?.figures ?? []), expected)
   })
 }
 
-t.test('a row that is removed takes with it what it had added', async t => {
+t.test('a removed row subtracts its figures from the sums', async t => {
   const contributions = new Contributions()
   const full = row({ end: 'error', source: 'mixed', inputTokens: 2 * PART_SIZE, outputTokens: 5, costHigh: 1, costLow: 2, firstByteMs: 10 })
   contributions.add(full, 1)
@@ -52,7 +52,7 @@ t.test('a row that is removed takes with it what it had added', async t => {
   t.strictSame([...contributions.firstBytes()].map(({ counts }) => [...counts.values()]), [[0], [0], [0]])
 })
 
-t.test('rows are summed by hour, by day and by their names', async t => {
+t.test('rows are summed by hour and day, for each combination of names', async t => {
   const contributions = added({}, { startedAt: NOON + HOUR - 1 }, { startedAt: NOON + HOUR }, { startedAt: NOON + 12 * HOUR }, { key: 'other' }, { status: 500 })
   const hours = [...contributions.hours()]
   t.strictSame(hours.map(({ slot, key, figures }) => [slot - SLOT, key, figures[0]]), [[0, 'k', 3], [1, 'k', 1], [12, 'k', 1], [0, 'other', 1]])
@@ -63,24 +63,24 @@ t.test('rows are summed by hour, by day and by their names', async t => {
   t.equal(contributions.size, 5)
 })
 
-t.test('a day has the time of its last request, in whatever order they come', async t => {
+t.test('a day has the time of its last request, in whatever order rows are added', async t => {
   const [day] = added({ startedAt: NOON + 2 * HOUR }, { startedAt: NOON + 5 }, { startedAt: NOON + 3 }).days()
   t.equal(day?.lastAt, NOON + 2 * HOUR)
 })
 
-t.test('names that together read the same stay apart', async t => {
+t.test('different names are kept apart, even if they are equal when joined', async t => {
   t.equal(added({ key: 'a', model: 'bc' }, { key: 'ab', model: 'c' }, { key: null, model: '-' }, { key: '-', model: null }).size, 4)
   t.equal([...added({ key: '1:a', model: 'b' }, { key: '1', model: 'a1:b' }).days()].length, 2)
 })
 
-t.test('each dimension is summed on its own, a group only where there is one', async t => {
+t.test('each dimension is summed on its own, and a group only if the row has one', async t => {
   const contributions = added({}, { key: 'other', startedAt: NOON + HOUR }, { key: null, group: 'g' })
   t.strictSame([...contributions.dimensions()].map(({ dimension, name, figures }) => [dimension, name, figures[0]]), [
     ['upstream', 'u', 3], ['key', 'k', 1], ['model', 'm', 3], ['key', 'other', 1], ['key', null, 1], ['group', 'g', 1],
   ])
 })
 
-t.test('times to the first byte are counted for all, by upstream and by key', async t => {
+t.test('times to the first byte are counted in total, by upstream and by key', async t => {
   const contributions = added({ firstByteMs: 10 }, { firstByteMs: 10, key: 'other' }, { firstByteMs: 500, key: null }, {})
   const found = [...contributions.firstBytes()].map(({ hour, scope, name, counts }) => [hour - SLOT, scope, name, Object.fromEntries(counts)])
   const [short, long] = [bucketOf(10), bucketOf(500)]

@@ -16,7 +16,7 @@ t.test('percentiles are within 5 %, from a tenth of a millisecond to hours', asy
   t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
 })
 
-t.test('an empty histogram has no percentiles; a time of 0 counts', async t => {
+t.test('an empty histogram has no percentiles, and a time of 0 is counted', async t => {
   t.strictSame(quantiles(new Map(), [0.5, 0.95]), [null, null])
   t.strictSame(quantiles(new Map([[3, 0]]), [0.5]), [null])
   const histogram: Histogram = new Map()

@@ -97,7 +97,7 @@ t.test('deleted rows and rows that are not summed yet count as spend', async t =
   store.close()
 })
 
-t.test('rows that are being written count once, whether they are in the file or not', async t => {
+t.test('a row that is being written counts once, before and after it is in the file', async t => {
   const file = join(t.testdir(), 'gateway.db')
   const store = new LedgerStore(file, 'one')
   const dear = 2n ** 62n + 1n

@@ -13,7 +13,7 @@ function values(requestId: string, more: Readonly<Record<string, unknown>> = {})
 const newest = (id: number, requestId: string, startedAt = 1000) => ({ id, requestId, startedAt })
 const requestsOf = (rows: UnsummedRows, upTo: unknown, last: ReturnType<typeof newest>) => [...rows.take(upTo, last)?.hours() ?? []][0]?.figures[0] ?? null
 
-t.test('rows that were written one after the other are summed without reading them', async t => {
+t.test('consecutive rows are summed without reading them from the file', async t => {
   const rows = new UnsummedRows()
   rows.add([values('a'), values('b')], 12)
   rows.add([values('c')], 13)
@@ -25,14 +25,14 @@ for (const [what, upTo, last] of [
   ['sums that reach less far', 9, newest(12, 'b')], ['sums that reach further', 11, newest(12, 'b')], ['a row of another process', 10, newest(13, 'x')],
   ['an id that was used again', 10, newest(12, 'x')], ['a row that was replaced', 10, newest(12, 'b', 2000)],
 ] as const) {
-  t.test(`rows have to be read after ${what}`, async t => {
+  t.test(`rows must be read from the file after ${what}`, async t => {
     const rows = new UnsummedRows()
     rows.add([values('a'), values('b')], 12)
     t.equal(rows.take(upTo, last), null)
   })
 }
 
-t.test('rows of another process in between make only the later ones known', async t => {
+t.test('after rows of another process, only later rows are known without reading', async t => {
   const rows = new UnsummedRows()
   rows.add([values('a')], 11)
   rows.add([values('b')], 13)
@@ -44,7 +44,7 @@ t.test('rows of another process in between make only the later ones known', asyn
   t.equal(new UnsummedRows().take(0, newest(0, '')), null)
 })
 
-t.test('a cost is added in two parts', async t => {
+t.test('a cost is split into two numbers', async t => {
   const rows = new UnsummedRows()
   rows.add([values('a', { cost_pico_usd: 3_000_000_007n }), values('b')], 2)
   const figures = [...rows.take(0, newest(2, 'b'))?.hours() ?? []][0]?.figures ?? []
@@ -52,7 +52,7 @@ t.test('a cost is added in two parts', async t => {
   t.strictSame([of('cost_high'), of('cost_low'), of('unpriced')], [3, 7, 1])
 })
 
-t.test('more sums than one transaction can write have to be read in pieces', async t => {
+t.test('more sums than one transaction can write must be read from the file in batches', async t => {
   const rows = new UnsummedRows()
   rows.add(Array.from({ length: 2500 }, (_, n) => values(`r${n}`, { key: `k${n}` })), 2500)
   t.equal(rows.take(0, newest(2500, 'r2499'))?.size, 2500)

@@ -4,7 +4,7 @@ import type { LedgerFailureCode } from '../../../src/ledger/ledger-failure.ts'
 
 const MINUTE = 60_000
 
-t.test('trouble is reported at each change and once a minute, whatever the date does', async t => {
+t.test('a failure is reported when its code changes and once a minute, even if the date changes', async t => {
   let now = 0
   let date = Date.UTC(2026, 10, 21)
   const told: string[] = []

@@ -19,7 +19,7 @@ t.test('a lease is wanted at the second request within 100 ms, one at a time', a
   t.equal(state.startLimiterRequest(1199), 16)
 })
 
-t.test('requests wait for a lease that is probably granted, as many as it is for', async t => {
+t.test('requests wait for a lease that will probably be granted, up to its number of requests', async t => {
   const state = stateOf()
   t.notOk(state.waitForLease('early'), 'no lease is on its way')
   state.startLimiterRequest(1000)
@@ -58,7 +58,7 @@ t.test('one request asks for the next lease, and the others use the rest of this
   t.ok(state.admit(ASK, 1000))
 })
 
-t.test('rate limits fall with each request of the lease, and once', async t => {
+t.test('the remaining rate limits fall once for each request of a lease', async t => {
   const state = stateOf(rate(100, 50), rate(1000, 500))
   const lease = state.lease = leaseFor(4)
   state.admit(ASK, 1000)

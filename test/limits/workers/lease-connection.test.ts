@@ -24,7 +24,7 @@ function connected(...own: Parameters<typeof limits>) {
   return { connection, handle, sent, key, remaining }
 }
 
-t.test('replies of one turn are sent together', async t => {
+t.test('replies of one turn of the event loop are sent together', async t => {
   const { handle, sent, key } = connected({ requestsPerMinute: 2 })
   await handle({ kind: 'key', ref: 0, ...key }, { ...ADMIT, id: 0 }, { ...ADMIT, id: 1 }, { ...ADMIT, id: 2 })
   t.equal(sent.length, 1)
@@ -49,7 +49,7 @@ t.test('a settlement ends its request once', async t => {
   t.match(remaining(), { tokens: { remaining: 86 } }, 'unknown usage keeps the estimate')
 })
 
-t.test('what an ended worker held counts as used, and what it still asks is ignored', async t => {
+t.test('leases of an ended worker count as used, and its late requests are ignored', async t => {
   const { connection, handle, sent, key, remaining } = connected({ requestsPerMinute: 1000, tokensPerMinute: 10_000, concurrent: 100 })
   await handle({ kind: 'key', ref: 0, ...key }, { ...ADMIT, id: 0, leaseRequests: 16 })
   const lease = sent[0]?.replies[0]?.lease
@@ -75,7 +75,7 @@ t.test('an open request of a returned lease counts as running only while it runs
   }
 })
 
-t.test('a returned lease gives back what it did not use, and its open requests go on', async t => {
+t.test('a returned lease gives back its unused part, and its open requests continue', async t => {
   const { handle, sent, key, remaining } = connected({ requestsPerMinute: 1000, tokensPerMinute: 10_000 })
   await handle({ kind: 'key', ref: 0, ...key }, { ...ADMIT, id: 0, leaseRequests: 16 })
   const leaseId = sent[0]?.replies[0]?.lease?.leaseId ?? -1

@@ -10,7 +10,7 @@ function outbox() {
 
 const release = (id: number): LimiterRequest => ({ kind: 'release-concurrency', id })
 
-t.test('the requests of one turn are sent together, in their order', async t => {
+t.test('requests of one turn of the event loop are sent together, in order', async t => {
   const { sent, outbox: box } = outbox()
   box.post(release(1))
   box.post(release(2))
@@ -49,7 +49,7 @@ t.test('a settlement replaces the release of its own concurrency only', async t 
   ]])
 })
 
-t.test('a settlement is sent although it replaced all that was waiting', async t => {
+t.test('a settlement is sent even if it replaced all waiting messages', async t => {
   const { sent, outbox: box } = outbox()
   box.post(release(1))
   box.postSettlement(1, { tokens: 1, pico: 0n })

@@ -173,7 +173,7 @@ t.test('no request waits for a first lease', async t => {
   t.equal(counts(await Promise.all(all)), 10)
 })
 
-t.test('a request whose lease is refused asks for itself, and is decided by the limits', async t => {
+t.test('a request whose lease is refused is decided by the limits on its own', async t => {
   const own = limits({ requestsPerMinute: 1000 })
   const { workers: [one, two] } = connectedWorkers(2)
   if (!one || !two) throw new Error('no workers')

@@ -116,7 +116,7 @@ routes:
   t.equal(simulator.stats.requests, 2)
 })
 
-t.test('a client that leaves in the wait between two attempts ends it', async t => {
+t.test('a client that disconnects during the wait between two attempts ends the wait', async t => {
   const seen = Promise.withResolvers<void>()
   let requests = 0
   const upstream = await startUpstream(t, (_req, res) => {
@@ -137,7 +137,7 @@ t.test('a client that leaves in the wait between two attempts ends it', async t 
   t.equal(requests, 1)
 })
 
-t.test('a client that leaves while an attempt runs: the upstream is informed, and no other is asked', async t => {
+t.test('a client that disconnects during an attempt cancels it, and no other target is tried', async t => {
   const { url, simulator } = await start(t)
   const gone = new Promise(resolve => simulator.once('aborted', resolve))
   const gateway = await startTestGateway(t, `
@@ -153,7 +153,7 @@ routes: [{ to: [{ upstream: a, model: "sim,headers_delay=60s" }, a] }]
   t.equal(simulator.stats.requests, 1)
 })
 
-t.test('the request of a client that left ends as client_gone, whatever an upstream sent before', async t => {
+t.test('a request whose client disconnects ends as client_gone, even after an upstream error', async t => {
   const { url, simulator } = await start(t)
   const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${url}" } }

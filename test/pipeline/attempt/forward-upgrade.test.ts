@@ -36,7 +36,7 @@ const TROUBLES: readonly [string, (t: Test) => Promise<string>][] = [
 ]
 
 for (const [trouble, first] of TROUBLES) {
-  t.test(`a WebSocket whose first candidate ${trouble} is opened at the second`, async t => {
+  t.test(`a WebSocket opens at the second target if the first ${trouble}`, async t => {
     const { url } = await start(t)
     const gateway = await startTestGateway(t, `
 upstreams: { a: { url: "${await first(t)}", websocket: true }, b: { url: "${url}", websocket: true } }
@@ -57,7 +57,7 @@ routes: [{ to: [a, b], timeouts: { first_byte: 1s } }]
   })
 }
 
-t.test('an upstream that refuses and asks for a pause gets one, and its client gets the Retry-After', async t => {
+t.test('a refusal with Retry-After pauses the target, and the client gets the Retry-After', async t => {
   const { url } = await start(t)
   let asked = 0
   const busy = await startUpstream(t, (_req, res) => {
@@ -81,7 +81,7 @@ routes:
   t.equal(asked, 2, 'once for each model')
 })
 
-t.test('a WebSocket counts while it is open, and an upstream that takes none has not failed', async t => {
+t.test('a WebSocket counts as running while it is open, and a refused upgrade is not a failure', async t => {
   const { url } = await start(t)
   const plain = await startUpstream(t, (_req, res) => res.writeHead(404).end())
   const gateway = await startTestGateway(t, `
@@ -102,7 +102,7 @@ routes: [{ model: plain, to: a }, { to: b }]
   t.match(await candidatesOf(gateway), [idle, { upstream: 'b', in_flight: 0 }])
 })
 
-t.test('an upstream that closes because of the client\'s message has not failed; with another code it has', async t => {
+t.test('an upstream that closes a WebSocket with 1009 has not failed, with 1011 it has', async t => {
   const gateways = await Promise.all([1009, 1011].map(async code => {
     const { server, url } = await startUpstream(t, (_req, res) => res.end())
     new WebSocketServer({ server }).on('connection', peer => peer.once('message', () => peer.close(code)))
@@ -130,7 +130,7 @@ routes: [{ path: /v1/responses, to: a }]
 
 const DENIAL = { error: { message: 'Project `p` does not have access to model `m`', code: 'model_not_found' } }
 
-t.test('a handshake that is refused for its model is passed on as it came, and raises no alarm', async t => {
+t.test('a handshake that is refused because of the model is forwarded, and raises no alert', async t => {
   const { url } = await start(t)
   const denying = await startUpstream(t, (_req, res) => {
     res.writeHead(403, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip', 'X-Request-Id': 'r1' })
@@ -178,7 +178,7 @@ const SECRETS = {
   'does not end': [403, JSON.stringify(DENIAL), false],
 } as const
 for (const [what, [status, body, ends = true]] of Object.entries(SECRETS)) {
-  t.test(`a handshake whose refusal ${what} was refused for the credential`, async t => {
+  t.test(`a handshake whose refusal ${what} counts as a refused credential`, async t => {
     const { url } = await startUpstream(t, (_req, res) => {
       res.writeHead(status).write(body)
       if (ends) res.end()
@@ -194,7 +194,7 @@ routes: [{ to: up }]
   })
 }
 
-t.test('targets without WebSockets are skipped, and retries limit how many targets are asked', async t => {
+t.test('targets without WebSockets are skipped, and retries limit the number of targets tried', async t => {
   const { url } = await start(t)
   let asked = 0
   const broken = await startUpstream(t, (_req, res) => {
@@ -219,7 +219,7 @@ routes:
   t.match(answer.headers, { 'x-gateway-upstream': 'b', 'x-gateway-attempts': '1' })
 })
 
-t.test('what the client sent behind its handshake arrives once', async t => {
+t.test('bytes that the client sends after its handshake reach the upstream once', async t => {
   const received = Promise.withResolvers<string>()
   const second = await startRawUpstream(t, socket => {
     let text = ''
@@ -246,7 +246,7 @@ routes: [{ to: [a, b] }]
   t.equal((await received.promise).split('behind').length, 2)
 })
 
-t.test('no target is reachable: the client gets one response, with the last error', async t => {
+t.test('without a reachable target the client gets one response, with the last error', async t => {
   const gateway = await startTestGateway(t, `
 upstreams:
   a: { url: "http://127.0.0.1:1", websocket: true }

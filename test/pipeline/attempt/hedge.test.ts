@@ -29,7 +29,7 @@ for (const resume of ['off', 'continue', 'hold']) {
   })
 }
 
-t.test('the first target responds after all: the second one is cancelled', async t => {
+t.test('the first target responds before the second: the second one is cancelled', async t => {
   const { first, second, books, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT, { stream: true })
   const slow = await first.asked.promise
@@ -53,7 +53,7 @@ t.test('billing.abandoned: none bills nothing for the cancelled attempt', async 
 })
 
 for (const status of [400, 401, 404, 503]) {
-  t.test(`the second target refuses with ${status}: the first one is awaited`, async t => {
+  t.test(`the second target refuses with ${status}: the gateway waits for the first one`, async t => {
     const { first, second, books, gateway } = await startPair(t)
     const asking = ask(gateway, CHAT, { stream: true })
     const slow = await first.asked.promise
@@ -66,7 +66,7 @@ for (const status of [400, 401, 404, 503]) {
   })
 }
 
-t.test('the first target fails while the second one is silent: the second one is awaited', async t => {
+t.test('the first target fails while the second one is silent: the gateway waits for the second one', async t => {
   const { first, second, books, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT, { stream: true })
   const slow = await first.asked.promise
@@ -78,7 +78,7 @@ t.test('the first target fails while the second one is silent: the second one is
   t.match(row, { upstream: 'b', attempts: [{ upstream: 'a', outcome: /^upstream_|hedge_lost/ }, { upstream: 'b', outcome: 'ok' }] })
 })
 
-t.test('the first byte timeout of the first target leaves the second one alone, which has its own', async t => {
+t.test('the first byte timeout of the first target does not end the second one, which has its own', async t => {
   const { first, second, gateway } = await startPair(t, { route: ', timeouts: { first_byte: 300ms }' })
   const asking = ask(gateway, CHAT, { stream: true })
   await second.asked.promise
@@ -89,7 +89,7 @@ t.test('the first byte timeout of the first target leaves the second one alone, 
   t.strictSame([first.requests, second.requests], [1, 1])
 })
 
-t.test('both fail: the client gets the last error of an upstream', async t => {
+t.test('both targets fail: the client gets the error of an upstream', async t => {
   const { first, second, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT, { stream: true })
   const slow = await first.asked.promise
@@ -98,7 +98,7 @@ t.test('both fail: the client gets the last error of an upstream', async t => {
   t.match(await asking, { status: /50[03]/, body: /some_code/ })
 })
 
-t.test('a client that leaves ends both attempts', async t => {
+t.test('a client that disconnects ends both attempts', async t => {
   const { first, second, books, gateway } = await startPair(t)
   const leaving = new AbortController()
   const asking = ask(gateway, CHAT, { stream: true, signal: leaving.signal })
@@ -121,7 +121,7 @@ t.test('a cancelled attempt does not count for the health of its target', async 
   t.match(await candidatesOf(gateway), [{ circuit: 'closed', in_flight: 0 }, { circuit: 'closed', in_flight: 0 }])
 })
 
-t.test('a response that is no stream is awaited', async t => {
+t.test('a response that is not a stream is not hedged', async t => {
   const { first, second, gateway } = await startPair(t)
   const asking = ask(gateway, CHAT)
   const res = await first.asked.promise
@@ -135,7 +135,7 @@ t.test('a response that is no stream is awaited', async t => {
   t.equal(second.requests, 1)
 })
 
-t.test('after a failure before that time, only the second target is asked', async t => {
+t.test('if the first target fails before the hedge, only the second one is tried', async t => {
   const { first, second, books, gateway } = await startPair(t, { after: '1h' })
   const asking = ask(gateway, CHAT, { stream: true })
   refuse(await first.asked.promise, 503)
@@ -146,7 +146,7 @@ t.test('after a failure before that time, only the second target is asked', asyn
   t.equal(row.costPico, costOf({ input: 10, output: 2 }))
 })
 
-t.test('an event without content is not a response yet, and is sent with the first content', async t => {
+t.test('an event without content does not win the hedge, and is sent with the first content', async t => {
   for (const resume of ['off', 'continue', 'hold']) {
     const { first, second, gateway } = await startPair(t, { route: `, resume: ${resume}` })
     const asking = ask(gateway, CHAT, { stream: true })
@@ -246,7 +246,7 @@ ${priced('one', 'two')}`)
   t.equal(row.usage.outputTokens, 2)
 })
 
-t.test('a response that breaks after a race is continued, also by the target that was cancelled', async t => {
+t.test('a response that breaks after a hedge is continued, also by the cancelled target', async t => {
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)
   const books = await openBooks(t, `
@@ -270,7 +270,7 @@ ${priced('one', 'two')}`)
   t.match(row.attempts.map(({ upstream, outcome }) => `${upstream} ${outcome}`), ['a hedge_lost', /^b upstream_/, 'a ok'])
 })
 
-t.test('without memory for a second attempt, none begins, and the first continues', async t => {
+t.test('without memory for a second attempt there is no hedge, and the first attempt continues', async t => {
   const first = await new Provider().start(t)
   const second = await new Provider().start(t)
   const gateway = await startTestGateway(t, `

@@ -89,7 +89,7 @@ for (const keepAlive of [': ping\n\n', 'event: ping\ndata: {"type": "ping"}\n\n'
   })
 }
 
-t.test('the first event, a byte at a time', async t => {
+t.test('a first event that arrives byte by byte reaches the client unchanged', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD)
@@ -102,7 +102,7 @@ t.test('the first event, a byte at a time', async t => {
   t.equal(body, EVENT + DONE)
 })
 
-t.test('a first event that is an error, a byte at a time', async t => {
+t.test('a first event that is an error and arrives byte by byte causes a failover', async t => {
   const { client } = await playing(t, async wire => {
     await wire.request()
     wire.send(STREAM_HEAD)
@@ -236,7 +236,7 @@ t.test('JSON behind a byte order mark or many blank lines is a response, and its
   }
 })
 
-t.test('an error in the body of a 200, compressed or not, large or small', async t => {
+t.test('an error in the body of a small 200 causes a failover, compressed or not', async t => {
   const padding = 'x'.repeat(600_000)
   for (const body of [
     '{"error":{"code":502}}', '  {"id":"1","error":{"message":"no"}}', `{"error":{"message":"${padding}"}}`,
@@ -254,7 +254,7 @@ t.test('an error in the body of a 200, compressed or not, large or small', async
   }
 })
 
-t.test('a generate stream that is one array: its first element decides', async t => {
+t.test('a generate stream that is one JSON array fails over if its first element is an error', async t => {
   const [, , generate] = DIALECTS
   for (const [body, who] of [
     ['[{"error":{"code":503,"message":"no","status":"UNAVAILABLE"}}]', 'b'],

@@ -83,7 +83,7 @@ for (const [what, options] of Object.entries(KINDS)) {
   })
 }
 
-t.test('a response that is cut is counted, and one without a price has no cost', async t => {
+t.test('a cut response is counted, and a response without a price makes the cost unknown', async t => {
   const cut = await sessionWith(t, [
     completed('m'), { type: 'response.created', response: { model: 'm' } },
     { type: 'response.output_text.delta', delta: 'hello' },
@@ -113,7 +113,7 @@ models:
   t.notOk('costUsd' in (one?.attempts[0] ?? {}))
 })
 
-t.test('an error ends the response that is in progress', async t => {
+t.test('an error ends the running response', async t => {
   const delta = { type: 'response.output_text.delta', delta: 'hello' }
   const row = await sessionWith(t, [
     { type: 'response.created', response: { model: 'm' } }, delta, { type: 'error', error: {} }, completed('m'),
@@ -123,7 +123,7 @@ t.test('an error ends the response that is in progress', async t => {
 
 const inLane = (stream_id: string, type: string, rest: object = {}) => ({ type, stream_id, ...rest })
 
-t.test('responses of several lanes at once are kept apart', async t => {
+t.test('responses of several lanes at the same time are counted separately', async t => {
   const created = (model: string) => ({ response: { model } })
   const delta = { delta: 'hello' }
   const told = await sessionWith(t, [
@@ -190,7 +190,7 @@ ${priced('m')}`)
   return [...(await books.close()).values()][0]
 }
 
-t.test('without requests nothing is paid, and what cannot be read has an unknown cost', async t => {
+t.test('a session without requests costs nothing, and an unreadable one has an unknown cost', async t => {
   t.match(await sessionWith(t, [{ type: 'error', error: { code: 'x' } }, '[]', 'no JSON']), { costPico: 0n })
   const unknown = { costPico: null, usage: { inputTokens: null } }
   t.match(await unreadable(t, '', Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])), unknown)
@@ -263,7 +263,7 @@ t.test('a session that only transcribes is billed', async t => {
 })
 
 for (const limit of ['budget: { usd: 0.0000001, per: total }', 'tokens_per_minute: 5']) {
-  t.test(`known usage of a WebSocket counts when it has ended: ${limit}`, async t => {
+  t.test(`the usage of a WebSocket counts against the limit when it ends: ${limit}`, async t => {
     const url = await startSpeaker(t, [completed('m'), completed('nobody-knows')])
     const books = await openBooks(t, `
 upstreams: { up: { url: "${url}", websocket: true } }
@@ -282,7 +282,7 @@ ${priced('m')}`)
   })
 }
 
-t.test('no WebSocket is opened under a budget for a model without a price', async t => {
+t.test('under a budget, a WebSocket for a model without a price is refused', async t => {
   const url = await startSpeaker(t, [])
   const books = await openBooks(t, `
 upstreams: { up: { url: "${url}", websocket: true } }

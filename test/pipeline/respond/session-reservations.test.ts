@@ -175,7 +175,7 @@ t.test('the reservation covers the output bound and the input of a response', as
   }
 })
 
-t.test('a response that follows an earlier one reserves that one\'s input and output', async t => {
+t.test('a response that follows an earlier response reserves the input and output of both', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, '{ tokens_per_minute: 3000 }'))
   const client = await new Client(gateway.url).open()
@@ -188,7 +188,7 @@ t.test('a response that follows an earlier one reserves that one\'s input and ou
   t.equal(await client.say(create({ max_output_tokens: 1500, previous_response_id: 'resp_1' })), 1008, '1,010 tokens come before')
 })
 
-t.test('responses count neither as requests nor as running', async t => {
+t.test('responses of a session do not count as requests or as running', async t => {
   const upstream = await startSessions(t)
   const gateway = await startTestGateway(t, yamlOf(upstream.url, '{ concurrent: 1, requests_per_minute: 1, tokens_per_minute: 100000 }'))
   const client = await new Client(gateway.url).open()
@@ -220,7 +220,7 @@ t.test('realtime: a response reserves the input that the client sent', async t =
   t.equal(await fourth.say({ type: 'response.create' }), 1008, 'the session allows more output')
 })
 
-t.test('several requests in one packet, and the limits of several workers', async t => {
+t.test('reservations hold for several requests in one packet, and across workers', async t => {
   const upstream = await startSessions(t)
   const file = `${t.testdir({})}/gateway.yaml`
   writeFileSync(file, `server: { listen: "127.0.0.1:0", workers: 2 }\n${yamlOf(upstream.url, budget(0.035))}`)

@@ -23,7 +23,7 @@ for (const [what, delta, expected] of [
   t.test(`a stream with ${what} ${expected === null ? 'can' : 'cannot'} be continued`, async t => t.equal(new ChatStreamProtocol({}).read(chunk(delta)), expected))
 }
 
-t.test('a stream ends with its finish_reason, and with its usage where that is asked for', async t => {
+t.test('a stream is complete with its finish_reason, and with its usage if the client asked for it', async t => {
   const plain = new ChatStreamProtocol({})
   plain.read(chunk({ content: 'x' }))
   t.strictSame([plain.finished, plain.missing, plain.completes(chunk({}, {}, END))], [false, null, true])
@@ -55,7 +55,7 @@ t.test('the next upstream gets the text so far and a smaller limit', async t => 
   t.equal(edited('{"messages":[{}]}', '', 4), '{"messages":[{}]}')
 })
 
-t.test('chunks of the next upstream have the identity of the first, and no second role', async t => {
+t.test('chunks of the next upstream get the identity of the first chunk, and no second role', async t => {
   const stream = new ChatStreamProtocol({})
   stream.read(chunk({ role: 'assistant' }, { id: '' }))
   stream.read(chunk({ content: 'He' }, { system_fingerprint: 'f' }))
@@ -76,7 +76,7 @@ t.test('the usage of all parts is summed', async t => {
   t.strictSame(whole?.['usage'], { prompt_tokens: 30, completion_tokens: 9, total_tokens: 39, prompt_tokens_details: { cached_tokens: 5 } })
 })
 
-t.test('a client that has the end of the response gets only the usage', async t => {
+t.test('a client that already has the end of the response gets only the usage', async t => {
   const stream = new ChatStreamProtocol({ stream_options: { include_usage: true } })
   stream.read(chunk({ content: 'Hello' }, {}, END))
   const { translate } = stream.createTranslation(() => PRIOR)
@@ -84,7 +84,7 @@ t.test('a client that has the end of the response gets only the usage', async t 
   t.match(translate({ choices: [], usage: { prompt_tokens: 1 } }, text => text), [{ usage: { prompt_tokens: 11 } }])
 })
 
-t.test('a first response keeps its role', async t => {
+t.test('the first chunk keeps its role if no earlier chunk had one', async t => {
   const [first] = new ChatStreamProtocol({}).createTranslation(() => PRIOR).translate(chunk({ role: 'assistant', content: '' }), text => text)
   t.match(first, { choices: [{ delta: { role: 'assistant', content: '' } }] })
   t.equal(chatText(chunk({ content: 'x' })), 'x')

@@ -47,7 +47,7 @@ for (const [what, event] of [
   })
 }
 
-t.test('a usage of null reports nothing, and text after a usage is not in it', async t => {
+t.test('output is not reported by usage: null, or if text follows the usage', async t => {
   t.equal(metered({ ...chunk({ content: 'a' }), usage: null }).isOutputReported, false)
   t.equal(metered({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 2 } }, chunk({ content: 'more' })).isOutputReported, false)
 })
@@ -59,13 +59,13 @@ t.test('an image or audio cannot be counted', async t => {
   t.equal(metered(chunk({ audio: { data: 'AAAA' } })).uncountable, true)
 })
 
-t.test('a tier and an error are seen', async t => {
+t.test('a service tier and an error are recognized', async t => {
   t.equal(metered({ service_tier: 'flex', choices: [] }).serviceTier, 'flex')
   t.equal(metered({ error: { message: 'x' } }).sawError, true)
   t.equal(metered({ error: null, choices: [] }).sawError, false)
 })
 
-t.test('content is seen at the first word, or at a call', async t => {
+t.test('content begins with the first text or call', async t => {
   t.equal(metered(chunk({ role: 'assistant', content: '' })).sawContent, false)
   t.equal(metered(chunk({ content: 'a' })).sawContent, true)
   t.equal(metered(chunk({ tool_calls: [{ index: 0, function: { name: 'look' } }] })).sawContent, true)

@@ -35,7 +35,7 @@ for (const [reason, expected] of [
   })
 }
 
-t.test('texts are joined, and absent ones are null', async t => {
+t.test('texts are joined, and without text the content is null', async t => {
   t.match(messageOf(bodyOf([[TEXT, 'a'], [{ type: 'thinking' }, 'Hm'], [TEXT, 'b'], [{ type: 'thinking' }, '.']])), { role: 'assistant', content: 'ab', refusal: null, reasoning_content: 'Hm.' })
   const empty = messageOf(bodyOf([]))
   t.equal(empty['content'], null)
@@ -43,7 +43,7 @@ t.test('texts are joined, and absent ones are null', async t => {
   t.match(bodyOf([]), { id: 'chatcmpl-unique', object: 'chat.completion', created: 1_700_000_000, model: 'client-model' })
 })
 
-t.test('a refusal with its words ends by stop', async t => {
+t.test('a refusal part ends with stop, and a refusal without one with content_filter', async t => {
   const refused = bodyOf([[{ type: 'refusal' }, 'No']], 'refusal', null, 'why')
   t.match(refused, { choices: [{ message: { refusal: 'No' }, finish_reason: 'stop' }] })
   t.match(bodyOf([], 'refusal', null, 'why'), { choices: [{ message: { refusal: 'why' }, finish_reason: 'content_filter' }] })
@@ -80,13 +80,13 @@ t.test('calls have an index, an id and arguments that can be parsed', async t =>
   ])
 })
 
-t.test('the thinking before a call travels in its id', async t => {
+t.test('the thinking before a call is sealed in the id of the call', async t => {
   const [first, second] = messageOf(bodyOf([[{ type: 'thinking' }, 'Hm'], [call('call_1', { opaque: { provider: 'p', value: 'sig' } }), '{}'], [call('call_2'), '{}']]))['tool_calls'] as JsonObject[]
   t.match(opened('tool_id', first?.['id']), { id: 'call_1', opaque: { provider: 'p', value: 'sig' } })
   t.equal(second?.['id'], 'call_2')
 })
 
-t.test('the usage chunk of a stream comes only if the client asks for it and there is one', async t => {
+t.test('the usage chunk is sent only if the client asks for it and usage is known', async t => {
   const usage: ResponseEvent = { type: 'usage', usage: { ...NO_USAGE, input: 7, output: 3 } }
   const asked = { stream: true, stream_options: { include_usage: true } }
   const start: ResponseEvent = { type: 'start', id: 'a', model: 'm', usage: null }
@@ -96,7 +96,7 @@ t.test('the usage chunk of a stream comes only if the client asks for it and the
   t.notOk('usage' in (streamOf({}, start)[0] as JsonObject))
 })
 
-t.test('a stream has one role and one end', async t => {
+t.test('a stream has one role and one finish_reason', async t => {
   t.strictSame(deltasOf({ type: 'start', id: 'a', model: null, usage: null }, stop('end'), stop('max_tokens')), [{ role: 'assistant', content: '' }, {}])
   t.strictSame(deltasOf({ type: 'ping' }, { type: 'delta', index: 5, text: 'of no part' }), [])
 })

@@ -122,13 +122,13 @@ const REFUSALS: readonly (readonly [string, 'context_length' | 'content_filter',
 ]
 
 for (const [whose, reason, , body] of REFUSALS) {
-  t.test(`${reason}, as ${whose} words it`, t => {
+  t.test(`${reason} is recognized in the words of ${whose}`, t => {
     t.equal(refusalReason(Buffer.from(JSON.stringify(body))), reason)
     t.end()
   })
 }
 
-t.test('other refusals have none of these reasons, and unreadable ones have none', t => {
+t.test('a refusal for another reason, or an unreadable one, has no reason', t => {
   for (const body of [
     '{"error":{"message":"Unknown model","type":"invalid_request_error","code":"model_not_found"}}',
     '{"error":{"message":"temperature must be at most 2","type":"invalid_request_error","code":null}}',
@@ -145,7 +145,7 @@ t.test('other refusals have none of these reasons, and unreadable ones have none
   t.end()
 })
 
-t.test('how long an error asks to wait, in the format of Gemini', t => {
+t.test('the retry delay is read from an error in the format of Gemini', t => {
   const said = (retryDelay: unknown) => {
     const info = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay }
     return Buffer.from(JSON.stringify({ error: { code: 429, details: [null, info] } }))
@@ -195,7 +195,7 @@ routes: [{ to: a, on: { content_filter: b } }]
   t.equal(simulator.stats.requests, 0)
 })
 
-t.test('with 403 it does not count as a refused credential: no alert is raised, and the client gets it', async t => {
+t.test('a 403 for flagged input does not count as a refused credential, and the client gets it', async t => {
   const flagged = '{"error":{"message":"Your input was flagged by moderation","code":403}}'
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(403, JSON_TYPE).end(flagged)
@@ -300,7 +300,7 @@ t.test('an error about the credential, or without a reason, concerns the operato
   t.end()
 })
 
-t.test('a 401 whose body does not arrive counts as a refused credential after a moment', async t => {
+t.test('a 401 whose body does not arrive counts as a refused credential after a wait', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(401, JSON_TYPE).write('{"error":{"code":"model_not_found"')
   })
@@ -311,7 +311,7 @@ routes: [{ to: a }]
   t.match(await ask(gateway, DIALECTS[0]!), { status: 502, body: /upstream_rejected_key/ })
 })
 
-t.test('a flagged account concerns the operator, not the client', async t => {
+t.test('a 403 for a flagged account is a problem of the operator, not of the client', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(403, JSON_TYPE).end('{"error":{"message":"Your account was flagged for potential abuse"}}')
   })
@@ -340,7 +340,7 @@ routes: [{ to: a, on: { context_length: { upstream: a, model: large } } }]
   t.equal(asked, 2)
 })
 
-t.test('a refusal for its length, and then one by the filter: each has its target', async t => {
+t.test('a refusal for its length and a later one by the filter each go to their own target', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     const code = req.url?.startsWith('/one') ? 'context_length_exceeded' : 'content_filter'
     res.writeHead(400, JSON_TYPE).end(JSON.stringify({ error: { code } }))
@@ -373,7 +373,7 @@ routes:
   }
 })
 
-t.test('a refusal with 403 that says what was wrong does not open the circuit', async t => {
+t.test('a 403 for flagged input does not open the circuit', async t => {
   const upstream = await startUpstream(t, (_req, res) => {
     res.writeHead(403, JSON_TYPE).end('{"error":{"message":"Your input was flagged by a moderator"}}')
   })

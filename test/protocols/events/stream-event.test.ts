@@ -43,10 +43,10 @@ t.test('an event that is too large to parse is data', async t => {
 for (const [data, name, expected] of [
   ['{"a":1}', '', true], ['{"a":1}', 'delta', true], ['{"a":1}', 'error', false], ['{"error":1}', '', false], ['{"text":"an error occurred"}', '', false], ['{"a":1} ', '', false], ['[1]', '', false], ['', '', false],
 ] as const) {
-  t.test(`${JSON.stringify(data)} with the name "${name}" ${expected ? 'is surely data' : 'has to be parsed'}`, async t => t.equal(looksLikeData(eventOf(data, name)), expected))
+  t.test(`${JSON.stringify(data)} with the name "${name}" ${expected ? 'is data without parsing' : 'has to be parsed'}`, async t => t.equal(looksLikeData(eventOf(data, name)), expected))
 }
 
-t.test('the text and the value are read once, and anew after a clear', async t => {
+t.test('text and value are read once, and again after clear', async t => {
   const event = eventOf(' {"a":1} ')
   t.equal(event.text, '{"a":1}')
   t.equal(event.value, event.value)
@@ -75,7 +75,7 @@ t.test('each chunk of an unknown format is an event', async t => {
   t.strictSame([reader.offset, reader.atBoundary], [5, false])
 })
 
-t.test('a value of no object has no member', async t => {
+t.test('a member of a value that is not an object is undefined', async t => {
   t.equal(member({ a: 1 }, 'a'), 1)
   t.strictSame([null, 'a', 5, undefined].map(value => member(value, 'length')), [undefined, undefined, undefined, undefined])
   t.strictSame([undefined, null, 0, '', false].map(isPresent), [false, false, true, true, true])

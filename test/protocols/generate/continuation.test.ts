@@ -27,7 +27,7 @@ for (const [what, parts, expected] of [
   t.test(`a stream with ${what} ${expected === null ? 'can' : 'cannot'} be continued`, async t => t.equal(new GenerateStreamProtocol().read(chunk(parts)), expected))
 }
 
-t.test('a stream ends with its finishReason', async t => {
+t.test('a stream is complete with its finishReason', async t => {
   const stream = new GenerateStreamProtocol()
   stream.read(chunk([{ text: 'x' }]))
   t.equal(stream.finished, false)
@@ -45,7 +45,7 @@ t.test('the next upstream gets the text so far, and a smaller limit in camelCase
   t.equal(edited('{"contents":[],"maxOutputTokens":10}', ''), '{"contents":[],"maxOutputTokens":10}')
 })
 
-t.test('chunks of the next upstream have the identity of the first', async t => {
+t.test('chunks of the next upstream get the identity of the first chunk', async t => {
   const stream = new GenerateStreamProtocol()
   stream.read(chunk([{ text: 'He' }], {}, { responseId: 'a', modelVersion: 'm' }))
   const { translate, render } = stream.createTranslation(() => PRIOR)
@@ -57,13 +57,13 @@ t.test('chunks of the next upstream have the identity of the first', async t => 
   t.equal(render({ a: 1 }), 'data: {"a":1}\r\n\r\n')
 })
 
-t.test('the usage of all parts is summed, also where the second has no output', async t => {
+t.test('the usage of all parts is summed, also if the second part has no output', async t => {
   const usageOf = (usageMetadata: object) => new GenerateStreamProtocol().createTranslation(() => PRIOR).translate({ usageMetadata }, text => text)[0]?.['usageMetadata']
   t.strictSame(usageOf({ promptTokenCount: 20, candidatesTokenCount: 5, totalTokenCount: 25 }), { promptTokenCount: 30, candidatesTokenCount: 9, totalTokenCount: 39, cachedContentTokenCount: 3 })
   t.strictSame(usageOf({ promptTokenCount: 20, totalTokenCount: 20 }), { promptTokenCount: 30, totalTokenCount: 34, candidatesTokenCount: 4, cachedContentTokenCount: 3 })
 })
 
-t.test('the text of a chunk is that of all its parts', async t => {
+t.test('the text of a chunk joins the text of its parts', async t => {
   t.equal(generateText(chunk([{ text: 'a' }, { functionCall: {} }, { text: 'b' }])), 'ab')
   t.equal(generateText({}), '')
 })

@@ -23,7 +23,7 @@ for (const [given, text, stop] of REASONS) {
   })
 }
 
-t.test('a blocked prompt is recognized by word and by number', async t => {
+t.test('a blocked prompt is recognized by the name or the number of its reason', async t => {
   for (const blockReason of ['SAFETY', 1, 4, 99]) t.match(bodyBetween('chat', 'generate', { promptFeedback: { blockReason } }), { choices: [{ finish_reason: 'content_filter' }] })
 })
 
@@ -37,7 +37,7 @@ for (const [what, reason, isWhole] of [['a number', 1, true], ['a word', 'STOP',
   })
 }
 
-t.test('numbers for schema types and the calling mode of a request are read', async t => {
+t.test('schema types and the calling mode of a request can be numbers', async t => {
   const { body } = requestBetween('generate', 'chat', {
     contents: [{ parts: [{ text: 'Hi' }] }], toolConfig: { functionCallingConfig: { mode: 2 } },
     tools: [{ functionDeclarations: [{ name: 'look', parameters: { type: 6, properties: { at: { type: 1 }, n: { type: 3, nullable: true }, all: { type: 5, items: { type: 4 } } } } }] }],

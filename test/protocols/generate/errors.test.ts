@@ -21,12 +21,12 @@ t.test('an error has the shape of google.rpc.Status, in a body and in a stream',
   t.strictSame(JSON.parse(event.slice('data: '.length)), OBJECT)
 })
 
-t.test('an interaction ends in an event of its own', async t => {
+t.test('an interaction that fails ends with an event of type error', async t => {
   t.equal(INTERACTION_FORMAT.streamError(ERROR, 'req_1'), `event: error\ndata: ${JSON.stringify({ event_type: 'error', error: { code: 'draining', message: 'the gateway "ends"' } })}\n\n`)
   t.equal(INTERACTION_FORMAT.errorBody(ERROR, 'req_1'), GENERATE_FORMAT.errorBody(ERROR, 'req_1'))
 })
 
-t.test('models have the prefix models/', async t => {
+t.test('names of models have the prefix models/', async t => {
   t.match(JSON.parse(GENERATE_FORMAT.modelList(['a', 'b'])), { models: [{ name: 'models/a', baseModelId: 'a' }, { name: 'models/b', displayName: 'b' }] })
   t.match(JSON.parse(GENERATE_FORMAT.modelCard('a')), { name: 'models/a' })
   t.strictSame(JSON.parse(GENERATE_FORMAT.modelList([])), { models: [] })

@@ -8,7 +8,7 @@ const USAGE = { total_input_tokens: 62, total_output_tokens: 171, total_thought_
 const USED = { input: 62, output: 468, reasoning: 297 }
 const { events } = interaction
 
-t.test('interactions are billed by their usage, and cut ones by what arrived', async t => {
+t.test('interactions are billed by their usage, and cut interactions by the text that arrived', async t => {
   const upstream = await startUpstream(t, async (req, res) => {
     const { input, stream } = JSON.parse(String(await bodyOf(req))) as { input: string; stream?: boolean }
     if (!stream) {
@@ -55,7 +55,7 @@ ${priced('m')}`)
   t.match(rows.get(later.id), { end: 'complete', costPico: null }, 'what is still to come is unknown')
 })
 
-t.test('a cut interaction ends in an error event that its clients understand', async t => {
+t.test('a cut interaction ends with an error event that clients understand', async t => {
   const upstream = await startUpstream(t, (req, res) => {
     req.resume()
     res.setHeader('content-type', 'text/event-stream')

@@ -51,13 +51,13 @@ t.test('parts keep their order, and empty texts are left out', async t => {
   t.match(body, { modelVersion: 'm', responseId: 'r', candidates: [{ index: 0, content: { role: 'model' } }] })
 })
 
-t.test('the thinking before a call travels in its signature', async t => {
+t.test('the thinking before a call is sealed in the signature of the call', async t => {
   const [thought, called] = partsOf(bodyOf([[{ type: 'thinking' }, 'Hm'], [call('a', { opaque }), '{}']]))
   t.strictSame(thought, { text: 'Hm', thought: true })
   t.match(opened('opaque_value', called?.['thoughtSignature']), { opaque })
 })
 
-t.test('a stream of events has a chunk for each text, and whole calls', async t => {
+t.test('a stream has one chunk for each text, and complete calls', async t => {
   const chunks = dataOf(textOf(true,
     { type: 'start', id: null, model: null, usage: null }, { type: 'part_start', index: 0, part: { type: 'thinking' } }, { type: 'delta', index: 0, text: 'Hm' }, { type: 'part_end', index: 0, opaque: null },
     { type: 'part_start', index: 1, part: TEXT }, { type: 'delta', index: 1, text: 'Hi' }, { type: 'part_end', index: 1, opaque: null },
@@ -68,7 +68,7 @@ t.test('a stream of events has a chunk for each text, and whole calls', async t 
   t.equal(chunks.length, 4)
 })
 
-t.test('without events a stream is one JSON array', async t => {
+t.test('a stream that is not sent as events is one JSON array', async t => {
   const start: ResponseEvent = { type: 'part_start', index: 0, part: TEXT }
   const text = textOf(false, start, { type: 'delta', index: 0, text: 'a' }, { type: 'delta', index: 0, text: 'b' }, stop(), { type: 'end' })
   t.match((JSON.parse(text) as JsonObject[]).map(partsOf), [[{ text: 'a' }], [{ text: 'b' }], [{ text: '' }]])
@@ -90,9 +90,9 @@ t.test('arguments of open calls are held up to 16 MiB', async t => {
   t.throws(() => writer.write({ type: 'delta', index: 2, text: 'x' }), { message: 'the arguments of the tool calls are too long' })
 })
 
-t.test('a stream without a stop has no end', async t => t.equal(textOf(true, { type: 'end' }, { type: 'ping' }), ''))
+t.test('a stream without a stop event has no last chunk', async t => t.equal(textOf(true, { type: 'end' }, { type: 'ping' }), ''))
 
-t.test('an error has the status of its code, and a reason where it has one', async t => {
+t.test('an error has a status for its kind, and a reason if it has a code', async t => {
   const error: NeutralError = { kind: 'rate_limit', status: 429, message: 'slow down', code: null, param: null }
   t.strictSame(writeGenerateError(error), { error: { code: 429, message: 'slow down', status: 'RESOURCE_EXHAUSTED' } })
   t.match(writeGenerateError({ ...error, code: 'quota_exceeded' }), { error: { details: [{ reason: 'QUOTA_EXCEEDED', domain: 'model-gateway' }] } })

@@ -7,12 +7,12 @@ const valuesOf = (text: string, names: readonly string[], ...range: number[]) =>
   return Object.fromEntries(Array.from(fieldsOf(body, names, ...range), ([name, { start, end }]) => [name, body.toString('utf8', start, end)]))
 }
 
-t.test('the last value of a name counts', async t => {
+t.test('of a repeated member the last value counts', async t => {
   t.strictSame(valuesOf('{"a":1,"b":[2],"a":{"x":3}}', ['a', 'b', 'c']), { a: '{"x":3}', b: '[2]' })
   t.strictSame(valuesOf('{"a":1', ['a']), {}, 'of a text that is not JSON there is none')
 })
 
-t.test('an object inside of a body has its own members', async t => {
+t.test('an object inside the body is searched for its own members', async t => {
   const text = '{"a":1,"config":{"a":2}}'
   t.strictSame(valuesOf(text, ['a'], text.indexOf('{', 1), text.length - 1), { a: '2' })
 })
@@ -20,13 +20,13 @@ t.test('an object inside of a body has its own members', async t => {
 for (const [list, expected] of [
   ['[]', '[{"x":"é"}]'], ['[ ]', '[ {"x":"é"}]'], ['[1]', '[1,{"x":"é"}]'], ['[1,[2]]', '[1,[2],{"x":"é"}]'], ['"[]"', '"[]"'], ['{}', '{}'], ['null', 'null'],
 ] as const) {
-  t.test(`a value is appended to ${list}`, async t => {
+  t.test(`a value is appended to ${list}: ${expected}`, async t => {
     const body = Buffer.from(`{"l":${list},"m":1}`)
     t.equal(spliceBytes(body, appendToList(body, fieldsOf(body, ['l']).get('l'), { x: 'é' })).toString(), `{"l":${expected},"m":1}`)
   })
 }
 
-t.test('without a list nothing is appended', async t => t.strictSame(appendToList(Buffer.from('{}'), undefined, 1), []))
+t.test('nothing is appended if there is no list', async t => t.strictSame(appendToList(Buffer.from('{}'), undefined, 1), []))
 
 for (const [limit, spent, expected] of [
   ['100', 30, '70'], ['100', 0, '100'], ['100', 100, '1'], ['100', 500, '1'], ['1', 1, '1'], ['10.9', 3, '7'], ['1e2', 1, '99'], ['0', 3, '0'], ['-1', 3, '-1'], ['0.5', 3, '0.5'], ['"100"', 3, '"100"'],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { beginsJson, endOfPlainText, hexUnit, isBlank, matchesName, withoutByteOrderMark } from '../../../src/protocols/json/json-text.ts'
 
-t.test('a quote, a backslash and a control character end plain text, at any place of a word', async t => {
+t.test('plain text ends at a quote, a backslash or a control character, at any offset', async t => {
   const wrong: string[] = []
   for (let length = 0; length < 20; length++) {
     for (let byte = 0; byte < 256; byte++) {
@@ -15,7 +15,7 @@ t.test('a quote, a backslash and a control character end plain text, at any plac
   t.strictSame(wrong, [])
 })
 
-t.test('plain text is searched between two offsets only', async t => {
+t.test('plain text is searched only between two offsets', async t => {
   const bytes = Buffer.from('"aaaaaaaaaaaaaaaa"aaaaaaaaaaaaaaa')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   t.equal(endOfPlainText(bytes, view, 1, 33), 17)
@@ -38,10 +38,10 @@ for (const [written, name, anyCase, expected] of NAMES) {
   })
 }
 
-t.test('case counts unless it is ignored', async t => t.equal(matchesName(Buffer.from('Model'), 0, 5, Buffer.from('model')), false))
+t.test('names are compared with case by default', async t => t.equal(matchesName(Buffer.from('Model'), 0, 5, Buffer.from('model')), false))
 
 for (const [digits, expected] of [['0000', 0], ['ffff', 0xffff], ['FfAa', 0xffaa], ['00e9', 0xe9], ['00g0', -1], ['12', -1], ['/000', -1], [':000', -1], ['@000', -1], ['`000', -1]] as const) {
-  t.test(`four hexadecimal digits ${digits} are ${expected}`, async t => t.equal(hexUnit(Buffer.from(digits), 0), expected))
+  t.test(`the hexadecimal digits ${digits} give ${expected}`, async t => t.equal(hexUnit(Buffer.from(digits), 0), expected))
 }
 
 for (const [text, begins, blank] of [
@@ -52,7 +52,7 @@ for (const [text, begins, blank] of [
   })
 }
 
-t.test('one byte order mark is left out', async t => {
+t.test('only one byte order mark is removed', async t => {
   t.equal(withoutByteOrderMark(Buffer.from('\ufeff\ufeffa')).toString(), '\ufeffa')
   t.strictSame(withoutByteOrderMark(Buffer.from([0xef, 0xbb])), Buffer.from([0xef, 0xbb]))
 })

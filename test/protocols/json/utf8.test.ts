@@ -36,7 +36,7 @@ for (const [what, bytes, expected] of CASES) {
   })
 }
 
-t.test('offsets are those of the whole text', async t => {
+t.test('the offset of an error counts from the start of the text', async t => {
   const utf8 = new Utf8Check()
   t.equal(utf8.push(Buffer.from('abc')), -1)
   t.equal(utf8.push(Buffer.alloc(0)), -1)

@@ -17,7 +17,7 @@ for (const [written, expected] of CASES) {
   })
 }
 
-t.test('a key that is longer than any spelling of a name is not looked at', async t => {
+t.test('a key that is longer than every spelling of a name is not compared', async t => {
   t.equal(new WatchedKeys(['ab']).longest, 12)
   t.equal(new WatchedKeys(['ab'], [], ['abcd']).longest, 48)
   t.equal(new WatchedKeys([]).longest, 0)
@@ -25,14 +25,14 @@ t.test('a key that is longer than any spelling of a name is not looked at', asyn
   t.equal(new WatchedKeys(['ab']).find(Buffer.from(all), 0, all.length), 'ab')
 })
 
-t.test('a key with the hash of a name is not that name', async t => {
+t.test('a key with the same hash as a name does not match', async t => {
   // Both are 3129: 97 * 31 + 122 and 98 * 31 + 91.
   const keys = new WatchedKeys([], [], ['az'])
   t.equal(keys.find(Buffer.from('A-Z'), 0, 3), 'az')
   t.equal(keys.find(Buffer.from('b['), 0, 2), null)
 })
 
-t.test('a name without case and separators', async t => {
+t.test('loosely ignores case and separators', async t => {
   t.equal(loosely('Max_Output-Tokens'), 'maxoutputtokens')
   t.equal(loosely('\u212a'), 'k', 'the Kelvin sign')
 })

@@ -29,7 +29,7 @@ for (const [what, event, content, reasoning, tool, isContent] of TEXTS) {
   })
 }
 
-t.test('the start has the input, and the end the output', async t => {
+t.test('the first event has the input, and the last event the output', async t => {
   const meter = metered(START, delta({ type: 'text_delta', text: 'a' }))
   t.match(meter.reading()?.usage, { inputTokens: 8, cachedInputTokens: 3, outputTokens: null }, 'the first token or two are not all')
   t.equal(meter.isOutputReported, false)
@@ -38,19 +38,19 @@ t.test('the start has the input, and the end the output', async t => {
   t.strictSame([whole.isOutputReported, whole.terminated, meter.terminated], [true, true, false])
 })
 
-t.test('later counts replace earlier ones, and null does not', async t => {
+t.test('later counts replace earlier ones, except null', async t => {
   t.match(metered(START, end({ input_tokens: 50, cache_read_input_tokens: null, output_tokens: 4 }), end({ output_tokens: 9 })).reading()?.usage, { inputTokens: 53, cachedInputTokens: 3, outputTokens: 9 })
   const meter = metered(START, delta({ type: 'text_delta', text: 'a' }), end(null), end({ output_tokens: null }))
   t.equal(meter.isOutputReported, false)
   t.match(meter.reading(), { suspect: false, usage: { inputTokens: 8 } })
 })
 
-t.test('a usage that is no object is suspect', async t => {
+t.test('a usage that is not an object is suspect', async t => {
   t.equal(metered(START, end('9')).reading()?.suspect, true)
   t.equal(metered(end('9')).reading(), null)
 })
 
-t.test('the name of an event decides what it is, else its type', async t => {
+t.test('the name of an event decides its kind; without a name its type does', async t => {
   const read = (text: string) => {
     const meter = readableMeter(endpointNamed('messages'))
     meter.push(Buffer.from(text))
@@ -63,7 +63,7 @@ t.test('the name of an event decides what it is, else its type', async t => {
   t.equal(read('data: {"type":"error","error":{}}\n\n').sawError, true)
 })
 
-t.test('a service tier is that of the usage', async t => {
+t.test('the service tier is read from the usage', async t => {
   t.equal(metered({ type: 'message_start', message: { usage: { input_tokens: 1, service_tier: 'priority' } } }).serviceTier, 'priority')
   t.equal(metered().serviceTier, null)
 })

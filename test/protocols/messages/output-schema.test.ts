@@ -33,7 +33,7 @@ const STRICT: readonly (readonly [what: string, schema: object, expected: boolea
 ]
 
 for (const [what, schema, expected] of STRICT) {
-  t.test(`OpenAI ${expected ? 'accepts' : 'does not accept'} as strict: ${what}`, async t => t.equal(fitsStrict(schema as never), expected))
+  t.test(`OpenAI ${expected ? 'accepts' : 'refuses'} a strict schema: ${what}`, async t => t.equal(fitsStrict(schema as never), expected))
 }
 
 t.test('a deep schema is read without recursion', async t => {

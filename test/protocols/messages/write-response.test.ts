@@ -48,7 +48,7 @@ for (const [what, usage, expected] of USAGES) {
   t.test(`the usage of a message has ${what}`, async t => t.strictSame(bodyOf([], 'end', { ...NO_USAGE, ...usage })['usage'], expected))
 }
 
-t.test('parts become blocks, except media', async t => {
+t.test('parts become blocks, and media are left out', async t => {
   const image: ResponsePart = { type: 'image', mediaType: 'image/png', data: 'AAAA' }
   const body = bodyOf([[TEXT, 'Hi'], [image, ''], [{ type: 'refusal' }, 'No'], [{ type: 'thinking' }, 'Hm'], [call('toolu_1'), '{"a":1}']])
   t.match(contentOf(body), [{ type: 'text', text: 'Hi' }, { type: 'text', text: 'No' }, { type: 'thinking', thinking: 'Hm' }, { type: 'tool_use', id: 'toolu_1', name: 'look', input: { a: 1 } }])
@@ -59,12 +59,12 @@ for (const [id, expected] of [['call_1-A', /^call_1-A$/], ['', /^toolu_unique0$/
   t.test(`a call with the id "${id}" has the id ${expected}`, async t => t.match(contentOf(bodyOf([[call(id), '{}']]))[0]?.['id'], expected))
 }
 
-t.test('an id that is not valid, or carries a signature, comes back in a capsule', async t => {
+t.test('an id that is invalid, or has a signature, is sealed in a capsule', async t => {
   t.match(opened('tool_id', contentOf(bodyOf([[call('a.b'), '{}']]))[0]?.['id']), { id: 'a.b', opaque: null })
   t.match(opened('tool_id', contentOf(bodyOf([[call('toolu_1', { opaque }), '{}']]))[0]?.['id']), { id: 'toolu_1', opaque })
 })
 
-t.test('blocks of a stream are numbered in their order, and media have none', async t => {
+t.test('blocks of a stream are numbered in order, and media get no number', async t => {
   const events = streamOf(
     { type: 'start', id: null, model: null, usage: { ...NO_USAGE, input: 7 } }, { type: 'part_start', index: 0, part: { type: 'image', mediaType: 'image/png', data: 'AAAA' } }, { type: 'part_end', index: 0, opaque: null },
     { type: 'part_start', index: 1, part: TEXT }, { type: 'delta', index: 1, text: 'Hi' }, { type: 'part_end', index: 1, opaque: null },
@@ -80,13 +80,13 @@ t.test('blocks of a stream are numbered in their order, and media have none', as
   t.equal(events.length, 9)
 })
 
-t.test('thinking ends with a signature that only the gateway opens', async t => {
+t.test('thinking ends with a signature that only the gateway can open', async t => {
   const [, , signature] = streamOf({ type: 'part_start', index: 0, part: { type: 'thinking' } }, { type: 'delta', index: 0, text: 'Hm' }, { type: 'part_end', index: 0, opaque })
   const delta = signature?.['delta'] as JsonObject | undefined
   t.match(opened('opaque_value', delta?.['signature']), { opaque })
 })
 
-t.test('a stream without a stop has no end', async t => {
+t.test('a stream without a stop event has no message_stop', async t => {
   t.strictSame(streamOf({ type: 'end' }), [])
   t.strictSame(streamOf({ type: 'ping' }), [{ type: 'ping' }])
 })
@@ -99,7 +99,7 @@ for (const [kind, type] of [
   t.test(`an error of the kind ${kind} has the type ${type}`, async t => t.strictSame(writeMessagesError(error({ kind }), 'req_1'), { type: 'error', error: { type, message: 'broken' }, request_id: 'req_1' }))
 }
 
-t.test('a prompt that is too long is reported in the words that clients know', async t => {
+t.test('a prompt that is too long has the message that Anthropic clients recognize', async t => {
   const messageOf = (message: string) => (writeMessagesError(error({ message, code: 'context_length_exceeded' }), '')['error'] as JsonObject)['message']
   t.equal(messageOf('maximum is 8192'), 'prompt is too long: maximum is 8192')
   t.equal(messageOf('your prompt is too long'), 'your prompt is too long')

@@ -36,18 +36,18 @@ for (const [what, body] of SHAPES) {
   }
 }
 
-t.test('the message names the invalid field', async t => {
+t.test('the message names each invalid field', async t => {
   const body = { detail: [{ loc: ['body', 'max_tokens'], msg: 'Extra inputs are not permitted' }, { loc: ['body', 'user'], msg: 'Field required' }] }
   t.equal(upstreamSide('chat').readError(422, body).message, 'body.max_tokens: Extra inputs are not permitted; body.user: Field required')
 })
 
 for (const page of ['<html><title>502 Bad Gateway</title></html>', '', '   ']) {
-  t.test(`the body ${JSON.stringify(page)} gives the message of the status`, async t => {
+  t.test(`the body ${JSON.stringify(page)} has no message, so the status is reported`, async t => {
     t.equal(upstreamSide('chat').readError(502, page).message, 'the upstream responded with the status 502')
   })
 }
 
-t.test('an error that contains itself gives the message of the status', async t => {
+t.test('a circular error has no message, so the status is reported', async t => {
   const error: Record<string, unknown> = {}
   error['message'] = error
   t.equal(upstreamSide('chat').readError(400, { error }).message, 'the upstream responded with the status 400')

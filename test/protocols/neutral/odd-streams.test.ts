@@ -8,7 +8,7 @@ const START = { type: 'message_start', message: { id: 'msg_1', model: 'claude', 
 const DELTA = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } }
 const STOP = { type: 'message_stop' }
 
-t.test('a stream without its start gets one', async t => {
+t.test('a stream without a start event gets one', async t => {
   for (const to of ['chat', 'responses', 'generate']) {
     const events = dataOf(streamBetween(to, 'messages', [sse(...block(0, 'Hi'), DELTA, STOP)]))
     t.match(events[0], { chat: { id: String, model: 'client-model' }, responses: { type: 'response.created' }, generate: { responseId: String } }[to], to)
@@ -21,14 +21,14 @@ t.test('a stream without its start gets one', async t => {
   t.match(events, [{ responseId: String, modelVersion: 'client-model' }, { responseId: String, modelVersion: 'client-model' }], 'responses')
 })
 
-t.test('a block of the number of an open one ends that', async t => {
+t.test('a new block with the number of an open block ends the open block', async t => {
   const [begin, end] = block(0, 'a')
   const stream = sse(START, begin, begin, end, DELTA, STOP)
   const output = dataOf(streamBetween('responses', 'messages', [stream])).at(-1) as { response: { output: unknown[] } }
   t.match(output.response.output, [{ content: [{ text: 'a' }] }, { content: [{ text: 'a' }] }])
 })
 
-t.test('the output of responses is in the order of its items', async t => {
+t.test('the output of responses keeps the order of its items', async t => {
   const [[begin, end], [other, otherEnd]] = [block(0, 'a'), block(1, 'b')]
   const events = dataOf(streamBetween('responses', 'messages', [sse(START, begin, other, otherEnd, end, DELTA, STOP)]))
   const last = events.at(-1) as { response: { output: unknown[] } }
@@ -40,7 +40,7 @@ t.test('a chat stream has one finish_reason', async t => {
   t.equal(events.filter(event => JSON.stringify(event).includes('"finish_reason":"stop"')).length, 1)
 })
 
-t.test('text behind finish_reason is a block that ends', async t => {
+t.test('text after finish_reason becomes a complete block', async t => {
   const chunk = (choice: object) => ({ id: 'c', model: 'm', choices: [{ index: 0, ...choice }] })
   const stream = sse(chunk({ delta: { role: 'assistant' } }), chunk({ delta: {}, finish_reason: 'stop' }), chunk({ delta: { content: 'a' } }), '[DONE]')
   t.strictSame(dataOf(streamBetween('messages', 'chat', [stream])).map(({ type }) => type).slice(1), [

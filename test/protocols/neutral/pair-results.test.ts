@@ -61,7 +61,7 @@ for (const [target, read] of Object.entries(READERS)) {
   }
 }
 
-t.test('results of a chat client that arrive late are put after their calls', async t => {
+t.test('late results of a chat client are moved after their calls', async t => {
   const calls = (id: string): JsonObject => ({ role: 'assistant', tool_calls: [{ id, type: 'function', function: { name: 'look', arguments: '{}' } }] })
   const { body } = requestBetween('chat', 'messages', { messages: [
     { role: 'user', content: 'Hi' }, calls('a'), calls('b'), { role: 'tool', tool_call_id: 'b', content: '2' }, { role: 'tool', tool_call_id: 'a', content: '1' },
@@ -118,13 +118,13 @@ function withResult(content: readonly JsonObject[], target: string, model: strin
   ] }, model).body
 }
 
-t.test('media of results are sent after them to Gemini 2, and inside them to Gemini 3', async t => {
+t.test('media of tool results go after the results for Gemini 2, and inside them for Gemini 3', async t => {
   const parts = (model: string) => (asList(withResult([{ type: 'text', text: 'seen' }, PNG], 'generate', model)['contents'])[2] as JsonObject)['parts'] as JsonObject[]
   t.match(parts('gemini-2.5-pro'), [{ functionResponse: { response: { output: 'seen' }, parts: undefined } }, { text: /look/ }, { inlineData: { mimeType: 'image/png' } }, { text: 'And?' }])
   t.match(parts('gemini-3-pro'), [{ functionResponse: { response: { output: 'seen' }, parts: [{ inlineData: { mimeType: 'image/png' } }] } }, { text: 'And?' }])
 })
 
-t.test('a text document in a result becomes text', async t => {
+t.test('a text document in a tool result becomes text', async t => {
   for (const model of ['gemini-2.5-pro', 'gemini-3-pro']) {
     t.match(withResult([TEXT_FILE], 'generate', model), { contents: [{}, {}, { parts: [{ functionResponse: { response: { output: /some notes/ }, parts: undefined } }, { text: 'And?' }] }] })
   }

@@ -4,7 +4,7 @@ import type { NeutralField } from '../../../src/protocols/neutral/request.ts'
 
 const report = (followed: readonly string[] = []) => new TranslationReport(new Map<NeutralField, string>([['maxTokens' as NeutralField, 'max_completion_tokens']]), new Set(followed))
 
-t.test('dropped fields are named once, in their order and with the names of the client', async t => {
+t.test('each dropped field is named once, in order, with the name in the protocol of the client', async t => {
   const dropped = report()
   dropped.drop('b')
   dropped.drop('a')
@@ -14,7 +14,7 @@ t.test('dropped fields are named once, in their order and with the names of the 
   t.strictSame(dropped.dropped, ['b', 'a', 'max_completion_tokens', 'topK'])
 })
 
-t.test('twenty fields are named, and the others counted', async t => {
+t.test('at most twenty dropped fields are named, and the others counted', async t => {
   const dropped = report()
   for (let n = 0; n < 20; n++) dropped.drop(`f${n}`)
   t.equal(dropped.dropped.length, 20)
@@ -26,14 +26,14 @@ t.test('twenty fields are named, and the others counted', async t => {
   t.equal(dropped.dropped.at(-1), 'and 986 more', 'beyond a thousand they are not compared')
 })
 
-t.test('a long path is cut', async t => {
+t.test('the long path of a dropped field is cut', async t => {
   const dropped = report()
   dropped.drop('x'.repeat(101))
   dropped.drop(`${'x'.repeat(100)}y`)
   t.strictSame(dropped.dropped, ['x'.repeat(100)])
 })
 
-t.test('names of speakers and the detail of images are dropped where they are given', async t => {
+t.test('names of speakers and the detail of images are reported as dropped if they are given', async t => {
   const dropped = report()
   dropped.dropNames([{ name: null }])
   dropped.dropDetail({ path: 'a', detail: null })
@@ -48,7 +48,7 @@ t.test('a refusal names the field', async t => {
   t.throws(() => report().refuse('a.b', 'the target has none'), { code: 'not_translatable', message: 'a.b: the target has none', param: 'a.b' })
 })
 
-t.test('members that nobody read are dropped, except those of a table', async t => {
+t.test('unread members are reported as dropped, except those in a table', async t => {
   const tracked = report(['tools', 'very.long.path'])
   const seen: string[] = []
   for (const path of ['tools', 'other', 'tools[0]', 'x'.repeat(50)]) tracked.track({ path, dropUnread: () => seen.push(path) })

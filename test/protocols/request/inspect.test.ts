@@ -81,11 +81,11 @@ t.test('a form has its model and the number of responses', async t => {
   t.throws(() => inspectForm(Buffer.from('x'), 'multipart/form-data; boundary=x', null), { code: 'invalid_form' })
 })
 
-t.test('a body that is not read names nothing', async t => {
+t.test('a body that is not read has no model', async t => {
   t.match(opaqueBody(Buffer.from('{"model":"m"}')), { model: null, json: null, form: null, stream: false })
 })
 
-t.test('a name has at most 256 characters, and a letter or a digit of any script', async t => {
+t.test('a model name has at most 256 characters, and at least a letter or digit of any script', async t => {
   t.strictSame([modelName('x'.repeat(256)), modelName('研'), modelName('-1-')], ['x'.repeat(256), '研', '-1-'])
   t.throws(() => modelName(' '), { code: 'model_required' })
   t.equal(singleModel([]), null)

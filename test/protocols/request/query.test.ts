@@ -12,7 +12,7 @@ for (const [query, code] of [['?model=a&model=b', 'model_ambiguous'], ['?model=a
   t.test(`the query "${query.slice(0, 30)}" is refused`, async t => t.throws(() => queryModel(query), { code }))
 }
 
-t.test('a query names no other model than the body', async t => {
+t.test('a query with another model than the body is refused', async t => {
   checkQueryModel('m', '?model=m')
   checkQueryModel('m', '?a=b')
   t.throws(() => checkQueryModel('m', '?model=n'), { code: 'model_ambiguous' })
@@ -41,4 +41,4 @@ for (const [query, rest, queryKey, isGoogles] of KEYS) {
   t.test(`the credential of "${query}" is ${queryKey}`, async t => t.strictSame(extractKey(query), { query: rest, queryKey, isGoogles }))
 }
 
-t.test('what is no escape stays as it is written', async t => t.strictSame([decode('a%20b'), decode('100%'), decode('a+b')], ['a b', '100%', 'a+b']))
+t.test('text that is not an escape is not decoded', async t => t.strictSame([decode('a%20b'), decode('100%'), decode('a+b')], ['a b', '100%', 'a+b']))

@@ -33,18 +33,18 @@ for (const [what, path, body, expected] of BODIES) {
   t.test(`the model is renamed in ${what}`, async t => t.equal(renamed(path, body, 'old', 'new/1'), expected))
 }
 
-t.test('a name that stays needs no edit', async t => {
+t.test('an unchanged name needs no edit', async t => {
   t.equal(renamed('/v1/chat/completions', '{"model":"\\u006fld"}', 'old', 'old'), '{"model":"\\u006fld"}')
   t.equal(renamed('/v1/chat/completions', '{"model":"old"}', 'old', null), '{"model":"old"}')
 })
 
-t.test('the body of a deployment agrees with its path', async t => {
+t.test('the model in the body of a deployment is set to the model of its path', async t => {
   t.equal(renamed(DEPLOYMENT, '{"model":"other"}', 'old', 'old'), '{"model":"old"}')
   t.equal(renamed(DEPLOYMENT, '{"a":1}', 'old', 'new'), '{"a":1}', 'the path names it')
   t.equal(renamed(DEPLOYMENT, '{"model":"new"}', 'old', 'new'), '{"model":"new"}')
 })
 
-t.test('a form is renamed without quotes', async t => {
+t.test('the model in a form is renamed without quotes', async t => {
   const type = 'multipart/form-data; boundary=x'
   const form = (model: string) => `--x\r\nContent-Disposition: form-data; name="model"\r\n\r\n${model}\r\n--x--\r\n`
   const bytes = Buffer.from(form('old'))

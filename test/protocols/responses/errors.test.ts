@@ -38,7 +38,7 @@ for (const [code, status, type, name] of CODES) {
   }
 }
 
-t.test('context_length is recognized by the message too, in the streams of all upstreams', async t => {
+t.test('context_length is also recognized by its message, in the streams of all upstreams', async t => {
   const error = { message: 'maximum context length is 8192 tokens' }
   t.match(streamBetween('messages', 'chat', [sse({ choices: [{ delta: { content: 'x' } }] }, { error })]), /prompt is too long: maximum context/)
   t.match(streamBetween('chat', 'messages', [sse({ type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 9 tokens' } })]), /"code":"context_length_exceeded"/)

@@ -6,7 +6,7 @@ import { Figures, MAX_COUNT } from '../../../src/protocols/usage/usage-figures.t
 for (const [total, input, output, expected] of [
   [10, 4, 3, 3], [7, 4, 3, null], [6, 4, 3, null], [10, null, 3, null], [10, 4, null, null], ['10', 4, 3, null], [undefined, 4, 3, null], [10.5, 4, 3, null], [MAX_COUNT + 8, 4, 3, null], [MAX_COUNT + 7, 4, 3, MAX_COUNT],
 ] as const) {
-  t.test(`a total of ${total} leaves ${expected} beyond ${input} and ${output}`, async t => t.equal(unexplainedTokens(total, input, output), expected))
+  t.test(`a total of ${total} leaves ${expected} tokens beside ${input} and ${output}`, async t => t.equal(unexplainedTokens(total, input, output), expected))
 }
 
 const INPUTS: readonly (readonly [what: string, input: number | null, cached: unknown, details: JsonObject, expected: object, suspect: boolean])[] = [

@@ -60,7 +60,7 @@ t.test('the usage of each endpoint\'s body is read', async t => {
 })
 
 t.test(
-  'only a top-level usage is read, and of two the last',
+  'only the top-level usage is read, and the last one if it is repeated',
   async t => {
     const nested = { choices: [{ usage: { prompt_tokens: 1, completion_tokens: 1 } }], object: 'usage' }
     t.equal(read('chat.completions', nested), null)

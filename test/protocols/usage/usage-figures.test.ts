@@ -23,14 +23,14 @@ for (const [what, read, expected, suspect] of CASES) {
   })
 }
 
-t.test('a suspect figure stays in mind', async t => {
+t.test('one suspect count keeps the usage suspect', async t => {
   const figures = new Figures()
   figures.count(-1)
   figures.count(1)
   t.ok(figures.suspect)
 })
 
-t.test('what remains of a whole is never below 0', async t => {
+t.test('a remainder is never below 0', async t => {
   t.strictSame([remainder(7, 3), remainder(7, null), remainder(null, 3), remainder(3, 7)], [4, 7, null, 0])
   t.strictSame([clampTo(5, 3), clampTo(3, 5), clampTo(null, 3), clampTo(5, null)], [3, 3, null, 5])
 })

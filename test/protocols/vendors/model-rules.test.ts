@@ -75,7 +75,7 @@ for (const [from, to, model, fields, body, dropped] of CASES) {
   })
 }
 
-t.test('the field of the token limit depends on the server', async t => {
+t.test('the name of the token limit depends on the server', async t => {
   const field = (host: string, model: string, provider: 'azure' | null = null) => acceptedBy(modelRules({
     models: new Map(), url: host === '' ? null : new URL(`https://${host}`), provider: provider && { kind: provider },
   }, 'chat', model, null)).maxTokens
@@ -167,7 +167,7 @@ t.test('media types are normalized to the registered ones', async t => {
   }
 })
 
-t.test("Mistral's API gets no field that it refuses", async t => {
+t.test("fields that Mistral's API refuses are not sent to it", async t => {
   const { body, dropped } = requestBetween('responses', 'chat', {
     input: 'Hi', stream: true, text: { verbosity: 'low' }, service_tier: 'auto', safety_identifier: 'u', prompt_cache_key: 'k', max_output_tokens: 5,
   }, 'mistral-large-latest', undefined, 'api.mistral.ai')
@@ -193,7 +193,7 @@ for (const from of ['messages', 'generate', 'responses']) {
   })
 }
 
-t.test("DeepSeek's API gets a schema as an instruction", async t => {
+t.test("a schema is sent to DeepSeek's API as an instruction", async t => {
   const schema = { type: 'object', properties: { title: { type: 'string' } }, required: ['title'], additionalProperties: false }
   const { body, dropped } = requestBetween('messages', 'chat', {
     max_tokens: 9, system: 'Be brief.', messages: [{ role: 'user', content: 'Hi' }], output_config: { format: { type: 'json_schema', schema } },
@@ -224,7 +224,7 @@ const LOOP: Readonly<Record<string, Record<string, unknown>>> = {
   },
 }
 
-t.test('the configuration names fields that a target does not have', async t => {
+t.test('the configuration can list fields that a target does not have', async t => {
   const file = join(t.testdir({ 'gateway.yaml': `
 auth: open
 upstreams: { up: { url: "http://127.0.0.1:9", speaks: [chat] } }
@@ -237,7 +237,7 @@ models: { own: { accepts: { without: [seed, stream_options] } } }` }), 'gateway.
 const ALTERNATING = ['messages', 'generate', 'converse']
 
 for (const to of ALTERNATING) {
-  t.test(`responses -> ${to}: a conversation that begins with the model gets a first user message`, async t => {
+  t.test(`responses -> ${to}: a conversation that begins with an assistant message gets a user message first`, async t => {
     const { body } = requestBetween('responses', to, { input: [{ role: 'assistant', content: 'Yes?' }, { role: 'user', content: 'Hi' }] })
     const turns = (body['messages'] ?? body['contents']) as { role: string }[]
     t.strictSame(turns.map(({ role }) => role), ['user', to === 'generate' ? 'model' : 'assistant', 'user'])
@@ -260,7 +260,7 @@ for (const [to, model] of [['messages', 'claude-sonnet-4-5'], ['converse', 'anth
   })
 }
 
-t.test('a chat server gets merged user turns, a user message, and parameters for each tool', async t => {
+t.test('a chat server gets merged user messages, at least one of them, and parameters for each tool', async t => {
   const sent = (body: Record<string, unknown>, from: string, model = 'qwen3.5') => requestBetween(from, 'chat', body, model).body
   const users = { max_tokens: 9, messages: [{ role: 'user', content: 'One' }, { role: 'user', content: 'Two' }] }
   t.strictSame(sent(users, 'messages')['messages'], [{ role: 'user', content: [{ type: 'text', text: 'One' }, { type: 'text', text: 'Two' }] }])
@@ -268,7 +268,7 @@ t.test('a chat server gets merged user turns, a user message, and parameters for
   t.match(sent({ contents: [{ parts: [{ text: 'Hi' }] }], tools: [{ functionDeclarations: [{ name: 'look' }] }] }, 'generate')['tools'], [{ function: { parameters: { type: 'object', properties: {} } } }])
 })
 
-t.test('tool names for Gemini are made valid, and document types normalized', async t => {
+t.test('tool names for Gemini are made valid, and media types of documents normalized', async t => {
   const { body } = requestBetween('messages', 'generate', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], tools: [{ name: '1st', input_schema: { type: 'object' } }] })
   t.match(body['tools'], [{ functionDeclarations: [{ name: /^_1st_[0-9a-f]{8}$/ }] }])
   const source = { type: 'base64', media_type: 'text/x-markdown', data: 'AAAA' }

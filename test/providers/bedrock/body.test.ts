@@ -3,7 +3,7 @@ import { countBody, invokeBody } from '../../../src/providers/bedrock/body.ts'
 
 const VERSION = '"anthropic_version":"bedrock-2023-05-31"'
 
-t.test('what the path has leaves the body, wherever it stands, and the rest stays byte for byte', async t => {
+t.test('members that Bedrock has in the path are removed from the body, and the rest is unchanged', async t => {
   const cases = [
     ['{"model":"m","max_tokens":1.0,"stream":true}', `{"max_tokens":1.0,${VERSION}}`],
     ['{ "max_tokens" : 1 , "model" : "m" , "stream" : false }', `{ "max_tokens" : 1 ,   ${VERSION}}`],
@@ -21,7 +21,7 @@ t.test('what the path has leaves the body, wherever it stands, and the rest stay
   }
 })
 
-t.test('beta features of headers and body', async t => {
+t.test('beta features of the headers are added to those of the body', async t => {
   const headers = ['Anthropic-Beta', 'one, two', 'x', 'y', 'anthropic-beta', 'three,,one']
   const written = (body: string) => JSON.parse(invokeBody(Buffer.from(body), headers).toString()) as object
   t.match(written('{"x":1}'), { anthropic_beta: ['one', 'two', 'three'] })
@@ -29,11 +29,11 @@ t.test('beta features of headers and body', async t => {
   t.match(written('{"anthropic_beta":"zero","x":1}'), { anthropic_beta: ['zero', 'one', 'two', 'three'] })
 })
 
-t.test('a body that is no object stays as it is', async t => {
+t.test('a body that is not an object is not changed', async t => {
   t.equal(invokeBody(Buffer.from('[1]'), []).toString(), '[1]')
 })
 
-t.test('a request whose tokens are counted is a whole one', async t => {
+t.test('a count request contains a complete request', async t => {
   const counted = (body: string): string => {
     const { input } = JSON.parse(countBody(Buffer.from(body), []).toString()) as { input: { invokeModel: { body: string } } }
     return Buffer.from(input.invokeModel.body, 'base64').toString()

@@ -14,7 +14,7 @@ function open() {
   return { decoder, seen }
 }
 
-t.test('frames are the same however they are cut', async t => {
+t.test('frames are decoded the same in any split', async t => {
   const bytes = Buffer.concat(FRAMES)
   for (let size = 1; size <= bytes.length; size++) {
     const { decoder, seen } = open()
@@ -26,7 +26,7 @@ t.test('frames are the same however they are cut', async t => {
   }
 })
 
-t.test('a bit that is wrong anywhere is found, and what came before is passed on', async t => {
+t.test('a damaged frame is detected, and earlier frames are passed on', async t => {
   const [first, second] = FRAMES as [Buffer, Buffer]
   for (let at = 0; at < second.length; at++) {
     const { decoder, seen } = open()
@@ -40,7 +40,7 @@ t.test('a bit that is wrong anywhere is found, and what came before is passed on
   }
 })
 
-t.test('a stream that ends in a frame was cut', async t => {
+t.test('a stream that ends inside a frame is cut', async t => {
   for (let length = 1; length < (FRAMES[0] as Buffer).length; length++) {
     const { decoder } = open()
     decoder.push((FRAMES[0] as Buffer).subarray(0, length))
@@ -50,7 +50,7 @@ t.test('a stream that ends in a frame was cut', async t => {
   }
 })
 
-t.test('a frame that says it is longer than any is refused before it is held', async t => {
+t.test('a frame that announces too many bytes is refused at once', async t => {
   const { decoder } = open()
   const head = Buffer.alloc(16)
   head.writeUInt32BE(0x7fffffff)

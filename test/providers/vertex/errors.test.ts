@@ -20,13 +20,13 @@ t.test('the operator\'s project is masked', async t => {
   t.strictSame(readError(false, 404, ['content-length', '5', 'X-A', 'content-length']).headers, ['X-A', 'content-length'])
 })
 
-t.test('the content type is that of the body', async t => {
+t.test('an error for a client of Claude has the content type application/json', async t => {
   const headers = ['Content-Type', 'text/html']
   t.strictSame(readError(true, 502, headers).headers, ['Content-Type', 'application/json'])
   t.strictSame(readError(false, 502, headers).headers, headers)
 })
 
-t.test('clients of Claude get an error of Anthropic\'s API, from Vertex AI and from the model', async t => {
+t.test('clients of Claude get errors of Vertex AI in the shape of Anthropic\'s API', async t => {
   const own = '{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens"},"request_id":"r"}'
   t.equal(read(true, 400, own), own)
   const of = (status: number, body: string): unknown => JSON.parse(read(true, status, body))

@@ -8,7 +8,7 @@ function requestOf(method: string) {
   return { endpoint: classifyPath(path).endpoint, path, query: '', model: 'gemini-embedding-001', stream: false }
 }
 
-t.test('requests', async t => {
+t.test('embedding requests become predict requests', async t => {
   const of = (body: object): unknown => JSON.parse(predictBody(Buffer.from(JSON.stringify(body))).toString())
   t.strictSame(of({ content: { parts: [{ text: 'a' }, { text: 'b' }] }, taskType: 'RETRIEVAL_QUERY', title: 't', outputDimensionality: 8 }), {
     instances: [{ content: 'a\nb', task_type: 'RETRIEVAL_QUERY', title: 't' }], parameters: { outputDimensionality: 8 },
@@ -22,7 +22,7 @@ t.test('requests', async t => {
   t.throws(() => of({ content: { parts: [{ inlineData: {} }] } }), { code: 'not_translatable' })
 })
 
-t.test('responses', async t => {
+t.test('predictions become embedding responses', async t => {
   const predictions = [1, 2].map(n => ({ embeddings: { values: [n, 0.5], statistics: { token_count: n, truncated: false } } }))
   const read = (method: string, body: Buffer, headers: string[] = []): unknown => {
     const { decoder, headers: kept } = readPrediction(requestOf(method), headers)

@@ -36,11 +36,11 @@ for (const [target, model, stream, there] of [
   })
 }
 
-t.test('what Vertex AI has not is refused', async t => {
+t.test('an endpoint that Vertex AI does not have is refused', async t => {
   t.throws(() => addressOf(requestOf('/v1/messages/batches', null)), { code: 'not_translatable' })
 })
 
-t.test('a project that the credentials name', async t => {
+t.test('without a project, the path has a placeholder for the project of the credentials', async t => {
   const { path } = vertex({ kind: 'vertex', project: null, location: 'global' }).addressOf(requestOf('/v1beta/models/m:countTokens', 'm'))
   t.equal(path, '/v1/projects/{project}/locations/global/publishers/google/models/m:countTokens')
 })
@@ -61,14 +61,14 @@ for (const [body, there] of [
   ['{"anthropic_version":"vertex-2023-10-16","a":1}', '{"anthropic_version":"vertex-2023-10-16","a":1}'],
   ['{}', '{"anthropic_version":"vertex-2023-10-16"}'],
 ] as const) {
-  t.test(`a body of Claude: ${body}`, async t => {
+  t.test(`a body for Claude is adapted: ${body}`, async t => {
     const sent = bodyOf?.(requestOf('/v1/messages', 'm'), Buffer.from(body), []).toString()
     t.equal(sent, there)
     t.doesNotThrow(() => JSON.parse(there))
   })
 }
 
-t.test('other bodies stay as they are, and a count keeps its model', async t => {
+t.test('other bodies are not changed, and a count request keeps its model', async t => {
   const body = Buffer.from('{"model":"m"}')
   t.equal(bodyOf?.(requestOf('/v1beta/models/m:generateContent', 'm'), body, []), body)
   t.equal(bodyOf?.(requestOf('/v1/messages/count_tokens', 'm'), body, []).toString(), '{"model":"m","anthropic_version":"vertex-2023-10-16"}')

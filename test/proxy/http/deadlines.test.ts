@@ -15,8 +15,7 @@ function setUp(timeouts = TIMEOUTS, startedAt = 0) {
   return { clock, expired, deadlines, codes: () => expired.map(error => error.code) }
 }
 
-t.test('the defaults: thirty minutes for the first byte, between bytes and for ' +
-  'all, ten seconds to connect', async t => {
+t.test('by default connect is limited to 10 s, and first byte, idle and total to 30 minutes each', async t => {
   const dir = t.testdir({
     'gateway.yaml': 'upstreams: { demo: { simulator: true } }\nroutes: [{ to: demo }]\n',
   })

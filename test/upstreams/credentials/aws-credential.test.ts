@@ -43,7 +43,7 @@ t.test('credentials are fetched before they expire, without delaying requests', 
   t.equal(source.fetches, 2)
 })
 
-t.test('the role of an instance, by the metadata service', async t => {
+t.test('the role of an instance is read from the metadata service', async t => {
   const source = await startSource(t, (req, res) => {
     if (req.method === 'PUT' && req.url === '/latest/api/token') res.end('metadata-token')
     else if (req.headers['x-aws-ec2-metadata-token'] !== 'metadata-token') res.writeHead(401).end()
@@ -56,7 +56,7 @@ t.test('the role of an instance, by the metadata service', async t => {
   t.equal(await ask(gateway), 200)
 })
 
-t.test('an assumed role', async t => {
+t.test('a role is assumed with the credentials of the environment', async t => {
   const source = await startSource(t, (req, res) => {
     void bodyOf(req).then(body => {
       const form = new URLSearchParams(body.toString())
@@ -73,7 +73,7 @@ t.test('an assumed role', async t => {
   t.equal(await ask(gateway), 200)
 })
 
-t.test('after a 403 credentials are fetched anew, once, and the client sees nothing', async t => {
+t.test('after a 403 credentials are fetched again once, and the client gets a normal response', async t => {
   const source = await startSource(t, (_req, res) => source.send(res))
   const { gateway, bedrock } = await start(t, { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${source.url}/credentials` })
   bedrock.keys = source.keys(1)
@@ -87,7 +87,7 @@ t.test('after a 403 credentials are fetched anew, once, and the client sees noth
 })
 
 for (const [what, offset] of [['10 minutes ahead', -10 * MINUTE], ['10 minutes behind', 10 * MINUTE], ['an hour ahead', -HOUR]] as const) {
-  t.test(`a clock that is ${what} of that of AWS`, async t => {
+  t.test(`a request is signed again if the clock is ${what} of the clock of AWS`, async t => {
     const { gateway, bedrock } = await start(t, KEY_ENVIRONMENT)
     bedrock.clockOffset = offset
     t.equal(await ask(gateway), 200)
@@ -108,7 +108,7 @@ t.test('with a clock two hours ahead, credentials of one hour have expired on ar
   t.equal(source.fetches, 2, 'none is fetched for each request')
 })
 
-t.test('an assumed role with a clock that is 10 minutes off', async t => {
+t.test('an assumed role works with a clock that is 10 minutes off', async t => {
   const clockOffset = 10 * MINUTE
   const faults: (string | null)[] = []
   const source = await startSource(t, (req, res) => {
@@ -136,7 +136,7 @@ t.test('without credentials the target fails, and the log says why', async t => 
   t.match(gateway.logged.find(({ level }) => level === 50), { upstream: 'aws', msg: 'credentials: no AWS credentials were found' })
 })
 
-t.test('nothing that a source says is logged', async t => {
+t.test('the response of a credential source is not logged', async t => {
   const source = await startSource(t, (_req, res) => {
     res.writeHead(400, { 'content-type': 'application/json' }).end('{"code":"AccessDenied","message":"secret-of-the-source"}')
   })

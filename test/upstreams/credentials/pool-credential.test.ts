@@ -14,7 +14,7 @@ t.test('requests take the credentials in turn', async t => {
   t.strictSame(Object.fromEntries(uses), { 'key-1': 10, 'key-2': 10, 'key-3': 10 })
 })
 
-t.test('a credential at its rate limit rests alone, and the request is sent with the next', async t => {
+t.test('only the credential at its rate limit rests, and the request is sent with the next one', async t => {
   const { gateway, uses, treat } = await start(t)
   treat('key-2', [429, { 'retry-after': '60' }])
   for (let i = 0; i < 30; i++) t.equal((await ask(gateway)).status, 200)
@@ -24,14 +24,14 @@ t.test('a credential at its rate limit rests alone, and the request is sent with
   t.equal(resting.length, 1)
 })
 
-t.test('a refused credential rests alone', async t => {
+t.test('only the refused credential rests', async t => {
   const { gateway, uses, treat } = await start(t)
   treat('key-1', [401])
   for (let i = 0; i < 9; i++) t.equal((await ask(gateway)).status, 200)
   t.equal(uses.get('key-1'), 1)
 })
 
-t.test('a stream is sent with the next credential too', async t => {
+t.test('a stream is also sent with the next credential', async t => {
   const { gateway, treat } = await start(t)
   treat('key-1', [429])
   const { status, body } = await ask(gateway, { stream: true })
@@ -53,7 +53,7 @@ t.test('when all are at their rate limit the client gets 429 with a time to wait
   t.equal([...uses.values()].reduce((a, b) => a + b), 3)
 })
 
-t.test('the next target is tried when all rest', async t => {
+t.test('the next target is tried when all credentials rest', async t => {
   const { gateway, treat } = await start(t, ', other')
   for (const key of ['key-1', 'key-2', 'key-3']) treat(key, [429, { 'retry-after': '30' }])
   for (let i = 0; i < 3; i++) {
@@ -73,20 +73,20 @@ t.test('a nearly exhausted credential is avoided, and used if there is no other'
   t.equal(uses.get('key-1'), 2)
 })
 
-t.test('after a refusal for the content no credential rests', async t => {
+t.test('a refusal because of the content makes no credential rest', async t => {
   const { gateway, uses, treat } = await start(t)
   for (const key of ['key-1', 'key-2', 'key-3']) treat(key, [403, {}])
   t.equal((await ask(gateway, { metadata: { moderated: 'yes' } })).status, 403)
   t.equal(uses.size, 1)
 })
 
-t.test('a member whose source fails is left out', async t => {
+t.test('a credential whose source fails is skipped', async t => {
   const { gateway, uses } = await start(t, '', '{ bearer: key-1 }, { bearer: { command: ["false"] } }, { bearer: { file: /does/not/exist } }')
   for (let i = 0; i < 9; i++) t.equal((await ask(gateway)).status, 200)
   t.strictSame(Object.fromEntries(uses), { 'key-1': 9 })
 })
 
-t.test('tokens of a token server: one for all, and a new one after a 401', async t => {
+t.test('requests share one token of a token server, and a 401 fetches a new one', async t => {
   const server = await startTokenServer(t)
   const { gateway, uses, treat } = await start(t, '', '', `{ oauth2: { token_url: "${server.url}", client_id: me, client_secret: s } }`)
   t.strictSame((await Promise.all(Array.from({ length: 10 }, () => ask(gateway)))).map(({ status }) => status), Array(10).fill(200))
@@ -96,7 +96,7 @@ t.test('tokens of a token server: one for all, and a new one after a 401', async
   t.strictSame(Object.fromEntries(uses), { 'token-1': 11, 'token-2': 1 })
 })
 
-t.test('a token server that fails, and one that does not respond, make the target fail alone', async t => {
+t.test('a token server that fails or does not respond makes only its target fail', async t => {
   const server = await startTokenServer(t)
   server.fault = res => sendJson(res, 400, { error: 'invalid_scope' })
   const { gateway } = await start(t, ', other', '', `{ oauth2: { token_url: "${server.url}", client_id: me, client_secret: s } }`)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ResponseCollector } from '../../../../src/protocols/neutral/translate/collect.ts'
 
-t.test('a response is collected up to 32 MB, in whatever pieces it comes', async t => {
+t.test('a response is collected up to 32 MB, in pieces of any size', async t => {
   const part = { type: 'part_start', index: 0, part: { type: 'text' } } as const
   for (const [what, add] of [
     ['text', (collector: ResponseCollector) => { collector.add({ type: 'delta', index: 0, text: 'x'.repeat(64 * 1024) }) }],
@@ -16,7 +16,7 @@ t.test('a response is collected up to 32 MB, in whatever pieces it comes', async
   }
 })
 
-t.test('many small pieces become one text', async t => {
+t.test('many small deltas are joined to one text', async t => {
   const collector = new ResponseCollector()
   collector.add({ type: 'part_start', index: 0, part: { type: 'text' } })
   for (let count = 0; count < 1000; count++) collector.add({ type: 'delta', index: 0, text: 'ab' })

@@ -19,20 +19,20 @@ for (const [name, expected] of [
   })
 }
 
-t.test('a name begins with what the target accepts first', async t => {
+t.test('a name that begins with a refused character gets a prefix', async t => {
   const names = (start?: string) => new ToolNames({ ...RULE, ...start !== undefined && { start } }).rename(requestOf(['1look'])).tools[0]?.name
   t.equal(names(), '1look')
   t.match(names('[A-Za-z_]'), /^_1look_[0-9a-f]{8}$/)
 })
 
-t.test('names that are cut alike stay apart, and the same name gets the same', async t => {
+t.test('long names with the same start stay different, and equal names stay equal', async t => {
   const [one, two, again] = new ToolNames(RULE).rename(requestOf([`${'x'.repeat(30)}1`, `${'x'.repeat(30)}2`, `${'x'.repeat(30)}1`])).tools
   t.not(one?.name, two?.name)
   t.equal(one?.name, again?.name)
   t.equal(new ToolNames(RULE).rename(requestOf([`${'x'.repeat(30)}1`])).tools[0]?.name, one?.name, 'in the next request too')
 })
 
-t.test('calls, results and the choice have the new name, and the client gets its own back', async t => {
+t.test('calls, results and tool_choice get the new name, and the client gets the original name', async t => {
   const names = new ToolNames(RULE)
   const messages = [{ role: 'assistant', parts: [{ type: 'text', text: 'look.up' }, { type: 'tool_call', name: 'look.up' }] }, { role: 'user', parts: [{ type: 'tool_result', name: 'other.tool' }] }]
   const { tools, toolChoice, messages: written } = names.rename(requestOf(['look.up', 'plain'], { toolChoice: { type: 'tools', names: ['look.up', 'plain'] }, messages }))
@@ -46,7 +46,7 @@ t.test('calls, results and the choice have the new name, and the client gets its
   t.equal(names.restore(text), text)
 })
 
-t.test('a request whose names fit is not copied', async t => {
+t.test('a request with valid tool names is not copied', async t => {
   const request = requestOf(['plain', ''], { toolChoice: { type: 'auto' } })
   t.equal(new ToolNames(RULE).rename(request), request)
 })

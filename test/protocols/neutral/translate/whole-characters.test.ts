@@ -7,17 +7,17 @@ const textOf = (stream: string): string[] => dataOf(stream).flatMap(({ delta }) 
   return text === undefined || text === '' ? [] : [text]
 })
 
-t.test('a character that two deltas share comes whole', async t => {
+t.test('a character that is split over two deltas is joined', async t => {
   const stream = sse(chunk({ content: 'a\ud83d' }), chunk({ content: '\ude00b' }), chunk({}, 'stop'), '[DONE]')
   t.strictSame(textOf(streamBetween('messages', 'chat', [stream])), ['a', '😀b'])
 })
 
-t.test('half a character is replaced, and left out at the end', async t => {
+t.test('half a character is replaced, or left out at the end of the text', async t => {
   const stream = sse(chunk({ content: '\ude00a\ud83d' }), chunk({ content: 'b\ud83d' }), chunk({}, 'stop'), '[DONE]')
   t.strictSame(textOf(streamBetween('messages', 'chat', [stream])), ['\ufffda', '\ufffdb'])
 })
 
-t.test('names and errors have no half of a character', async t => {
+t.test('names and errors contain no half of a character', async t => {
   const call = { id: 't\ud83d', type: 'function', function: { name: 'n\ud83d', arguments: '{}' } }
   const body = { id: 'c\ud83d', model: 'm\ud83d', choices: [{ index: 0, finish_reason: 'tool_calls', message: { content: 'a\ud83d', tool_calls: [call] } }] }
   for (const to of ['messages', 'responses', 'generate']) {
